@@ -1,0 +1,321 @@
+// Package checker judges a scheduler's work afterwards, from etcd's history and the API alone. It shares no code with
+// any scheduler.
+package checker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Report counts what was found. The first six numbers describe, the others are faults and must be zero.
+type Report struct {
+	PodsNow     int `json:"podsNow"`     // pods that exist
+	PodsEver    int `json:"podsEver"`    // pod UIDs in the history
+	Binds       int `json:"binds"`       // times that a pod's nodeName was set after its creation
+	Nodes       int `json:"nodes"`       // nodes that exist
+	Events      int `json:"events"`      // events of any kind
+	FullestNode int `json:"fullestNode"` // most pods that a node ever had
+
+	Unbound        int      `json:"unbound"`            // pods that exist without a node
+	BoundTwice     int      `json:"boundTwice"`         // UIDs whose nodeName was set more than once, or changed
+	UnknownNode    int      `json:"unknownNode"`        // binds to a node that did not exist
+	Overcommitted  int      `json:"overcommitted"`      // binds after which a node held more than its allocatable
+	NoEvent        int      `json:"noEvent"`            // bound pods without a Scheduled event
+	SeveralEvents  int      `json:"severalEvents"`      // bound pods with more than one Scheduled event
+	EventOfUnbound int      `json:"eventOfUnbound"`     // Scheduled events for pods that were not bound
+	EventWrongNode int      `json:"eventWrongNode"`     // Scheduled events whose text names another node
+	HistoryDiffers int      `json:"historyDiffers"`     // pods whose node differs between the API and etcd's history
+	Examples       []string `json:"examples,omitempty"` // the first faults, in words
+}
+
+// Faults are all faults together.
+func (r *Report) Faults() int {
+	return r.Unbound + r.BoundTwice + r.UnknownNode + r.Overcommitted + r.NoEvent + r.SeveralEvents + r.EventOfUnbound +
+		r.EventWrongNode + r.HistoryDiffers
+}
+
+// String is one line for people, and one more for each example of a fault.
+func (r *Report) String() string {
+	line := fmt.Sprintf("%d pods, %d binds, %d nodes (at most %d pods on one): %d unbound, %d bound twice, "+
+		"%d overcommitted, %d on unknown nodes, %d without a Scheduled event, %d with several, %d other faults",
+		r.PodsEver, r.Binds, r.Nodes, r.FullestNode, r.Unbound, r.BoundTwice, r.Overcommitted, r.UnknownNode, r.NoEvent,
+		r.SeveralEvents, r.EventOfUnbound+r.EventWrongNode+r.HistoryDiffers)
+	return strings.Join(append([]string{line}, r.Examples...), "\n  ")
+}
+
+func (r *Report) fault(counter *int, format string, args ...any) {
+	*counter++
+	if len(r.Examples) < 20 {
+		r.Examples = append(r.Examples, fmt.Sprintf(format, args...))
+	}
+}
+
+// Check reads etcd's whole history and the API's present state. It expects a history that was never compacted, and no
+// writes to pods and nodes meanwhile.
+func Check(ctx context.Context, etcdURL string, client kubernetes.Interface) (*Report, error) {
+	report := &Report{}
+	replay := newReplay(report)
+	if err := replay.run(ctx, etcdURL); err != nil {
+		return nil, fmt.Errorf("etcd's history: %w", err)
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	report.PodsNow = len(pods.Items)
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Spec.NodeName == "" {
+			report.fault(&report.Unbound, "%s/%s is not bound", pod.Namespace, pod.Name)
+		}
+		if seen := replay.pods[pod.UID]; seen == nil || seen.node != pod.Spec.NodeName {
+			report.fault(&report.HistoryDiffers, "%s/%s: on %q now, but not in the history", pod.Namespace, pod.Name,
+				pod.Spec.NodeName)
+		}
+	}
+	return report, checkEvents(ctx, client, replay, report)
+}
+
+func checkEvents(ctx context.Context, client kubernetes.Interface, replay *replay, report *Report) error {
+	scheduled := map[types.UID]int{}
+	options := metav1.ListOptions{Limit: 2000}
+	for {
+		list, err := client.EventsV1().Events("").List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			event := &list.Items[i]
+			report.Events++
+			if event.Reason != "Scheduled" {
+				continue
+			}
+			scheduled[event.Regarding.UID]++
+			if event.Series != nil {
+				scheduled[event.Regarding.UID] += int(event.Series.Count) - 1
+			}
+			checkText(event, replay.pods[event.Regarding.UID], report)
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
+	}
+	for uid, pod := range replay.pods {
+		switch n := scheduled[uid]; {
+		case pod.binds > 0 && n == 0:
+			report.fault(&report.NoEvent, "%s was bound to %s without a Scheduled event", pod.key, pod.node)
+		case pod.binds > 0 && n > 1:
+			report.fault(&report.SeveralEvents, "%s has %d Scheduled events", pod.key, n)
+		}
+	}
+	return nil
+}
+
+func checkText(event *eventsv1.Event, pod *podHistory, report *Report) {
+	if pod == nil || pod.binds == 0 {
+		report.fault(&report.EventOfUnbound, "Scheduled event for %s, which was not bound", event.Regarding.Name)
+		return
+	}
+	want := fmt.Sprintf("Successfully assigned %s to %s", pod.key, pod.node)
+	if event.Note != want {
+		report.fault(&report.EventWrongNode, "the Scheduled event says %q instead of %q", event.Note, want)
+	}
+}
+
+// replay is the state of pods and nodes at one revision, and what has happened up to it.
+type replay struct {
+	report *Report
+	pods   map[types.UID]*podHistory
+	byKey  map[string]types.UID // etcd key → the UID it holds now
+	nodes  map[string]*nodeState
+}
+
+type podHistory struct {
+	key     string // namespace/name
+	node    string
+	binds   int
+	request corev1.ResourceList
+	holds   bool // it takes room on its node
+}
+
+type nodeState struct {
+	exists      bool
+	allocatable corev1.ResourceList
+	used        map[corev1.ResourceName]int64 // in thousandths
+	pods        int
+}
+
+func newReplay(report *Report) *replay {
+	return &replay{report: report, pods: map[types.UID]*podHistory{}, byKey: map[string]types.UID{},
+		nodes: map[string]*nodeState{}}
+}
+
+const (
+	podPrefix  = "/registry/pods/"
+	nodePrefix = "/registry/minions/"
+	// endMark lies between the two prefixes, so one ordered watch sees nodes, the mark and pods.
+	endMark = "/registry/outboard-checker"
+)
+
+func (r *replay) run(ctx context.Context, etcdURL string) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdURL}, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	mark, err := client.Put(ctx, endMark, "")
+	if err != nil {
+		return err
+	}
+	watch := client.Watch(ctx, nodePrefix, clientv3.WithRange(clientv3.GetPrefixRangeEnd(podPrefix)), clientv3.WithRev(1))
+	for response := range watch {
+		if err := response.Err(); err != nil { // Such as a history that was compacted.
+			return err
+		}
+		for _, event := range response.Events {
+			if string(event.Kv.Key) == endMark && event.Kv.ModRevision >= mark.Header.Revision {
+				r.finish()
+				return nil
+			}
+			if err := r.apply(event); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("the watch ended early: %w", ctx.Err())
+}
+
+func (r *replay) finish() {
+	r.report.PodsEver = len(r.pods)
+	for _, node := range r.nodes {
+		if node.exists {
+			r.report.Nodes++
+		}
+	}
+}
+
+func (r *replay) apply(event *clientv3.Event) error {
+	key := string(event.Kv.Key)
+	isPod, isNode := strings.HasPrefix(key, podPrefix), strings.HasPrefix(key, nodePrefix)
+	if !isPod && !isNode {
+		return nil
+	}
+	if event.Type == clientv3.EventTypeDelete {
+		if isPod {
+			r.podGone(key)
+		} else {
+			r.node(strings.TrimPrefix(key, nodePrefix)).exists = false
+		}
+		return nil
+	}
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(event.Kv.Value, nil, nil)
+	if err != nil {
+		return fmt.Errorf("%s at revision %d: %w", key, event.Kv.ModRevision, err)
+	}
+	switch object := object.(type) {
+	case *corev1.Node:
+		node := r.node(object.Name)
+		node.exists, node.allocatable = true, object.Status.Allocatable
+	case *corev1.Pod:
+		r.podIs(key, object, event.Kv.ModRevision)
+	}
+	return nil
+}
+
+func (r *replay) node(name string) *nodeState {
+	node := r.nodes[name]
+	if node == nil {
+		node = &nodeState{used: map[corev1.ResourceName]int64{}}
+		r.nodes[name] = node
+	}
+	return node
+}
+
+func (r *replay) podGone(key string) {
+	if pod := r.pods[r.byKey[key]]; pod != nil {
+		r.release(pod)
+	}
+	delete(r.byKey, key)
+}
+
+func (r *replay) podIs(key string, object *corev1.Pod, revision int64) {
+	pod := r.pods[object.UID]
+	if pod == nil {
+		pod = &podHistory{key: object.Namespace + "/" + object.Name, node: object.Spec.NodeName}
+		r.pods[object.UID] = pod
+		r.byKey[key] = object.UID
+		if pod.node != "" { // Created on a node: nobody's decision.
+			pod.request = resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})
+			r.occupy(pod)
+		}
+	}
+	if pod.node != object.Spec.NodeName {
+		if pod.binds++; pod.binds > 1 || pod.node != "" {
+			r.report.fault(&r.report.BoundTwice, "%s moved from %q to %q at revision %d", pod.key, pod.node,
+				object.Spec.NodeName, revision)
+		}
+		r.release(pod)
+		r.report.Binds++
+		pod.node = object.Spec.NodeName
+		pod.request = resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})
+		r.occupy(pod)
+		r.checkRoom(pod, revision)
+	}
+	if object.Status.Phase == corev1.PodSucceeded || object.Status.Phase == corev1.PodFailed {
+		r.release(pod)
+	}
+}
+
+func (r *replay) occupy(pod *podHistory) {
+	node := r.node(pod.node)
+	pod.holds = true
+	node.pods++
+	r.report.FullestNode = max(r.report.FullestNode, node.pods)
+	for name, quantity := range pod.request {
+		node.used[name] += quantity.MilliValue()
+	}
+}
+
+func (r *replay) release(pod *podHistory) {
+	if !pod.holds {
+		return
+	}
+	pod.holds = false
+	node := r.node(pod.node)
+	node.pods--
+	for name, quantity := range pod.request {
+		node.used[name] -= quantity.MilliValue()
+	}
+}
+
+func (r *replay) checkRoom(pod *podHistory, revision int64) {
+	node := r.node(pod.node)
+	if !node.exists {
+		r.report.fault(&r.report.UnknownNode, "%s was bound to %s, which did not exist at revision %d", pod.key, pod.node,
+			revision)
+		return
+	}
+	if allowed := node.allocatable[corev1.ResourcePods]; int64(node.pods) > allowed.Value() {
+		r.report.fault(&r.report.Overcommitted, "%s has %d pods of %s after %s at revision %d", pod.node, node.pods,
+			allowed.String(), pod.key, revision)
+	}
+	for name := range pod.request {
+		if allowed := node.allocatable[name]; node.used[name] > allowed.MilliValue() {
+			r.report.fault(&r.report.Overcommitted, "%s holds %dm of %s %s after %s at revision %d", pod.node,
+				node.used[name], allowed.String(), name, pod.key, revision)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// Command cluster measures schedulers side by side on real API servers: the real kube-scheduler, Outboard, and a program
+// that binds at once as the machine's ceiling. Every measurement has a fresh control plane of its own; the contenders
+// take turns. See ../README.md for what the columns mean.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+var (
+	nodes      = flag.Int("nodes", 5000, "how many nodes")
+	pods       = flag.Int("pods", 10000, "how many pods are measured")
+	warmUp     = flag.Int("warm-up", 200, "how many pods are scheduled before, unmeasured")
+	creators   = flag.Int("creators", 30, "how many pods are created at a time")
+	qps        = flag.Int("qps", 5000, "client QPS and burst of every scheduler")
+	runs       = flag.Int("runs", 3, "how often each contender is measured")
+	contenders = flag.String("contenders", "kube-scheduler,outboard,bind-at-once", "who is measured, in this order")
+	backlog    = flag.Bool("backlog", false, "create the pods first and start the scheduler then; no warm-up")
+	configFile = flag.String("config", "", "a KubeSchedulerConfiguration for both schedulers; default: the default profile")
+	ceiling    = flag.String("ceiling-command", "", "another program for bind-at-once; it gets --kubeconfig FILE")
+	jsonFile   = flag.String("json", "", "write all results into this file")
+	keepLogs   = flag.Bool("keep-logs", false, "keep the logs of every measurement")
+)
+
+func main() {
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+func run(ctx context.Context) error {
+	names := strings.Split(*contenders, ",")
+	for _, name := range names {
+		if !slices.Contains([]string{"kube-scheduler", "outboard", "bind-at-once"}, name) {
+			return fmt.Errorf("--contenders: %q is not kube-scheduler, outboard or bind-at-once", name)
+		}
+	}
+	if slices.Contains(names, "outboard") {
+		if _, err := controlplane.OutboardDirectory(); err != nil {
+			return err
+		}
+	}
+	config := controlplane.SchedulerConfig{QPS: *qps, LeaderElect: true}
+	if *configFile != "" {
+		text, err := os.ReadFile(*configFile)
+		if err != nil {
+			return err
+		}
+		config.Text = string(text)
+	}
+	if slices.Contains(names, "bind-at-once") && *ceiling == "" {
+		program, remove, err := buildCeiling(ctx)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		*ceiling = program
+	}
+	say("%d nodes, %d pods, %d creators, QPS %d, %d CPUs; scheduler starts %s the pods exist; %d runs, contenders in turns.",
+		*nodes, *pods, *creators, *qps, runtime.NumCPU(), map[bool]string{false: "before", true: "after"}[*backlog], *runs)
+
+	all := map[string][]*Result{}
+	faults := 0
+	for i := range *runs {
+		for _, name := range names {
+			result, err := measure(ctx, name, config)
+			if err != nil {
+				return fmt.Errorf("run %d of %s: %w", i+1, name, err)
+			}
+			result.Run = i + 1
+			all[name] = append(all[name], result)
+			faults += result.judgedFaults()
+			say("run %d  %s", i+1, result)
+		}
+	}
+	say("\n%s\n%s", table(names, all), verdict(all))
+	if *jsonFile != "" {
+		if err := writeJSON(*jsonFile, names, all); err != nil {
+			return err
+		}
+	}
+	if faults > 0 {
+		return fmt.Errorf("the checker found %d faults (see above)", faults)
+	}
+	return nil
+}
+
+func writeJSON(path string, names []string, all map[string][]*Result) error {
+	medians := map[string]map[string]float64{}
+	for _, name := range names {
+		medians[name] = map[string]float64{}
+		for _, column := range columns {
+			medians[name][column.key] = median(all[name], column.value)
+		}
+	}
+	data, err := json.MarshalIndent(map[string]any{
+		"nodes": *nodes, "pods": *pods, "creators": *creators, "qps": *qps, "backlog": *backlog, "cpus": runtime.NumCPU(),
+		"runs": all, "medians": medians,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}

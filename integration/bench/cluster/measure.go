@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"outboard.dev/integration/bench/checker"
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+// measure takes one measurement on a control plane of its own.
+func measure(ctx context.Context, contender string, config controlplane.SchedulerConfig) (*Result, error) {
+	c, err := controlplane.Start(ctx, controlplane.Options{Progress: say})
+	if err != nil {
+		return nil, err
+	}
+	result, err := measureOn(ctx, c, contender, config)
+	if err == nil && !*keepLogs {
+		c.Stop()
+		return result, nil
+	}
+	if kept, keepErr := c.StopKeepingLogs(); keepErr == nil {
+		say("logs of %s: %s", contender, kept)
+	}
+	return result, err
+}
+
+func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender string, config controlplane.SchedulerConfig,
+) (*Result, error) {
+	client, err := c.Client()
+	if err != nil {
+		return nil, err
+	}
+	if err := controlplane.CreateFakeNodes(ctx, client, *nodes); err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: benchNamespace}}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	watcher, err := newPodWatcher(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	var scheduler controlplane.Scheduler
+	started := []time.Time{}
+	var before snapshot
+	foreign := foreignLoad(c)
+	if *backlog {
+		if started, err = createPods(ctx, client, "pod", *pods); err != nil {
+			return nil, err
+		}
+		if scheduler, err = start(ctx, c, contender, config); err != nil {
+			return nil, err
+		}
+	} else {
+		if scheduler, err = start(ctx, c, contender, config); err != nil {
+			return nil, err
+		}
+		if _, err = createPods(ctx, client, "warm-up", *warmUp); err != nil {
+			return nil, err
+		}
+		if err := watcher.waitFor(ctx, "warm-up", *warmUp); err != nil {
+			return nil, err
+		}
+		if err := waitForEvents(ctx, client, *warmUp); err != nil {
+			return nil, err
+		}
+		if before, err = takeSnapshot(ctx, scheduler); err != nil {
+			return nil, err
+		}
+		if started, err = createPods(ctx, client, "pod", *pods); err != nil {
+			return nil, err
+		}
+	}
+	if err := watcher.waitFor(ctx, "pod", *pods); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, scheduler.Processes()[0].LogTail())
+	}
+	events := *pods
+	if !*backlog {
+		events += *warmUp
+	}
+	if err := waitForEvents(ctx, client, events); err != nil {
+		return nil, err
+	}
+	after, err := takeSnapshot(ctx, scheduler)
+	if err != nil {
+		return nil, err
+	}
+	result := evaluate(contender, started, watcher.boundAt("pod", *pods), before, after)
+	if result.ForeignLoad, err = foreign(); err != nil {
+		return nil, err
+	}
+	scheduler.Stop()
+	result.Check, err = checker.Check(ctx, c.EtcdURL, client)
+	return result, err
+}
+
+// foreignLoad begins to measure which share of the machine others use meanwhile; the function it returns ends it.
+func foreignLoad(c *controlplane.ControlPlane) func() (float64, error) {
+	begin := time.Now()
+	machineBefore, err1 := controlplane.MachineCPU()
+	ownBefore, err2 := c.CPU()
+	return func() (float64, error) {
+		machine, err3 := controlplane.MachineCPU()
+		own, err4 := c.CPU()
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			return 0, err
+		}
+		foreign := (machine - machineBefore) - (own - ownBefore)
+		return max(0, foreign.Seconds()) / time.Since(begin).Seconds() / float64(runtime.NumCPU()), nil
+	}
+}
+
+const benchNamespace = "bench"
+
+func benchPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "bench"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name:  "main",
+			Image: "registry.k8s.io/pause:3.10",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("500Mi"),
+			}},
+		}}},
+	}
+}
+
+func podName(prefix string, i int) string { return fmt.Sprintf("%s-%05d", prefix, i) }
+
+// createPods returns when the request to create each pod was sent.
+func createPods(ctx context.Context, client kubernetes.Interface, prefix string, n int) ([]time.Time, error) {
+	started := make([]time.Time, n)
+	return started, controlplane.InParallel(ctx, *creators, n, func(ctx context.Context, i int) error {
+		started[i] = time.Now()
+		_, err := client.CoreV1().Pods(benchNamespace).Create(ctx, benchPod(podName(prefix, i)), metav1.CreateOptions{})
+		return err
+	})
+}
+
+func start(ctx context.Context, c *controlplane.ControlPlane, contender string, config controlplane.SchedulerConfig,
+) (controlplane.Scheduler, error) {
+	switch contender {
+	case "kube-scheduler":
+		return c.StartKubeScheduler(ctx, config)
+	case "outboard":
+		return c.StartOutboard(ctx, controlplane.OutboardOptions{Config: config})
+	default:
+		kubeconfig, err := c.Kubeconfig("system:kube-scheduler") // The same rights and the same precedence.
+		if err != nil {
+			return nil, err
+		}
+		process, err := c.StartProcess("bind-at-once", *ceiling, "--kubeconfig", kubeconfig)
+		return ceilingProcess{process}, err
+	}
+}
+
+// ceilingProcess is the program that binds at once, seen as a scheduler without metrics.
+type ceilingProcess struct{ process *controlplane.Process }
+
+func (ceilingProcess) Name() string { return "bind-at-once" }
+func (p ceilingProcess) Processes() []*controlplane.Process {
+	return []*controlplane.Process{p.process}
+}
+func (p ceilingProcess) Stop() { p.process.Stop(5 * time.Second) }
+func (ceilingProcess) Metrics(context.Context) (map[string]*dto.MetricFamily, error) {
+	return nil, nil
+}
+
+func buildCeiling(ctx context.Context) (program string, remove func(), err error) {
+	root, err := controlplane.Repository()
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "outboard-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	program = filepath.Join(dir, "bind-at-once")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./bench/bind_at_once")
+	cmd.Dir = filepath.Join(root, "integration")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		os.RemoveAll(dir)
+		return "", nil, fmt.Errorf("go build bind_at_once: %w\n%s", err, out)
+	}
+	return program, func() { os.RemoveAll(dir) }, nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// column is one figure of a result.
+type column struct {
+	key, title string
+	value      func(*Result) float64
+	format     func(float64) string
+}
+
+func digits(n int) func(float64) string {
+	return func(value float64) string { return fmt.Sprintf("%.*f", n, value) }
+}
+
+var columns = []column{
+	{"podsPerSecond", "pods/s", func(r *Result) float64 { return r.PodsPerSecond }, digits(0)},
+	{"schedulingThroughput", "pods/s scheduling", func(r *Result) float64 { return r.SchedulingThroughput }, digits(0)},
+	{"cpuMillisPerPod", "CPU ms/pod", func(r *Result) float64 { return r.CPUMillisPerPod }, digits(3)},
+	{"rssMiB", "RSS MiB", func(r *Result) float64 { return r.RSSMiB }, digits(0)},
+	{"algorithmMeanMillis", "algorithm ms mean", func(r *Result) float64 { return r.AlgorithmMean }, digits(3)},
+	{"algorithmP50Millis", "p50", func(r *Result) float64 { return r.AlgorithmP50 }, digits(3)},
+	{"algorithmP99Millis", "p99", func(r *Result) float64 { return r.AlgorithmP99 }, digits(3)},
+	{"createToBoundP50Millis", "create→bound ms p50", func(r *Result) float64 { return r.CreateToBoundP50 }, digits(1)},
+	{"createToBoundP99Millis", "p99", func(r *Result) float64 { return r.CreateToBoundP99 }, digits(1)},
+}
+
+func median(results []*Result, value func(*Result) float64) float64 {
+	values := make([]float64, 0, len(results))
+	for _, result := range results {
+		values = append(values, value(result))
+	}
+	slices.Sort(values)
+	if len(values) == 0 {
+		return 0
+	}
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}
+
+// table shows medians, one row a figure and one column a contender, and the ratios to the first contender.
+func table(names []string, all map[string][]*Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| median of %d runs ", len(all[names[0]]))
+	for _, name := range names {
+		fmt.Fprintf(&b, "| %s ", name)
+	}
+	for _, name := range names[1:] {
+		fmt.Fprintf(&b, "| %s : %s ", name, names[0])
+	}
+	fmt.Fprintf(&b, "|\n|---%s|\n", strings.Repeat("|---:", 2*len(names)-1))
+	for _, column := range columns {
+		fmt.Fprintf(&b, "| %s ", column.title)
+		first := median(all[names[0]], column.value)
+		for _, name := range names {
+			fmt.Fprintf(&b, "| %s ", orDash(median(all[name], column.value), column.format))
+		}
+		for _, name := range names[1:] {
+			ratio := 0.0
+			if first != 0 {
+				ratio = median(all[name], column.value) / first
+			}
+			fmt.Fprintf(&b, "| %s ", orDash(ratio, digits(2)))
+		}
+		fmt.Fprintln(&b, "|")
+	}
+	return b.String()
+}
+
+// verdict puts the figures that matter most into words, where there is something to compare with.
+func verdict(all map[string][]*Result) string {
+	podsPerSecond := func(r *Result) float64 { return r.PodsPerSecond }
+	cpu := func(r *Result) float64 { return r.CPUMillisPerPod }
+	algorithm := func(r *Result) float64 { return r.AlgorithmP50 }
+	ours, theirs, ceiling := all["outboard"], all["kube-scheduler"], all["bind-at-once"]
+	var lines []string
+	if len(ours) > 0 && len(theirs) > 0 {
+		lines = append(lines, fmt.Sprintf("Outboard: %.2f times kube-scheduler's pods/s, at %.2f of its CPU per pod; "+
+			"algorithm p50 %.3f ms, kube-scheduler's %.3f ms.", median(ours, podsPerSecond)/median(theirs, podsPerSecond),
+			median(ours, cpu)/median(theirs, cpu), median(ours, algorithm), median(theirs, algorithm)))
+	}
+	for name, results := range map[string][]*Result{"Outboard": ours, "kube-scheduler": theirs} {
+		if len(results) > 0 && len(ceiling) > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %.0f %% of the pods/s of binding at once.", name,
+				100*median(results, podsPerSecond)/median(ceiling, podsPerSecond)))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func orDash(value float64, format func(float64) string) string {
+	if value == 0 {
+		return "–"
+	}
+	return format(value)
+}

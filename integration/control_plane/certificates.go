@@ -1,0 +1,150 @@
+package controlplane
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// authority is the cluster's certificate authority. It lives as long as the control plane.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+func newAuthority() (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := certificateTemplate("outboard-test-ca")
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{certificate: certificate, key: key, pem: certificatePEM(der)}, nil
+}
+
+func certificateTemplate(name string, organizations ...string) *x509.Certificate {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		panic(err) // crypto/rand never fails.
+	}
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name, Organization: organizations},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(30 * 24 * time.Hour),
+		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+	}
+}
+
+func certificatePEM(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+func (a *authority) sign(template *x509.Certificate) (certificate, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = keyPEM(private)
+	return certificatePEM(der), key, err
+}
+
+// server signs a certificate for a server on this machine.
+func (a *authority) server() (certificate, key []byte, err error) {
+	template := certificateTemplate("kube-apiserver")
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default.svc"}
+	return a.sign(template)
+}
+
+// client signs a certificate for a user of the API.
+func (a *authority) client(user string, groups ...string) (certificate, key []byte, err error) {
+	template := certificateTemplate(user, groups...)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return a.sign(template)
+}
+
+// writeServerFiles writes what kube-apiserver and kube-controller-manager read: ca.crt, server.crt, server.key and the
+// key that signs service account tokens, sa.key with sa.pub.
+func (a *authority) writeServerFiles(dir string) error {
+	certificate, key, err := a.server()
+	if err != nil {
+		return err
+	}
+	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	accountsKey, err := keyPEM(accounts)
+	if err != nil {
+		return err
+	}
+	public, err := x509.MarshalPKIXPublicKey(accounts.Public())
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		"ca.crt":     a.pem,
+		"server.crt": certificate,
+		"server.key": key,
+		"sa.key":     accountsKey,
+		"sa.pub":     pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeKubeconfig writes a kubeconfig with a client certificate for the user.
+func (a *authority) writeKubeconfig(path, server, user string, groups ...string) error {
+	certificate, key, err := a.client(user, groups...)
+	if err != nil {
+		return err
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["outboard-test"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.pem}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
+	config.Contexts["outboard-test"] = &clientcmdapi.Context{Cluster: "outboard-test", AuthInfo: user}
+	config.CurrentContext = "outboard-test"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return fmt.Errorf("kubeconfig of %s: %w", user, err)
+	}
+	return nil
+}

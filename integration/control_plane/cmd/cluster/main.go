@@ -1,0 +1,207 @@
+// Command cluster runs a real control plane with fake nodes and a scheduler attached, until Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+const profile = `
+profiles:
+- schedulerName: outboard-scheduler
+`
+
+var (
+	nodes     = flag.Int("nodes", 5, "how many fake nodes")
+	scheduler = flag.String("scheduler", "outboard", "the secondary scheduler: outboard, kube-scheduler or none")
+	duration  = flag.Duration("for", 0, "end after this time; 0 means at Ctrl-C")
+	smoke     = flag.Bool("smoke", false, "create a Deployment, wait until its pods are Running, and end")
+)
+
+func main() {
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+func run(ctx context.Context) (err error) {
+	begin := time.Now()
+	if *scheduler == "outboard" {
+		if _, err := controlplane.OutboardDirectory(); err != nil {
+			say("%v\nThe cluster starts without Outboard: pods with schedulerName outboard-scheduler stay Pending.", err)
+			*scheduler = "none"
+		}
+	}
+	say("starting etcd, kube-apiserver, kube-controller-manager and KWOK …")
+	c, err := controlplane.Start(ctx, controlplane.Options{ControllerManager: true, KWOK: true, Progress: say})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			c.Stop()
+			return
+		}
+		if kept, keepErr := c.StopKeepingLogs(); keepErr == nil {
+			say("logs of all processes: %s", kept)
+		}
+	}()
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if err := controlplane.CreateFakeNodes(ctx, client, *nodes); err != nil {
+		return err
+	}
+	if err := startScheduler(ctx, c); err != nil {
+		return err
+	}
+	if err := waitForNodes(ctx, client); err != nil {
+		return err
+	}
+	say("%d nodes are Ready, %.0f s after the start.", *nodes, time.Since(begin).Seconds())
+	if *smoke {
+		return runSmoke(ctx, client)
+	}
+	printHints(c)
+	if *duration > 0 {
+		limited, cancel := context.WithTimeout(ctx, *duration)
+		defer cancel()
+		ctx = limited
+	}
+	<-ctx.Done()
+	say("stopping …")
+	return nil
+}
+
+func startScheduler(ctx context.Context, c *controlplane.ControlPlane) error {
+	config := controlplane.SchedulerConfig{Text: profile, LeaderElect: true}
+	switch *scheduler {
+	case "outboard":
+		o, err := c.StartOutboard(ctx, controlplane.OutboardOptions{Config: config})
+		if err != nil {
+			return err
+		}
+		say("Outboard is attached as outboard-scheduler (shim %d, host %d, %s/metrics).", o.Shim.PID(), o.Host.PID(), o.URL())
+	case "kube-scheduler":
+		if _, err := c.StartKubeScheduler(ctx, config); err != nil {
+			return err
+		}
+		say("kube-scheduler is attached as outboard-scheduler.")
+	case "none":
+	default:
+		return fmt.Errorf("--scheduler=%s: not outboard, kube-scheduler or none", *scheduler)
+	}
+	return nil
+}
+
+// waitForNodes waits until KWOK has made the nodes Ready and a controller has taken their taint away.
+func waitForNodes(ctx context.Context, client kubernetes.Interface) error {
+	return poll(ctx, func(ctx context.Context) (bool, error) {
+		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		ready := 0
+		for _, node := range list.Items {
+			for _, condition := range node.Status.Conditions {
+				if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0 {
+					ready++
+				}
+			}
+		}
+		return ready == *nodes, nil
+	})
+}
+
+func poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, done)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.New("not done within a minute")
+	}
+	return err
+}
+
+func printHints(c *controlplane.ControlPlane) {
+	say(`
+  export KUBECONFIG=%s
+
+Things to try:
+  kubectl get nodes -L topology.kubernetes.io/zone
+  kubectl create deployment hello --image=hello --replicas=10 --dry-run=client -o json |
+    jq '.spec.template.spec.schedulerName = "outboard-scheduler"' | kubectl apply -f -
+  kubectl get pods -o wide
+  kubectl get events --field-selector reason=Scheduled
+  kubectl describe pod -l app=hello        # after: kubectl cordon --all, and scaling up
+
+Logs of all processes: %s/*.log
+Ctrl-C ends everything and removes it.`, c.AdminKubeconfig, c.Dir)
+}
+
+func runSmoke(ctx context.Context, client kubernetes.Interface) error {
+	const name, replicas = "smoke", 10
+	labels := map[string]string{"app": name}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(replicas)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					SchedulerName: "outboard-scheduler",
+					Containers: []corev1.Container{{
+						Name: "main", Image: "example.com/" + name,
+						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+							corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+						}},
+					}},
+				},
+			},
+		},
+	}
+	if _, err := client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	begin, running := time.Now(), 0
+	err := poll(ctx, func(ctx context.Context) (bool, error) {
+		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+		if err != nil {
+			return false, err
+		}
+		running = 0
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		return running == replicas, nil
+	})
+	if err != nil {
+		return fmt.Errorf("smoke: %d of %d pods are Running: %w", running, replicas, err)
+	}
+	say("smoke: %d of %d pods are Running, %.1f s after their Deployment was created.", running, replicas,
+		time.Since(begin).Seconds())
+	return nil
+}

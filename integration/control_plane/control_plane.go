@@ -1,0 +1,339 @@
+package controlplane
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+//go:embed manifests/outboard-access.yaml
+var outboardAccess string
+
+// OutboardUser is the user that Outboard's kubeconfig names.
+const OutboardUser = "outboard-scheduler"
+
+// Options says what a control plane consists of. etcd and kube-apiserver are always part of it.
+type Options struct {
+	// ControllerManager runs kube-controller-manager, and with it the admission plugins that only work beside it
+	// (ServiceAccount; TaintNodesByCondition, which taints a new node until a controller has seen it Ready).
+	ControllerManager bool
+	// KWOK plays the kubelet of every node.
+	KWOK bool
+	// Progress receives lines for people; nil drops them.
+	Progress func(format string, args ...any)
+}
+
+// ControlPlane is a running control plane. Use it from one goroutine, except for the client functions.
+type ControlPlane struct {
+	Dir             string // everything that it writes
+	EtcdURL         string
+	URL             string
+	AdminKubeconfig string
+
+	tools     *Tools
+	options   Options
+	authority *authority
+	processes []*Process // in the order in which they were started
+}
+
+// startTimeout is how long a program may take to become ready, generously: a machine may be busy.
+const startTimeout = 90 * time.Second
+
+// Start runs a control plane and returns when it is ready. The caller must Stop it.
+func Start(ctx context.Context, options Options) (*ControlPlane, error) {
+	if options.Progress == nil {
+		options.Progress = func(string, ...any) {}
+	}
+	tools, err := BuildTools(ctx, options.Progress)
+	if err != nil {
+		return nil, err
+	}
+	// A port that was free may be taken when its server starts. That is rare, and another try cures it.
+	for try := 1; ; try++ {
+		c, err := start(ctx, tools, options)
+		if err == nil || try == 3 || !strings.Contains(err.Error(), "address already in use") {
+			return c, err
+		}
+	}
+}
+
+func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane, err error) {
+	dir, err := temporaryDirectory()
+	if err != nil {
+		return nil, err
+	}
+	c := &ControlPlane{Dir: dir, tools: tools, options: options}
+	defer func() {
+		if err != nil {
+			c.Stop()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	c.EtcdURL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	c.URL = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
+	if c.authority, err = newAuthority(); err != nil {
+		return nil, err
+	}
+	if err := c.authority.writeServerFiles(dir); err != nil {
+		return nil, err
+	}
+	if c.AdminKubeconfig, err = c.Kubeconfig("admin", "system:masters"); err != nil {
+		return nil, err
+	}
+	if err := c.startEtcd(fmt.Sprintf("http://127.0.0.1:%d", ports[1])); err != nil {
+		return nil, err
+	}
+	server, err := c.startAPIServer(ports[2])
+	if err != nil {
+		return nil, err
+	}
+	if err := server.WaitUntil(ctx, "not ready", c.apiReady); err != nil {
+		return nil, err
+	}
+	if err := c.Apply(ctx, outboardAccess); err != nil {
+		return nil, err
+	}
+	if options.ControllerManager {
+		if err := c.startControllerManager(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if options.KWOK {
+		if err := c.startKWOK(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// temporaryDirectory prefers memory to disk, and removes what runs that were killed left behind.
+func temporaryDirectory() (string, error) {
+	const prefix = "outboard-cp-"
+	base := os.TempDir()
+	var shm syscall.Statfs_t
+	if err := syscall.Statfs("/dev/shm", &shm); err == nil && shm.Bavail*uint64(shm.Bsize) >= 2<<30 {
+		base = "/dev/shm"
+	}
+	old, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
+	for _, dir := range old {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), "-")
+		if pid, err := strconv.Atoi(owner); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			os.RemoveAll(dir)
+		}
+	}
+	dir, err := os.MkdirTemp(base, fmt.Sprintf("%s%d-", prefix, os.Getpid()))
+	if err != nil && base == "/dev/shm" {
+		dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", prefix, os.Getpid()))
+	}
+	return dir, err
+}
+
+// StartProcess runs a program that ends with the control plane at the latest. Its output is kept in NAME.log.
+func (c *ControlPlane) StartProcess(name, program string, args ...string) (*Process, error) {
+	p, err := StartProcess(c.Dir, name, program, args...)
+	if err == nil {
+		c.processes = append(c.processes, p)
+	}
+	return p, err
+}
+
+func (c *ControlPlane) startEtcd(peerURL string) error {
+	_, err := c.StartProcess("etcd", c.tools.Etcd,
+		"--name=default",
+		"--data-dir="+filepath.Join(c.Dir, "etcd"),
+		"--listen-client-urls="+c.EtcdURL, "--advertise-client-urls="+c.EtcdURL,
+		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL,
+		"--initial-cluster=default="+peerURL,
+		"--unsafe-no-fsync", "--quota-backend-bytes=4294967296", "--log-level=warn")
+	return err
+}
+
+func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
+	disabled := ""
+	if !c.options.ControllerManager {
+		disabled = "ServiceAccount,TaintNodesByCondition"
+	}
+	return c.StartProcess("kube-apiserver", c.tools.APIServer,
+		"--etcd-servers="+c.EtcdURL,
+		"--etcd-compaction-interval=0", // The history from revision 1 is what the checks read.
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+		"--secure-port="+strconv.Itoa(port),
+		"--tls-cert-file="+c.file("server.crt"), "--tls-private-key-file="+c.file("server.key"),
+		"--client-ca-file="+c.file("ca.crt"),
+		// Nothing uses an authenticating proxy, but other components complain without end if there is no CA for one.
+		"--requestheader-client-ca-file="+c.file("ca.crt"), "--requestheader-allowed-names=front-proxy",
+		"--requestheader-username-headers=X-Remote-User",
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+c.file("sa.pub"), "--service-account-signing-key-file="+c.file("sa.key"),
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--disable-admission-plugins="+disabled,
+		"--profiling=false")
+}
+
+func (c *ControlPlane) apiReady(ctx context.Context) error {
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+func (c *ControlPlane) startControllerManager(ctx context.Context) error {
+	kubeconfig, err := c.Kubeconfig("system:kube-controller-manager", "system:masters")
+	if err != nil {
+		return err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	p, err := c.StartProcess("kube-controller-manager", c.tools.ControllerManager,
+		"--kubeconfig="+kubeconfig,
+		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(ports[0]), "--cert-dir="+c.Dir,
+		"--root-ca-file="+c.file("ca.crt"), "--service-account-private-key-file="+c.file("sa.key"),
+		"--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000", "--profiling=false")
+	if err != nil {
+		return err
+	}
+	if err := p.WaitUntil(ctx, "not healthy", httpOK(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))); err != nil {
+		return err
+	}
+	// Pods can be created once the namespace has its service account.
+	return p.WaitUntil(ctx, "no default service account", func(ctx context.Context) error {
+		client, err := c.Client()
+		if err != nil {
+			return err
+		}
+		_, err = client.CoreV1().ServiceAccounts("default").Get(ctx, "default", getOptions)
+		return err
+	})
+}
+
+func (c *ControlPlane) startKWOK(ctx context.Context) error {
+	kubeconfig, err := c.Kubeconfig("kwok", "system:masters")
+	if err != nil {
+		return err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	p, err := c.StartProcess("kwok", c.tools.KWOK,
+		"--kubeconfig="+kubeconfig, "--manage-all-nodes=true", "--server-address="+address,
+		"--config=/dev/null") // Not the one that a user of this machine may have.
+	if err != nil {
+		return err
+	}
+	return p.WaitUntil(ctx, "not healthy", httpOK("http://"+address+"/healthz"))
+}
+
+func (c *ControlPlane) file(name string) string { return filepath.Join(c.Dir, name) }
+
+// Kubeconfig writes a kubeconfig for a user and returns its path.
+func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error) {
+	path := c.file("kubeconfig-" + strings.ReplaceAll(user, ":", "-"))
+	return path, c.authority.writeKubeconfig(path, c.URL, user, groups...)
+}
+
+// RESTConfig is the administrator's, without a client-side limit and with protobuf.
+func (c *ControlPlane) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.AdminKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Client is the administrator's client. It speaks protobuf.
+func (c *ControlPlane) Client() (kubernetes.Interface, error) {
+	config, err := c.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return kubernetes.NewForConfig(config)
+}
+
+// Dynamic is the administrator's client for objects of any kind.
+func (c *ControlPlane) Dynamic() (dynamic.Interface, error) {
+	config, err := c.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
+}
+
+// CPU is what this program and the processes of the control plane have used so far, without those that have ended.
+func (c *ControlPlane) CPU() (time.Duration, error) {
+	own, err := ProcessUsage(os.Getpid())
+	if err != nil {
+		return 0, err
+	}
+	total := own.CPU
+	for _, p := range c.processes {
+		usage, err := p.Usage()
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		total += usage.CPU
+	}
+	return total, nil
+}
+
+// Stop ends all processes, the last first, and removes the directory. It may be called twice.
+func (c *ControlPlane) Stop() {
+	c.stopProcesses()
+	os.RemoveAll(c.Dir)
+}
+
+// StopKeepingLogs is Stop, except that the logs and configurations are moved to a directory, which it returns.
+func (c *ControlPlane) StopKeepingLogs() (string, error) {
+	c.stopProcesses()
+	defer os.RemoveAll(c.Dir)
+	kept, err := os.MkdirTemp("", "outboard-logs-")
+	if err != nil {
+		return "", err
+	}
+	for _, pattern := range []string{"*.log", "*.yaml"} {
+		files, _ := filepath.Glob(filepath.Join(c.Dir, pattern))
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(kept, filepath.Base(file)), data, 0o644)
+			}
+			if err != nil {
+				return kept, err
+			}
+		}
+	}
+	return kept, nil
+}
+
+func (c *ControlPlane) stopProcesses() {
+	for i := len(c.processes) - 1; i >= 0; i-- {
+		c.processes[i].Stop(10 * time.Second)
+	}
+	c.processes = nil
+}

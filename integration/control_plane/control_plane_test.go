@@ -1,0 +1,111 @@
+package controlplane_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+// TestStartAndStop: the real kube-scheduler binds a pod on a control plane, rights are enforced, and nothing is left.
+func TestStartAndStop(t *testing.T) {
+	c, err := controlplane.Start(t.Context(), controlplane.Options{Progress: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheduler, err := c.StartKubeScheduler(t.Context(), controlplane.SchedulerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.CreateFakeNodes(t.Context(), client, 3); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: podSpec(corev1.DefaultSchedulerName, "1")}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		pod, err := client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return new(cluster{client: client}).scheduledBy(ctx, pod, corev1.DefaultSchedulerName)
+	})
+	usage, err := scheduler.Process.Usage()
+	if err != nil || usage.CPU < 10*time.Millisecond || usage.PeakRSS < 10<<20 {
+		t.Errorf("the usage of kube-scheduler cannot be right: %+v, %v", usage, err)
+	}
+	testRights(t, c)
+
+	dir := c.Dir
+	c.Stop()
+	select {
+	case <-scheduler.Process.Exited():
+	default:
+		t.Error("kube-scheduler outlived Stop")
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+	assertNoProcessIn(t, dir)
+}
+
+// testRights: Outboard's user may do what its role says and no more.
+func testRights(t *testing.T, c *controlplane.ControlPlane) {
+	kubeconfig, err := c.Kubeconfig(controlplane.OutboardUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kubernetes.NewForConfigOrDie(config)
+	if _, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("list nodes: %v", err)
+	}
+	if err := client.CoreV1().Pods("default").Delete(t.Context(), "p", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("delete a pod: want Forbidden, got %v", err)
+	}
+	_, err = client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-scheduler", metav1.GetOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("read another scheduler's lease: want Forbidden, got %v", err)
+	}
+}
+
+func assertNoProcessIn(t *testing.T, dir string) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, dir) {
+			t.Errorf("%s still runs in %s", filepath.Dir(link), dir)
+		}
+	}
+}
+
+// TestStartReportsWhy: a program that cannot start is named, with its own words.
+func TestStartReportsWhy(t *testing.T) {
+	c := controlplane.ForTest(t, controlplane.Options{})
+	_, err := c.StartKubeScheduler(t.Context(), controlplane.SchedulerConfig{Text: "profiles: [{schedulerNme: x}]"})
+	if err == nil || !strings.Contains(err.Error(), "schedulerNme") {
+		t.Errorf("want an error that names the field, got %v", err)
+	}
+}

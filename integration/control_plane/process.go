@@ -1,0 +1,253 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is a child process in a process group of its own, with its output in a file.
+type Process struct {
+	Name    string
+	LogPath string
+
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error // why it ended; valid once done is closed
+}
+
+// A child dies with the *thread* that started it (PR_SET_PDEATHSIG), so all are started on one thread that lives as
+// long as this process. Without this a killed test run leaves a control plane behind.
+var (
+	starterOnce sync.Once
+	starts      chan func()
+)
+
+func onStarterThread(f func() error) error {
+	starterOnce.Do(func() {
+		starts = make(chan func())
+		go func() {
+			runtime.LockOSThread()
+			for start := range starts {
+				start()
+			}
+		}()
+	})
+	result := make(chan error)
+	starts <- func() { result <- f() }
+	return <-result
+}
+
+// StartProcess runs a program with its output appended to <dir>/<name>.log.
+func StartProcess(dir, name, program string, args ...string) (*Process, error) {
+	logPath := filepath.Join(dir, name+".log")
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	fmt.Fprintf(log, "# %s %s\n", program, strings.Join(args, " "))
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := onStarterThread(cmd.Start); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	p := &Process{Name: name, LogPath: logPath, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// PID is the process's id, which stays its id until Exited is closed.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.done }
+
+// Kill sends SIGKILL to the process's group and waits for its end.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Stop asks the process's group to end, and kills what has not ended after the grace period.
+func (p *Process) Stop(grace time.Duration) {
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		p.Kill()
+	}
+}
+
+func (p *Process) signal(sig syscall.Signal) {
+	select {
+	case <-p.done: // Its id may be another process's by now.
+	default:
+		syscall.Kill(-p.PID(), sig)
+	}
+}
+
+// LogTail is the end of what the process wrote.
+func (p *Process) LogTail() string {
+	const most = 4000
+	data, err := os.ReadFile(p.LogPath)
+	if err != nil {
+		return err.Error()
+	}
+	if len(data) > most {
+		data = append([]byte("…"), data[len(data)-most:]...)
+	}
+	return string(data)
+}
+
+func (p *Process) exitError() error {
+	return fmt.Errorf("%s ended by itself: %v; its last words:\n%s", p.Name, p.err, p.LogTail())
+}
+
+// WaitUntil polls ready until it returns nil. It gives up when ctx ends or the process does.
+func (p *Process) WaitUntil(ctx context.Context, what string, ready func(context.Context) error) error {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := ready(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %s: %w (last: %v); its last words:\n%s", p.Name, what, ctx.Err(), err, p.LogTail())
+		case <-p.done:
+			return p.exitError()
+		case <-ticker.C:
+		}
+	}
+}
+
+// httpOK says whether a GET of the address is answered with 200, without asking who answers.
+func httpOK(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := httpGet(ctx, url)
+		return err
+	}
+}
+
+var anyServerClient = &http.Client{Transport: &http.Transport{
+	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // Self-signed, and only ever on 127.0.0.1.
+	Proxy:           nil,
+}}
+
+func httpGet(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := anyServerClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s: %s", url, response.Status, bytes.TrimSpace(body[:min(len(body), 300)]))
+	}
+	return body, nil
+}
+
+// freePorts finds ports of 127.0.0.1 that nothing listens on.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close() // Only when all are found, so that none is found twice.
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// Usage is what a process has used of the machine so far.
+type Usage struct {
+	CPU     time.Duration // user and system
+	RSS     int64         // bytes, now
+	PeakRSS int64         // bytes
+}
+
+const ticksPerSecond = 100 // USER_HZ, which Linux has fixed for user space.
+
+// Usage reads /proc.
+func (p *Process) Usage() (Usage, error) { return ProcessUsage(p.PID()) }
+
+// ProcessUsage reads /proc for any process.
+func ProcessUsage(pid int) (Usage, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	// The second field is the name in parentheses and may hold anything; the third begins after the last one.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 13 {
+		return Usage{}, errors.New("/proc/PID/stat is too short")
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return Usage{}, err
+	}
+	usage := Usage{CPU: time.Duration(user+system) * time.Second / ticksPerSecond}
+
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	for line := range strings.Lines(string(status)) {
+		var kib int64
+		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &kib); err == nil {
+			usage.RSS = kib << 10
+		}
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kib); err == nil {
+			usage.PeakRSS = kib << 10
+		}
+	}
+	return usage, nil
+}
+
+// MachineCPU is the time that all CPUs of the machine together have been busy since its start.
+func MachineCPU() (time.Duration, error) {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := strings.Cut(string(stat), "\n")
+	var user, nice, system, idle, iowait, irq, softirq, steal int64
+	if _, err := fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &iowait, &irq, &softirq,
+		&steal); err != nil {
+		return 0, fmt.Errorf("/proc/stat: %q: %w", line, err)
+	}
+	return time.Duration(user+nice+system+irq+softirq+steal) * time.Second / ticksPerSecond, nil
+}

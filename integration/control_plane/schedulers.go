@@ -1,0 +1,267 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"sigs.k8s.io/yaml"
+)
+
+// SchedulerConfig is what every scheduler under test is started with.
+type SchedulerConfig struct {
+	// Text is a KubeSchedulerConfiguration without clientConnection and leaderElection; empty means the default profile.
+	Text string
+	// QPS limits the client; zero means 5000, with the same burst.
+	QPS int
+	// LeaderElect makes the scheduler wait for its lease, as it would in a cluster.
+	LeaderElect bool
+}
+
+// render completes the text with the connection and the lease.
+func (s SchedulerConfig) render(kubeconfig, leaseName string) ([]byte, error) {
+	config := map[string]any{}
+	if err := yaml.Unmarshal([]byte(s.Text), &config); err != nil {
+		return nil, fmt.Errorf("KubeSchedulerConfiguration: %w", err)
+	}
+	qps := s.QPS
+	if qps == 0 {
+		qps = 5000
+	}
+	config["apiVersion"] = "kubescheduler.config.k8s.io/v1"
+	config["kind"] = "KubeSchedulerConfiguration"
+	config["clientConnection"] = map[string]any{"kubeconfig": kubeconfig, "qps": qps, "burst": qps}
+	config["leaderElection"] = map[string]any{
+		"leaderElect": s.LeaderElect, "resourceName": leaseName, "resourceNamespace": "kube-system",
+	}
+	return yaml.Marshal(config)
+}
+
+// Scheduler is a scheduler under test, as the harness sees it: some processes and metrics.
+type Scheduler interface {
+	Name() string
+	Processes() []*Process
+	Metrics(context.Context) (map[string]*dto.MetricFamily, error)
+	Stop()
+}
+
+// KubeScheduler is the real kube-scheduler. A test may kill it and start it again.
+type KubeScheduler struct {
+	Process *Process
+
+	controlPlane *ControlPlane
+	args         []string
+	url          string
+}
+
+// StartKubeScheduler returns when it is ready; with LeaderElect it may not lead yet.
+func (c *ControlPlane) StartKubeScheduler(ctx context.Context, config SchedulerConfig) (*KubeScheduler, error) {
+	kubeconfig, err := c.Kubeconfig("system:kube-scheduler")
+	if err != nil {
+		return nil, err
+	}
+	text, err := config.render(kubeconfig, "kube-scheduler")
+	if err != nil {
+		return nil, err
+	}
+	file := c.file("kube-scheduler.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	k := &KubeScheduler{
+		controlPlane: c,
+		url:          fmt.Sprintf("https://127.0.0.1:%d", ports[0]),
+		args: []string{
+			"--config=" + file, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(ports[0]), "--cert-dir=" + c.Dir,
+			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+		},
+	}
+	if err := k.Start(); err != nil {
+		return nil, err
+	}
+	return k, k.WaitReady(ctx)
+}
+
+// Start starts the process, first or again.
+func (k *KubeScheduler) Start() (err error) {
+	k.Process, err = k.controlPlane.StartProcess("kube-scheduler", k.controlPlane.tools.Scheduler, k.args...)
+	return err
+}
+
+// WaitReady waits until it says that it is ready.
+func (k *KubeScheduler) WaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return k.Process.WaitUntil(ctx, "not ready", httpOK(k.url+"/readyz"))
+}
+
+func (*KubeScheduler) Name() string { return "kube-scheduler" }
+
+func (k *KubeScheduler) Processes() []*Process { return []*Process{k.Process} }
+
+func (k *KubeScheduler) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	return scrape(ctx, k.url+"/metrics")
+}
+
+func (k *KubeScheduler) Stop() { k.Process.Stop(10 * time.Second) }
+
+// OutboardOptions says how Outboard is started.
+type OutboardOptions struct {
+	Config SchedulerConfig
+	// Shim is merged into the ShimConfiguration document (YAML), over hosts and servingAddress.
+	Shim string
+	// HostArgs and ShimArgs are further arguments of the two programs.
+	HostArgs, ShimArgs []string
+}
+
+// Outboard is a host and a shim that talk over a Unix socket. A test may kill either and start it again.
+type Outboard struct {
+	Host, Shim *Process
+
+	controlPlane   *ControlPlane
+	options        OutboardOptions
+	socket, config string
+	url            string
+}
+
+// ErrNoOutboard says that Outboard's programs have not been built.
+var ErrNoOutboard = errors.New("outboard-host and outboard-shim are not built: run ./dev build, or set OUTBOARD_BIN")
+
+// OutboardDirectory is where Outboard's programs are: $OUTBOARD_BIN, or what ./dev build fills. It fails with
+// ErrNoOutboard when they are not there.
+func OutboardDirectory() (string, error) {
+	dir := os.Getenv("OUTBOARD_BIN")
+	if dir == "" {
+		root, err := Repository()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(root, "build", "release", "bin")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"outboard-host", "outboard-shim"} {
+		if !isExecutable(filepath.Join(dir, name)) {
+			return "", fmt.Errorf("%w (looked for %s)", ErrNoOutboard, filepath.Join(dir, name))
+		}
+	}
+	return dir, nil
+}
+
+// StartOutboard starts the host and the shim and returns when the shim is ready.
+func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOptions) (*Outboard, error) {
+	kubeconfig, err := c.Kubeconfig(OutboardUser)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	serving := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	o := &Outboard{controlPlane: c, options: options, socket: c.file("host.sock"), config: c.file("outboard-shim.yaml"),
+		url: "http://" + serving}
+	schedulerDocument, err := options.Config.render(kubeconfig, "outboard-scheduler")
+	if err != nil {
+		return nil, err
+	}
+	shim := map[string]any{}
+	if err := yaml.Unmarshal([]byte(options.Shim), &shim); err != nil {
+		return nil, fmt.Errorf("ShimConfiguration: %w", err)
+	}
+	shim["apiVersion"], shim["kind"] = "config.outboard.dev/v1alpha1", "ShimConfiguration"
+	shim["hosts"] = []any{map[string]any{"name": "default", "address": "unix:" + o.socket}}
+	shim["servingAddress"] = serving
+	shimDocument, err := yaml.Marshal(shim)
+	if err != nil {
+		return nil, err
+	}
+	text := bytes.Join([][]byte{schedulerDocument, shimDocument}, []byte("---\n"))
+	if err := os.WriteFile(o.config, text, 0o600); err != nil {
+		return nil, err
+	}
+	if err := o.StartHost(); err != nil {
+		return nil, err
+	}
+	if err := o.StartShim(); err != nil {
+		return nil, err
+	}
+	return o, o.WaitReady(ctx)
+}
+
+// StartHost starts the host, first or again.
+func (o *Outboard) StartHost() (err error) {
+	dir, err := OutboardDirectory()
+	if err != nil {
+		return err
+	}
+	args := append([]string{"--listen", "unix:" + o.socket}, o.options.HostArgs...)
+	o.Host, err = o.controlPlane.StartProcess("outboard-host", filepath.Join(dir, "outboard-host"), args...)
+	return err
+}
+
+// StartShim starts the shim, first or again.
+func (o *Outboard) StartShim() (err error) {
+	dir, err := OutboardDirectory()
+	if err != nil {
+		return err
+	}
+	args := append([]string{"--config", o.config}, o.options.ShimArgs...)
+	o.Shim, err = o.controlPlane.StartProcess("outboard-shim", filepath.Join(dir, "outboard-shim"), args...)
+	return err
+}
+
+// WaitReady waits until the shim says that it is ready.
+func (o *Outboard) WaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err := o.Shim.WaitUntil(ctx, "not ready", httpOK(o.url+"/readyz"))
+	if err != nil {
+		err = fmt.Errorf("%w\noutboard-host's last words:\n%s", err, o.Host.LogTail())
+	}
+	return err
+}
+
+func (*Outboard) Name() string { return "outboard" }
+
+// URL is the address that the shim serves /metrics and the health checks on.
+func (o *Outboard) URL() string { return o.url }
+
+func (o *Outboard) Processes() []*Process { return []*Process{o.Shim, o.Host} }
+
+func (o *Outboard) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	return scrape(ctx, o.url+"/metrics")
+}
+
+func (o *Outboard) Stop() {
+	o.Shim.Stop(10 * time.Second)
+	o.Host.Stop(10 * time.Second)
+}
+
+func scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
+	body, err := httpGet(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	return families, nil
+}

@@ -1,0 +1,154 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// Versions of the programs that a control plane is made of. The ones of Kubernetes and etcd follow go.mod.
+const (
+	KubernetesVersion = "v1.36.3"
+	KWOKVersion       = "v0.7.0"
+)
+
+// Tools says where the programs are.
+type Tools struct {
+	Etcd, APIServer, ControllerManager, Scheduler, KWOK string
+}
+
+// Repository is the root of the repository that the working directory, or else this source file, lies in.
+func Repository() (string, error) {
+	starts := []string{}
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if _, file, _, ok := runtime.Caller(0); ok {
+		starts = append(starts, filepath.Dir(file))
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, "integration", "go.mod")); err == nil {
+				return dir, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", errors.New("the repository was not found above the working directory: no integration/go.mod")
+}
+
+// ToolsDirectory is where BuildTools puts the programs: $OUTBOARD_TOOLS, or a folder of the user's cache.
+func ToolsDirectory() (string, error) {
+	if dir := os.Getenv("OUTBOARD_TOOLS"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no OUTBOARD_TOOLS and no cache folder: %w", err)
+	}
+	return filepath.Join(cache, "outboard", "tools", KubernetesVersion), nil
+}
+
+// BuildTools builds the programs that are missing in ToolsDirectory and returns them all. Several processes may call
+// it at once: one builds, the others wait.
+func BuildTools(ctx context.Context, progress func(format string, args ...any)) (*Tools, error) {
+	dir, err := ToolsDirectory()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := lockFile(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+
+	tools := &Tools{
+		Etcd:              filepath.Join(dir, "etcd"),
+		APIServer:         filepath.Join(dir, "kube-apiserver"),
+		ControllerManager: filepath.Join(dir, "kube-controller-manager"),
+		Scheduler:         filepath.Join(dir, "kube-scheduler"),
+		KWOK:              filepath.Join(dir, "kwok-"+KWOKVersion),
+	}
+	for _, program := range []string{tools.Etcd, tools.APIServer, tools.ControllerManager, tools.Scheduler} {
+		if isExecutable(program) {
+			continue
+		}
+		progress("building %s %s (the first time takes minutes)", filepath.Base(program), KubernetesVersion)
+		if err := goBuild(ctx, program); err != nil {
+			return nil, err
+		}
+	}
+	if !isExecutable(tools.KWOK) {
+		progress("building kwok %s", KWOKVersion)
+		if err := goInstallKWOK(ctx, dir, tools.KWOK); err != nil {
+			return nil, err
+		}
+	}
+	return tools, nil
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// goBuild builds the command of this module that is named like the program.
+func goBuild(ctx context.Context, program string) error {
+	root, err := Repository()
+	if err != nil {
+		return err
+	}
+	partial := program + ".partial"
+	defer os.Remove(partial)
+	// The version that the programs report; a build from a module has none of its own.
+	const version = "k8s.io/component-base/version."
+	minor := strings.Split(strings.TrimPrefix(KubernetesVersion, "v"), ".")
+	ldflags := fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s -X %sgitTreeState=clean",
+		version, KubernetesVersion, version, minor[0], version, minor[1], version)
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", ldflags, "-o", partial,
+		"./control_plane/cmd/"+filepath.Base(program))
+	cmd.Dir = filepath.Join(root, "integration")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", filepath.Base(program), err, out)
+	}
+	return os.Rename(partial, program)
+}
+
+// goInstallKWOK builds kwok outside this module, from exactly the versions that kwok's own go.mod names.
+func goInstallKWOK(ctx context.Context, dir, program string) error {
+	bin, err := os.MkdirTemp(dir, "kwok-partial-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	cmd := exec.CommandContext(ctx, "go", "install", "-ldflags", "-s -w", "sigs.k8s.io/kwok/cmd/kwok@"+KWOKVersion)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOBIN="+bin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go install kwok: %w\n%s", err, out)
+	}
+	return os.Rename(filepath.Join(bin, "kwok"), program)
+}
+
+func lockFile(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return func() { file.Close() }, nil
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# deploy/examples does what it is there to show: `examples_test.sh OUTBOARD-PROGRAM`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+outboard=$1
+answers=$("$outboard" simulate --cluster deploy/examples/cluster.yaml --pods deploy/examples/pods.yaml \
+  --config deploy/examples/config.yaml -o json)
+failed=0
+
+expect() { # COUNT WHAT PATTERN
+  local count
+  count=$(grep -cE "$3" <<<"$answers" || true)
+  if [[ $count != "$1" ]]; then
+    echo "FAILED: $2: $count, not $1"
+    failed=1
+  fi
+}
+
+pods=$(grep -c '^kind: Pod$' deploy/examples/pods.yaml)
+expect "$pods" "answers" '^\{"pod":"'
+expect 3 "plain pods placed on machines without GPUs" '"pod":"default/(web-1|web-2|report)","result":"scheduled","node":"cpu-[12]"'
+expect 2 "single GPU pods placed on the machine with the most free GPUs" '"pod":"research/(finetune|embedding)","result":"scheduled","node":"gpu-a100-2"'
+expect 8 "members of the gang of eight placed" '"pod":"research/train-8-[0-7]","result":"scheduled"'
+expect 0 "pods placed on cards of 4 GB" '"node":"gpu-small"'
+expect 1 "reasons of small cards" '"pod":"research/train-8-0".*"insufficient GPU memory: need 8GB, available 4GB"'
+expect 3 "members of the gang that does not fit, not placed" '"pod":"research/train-3-[0-2]","result":"unschedulable","node":""'
+expect 1 "pods that ask for too many GPUs" '"pod":"research/needs-16","result":"unschedulable".*insufficient GPU: need 16, available 8'
+expect 1 "pods without the toleration" '"pod":"research/no-toleration","result":"unschedulable".*had untolerated taint'
+expect 1 "pods for a zone that does not exist" '"pod":"default/zone-c","result":"unschedulable".*didn.t match Pod.s node affinity/selector'
+expect 1 "pods that need what is not served" '"pod":"default/database","result":"unschedulable".*VolumeBinding'
+expect 1 "gated pods" '"pod":"default/gated","result":"unschedulable".*waiting for scheduling gates'
+# The gang alone, on the same cluster with all but so many of the free GPUs taken: all of it or nothing of it.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+awk 'BEGIN { RS = "---\n"; ORS = "---\n" } /name: train-8-/' deploy/examples/pods.yaml >"$folder/gang.yaml"
+
+take() { # NODE GPUS
+  printf -- '---\napiVersion: v1\nkind: Pod\nmetadata: {name: taken-%s, namespace: other}\nspec:\n  nodeName: %s\n' "$1" "$1"
+  printf '  containers:\n  - name: main\n    resources: {limits: {nvidia.com/gpu: "%d"}}\nstatus: {phase: Running}\n' "$2"
+}
+
+gang_of_eight() { # PLACES MEMBERS-PLACED
+  # Free are 4 V100, 6 and 8 A100 and 2 H100.
+  { cat deploy/examples/cluster.yaml; take gpu-v100 4; take gpu-a100-1 6; take gpu-a100-2 $((10 - $1)); } >"$folder/cluster.yaml"
+  answers=$("$outboard" simulate --cluster "$folder/cluster.yaml" --pods "$folder/gang.yaml" --config deploy/examples/config.yaml -o json)
+  expect 8 "answers for the gang with $1 places" '^\{"pod":"research/train-8-'
+  expect "$2" "members of the gang placed on $1 places" '"result":"scheduled"'
+}
+gang_of_eight 7 0
+gang_of_eight 8 8
+[[ $failed == 0 ]] || { echo "$answers"; exit 1; }

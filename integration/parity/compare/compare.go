@@ -1,0 +1,180 @@
+// Package compare runs one generated case through kube-scheduler's code and through `outboard simulate`, and says
+// where they differ.
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+
+	"outboard.dev/integration/parity/oracle"
+)
+
+// Difference is one disagreement. Node is empty for what concerns the pod as a whole.
+type Difference struct {
+	Pod, What, Node  string
+	Expected, Actual string
+}
+
+func (d Difference) String() string {
+	where := "pod " + d.Pod
+	if d.Node != "" {
+		where += ", node " + d.Node
+	}
+	return fmt.Sprintf("%s: %s\n  kube-scheduler: %s\n  outboard:       %s", where, d.What, d.Expected, d.Actual)
+}
+
+// Totals counts what was compared.
+type Totals struct {
+	Clusters, Pods, Scheduled, Unschedulable, Errors int
+	// Verdicts are nodes that were examined or ruled out by name, Scores single weighted plugin scores.
+	Verdicts, Scores int
+	// FreeChoices are pods for which kube-scheduler's own pick is random; any of the best nodes is accepted.
+	FreeChoices int
+	Differences int
+}
+
+// Add adds other to t.
+func (t *Totals) Add(other Totals) {
+	t.Clusters += other.Clusters
+	t.Pods += other.Pods
+	t.Scheduled += other.Scheduled
+	t.Unschedulable += other.Unschedulable
+	t.Errors += other.Errors
+	t.Verdicts += other.Verdicts
+	t.Scores += other.Scores
+	t.FreeChoices += other.FreeChoices
+	t.Differences += other.Differences
+}
+
+func (t Totals) String() string {
+	return fmt.Sprintf("%d clusters, %d pods (%d scheduled, %d unschedulable, %d errors; %d with a random pick), "+
+		"%d verdicts on nodes, %d plugin scores: %d differences",
+		t.Clusters, t.Pods, t.Scheduled, t.Unschedulable, t.Errors, t.FreeChoices, t.Verdicts, t.Scores, t.Differences)
+}
+
+// Count counts the verdicts of one case.
+func Count(verdicts []oracle.Verdict) Totals {
+	totals := Totals{Clusters: 1, Pods: len(verdicts)}
+	for _, verdict := range verdicts {
+		switch verdict.Result {
+		case oracle.Scheduled:
+			totals.Scheduled++
+		case oracle.Unschedulable:
+			totals.Unschedulable++
+		default:
+			totals.Errors++
+		}
+		if verdict.FreeChoice != nil {
+			totals.FreeChoices++
+		}
+		totals.Verdicts += verdict.Feasible + len(verdict.Filter)
+		for _, score := range verdict.Scores {
+			totals.Scores += len(score.Plugins)
+		}
+	}
+	return totals
+}
+
+// Diff lists all differences, in the order of the pods.
+func Diff(expected, actual []oracle.Verdict) []Difference {
+	var differences []Difference
+	if names, got := order(expected), order(actual); !slices.Equal(names, got) {
+		at := 0
+		for at < min(len(names), len(got)) && names[at] == got[at] {
+			at++
+		}
+		differences = append(differences, Difference{Pod: element(names, at), What: fmt.Sprintf("the order of pods, at position %d", at),
+			Expected: element(names, at), Actual: element(got, at)})
+	}
+	byPod := map[string]oracle.Verdict{}
+	for _, verdict := range actual {
+		byPod[verdict.Pod] = verdict
+	}
+	for _, want := range expected {
+		got, ok := byPod[want.Pod]
+		if !ok {
+			differences = append(differences, Difference{Pod: want.Pod, What: "pod is missing", Expected: want.Result, Actual: "nothing"})
+			continue
+		}
+		differences = append(differences, diffPod(want, got)...)
+	}
+	return differences
+}
+
+func order(verdicts []oracle.Verdict) []string {
+	var names []string
+	for _, verdict := range verdicts {
+		names = append(names, verdict.Pod)
+	}
+	return names
+}
+
+func element(list []string, i int) string {
+	if i < len(list) {
+		return list[i]
+	}
+	return "(end)"
+}
+
+func diffPod(want, got oracle.Verdict) []Difference {
+	var differences []Difference
+	add := func(node, what string, expected, actual any) {
+		e, a := fmt.Sprint(expected), fmt.Sprint(actual)
+		if e != a {
+			differences = append(differences, Difference{Pod: want.Pod, What: what, Node: node, Expected: e, Actual: a})
+		}
+	}
+	add("", "result", want.Result, got.Result)
+	add("", "node", want.Node, got.Node)
+	add("", "message", want.Message, got.Message)
+	add("", "nominatedNode", want.NominatedNode, got.NominatedNode)
+	add("", "victims", want.Victims, got.Victims)
+	for _, node := range keys(want.Filter, got.Filter) {
+		w, inWant := want.Filter[node]
+		g, inGot := got.Filter[node]
+		add(node, "verdict", describe(w, inWant), describe(g, inGot))
+	}
+	for _, node := range keys(want.Scores, got.Scores) {
+		w, inWant := want.Scores[node]
+		g, inGot := got.Scores[node]
+		if inWant != inGot {
+			add(node, "scored", inWant, inGot)
+			continue
+		}
+		add(node, "total score", w.Total, g.Total)
+		for _, plugin := range keys(w.Plugins, g.Plugins) {
+			add(node, "score of "+plugin, value(w.Plugins, plugin), value(g.Plugins, plugin))
+		}
+	}
+	return differences
+}
+
+func describe(rejection oracle.NodeRejection, present bool) string {
+	if !present {
+		return "not rejected"
+	}
+	return fmt.Sprintf("%s by %q: %q", rejection.Code, rejection.Plugin, oracle.CanonicalReasons(rejection.Reasons))
+}
+
+func value(scores map[string]int64, plugin string) string {
+	if score, ok := scores[plugin]; ok {
+		return fmt.Sprint(score)
+	}
+	return "absent"
+}
+
+// keys returns the sorted union of the keys of two maps.
+func keys[V any](a, b map[string]V) []string {
+	all := map[string]bool{}
+	for key := range a {
+		all[key] = true
+	}
+	for key := range b {
+		all[key] = true
+	}
+	list := slices.Collect(maps.Keys(all))
+	sort.Strings(list)
+	return list
+}

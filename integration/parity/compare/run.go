@@ -1,0 +1,79 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"outboard.dev/integration/parity/generate"
+	"outboard.dev/integration/parity/oracle"
+)
+
+// Outcome is what one case gave.
+type Outcome struct {
+	Expected, Actual []oracle.Verdict
+	Differences      []Difference
+	// Failure is set if outboard did not answer at all, or not in the format.
+	Failure error
+	Totals  Totals
+}
+
+// Differs says whether anything is wrong.
+func (o *Outcome) Differs() bool { return o.Failure != nil || len(o.Differences) > 0 }
+
+// Run writes the case into directory, runs both sides and compares. With an empty outboard only the oracle runs.
+// The error is one of the oracle or of the file system, never a difference.
+func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Outcome, error) {
+	files, err := c.Write(directory)
+	if err != nil {
+		return nil, err
+	}
+	outcome := &Outcome{}
+	choices := map[string]string{}
+	if outboard != "" {
+		outcome.Actual, outcome.Failure = simulate(ctx, outboard, directory, files)
+		for _, verdict := range outcome.Actual {
+			choices[verdict.Pod] = verdict.Node
+		}
+	}
+	outcome.Expected, err = oracle.RunFiles(ctx, files.Cluster, files.Pods, files.Config,
+		func(pod string, _ []string) string { return choices[pod] })
+	if err != nil {
+		return nil, fmt.Errorf("seed %d: oracle: %w", c.Seed, err)
+	}
+	if outboard != "" && outcome.Failure == nil {
+		outcome.Differences = Diff(outcome.Expected, outcome.Actual)
+	}
+	outcome.Totals = Count(outcome.Expected)
+	outcome.Totals.Differences = len(outcome.Differences)
+	if outcome.Failure != nil {
+		outcome.Totals.Differences++
+	}
+	return outcome, nil
+}
+
+func simulate(ctx context.Context, outboard, directory string, files generate.Files) ([]oracle.Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	command := exec.CommandContext(ctx, outboard, arguments(files)...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	command.WaitDelay = 5 * time.Second
+	err := command.Run()
+	if path := filepath.Join(directory, "actual.jsonl"); os.WriteFile(path, stdout.Bytes(), 0o644) != nil {
+		return nil, fmt.Errorf("cannot write %s", path)
+	}
+	if err != nil {
+		text := stderr.String()
+		return nil, fmt.Errorf("outboard simulate: %w\n%s", err, text[max(0, len(text)-2000):])
+	}
+	return oracle.Read(&stdout)
+}
+
+func arguments(files generate.Files) []string {
+	return []string{"simulate", "--cluster", files.Cluster, "--pods", files.Pods, "--config", files.Config, "-o", "json"}
+}

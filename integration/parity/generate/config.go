@@ -1,0 +1,182 @@
+package generate
+
+import "fmt"
+
+// notServed are the default plugins that this slice leaves out.
+var notServed = []string{"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
+	"InterPodAffinity", "DynamicResources", "DefaultPreemption", "NodeDeclaredFeatures"}
+
+// served are the others, in kube-scheduler's order.
+var served = []string{"SchedulingGates", "PrioritySort", "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
+	"NodePorts", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "DefaultBinder"}
+
+var scoring = []string{"TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"}
+
+// config is the default profile without the plugins of other slices in one seed of three, and a variant otherwise.
+// It returns the configuration and the names of its profiles.
+func (w *world) config(seed uint64) (object, []string) {
+	config := object{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+	if w.large && w.chance(70) || w.chance(10) {
+		config["percentageOfNodesToScore"] = pick(w.random, 0, 1, 5, 40, 70, 100)
+	}
+	names := []string{"default-scheduler"}
+	profile := object{"schedulerName": "default-scheduler", "plugins": object{"multiPoint": object{"disabled": plugins(notServed...)}}}
+	if seed%3 != 0 {
+		w.vary(profile)
+	}
+	profiles := []any{profile}
+	if w.chance(15) {
+		names = append(names, "second-scheduler")
+		second := object{"schedulerName": "second-scheduler", "plugins": object{"multiPoint": object{"disabled": plugins(notServed...)}}}
+		w.vary(second)
+		profiles = append(profiles, second)
+	}
+	if w.large && w.chance(40) {
+		profile["percentageOfNodesToScore"] = pick(w.random, 0, 3, 45, 60, 100)
+	}
+	config["profiles"] = profiles
+	return config, names
+}
+
+func plugins(names ...string) []any {
+	list := []any{}
+	for _, name := range names {
+		list = append(list, object{"name": name})
+	}
+	return list
+}
+
+func (w *world) vary(profile object) {
+	w.varyPlugins(profile)
+	var args []any
+	if w.chance(60) {
+		args = append(args, object{"name": "NodeResourcesFit", "args": w.fitArgs()})
+	}
+	if w.chance(30) {
+		args = append(args, object{"name": "NodeAffinity", "args": object{"addedAffinity": w.addedAffinity()}})
+	}
+	if w.chance(30) {
+		resources := []any{}
+		names := append([]string{"cpu", "memory", "ephemeral-storage", "hugepages-2Mi"}, extendedResources...)
+		for _, name := range some(w.random, w.between(1, 4), names) {
+			resources = append(resources, object{"name": name, "weight": 1})
+		}
+		args = append(args, object{"name": "NodeResourcesBalancedAllocation", "args": object{"resources": resources}})
+	}
+	for _, entry := range args {
+		// A type in the arguments is optional, and must be the right one.
+		if entry := entry.(object); w.chance(50) {
+			entry["args"].(object)["apiVersion"] = "kubescheduler.config.k8s.io/v1"
+			entry["args"].(object)["kind"] = fmt.Sprint(entry["name"], "Args")
+		}
+	}
+	if len(args) > 0 {
+		profile["pluginConfig"] = args
+	}
+}
+
+// varyPlugins changes weights, the order of plugins, or which of them run where.
+func (w *world) varyPlugins(profile object) {
+	points := profile["plugins"].(object)
+	weight := func(name string) object { return object{"name": name, "weight": pick(w.random, 1, 2, 5, 10, 100)} }
+	switch w.IntN(8) {
+	case 0:
+		// Weights, by the score extension point: what is named there overrides multiPoint.
+		var enabled []any
+		for _, name := range some(w.random, w.between(1, 3), scoring) {
+			enabled = append(enabled, weight(name))
+		}
+		points["score"] = object{"enabled": enabled}
+	case 1:
+		// Weights, by multiPoint.
+		var enabled []any
+		for _, name := range some(w.random, w.between(1, 3), scoring) {
+			enabled = append(enabled, weight(name))
+		}
+		points["multiPoint"] = object{"enabled": enabled, "disabled": plugins(notServed...)}
+	case 2:
+		points["score"] = object{"disabled": plugins(some(w.random, w.between(1, 4), scoring)...)}
+	case 3:
+		points["filter"] = object{"disabled": plugins(some(w.random, w.between(1, 2),
+			[]string{"NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts"})...)}
+	case 4:
+		// Everything named, in another order.
+		var enabled []any
+		for _, name := range some(w.random, len(served), served) {
+			entry := object{"name": name}
+			if w.chance(20) {
+				entry["weight"] = w.between(0, 7)
+			}
+			enabled = append(enabled, entry)
+		}
+		points["multiPoint"] = object{"disabled": plugins("*"), "enabled": enabled}
+	case 5:
+		if w.chance(50) {
+			points["score"] = object{"disabled": plugins("*")}
+			w.unscored = true
+		} else {
+			points["score"] = object{"disabled": plugins("*"), "enabled": []any{weight(pick(w.random, scoring...)), object{"name": "ImageLocality"}}}
+			if enabled := points["score"].(object)["enabled"].([]any); enabled[0].(object)["name"] == "ImageLocality" {
+				points["score"].(object)["enabled"] = enabled[:1]
+			}
+		}
+	}
+}
+
+func (w *world) fitArgs() object {
+	args := object{}
+	if w.chance(25) {
+		args["ignoredResources"] = []any{"example.com/licence"}
+	}
+	if w.chance(20) {
+		args["ignoredResourceGroups"] = []any{pick(w.random, "example.com", "nvidia.com")}
+	}
+	strategy := object{"type": pick(w.random, "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")}
+	if w.chance(70) || strategy["type"] == "RequestedToCapacityRatio" {
+		resources := []any{}
+		names := append([]string{"cpu", "memory", "cpu", "memory", "hugepages-2Mi"}, extendedResources...)
+		seen := map[string]bool{}
+		for _, name := range some(w.random, w.between(1, 4), names) {
+			if !seen[name] {
+				resources = append(resources, object{"name": name, "weight": w.between(1, 10)})
+			}
+			seen[name] = true
+		}
+		strategy["resources"] = resources
+	}
+	if strategy["type"] == "RequestedToCapacityRatio" {
+		strategy["requestedToCapacityRatio"] = object{"shape": w.shape()}
+	}
+	if w.chance(85) || len(args) == 0 {
+		args["scoringStrategy"] = strategy
+	}
+	return args
+}
+
+func (w *world) shape() []any {
+	return pick(w.random,
+		[]any{object{"utilization": 0, "score": 0}, object{"utilization": 100, "score": 10}},
+		[]any{object{"utilization": 0, "score": 10}, object{"utilization": 100, "score": 0}},
+		[]any{object{"utilization": 0, "score": 0}, object{"utilization": 33, "score": 9}, object{"utilization": 71, "score": 2}, object{"utilization": 100, "score": 7}},
+		[]any{object{"utilization": 50, "score": 5}},
+		[]any{object{"utilization": 20, "score": 8}, object{"utilization": 90, "score": 1}})
+}
+
+func (w *world) addedAffinity() object {
+	affinity := object{}
+	if w.chance(50) {
+		affinity["requiredDuringSchedulingIgnoredDuringExecution"] = object{"nodeSelectorTerms": []any{
+			object{"matchExpressions": []any{object{"key": "kubernetes.io/os", "operator": "In", "values": []any{"linux"}}}},
+			object{"matchExpressions": []any{object{"key": "disk", "operator": "Exists"}}},
+		}}
+	}
+	if w.chance(70) || len(affinity) == 0 {
+		affinity["preferredDuringSchedulingIgnoredDuringExecution"] = []any{
+			object{"weight": w.between(1, 100), "preference": object{"matchExpressions": []any{
+				object{"key": zoneLabel, "operator": "In", "values": []any{"zone-a", "zone-c"}}}}},
+			object{"weight": w.between(1, 100), "preference": object{"matchExpressions": []any{
+				object{"key": "example.com/size", "operator": "Gt", "values": []any{"4"}}}}},
+		}
+	}
+	return affinity
+}

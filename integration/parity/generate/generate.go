@@ -1,0 +1,107 @@
+package generate
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Case is one generated experiment. Manifests are kept untyped, as they are written.
+type Case struct {
+	Seed    uint64
+	Nodes   []map[string]any
+	Running []map[string]any
+	Pending []map[string]any
+	Config  map[string]any
+}
+
+// Files are the paths of a written case.
+type Files struct{ Cluster, Pods, Config string }
+
+// New makes the case of a seed. The same seed gives the same case, byte for byte.
+func New(seed uint64) *Case {
+	w := newWorld(seed)
+	c := &Case{Seed: seed}
+	c.Nodes = w.nodeObjects()
+	crowd := pick(w.random, 0, 1, 2, 4)
+	for _, node := range w.nodes {
+		for range w.between(0, crowd) {
+			c.Running = append(c.Running, w.runningPod(len(c.Running), node))
+		}
+	}
+	if w.chance(10) {
+		// The node is gone, or not yet seen.
+		c.Running = append(c.Running, w.runningPod(len(c.Running), "no-such-node"))
+	}
+	if w.chance(30) {
+		w.Shuffle(len(c.Running), func(i, j int) { c.Running[i], c.Running[j] = c.Running[j], c.Running[i] })
+	}
+	var profiles []string
+	c.Config, profiles = w.config(seed)
+	for i := range w.between(12, 40) {
+		pod := w.pendingPod(i, profiles)
+		if i > 0 && w.chance(25) {
+			// Pods that only differ in name, as replicas do.
+			pod["spec"] = c.Pending[i-1]["spec"]
+		}
+		c.Pending = append(c.Pending, pod)
+	}
+	return c
+}
+
+// Write puts the case into three files; the form of the manifests varies with the seed.
+func (c *Case) Write(directory string) (Files, error) {
+	files := Files{Config: filepath.Join(directory, "config.yaml")}
+	config, err := yaml.Marshal(c.Config)
+	if err != nil {
+		return files, err
+	}
+	if err := os.WriteFile(files.Config, config, 0o644); err != nil {
+		return files, err
+	}
+	if files.Cluster, err = c.write(directory, "cluster", append(append([]map[string]any{}, c.Nodes...), c.Running...)); err != nil {
+		return files, err
+	}
+	files.Pods, err = c.write(directory, "pods", c.Pending)
+	return files, err
+}
+
+func (c *Case) write(directory, name string, objects []map[string]any) (string, error) {
+	var data []byte
+	var err error
+	path := filepath.Join(directory, name+".yaml")
+	items := make([]any, 0, len(objects))
+	for _, object := range objects {
+		items = append(items, object)
+	}
+	list := object{"apiVersion": "v1", "kind": "List", "items": items}
+	switch form := c.Seed % 4; {
+	case form == 0:
+		path = filepath.Join(directory, name+".json")
+		data, err = json.MarshalIndent(list, "", " ")
+	case form == 1:
+		data, err = yaml.Marshal(list)
+	default:
+		data, err = documents(objects)
+	}
+	if err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, data, 0o644)
+}
+
+func documents(objects []map[string]any) ([]byte, error) {
+	var buffer bytes.Buffer
+	for _, object := range objects {
+		document, err := yaml.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		buffer.WriteString("---\n")
+		buffer.Write(document)
+	}
+	return buffer.Bytes(), nil
+}

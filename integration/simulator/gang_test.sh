@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# A gang of 8 with 7 places: nobody is placed. With 8: all at once. And GPUAware on a mixed cluster.
+# Usage: gang_test.sh OUTBOARD
+set -euo pipefail
+outboard=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+node() { # NAME GPUS LABELS
+  cat <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: $1, labels: {kubernetes.io/hostname: $1${3:+, $3}}}
+status: {allocatable: {cpu: "64", memory: 256Gi, pods: "110", nvidia.com/gpu: "$2"}}
+---
+YAML
+}
+pod() { # NAME GPUS [LABELS] [ANNOTATIONS]
+  cat <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $1, labels: {$3}, annotations: {$4}}
+spec:
+  schedulerName: gpu
+  containers: [{name: main, image: train, resources: {requests: {cpu: "1"}, limits: {nvidia.com/gpu: "$2"}}}]
+---
+YAML
+}
+cat > "$dir/config.yaml" <<'YAML'
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {resourceName: outboard-scheduler}
+profiles:
+- schedulerName: gpu
+  plugins:
+    multiPoint: {enabled: [{name: GPUAware, weight: 5}, {name: AtomicReplicaCoordinator}]}
+    filter: {enabled: [{name: GPUAware}]}
+YAML
+simulate() { "$outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" --config "$dir/config.yaml" -o json 2>"$dir/log"; }
+
+# expect WHAT COUNT PATTERN: lines of out.json that match.
+expect() {
+  local count
+  count=$(grep -cE "$3" "$dir/out.json" || true)
+  if [[ $count == "$2" ]]; then
+    echo "ok: $1"
+  else
+    echo "FAILED: $1: $count lines instead of $2 match $3"
+    cat "$dir/out.json"
+    failed=1
+  fi
+}
+
+for i in 0 1 2 3 4 5 6 7; do pod "worker-$i" 1 'job-name: train' 'outboard/min-replicas: "8"'; done > "$dir/pods.yaml"
+{ node a 4 'gpu-memory-gb: "80"'; node b 3 'gpu-memory-gb: "80"'; } > "$dir/cluster.yaml"
+simulate > "$dir/out.json"
+expect "7 places: 8 pods are reported" 8 '"pod":"default/worker-'
+expect "7 places: none is placed" 0 '"result":"scheduled"'
+expect "7 places: one found no node" 1 '"message":"0/2 nodes are available: 2 insufficient GPU: need 1, available 0\."'
+expect "7 places: the wait ended after 30 s of virtual time" 1 'rejected due to timeout after waiting 30s at plugin AtomicReplicaCoordinator'
+
+{ node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; } > "$dir/cluster.yaml"
+simulate > "$dir/out.json"
+expect "8 places: all are placed" 8 '"result":"scheduled"'
+expect "8 places: four on each node" 4 '"node":"b"'
+
+{
+  node cpu 0
+  node small 4 'gpu-memory-gb: "4"'
+  node v100 4 'gpu-memory-gb: "16", gpu-generation: v100'
+  node a100 4 'gpu-memory-gb: "80", gpu-generation: a100, gpu-interconnect: nvlink'
+  node h100 2 'gpu-memory-gb: "80", gpu-generation: h100'
+} > "$dir/cluster.yaml"
+{ pod one 1 '' ''; pod huge 8 '' ''; } > "$dir/pods.yaml"
+simulate > "$dir/out.json"
+expect "mixed: the A100 with NVLink wins" 1 '"pod":"default/one","result":"scheduled","node":"a100"'
+expect "mixed: no GPU says so" 1 '"pod":"default/one".*"cpu":\{"code":"[A-Za-z]*","plugin":"GPUAware","reasons":\["insufficient GPU: need 1, available 0"\]'
+expect "mixed: 4 GB say so" 1 '"pod":"default/one".*insufficient GPU memory: need 8GB, available 4GB'
+expect "mixed: three kinds are scored" 1 '"pod":"default/one".*"scores":\{"a100".*"h100".*"v100"'
+expect "mixed: eight GPUs are nowhere" 1 '"pod":"default/huge","result":"unschedulable".*insufficient GPU: need 8, available 4'
+exit $failed

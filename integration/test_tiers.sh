@@ -1,0 +1,213 @@
+# shellcheck shell=bash disable=SC2154
+# The tiers of `./dev test`, and how their cases are counted. Sourced by dev, whose functions it uses.
+#
+# Every tier appends lines `TIER PASSED FAILED SKIPPED WHAT` to $summary. A step that ends badly without a failed case counts as one failed
+# case, so that nothing is lost: a crash, a compile error, a program with no cases at all.
+
+all_tiers=(unit component go cluster sanitizers)
+logs=$build/test-logs
+summary=$logs/summary
+
+record() { # TIER PASSED FAILED SKIPPED WHAT
+  printf '%s %d %d %d %s\n' "$1" "$2" "$3" "$4" "$5" >>"$summary"
+  printf -- '--- %s: %d passed, %d failed' "$5" "$2" "$3"
+  [[ $4 == 0 ]] || printf ', %d skipped' "$4"
+  printf '\n'
+}
+
+# step TIER WHAT COMMAND...: a command that is one case; its output is shown if it fails.
+step() {
+  local tier=$1 what=$2 log
+  shift 2
+  log=$logs/$tier-${what//[^a-zA-Z0-9]/-}.log
+  say "$what"
+  if ("$@") >"$log" 2>&1 </dev/null; then
+    record "$tier" 1 0 0 "$what"
+  else
+    cat "$log"
+    record "$tier" 0 1 0 "$what"
+  fi
+}
+
+# cpp_tests TIER WHAT PRESET CTEST-ARGS...: runs ctest and counts the GoogleTest cases of every program.
+cpp_tests() {
+  local tier=$1 what=$2 preset=$3 xml=$logs/$1-$3 status=0
+  shift 3
+  rm -rf "$xml"
+  mkdir -p "$xml/cases"
+  say "$what"
+  GTEST_OUTPUT="xml:$xml/cases/" ctest --test-dir "$build/$preset" --parallel "$jobs" --no-tests=error \
+    --output-junit "$xml/ctest.xml" "$@" 2>&1 </dev/null | tee "$xml/ctest.log" | grep -vE '^ *Start +[0-9]+:' || status=$?
+  local passed=0 failed=0 skipped=0 name result tests bad
+  while read -r name result; do
+    local cases=$xml/cases/$name.xml
+    if [[ -f $cases ]]; then
+      tests=$(sed -n '/<testsuites /{s/.* tests="\([0-9]*\)".*/\1/p;q}' "$cases")
+      bad=$(sed -n '/<testsuites /{s/.* failures="\([0-9]*\)".*/\1/p;q}' "$cases")
+      local not_run
+      not_run=$(grep -cE '<testcase .*(result="skipped"|status="notrun")' "$cases" || true)
+      if [[ $not_run != 0 ]]; then
+        printf 'skipped in %s:\n' "$name"
+        grep -A 2 -E '<testcase .*(result="skipped"|status="notrun")' "$cases" | sed -n 's/.*testcase name="\([^"]*\)".*/  \1/p; s/.*<skipped message="\([^"]*\)".*/    \1/p'
+      fi
+      passed=$((passed + tests - bad - not_run))
+      failed=$((failed + bad))
+      skipped=$((skipped + not_run))
+      # A program that fails without a failed case (a leak, a race), or that has no cases, is a failure of its own.
+      if [[ $result != run && $bad == 0 || $tests == 0 ]]; then failed=$((failed + 1)); fi
+    elif [[ $result == run ]]; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+    fi
+  done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1 \2/p' "$xml/ctest.xml" 2>/dev/null)
+  if [[ $((passed + failed)) == 0 || $status != 0 && $failed == 0 ]]; then failed=$((failed + 1)); fi
+  record "$tier" "$passed" "$failed" "$skipped" "$what"
+}
+
+# go_tests TIER WHAT PACKAGE...: runs go test and counts its cases, leaves only.
+go_tests() {
+  local tier=$1 what=$2 log=$logs/$1-go.json
+  shift 2
+  say "$what"
+  (cd integration && go test -json -count=1 "$@") 2>"$log.err" </dev/null | tee "$log" | awk -v counts="$log.counts" "$go_report" || true
+  cat "$log.err"
+  local passed=0 failed=1 skipped=0
+  read -r passed failed skipped <"$log.counts" || true
+  [[ $((passed + failed)) == 0 ]] && failed=1
+  record "$tier" "$passed" "$failed" "$skipped" "$what"
+}
+
+# Reads `go test -json`: shows finished tests, the output of failed ones and the reasons of skipped ones.
+# shellcheck disable=SC2016
+go_report='
+function field(name,   text) {
+  if (!match($0, "\"" name "\":\"([^\"\\\\]|\\\\.)*\"")) return ""
+  text = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 5)
+  gsub(/\\n/, "\n", text); gsub(/\\t/, "\t", text); gsub(/\\"/, "\"", text)
+  gsub(/\\u003c/, "<", text); gsub(/\\u003e/, ">", text); gsub(/\\u0026/, "\\&", text)
+  return text
+}
+{
+  action = field("Action"); package = field("Package"); test = field("Test"); key = package " " test
+  if (action == "build-output") { printf "%s", field("Output"); next }
+  if (action == "output") {
+    if (test != "") { out[key] = out[key] field("Output") } else { whole[package] = whole[package] field("Output") }
+    next
+  }
+  if (action != "pass" && action != "fail" && action != "skip") next
+  if (test == "") {
+    if (action == "fail") { broken[package] = 1; if (!(package in bad)) printf "%s", whole[package] }
+    if (action != "skip") printf "%s %s\n", action, package
+    next
+  }
+  result[key] = action
+  parent = key
+  while (sub(/\/[^\/]*$/, "", parent) && index(parent, package " ") == 1 && length(parent) > length(package) + 1) is_parent[parent] = 1
+  if (action == "fail") { bad[package] = 1; printf "%s", out[key] }
+  if (action == "skip") printf "skipped %s\n%s", key, out[key]
+  if (action == "pass" && test !~ /\//) printf "  ok %s\n", test
+  delete out[key]
+  fflush()
+}
+END {
+  for (key in result) {
+    if (key in is_parent && result[key] != "fail") continue
+    n[result[key]]++
+  }
+  for (package in broken) if (!(package in bad)) n["fail"]++
+  printf "%d %d %d\n", n["pass"], n["fail"], n["skip"] > counts
+}'
+
+tier_unit() {
+  build_with_tests
+  cpp_tests unit "unit and hygiene" release --label-regex '^(unit|hygiene)$'
+}
+
+tier_component() {
+  build_with_tests
+  cpp_tests component "components: the simulator and whole processes" release --label-regex '^component$'
+}
+
+tier_go() {
+  need_go
+  build_product "${programs[@]}"
+  step go "go vet" bash -c 'cd integration && go vet ./...'
+  local packages
+  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults)(/|$)')
+  go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
+}
+
+tier_cluster() {
+  need_go
+  build_product "${programs[@]}"
+  step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
+  # One package after the other: each has control planes of its own, and they measure time.
+  go_tests cluster "real control plane" -p 1 -timeout 40m ./control_plane/... ./scenarios/... ./faults/...
+  step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
+  step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
+}
+
+# Names of the C++ tests of a preset whose label is in the regular expression.
+test_programs() { # PRESET REGEX
+  ctest --test-dir "$build/$1" --label-regex "$2" --show-only 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: *//p'
+}
+
+tier_sanitizers() {
+  need_packages "${build_packages[@]}" "${test_packages[@]}" "${sanitizer_packages[@]}"
+
+  # GCC ignores the lock annotations; clang refuses what they forbid.
+  configure clang -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0 -DOUTBOARD_BUILD_TESTS=OFF
+  step sanitizers "clang's thread-safety analysis" compile clang all
+
+  configure asan -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DOUTBOARD_SANITIZE=address,undefined -DOUTBOARD_BUILD_TESTS=ON
+  step sanitizers "build with address and undefined-behaviour sanitizers" compile asan all
+  ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    cpp_tests sanitizers "address and undefined-behaviour sanitizers" asan --label-regex '^(unit|component)$' --exclude-regex '_script$'
+
+  # Debian's gRPC is not instrumented, so only programs that do not link it. Debian's Protocol Buffers are not either: their headers must not
+  # notice the sanitizer, for they would lay map fields out otherwise than the library does.
+  configure tsan -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1 -U__SANITIZE_THREAD__" -DOUTBOARD_SANITIZE=thread -DOUTBOARD_BUILD_TESTS=ON
+  local program programs=()
+  while read -r program; do
+    ninja -C "$build/tsan" -t commands "tests/$program" 2>/dev/null | tail -n 1 | grep -q 'grpc' || programs+=("$program")
+  done < <(test_programs tsan '^unit$')
+  step sanitizers "build with the thread sanitizer" compile tsan "${programs[@]}"
+  # Its shadow memory needs addresses that newer kernels give to others, unless they leave them as they are.
+  cpp_tests sanitizers "thread sanitizer" tsan --tests-regex "^($(IFS='|' && echo "${programs[*]}"))\$"
+}
+
+run_tiers() {
+  local tiers=("$@") tier began=$SECONDS
+  [[ ${#tiers[@]} -gt 0 ]] || tiers=("${all_tiers[@]}")
+  for tier in "${tiers[@]}"; do
+    [[ " ${all_tiers[*]} " == *" $tier "* ]] || die "there is no tier $tier; there are: ${all_tiers[*]}"
+  done
+  rm -rf "$logs"
+  mkdir -p "$logs"
+  : >"$summary"
+  for tier in "${tiers[@]}"; do
+    local start=$SECONDS before
+    before=$(wc -l <"$summary")
+    say "tier $tier"
+    # A tier that breaks off must not take the others with it. (As a condition it would not even stop at its first error.)
+    set +e
+    (set -euo pipefail && "tier_$tier")
+    local status=$?
+    set -e
+    if [[ $status != 0 || $(wc -l <"$summary") == "$before" ]]; then record "$tier" 0 1 0 "$tier broke off"; fi
+    echo "$tier $((SECONDS - start))" >>"$logs/times"
+  done
+  echo
+  awk -v total_seconds=$((SECONDS - began)) '
+    FNR == NR { seconds[$1] = $2; next }
+    { if (!($1 in passed)) order[++n] = $1; passed[$1] += $2; failed[$1] += $3; skipped[$1] += $4 }
+    END {
+      for (i = 1; i <= n; i++) {
+        t = order[i]; p += passed[t]; f += failed[t]
+        printf "%-11s %5d passed %4d failed %4d skipped %5d s\n", t, passed[t], failed[t], skipped[t], seconds[t]
+      }
+      printf "%d passed, %d failed\n", p, f
+      exit f > 0
+    }' "$logs/times" "$summary"
+}

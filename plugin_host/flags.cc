@@ -1,0 +1,116 @@
+#include "plugin_host/flags.h"
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace outboard::plugin_host {
+
+const char kHelp[] =
+    R"(outboard-host runs scheduling plugins for outboard-shim and answers it over gRPC.
+
+  outboard-host --listen unix:/run/outboard/host.sock
+
+The host holds no Kubernetes credentials and no state of its own: the shim sends it the cluster,
+asks it where a pod can go, and acts. Start a second one on another path to replace the first while
+pods are scheduled.
+
+Where to listen:
+  --listen unix:PATH        a Unix socket, the usual way. Removes a stale one, refuses a live one.
+  --listen HOST:PORT        the network, with mutual TLS only: needs the three files below.
+  --tls-cert FILE           this host's certificate chain, PEM
+  --tls-key FILE            its private key, PEM
+  --tls-client-ca FILE      the authority that signed the shims' certificates, PEM
+  --socket-mode MODE        permissions of the socket: 0600 (default), or 0660 for its group too
+
+How to run:
+  --drain-timeout DURATION  on SIGTERM, how long attempts under way may take to end (default 20s)
+  --v N                     log level; 4 logs every node, pod and term that plugins look at
+  --help, --version
+
+Which plugins there are, what arguments they take and what they need is told by the host itself:
+  outboard hosts --address unix:/run/outboard/host.sock
+
+Exit codes: 0 after a drain, 1 if it cannot listen, 2 for a wrong command line.
+)";
+
+absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
+  Flags flags;
+  auto text = [](std::string* into) {
+    return [into](const std::string& value) {
+      *into = value;
+      return !value.empty();
+    };
+  };
+  const std::map<std::string, std::function<bool(const std::string&)>> values = {
+      {"--listen", text(&flags.listen)},
+      {"--tls-cert", text(&flags.tls_cert)},
+      {"--tls-key", text(&flags.tls_key)},
+      {"--tls-client-ca", text(&flags.tls_client_ca)},
+      {"--drain-timeout",
+       [&](const std::string& value) {
+         return absl::ParseDuration(value, &flags.drain_timeout) &&
+                flags.drain_timeout >= absl::ZeroDuration();
+       }},
+      {"--socket-mode",
+       [&](const std::string& value) {
+         if (value != "0600" && value != "600" && value != "0660" && value != "660") return false;
+         flags.socket_mode = absl::EndsWith(value, "660") ? 0660 : 0600;
+         return true;
+       }},
+      {"--v",
+       [&](const std::string& value) {
+         return absl::SimpleAtoi(value, &flags.verbosity) && flags.verbosity >= 0;
+       }},
+  };
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--help" || args[i] == "-h") {
+      flags.help = true;
+      continue;
+    }
+    if (args[i] == "--version") {
+      flags.version = true;
+      continue;
+    }
+    const size_t equals = args[i].find('=');
+    const std::string name = args[i].substr(0, equals);
+    auto flag = values.find(name);
+    if (flag == values.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown argument ", args[i]));
+    }
+    std::string value;
+    if (equals != std::string::npos) {
+      value = args[i].substr(equals + 1);
+    } else if (i + 1 < args.size()) {
+      value = args[++i];
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(name, " needs a value"));
+    }
+    if (!flag->second(value)) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", value, "\" is no value for ", name));
+    }
+  }
+  if (flags.help || flags.version) return flags;
+  if (flags.listen.empty()) {
+    return absl::InvalidArgumentError("--listen is required, for example --listen unix:host.sock");
+  }
+  const bool any_tls =
+      !flags.tls_cert.empty() || !flags.tls_key.empty() || !flags.tls_client_ca.empty();
+  const bool all_tls =
+      !flags.tls_cert.empty() && !flags.tls_key.empty() && !flags.tls_client_ca.empty();
+  if (absl::StartsWith(flags.listen, "unix:")) {
+    if (any_tls) return absl::InvalidArgumentError("TLS files are for --listen HOST:PORT only");
+  } else if (!all_tls) {
+    return absl::InvalidArgumentError(
+        "--listen HOST:PORT needs --tls-cert, --tls-key and --tls-client-ca: the network mode is "
+        "mutual TLS only");
+  }
+  return flags;
+}
+
+}  // namespace outboard::plugin_host

@@ -1,0 +1,31 @@
+// The command line of outboard-host.
+#ifndef OUTBOARD_PLUGIN_HOST_FLAGS_H_
+#define OUTBOARD_PLUGIN_HOST_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace outboard::plugin_host {
+
+struct Flags {
+  std::string listen;
+  std::string tls_cert, tls_key, tls_client_ca;
+  absl::Duration drain_timeout = absl::Seconds(20);
+  unsigned socket_mode = 0600;
+  int verbosity = 0;
+  bool help = false;
+  bool version = false;
+};
+
+// Reads `--name value` and `--name=value`. INVALID_ARGUMENT for an unknown flag, a missing or a
+// wrong value.
+absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args);
+
+extern const char kHelp[];
+
+}  // namespace outboard::plugin_host
+
+#endif  // OUTBOARD_PLUGIN_HOST_FLAGS_H_

@@ -1,0 +1,35 @@
+#include "plugin_host/flags.h"
+
+#include <gtest/gtest.h>
+
+namespace outboard::plugin_host {
+namespace {
+
+TEST(FlagsTest, ReadsBothForms) {
+  const auto flags =
+      ParseFlags({"--listen", "unix:/x", "--v=4", "--drain-timeout", "3s", "--socket-mode=0660"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->listen, "unix:/x");
+  EXPECT_EQ(flags->verbosity, 4);
+  EXPECT_EQ(flags->drain_timeout, absl::Seconds(3));
+  EXPECT_EQ(flags->socket_mode, 0660u);
+}
+
+TEST(FlagsTest, RefusesTheNetworkWithoutTls) {
+  EXPECT_FALSE(ParseFlags({"--listen", "0.0.0.0:443"}).ok());
+  EXPECT_FALSE(ParseFlags({"--listen", "0.0.0.0:443", "--tls-cert", "c", "--tls-key", "k"}).ok());
+  EXPECT_TRUE(ParseFlags({"--listen", "0.0.0.0:443", "--tls-cert", "c", "--tls-key", "k",
+                          "--tls-client-ca", "a"})
+                  .ok());
+  EXPECT_FALSE(ParseFlags({"--listen", "unix:/x", "--tls-cert", "c"}).ok());
+}
+
+TEST(FlagsTest, NamesWhatIsWrong) {
+  EXPECT_EQ(ParseFlags({"--lisen", "x"}).status().message(), "unknown argument --lisen");
+  EXPECT_EQ(ParseFlags({"--listen"}).status().message(), "--listen needs a value");
+  EXPECT_EQ(ParseFlags({"--v=x"}).status().message(), "\"x\" is no value for --v");
+  EXPECT_FALSE(ParseFlags({}).ok());
+}
+
+}  // namespace
+}  // namespace outboard::plugin_host

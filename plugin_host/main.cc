@@ -1,0 +1,127 @@
+// outboard-host: flags → plugins → engine → wait for a signal → drain.
+#include <glog/logging.h>
+#include <grpcpp/security/server_credentials.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "plugin_host/flags.h"
+#include "plugin_host/services/engine.h"
+#include "plugin_host/services/listen_address.h"
+#include "plugins/builtin_plugins.h"
+
+namespace outboard::plugin_host {
+namespace {
+
+constexpr int kExitCannotServe = 1;
+constexpr int kExitUsage = 2;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  return text.str();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Flags& flags,
+                                                                         bool is_unix) {
+  if (is_unix) return grpc::InsecureServerCredentials();
+  std::string pem[3];
+  const std::string* const files[3] = {&flags.tls_client_ca, &flags.tls_key, &flags.tls_cert};
+  for (int i = 0; i < 3; ++i) {
+    absl::StatusOr<std::string> text = ReadFile(*files[i]);
+    if (!text.ok()) return text.status();
+    pem[i] = *std::move(text);
+  }
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = pem[0];
+  options.pem_key_cert_pairs.push_back({pem[1], pem[2]});
+  return grpc::SslServerCredentials(options);
+}
+
+int Serve(const Flags& flags, const sigset_t& signals) {
+  absl::StatusOr<services::ListenAddress> address = services::ListenAddress::Parse(flags.listen);
+  if (!address.ok()) {
+    std::cerr << "outboard-host: " << address.status().message() << "\n";
+    return kExitUsage;
+  }
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials =
+      MakeCredentials(flags, address->is_unix);
+  sdk::PluginRegistry registry;
+  absl::Status status = credentials.status();
+  status.Update(RegisterBuiltinPlugins(&registry));
+  if (status.ok() && address->is_unix) {
+    status = services::PrepareSocketPath(address->path);
+    umask(~flags.socket_mode & 0777);  // The socket has its permissions from the beginning.
+  }
+  if (!status.ok()) {
+    std::cerr << "outboard-host: " << status.message() << "\n";
+    return kExitCannotServe;
+  }
+  absl::BitGen random;
+  services::Engine::Options options;
+  options.address = address->target;
+  options.credentials = *credentials;
+  options.identity.instance = absl::StrFormat("host-%016x", absl::Uniform<uint64_t>(random));
+  options.identity.build = OUTBOARD_VERSION;
+  absl::StatusOr<std::unique_ptr<services::Engine>> engine =
+      services::Engine::Start(options, &registry);
+  if (!engine.ok()) {
+    std::cerr << "outboard-host: " << engine.status().message() << "\n";
+    return kExitCannotServe;
+  }
+  LOG(INFO) << "outboard-host " << OUTBOARD_VERSION << " instance " << options.identity.instance
+            << " listens on " << flags.listen << " with " << registry.descriptors().size()
+            << " plugins";
+  int signal = 0;
+  sigwait(&signals, &signal);
+  LOG(INFO) << "signal " << signal << ": draining for at most " << flags.drain_timeout;
+  const bool drained = (*engine)->Drain(flags.drain_timeout);
+  LOG(INFO) << (drained ? "drained" : "attempts are still under way; exiting all the same");
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<Flags> flags = ParseFlags(std::vector<std::string>(argv + 1, argv + argc));
+  if (!flags.ok()) {
+    std::cerr << "outboard-host: " << flags.status().message() << "\nTry --help.\n";
+    return kExitUsage;
+  }
+  if (flags->help) {
+    std::cout << kHelp;
+    return 0;
+  }
+  if (flags->version) {
+    std::cout << "outboard-host " << OUTBOARD_VERSION << "\n";
+    return 0;
+  }
+  FLAGS_logtostderr = true;
+  FLAGS_v = flags->verbosity;
+  google::InitGoogleLogging(argv[0]);
+  // Before any thread starts, so that all of them leave the signals to this one.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return Serve(*flags, signals);
+}
+
+}  // namespace
+}  // namespace outboard::plugin_host
+
+int main(int argc, char** argv) { return outboard::plugin_host::Main(argc, argv); }

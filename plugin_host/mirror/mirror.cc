@@ -1,0 +1,406 @@
+#include "plugin_host/mirror/mirror.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/resources.h"
+
+namespace outboard::mirror {
+namespace {
+
+using sdk::kNoSlot;
+using sdk::PodRecord;
+using sdk::Slot;
+
+// A shim that numbers slots beyond this has gone wrong; believing it would cost gigabytes.
+constexpr Slot kMaxSlot = 1 << 20;
+
+absl::Status Bad(std::string message) { return absl::FailedPreconditionError(std::move(message)); }
+
+// Calls fn for every host port of a pod: those of its containers and of its sidecars.
+template <typename Fn>
+void ForEachHostPort(const v1alpha1::Pod& pod, Fn fn) {
+  auto container_ports = [&](const v1alpha1::Container& container) {
+    for (const auto& port : container.ports()) {
+      if (port.host_port() <= 0) continue;
+      sdk::HostPort host_port;
+      host_port.ip = port.host_ip().empty() ? "0.0.0.0" : port.host_ip();
+      host_port.protocol =
+          port.protocol() == v1alpha1::PROTOCOL_UNSPECIFIED ? v1alpha1::TCP : port.protocol();
+      host_port.port = port.host_port();
+      fn(host_port);
+    }
+  };
+  for (const auto& container : pod.containers()) container_ports(container);
+  for (const auto& container : pod.init_containers()) {
+    if (container.restart_policy_always()) container_ports(container);
+  }
+}
+
+template <typename T>
+void EraseValue(std::vector<T>* values, const T& value) {
+  auto it = std::find(values->begin(), values->end(), value);
+  if (it != values->end()) values->erase(it);
+}
+
+}  // namespace
+
+Mirror::Mirror() { Reset(); }
+
+void Mirror::Reset() {
+  const uint64_t version = nodes_.version;
+  for (sdk::ClusterObserver* observer : observers_) observer->OnReset();
+  nodes_ = sdk::NodeTable();
+  nodes_.version = version + 1;
+  nodes_.taint_sets.emplace_back();
+  taint_set_ids_ = {{"", 0}};
+  pods_.clear();
+  namespaces_.clear();
+  ghosts_.clear();
+  version_ = 0;
+  complete_ = false;
+  in_snapshot_ = false;
+}
+
+absl::Status Mirror::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
+  if (request.version() < 1) return Bad("version must be at least 1");
+  switch (request.phase()) {
+    case v1alpha1::SyncRequest::SNAPSHOT_BEGIN:
+      Reset();
+      in_snapshot_ = true;
+      version_ = request.version();
+      break;
+    case v1alpha1::SyncRequest::SNAPSHOT_MORE:
+    case v1alpha1::SyncRequest::SNAPSHOT_END:
+      if (!in_snapshot_) return Bad("a chunk of a snapshot without SNAPSHOT_BEGIN");
+      if (request.version() != version_) return Bad("chunks of a snapshot differ in version");
+      break;
+    case v1alpha1::SyncRequest::DELTA:
+      if (!complete_) return Bad("a change before a complete snapshot");
+      if (request.version() < version_) {
+        return Bad(absl::StrCat("version falls from ", version_, " to ", request.version()));
+      }
+      break;
+    default:
+      return Bad("unknown phase");
+  }
+  for (const v1alpha1::Change& change : request.changes()) {
+    if (absl::Status status = ApplyChange(change, now); !status.ok()) {
+      complete_ = in_snapshot_ = false;
+      return status;
+    }
+  }
+  if (request.has_node_order()) {
+    if (absl::Status status = ApplyNodeOrder(request.node_order()); !status.ok()) {
+      complete_ = in_snapshot_ = false;
+      return status;
+    }
+  }
+  version_ = request.version();
+  ++nodes_.version;
+  if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_END) {
+    in_snapshot_ = false;
+    complete_ = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Mirror::ApplyChange(const v1alpha1::Change& change, absl::Time now) {
+  switch (change.change_case()) {
+    case v1alpha1::Change::kNodeUpsert:
+      return ApplyNodeUpsert(change.node_upsert());
+    case v1alpha1::Change::kNodeRemove:
+      return ApplyNodeRemove(change.node_remove());
+    case v1alpha1::Change::kPodUpsert:
+      return ApplyPodUpsert(change.pod_upsert());
+    case v1alpha1::Change::kPodRemove:
+      return ApplyPodRemove(change.pod_remove());
+    case v1alpha1::Change::kPodPlacement:
+      return ApplyPlacement(change.pod_placement(), now);
+    case v1alpha1::Change::kNamespaceUpsert: {
+      const v1alpha1::Namespace& ns = change.namespace_upsert().namespace_();
+      namespaces_[ns.name()] = {ns.labels().begin(), ns.labels().end()};
+      for (auto* observer : observers_) observer->OnNamespaceChanged(ns.name());
+      return absl::OkStatus();
+    }
+    case v1alpha1::Change::kNamespaceRemove:
+      namespaces_.erase(change.namespace_remove().name());
+      for (auto* observer : observers_) {
+        observer->OnNamespaceChanged(change.namespace_remove().name());
+      }
+      return absl::OkStatus();
+    case v1alpha1::Change::CHANGE_NOT_SET:
+      return absl::OkStatus();  // A kind of a later shim.
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Mirror::ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert) {
+  const Slot slot = upsert.slot();
+  const v1alpha1::Node& node = upsert.node();
+  if (slot > kMaxSlot) return Bad(absl::StrCat("slot ", slot, " is out of range"));
+  if (node.name().empty()) return Bad("a node without a name");
+  GrowTo(slot);
+  auto named = nodes_.slot_by_name.find(node.name());
+  if (named != nodes_.slot_by_name.end() && named->second != slot) {
+    return Bad(absl::StrCat("node ", node.name(), " is already in slot ", named->second));
+  }
+  const bool is_new = nodes_.occupied[slot] == 0;
+  const v1alpha1::Node& old = nodes_.nodes[slot];
+  if (!is_new && (old.uid() != node.uid() || old.name() != node.name())) {
+    return Bad(absl::StrCat("slot ", slot, " is occupied by ", nodes_.nodes[slot].name()));
+  }
+  SetImages(slot, &node);
+  SetNodeColumns(slot, node);
+  if (is_new) {
+    nodes_.occupied[slot] = 1;
+    nodes_.slot_by_name[node.name()] = slot;
+    nodes_.order.push_back(slot);
+  }
+  Touch(slot);
+  for (auto* observer : observers_) observer->OnNodeChanged(slot);
+  if (is_new) AdoptGhosts(slot, node.name());
+  return absl::OkStatus();
+}
+
+absl::Status Mirror::ApplyNodeRemove(const v1alpha1::NodeRemove& remove) {
+  const Slot slot = remove.slot();
+  if (slot >= nodes_.occupied.size() || !nodes_.occupied[slot]) {
+    return Bad(absl::StrCat("no node in slot ", slot));
+  }
+  const std::string name = nodes_.nodes[slot].name();
+  while (!nodes_.pods[slot].empty()) {
+    PodRecord* pod = nodes_.pods[slot].back();
+    UnlinkPod(pod, slot);
+    pod->slot = kNoSlot;
+    ghosts_[name].push_back(pod);
+  }
+  while (!nodes_.nominated[slot].empty()) {
+    Place(nodes_.nominated[slot].back(), sdk::Place::kNone, kNoSlot);
+  }
+  SetImages(slot, nullptr);
+  SetNodeColumns(slot, v1alpha1::Node());
+  nodes_.occupied[slot] = 0;
+  nodes_.slot_by_name.erase(name);
+  EraseValue(&nodes_.order, slot);
+  Touch(slot);
+  for (auto* observer : observers_) observer->OnNodeRemoved(slot, name);
+  return absl::OkStatus();
+}
+
+void Mirror::AdoptGhosts(Slot slot, const std::string& name) {
+  auto it = ghosts_.find(name);
+  if (it == ghosts_.end()) return;
+  const std::vector<PodRecord*> pods = std::move(it->second);
+  ghosts_.erase(it);
+  for (PodRecord* pod : pods) {
+    pod->slot = slot;
+    LinkPod(pod, slot);
+  }
+}
+
+absl::Status Mirror::ApplyPodUpsert(const v1alpha1::PodUpsert& upsert) {
+  const v1alpha1::Pod& proto = upsert.pod();
+  if (proto.uid().empty()) return Bad("a pod without a uid");
+  std::unique_ptr<PodRecord>& record = pods_[proto.uid()];
+  if (record == nullptr) record = std::make_unique<PodRecord>();
+  PodRecord* pod = record.get();
+  const sdk::Place place = pod->place;
+  const Slot slot = pod->slot;
+  Place(pod, sdk::Place::kNone, kNoSlot);
+
+  pod->pod = proto;
+  pod->usage = sdk::ComputePodUsage(proto);
+  pod->extended.clear();
+  for (const auto& [name, amount] : pod->usage.requests.extended) {
+    pod->extended.emplace_back(ExtendedColumn(name), amount);
+  }
+  pod->generation = ++clock_;
+
+  if (!proto.node_name().empty()) {
+    pod->waits.clear();
+    auto node = nodes_.slot_by_name.find(proto.node_name());
+    if (node != nodes_.slot_by_name.end()) {
+      Place(pod, sdk::Place::kBound, node->second);
+    } else {
+      pod->place = sdk::Place::kBound;
+      ghosts_[proto.node_name()].push_back(pod);
+    }
+  } else if (place != sdk::Place::kBound && slot != kNoSlot) {
+    Place(pod, place, slot);  // The shim's own place outlives an update that does not know it.
+  }
+  for (auto* observer : observers_) observer->OnPodChanged(*pod);
+  return absl::OkStatus();
+}
+
+absl::Status Mirror::ApplyPodRemove(const v1alpha1::PodRemove& remove) {
+  auto it = pods_.find(remove.uid());
+  if (it == pods_.end()) return absl::OkStatus();  // Conflated away before it came.
+  Place(it->second.get(), sdk::Place::kNone, kNoSlot);
+  for (auto* observer : observers_) observer->OnPodRemoved(*it->second);
+  pods_.erase(it);
+  return absl::OkStatus();
+}
+
+absl::Status Mirror::ApplyPlacement(const v1alpha1::PodPlacement& placement, absl::Time now) {
+  auto it = pods_.find(placement.uid());
+  if (it == pods_.end()) return Bad(absl::StrCat("no pod ", placement.uid()));
+  PodRecord* pod = it->second.get();
+  Slot slot = kNoSlot;
+  if (placement.state() != v1alpha1::UNPLACED) {
+    slot = placement.slot();
+    if (slot >= nodes_.occupied.size() || !nodes_.occupied[slot]) {
+      return Bad(absl::StrCat("no node in slot ", slot));
+    }
+  }
+  sdk::Place place = sdk::Place::kNone;
+  switch (placement.state()) {
+    case v1alpha1::UNPLACED:
+      break;
+    case v1alpha1::ASSUMED:
+      place = sdk::Place::kAssumed;
+      break;
+    case v1alpha1::WAITING:
+      place = sdk::Place::kWaiting;
+      break;
+    case v1alpha1::NOMINATED:
+      place = sdk::Place::kNominated;
+      break;
+    default:
+      return Bad("unknown placement state");
+  }
+  const bool same_node = pod->on_node() && pod->slot == slot &&
+                         (place == sdk::Place::kAssumed || place == sdk::Place::kWaiting);
+  if (same_node) {
+    if (pod->place != sdk::Place::kBound) pod->place = place;  // The sums do not change.
+  } else {
+    Place(pod, place, slot);
+  }
+  pod->waits.clear();
+  pod->waiting_attempt = 0;
+  if (place == sdk::Place::kWaiting) {
+    pod->waiting_attempt = placement.attempt_id();
+    for (const v1alpha1::PluginWait& wait : placement.waits()) {
+      pod->waits.push_back({wait.plugin(), now + absl::Milliseconds(wait.remaining_millis())});
+    }
+  }
+  for (auto* observer : observers_) observer->OnPodChanged(*pod);
+  return absl::OkStatus();
+}
+
+absl::Status Mirror::ApplyNodeOrder(const v1alpha1::NodeOrder& order) {
+  std::vector<uint8_t> seen(nodes_.occupied.size(), 0);
+  for (Slot slot : order.slots()) {
+    if (slot >= seen.size() || !nodes_.occupied[slot] || seen[slot]) {
+      return Bad(absl::StrCat("node order names slot ", slot, " wrongly"));
+    }
+    seen[slot] = 1;
+  }
+  if (static_cast<size_t>(order.slots_size()) != nodes_.order.size()) {
+    return Bad("node order does not name every node");
+  }
+  nodes_.order.assign(order.slots().begin(), order.slots().end());
+  return absl::OkStatus();
+}
+
+void Mirror::Place(PodRecord* pod, sdk::Place place, Slot slot) {
+  if (pod->place == sdk::Place::kNominated && pod->slot != kNoSlot) {
+    EraseValue(&nodes_.nominated[pod->slot], pod);
+    --nodes_.nominated_count[pod->slot];
+    Touch(pod->slot);
+  } else if (pod->on_node()) {
+    UnlinkPod(pod, pod->slot);
+  } else if (pod->place != sdk::Place::kNone) {
+    for (auto it = ghosts_.begin(); it != ghosts_.end(); ++it) {
+      EraseValue(&it->second, pod);
+      if (it->second.empty()) {
+        ghosts_.erase(it);
+        break;
+      }
+    }
+  }
+  pod->place = place;
+  pod->slot = slot;
+  if (place == sdk::Place::kNominated) {
+    nodes_.nominated[slot].push_back(pod);
+    ++nodes_.nominated_count[slot];
+    Touch(slot);
+  } else if (pod->on_node()) {
+    LinkPod(pod, slot);
+  }
+}
+
+void Mirror::LinkPod(PodRecord* pod, Slot slot) {
+  nodes_.pods[slot].push_back(pod);
+  AddSums(*pod, slot, 1);
+  for (auto* observer : observers_) observer->OnPodAddedToNode(*pod, slot);
+}
+
+void Mirror::UnlinkPod(PodRecord* pod, Slot slot) {
+  for (auto* observer : observers_) observer->OnPodRemovedFromNode(*pod, slot);
+  std::vector<PodRecord*>& pods = nodes_.pods[slot];
+  auto it = std::find(pods.begin(), pods.end(), pod);
+  if (it == pods.end()) return;
+  *it = pods.back();
+  pods.pop_back();
+  AddSums(*pod, slot, -1);
+}
+
+void Mirror::AddSums(const PodRecord& pod, Slot slot, int64_t sign) {
+  const sdk::Resources& requests = pod.usage.requests;
+  nodes_.requested_cpu[slot] += sign * requests.cpu_millis;
+  nodes_.requested_memory[slot] += sign * requests.memory_bytes;
+  nodes_.requested_ephemeral[slot] += sign * requests.ephemeral_storage_bytes;
+  nodes_.nonzero_cpu[slot] += sign * pod.usage.nonzero_cpu_millis;
+  nodes_.nonzero_memory[slot] += sign * pod.usage.nonzero_memory_bytes;
+  nodes_.pod_count[slot] += sign;
+  for (const auto& [column, amount] : pod.extended) {
+    nodes_.extended[column].requested[slot] += sign * amount;
+  }
+  std::vector<sdk::HostPort>& ports = nodes_.host_ports[slot];
+  ForEachHostPort(pod.pod, [&](const sdk::HostPort& port) {
+    if (sign > 0) {
+      ports.push_back(port);
+    } else {
+      EraseValue(&ports, port);
+    }
+  });
+  Touch(slot);
+}
+
+void Mirror::Touch(Slot slot) { nodes_.generation[slot] = ++clock_; }
+
+void Mirror::AddObserver(sdk::ClusterObserver* observer) {
+  observers_.push_back(observer);
+  observer->OnReset();
+  for (const auto& [name, labels] : namespaces_) observer->OnNamespaceChanged(name);
+  for (Slot slot : nodes_.order) observer->OnNodeChanged(slot);
+  for (const auto& [uid, pod] : pods_) {
+    if (pod->on_node()) observer->OnPodAddedToNode(*pod, pod->slot);
+    observer->OnPodChanged(*pod);
+  }
+}
+
+void Mirror::RemoveObserver(sdk::ClusterObserver* observer) { EraseValue(&observers_, observer); }
+
+void Mirror::Tick(absl::Time now) {
+  for (auto* observer : observers_) observer->OnTick(now);
+}
+
+void Mirror::Hypothesis::AddPod(PodRecord* pod) {
+  mirror_->nodes_.pods[slot_].push_back(pod);
+  mirror_->AddSums(*pod, slot_, 1);
+  ++added_;
+}
+
+Mirror::Hypothesis::~Hypothesis() {
+  for (; added_ > 0; --added_) {
+    PodRecord* pod = mirror_->nodes_.pods[slot_].back();
+    mirror_->nodes_.pods[slot_].pop_back();
+    mirror_->AddSums(*pod, slot_, -1);
+  }
+}
+
+}  // namespace outboard::mirror

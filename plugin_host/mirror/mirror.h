@@ -1,0 +1,109 @@
+// The host's copy of one session's cluster.
+#ifndef OUTBOARD_PLUGIN_HOST_MIRROR_MIRROR_H_
+#define OUTBOARD_PLUGIN_HOST_MIRROR_MIRROR_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "plugin_host/sdk/plugin.h"
+#include "plugin_host/sdk/views.h"
+#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+
+namespace outboard::mirror {
+
+// Applies the messages of a Sync stream to columns over node slots, and tells observers of every
+// change.
+//
+//   absl::Status status = mirror.Apply(request, now);   // not ok: the stream is to be ended, the
+//   shim sends a snapshot
+//   if (mirror.version() >= wanted) ... mirror.view() ...
+//
+// The address of the mirror and what `view()` points to are stable, also across snapshots.
+//
+// Threading: thread-compatible; the engine's thread owns it.
+// Lifetime:  observers must outlive it or be removed.
+// Errors:    FAILED_PRECONDITION for a change that does not fit the state. The mirror is then
+//            incomplete and `complete()` false until the next
+//            snapshot; nothing crashes on it.
+class Mirror {
+ public:
+  Mirror();
+  Mirror(const Mirror&) = delete;
+  Mirror& operator=(const Mirror&) = delete;
+
+  absl::Status Apply(const v1alpha1::SyncRequest& request, absl::Time now);
+
+  // The version reached; 0 before the first snapshot is complete.
+  int64_t version() const { return complete_ ? version_ : 0; }
+  bool complete() const { return complete_; }
+  // Forgets everything, as if new.
+  void Reset();
+
+  sdk::ClusterView view() const { return sdk::ClusterView(&nodes_, &pods_, &namespaces_); }
+  const sdk::PodRecord* FindPod(absl::string_view uid) const { return view().FindPod(uid); }
+
+  // Tells `observer` of the whole state first.
+  void AddObserver(sdk::ClusterObserver* observer);
+  void RemoveObserver(sdk::ClusterObserver* observer);
+  void Tick(absl::Time now);
+
+  // Puts a pod on a node for as long as the object lives: what if it ran there? Observers are not
+  // told.
+  class Hypothesis {
+   public:
+    Hypothesis(Mirror* mirror, sdk::Slot slot) : mirror_(mirror), slot_(slot) {}
+    ~Hypothesis();
+    Hypothesis(const Hypothesis&) = delete;
+    Hypothesis& operator=(const Hypothesis&) = delete;
+    void AddPod(sdk::PodRecord* pod);
+
+   private:
+    Mirror* mirror_;
+    sdk::Slot slot_;
+    int added_ = 0;
+  };
+
+ private:
+  absl::Status ApplyChange(const v1alpha1::Change& change, absl::Time now);
+  absl::Status ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert);
+  absl::Status ApplyNodeRemove(const v1alpha1::NodeRemove& remove);
+  absl::Status ApplyPodUpsert(const v1alpha1::PodUpsert& upsert);
+  absl::Status ApplyPodRemove(const v1alpha1::PodRemove& remove);
+  absl::Status ApplyPlacement(const v1alpha1::PodPlacement& placement, absl::Time now);
+  absl::Status ApplyNodeOrder(const v1alpha1::NodeOrder& order);
+
+  void GrowTo(sdk::Slot slot);
+  void SetNodeColumns(sdk::Slot slot, const v1alpha1::Node& node);
+  void SetImages(sdk::Slot slot, const v1alpha1::Node* node);
+  uint32_t InternTaints(const v1alpha1::Node& node);
+  uint32_t ExtendedColumn(const std::string& name);
+  // Adds or takes a pod to or from the sums and lists of a node.
+  void LinkPod(sdk::PodRecord* pod, sdk::Slot slot);
+  void UnlinkPod(sdk::PodRecord* pod, sdk::Slot slot);
+  void AddSums(const sdk::PodRecord& pod, sdk::Slot slot, int64_t sign);
+  void Place(sdk::PodRecord* pod, sdk::Place place, sdk::Slot slot);
+  void Touch(sdk::Slot slot);
+  // Pods that name a node which the mirror does not have yet, or no more.
+  void AdoptGhosts(sdk::Slot slot, const std::string& name);
+
+  sdk::NodeTable nodes_;
+  sdk::PodMap pods_;
+  sdk::NamespaceMap namespaces_;
+  absl::flat_hash_map<std::string, std::vector<sdk::PodRecord*>> ghosts_;  // By node name.
+  std::map<std::string, uint32_t> taint_set_ids_;                          // By serialised set.
+  std::vector<sdk::ClusterObserver*> observers_;
+  int64_t version_ = 0;
+  uint64_t clock_ = 0;  // Counts changes.
+  bool complete_ = false;
+  bool in_snapshot_ = false;
+};
+
+}  // namespace outboard::mirror
+
+#endif  // OUTBOARD_PLUGIN_HOST_MIRROR_MIRROR_H_

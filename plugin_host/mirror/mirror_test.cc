@@ -1,0 +1,271 @@
+#include "plugin_host/mirror/mirror.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/testing/builders.h"
+
+namespace outboard::mirror {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PodBuilder;
+using ::testing::ElementsAre;
+using v1alpha1::SyncRequest;
+
+// Writes down what it hears.
+class Recorder : public sdk::ClusterObserver {
+ public:
+  void OnReset() override { heard.push_back("reset"); }
+  void OnNodeChanged(sdk::Slot slot) override { heard.push_back(absl::StrCat("node ", slot)); }
+  void OnNodeRemoved(sdk::Slot, const std::string& name) override {
+    heard.push_back("gone " + name);
+  }
+  void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
+    heard.push_back(absl::StrCat("+", pod.pod.name(), "@", slot));
+  }
+  void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
+    heard.push_back(absl::StrCat("-", pod.pod.name(), "@", slot));
+  }
+  std::vector<std::string> heard;
+};
+
+class MirrorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    SyncRequest begin = Message(1, SyncRequest::SNAPSHOT_BEGIN);
+    AddNode(&begin, 0, NodeBuilder("n0").Allocatable({{"cpu", "4"}, {"example.com/x", "3"}}));
+    AddNode(&begin, 1, NodeBuilder("n1").Allocatable({{"cpu", "4"}}));
+    ASSERT_TRUE(Apply(begin).ok());
+    EXPECT_EQ(mirror_.version(), 0);
+    ASSERT_TRUE(Apply(Message(1, SyncRequest::SNAPSHOT_END)).ok());
+    EXPECT_EQ(mirror_.version(), 1);
+  }
+  static SyncRequest Message(int64_t version, SyncRequest::Phase phase) {
+    SyncRequest request;
+    request.set_version(version);
+    request.set_phase(phase);
+    return request;
+  }
+  SyncRequest Delta() { return Message(mirror_.version() + 1, SyncRequest::DELTA); }
+  static void AddNode(SyncRequest* request, sdk::Slot slot, const v1alpha1::Node& node) {
+    auto* upsert = request->add_changes()->mutable_node_upsert();
+    upsert->set_slot(slot);
+    *upsert->mutable_node() = node;
+  }
+  absl::Status Apply(const SyncRequest& request) { return mirror_.Apply(request, now_); }
+  absl::Status UpsertPod(const v1alpha1::Pod& pod) {
+    SyncRequest request = Delta();
+    *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
+    return Apply(request);
+  }
+  absl::Status RemoveNode(sdk::Slot slot) {
+    SyncRequest request = Delta();
+    request.add_changes()->mutable_node_remove()->set_slot(slot);
+    return Apply(request);
+  }
+  absl::Status Place(const std::string& uid, v1alpha1::PlacementState state, sdk::Slot slot) {
+    SyncRequest request = Delta();
+    auto* placement = request.add_changes()->mutable_pod_placement();
+    placement->set_uid(uid);
+    placement->set_state(state);
+    placement->set_slot(slot);
+    return Apply(request);
+  }
+  const sdk::NodeTable& nodes() { return mirror_.view().nodes(); }
+
+  const absl::Time now_ = absl::FromUnixSeconds(1000);
+  Mirror mirror_;
+};
+
+TEST_F(MirrorTest, PodsOnNodesAreSummed) {
+  PodBuilder pod("a");
+  pod.Requests({{"cpu", "1"}, {"example.com/x", "2"}}).HostPort(80).OnNode("n0");
+  ASSERT_TRUE(UpsertPod(pod).ok());
+  EXPECT_EQ(nodes().requested_cpu[0], 1000);
+  EXPECT_EQ(nodes().nonzero_memory[0], 200 << 20);
+  EXPECT_EQ(nodes().pod_count[0], 1);
+  EXPECT_EQ(mirror_.view().node(0).Requested("example.com/x"), 2);
+  EXPECT_EQ(nodes().host_ports[0].size(), 1u);
+  pod.OnNode("n1");  // Moves.
+  ASSERT_TRUE(UpsertPod(pod).ok());
+  EXPECT_EQ(nodes().requested_cpu[0], 0);
+  EXPECT_EQ(mirror_.view().node(0).Requested("example.com/x"), 0);
+  EXPECT_TRUE(nodes().host_ports[0].empty());
+  EXPECT_EQ(nodes().requested_cpu[1], 1000);
+  SyncRequest remove = Delta();
+  remove.add_changes()->mutable_pod_remove()->set_uid("default/a");
+  ASSERT_TRUE(Apply(remove).ok());
+  EXPECT_EQ(nodes().pod_count[1], 0);
+  EXPECT_EQ(mirror_.FindPod("default/a"), nullptr);
+}
+
+TEST_F(MirrorTest, AnAssumedPlaceOutlivesUpdatesThatDoNotKnowIt) {
+  PodBuilder pod("a");
+  ASSERT_TRUE(UpsertPod(pod.Requests({{"cpu", "1"}})).ok());
+  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kNone);
+  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
+  ASSERT_TRUE(UpsertPod(pod.Label("x", "y")).ok());
+  EXPECT_EQ(nodes().requested_cpu[1], 1000);
+  ASSERT_TRUE(UpsertPod(pod.OnNode("n1")).ok());
+  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kBound);
+  EXPECT_EQ(nodes().pod_count[1], 1);
+  ASSERT_TRUE(UpsertPod(PodBuilder("b")).ok());
+  ASSERT_TRUE(Place("default/b", v1alpha1::ASSUMED, 0).ok());
+  ASSERT_TRUE(Place("default/b", v1alpha1::UNPLACED, 0).ok());
+  EXPECT_EQ(nodes().pod_count[0], 0);
+}
+
+TEST_F(MirrorTest, WaitsAreKeptWithTheirEnds) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a")).ok());
+  SyncRequest request = Delta();
+  auto* placement = request.add_changes()->mutable_pod_placement();
+  placement->set_uid("default/a");
+  placement->set_state(v1alpha1::WAITING);
+  placement->set_attempt_id(7);
+  auto* wait = placement->add_waits();
+  wait->set_plugin("Coscheduling");
+  wait->set_remaining_millis(1500);
+  ASSERT_TRUE(Apply(request).ok());
+  const sdk::PodRecord* pod = mirror_.FindPod("default/a");
+  EXPECT_EQ(pod->place, sdk::Place::kWaiting);
+  EXPECT_EQ(pod->waiting_attempt, 7u);
+  EXPECT_EQ(pod->waits[0].deadline, now_ + absl::Milliseconds(1500));
+  EXPECT_EQ(nodes().pod_count[0], 1);
+  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 0).ok());
+  EXPECT_TRUE(pod->waits.empty());
+  EXPECT_EQ(nodes().pod_count[0], 1);
+}
+
+TEST_F(MirrorTest, NominatedPodsTakeNoRoom) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
+  ASSERT_TRUE(Place("default/a", v1alpha1::NOMINATED, 0).ok());
+  EXPECT_EQ(nodes().nominated_count[0], 1u);
+  EXPECT_EQ(nodes().requested_cpu[0], 0);
+  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
+  EXPECT_EQ(nodes().nominated_count[0], 0u);
+  EXPECT_EQ(nodes().requested_cpu[1], 1000);
+}
+
+TEST_F(MirrorTest, PodsOfAnUnknownNodeAreCountedOnceItComes) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("early").OnNode("n2")).ok());
+  ASSERT_TRUE(UpsertPod(PodBuilder("late").OnNode("n0")).ok());
+  ASSERT_TRUE(RemoveNode(0).ok());
+  EXPECT_FALSE(mirror_.FindPod("default/late")->on_node());
+  EXPECT_EQ(nodes().pod_count[0], 0);
+  SyncRequest request = Delta();
+  AddNode(&request, 0, NodeBuilder("n2"));
+  AddNode(&request, 2, NodeBuilder("n0"));
+  ASSERT_TRUE(Apply(request).ok());
+  EXPECT_EQ(nodes().pod_count[0], 1);
+  EXPECT_EQ(nodes().pods[2][0]->pod.name(), "late");
+  // A ghost that goes before its node comes leaves nothing behind.
+  ASSERT_TRUE(UpsertPod(PodBuilder("ghost").OnNode("n9")).ok());
+  SyncRequest remove = Delta();
+  remove.add_changes()->mutable_pod_remove()->set_uid("default/ghost");
+  AddNode(&remove, 3, NodeBuilder("n9"));
+  ASSERT_TRUE(Apply(remove).ok());
+  EXPECT_EQ(nodes().pod_count[3], 0);
+}
+
+TEST_F(MirrorTest, NodeOrderIsAPermutation) {
+  EXPECT_THAT(nodes().order, ElementsAre(0, 1));
+  SyncRequest request = Delta();
+  request.mutable_node_order()->add_slots(1);
+  request.mutable_node_order()->add_slots(0);
+  ASSERT_TRUE(Apply(request).ok());
+  EXPECT_THAT(nodes().order, ElementsAre(1, 0));
+  for (const std::vector<uint32_t>& bad :
+       {std::vector<uint32_t>{0}, std::vector<uint32_t>{0, 0}, std::vector<uint32_t>{0, 5}}) {
+    Mirror other;
+    SyncRequest snapshot = Message(1, SyncRequest::SNAPSHOT_BEGIN);
+    AddNode(&snapshot, 0, NodeBuilder("n0"));
+    AddNode(&snapshot, 1, NodeBuilder("n1"));
+    snapshot.mutable_node_order()->mutable_slots()->Add(bad.begin(), bad.end());
+    EXPECT_FALSE(other.Apply(snapshot, now_).ok());
+  }
+}
+
+TEST_F(MirrorTest, AChangeThatDoesNotFitMakesItIncomplete) {
+  SyncRequest occupied = Delta();
+  AddNode(&occupied, 0, NodeBuilder("other"));
+  EXPECT_FALSE(Apply(occupied).ok());
+  EXPECT_FALSE(mirror_.complete());
+  EXPECT_FALSE(UpsertPod(PodBuilder("a")).ok());  // Until the next snapshot.
+  SetUp();
+  EXPECT_FALSE(RemoveNode(9).ok());
+  SetUp();
+  EXPECT_FALSE(Place("nobody", v1alpha1::ASSUMED, 0).ok());
+  SetUp();
+  EXPECT_FALSE(Apply(Message(0, SyncRequest::DELTA)).ok());
+  EXPECT_FALSE(Mirror().Apply(Message(1, SyncRequest::SNAPSHOT_END), now_).ok());
+  SyncRequest renamed = Delta();
+  AddNode(&renamed, 5, NodeBuilder("n0"));
+  EXPECT_FALSE(Apply(renamed).ok());
+  SetUp();
+  SyncRequest far = Delta();
+  AddNode(&far, 0xfffffff0, NodeBuilder("far"));
+  EXPECT_FALSE(Apply(far).ok());
+}
+
+TEST_F(MirrorTest, ASnapshotForgetsEverythingAndTellsObservers) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a").OnNode("n0")).ok());
+  Recorder recorder;
+  mirror_.AddObserver(&recorder);
+  EXPECT_THAT(recorder.heard, ElementsAre("reset", "node 0", "node 1", "+a@0"));
+  recorder.heard.clear();
+  ASSERT_TRUE(RemoveNode(0).ok());
+  EXPECT_THAT(recorder.heard, ElementsAre("-a@0", "gone n0"));
+  recorder.heard.clear();
+  SetUp();
+  EXPECT_THAT(recorder.heard, ElementsAre("reset", "node 0", "node 1"));
+  EXPECT_TRUE(mirror_.view().pods().empty());
+  mirror_.RemoveObserver(&recorder);
+}
+
+TEST_F(MirrorTest, AHypothesisLeavesNoTrace) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}}).HostPort(80)).ok());
+  auto* pod = const_cast<sdk::PodRecord*>(mirror_.FindPod("default/a"));
+  {
+    Mirror::Hypothesis hypothesis(&mirror_, 0);
+    hypothesis.AddPod(pod);
+    EXPECT_EQ(nodes().requested_cpu[0], 1000);
+    EXPECT_EQ(nodes().host_ports[0].size(), 1u);
+  }
+  EXPECT_EQ(nodes().requested_cpu[0], 0);
+  EXPECT_EQ(nodes().pod_count[0], 0);
+  EXPECT_TRUE(nodes().host_ports[0].empty());
+  EXPECT_TRUE(nodes().pods[0].empty());
+}
+
+TEST_F(MirrorTest, ImagesCountTheNodesThatHaveThem) {
+  SyncRequest request = Delta();
+  AddNode(&request, 0, NodeBuilder("n0").Image("app:1", 100));
+  AddNode(&request, 1, NodeBuilder("n1").Image("app:1", 200));
+  ASSERT_TRUE(Apply(request).ok());
+  const uint32_t id = nodes().image_names.Find("app:1");
+  EXPECT_EQ(nodes().image_states[id].node_count, 2);
+  EXPECT_EQ(nodes().image_states[id].size_bytes, 100);  // As the first node said.
+  EXPECT_TRUE(mirror_.view().node(1).HasImage(id));
+  ASSERT_TRUE(RemoveNode(0).ok());
+  EXPECT_EQ(nodes().image_states[id].node_count, 1);
+  EXPECT_FALSE(mirror_.view().node(0).HasImage(id));
+}
+
+TEST_F(MirrorTest, LabelsAndTaintsAreInterned) {
+  SyncRequest request = Delta();
+  AddNode(&request, 0, NodeBuilder("n0").Label("zone", "a").Taint("k", "v", v1alpha1::NO_SCHEDULE));
+  AddNode(&request, 1, NodeBuilder("n1").Label("zone", "b").Taint("k", "v", v1alpha1::NO_SCHEDULE));
+  ASSERT_TRUE(Apply(request).ok());
+  EXPECT_EQ(nodes().taint_set[0], nodes().taint_set[1]);
+  EXPECT_EQ(mirror_.view().node(0).taints()[0].key(), "k");
+  EXPECT_EQ(mirror_.view().node(1).Label("zone"), "b");
+  EXPECT_FALSE(mirror_.view().node(1).Label("rack").has_value());
+}
+
+}  // namespace
+}  // namespace outboard::mirror

@@ -1,0 +1,46 @@
+// Why a call has no answer, before it is made into a gRPC status.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_CALL_STATUS_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_CALL_STATUS_H_
+
+#include <string>
+#include <utility>
+
+#include "proto/outboard/v1alpha1/call.pb.h"
+
+namespace outboard::runtime {
+
+// Success, or a reason of call.proto with words for people.
+//
+// Threading: a value. Lifetime: a value. Errors: is one.
+class [[nodiscard]] CallStatus {
+ public:
+  using Reason = v1alpha1::CallError::Reason;
+  CallStatus() = default;
+  CallStatus(Reason reason, std::string message) : reason_(reason), message_(std::move(message)) {}
+  static CallStatus Ok() { return CallStatus(); }
+  static CallStatus Stale(int64_t have_version) {
+    CallStatus status(v1alpha1::CallError::STALE, "the mirror has not reached this version");
+    status.have_version_ = have_version;
+    return status;
+  }
+
+  bool ok() const { return reason_ == v1alpha1::CallError::REASON_UNSPECIFIED; }
+  Reason reason() const { return reason_; }
+  const std::string& message() const { return message_; }
+  v1alpha1::CallError ToProto() const {
+    v1alpha1::CallError error;
+    error.set_reason(reason_);
+    error.set_message(message_.substr(0, 1024));
+    error.set_have_version(have_version_);
+    return error;
+  }
+
+ private:
+  Reason reason_ = v1alpha1::CallError::REASON_UNSPECIFIED;
+  std::string message_;
+  int64_t have_version_ = 0;
+};
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_CALL_STATUS_H_

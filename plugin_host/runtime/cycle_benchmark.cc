@@ -1,0 +1,104 @@
+// One fused cycle, without transport: what the host spends on a plain pod with the plugins of the
+// default profile.
+//   outboard_runtime_benchmark --benchmark_min_time=1
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/runtime/session.h"
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugins/builtin_plugins.h"
+
+namespace outboard::runtime {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PodBuilder;
+
+v1alpha1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry) {
+  v1alpha1::ConfigureRequest request;
+  request.set_session_id("s");
+  auto* profile = request.add_profiles();
+  profile->set_name("default-scheduler");
+  const char* const order[] = {"NodeUnschedulable", "NodeName",
+                               "TaintToleration",   "NodeAffinity",
+                               "NodePorts",         "NodeResourcesFit",
+                               "ImageLocality",     "NodeResourcesBalancedAllocation"};
+  for (auto point :
+       {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
+    auto* config = profile->add_points();
+    config->set_extension_point(point);
+    for (const char* name : order) {
+      const sdk::PluginDescriptor* descriptor = registry.Find(name);
+      if (descriptor == nullptr) continue;
+      for (auto implemented : descriptor->extension_points) {
+        if (implemented == point) config->add_plugins(name);
+      }
+    }
+  }
+  return request;
+}
+
+void FillSession(int nodes, Session* session) {
+  v1alpha1::SyncRequest request;
+  request.set_version(1);
+  request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+  for (int i = 0; i < nodes; ++i) {
+    auto* upsert = request.add_changes()->mutable_node_upsert();
+    upsert->set_slot(i);
+    *upsert->mutable_node() = NodeBuilder(absl::StrCat("node-", i))
+                                  .Allocatable({{"cpu", "32"}, {"memory", "128Gi"}})
+                                  .Label("kubernetes.io/hostname", absl::StrCat("node-", i))
+                                  .Label("topology.kubernetes.io/zone", absl::StrCat("z", i % 3))
+                                  .Build();
+    *request.add_changes()->mutable_pod_upsert()->mutable_pod() =
+        PodBuilder(absl::StrCat("running-", i))
+            .Requests({{"cpu", absl::StrCat(1 + i % 13)}, {"memory", "4Gi"}})
+            .OnNode(absl::StrCat("node-", i));
+  }
+  *request.add_changes()->mutable_pod_upsert()->mutable_pod() =
+      PodBuilder("p").Requests({{"cpu", "500m"}, {"memory", "1Gi"}});
+  absl::Status status = session->Apply(request, absl::UnixEpoch());
+  request.Clear();
+  request.set_version(1);
+  request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+  status.Update(session->Apply(request, absl::UnixEpoch()));
+  if (!status.ok()) abort();
+}
+
+// Arguments: nodes; percentageOfNodesToScore (0: adaptive, as in the default profile).
+void BM_Cycle(benchmark::State& state) {
+  sdk::PluginRegistry registry;
+  if (!RegisterBuiltinPlugins(&registry).ok()) abort();
+  Session session("s", &registry);
+  v1alpha1::ConfigureResponse configured;
+  session.Configure(DefaultProfile(registry), &configured);
+  if (!configured.problems().empty()) return state.SkipWithError("not configured");
+  FillSession(static_cast<int>(state.range(0)), &session);
+  v1alpha1::CycleRequest request;
+  request.mutable_header()->set_profile("default-scheduler");
+  request.mutable_header()->set_attempt_id(1);
+  request.mutable_pre_filter()->set_pod_uid("default/p");
+  request.mutable_filter()->set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
+  v1alpha1::CycleResponse response;
+  uint32_t offset = 0;
+  for (auto _ : state) {
+    response.Clear();
+    request.mutable_filter()->set_start_offset(offset);
+    if (!session.Cycle(request, absl::UnixEpoch(), &response).ok()) abort();
+    offset = (offset + response.filter().processed()) % static_cast<uint32_t>(state.range(0));
+  }
+  state.counters["scored"] = static_cast<double>(
+      response.score().plugins().empty() ? 0 : response.score().plugins(0).scores().size());
+}
+BENCHMARK(BM_Cycle)
+    ->Args({100, 0})
+    ->Args({1000, 0})
+    ->Args({5000, 0})
+    ->Args({20000, 0})
+    ->Args({5000, 100})
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace outboard::runtime

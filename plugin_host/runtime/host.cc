@@ -1,0 +1,167 @@
+#include "plugin_host/runtime/host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "glog/logging.h"
+
+namespace outboard::runtime {
+namespace {
+
+using v1alpha1::CallError;
+
+constexpr char kContractVersion[] = "v1alpha1";
+
+bool ValidSessionId(absl::string_view id) {
+  return !id.empty() && id.size() <= 63 && std::all_of(id.begin(), id.end(), [](unsigned char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+  });
+}
+
+}  // namespace
+
+Host::Host(HostIdentity identity, const sdk::PluginRegistry* registry)
+    : identity_(std::move(identity)), registry_(registry) {}
+
+void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
+  response->add_contract_versions(kContractVersion);
+  response->set_host_instance(identity_.instance);
+  response->set_build(identity_.build);
+  response->set_build_digest(identity_.build_digest);
+  response->add_capabilities(v1alpha1::FUSED_CYCLE);
+  for (const auto& [name, descriptor] : registry_->descriptors()) {
+    v1alpha1::PluginInfo* info = response->add_plugins();
+    info->set_name(name);
+    for (auto point : descriptor.extension_points) info->add_extension_points(point);
+    info->set_default_weight(descriptor.default_weight);
+    info->set_args_schema(descriptor.args_schema);
+    info->mutable_wake_up_events()->Add(descriptor.wake_up_events.begin(),
+                                        descriptor.wake_up_events.end());
+    for (const std::string& field : descriptor.needed_fields) info->add_needed_fields(field);
+    info->mutable_interests()->Add(descriptor.interests.begin(), descriptor.interests.end());
+  }
+}
+
+CallStatus Host::Configure(const v1alpha1::ConfigureRequest& request, absl::Time now,
+                           v1alpha1::ConfigureResponse* response) {
+  if (draining_) return CallStatus(CallError::DRAINING, "the host is about to exit");
+  if (!ValidSessionId(request.session_id())) {
+    return CallStatus(CallError::INVALID, "session_id must match [a-z0-9-]{1,63}");
+  }
+  if (request.contract_version() != kContractVersion) {
+    return CallStatus(CallError::INVALID, absl::StrCat("this host speaks ", kContractVersion));
+  }
+  auto it = sessions_.find(request.session_id());
+  if (it == sessions_.end()) {
+    if (sessions_.size() >= kMaxSessions) {
+      return CallStatus(CallError::INVALID, absl::StrCat("more than ", kMaxSessions, " sessions"));
+    }
+    Entry entry;
+    entry.session = std::make_unique<Session>(request.session_id(), registry_);
+    entry.idle_since = now;
+    it = sessions_.emplace(request.session_id(), std::move(entry)).first;
+  } else if (it->second.draining) {
+    return CallStatus(CallError::DRAINING, "the session is draining");
+  }
+  it->second.session->Configure(request, response);
+  if (!it->second.session->configured()) {
+    sessions_.erase(it);
+  } else if (response->problems().empty()) {
+    LOG(INFO) << "session " << request.session_id() << " configured with "
+              << request.profiles_size() << " profiles";
+  }
+  return CallStatus::Ok();
+}
+
+void Host::Probe(const v1alpha1::ProbeRequest& request, v1alpha1::ProbeResponse* response) const {
+  using Response = v1alpha1::ProbeResponse;
+  response->set_host_instance(identity_.instance);
+  response->set_state(Response::READY);
+  const Entry* entry = nullptr;
+  if (!request.session_id().empty()) {
+    auto it = sessions_.find(request.session_id());
+    if (it != sessions_.end()) entry = &it->second;
+    if (entry == nullptr) {
+      response->set_state(Response::INITIALISING);
+      response->set_reason("the session is not configured");
+    } else if (entry->session->version() == 0) {
+      response->set_state(Response::INITIALISING);
+      response->set_reason("waiting for a snapshot");
+    }
+  }
+  if (entry != nullptr) {
+    response->set_snapshot_version(entry->session->version());
+    response->set_attempts_in_flight(entry->session->attempts_in_flight());
+  } else {
+    response->set_attempts_in_flight(attempts_in_flight());
+  }
+  if (draining_ || (entry != nullptr && entry->draining)) {
+    response->set_state(Response::DRAINING);
+    response->set_reason(draining_ ? "the host is about to exit" : "the session was told to drain");
+  }
+}
+
+void Host::Drain(const v1alpha1::DrainRequest& request, v1alpha1::DrainResponse* response) {
+  auto it = sessions_.find(request.session_id());
+  if (it == sessions_.end()) return;
+  it->second.draining = true;
+  it->second.session->Drain();
+  response->set_attempts_in_flight(it->second.session->attempts_in_flight());
+}
+
+Session* Host::FindSession(absl::string_view id) {
+  auto it = sessions_.find(id);
+  return it == sessions_.end() ? nullptr : it->second.session.get();
+}
+
+CallStatus Host::FindSession(const v1alpha1::CallHeader& header, Session** session) {
+  if (header.host_instance() != identity_.instance) {
+    return CallStatus(
+        CallError::WRONG_INSTANCE,
+        absl::StrCat("this is instance ", identity_.instance, ", not ", header.host_instance()));
+  }
+  *session = FindSession(header.session_id());
+  if (*session != nullptr) return CallStatus::Ok();
+  return CallStatus(CallError::SESSION_UNKNOWN, absl::StrCat("no session ", header.session_id()));
+}
+
+void Host::Connected(const std::string& session_id) {
+  auto it = sessions_.find(session_id);
+  if (it != sessions_.end()) it->second.connected = true;
+}
+
+void Host::Disconnected(const std::string& session_id, absl::Time now) {
+  auto it = sessions_.find(session_id);
+  if (it == sessions_.end()) return;
+  it->second.connected = false;
+  it->second.idle_since = now;
+  it->second.session->SetPush(nullptr);
+  it->second.session->BeginSync();  // A mirror that nobody feeds is worth nothing.
+}
+
+void Host::DrainAll() {
+  draining_ = true;
+  for (auto& [id, entry] : sessions_) entry.session->Drain();
+}
+
+uint32_t Host::attempts_in_flight() const {
+  uint32_t count = 0;
+  for (const auto& [id, entry] : sessions_) count += entry.session->attempts_in_flight();
+  return count;
+}
+
+void Host::Tick(absl::Time now) {
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    if (!it->second.connected && now - it->second.idle_since > kAbandonedAfter) {
+      LOG(INFO) << "session " << it->first << " is forgotten: nobody is connected";
+      it = sessions_.erase(it);
+    } else {
+      it->second.session->Tick(now);
+      ++it;
+    }
+  }
+}
+
+}  // namespace outboard::runtime

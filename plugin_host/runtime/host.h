@@ -1,0 +1,77 @@
+// The host as a whole: who it is, its plugins, its sessions.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_HOST_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_HOST_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "plugin_host/runtime/call_status.h"
+#include "plugin_host/runtime/session.h"
+#include "plugin_host/sdk/plugin_registry.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+
+namespace outboard::runtime {
+
+// Who the host is.
+struct HostIdentity {
+  std::string instance;  // Unique for each start; [a-z0-9-]{1,63}.
+  std::string build;
+  std::string build_digest;
+};
+
+// Answers PluginHostService and finds the session of a call. Configure creates sessions; one
+// without a Sync stream is forgotten after a while.
+//
+// Threading: thread-compatible; the engine's thread owns it.
+// Lifetime:  the registry must outlive it; sessions live until Tick finds them abandoned.
+// Errors:    CallStatus as call.proto says.
+class Host {
+ public:
+  // A session that nobody is connected to is kept this long, with its configuration and without a
+  // mirror.
+  static constexpr absl::Duration kAbandonedAfter = absl::Minutes(10);
+  static constexpr size_t kMaxSessions = 64;
+
+  Host(HostIdentity identity, const sdk::PluginRegistry* registry);
+
+  const HostIdentity& identity() const { return identity_; }
+  void GetHostInfo(v1alpha1::GetHostInfoResponse* response) const;
+  CallStatus Configure(const v1alpha1::ConfigureRequest& request, absl::Time now,
+                       v1alpha1::ConfigureResponse* response);
+  void Probe(const v1alpha1::ProbeRequest& request, v1alpha1::ProbeResponse* response) const;
+  void Drain(const v1alpha1::DrainRequest& request, v1alpha1::DrainResponse* response);
+
+  // Null if there is no such session.
+  Session* FindSession(absl::string_view id);
+  // The session that a header names, if it means this instance.
+  CallStatus FindSession(const v1alpha1::CallHeader& header, Session** session);
+  // Keep the session: its Sync stream is open. Undone by Disconnected.
+  void Connected(const std::string& session_id);
+  void Disconnected(const std::string& session_id, absl::Time now);
+
+  // No session takes new attempts from now on.
+  void DrainAll();
+  bool draining() const { return draining_; }
+  uint32_t attempts_in_flight() const;
+  // About once a second.
+  void Tick(absl::Time now);
+
+ private:
+  struct Entry {
+    std::unique_ptr<Session> session;
+    bool connected = false;
+    bool draining = false;
+    absl::Time idle_since;
+  };
+  const HostIdentity identity_;
+  const sdk::PluginRegistry* registry_;
+  std::map<std::string, Entry, std::less<>> sessions_;
+  bool draining_ = false;
+};
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_HOST_H_

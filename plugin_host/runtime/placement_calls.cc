@@ -1,0 +1,150 @@
+// The part of a session that follows a placement: Reserve, Unreserve, Permit, and decisions on
+// waiting pods.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/runtime/session.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::runtime {
+namespace {
+
+using v1alpha1::CallError;
+
+// No pod waits longer, whatever a plugin says.
+constexpr absl::Duration kMaxPermitWait = absl::Minutes(15);
+
+void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
+                  v1alpha1::WaitDecision* out) {
+  out->set_attempt_id(decision.attempt_id);
+  out->set_pod_uid(decision.pod_uid);
+  out->set_plugin(plugin);
+  out->set_allow(decision.allow);
+  out->set_message(decision.message.substr(0, 1024));
+}
+
+// Rejections are passed on; everything else that is not success is a failure of the plugin.
+void FillRejection(absl::string_view point, const std::string& plugin, const sdk::Verdict& verdict,
+                   v1alpha1::PluginStatus* status) {
+  if (verdict.rejected()) {
+    FillStatus(plugin, verdict, status);
+  } else {
+    FillErrorStatus(
+        plugin,
+        absl::StrCat("running ", point, " plugin ", sdk::Quote(plugin), ": ", ErrorText(verdict)),
+        status);
+  }
+}
+
+CallStatus UnknownNode(const std::string& name) {
+  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("the mirror has no node ", name));
+}
+
+}  // namespace
+
+sdk::Attempt Session::View(const Target& target, uint32_t plugin, absl::Time now) const {
+  return sdk::Attempt(target.attempt->id, sdk::PodView(target.pod), mirror_.view(), now,
+                      &target.attempt->states[plugin]);
+}
+
+CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time now,
+                            v1alpha1::ReserveResponse* response) {
+  Target target;
+  if (CallStatus status = FindOrBegin(request.header(), request.pod_uid(), &target); !status.ok()) {
+    return status;
+  }
+  const std::optional<sdk::NodeView> node = mirror_.view().FindNode(request.node_name());
+  if (!node) return UnknownNode(request.node_name());
+  const Profile& profile = *target.attempt->profile;
+  for (uint32_t index : profile.at(v1alpha1::RESERVE)) {
+    const ProfilePlugin& plugin = profile.plugins()[index];
+    const sdk::Verdict verdict = plugin.reserve->Reserve(View(target, index, now), *node);
+    if (verdict.ok()) continue;
+    FillRejection("Reserve", plugin.name, verdict, response->mutable_rejection());
+    google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+    RunUnreserve(target, request.node_name(), now, &decisions);
+    // The answer has no room for decisions, so they go over the stream.
+    for (const v1alpha1::WaitDecision& decision : decisions) {
+      if (!push_) break;
+      v1alpha1::SyncResponse push;
+      *push.mutable_wait_decision() = decision;
+      push_(push);
+    }
+    break;
+  }
+  return CallStatus::Ok();
+}
+
+void Session::RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
+                           google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>* decisions) {
+  const Profile& profile = *target.attempt->profile;
+  const std::vector<uint32_t>& enabled = profile.at(v1alpha1::RESERVE);
+  for (auto it = enabled.rbegin(); it != enabled.rend(); ++it) {
+    const ProfilePlugin& plugin = profile.plugins()[*it];
+    std::vector<sdk::WaitDecision> made;
+    plugin.reserve->Unreserve(View(target, *it, now), node_name, &made);
+    for (const sdk::WaitDecision& decision : made) {
+      FillDecision(plugin.name, decision, decisions->Add());
+    }
+  }
+}
+
+CallStatus Session::Unreserve(const v1alpha1::UnreserveRequest& request, absl::Time now,
+                              v1alpha1::UnreserveResponse* response) {
+  Target target;
+  if (FindAttempt(request.header(), &target).ok()) {
+    RunUnreserve(target, request.node_name(), now, response->mutable_decisions());
+    return CallStatus::Ok();
+  }
+  // After a restart the plugins still hear of it, with what the mirror alone can tell them.
+  std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
+  target.pod = mirror_.FindPod(request.pod_uid());
+  if (profile == nullptr || target.pod == nullptr) return CallStatus::Ok();
+  AttemptRecord attempt;
+  attempt.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
+  target.attempt = &attempt;
+  RunUnreserve(target, request.node_name(), now, response->mutable_decisions());
+  return CallStatus::Ok();
+}
+
+CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time now,
+                           v1alpha1::PermitResponse* response) {
+  Target target;
+  if (CallStatus status = FindOrBegin(request.header(), request.pod_uid(), &target); !status.ok()) {
+    return status;
+  }
+  const std::optional<sdk::NodeView> node = mirror_.view().FindNode(request.node_name());
+  if (!node) return UnknownNode(request.node_name());
+  const Profile& profile = *target.attempt->profile;
+  for (uint32_t index : profile.at(v1alpha1::PERMIT)) {
+    const ProfilePlugin& plugin = profile.plugins()[index];
+    sdk::PermitAnswer answer;
+    const sdk::Verdict verdict = plugin.permit->Permit(View(target, index, now), *node, &answer);
+    for (const sdk::WaitDecision& decision : answer.decisions) {
+      FillDecision(plugin.name, decision, response->add_decisions());
+    }
+    if (verdict.ok()) continue;
+    if (verdict.code() == v1alpha1::WAIT) {
+      v1alpha1::PermitWait* wait = response->add_waits();
+      wait->set_plugin(plugin.name);
+      wait->set_timeout_millis(absl::ToInt64Milliseconds(std::min(answer.timeout, kMaxPermitWait)));
+      wait->set_reason(answer.wait_reason);
+      continue;
+    }
+    response->clear_waits();
+    FillRejection("Permit", plugin.name, verdict, response->mutable_rejection());
+    break;
+  }
+  return CallStatus::Ok();
+}
+
+void Session::Decide(const std::string& plugin, const sdk::WaitDecision& decision) {
+  if (!push_) return;
+  v1alpha1::SyncResponse response;
+  FillDecision(plugin, decision, response.mutable_wait_decision());
+  push_(response);
+}
+
+}  // namespace outboard::runtime

@@ -1,0 +1,172 @@
+#include "plugin_host/runtime/profile.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::runtime {
+namespace {
+
+using v1alpha1::ConfigProblem;
+using Problems = google::protobuf::RepeatedPtrField<ConfigProblem>;
+
+void AddProblem(Problems* problems, const std::string& profile, const std::string& plugin,
+                const std::string& field, const std::string& message) {
+  ConfigProblem* problem = problems->Add();
+  problem->set_profile(profile);
+  problem->set_plugin(plugin);
+  problem->set_field(field);
+  problem->set_message(message);
+}
+
+bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
+  switch (point) {
+    case v1alpha1::PRE_ENQUEUE:
+      return plugin.pre_enqueue != nullptr;
+    case v1alpha1::QUEUE_SORT:
+      return plugin.queue_sort != nullptr;
+    case v1alpha1::PRE_FILTER:
+      return plugin.pre_filter != nullptr;
+    case v1alpha1::FILTER:
+      return plugin.filter != nullptr;
+    case v1alpha1::PRE_SCORE:
+      return plugin.pre_score != nullptr;
+    case v1alpha1::SCORE:
+      return plugin.score != nullptr;
+    case v1alpha1::RESERVE:
+      return plugin.reserve != nullptr;
+    case v1alpha1::PERMIT:
+      return plugin.permit != nullptr;
+    // The shim acts at these itself; a plugin there is a name in the profile.
+    case v1alpha1::POST_FILTER:
+    case v1alpha1::PRE_BIND:
+    case v1alpha1::BIND:
+    case v1alpha1::POST_BIND:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// Puts the plugin's name into what it pushes.
+class Profile::PluginPushes : public sdk::Pushes {
+ public:
+  PluginPushes(std::string plugin, PushTarget* target)
+      : plugin_(std::move(plugin)), target_(target) {}
+  void Decide(const sdk::WaitDecision& decision) override { target_->Decide(plugin_, decision); }
+  void SortKeysChanged(absl::Span<const std::string> pod_uids) override {
+    target_->SortKeysChanged(pod_uids);
+  }
+  void GateChanged(absl::Span<const std::string> pod_uids) override {
+    target_->GateChanged(pod_uids);
+  }
+
+ private:
+  const std::string plugin_;
+  PushTarget* target_;
+};
+
+std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
+                                         const sdk::PluginRegistry& registry,
+                                         mirror::Mirror* mirror, PushTarget* target,
+                                         Problems* problems) {
+  std::unique_ptr<Profile> profile(new Profile(mirror));
+  const int before = problems->size();
+  profile->name_ = config.name();
+  if (config.name().empty()) AddProblem(problems, "", "", "", "a profile has no name");
+  for (const v1alpha1::PointConfig& point : config.points()) {
+    const size_t number = static_cast<size_t>(point.extension_point());
+    for (const std::string& name : point.plugins()) {
+      const int index = profile->Make(name, config, registry, target, problems);
+      if (index < 0) continue;
+      const auto& points = registry.Find(name)->extension_points;
+      if (number >= kPoints || !Implements(profile->plugins_[index], point.extension_point()) ||
+          std::find(points.begin(), points.end(), point.extension_point()) == points.end()) {
+        AddProblem(problems, config.name(), name, "",
+                   absl::StrCat("plugin does not implement extension point ",
+                                v1alpha1::ExtensionPoint_Name(point.extension_point())));
+        continue;
+      }
+      std::vector<uint32_t>& enabled = profile->points_[number];
+      if (std::find(enabled.begin(), enabled.end(), index) != enabled.end()) {
+        AddProblem(problems, config.name(), name, "", "plugin is enabled twice at one point");
+        continue;
+      }
+      enabled.push_back(static_cast<uint32_t>(index));
+    }
+  }
+  for (const v1alpha1::PluginArgs& args : config.args()) {
+    if (registry.Find(args.plugin()) == nullptr) {
+      AddProblem(problems, config.name(), args.plugin(), "", "args for an unknown plugin");
+    }
+  }
+  if (problems->size() > before) return nullptr;
+  for (const ProfilePlugin& plugin : profile->plugins_) {
+    if (plugin.observer != nullptr) mirror->AddObserver(plugin.observer);
+  }
+  profile->observing_ = true;
+  return profile;
+}
+
+Profile::Profile(mirror::Mirror* mirror) : mirror_(mirror) {}
+
+Profile::~Profile() {
+  if (!observing_) return;
+  for (const ProfilePlugin& plugin : plugins_) {
+    if (plugin.observer != nullptr) mirror_->RemoveObserver(plugin.observer);
+  }
+}
+
+int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config,
+                  const sdk::PluginRegistry& registry, PushTarget* target, Problems* problems) {
+  for (size_t i = 0; i < plugins_.size(); ++i) {
+    if (plugins_[i].name == name) return static_cast<int>(i);
+  }
+  if (std::find(failed_.begin(), failed_.end(), name) != failed_.end()) return -1;
+  const sdk::PluginDescriptor* descriptor = registry.Find(name);
+  if (descriptor == nullptr) {
+    failed_.push_back(name);
+    AddProblem(problems, config.name(), name, "", "this host has no such plugin");
+    return -1;
+  }
+  std::string json;
+  for (const v1alpha1::PluginArgs& args : config.args()) {
+    if (args.plugin() == name) json = args.args_json();
+  }
+  const int before = problems->size();
+  sdk::ArgsReader reader(json);
+  pushes_.push_back(std::make_unique<PluginPushes>(name, target));
+  sdk::PluginContext context{config.name(), &reader, pushes_.back().get(), mirror_->view()};
+  absl::StatusOr<std::unique_ptr<sdk::Plugin>> plugin = descriptor->create(context);
+  for (const sdk::ArgsProblem& problem : reader.Finish()) {
+    AddProblem(problems, config.name(), name, problem.field, problem.message);
+  }
+  if (!plugin.ok()) {
+    AddProblem(problems, config.name(), name, "", std::string(plugin.status().message()));
+  } else if (*plugin == nullptr) {
+    AddProblem(problems, config.name(), name, "", "plugin could not be created");
+  }
+  if (problems->size() > before) {
+    failed_.push_back(name);
+    return -1;
+  }
+  ProfilePlugin entry;
+  entry.name = name;
+  sdk::Plugin* p = plugin->get();
+  entry.queue_sort = dynamic_cast<sdk::QueueSortPlugin*>(p);
+  entry.pre_enqueue = dynamic_cast<sdk::PreEnqueuePlugin*>(p);
+  entry.pre_filter = dynamic_cast<sdk::PreFilterPlugin*>(p);
+  entry.filter = dynamic_cast<sdk::FilterPlugin*>(p);
+  entry.pre_score = dynamic_cast<sdk::PreScorePlugin*>(p);
+  entry.score = dynamic_cast<sdk::ScorePlugin*>(p);
+  entry.reserve = dynamic_cast<sdk::ReservePlugin*>(p);
+  entry.permit = dynamic_cast<sdk::PermitPlugin*>(p);
+  entry.observer = dynamic_cast<sdk::ClusterObserver*>(p);
+  entry.plugin = *std::move(plugin);
+  plugins_.push_back(std::move(entry));
+  return static_cast<int>(plugins_.size() - 1);
+}
+
+}  // namespace outboard::runtime

@@ -1,0 +1,85 @@
+// A configured profile: its plugins, made and in order.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_PROFILE_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_PROFILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/sdk/plugin.h"
+#include "plugin_host/sdk/plugin_registry.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+
+namespace outboard::runtime {
+
+// A plugin of a profile. Its index in Profile::plugins() numbers its state and its verdicts.
+struct ProfilePlugin {
+  std::string name;
+  std::unique_ptr<sdk::Plugin> plugin;
+  // The points that it implements; null: not.
+  sdk::QueueSortPlugin* queue_sort = nullptr;
+  sdk::PreEnqueuePlugin* pre_enqueue = nullptr;
+  sdk::PreFilterPlugin* pre_filter = nullptr;
+  sdk::FilterPlugin* filter = nullptr;
+  sdk::PreScorePlugin* pre_score = nullptr;
+  sdk::ScorePlugin* score = nullptr;
+  sdk::ReservePlugin* reserve = nullptr;
+  sdk::PermitPlugin* permit = nullptr;
+  sdk::ClusterObserver* observer = nullptr;
+};
+
+// What plugins push, with their names put in by the profile.
+class PushTarget {
+ public:
+  virtual ~PushTarget() = default;
+  virtual void Decide(const std::string& plugin, const sdk::WaitDecision& decision) = 0;
+  virtual void SortKeysChanged(absl::Span<const std::string> pod_uids) = 0;
+  virtual void GateChanged(absl::Span<const std::string> pod_uids) = 0;
+};
+
+// The plugins of a profile, in the order of each point.
+//
+// Threading: thread-compatible; plugins are called on the thread that owns the profile.
+// Lifetime:  registry, mirror and target must outlive it. Attempts keep the profile that they began
+//            with alive.
+// Errors:    Create collects problems, as Configure reports them; then there is no profile.
+class Profile {
+ public:
+  static std::unique_ptr<Profile> Create(
+      const v1alpha1::ProfileConfig& config, const sdk::PluginRegistry& registry,
+      mirror::Mirror* mirror, PushTarget* target,
+      google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems);
+  ~Profile();
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  const std::string& name() const { return name_; }
+  const std::vector<ProfilePlugin>& plugins() const { return plugins_; }
+  // Indices of plugins enabled at a point, in order.
+  const std::vector<uint32_t>& at(sdk::ExtensionPoint point) const {
+    return points_[static_cast<size_t>(point)];
+  }
+
+ private:
+  class PluginPushes;
+  static constexpr size_t kPoints = 13;
+  explicit Profile(mirror::Mirror* mirror);
+  // The index of a plugin, made if need be; -1 after a problem.
+  int Make(const std::string& name, const v1alpha1::ProfileConfig& config,
+           const sdk::PluginRegistry& registry, PushTarget* target,
+           google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems);
+
+  std::string name_;
+  mirror::Mirror* mirror_;
+  std::vector<std::unique_ptr<PluginPushes>> pushes_;  // Before plugins_: plugins point to them.
+  std::vector<ProfilePlugin> plugins_;
+  std::vector<std::string> failed_;
+  std::vector<uint32_t> points_[kPoints];
+  bool observing_ = false;
+};
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_PROFILE_H_

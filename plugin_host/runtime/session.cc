@@ -1,0 +1,322 @@
+#include "plugin_host/runtime/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::runtime {
+namespace {
+
+using v1alpha1::CallError;
+
+constexpr int kMaxPodsPerCall = 4096;
+constexpr size_t kMaxSortKeyBytes = 64;
+constexpr size_t kMaxSpareAttempts = 64;
+
+CallStatus UnknownPod(const std::string& uid) {
+  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("the mirror has no pod ", uid));
+}
+
+}  // namespace
+
+Session::Session(std::string id, const sdk::PluginRegistry* registry)
+    : id_(std::move(id)), registry_(registry), evaluator_(&mirror_) {}
+
+Session::~Session() {
+  EndAll();
+  profiles_.clear();
+}
+
+void Session::Configure(const v1alpha1::ConfigureRequest& request,
+                        v1alpha1::ConfigureResponse* response) {
+  absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles;
+  for (const v1alpha1::ProfileConfig& config : request.profiles()) {
+    std::unique_ptr<Profile> profile =
+        Profile::Create(config, *registry_, &mirror_, this, response->mutable_problems());
+    if (profile == nullptr) continue;
+    if (!profiles.emplace(config.name(), std::move(profile)).second) {
+      v1alpha1::ConfigProblem* problem = response->add_problems();
+      problem->set_profile(config.name());
+      problem->set_message("two profiles have this name");
+    }
+  }
+  if (response->problems_size() > 0) return;
+  // Attempts under way keep the profile that they began with.
+  profiles_ = std::move(profiles);
+  configured_ = true;
+}
+
+void Session::BeginSync() {
+  EndAll();
+  mirror_.Reset();
+}
+
+absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
+  // States may point into the mirror, so none outlives it.
+  if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_BEGIN) EndAll();
+  for (uint64_t id : request.ended_attempts()) End(id);
+  return mirror_.Apply(request, now);
+}
+
+Session::Readiness Session::Reached(const v1alpha1::CallHeader& header) const {
+  const int64_t wanted = header.snapshot_version();
+  if (wanted == 0) return mirror_.complete() ? Readiness::kReady : Readiness::kNotYet;
+  if (version() == wanted) return Readiness::kReady;
+  return version() < wanted ? Readiness::kNotYet : Readiness::kPast;
+}
+
+std::shared_ptr<const Profile> Session::FindProfile(const std::string& name) const {
+  auto it = profiles_.find(name);
+  return it == profiles_.end() ? nullptr : it->second;
+}
+
+AttemptRecord* Session::Begin(uint64_t id, const std::string& pod_uid,
+                              std::shared_ptr<const Profile> profile) {
+  std::unique_ptr<AttemptRecord>& attempt = attempts_[id];
+  if (attempt == nullptr) {
+    if (spare_attempts_.empty()) {
+      attempt = std::make_unique<AttemptRecord>();
+    } else {
+      attempt = std::move(spare_attempts_.back());
+      spare_attempts_.pop_back();
+    }
+  }
+  attempt->Begin(id, pod_uid, std::move(profile));
+  return attempt.get();
+}
+
+void Session::End(uint64_t id) {
+  auto it = attempts_.find(id);
+  if (it == attempts_.end()) return;
+  std::unique_ptr<AttemptRecord> attempt = std::move(it->second);
+  attempts_.erase(it);
+  attempt->states.clear();
+  attempt->profile.reset();
+  if (spare_attempts_.size() < kMaxSpareAttempts) spare_attempts_.push_back(std::move(attempt));
+}
+
+void Session::EndAll() {
+  attempts_.clear();
+  spare_attempts_.clear();
+}
+
+CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* target) {
+  auto it = attempts_.find(header.attempt_id());
+  if (it == attempts_.end()) {
+    return CallStatus(CallError::ATTEMPT_UNKNOWN,
+                      absl::StrCat("no attempt ", header.attempt_id(), " was begun here"));
+  }
+  target->attempt = it->second.get();
+  target->pod = mirror_.FindPod(target->attempt->pod_uid);
+  if (target->pod == nullptr) return UnknownPod(target->attempt->pod_uid);
+  return CallStatus::Ok();
+}
+
+CallStatus Session::FindOrBegin(const v1alpha1::CallHeader& header, const std::string& pod_uid,
+                                Target* target) {
+  CallStatus status = FindAttempt(header, target);
+  if (status.reason() != CallError::ATTEMPT_UNKNOWN) return status;
+  std::shared_ptr<const Profile> profile = FindProfile(header.profile());
+  if (profile == nullptr) return CallStatus(CallError::NOT_CONFIGURED, header.profile());
+  for (auto point :
+       {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
+    if (!profile->at(point).empty()) return status;
+  }
+  target->pod = mirror_.FindPod(pod_uid);
+  if (target->pod == nullptr) return UnknownPod(pod_uid);
+  target->attempt = Begin(header.attempt_id(), pod_uid, std::move(profile));
+  return CallStatus::Ok();
+}
+
+CallStatus Session::TakeNodes(const v1alpha1::NodeSet& set) {
+  const sdk::NodeTable& nodes = mirror_.view().nodes();
+  seen_.resize(nodes.occupied.size(), 0);
+  if (++seen_call_ == 0) {  // Wrapped around.
+    std::fill(seen_.begin(), seen_.end(), 0);
+    seen_call_ = 1;
+  }
+  nodes_.clear();
+  for (uint32_t slot : set.slots()) {
+    if (slot >= nodes.occupied.size() || !nodes.occupied[slot]) {
+      return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("no node in slot ", slot));
+    }
+    if (std::exchange(seen_[slot], seen_call_) == seen_call_) {
+      return CallStatus(CallError::INVALID, absl::StrCat("slot ", slot, " is named twice"));
+    }
+    nodes_.push_back(slot);
+  }
+  return CallStatus::Ok();
+}
+
+CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
+                              const v1alpha1::PreFilterRequest& request, absl::Time now,
+                              v1alpha1::PreFilterResponse* response) {
+  if (draining_) return CallStatus(CallError::DRAINING, "the host takes no new attempts");
+  if (header.attempt_id() == 0) return CallStatus(CallError::INVALID, "attempt_id is required");
+  std::shared_ptr<const Profile> profile = FindProfile(header.profile());
+  if (profile == nullptr) {
+    return CallStatus(CallError::NOT_CONFIGURED,
+                      absl::StrCat("no profile ", header.profile(), " is configured"));
+  }
+  const sdk::PodRecord* pod = mirror_.FindPod(request.pod_uid());
+  if (pod == nullptr) return UnknownPod(request.pod_uid());
+  AttemptRecord* attempt = Begin(header.attempt_id(), request.pod_uid(), std::move(profile));
+  evaluator_.PreFilter(*attempt, *pod, now, response);
+  return CallStatus::Ok();
+}
+
+CallStatus Session::Filter(const v1alpha1::CallHeader& header,
+                           const v1alpha1::FilterRequest& request, absl::Time now,
+                           v1alpha1::FilterResponse* response) {
+  Target target;
+  if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
+  absl::Span<const sdk::Slot> nodes = mirror_.view().node_order();
+  if (request.has_nodes()) {
+    if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
+    nodes = nodes_;
+  }
+  const SearchOptions options{request.start_offset(), request.percentage_of_nodes_to_score(),
+                              request.first_feasible_only()};
+  evaluator_.Filter(*target.attempt, *target.pod, now, nodes, options, response, &feasible_);
+  return CallStatus::Ok();
+}
+
+CallStatus Session::PreScore(const v1alpha1::CallHeader& header,
+                             const v1alpha1::PreScoreRequest& request, absl::Time now,
+                             v1alpha1::PreScoreResponse* response) {
+  Target target;
+  if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
+  if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
+  evaluator_.PreScore(*target.attempt, *target.pod, now, nodes_, response);
+  return CallStatus::Ok();
+}
+
+CallStatus Session::Score(const v1alpha1::CallHeader& header, const v1alpha1::ScoreRequest& request,
+                          absl::Time now, v1alpha1::ScoreResponse* response) {
+  Target target;
+  if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
+  if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
+  evaluator_.Score(*target.attempt, *target.pod, now, nodes_, response);
+  return CallStatus::Ok();
+}
+
+void Session::NodesLeftBy(const v1alpha1::PreFilterResponse& response) {
+  const sdk::NodeTable& nodes = mirror_.view().nodes();
+  nodes_.clear();
+  seen_.resize(nodes.occupied.size(), 0);
+  if (++seen_call_ == 0) {
+    std::fill(seen_.begin(), seen_.end(), 0);
+    seen_call_ = 1;
+  }
+  size_t left = 0;
+  for (const std::string& name : response.node_names().names()) {
+    auto it = nodes.slot_by_name.find(name);
+    if (it == nodes.slot_by_name.end()) continue;
+    seen_[it->second] = seen_call_;
+    ++left;
+  }
+  for (sdk::Slot slot : nodes.order) {
+    if (nodes_.size() == left) break;
+    if (seen_[slot] == seen_call_) nodes_.push_back(slot);
+  }
+}
+
+CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
+                          v1alpha1::CycleResponse* response) {
+  const v1alpha1::CallHeader& header = request.header();
+  if (CallStatus status =
+          PreFilter(header, request.pre_filter(), now, response->mutable_pre_filter());
+      !status.ok()) {
+    return status;
+  }
+  if (response->pre_filter().has_rejection()) return CallStatus::Ok();
+  Target target;
+  if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
+  absl::Span<const sdk::Slot> nodes = mirror_.view().node_order();
+  if (response->pre_filter().has_node_names()) {
+    NodesLeftBy(response->pre_filter());
+    nodes = nodes_;
+  }
+  if (request.filter().has_nodes()) {
+    if (CallStatus status = TakeNodes(request.filter().nodes()); !status.ok()) return status;
+    nodes = nodes_;
+  }
+  const SearchOptions options{request.filter().start_offset(),
+                              request.filter().percentage_of_nodes_to_score(),
+                              request.filter().first_feasible_only()};
+  evaluator_.Filter(*target.attempt, *target.pod, now, nodes, options, response->mutable_filter(),
+                    &feasible_);
+  const size_t enough = request.score_single_node() ? 1 : 2;
+  if (response->filter().has_error() || feasible_.size() < enough) return CallStatus::Ok();
+  evaluator_.PreScore(*target.attempt, *target.pod, now, feasible_, response->mutable_pre_score());
+  if (response->pre_score().has_error()) return CallStatus::Ok();
+  evaluator_.Score(*target.attempt, *target.pod, now, feasible_, response->mutable_score());
+  return CallStatus::Ok();
+}
+
+CallStatus Session::SortKeys(const v1alpha1::SortKeysRequest& request,
+                             v1alpha1::SortKeysResponse* response) {
+  std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
+  if (profile == nullptr || profile->at(v1alpha1::QUEUE_SORT).size() != 1) {
+    return CallStatus(CallError::NOT_CONFIGURED, "the profile has no queueSort plugin here");
+  }
+  if (request.pod_uids_size() > kMaxPodsPerCall) {
+    return CallStatus(CallError::INVALID, "at most 4096 pods a call");
+  }
+  const ProfilePlugin& plugin = profile->plugins()[profile->at(v1alpha1::QUEUE_SORT)[0]];
+  for (const std::string& uid : request.pod_uids()) {
+    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    if (pod == nullptr) return UnknownPod(uid);
+    std::string key = plugin.queue_sort->SortKey(sdk::PodView(pod), mirror_.view());
+    if (key.size() > kMaxSortKeyBytes) {
+      return CallStatus(CallError::INTERNAL,
+                        absl::StrCat("plugin ", plugin.name, " made a key of ", key.size(),
+                                     " bytes; at most 64 are allowed"));
+    }
+    response->add_keys(std::move(key));
+  }
+  return CallStatus::Ok();
+}
+
+CallStatus Session::PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl::Time now,
+                               v1alpha1::PreEnqueueResponse* response) {
+  std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
+  if (profile == nullptr) return CallStatus(CallError::NOT_CONFIGURED, request.header().profile());
+  if (request.pod_uids_size() > kMaxPodsPerCall) {
+    return CallStatus(CallError::INVALID, "at most 4096 pods a call");
+  }
+  for (const std::string& uid : request.pod_uids()) {
+    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    if (pod == nullptr) return UnknownPod(uid);
+    v1alpha1::PluginStatus* status = response->add_verdicts();
+    for (uint32_t index : profile->at(v1alpha1::PRE_ENQUEUE)) {
+      const ProfilePlugin& plugin = profile->plugins()[index];
+      const sdk::Verdict verdict =
+          plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), mirror_.view(), now);
+      if (verdict.ok()) continue;
+      FillStatus(plugin.name, verdict, status);
+      break;
+    }
+  }
+  return CallStatus::Ok();
+}
+
+void Session::SortKeysChanged(absl::Span<const std::string> pod_uids) {
+  if (!push_) return;
+  v1alpha1::SyncResponse response;
+  auto* changed = response.mutable_sort_keys_changed();
+  for (const std::string& uid : pod_uids) changed->add_pod_uids(uid);
+  push_(response);
+}
+
+void Session::GateChanged(absl::Span<const std::string> pod_uids) {
+  if (!push_) return;
+  v1alpha1::SyncResponse response;
+  auto* changed = response.mutable_gate_changed();
+  for (const std::string& uid : pod_uids) changed->add_pod_uids(uid);
+  push_(response);
+}
+
+}  // namespace outboard::runtime

@@ -1,0 +1,130 @@
+// One shim's session: its mirror, its profiles, its attempts, and every call about them.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_SESSION_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/runtime/call_status.h"
+#include "plugin_host/runtime/evaluator.h"
+#include "plugin_host/runtime/profile.h"
+#include "plugin_host/sdk/plugin_registry.h"
+#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "proto/outboard/v1alpha1/permit.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
+#include "proto/outboard/v1alpha1/queue_sort.pb.h"
+#include "proto/outboard/v1alpha1/reserve.pb.h"
+
+namespace outboard::runtime {
+
+// Answers calls for one session, each with the same code whether it came alone or within a Cycle
+// message.
+//
+//   switch (session.Reached(header)) { kReady: call; kNotYet: wait for the next Apply; kPast:
+//   answer STALE }
+//
+// Threading: thread-compatible; the engine's thread owns it.
+// Lifetime:  the registry must outlive it.
+// Errors:    CallStatus as call.proto says; Apply as Mirror::Apply.
+class Session : private PushTarget {
+ public:
+  Session(std::string id, const sdk::PluginRegistry* registry);
+  ~Session() override;
+
+  const std::string& id() const { return id_; }
+  void Configure(const v1alpha1::ConfigureRequest& request, v1alpha1::ConfigureResponse* response);
+  bool configured() const { return configured_; }
+  // Applies a message of the Sync stream; ends attempts as it says, and all with a new snapshot.
+  absl::Status Apply(const v1alpha1::SyncRequest& request, absl::Time now);
+  // A Sync stream opened: forget the mirror, wait for a snapshot.
+  void BeginSync();
+  int64_t version() const { return mirror_.version(); }
+  uint32_t attempts_in_flight() const { return static_cast<uint32_t>(attempts_.size()); }
+  // New attempts are refused from now on.
+  void Drain() { draining_ = true; }
+  // Where pushes go; null: nowhere.
+  void SetPush(std::function<void(const v1alpha1::SyncResponse&)> push) { push_ = std::move(push); }
+  void Tick(absl::Time now) { mirror_.Tick(now); }
+  const mirror::Mirror& mirror() const { return mirror_; }
+
+  enum class Readiness { kReady, kNotYet, kPast };
+  Readiness Reached(const v1alpha1::CallHeader& header) const;
+
+  // The caller has made sure that the version is reached. `header` is the call's own; a request's
+  // is not looked at.
+  CallStatus PreFilter(const v1alpha1::CallHeader& header,
+                       const v1alpha1::PreFilterRequest& request, absl::Time now,
+                       v1alpha1::PreFilterResponse* response);
+  CallStatus Filter(const v1alpha1::CallHeader& header, const v1alpha1::FilterRequest& request,
+                    absl::Time now, v1alpha1::FilterResponse* response);
+  CallStatus PreScore(const v1alpha1::CallHeader& header, const v1alpha1::PreScoreRequest& request,
+                      absl::Time now, v1alpha1::PreScoreResponse* response);
+  CallStatus Score(const v1alpha1::CallHeader& header, const v1alpha1::ScoreRequest& request,
+                   absl::Time now, v1alpha1::ScoreResponse* response);
+  CallStatus Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
+                   v1alpha1::CycleResponse* response);
+  CallStatus SortKeys(const v1alpha1::SortKeysRequest& request,
+                      v1alpha1::SortKeysResponse* response);
+  CallStatus PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl::Time now,
+                        v1alpha1::PreEnqueueResponse* response);
+  CallStatus Reserve(const v1alpha1::ReserveRequest& request, absl::Time now,
+                     v1alpha1::ReserveResponse* response);
+  CallStatus Unreserve(const v1alpha1::UnreserveRequest& request, absl::Time now,
+                       v1alpha1::UnreserveResponse* response);
+  CallStatus Permit(const v1alpha1::PermitRequest& request, absl::Time now,
+                    v1alpha1::PermitResponse* response);
+
+ private:
+  struct Target {
+    AttemptRecord* attempt = nullptr;
+    const sdk::PodRecord* pod = nullptr;
+  };
+  std::shared_ptr<const Profile> FindProfile(const std::string& name) const;
+  CallStatus FindAttempt(const v1alpha1::CallHeader& header, Target* target);
+  // For Reserve and Permit: an attempt of a profile without earlier points here begins with them.
+  CallStatus FindOrBegin(const v1alpha1::CallHeader& header, const std::string& pod_uid,
+                         Target* target);
+  AttemptRecord* Begin(uint64_t id, const std::string& pod_uid,
+                       std::shared_ptr<const Profile> profile);
+  void End(uint64_t id);
+  void EndAll();
+  // Copies the slots of a request into nodes_; each must be occupied and named once.
+  CallStatus TakeNodes(const v1alpha1::NodeSet& set);
+  void NodesLeftBy(const v1alpha1::PreFilterResponse& response);
+  sdk::Attempt View(const Target& target, uint32_t plugin, absl::Time now) const;
+  void RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
+                    google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>* decisions);
+
+  // PushTarget:
+  void Decide(const std::string& plugin, const sdk::WaitDecision& decision) override;
+  void SortKeysChanged(absl::Span<const std::string> pod_uids) override;
+  void GateChanged(absl::Span<const std::string> pod_uids) override;
+
+  const std::string id_;
+  const sdk::PluginRegistry* registry_;
+  mirror::Mirror mirror_;
+  Evaluator evaluator_;
+  absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<AttemptRecord>> attempts_;
+  std::vector<std::unique_ptr<AttemptRecord>> spare_attempts_;
+  std::vector<sdk::Slot> nodes_;
+  std::vector<sdk::Slot> feasible_;
+  std::vector<uint32_t> seen_;  // By slot: the last call that named it.
+  uint32_t seen_call_ = 0;
+  std::function<void(const v1alpha1::SyncResponse&)> push_;
+  bool configured_ = false;
+  bool draining_ = false;
+};
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_SESSION_H_

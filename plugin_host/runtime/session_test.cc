@@ -1,0 +1,257 @@
+#include "plugin_host/runtime/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin_host/runtime/host.h"
+#include "plugin_host/sdk/testing/builders.h"
+
+namespace outboard::runtime {
+namespace {
+
+using sdk::Verdict;
+using sdk::testing::NodeBuilder;
+using sdk::testing::PodBuilder;
+using ::testing::ElementsAre;
+using v1alpha1::CallError;
+
+// What a plugin answers and what it heard.
+struct Gate {
+  Verdict reserve;
+  Verdict permit;
+  absl::Duration timeout = absl::Hours(1);
+  std::vector<std::string> heard;
+  sdk::Pushes* pushes = nullptr;
+};
+
+class GatePlugin : public sdk::Plugin,
+                   public sdk::ReservePlugin,
+                   public sdk::PermitPlugin,
+                   public sdk::PreEnqueuePlugin,
+                   public sdk::QueueSortPlugin {
+ public:
+  GatePlugin(std::string name, Gate* gate) : name_(std::move(name)), gate_(gate) {}
+  Verdict Reserve(const sdk::Attempt&, const sdk::NodeView& node) override {
+    gate_->heard.push_back(name_ + " reserve " + node.name());
+    return gate_->reserve;
+  }
+  void Unreserve(const sdk::Attempt& attempt, absl::string_view node,
+                 std::vector<sdk::WaitDecision>* decisions) override {
+    gate_->heard.push_back(name_ + " unreserve " + std::string(node));
+    decisions->push_back({attempt.id() + 1, "default/other", false, "gave up"});
+  }
+  Verdict Permit(const sdk::Attempt&, const sdk::NodeView&, sdk::PermitAnswer* answer) override {
+    answer->timeout = gate_->timeout;
+    answer->decisions.push_back({4, "default/other", true, ""});
+    return gate_->permit;
+  }
+  Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView&, absl::Time) const override {
+    return pod.name() == "gated" ? Verdict::Unresolvable("gated") : Verdict::Success();
+  }
+  std::string SortKey(const sdk::PodView& pod, const sdk::ClusterView&) const override {
+    return pod.name() == "long" ? std::string(65, 'x') : std::string(pod.name());
+  }
+
+ private:
+  const std::string name_;
+  Gate* gate_;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::string name : {"A", "B"}) {
+      Gate* gate = name == "A" ? &a_ : &b_;
+      sdk::PluginDescriptor descriptor;
+      descriptor.name = name;
+      descriptor.extension_points = {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_ENQUEUE,
+                                     v1alpha1::QUEUE_SORT};
+      descriptor.create =
+          [name, gate](
+              const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+        gate->pushes = context.pushes;
+        return std::make_unique<GatePlugin>(name, gate);
+      };
+      ASSERT_TRUE(registry_.Add(std::move(descriptor)).ok());
+    }
+    session_ = std::make_unique<Session>("s", &registry_);
+    v1alpha1::ConfigureResponse response;
+    session_->Configure(Config(), &response);
+    ASSERT_TRUE(response.problems().empty()) << response.DebugString();
+    v1alpha1::SyncRequest request;
+    request.set_version(1);
+    request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    *request.add_changes()->mutable_node_upsert()->mutable_node() = NodeBuilder("n0").Build();
+    for (const char* name : {"p", "gated", "long"}) {
+      *request.add_changes()->mutable_pod_upsert()->mutable_pod() = PodBuilder(name).Build();
+    }
+    ASSERT_TRUE(session_->Apply(request, now_).ok());
+    request.Clear();
+    request.set_version(1);
+    request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    ASSERT_TRUE(session_->Apply(request, now_).ok());
+  }
+  static v1alpha1::ConfigureRequest Config() {
+    v1alpha1::ConfigureRequest request;
+    request.set_session_id("s");
+    request.set_contract_version("v1alpha1");
+    auto* profile = request.add_profiles();
+    profile->set_name("default");
+    for (auto point : {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_ENQUEUE}) {
+      auto* out = profile->add_points();
+      out->set_extension_point(point);
+      out->add_plugins("A");
+      out->add_plugins("B");
+    }
+    auto* sort = profile->add_points();
+    sort->set_extension_point(v1alpha1::QUEUE_SORT);
+    sort->add_plugins("A");
+    return request;
+  }
+  template <typename Request>
+  Request Call(uint64_t attempt) {
+    Request request;
+    request.mutable_header()->set_attempt_id(attempt);
+    request.mutable_header()->set_profile("default");
+    request.set_pod_uid("default/p");
+    request.set_node_name("n0");
+    return request;
+  }
+
+  const absl::Time now_ = absl::UnixEpoch();
+  Gate a_, b_;
+  sdk::PluginRegistry registry_;
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(SessionTest, ReserveIsAllOrNothing) {
+  b_.reserve = Verdict::Unschedulable("taken");
+  v1alpha1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  EXPECT_EQ(response.rejection().plugin(), "B");
+  EXPECT_THAT(a_.heard, ElementsAre("A reserve n0", "A unreserve n0"));
+  b_.reserve = Verdict::Error("broken");
+  response.Clear();
+  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  EXPECT_EQ(response.rejection().reasons(0), "running Reserve plugin \"B\": broken");
+}
+
+TEST_F(SessionTest, UnreserveOfAnUnknownAttemptSucceedsAndTellsPlugins) {
+  v1alpha1::UnreserveResponse response;
+  ASSERT_TRUE(session_->Unreserve(Call<v1alpha1::UnreserveRequest>(99), now_, &response).ok());
+  EXPECT_THAT(a_.heard, ElementsAre("A unreserve n0"));
+  ASSERT_EQ(response.decisions_size(), 2);
+  EXPECT_EQ(response.decisions(0).plugin(), "B");  // In reverse order.
+  EXPECT_EQ(response.decisions(0).attempt_id(), 100u);
+  EXPECT_EQ(session_->attempts_in_flight(), 0u);
+}
+
+TEST_F(SessionTest, PermitWaitsAtMostAQuarterOfAnHour) {
+  a_.permit = Verdict(v1alpha1::WAIT, std::string("for more"));
+  v1alpha1::PermitResponse response;
+  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
+  EXPECT_FALSE(response.has_rejection());
+  ASSERT_EQ(response.waits_size(), 1);
+  EXPECT_EQ(response.waits(0).plugin(), "A");
+  EXPECT_EQ(response.waits(0).timeout_millis(), 15 * 60 * 1000);
+  EXPECT_EQ(response.decisions_size(), 2);
+  EXPECT_EQ(session_->attempts_in_flight(), 1u);
+  b_.permit = Verdict::Unschedulable("no");
+  response.Clear();
+  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
+  EXPECT_EQ(response.rejection().plugin(), "B");
+  EXPECT_TRUE(response.waits().empty());
+}
+
+TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {
+  v1alpha1::PreEnqueueRequest gate;
+  gate.mutable_header()->set_profile("default");
+  gate.add_pod_uids("default/gated");
+  gate.add_pod_uids("default/p");
+  v1alpha1::PreEnqueueResponse gates;
+  ASSERT_TRUE(session_->PreEnqueue(gate, now_, &gates).ok());
+  EXPECT_EQ(gates.verdicts(0).plugin(), "A");
+  EXPECT_EQ(gates.verdicts(1).code(), v1alpha1::SUCCESS);
+  v1alpha1::SortKeysRequest sort;
+  sort.mutable_header()->set_profile("default");
+  sort.add_pod_uids("default/p");
+  v1alpha1::SortKeysResponse keys;
+  ASSERT_TRUE(session_->SortKeys(sort, &keys).ok());
+  EXPECT_THAT(keys.keys(), ElementsAre("p"));
+  sort.add_pod_uids("default/long");
+  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::INTERNAL);
+  sort.set_pod_uids(1, "nobody");
+  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::OBJECT_UNKNOWN);
+}
+
+TEST_F(SessionTest, PushesCarryThePluginsName) {
+  std::vector<v1alpha1::SyncResponse> pushed;
+  a_.pushes->Decide({1, "default/p", true, ""});  // Nobody listens: dropped.
+  session_->SetPush([&](const v1alpha1::SyncResponse& push) { pushed.push_back(push); });
+  b_.pushes->Decide({7, "default/p", false, "gang broke"});
+  b_.pushes->GateChanged({});
+  ASSERT_EQ(pushed.size(), 2u);
+  EXPECT_EQ(pushed[0].wait_decision().plugin(), "B");
+  EXPECT_EQ(pushed[0].wait_decision().message(), "gang broke");
+  EXPECT_TRUE(pushed[1].has_gate_changed());
+}
+
+TEST_F(SessionTest, AttemptsEndWithTheStreamOfChanges) {
+  v1alpha1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  v1alpha1::SyncRequest request;
+  request.set_version(2);
+  request.add_ended_attempts(1);
+  request.add_ended_attempts(55);
+  ASSERT_TRUE(session_->Apply(request, now_).ok());
+  EXPECT_EQ(session_->attempts_in_flight(), 0u);
+}
+
+TEST_F(SessionTest, AVersionThatIsPastIsToldFromOneToCome) {
+  v1alpha1::CallHeader header;
+  header.set_snapshot_version(1);
+  EXPECT_EQ(session_->Reached(header), Session::Readiness::kReady);
+  header.set_snapshot_version(2);
+  EXPECT_EQ(session_->Reached(header), Session::Readiness::kNotYet);
+  v1alpha1::SyncRequest request;
+  request.set_version(5);
+  ASSERT_TRUE(session_->Apply(request, now_).ok());
+  EXPECT_EQ(session_->Reached(header), Session::Readiness::kPast);
+}
+
+TEST_F(SessionTest, ConfigurationFaultsAreNamed) {
+  v1alpha1::ConfigureRequest request = Config();
+  request.mutable_profiles(0)->mutable_points(0)->add_plugins("Nobody");
+  auto* wrong = request.mutable_profiles(0)->add_points();
+  wrong->set_extension_point(v1alpha1::FILTER);
+  wrong->add_plugins("A");
+  v1alpha1::ConfigureResponse response;
+  session_->Configure(request, &response);
+  ASSERT_EQ(response.problems_size(), 2);
+  EXPECT_EQ(response.problems(0).message(), "this host has no such plugin");
+  EXPECT_EQ(response.problems(1).message(), "plugin does not implement extension point FILTER");
+}
+
+TEST_F(SessionTest, AHostForgetsSessionsThatNobodyUses) {
+  Host host({"host-a", "1", ""}, &registry_);
+  v1alpha1::ConfigureResponse response;
+  ASSERT_TRUE(host.Configure(Config(), now_, &response).ok());
+  host.Connected("s");
+  host.Tick(now_ + absl::Hours(1));
+  EXPECT_NE(host.FindSession("s"), nullptr);
+  host.Disconnected("s", now_ + absl::Hours(1));
+  host.Tick(now_ + absl::Hours(1) + Host::kAbandonedAfter + absl::Seconds(1));
+  EXPECT_EQ(host.FindSession("s"), nullptr);
+  v1alpha1::ConfigureRequest bad = Config();
+  bad.set_session_id("Not Valid");
+  EXPECT_EQ(host.Configure(bad, now_, &response).reason(), CallError::INVALID);
+  host.DrainAll();
+  EXPECT_EQ(host.Configure(Config(), now_, &response).reason(), CallError::DRAINING);
+}
+
+}  // namespace
+}  // namespace outboard::runtime

@@ -1,0 +1,109 @@
+// Judging nodes 64 at a time.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_FILTER_BLOCK_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_FILTER_BLOCK_H_
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "plugin_host/sdk/node_table.h"
+#include "plugin_host/sdk/verdict.h"
+
+namespace outboard::sdk {
+
+// Up to 64 nodes. Bit i of `candidates` is set if node i is still to be judged; the others were
+// rejected by plugins before.
+struct NodeBlock {
+  absl::Span<const Slot> slots;
+  uint64_t candidates = 0;
+
+  // Calls fn(i, slot) for every candidate.
+  template <typename Fn>
+  void ForEach(Fn&& fn) const {
+    for (uint64_t rest = candidates; rest != 0; rest &= rest - 1) {
+      const int i = std::countr_zero(rest);
+      fn(i, slots[i]);
+    }
+  }
+};
+
+// The distinct verdicts of one answer.
+//
+// Threading: thread-compatible. Lifetime: keeps copies of verdicts, and addresses until Clear.
+//            Errors: none.
+class VerdictTable {
+ public:
+  struct Entry {
+    uint32_t plugin;
+    Verdict verdict;
+  };
+  void Clear();
+  // The verdict's number. `InternStable` recognises the same object by its address; it must not
+  // change until Clear.
+  uint32_t Intern(uint32_t plugin, const Verdict& verdict);
+  uint32_t InternStable(uint32_t plugin, const Verdict& verdict);
+  const std::deque<Entry>& entries() const { return entries_; }
+
+ private:
+  std::deque<Entry> entries_;
+  std::vector<std::pair<const Verdict*, uint32_t>> by_address_;
+  std::vector<std::pair<size_t, uint32_t>> by_hash_;
+};
+
+// Takes a plugin's rejections of nodes of a block. Nodes not mentioned pass.
+//
+// Threading: as the call. Lifetime: within one Filter call. Errors: none; a node that is no
+//            candidate is ignored.
+class FilterSink {
+ public:
+  // `stable`: verdicts passed by reference may be recognised by address until the table is cleared.
+  FilterSink(VerdictTable* table, uint32_t plugin, uint64_t candidates,
+             std::array<uint32_t, 64>* verdict_ids, bool stable = true)
+      : table_(table),
+        plugin_(plugin),
+        candidates_(candidates),
+        verdict_ids_(verdict_ids),
+        stable_(stable) {}
+
+  // Rejects node i. `verdict` is a member of the plugin, or of the attempt's state, and does not
+  // change while nodes are filtered.
+  void Reject(int i, const Verdict& verdict) { RejectAll(uint64_t{1} << i, verdict); }
+  // Rejects all nodes of `mask`.
+  void RejectAll(uint64_t mask, const Verdict& verdict) {
+    mask &= candidates_ & ~done();
+    if (mask == 0) return;
+    Set(mask, stable_ ? table_->InternStable(plugin_, verdict) : table_->Intern(plugin_, verdict),
+        verdict.code());
+  }
+  // Rejects node i with a verdict made for it; equal verdicts are sent once.
+  void RejectWith(int i, const Verdict& verdict) {
+    const uint64_t mask = (uint64_t{1} << i) & candidates_ & ~done();
+    if (mask == 0) return;
+    Set(mask, table_->Intern(plugin_, verdict), verdict.code());
+  }
+  // The plugin could not judge node i: if the search gets there, the attempt ends with this error.
+  void Fail(int i, std::string message) { RejectWith(i, Verdict::Error(std::move(message))); }
+
+  uint64_t rejected() const { return rejected_; }
+  uint64_t failed() const { return failed_; }
+
+ private:
+  uint64_t done() const { return rejected_ | failed_; }
+  void Set(uint64_t mask, uint32_t id, Code code);
+
+  VerdictTable* table_;
+  uint32_t plugin_;
+  uint64_t candidates_;
+  uint64_t rejected_ = 0;
+  uint64_t failed_ = 0;
+  std::array<uint32_t, 64>* verdict_ids_;
+  bool stable_;
+};
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_FILTER_BLOCK_H_

@@ -1,0 +1,192 @@
+#include "plugin_host/sdk/resources.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::sdk {
+namespace {
+
+constexpr absl::string_view kHugePages = "hugepages-";
+
+// Calls fn(into, amount) for every resource that `from` names; `into` is made present.
+template <typename Fn>
+void Merge(const v1alpha1::ResourceList& from, Resources* into, Fn fn) {
+  if (from.has_cpu_millis()) {
+    fn(&into->cpu_millis, from.cpu_millis(), into->has_cpu);
+    into->has_cpu = true;
+  }
+  if (from.has_memory_bytes()) {
+    fn(&into->memory_bytes, from.memory_bytes(), into->has_memory);
+    into->has_memory = true;
+  }
+  if (from.has_ephemeral_storage_bytes()) {
+    fn(&into->ephemeral_storage_bytes, from.ephemeral_storage_bytes(), into->has_ephemeral_storage);
+    into->has_ephemeral_storage = true;
+  }
+  for (const auto& [name, amount] : from.extended()) {
+    auto [it, inserted] = into->extended.try_emplace(name, 0);
+    fn(&it->second, amount, !inserted);
+  }
+}
+
+template <typename Fn>
+void Merge(const Resources& from, Resources* into, Fn fn) {
+  if (from.has_cpu) {
+    fn(&into->cpu_millis, from.cpu_millis, into->has_cpu);
+    into->has_cpu = true;
+  }
+  if (from.has_memory) {
+    fn(&into->memory_bytes, from.memory_bytes, into->has_memory);
+    into->has_memory = true;
+  }
+  if (from.has_ephemeral_storage) {
+    fn(&into->ephemeral_storage_bytes, from.ephemeral_storage_bytes, into->has_ephemeral_storage);
+    into->has_ephemeral_storage = true;
+  }
+  for (const auto& [name, amount] : from.extended) {
+    auto [it, inserted] = into->extended.try_emplace(name, 0);
+    fn(&it->second, amount, !inserted);
+  }
+}
+
+void AddAmount(int64_t* into, int64_t amount, bool) { *into += amount; }
+void MaxAmount(int64_t* into, int64_t amount, bool present) {
+  *into = present ? std::max(*into, amount) : amount;
+}
+void SetAmount(int64_t* into, int64_t amount, bool) { *into = amount; }
+
+template <typename From>
+void Add(const From& from, Resources* into) {
+  Merge(from, into, AddAmount);
+}
+template <typename From>
+void Max(const From& from, Resources* into) {
+  Merge(from, into, MaxAmount);
+}
+
+using StatusByName = absl::flat_hash_map<absl::string_view, const v1alpha1::ContainerStatus*>;
+
+// What one container asks for: its spec, what a resize made of it, what is assumed.
+Resources ContainerRequests(const v1alpha1::Pod& pod, const v1alpha1::Container& container,
+                            const StatusByName& statuses, const PodRequestsOptions& options) {
+  Resources requests;
+  auto status = statuses.find(container.name());
+  if (status != statuses.end() && status->second->has_actual_requests()) {
+    if (!pod.resize_infeasible()) Max(container.requests(), &requests);
+    Max(status->second->actual_requests(), &requests);
+    Max(status->second->allocated_requests(), &requests);
+  } else {
+    Add(container.requests(), &requests);
+  }
+  if (options.missing_cpu_millis && !requests.has_cpu) {
+    requests.cpu_millis = *options.missing_cpu_millis;
+    requests.has_cpu = true;
+  }
+  if (options.missing_memory_bytes && !requests.has_memory) {
+    requests.memory_bytes = *options.missing_memory_bytes;
+    requests.has_memory = true;
+  }
+  return requests;
+}
+
+Resources AggregateContainers(const v1alpha1::Pod& pod, const PodRequestsOptions& options) {
+  StatusByName statuses;
+  if (options.use_status) {
+    for (const auto& status : pod.container_statuses()) statuses[status.name()] = &status;
+  }
+  Resources sum;
+  for (const auto& container : pod.containers()) {
+    Add(ContainerRequests(pod, container, statuses, options), &sum);
+  }
+  // While an init container runs, the sidecars before it run too.
+  const StatusByName no_statuses;
+  Resources sidecars, highest;
+  for (const auto& container : pod.init_containers()) {
+    Resources requests = ContainerRequests(
+        pod, container, container.restart_policy_always() ? statuses : no_statuses, options);
+    if (container.restart_policy_always()) {
+      Add(requests, &sum);
+      Add(requests, &sidecars);
+      requests = sidecars;
+    } else {
+      Add(sidecars, &requests);
+    }
+    Max(requests, &highest);
+  }
+  Max(highest, &sum);
+  return sum;
+}
+
+}  // namespace
+
+int64_t Resources::Get(absl::string_view name) const {
+  if (name == "cpu") return cpu_millis;
+  if (name == "memory") return memory_bytes;
+  if (name == "ephemeral-storage") return ephemeral_storage_bytes;
+  auto it = extended.find(name);
+  return it == extended.end() ? 0 : it->second;
+}
+
+bool HasPodLevelRequests(const v1alpha1::Pod& pod) {
+  if (!pod.has_pod_requests()) return false;
+  const v1alpha1::ResourceList& requests = pod.pod_requests();
+  if (requests.has_cpu_millis() || requests.has_memory_bytes()) return true;
+  return std::any_of(requests.extended().begin(), requests.extended().end(),
+                     [](const auto& entry) { return absl::StartsWith(entry.first, kHugePages); });
+}
+
+Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions& options) {
+  Resources requests = AggregateContainers(pod, options);
+  if (!options.skip_pod_level && HasPodLevelRequests(pod)) {
+    v1alpha1::ResourceList supported;
+    const v1alpha1::ResourceList& named = pod.pod_requests();
+    if (named.has_cpu_millis()) supported.set_cpu_millis(named.cpu_millis());
+    if (named.has_memory_bytes()) supported.set_memory_bytes(named.memory_bytes());
+    for (const auto& [name, amount] : named.extended()) {
+      if (absl::StartsWith(name, kHugePages)) (*supported.mutable_extended())[name] = amount;
+    }
+    Merge(supported, &requests, SetAmount);
+  }
+  Add(pod.overhead(), &requests);
+  return requests;
+}
+
+PodUsage ComputePodUsage(const v1alpha1::Pod& pod) {
+  PodUsage usage;
+  PodRequestsOptions options;
+  options.use_status = true;
+  usage.requests = ComputePodRequests(pod, options);
+  // A pod with pod-level requests is assumed to need something only where neither it nor its
+  // containers say.
+  const bool pod_level = HasPodLevelRequests(pod);
+  if (!pod_level || !usage.requests.has_cpu) options.missing_cpu_millis = kDefaultCpuMillis;
+  if (!pod_level || !usage.requests.has_memory) options.missing_memory_bytes = kDefaultMemoryBytes;
+  const Resources nonzero = ComputePodRequests(pod, options);
+  usage.nonzero_cpu_millis = nonzero.cpu_millis;
+  usage.nonzero_memory_bytes = nonzero.memory_bytes;
+  // The node's sums hold scalar resources only.
+  for (auto it = usage.requests.extended.begin(); it != usage.requests.extended.end();) {
+    it = IsScalarResourceName(it->first) ? std::next(it) : usage.requests.extended.erase(it);
+  }
+  return usage;
+}
+
+bool IsNativeResourceName(absl::string_view name) {
+  return !absl::StrContains(name, '/') || absl::StrContains(name, "kubernetes.io/");
+}
+
+bool IsExtendedResourceName(absl::string_view name) {
+  if (IsNativeResourceName(name) || absl::StartsWith(name, "requests.")) return false;
+  return QualifiedNameErrors(absl::StrCat("requests.", name)).empty();
+}
+
+bool IsScalarResourceName(absl::string_view name) {
+  return absl::StartsWith(name, kHugePages) || absl::StrContains(name, "kubernetes.io/") ||
+         absl::StartsWith(name, "attachable-volumes-") || IsExtendedResourceName(name);
+}
+
+}  // namespace outboard::sdk

@@ -1,0 +1,74 @@
+// What a pod asks for, as Kubernetes counts it.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_RESOURCES_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_RESOURCES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::sdk {
+
+// Amounts by resource. Absent differs from zero only for `has_cpu` and `has_memory`, where
+// assumptions depend on it.
+struct Resources {
+  int64_t cpu_millis = 0;
+  int64_t memory_bytes = 0;
+  int64_t ephemeral_storage_bytes = 0;
+  bool has_cpu = false;
+  bool has_memory = false;
+  bool has_ephemeral_storage = false;
+  // Every other resource by full name, also those that are 0. Ordered, so that reasons come in a
+  // fixed order.
+  std::map<std::string, int64_t, std::less<>> extended;
+
+  // The amount of a resource by its Kubernetes name; 0 if absent.
+  int64_t Get(absl::string_view name) const;
+  friend bool operator==(const Resources&, const Resources&) = default;
+};
+
+// What scoring assumes for a container that names no CPU or no memory.
+inline constexpr int64_t kDefaultCpuMillis = 100;
+inline constexpr int64_t kDefaultMemoryBytes = 200 * 1024 * 1024;
+
+// How to count; the defaults are what Filter asks about a pending pod.
+struct PodRequestsOptions {
+  // Count what an in-place resize has set aside or put in force (pods on nodes).
+  bool use_status = false;
+  // Ignore spec.resources.
+  bool skip_pod_level = false;
+  // Assume these for containers that name none.
+  std::optional<int64_t> missing_cpu_millis;
+  std::optional<int64_t> missing_memory_bytes;
+};
+
+// The effective request of a pod: containers summed, init containers' highest, sidecars, pod-level
+// requests, overhead.
+Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions& options = {});
+
+// True if spec.resources.requests names a resource that Kubernetes supports there (cpu, memory,
+// hugepages-*).
+bool HasPodLevelRequests(const v1alpha1::Pod& pod);
+
+// What a pod on a node takes: its requests, and CPU and memory with the assumed minimum where it
+// names none.
+struct PodUsage {
+  Resources requests;
+  int64_t nonzero_cpu_millis = 0;
+  int64_t nonzero_memory_bytes = 0;
+};
+PodUsage ComputePodUsage(const v1alpha1::Pod& pod);
+
+// Kubernetes' classes of resource names.
+bool IsNativeResourceName(absl::string_view name);  // Without a slash, or in kubernetes.io/.
+// Neither native nor requests.*, and a valid qualified name.
+bool IsExtendedResourceName(absl::string_view name);
+// Extended, hugepages-, kubernetes.io/, attachable-volumes-.
+bool IsScalarResourceName(absl::string_view name);
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_RESOURCES_H_

@@ -1,0 +1,193 @@
+#include "plugin_host/sdk/testing/case_runner.h"
+
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "plugin_host/sdk/testing/object_yaml.h"
+#include "plugin_host/sdk/testing/plugin_harness.h"
+
+namespace outboard::sdk::testing {
+namespace {
+
+std::string CodeName(Code code) {
+  switch (code) {
+    case v1alpha1::SUCCESS:
+      return "ok";
+    case v1alpha1::ERROR:
+      return "Error";
+    case v1alpha1::UNSCHEDULABLE:
+      return "Unschedulable";
+    case v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE:
+      return "UnschedulableAndUnresolvable";
+    case v1alpha1::WAIT:
+      return "Wait";
+    case v1alpha1::SKIP:
+      return "skip";
+    case v1alpha1::PENDING:
+      return "Pending";
+    default:
+      return "?";
+  }
+}
+
+// As cases write it: `ok`, `skip`, or `Unschedulable: a reason; another`.
+std::string Text(const Verdict& verdict) {
+  if (verdict.ok() || verdict.skip()) return CodeName(verdict.code());
+  return absl::StrCat(CodeName(verdict.code()), ": ", absl::StrJoin(verdict.reasons(), "; "));
+}
+
+std::map<std::string, std::string> TextMap(const YAML::Node& yaml) {
+  std::map<std::string, std::string> result;
+  for (const auto& entry : yaml) {
+    result[entry.first.as<std::string>()] = entry.second.as<std::string>();
+  }
+  return result;
+}
+
+void CheckKeys(const YAML::Node& yaml, const std::set<std::string>& known) {
+  for (const auto& entry : yaml) {
+    const std::string key = entry.first.as<std::string>();
+    EXPECT_TRUE(known.contains(key)) << "a case has no " << key;
+  }
+}
+
+// Fills the cluster; false after a failure.
+bool Load(const YAML::Node& given, PluginHarness* harness) {
+  if (given["now"]) {
+    absl::Time now;
+    std::string error;
+    if (!absl::ParseTime(absl::RFC3339_full, given["now"].as<std::string>(), &now, &error)) {
+      ADD_FAILURE() << "now: " << error;
+      return false;
+    }
+    harness->SetNow(now);
+  }
+  for (const auto& yaml : given["namespaces"]) {
+    harness->AddNamespace(yaml["name"].as<std::string>(), TextMap(yaml["labels"]));
+  }
+  for (const auto& yaml : given["nodes"]) {
+    absl::StatusOr<v1alpha1::Node> node = NodeFromYaml(yaml);
+    if (!node.ok()) {
+      ADD_FAILURE() << "nodes: " << node.status();
+      return false;
+    }
+    harness->AddNode(*node);
+  }
+  for (const auto& yaml : given["pods"]) {
+    absl::StatusOr<v1alpha1::Pod> pod = PodFromYaml(yaml);
+    if (!pod.ok()) {
+      ADD_FAILURE() << "pods: " << pod.status();
+      return false;
+    }
+    harness->AddPod(*pod);
+    if (!pod->nominated_node_name().empty()) {
+      harness->Place(pod->uid(), v1alpha1::NOMINATED, pod->nominated_node_name());
+    }
+  }
+  return true;
+}
+
+void ExpectScores(const YAML::Node& expected,
+                  const absl::StatusOr<std::map<std::string, int64_t>>& got) {
+  if (!got.ok()) {
+    EXPECT_EQ(expected.as<std::string>(), std::string(got.status().message()));
+    return;
+  }
+  if (expected.IsScalar()) {
+    EXPECT_EQ(expected.as<std::string>(), "skip");
+    EXPECT_TRUE(got->empty()) << "scored all the same";
+    return;
+  }
+  std::map<std::string, std::string> texts;
+  for (const auto& [node, score] : *got) texts[node] = absl::StrCat(score);
+  EXPECT_EQ(TextMap(expected), texts);
+}
+
+void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, "\n--\n");
+  ASSERT_EQ(parts.size(), 2u) << "a case has a cluster, a line `--`, and what is expected";
+  const YAML::Node given = YAML::Load(parts[0]);
+  const YAML::Node expected = YAML::Load(parts[1]);
+  CheckKeys(given, {"args", "now", "nodes", "pods", "namespaces", "pod"});
+  CheckKeys(expected,
+            {"preFilter", "nodeNames", "filter", "raw", "scores", "preEnqueue", "argsProblems"});
+  ASSERT_TRUE(expected.IsMap() && expected.size() > 0) << "a case must expect something";
+
+  absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
+      PluginHarness::Create(descriptor, given["args"] ? YamlToJson(given["args"]) : "");
+  if (expected["argsProblems"]) {
+    ASSERT_FALSE(harness.ok()) << "the arguments are taken";
+    std::vector<std::string> problems;
+    for (const auto& problem : expected["argsProblems"]) {
+      problems.push_back(problem.as<std::string>());
+    }
+    EXPECT_EQ(absl::StrJoin(problems, "\n"), std::string(harness.status().message()));
+    return;
+  }
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  PluginHarness& h = **harness;
+  if (!Load(given, &h)) return;
+  absl::StatusOr<v1alpha1::Pod> pod = PodFromYaml(given["pod"]);
+  ASSERT_TRUE(pod.ok()) << "pod: " << pod.status();
+
+  if (expected["preEnqueue"]) {
+    EXPECT_EQ(expected["preEnqueue"].as<std::string>(), Text(h.PreEnqueue(*pod)));
+  }
+  if (expected["preFilter"] || expected["nodeNames"]) {
+    const PluginHarness::PreFilterOutcome outcome = h.PreFilter(*pod);
+    if (expected["preFilter"]) {
+      EXPECT_EQ(expected["preFilter"].as<std::string>(), Text(outcome.verdict));
+    }
+    if (expected["nodeNames"]) {
+      EXPECT_TRUE(outcome.node_names.has_value()) << "PreFilter restricts nothing";
+      EXPECT_EQ(expected["nodeNames"].as<std::vector<std::string>>(),
+                outcome.node_names.value_or(std::vector<std::string>()));
+    }
+  }
+  if (expected["filter"]) {
+    std::map<std::string, std::string> verdicts;
+    for (const auto& [node, verdict] : h.Filter(*pod)) verdicts[node] = Text(verdict);
+    EXPECT_EQ(TextMap(expected["filter"]), verdicts);
+  }
+  if (expected["raw"]) ExpectScores(expected["raw"], h.RawScore(*pod));
+  if (expected["scores"]) ExpectScores(expected["scores"], h.Score(*pod));
+}
+
+}  // namespace
+
+void RunCases(const PluginDescriptor& descriptor, const std::string& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".case") files.push_back(entry.path());
+  }
+  ASSERT_FALSE(error) << folder << ": " << error.message();
+  ASSERT_FALSE(files.empty()) << folder << " has no *.case";
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& file : files) {
+    std::ifstream stream(file);
+    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    int number = 0;
+    for (absl::string_view one : absl::StrSplit(text, "\n==\n")) {
+      SCOPED_TRACE(absl::StrCat(file.string(), ", case ", ++number));
+      try {  // yaml-cpp throws.
+        RunCase(descriptor, std::string(one));
+      } catch (const YAML::Exception& exception) {
+        ADD_FAILURE() << exception.what();
+      }
+    }
+  }
+}
+
+}  // namespace outboard::sdk::testing

@@ -1,0 +1,79 @@
+// Runs one plugin on a small cluster, through the same runtime that the host uses.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_PLUGIN_HARNESS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_TESTING_PLUGIN_HARNESS_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "plugin_host/sdk/plugin.h"
+#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+
+namespace outboard::sdk::testing {
+
+// A cluster and one plugin. Add nodes and pods, then ask about a pod. Calls about one pod in the
+// order PreFilter, Filter, PreScore, Score; each asks for
+// what it needs from those before.
+//
+// Threading: one thread.
+// Lifetime:  owns the cluster and the plugin.
+// Errors:    Create reports problems of args as `path: message` lines; wrong use of the cluster
+//            fails the test.
+class PluginHarness {
+ public:
+  static absl::StatusOr<std::unique_ptr<PluginHarness>> Create(const PluginDescriptor& descriptor,
+                                                               absl::string_view args_json = "");
+  ~PluginHarness();
+
+  void AddNode(const v1alpha1::Node& node);
+  void RemoveNode(const std::string& name);
+  // On the node that it names, or pending.
+  void AddPod(const v1alpha1::Pod& pod);
+  void RemovePod(const std::string& uid);
+  // As if the shim had assumed it there; `state` as in PodPlacement.
+  void Place(const std::string& uid, v1alpha1::PlacementState state, const std::string& node);
+  void AddNamespace(const std::string& name, const std::map<std::string, std::string>& labels);
+  void SetNow(absl::Time now);
+  ClusterView cluster() const;
+  Plugin& plugin();
+
+  struct PreFilterOutcome {
+    Verdict verdict;  // SKIP if the plugin has nothing to do.
+    std::optional<std::vector<std::string>> node_names;
+  };
+  // Begins an attempt for a pod, which is added as pending if the cluster does not have it.
+  PreFilterOutcome PreFilter(const v1alpha1::Pod& pod);
+  // Verdict on each node, by name; nodes outside a PreFilter restriction are left out.
+  std::map<std::string, Verdict> Filter(const v1alpha1::Pod& pod);
+  // Scores of these nodes (all nodes if empty) after normalisation, or before it; empty if PreScore
+  // skipped.
+  // A failure of PreScore, Score or Normalize is an error.
+  absl::StatusOr<std::map<std::string, int64_t>> Score(const v1alpha1::Pod& pod,
+                                                       std::vector<std::string> nodes = {});
+  absl::StatusOr<std::map<std::string, int64_t>> RawScore(const v1alpha1::Pod& pod,
+                                                          std::vector<std::string> nodes = {});
+  Verdict PreEnqueue(const v1alpha1::Pod& pod);
+  std::string SortKey(const v1alpha1::Pod& pod);
+  Verdict Reserve(const v1alpha1::Pod& pod, const std::string& node);
+  std::vector<WaitDecision> Unreserve(const v1alpha1::Pod& pod, const std::string& node);
+  Verdict Permit(const v1alpha1::Pod& pod, const std::string& node, PermitAnswer* answer);
+  // What the plugin pushed since the last call.
+  std::vector<WaitDecision> TakeDecisions();
+  std::vector<std::string> TakeGateChanges();
+  // Calls the observer's OnTick at the current time.
+  void Tick();
+
+ private:
+  struct Impl;
+  explicit PluginHarness(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace outboard::sdk::testing
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_TESTING_PLUGIN_HARNESS_H_

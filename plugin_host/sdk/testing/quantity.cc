@@ -1,0 +1,54 @@
+#include "plugin_host/sdk/testing/quantity.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace outboard::sdk::testing {
+
+absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale) {
+  static const auto& factors = *new std::map<std::string, long double>{
+      {"", 1},         {"n", 1e-9L},    {"u", 1e-6L},    {"m", 1e-3L},
+      {"k", 1e3L},     {"M", 1e6L},     {"G", 1e9L},     {"T", 1e12L},
+      {"P", 1e15L},    {"E", 1e18L},    {"Ki", 0x1p10L}, {"Mi", 0x1p20L},
+      {"Gi", 0x1p30L}, {"Ti", 0x1p40L}, {"Pi", 0x1p50L}, {"Ei", 0x1p60L}};
+  size_t end = 0;
+  while (end < text.size() && (absl::ascii_isdigit(text[end]) || text[end] == '.' ||
+                               (end == 0 && (text[end] == '-' || text[end] == '+')))) {
+    ++end;
+  }
+  std::string number(text.substr(0, end));
+  const auto factor = factors.find(std::string(text.substr(end)));
+  double value = 0;
+  if (factor == factors.end() || !absl::SimpleAtod(number, &value)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no quantity"));
+  }
+  const long double amount = std::stold(number) * factor->second * scale;
+  // What is nearly whole is whole: 0.1 has no exact binary form.
+  const long double whole = std::round(amount);
+  return static_cast<int64_t>(std::fabs(amount - whole) < 1e-6L ? whole : std::ceil(amount));
+}
+
+absl::Status SetResource(absl::string_view name, absl::string_view quantity,
+                         v1alpha1::ResourceList* list) {
+  absl::StatusOr<int64_t> amount = ParseQuantity(quantity, name == "cpu" ? 1000 : 1);
+  if (!amount.ok()) return amount.status();
+  if (name == "cpu") {
+    list->set_cpu_millis(*amount);
+  } else if (name == "memory") {
+    list->set_memory_bytes(*amount);
+  } else if (name == "ephemeral-storage") {
+    list->set_ephemeral_storage_bytes(*amount);
+  } else if (name == "pods") {
+    list->set_pods(*amount);
+  } else {
+    (*list->mutable_extended())[std::string(name)] = *amount;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::sdk::testing

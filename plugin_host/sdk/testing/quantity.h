@@ -1,0 +1,22 @@
+// Kubernetes' quantities, for tests and their text cases only: the host never parses one.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_QUANTITY_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_TESTING_QUANTITY_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::sdk::testing {
+
+// A quantity in units of 1/scale, rounded up: ParseQuantity("500m", 1000) is 500. INVALID_ARGUMENT
+// for text that is no quantity.
+absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale);
+// Puts the amount of a resource into a list.
+absl::Status SetResource(absl::string_view name, absl::string_view quantity,
+                         v1alpha1::ResourceList* list);
+
+}  // namespace outboard::sdk::testing
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_TESTING_QUANTITY_H_

@@ -1,0 +1,122 @@
+#include "plugin_host/services/cycle_stream.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+
+namespace outboard::services {
+
+using runtime::CallStatus;
+using runtime::Session;
+using v1alpha1::CallError;
+
+CycleStream::CycleStream(CycleStreams* streams) : streams_(streams), stream_(&context_) {
+  OperationBegins();
+  streams_->service->RequestCycle(&context_, &stream_, streams_->queue, streams_->queue,
+                                  accepted_.tag());
+}
+
+CycleStream::~CycleStream() {
+  if (parked_) streams_->parking->Leave(this);
+}
+
+void CycleStream::OnAccepted(bool ok) {
+  if (ok) {
+    Listen(streams_);
+    Read();
+  }
+  OperationEnds();
+}
+
+void CycleStream::Read() {
+  OperationBegins();
+  stream_.Read(&request_, read_.tag());
+}
+
+void CycleStream::OnRead(bool ok) {
+  if (!ok) {
+    closed_ = true;
+    if (parked_) {
+      parked_ = false;
+      streams_->parking->Leave(this);
+    }
+    OperationBegins();
+    stream_.Finish(grpc::Status::OK, finished_.tag());
+    return OperationEnds();
+  }
+  have_request_ = true;
+  const absl::Time now = absl::Now();
+  // A fifth of the time is kept for the way back.
+  give_up_ = now + absl::Microseconds(request_.deadline_micros()) * 4 / 5;
+  // The answer before is still on its way out of the same message.
+  if (!writing_) AnswerOrPark();
+  OperationEnds();
+}
+
+void CycleStream::AnswerOrPark() {
+  if (TryAnswer(absl::Now())) return;
+  parked_ = true;
+  streams_->parking->Park(this, session_id_, give_up_);
+}
+
+bool CycleStream::TryAnswer(absl::Time now) {
+  if (closed_) return true;
+  if (!Evaluate(now)) return false;
+  parked_ = false;
+  have_request_ = false;
+  writing_ = true;
+  OperationBegins();
+  stream_.Write(response_, written_.tag());
+  Read();
+  return true;
+}
+
+bool CycleStream::Evaluate(absl::Time now) {
+  v1alpha1::CallHeader* header = request_.mutable_header();
+  if (!header->session_id().empty()) session_id_ = header->session_id();
+  if (!header->host_instance().empty()) host_instance_ = header->host_instance();
+  response_.Clear();
+  response_.set_attempt_id(header->attempt_id());
+  CallStatus status;
+  Session* session = nullptr;
+  if (host_instance_ != streams_->host->identity().instance) {
+    status = CallStatus(CallError::WRONG_INSTANCE, "another instance listens here");
+  } else if (session = streams_->host->FindSession(session_id_); session == nullptr) {
+    status = CallStatus(CallError::SESSION_UNKNOWN, session_id_);
+  } else {
+    switch (session->Reached(*header)) {
+      case Session::Readiness::kNotYet:
+        if (now < give_up_) return false;
+        status = CallStatus::Stale(session->version());
+        break;
+      case Session::Readiness::kPast:
+        status = CallStatus::Stale(session->version());
+        break;
+      case Session::Readiness::kReady:
+        status = session->Cycle(request_, now, &response_);
+        break;
+    }
+  }
+  if (!status.ok()) {
+    response_.Clear();
+    response_.set_attempt_id(header->attempt_id());
+    *response_.mutable_error() = status.ToProto();
+  }
+  const int64_t micros = absl::ToInt64Microseconds(absl::Now() - now);
+  response_.set_evaluation_micros(static_cast<uint32_t>(std::max<int64_t>(micros, 0)));
+  return true;
+}
+
+void CycleStream::OnWritten(bool ok) {
+  writing_ = false;
+  if (have_request_ && ok && !closed_) AnswerOrPark();
+  OperationEnds();
+}
+
+void CycleStream::OnFinished(bool) { OperationEnds(); }
+
+void CycleStream::OperationEnds() {
+  if (--operations_ == 0) delete this;
+}
+
+}  // namespace outboard::services

@@ -1,0 +1,350 @@
+#include "plugin_host/services/engine.h"
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/resource_quota.h>
+
+#include <algorithm>
+#include <atomic>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "glog/logging.h"
+#include "plugin_host/services/completion.h"
+#include "plugin_host/services/cycle_stream.h"
+#include "plugin_host/services/sync_stream.h"
+#include "plugin_host/services/unary_call.h"
+#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
+#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
+#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
+#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
+#include "proto/outboard/v1alpha1/score.grpc.pb.h"
+
+namespace outboard::services {
+namespace {
+
+using runtime::CallStatus;
+using runtime::Session;
+
+constexpr int kMaxReceiveBytes = 16 << 20;
+constexpr int kMaxMetadataBytes = 8 << 10;
+constexpr int kMaxConcurrentStreams = 1024;
+constexpr size_t kMaxBuffersBytes = size_t{512} << 20;
+constexpr absl::Duration kTick = absl::Seconds(1);
+
+HandlerResult Done(CallStatus status) {
+  HandlerResult result;
+  result.status = std::move(status);
+  return result;
+}
+
+HandlerResult NotYet(const Session& session, CallStatus otherwise) {
+  HandlerResult result;
+  result.session = session.id();
+  result.otherwise = std::move(otherwise);
+  return result;
+}
+
+}  // namespace
+
+// What lives on the engine's thread.
+class Engine::Impl {
+ public:
+  Impl(runtime::HostIdentity identity, const sdk::PluginRegistry* registry)
+      : host_(std::move(identity), registry) {}
+
+  void Register(grpc::ServerBuilder* builder) {
+    builder->RegisterService(&plugin_host_);
+    builder->RegisterService(&cluster_state_);
+    builder->RegisterService(&cycle_);
+    builder->RegisterService(&queue_sort_);
+    builder->RegisterService(&pre_enqueue_);
+    builder->RegisterService(&pre_filter_);
+    builder->RegisterService(&filter_);
+    builder->RegisterService(&pre_score_);
+    builder->RegisterService(&score_);
+    builder->RegisterService(&reserve_);
+    builder->RegisterService(&permit_);
+    queue_ = builder->AddCompletionQueue();
+  }
+
+  // Serves until RequestStop.
+  void Run();
+  // From any thread: the engine's thread empties the queue and returns from Run.
+  void RequestStop() {
+    stop_requested_ = true;
+    stop_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
+                    static_cast<Completion*>(&woken_));
+  }
+  // Shuts the queue down and takes what is left in it. Nothing may be started on a queue that is
+  // shut down, so this happens on the thread that starts
+  // operations.
+  void EmptyQueue() {
+    if (queue_ == nullptr) return;
+    queue_->Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_->Next(&tag, &ok)) static_cast<Completion*>(tag)->OnAbandoned();
+  }
+  // From any thread: begin to drain; `drained_` is notified once no attempt is left.
+  void RequestDrain() {
+    if (drain_requested_.exchange(true)) return;
+    drain_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
+                     static_cast<Completion*>(&woken_));
+  }
+  bool WaitDrained(absl::Duration timeout) {
+    return drained_.WaitForNotificationWithTimeout(timeout);
+  }
+
+ private:
+  // Nothing to do but to come back to the loop.
+  class Woken final : public Completion {
+   public:
+    void OnDone(bool) override {}
+    void OnAbandoned() override {}
+  };
+
+  void ListenToEverything();
+  void ListenToSingleCalls();
+  void Housekeeping(absl::Time now);
+
+  // `Service` is the base of the generated service that declares the method.
+  template <typename Service, typename Request, typename Response, typename Handler>
+  void Listen(std::type_identity_t<Service>* service,
+              void (Service::*request_method)(grpc::ServerContext*, Request*,
+                                              grpc::ServerAsyncResponseWriter<Response>*,
+                                              grpc::CompletionQueue*, grpc::ServerCompletionQueue*,
+                                              void*),
+              Handler handler) {
+    using Call = UnaryCall<Service, Request, Response>;
+    Call::Listen(std::make_shared<const typename Call::Method>(typename Call::Method{
+        service, request_method, queue_.get(), &parking_, std::move(handler)}));
+  }
+
+  // A call about a session at exactly its version: `call(session, request, now, response)`.
+  template <typename Request, typename Response, typename Fn>
+  auto AtVersion(Fn call) {
+    return [this, call](const Request& request, absl::Time now, Response* response) {
+      Session* session = nullptr;
+      if (CallStatus status = host_.FindSession(request.header(), &session); !status.ok()) {
+        return Done(std::move(status));
+      }
+      switch (session->Reached(request.header())) {
+        case Session::Readiness::kNotYet:
+          return NotYet(*session, CallStatus::Stale(session->version()));
+        case Session::Readiness::kPast:
+          return Done(CallStatus::Stale(session->version()));
+        case Session::Readiness::kReady:
+          break;
+      }
+      return Done(call(*session, request, now, response));
+    };
+  }
+
+  // A call that waits for no version, or for at least the one that it names. Streams are not
+  // ordered, so an object that is not known yet is waited for
+  // where `waits_for_objects`.
+  template <typename Request, typename Response, typename Fn>
+  auto AtLeast(bool waits_for_objects, Fn call) {
+    return [this, waits_for_objects, call](const Request& request, absl::Time now,
+                                           Response* response) {
+      Session* session = nullptr;
+      if (CallStatus status = host_.FindSession(request.header(), &session); !status.ok()) {
+        return Done(std::move(status));
+      }
+      if (session->version() < request.header().snapshot_version()) {
+        return NotYet(*session, CallStatus::Stale(session->version()));
+      }
+      CallStatus status = call(*session, request, now, response);
+      if (waits_for_objects && status.reason() == v1alpha1::CallError::OBJECT_UNKNOWN) {
+        return NotYet(*session, std::move(status));
+      }
+      return Done(std::move(status));
+    };
+  }
+
+  v1alpha1::PluginHostService::AsyncService plugin_host_;
+  v1alpha1::ClusterStateService::AsyncService cluster_state_;
+  v1alpha1::CycleService::AsyncService cycle_;
+  v1alpha1::QueueSortService::AsyncService queue_sort_;
+  v1alpha1::PreEnqueueService::AsyncService pre_enqueue_;
+  v1alpha1::PreFilterService::AsyncService pre_filter_;
+  v1alpha1::FilterService::AsyncService filter_;
+  v1alpha1::PreScoreService::AsyncService pre_score_;
+  v1alpha1::ScoreService::AsyncService score_;
+  v1alpha1::ReserveService::AsyncService reserve_;
+  v1alpha1::PermitService::AsyncService permit_;
+
+  runtime::Host host_;
+  Parking parking_;
+  SyncStreams sync_streams_;
+  CycleStreams cycle_streams_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+
+  std::atomic<bool> drain_requested_{false};
+  absl::Notification drained_;
+  std::atomic<bool> stop_requested_{false};
+  grpc::Alarm drain_alarm_;
+  grpc::Alarm stop_alarm_;
+  Woken woken_;
+};
+
+void Engine::Impl::ListenToEverything() {
+  using namespace v1alpha1;  // NOLINT: the contract's messages are this function's vocabulary.
+  sync_streams_ = {&cluster_state_, queue_.get(), &host_, &parking_, {}};
+  cycle_streams_ = {&cycle_, queue_.get(), &host_, &parking_};
+  SyncStream::Listen(&sync_streams_);
+  CycleStream::Listen(&cycle_streams_);
+  ListenToSingleCalls();
+
+  Listen(&plugin_host_, &PluginHostService::AsyncService::RequestGetHostInfo,
+         [this](const GetHostInfoRequest& request, absl::Time, GetHostInfoResponse* response) {
+           VLOG(1) << "handshake with shim " << request.shim_build();
+           host_.GetHostInfo(response);
+           return Done(CallStatus::Ok());
+         });
+  Listen(&plugin_host_, &PluginHostService::AsyncService::RequestConfigure,
+         [this](const ConfigureRequest& request, absl::Time now, ConfigureResponse* response) {
+           return Done(host_.Configure(request, now, response));
+         });
+  Listen(&plugin_host_, &PluginHostService::AsyncService::RequestProbe,
+         [this](const ProbeRequest& request, absl::Time, ProbeResponse* response) {
+           host_.Probe(request, response);
+           return Done(CallStatus::Ok());
+         });
+  Listen(&plugin_host_, &PluginHostService::AsyncService::RequestDrain,
+         [this](const DrainRequest& request, absl::Time, DrainResponse* response) {
+           host_.Drain(request, response);
+           return Done(CallStatus::Ok());
+         });
+}
+
+void Engine::Impl::ListenToSingleCalls() {
+  using namespace v1alpha1;  // NOLINT
+  Listen(&pre_filter_, &PreFilterService::AsyncService::RequestPreFilter,
+         AtVersion<PreFilterRequest, PreFilterResponse>(
+             [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.PreFilter(request.header(), request, now, response);
+             }));
+  Listen(&filter_, &FilterService::AsyncService::RequestFilter,
+         AtVersion<FilterRequest, FilterResponse>(
+             [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.Filter(request.header(), request, now, response);
+             }));
+  Listen(&pre_score_, &PreScoreService::AsyncService::RequestPreScore,
+         AtVersion<PreScoreRequest, PreScoreResponse>(
+             [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.PreScore(request.header(), request, now, response);
+             }));
+  Listen(&score_, &ScoreService::AsyncService::RequestScore,
+         AtVersion<ScoreRequest, ScoreResponse>(
+             [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.Score(request.header(), request, now, response);
+             }));
+  Listen(&queue_sort_, &QueueSortService::AsyncService::RequestSortKeys,
+         AtLeast<SortKeysRequest, SortKeysResponse>(
+             true, [](Session& session, const auto& request, absl::Time, auto* response) {
+               response->Clear();
+               return session.SortKeys(request, response);
+             }));
+  Listen(&pre_enqueue_, &PreEnqueueService::AsyncService::RequestPreEnqueue,
+         AtLeast<PreEnqueueRequest, PreEnqueueResponse>(
+             true, [](Session& session, const auto& request, absl::Time now, auto* response) {
+               response->Clear();
+               return session.PreEnqueue(request, now, response);
+             }));
+  Listen(&reserve_, &ReserveService::AsyncService::RequestReserve,
+         AtLeast<ReserveRequest, ReserveResponse>(
+             false, [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.Reserve(request, now, response);
+             }));
+  Listen(&reserve_, &ReserveService::AsyncService::RequestUnreserve,
+         AtLeast<UnreserveRequest, UnreserveResponse>(
+             false, [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.Unreserve(request, now, response);
+             }));
+  Listen(&permit_, &PermitService::AsyncService::RequestPermit,
+         AtLeast<PermitRequest, PermitResponse>(
+             false, [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.Permit(request, now, response);
+             }));
+}
+
+void Engine::Impl::Housekeeping(absl::Time now) {
+  host_.Tick(now);
+  for (const auto& [session, stream] : sync_streams_.by_session) stream->AckIfBehind();
+}
+
+void Engine::Impl::Run() {
+  ListenToEverything();
+  absl::Time next_tick = absl::Now() + kTick;
+  while (!stop_requested_) {
+    const absl::Time deadline = std::min(next_tick, parking_.NextDeadline());
+    void* tag = nullptr;
+    bool ok = false;
+    const auto status = queue_->AsyncNext(&tag, &ok, absl::ToChronoTime(deadline));
+    if (status == grpc::CompletionQueue::GOT_EVENT) static_cast<Completion*>(tag)->OnDone(ok);
+    if (status == grpc::CompletionQueue::TIMEOUT || !parking_.empty()) {
+      parking_.Expire(absl::Now());
+    }
+    if (status == grpc::CompletionQueue::TIMEOUT || absl::Now() >= next_tick) {
+      const absl::Time now = absl::Now();
+      if (now >= next_tick) {
+        next_tick = now + kTick;
+        Housekeeping(now);
+      }
+    }
+    if (drain_requested_ && !host_.draining()) {
+      LOG(INFO) << "draining: " << host_.attempts_in_flight() << " attempts are under way";
+      host_.DrainAll();
+    }
+    if (host_.draining() && !drained_.HasBeenNotified() && host_.attempts_in_flight() == 0) {
+      drained_.Notify();
+    }
+  }
+  EmptyQueue();
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(const Options& options,
+                                                      const sdk::PluginRegistry* registry) {
+  std::unique_ptr<Engine> engine(new Engine(std::make_unique<Impl>(options.identity, registry)));
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.address, options.credentials, &engine->port_);
+  builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc::ResourceQuota quota("outboard-host");
+  quota.Resize(kMaxBuffersBytes);
+  builder.SetResourceQuota(quota);
+  engine->impl_->Register(&builder);
+  engine->server_ = builder.BuildAndStart();
+  if (engine->server_ == nullptr || engine->port_ == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address));
+  }
+  engine->thread_ = std::thread([impl = engine->impl_.get()] { impl->Run(); });
+  return engine;
+}
+
+bool Engine::Drain(absl::Duration timeout) {
+  impl_->RequestDrain();
+  return impl_->WaitDrained(timeout);
+}
+
+Engine::~Engine() {
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  // A queue must be shut down and empty before it may go.
+  if (thread_.joinable()) {
+    impl_->RequestStop();
+    thread_.join();
+  } else {
+    impl_->EmptyQueue();
+  }
+}
+
+}  // namespace outboard::services

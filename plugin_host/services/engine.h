@@ -1,0 +1,57 @@
+// Serves every call of the contract on one thread.
+#ifndef OUTBOARD_PLUGIN_HOST_SERVICES_ENGINE_H_
+#define OUTBOARD_PLUGIN_HOST_SERVICES_ENGINE_H_
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "plugin_host/runtime/host.h"
+#include "plugin_host/sdk/plugin_registry.h"
+
+namespace outboard::services {
+
+// Owns the gRPC server, its completion queue, the host with all sessions, and the one thread on
+// which all of them live, so that mirrors and
+// plugins need no locks. The thread sleeps in the queue; it never spins.
+//
+// Threading: Start, Drain and the destructor on one thread; the engine's own thread does the rest.
+// Lifetime:  the registry must outlive it. The destructor ends open calls at once.
+// Errors:    Start: UNAVAILABLE if the address cannot be listened on.
+class Engine {
+ public:
+  struct Options {
+    std::string address;  // As gRPC takes it.
+    std::shared_ptr<grpc::ServerCredentials> credentials;
+    runtime::HostIdentity identity;
+  };
+  static absl::StatusOr<std::unique_ptr<Engine>> Start(const Options& options,
+                                                       const sdk::PluginRegistry* registry);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // READY → DRAINING: refuses new attempts and waits, at most `timeout`, until none is left. True
+  // if none is left.
+  bool Drain(absl::Duration timeout);
+  // The port listened on; 1 for Unix sockets.
+  int port() const { return port_; }
+
+ private:
+  class Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<grpc::Server> server_;
+  std::thread thread_;
+  int port_ = 0;
+};
+
+}  // namespace outboard::services
+
+#endif  // OUTBOARD_PLUGIN_HOST_SERVICES_ENGINE_H_

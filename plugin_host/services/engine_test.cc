@@ -1,0 +1,357 @@
+// The engine over a real socket, as a shim sees it.
+#include "plugin_host/services/engine.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/server_credentials.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/services/listen_address.h"
+#include "plugins/node_resources_fit/node_resources_fit.h"
+#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
+#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
+#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "proto/outboard/v1alpha1/score.grpc.pb.h"
+
+namespace outboard::services {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this test's vocabulary.
+using sdk::testing::NodeBuilder;
+using sdk::testing::PodBuilder;
+
+constexpr char kSession[] = "shim-1";
+constexpr char kProfile[] = "default-scheduler";
+
+class EngineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(registry_.Add(node_resources_fit::Descriptor()).ok());
+    path_ = absl::StrCat(::testing::TempDir(), "engine-", getpid(), ".sock");
+    StartEngine("host-a");
+  }
+  void StartEngine(const std::string& instance) {
+    channel_.reset();
+    engine_.reset();
+    Engine::Options options;
+    options.address = "unix:" + path_;
+    options.credentials = grpc::InsecureServerCredentials();
+    options.identity = {instance, "test", ""};
+    auto engine = Engine::Start(options, &registry_);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    engine_ = *std::move(engine);
+    grpc::ChannelArguments args;
+    args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channel_ = grpc::CreateCustomChannel("unix:" + path_, grpc::InsecureChannelCredentials(), args);
+    instance_ = instance;
+  }
+
+  std::unique_ptr<grpc::ClientContext> Context(absl::Duration timeout = absl::Seconds(10)) {
+    auto context = std::make_unique<grpc::ClientContext>();
+    context->set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+    return context;
+  }
+  ConfigureResponse Configure(const std::string& args = "") {
+    ConfigureRequest request;
+    request.set_session_id(kSession);
+    request.set_contract_version("v1alpha1");
+    ProfileConfig* profile = request.add_profiles();
+    profile->set_name(kProfile);
+    for (auto point : {PRE_FILTER, FILTER, PRE_SCORE, SCORE}) {
+      PointConfig* config = profile->add_points();
+      config->set_extension_point(point);
+      config->add_plugins("NodeResourcesFit");
+    }
+    if (!args.empty()) {
+      PluginArgs* out = profile->add_args();
+      out->set_plugin("NodeResourcesFit");
+      out->set_args_json(args);
+    }
+    ConfigureResponse response;
+    auto context = Context();
+    const grpc::Status status =
+        PluginHostService::NewStub(channel_)->Configure(context.get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  CallHeader Header(uint64_t attempt, int64_t version) {
+    CallHeader header;
+    header.set_session_id(kSession);
+    header.set_host_instance(instance_);
+    header.set_attempt_id(attempt);
+    header.set_snapshot_version(version);
+    header.set_profile(kProfile);
+    return header;
+  }
+
+  // A Sync stream with `nodes` nodes of rising size and one pending pod `default/p`.
+  struct Sync {
+    std::unique_ptr<grpc::ClientContext> context;
+    std::unique_ptr<grpc::ClientReaderWriter<SyncRequest, SyncResponse>> stream;
+  };
+  Sync OpenSync(int nodes) {
+    Sync sync;
+    sync.context = Context(absl::Seconds(60));
+    sync.stream = ClusterStateService::NewStub(channel_)->Sync(sync.context.get());
+    SyncRequest begin;
+    begin.set_session_id(kSession);
+    begin.set_version(1);
+    begin.set_phase(SyncRequest::SNAPSHOT_BEGIN);
+    for (int i = 0; i < nodes; ++i) {
+      NodeUpsert* upsert = begin.add_changes()->mutable_node_upsert();
+      upsert->set_slot(i);
+      *upsert->mutable_node() = NodeBuilder(absl::StrCat("n", i))
+                                    .Allocatable({{"cpu", absl::StrCat(i)}, {"memory", "8Gi"}})
+                                    .Build();
+    }
+    *begin.add_changes()->mutable_pod_upsert()->mutable_pod() =
+        PodBuilder("p").Requests({{"cpu", "2"}}).Build();
+    EXPECT_TRUE(sync.stream->Write(begin));
+    SyncRequest end;
+    end.set_version(1);
+    end.set_phase(SyncRequest::SNAPSHOT_END);
+    EXPECT_TRUE(sync.stream->Write(end));
+    SyncResponse response;
+    EXPECT_TRUE(sync.stream->Read(&response));
+    EXPECT_EQ(response.ack().version(), 1);
+    return sync;
+  }
+  CycleRequest MakeCycle(uint64_t attempt, int64_t version) {
+    CycleRequest request;
+    *request.mutable_header() = Header(attempt, version);
+    request.set_deadline_micros(5'000'000);
+    request.mutable_pre_filter()->set_pod_uid("default/p");
+    request.mutable_filter();
+    return request;
+  }
+
+  sdk::PluginRegistry registry_;
+  std::string path_;
+  std::string instance_;
+  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+CallError ErrorOf(const grpc::Status& status) {
+  CallError error;
+  EXPECT_TRUE(error.ParseFromString(status.error_details()));
+  return error;
+}
+
+TEST_F(EngineTest, SaysWhoItIsAndWhatItServes) {
+  GetHostInfoRequest request;
+  GetHostInfoResponse info;
+  auto context = Context();
+  ASSERT_TRUE(
+      PluginHostService::NewStub(channel_)->GetHostInfo(context.get(), request, &info).ok());
+  EXPECT_EQ(info.host_instance(), "host-a");
+  EXPECT_EQ(info.contract_versions(0), "v1alpha1");
+  ASSERT_EQ(info.plugins_size(), 1);
+  EXPECT_EQ(info.plugins(0).name(), "NodeResourcesFit");
+  EXPECT_EQ(info.capabilities(0), FUSED_CYCLE);
+}
+
+TEST_F(EngineTest, BadArgumentsAreProblemsAndChangeNothing) {
+  ASSERT_TRUE(Configure().problems().empty());
+  const ConfigureResponse response = Configure(R"({"ignoredResource": []})");
+  ASSERT_EQ(response.problems_size(), 1);
+  EXPECT_EQ(response.problems(0).field(), "ignoredResource");
+  Sync sync = OpenSync(3);  // The session is still configured.
+}
+
+TEST_F(EngineTest, BecomesReadyWithTheSnapshot) {
+  auto probe = [&] {
+    ProbeRequest request;
+    request.set_session_id(kSession);
+    ProbeResponse response;
+    auto context = Context();
+    EXPECT_TRUE(
+        PluginHostService::NewStub(channel_)->Probe(context.get(), request, &response).ok());
+    return response;
+  };
+  EXPECT_EQ(probe().state(), ProbeResponse::INITIALISING);
+  Configure();
+  EXPECT_EQ(probe().state(), ProbeResponse::INITIALISING);
+  Sync sync = OpenSync(3);
+  EXPECT_EQ(probe().state(), ProbeResponse::READY);
+  EXPECT_EQ(probe().snapshot_version(), 1);
+}
+
+TEST_F(EngineTest, FusedAndSingleCallsAnswerTheSame) {
+  Configure();
+  Sync sync = OpenSync(200);
+  auto context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
+  CycleRequest request = MakeCycle(1, 1);
+  request.mutable_filter()->set_start_offset(7);
+  ASSERT_TRUE(cycle->Write(request));
+  CycleResponse fused;
+  ASSERT_TRUE(cycle->Read(&fused));
+  ASSERT_FALSE(fused.has_error()) << fused.error().message();
+  EXPECT_EQ(fused.attempt_id(), 1u);
+  // 50 − 200/125 % of 200 is 98, so 100 are searched for; n0 and n1 are too small but come last.
+  EXPECT_EQ(fused.filter().processed(), 100u);
+
+  PreFilterRequest pre_filter;
+  *pre_filter.mutable_header() = Header(2, 1);
+  pre_filter.set_pod_uid("default/p");
+  PreFilterResponse pre_filter_response;
+  ASSERT_TRUE(PreFilterService::NewStub(channel_)
+                  ->PreFilter(Context().get(), pre_filter, &pre_filter_response)
+                  .ok());
+  EXPECT_EQ(pre_filter_response.SerializeAsString(), fused.pre_filter().SerializeAsString());
+
+  FilterRequest filter;
+  *filter.mutable_header() = Header(2, 1);
+  filter.set_start_offset(7);
+  FilterResponse filter_response;
+  ASSERT_TRUE(
+      FilterService::NewStub(channel_)->Filter(Context().get(), filter, &filter_response).ok());
+  EXPECT_EQ(filter_response.SerializeAsString(), fused.filter().SerializeAsString());
+
+  PreScoreRequest pre_score;
+  *pre_score.mutable_header() = Header(2, 1);
+  for (uint32_t i = 0; i < 100; ++i) pre_score.mutable_nodes()->add_slots((7 + i) % 200);
+  PreScoreResponse pre_score_response;
+  ASSERT_TRUE(PreScoreService::NewStub(channel_)
+                  ->PreScore(Context().get(), pre_score, &pre_score_response)
+                  .ok());
+  EXPECT_EQ(pre_score_response.SerializeAsString(), fused.pre_score().SerializeAsString());
+  ScoreRequest score;
+  *score.mutable_header() = Header(2, 1);
+  *score.mutable_nodes() = pre_score.nodes();
+  ScoreResponse score_response;
+  ASSERT_TRUE(ScoreService::NewStub(channel_)->Score(Context().get(), score, &score_response).ok());
+  EXPECT_EQ(score_response.SerializeAsString(), fused.score().SerializeAsString());
+  EXPECT_EQ(fused.score().plugins(0).scores().size(), 100u);
+}
+
+TEST_F(EngineTest, ACallWaitsForItsVersion) {
+  Configure();
+  Sync sync = OpenSync(4);
+  auto context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
+  ASSERT_TRUE(cycle->Write(MakeCycle(1, 2)));
+  SyncRequest delta;
+  delta.set_version(2);
+  delta.add_changes()->mutable_node_remove()->set_slot(3);
+  ASSERT_TRUE(sync.stream->Write(delta));
+  CycleResponse response;
+  ASSERT_TRUE(cycle->Read(&response));
+  EXPECT_FALSE(response.has_error()) << response.error().message();
+  EXPECT_EQ(response.filter().processed(), 3u);
+}
+
+TEST_F(EngineTest, AVersionThatDoesNotComeIsStale) {
+  Configure();
+  Sync sync = OpenSync(4);
+  PreFilterRequest request;
+  *request.mutable_header() = Header(1, 9);
+  request.set_pod_uid("default/p");
+  PreFilterResponse response;
+  auto context = Context(absl::Milliseconds(500));
+  const grpc::Status status =
+      PreFilterService::NewStub(channel_)->PreFilter(context.get(), request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ErrorOf(status).reason(), CallError::STALE);
+  EXPECT_EQ(ErrorOf(status).have_version(), 1);
+}
+
+TEST_F(EngineTest, ErrorsSayWhatToDoNext) {
+  Configure();
+  Sync sync = OpenSync(4);
+  auto filter = [&](const CallHeader& header) {
+    FilterRequest request;
+    *request.mutable_header() = header;
+    FilterResponse response;
+    auto context = Context();
+    return ErrorOf(FilterService::NewStub(channel_)->Filter(context.get(), request, &response))
+        .reason();
+  };
+  EXPECT_EQ(filter(Header(5, 1)), CallError::ATTEMPT_UNKNOWN);
+  CallHeader header = Header(5, 1);
+  header.set_host_instance("host-b");
+  EXPECT_EQ(filter(header), CallError::WRONG_INSTANCE);
+  header = Header(5, 1);
+  header.set_session_id("nobody");
+  EXPECT_EQ(filter(header), CallError::SESSION_UNKNOWN);
+}
+
+TEST_F(EngineTest, AChangeThatDoesNotFitEndsTheStream) {
+  Configure();
+  Sync sync = OpenSync(4);
+  SyncRequest delta;
+  delta.set_version(2);
+  delta.add_changes()->mutable_node_remove()->set_slot(77);
+  ASSERT_TRUE(sync.stream->Write(delta));
+  SyncResponse response;
+  while (sync.stream->Read(&response)) {
+  }
+  const grpc::Status status = sync.stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ErrorOf(status).reason(), CallError::INVALID);
+  OpenSync(2);  // A new stream with a snapshot heals it.
+}
+
+TEST_F(EngineTest, ANewStreamReplacesTheOld) {
+  Configure();
+  Sync old = OpenSync(4);
+  Sync sync = OpenSync(2);
+  SyncResponse response;
+  EXPECT_FALSE(old.stream->Read(&response));
+  auto context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
+  ASSERT_TRUE(cycle->Write(MakeCycle(1, 1)));
+  CycleResponse answer;
+  ASSERT_TRUE(cycle->Read(&answer));
+  EXPECT_EQ(answer.filter().processed(), 2u);
+}
+
+TEST_F(EngineTest, DrainsOnceNoAttemptIsLeft) {
+  Configure();
+  Sync sync = OpenSync(4);
+  auto context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
+  ASSERT_TRUE(cycle->Write(MakeCycle(1, 1)));
+  CycleResponse response;
+  ASSERT_TRUE(cycle->Read(&response));
+  EXPECT_FALSE(engine_->Drain(absl::Milliseconds(20)));
+  ASSERT_TRUE(cycle->Write(MakeCycle(2, 1)));
+  ASSERT_TRUE(cycle->Read(&response));
+  EXPECT_EQ(response.error().reason(), CallError::DRAINING);
+  SyncRequest end;
+  end.set_version(1);
+  end.add_ended_attempts(1);
+  ASSERT_TRUE(sync.stream->Write(end));
+  EXPECT_TRUE(engine_->Drain(absl::Seconds(10)));
+}
+
+TEST_F(EngineTest, ALiveSocketIsRefusedAndAStaleOneRemoved) {
+  EXPECT_EQ(PrepareSocketPath(path_).code(), absl::StatusCode::kAlreadyExists);
+  channel_.reset();
+  engine_.reset();
+  EXPECT_TRUE(PrepareSocketPath(path_).ok());
+  StartEngine("host-b");
+}
+
+TEST(ListenAddressTest, TakesSocketsAndPorts) {
+  EXPECT_EQ(ListenAddress::Parse("unix:/run/x.sock")->path, "/run/x.sock");
+  EXPECT_EQ(ListenAddress::Parse("unix:///run/x.sock")->path, "/run/x.sock");
+  EXPECT_FALSE(ListenAddress::Parse("10.0.0.1:443")->is_unix);
+  for (const char* bad :
+       {"", "unix:", "host", "host:", "host:70000", ":443", "unix-abstract:x:1"}) {
+    EXPECT_FALSE(ListenAddress::Parse(bad).ok()) << bad;
+  }
+  EXPECT_FALSE(ListenAddress::Parse("unix:/" + std::string(200, 'x')).ok());
+}
+
+}  // namespace
+}  // namespace outboard::services

@@ -1,0 +1,205 @@
+#include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/sdk/testing/plugin_harness.h"
+
+namespace outboard::atomic_replica_coordinator {
+namespace {
+
+using sdk::PermitAnswer;
+using sdk::Verdict;
+using sdk::testing::NodeBuilder;
+using sdk::testing::PluginHarness;
+using sdk::testing::PodBuilder;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class CoordinatorTest : public testing::Test {
+ protected:
+  void SetUp() override { Start(""); }
+  void Start(const std::string& args) {
+    auto harness = PluginHarness::Create(Descriptor(), args);
+    ASSERT_TRUE(harness.ok()) << harness.status();
+    harness_ = *std::move(harness);
+    harness_->AddNode(NodeBuilder("n1"));
+  }
+  static v1alpha1::Pod Member(const std::string& name, const std::string& size,
+                              const std::string& job = "train") {
+    PodBuilder pod(name);
+    pod.Label("job-name", job);
+    if (!size.empty()) pod.Annotation("outboard/min-replicas", size);
+    return pod;
+  }
+  // Asks Permit, and does with the answer to this pod what the shim does.
+  Verdict Permit(const v1alpha1::Pod& pod) {
+    answer_ = PermitAnswer();
+    harness_->AddPod(pod);
+    harness_->Place(pod.uid(), v1alpha1::ASSUMED, "n1");
+    Verdict verdict = harness_->Permit(pod, "n1", &answer_);
+    if (verdict.code() == v1alpha1::WAIT) harness_->Place(pod.uid(), v1alpha1::WAITING, "n1");
+    return verdict;
+  }
+  std::vector<std::string> Decided(bool allow) const { return Pods(answer_.decisions, allow); }
+  static std::vector<std::string> Pods(const std::vector<sdk::WaitDecision>& decisions,
+                                       bool allow) {
+    std::vector<std::string> pods;
+    for (const sdk::WaitDecision& decision : decisions) {
+      EXPECT_NE(decision.attempt_id, 0u);
+      if (decision.allow == allow) pods.push_back(decision.pod_uid);
+    }
+    return pods;
+  }
+  uint64_t AttemptOf(const std::string& uid) const {
+    return harness_->cluster().FindPod(uid)->waiting_attempt;
+  }
+
+  std::unique_ptr<PluginHarness> harness_;
+  PermitAnswer answer_;
+};
+
+TEST_F(CoordinatorTest, PodsOutsideOfAGangPass) {
+  EXPECT_EQ(Permit(PodBuilder("single")), Verdict::Success());
+  EXPECT_EQ(Permit(Member("no-size", "")), Verdict::Success());
+  EXPECT_EQ(Permit(Member("alone", "1", "one")), Verdict::Success());
+  EXPECT_THAT(answer_.decisions, IsEmpty());
+}
+
+TEST_F(CoordinatorTest, MembersWaitUntilTheLastOneLetsAllGo) {
+  EXPECT_EQ(Permit(Member("a", "3")),
+            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 3 members placed"));
+  EXPECT_EQ(answer_.timeout, absl::Seconds(30));
+  EXPECT_EQ(answer_.wait_reason, "gang \"train\": 1 of 3 members placed");
+  EXPECT_THAT(answer_.decisions, IsEmpty());
+  EXPECT_EQ(Permit(Member("b", "3")),
+            Verdict(v1alpha1::WAIT, "gang \"train\": 2 of 3 members placed"));
+  EXPECT_EQ(Permit(Member("c", "3")), Verdict::Success());
+  EXPECT_THAT(Decided(true), ElementsAre("default/a", "default/b"));
+  EXPECT_THAT(Decided(false), IsEmpty());
+  ASSERT_EQ(answer_.decisions.size(), 2u);
+  EXPECT_EQ(answer_.decisions[0].attempt_id, AttemptOf("default/a"));
+  EXPECT_EQ(answer_.decisions[1].attempt_id, AttemptOf("default/b"));
+}
+
+TEST_F(CoordinatorTest, AskingAgainChangesNothing) {
+  Permit(Member("a", "2"));
+  EXPECT_EQ(Permit(Member("a", "2")),
+            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 2 members placed"));
+  EXPECT_EQ(Permit(Member("b", "2")), Verdict::Success());
+  EXPECT_EQ(Permit(Member("b", "2")), Verdict::Success());
+  EXPECT_THAT(Decided(true), ElementsAre("default/a"));
+}
+
+TEST_F(CoordinatorTest, LaterMembersGoSingly) {
+  Permit(Member("a", "2"));
+  Permit(Member("b", "2"));
+  harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
+  EXPECT_EQ(Permit(Member("c", "2")), Verdict::Success());
+  EXPECT_THAT(answer_.decisions, IsEmpty()) << "nobody waits any more";
+}
+
+TEST_F(CoordinatorTest, BoundMembersCountButNotThoseBeingDeleted) {
+  v1alpha1::Pod bound = Member("bound", "3");
+  bound.set_node_name("n1");
+  harness_->AddPod(bound);
+  v1alpha1::Pod leaving = Member("leaving", "3");
+  leaving.set_node_name("n1");
+  leaving.set_deletion_unix_seconds(1);
+  harness_->AddPod(leaving);
+  harness_->AddPod(Member("pending", "3"));
+  EXPECT_EQ(Permit(Member("a", "3")),
+            Verdict(v1alpha1::WAIT, "gang \"train\": 2 of 3 members placed"));
+  EXPECT_EQ(Permit(Member("b", "3")), Verdict::Success());
+  EXPECT_THAT(Decided(true), ElementsAre("default/a"));
+}
+
+TEST_F(CoordinatorTest, GangsAreToldApartByJobNamespaceAndController) {
+  Permit(Member("a", "2"));
+  EXPECT_EQ(Permit(Member("b", "2", "other")).code(), v1alpha1::WAIT);
+  PodBuilder elsewhere("c", "elsewhere");
+  elsewhere.Label("job-name", "train").Annotation("outboard/min-replicas", "2");
+  EXPECT_EQ(Permit(elsewhere).code(), v1alpha1::WAIT);
+  v1alpha1::Pod remade = Member("d", "2");
+  remade.mutable_controller()->set_uid("job-2");
+  EXPECT_EQ(Permit(remade).code(), v1alpha1::WAIT);
+  PodBuilder newer("e");
+  newer.Label("batch.kubernetes.io/job-name", "train").Annotation("min-replicas", "2");
+  EXPECT_EQ(Permit(newer), Verdict::Success());
+  EXPECT_THAT(Decided(true), ElementsAre("default/a"));
+}
+
+TEST_F(CoordinatorTest, UnreserveGivesAllWaitingMembersBackOnce) {
+  Permit(Member("a", "4"));
+  Permit(Member("b", "4"));
+  Permit(Member("c", "4"));
+  Permit(Member("x", "2", "other"));
+  const std::vector<sdk::WaitDecision> decisions = harness_->Unreserve(Member("b", "4"), "n1");
+  EXPECT_THAT(Pods(decisions, false), ElementsAre("default/a", "default/c"));
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0].message,
+            "gang \"train\": pod b gave its place on n1 back, 2 others were placed");
+  EXPECT_EQ(decisions[0].attempt_id, AttemptOf("default/a"));
+  // The shim gives these back in turn, and tells of each.
+  EXPECT_THAT(harness_->Unreserve(Member("a", "4"), "n1"), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, ARejectedGangCanWaitAnew) {
+  Permit(Member("a", "2"));
+  Permit(Member("b", "3", "train"));
+  harness_->Unreserve(Member("b", "3"), "n1");
+  harness_->Place("default/b", v1alpha1::UNPLACED, "");
+  harness_->Place("default/a", v1alpha1::UNPLACED, "");
+  EXPECT_EQ(Permit(Member("a", "2")),
+            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 2 members placed"));
+  EXPECT_EQ(Permit(Member("b", "2")), Verdict::Success());
+  EXPECT_THAT(Decided(true), ElementsAre("default/a"));
+}
+
+TEST_F(CoordinatorTest, UnreserveOfAPodOutsideOfAGangDecidesNothing) {
+  Permit(Member("a", "2"));
+  Permit(PodBuilder("single"));
+  EXPECT_THAT(harness_->Unreserve(PodBuilder("single"), "n1"), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, AnUnreadableSizeIsRejectedRatherThanTakenForASinglePod) {
+  for (const char* text : {"many", "0", "-1", "2.5", "100001"}) {
+    EXPECT_EQ(Permit(Member("a", text)),
+              Verdict::Unresolvable(std::string("gang \"train\": \"") + text +
+                                    "\" is no number of replicas between 1 and 100000"));
+  }
+}
+
+TEST_F(CoordinatorTest, ArgsSetTimeoutAndDefaultSize) {
+  Start("{\"timeoutSeconds\": 900, \"defaultMinReplicas\": 2}");
+  EXPECT_EQ(Permit(Member("a", "")),
+            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 2 members placed"));
+  EXPECT_EQ(answer_.timeout, absl::Seconds(900));
+}
+
+TEST_F(CoordinatorTest, ArgsAreChecked) {
+  for (const char* args : {"{\"timeoutSeconds\": 0}", "{\"timeoutSeconds\": 901}",
+                           "{\"defaultMinReplicas\": 0}", "{\"timeout\": 30}"}) {
+    EXPECT_FALSE(PluginHarness::Create(Descriptor(), args).ok()) << args;
+  }
+}
+
+TEST(CoordinatorDescriptorTest, AsksForTheFieldsThatItReads) {
+  const sdk::PluginDescriptor d = Descriptor();
+  EXPECT_THAT(d.needed_fields, ElementsAre("Pod.metadata.annotations['outboard/min-replicas']",
+                                           "Pod.metadata.annotations['min-replicas']"));
+  ASSERT_EQ(d.interests.size(), 2u);
+  for (const v1alpha1::Interest& interest : d.interests) {
+    EXPECT_THAT(interest.any_field_set(),
+                ElementsAre("metadata.labels['job-name']",
+                            "metadata.labels['batch.kubernetes.io/job-name']"));
+  }
+}
+
+}  // namespace
+}  // namespace outboard::atomic_replica_coordinator

@@ -1,0 +1,45 @@
+// The only place that knows every plugin. One include and one line each; CMakeLists.txt has the
+// same list.
+#include "plugins/builtin_plugins.h"
+
+#include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"
+#include "plugins/default_binder/default_binder.h"
+#include "plugins/gpu_aware/gpu_aware.h"
+#include "plugins/image_locality/image_locality.h"
+#include "plugins/node_affinity/node_affinity.h"
+#include "plugins/node_name/node_name.h"
+#include "plugins/node_ports/node_ports.h"
+#include "plugins/node_resources_balanced_allocation/node_resources_balanced_allocation.h"
+#include "plugins/node_resources_fit/node_resources_fit.h"
+#include "plugins/node_unschedulable/node_unschedulable.h"
+#include "plugins/not_served/not_served.h"
+#include "plugins/priority_sort/priority_sort.h"
+#include "plugins/scheduling_gates/scheduling_gates.h"
+#include "plugins/taint_toleration/taint_toleration.h"
+
+namespace outboard {
+
+absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
+  absl::Status status;
+  for (sdk::PluginDescriptor (*descriptor)() : {
+           &atomic_replica_coordinator::Descriptor,
+           &default_binder::Descriptor,
+           &gpu_aware::Descriptor,
+           &image_locality::Descriptor,
+           &node_affinity::Descriptor,
+           &node_name::Descriptor,
+           &node_ports::Descriptor,
+           &node_resources_balanced_allocation::Descriptor,
+           &node_resources_fit::Descriptor,
+           &node_unschedulable::Descriptor,
+           &not_served::Descriptor,
+           &priority_sort::Descriptor,
+           &scheduling_gates::Descriptor,
+           &taint_toleration::Descriptor,
+       }) {
+    status.Update(registry->Add(descriptor()));
+  }
+  return status;
+}
+
+}  // namespace outboard

@@ -1,0 +1,222 @@
+#include "plugins/gpu_aware/gpu_aware.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/resources.h"
+#include "plugin_host/sdk/score.h"
+#include "plugin_host/sdk/validation.h"
+#include "plugins/gpu_aware/gpu_facts.h"
+
+namespace outboard::gpu_aware {
+namespace {
+
+const char kArgsSchema[] = R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "minGPUMemoryGB": {"type": "number", "minimum": 0, "default": 8,
+      "description": "Memory that each GPU of a node must have, in GB."},
+    "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
+      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},
+    "generations": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0},
+      "description": "Further generations, or others for v100 (7), a100 (8), h100 (9)."}}})json";
+
+constexpr int64_t kMaxGeneration = 1000;
+
+struct Args {
+  double min_memory_gb = 8;
+  std::vector<std::string> resources;
+  Generations generations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
+};
+
+// What a pod asks for: each of the GPU resources that it names, with an amount above 0.
+struct Demand : sdk::AttemptState {
+  std::vector<std::pair<std::string, int64_t>> gpus;
+};
+
+// One label of one node; for warning once.
+using NodeLabel = std::pair<std::string, std::string>;
+
+class GpuAware : public sdk::Plugin,
+                 public sdk::FilterPlugin,
+                 public sdk::ScorePlugin,
+                 public sdk::ClusterObserver {
+ public:
+  GpuAware(Args args, const sdk::ClusterView& cluster)
+      : args_(std::move(args)), cluster_(cluster) {}
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* demand = attempt.filter_state<Demand>();
+    if (demand == nullptr) {
+      auto& made = attempt.NewFilterState<Demand>();
+      made.gpus = DemandOf(attempt.pod());
+      demand = &made;
+    }
+    if (demand->gpus.empty()) return;
+    block.ForEach([&](int i, sdk::Slot slot) {
+      sdk::Verdict verdict = Judge(*demand, attempt.cluster().node(slot));
+      if (!verdict.ok()) sink.RejectWith(i, verdict);
+    });
+  }
+
+  // Pods without GPUs are indifferent: all nodes score 0.
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const bool wants_gpus = !DemandOf(attempt.pod()).empty();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      raw[i] = wants_gpus ? ScoreNode(attempt.pod(), attempt.cluster().node(nodes[i])) : 0;
+    }
+    return sdk::Verdict::Success();
+  }
+
+  sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                         absl::Span<int64_t> scores) const override {
+    sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/false, scores);
+    return sdk::Verdict::Success();
+  }
+
+  void OnReset() override {
+    facts_.clear();
+    warned_.clear();
+  }
+  void OnNodeChanged(sdk::Slot slot) override {
+    if (slot >= facts_.size()) facts_.resize(slot + 1);
+    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    std::vector<MalformedLabel> malformed;
+    facts_[slot] = ReadGpuFacts(node.labels(), args_.generations, &malformed);
+    for (const MalformedLabel& label : malformed) {
+      if (!warned_.insert({node.name(), label.key}).second) continue;
+      LOG(WARNING) << "node " << node.name() << ": label " << label.key << "=" << label.value
+                   << " is not " << label.wanted << " and counts as absent";
+    }
+  }
+  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
+    facts_[slot] = GpuFacts();
+    for (const char* label : {kMemoryLabel, kGenerationLabel, kDiscoveredMemoryLabel}) {
+      warned_.erase({name, label});
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, int64_t>> DemandOf(const sdk::PodView& pod) const {
+    const sdk::Resources requests = sdk::ComputePodRequests(pod.proto());
+    std::vector<std::pair<std::string, int64_t>> gpus;
+    for (const std::string& name : args_.resources) {
+      const int64_t amount = requests.Get(name);
+      if (amount > 0) gpus.emplace_back(name, amount);
+    }
+    return gpus;
+  }
+
+  sdk::Verdict Judge(const Demand& demand, const sdk::NodeView& node) const {
+    for (const auto& [name, need] : demand.gpus) {
+      const int64_t allocatable = node.Allocatable(name);
+      const int64_t available = std::max<int64_t>(0, allocatable - node.Requested(name));
+      if (need <= available) continue;
+      const std::string reason =
+          absl::StrCat("insufficient GPU: need ", need, ", available ", available);
+      // Evicting pods helps only where the node has enough GPUs at all.
+      return need > allocatable ? sdk::Verdict::Unresolvable(reason)
+                                : sdk::Verdict::Unschedulable(reason);
+    }
+    const std::optional<double> memory_gb = facts_[node.slot()].memory_gb;
+    if (memory_gb && *memory_gb < args_.min_memory_gb) {
+      return sdk::Verdict::Unresolvable(absl::StrCat("insufficient GPU memory: need ",
+                                                     args_.min_memory_gb, "GB, available ",
+                                                     *memory_gb, "GB"));
+    }
+    return sdk::Verdict::Success();
+  }
+
+  // A node without GPUs scores 0; a term that a label does not tell adds nothing.
+  int64_t ScoreNode(const sdk::PodView& pod, const sdk::NodeView& node) const {
+    int64_t allocatable = 0;
+    int64_t requested = 0;
+    for (const std::string& name : args_.resources) {
+      allocatable += node.Allocatable(name);
+      requested += node.Requested(name);
+    }
+    if (allocatable <= 0) {
+      VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": no GPUs, score 0";
+      return 0;
+    }
+    const GpuFacts& facts = facts_[node.slot()];
+    const double allocated_percent = std::clamp(
+        100.0 * static_cast<double>(requested) / static_cast<double>(allocatable), 0.0, 100.0);
+    const double free_term = (100 - allocated_percent) * 2;
+    const double memory_term = facts.memory_gb.value_or(0) * 3;
+    const double interconnect_term = facts.nvlink ? 100 : 0;
+    const double generation_term = static_cast<double>(facts.generation.value_or(0) * 10);
+    const double total = free_term + memory_term + interconnect_term + generation_term;
+    VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": GPUs " << requested
+            << "/" << allocatable << " allocated (" << free_term << ") + memory (" << memory_term
+            << ") + interconnect (" << interconnect_term << ") + generation (" << generation_term
+            << ") = " << total;
+    return static_cast<int64_t>(total);
+  }
+
+  const Args args_;
+  const sdk::ClusterView cluster_;
+  std::vector<GpuFacts> facts_;  // By slot.
+  absl::flat_hash_set<NodeLabel> warned_;
+};
+
+Args ReadArgs(const sdk::ArgsObject& root) {
+  Args args;
+  args.min_memory_gb = root.Double("minGPUMemoryGB", args.min_memory_gb);
+  if (args.min_memory_gb < 0) {
+    root.Problem("minGPUMemoryGB",
+                 absl::StrCat("Invalid value: ", args.min_memory_gb, ": must not be negative"));
+  }
+  args.resources = root.Strings("gpuResourceNames", {"nvidia.com/gpu"});
+  if (args.resources.empty()) {
+    root.Problem("gpuResourceNames", sdk::RequiredValue("at least one resource must be named"));
+  }
+  for (size_t i = 0; i < args.resources.size(); ++i) {
+    const std::string& name = args.resources[i];
+    const std::string field = absl::StrCat("gpuResourceNames[", i, "]");
+    if (!sdk::IsExtendedResourceName(name)) {
+      root.Problem(field, sdk::InvalidValue(name, "must be the name of an extended resource"));
+    } else if (std::count(args.resources.begin(), args.resources.begin() + i, name) > 0) {
+      root.Problem(field, sdk::DuplicateValue(name));
+    }
+  }
+  const sdk::ArgsObject generations = root.Object("generations");
+  for (const std::string& key : generations.Keys()) {
+    const int64_t number = generations.Int(key, 0);
+    if (number < 0 || number > kMaxGeneration) {
+      generations.Problem(key, sdk::InvalidValue(number, "not in valid range [0, 1000]"));
+    }
+    args.generations[absl::AsciiStrToLower(key)] = number;
+  }
+  return args;
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = "GPUAware";
+  d.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  d.args_schema = kArgsSchema;
+  d.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE, Event::UPDATE_NODE_LABEL})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<GpuAware>(ReadArgs(context.args->root()), context.cluster);
+  };
+  return d;
+}
+
+}  // namespace outboard::gpu_aware

@@ -1,0 +1,46 @@
+// What a node's labels say of its GPUs.
+#ifndef OUTBOARD_PLUGINS_GPU_AWARE_GPU_FACTS_H_
+#define OUTBOARD_PLUGINS_GPU_AWARE_GPU_FACTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "google/protobuf/map.h"
+
+namespace outboard::gpu_aware {
+
+// Generations by name in lower case: {"a100", 8}.
+using Generations = std::map<std::string, int64_t>;
+
+struct GpuFacts {
+  std::optional<double> memory_gb;    // Of one GPU. Absent: unknown.
+  std::optional<int64_t> generation;  // Absent: unknown.
+  bool nvlink = false;
+};
+
+// A label that is there but cannot be read, and so counts as absent.
+struct MalformedLabel {
+  std::string key;
+  std::string value;
+  std::string wanted;
+};
+
+// Labels that GpuFacts are read from.
+inline constexpr char kMemoryLabel[] = "gpu-memory-gb";
+inline constexpr char kInterconnectLabel[] = "gpu-interconnect";
+inline constexpr char kGenerationLabel[] = "gpu-generation";
+// GPU Feature Discovery's labels, read where the ones above are absent.
+inline constexpr char kDiscoveredMemoryLabel[] = "nvidia.com/gpu.memory";  // MiB.
+inline constexpr char kDiscoveredProductLabel[] = "nvidia.com/gpu.product";
+inline constexpr char kDiscoveredFamilyLabel[] = "nvidia.com/gpu.family";
+
+// Reads a node's labels; what cannot be read is added to `malformed`.
+GpuFacts ReadGpuFacts(const google::protobuf::Map<std::string, std::string>& labels,
+                      const Generations& generations, std::vector<MalformedLabel>* malformed);
+
+}  // namespace outboard::gpu_aware
+
+#endif  // OUTBOARD_PLUGINS_GPU_AWARE_GPU_FACTS_H_

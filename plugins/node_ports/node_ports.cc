@@ -1,0 +1,91 @@
+#include "plugins/node_ports/node_ports.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace outboard::node_ports {
+namespace {
+
+constexpr char kAnyIp[] = "0.0.0.0";
+
+struct WantedPorts : sdk::AttemptState {
+  std::vector<sdk::HostPort> ports;
+};
+
+void AppendPorts(const v1alpha1::Container& container, std::vector<sdk::HostPort>* ports) {
+  for (const v1alpha1::ContainerPort& port : container.ports()) {
+    if (port.host_port() <= 0) continue;
+    sdk::HostPort wanted;
+    wanted.ip = port.host_ip().empty() ? kAnyIp : port.host_ip();
+    wanted.protocol =
+        port.protocol() == v1alpha1::PROTOCOL_UNSPECIFIED ? v1alpha1::TCP : port.protocol();
+    wanted.port = port.host_port();
+    ports->push_back(std::move(wanted));
+  }
+}
+
+bool Conflicts(const sdk::HostPort& a, const sdk::HostPort& b) {
+  return a.port == b.port && a.protocol == b.protocol &&
+         (a.ip == b.ip || a.ip == kAnyIp || b.ip == kAnyIp);
+}
+
+class NodePorts : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::FilterPlugin {
+ public:
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    std::vector<sdk::HostPort> ports;
+    // An init container gives its ports back before the pod runs, unless it is a sidecar.
+    for (const v1alpha1::Container& container : pod.init_containers()) {
+      if (container.restart_policy_always()) AppendPorts(container, &ports);
+    }
+    for (const v1alpha1::Container& container : pod.containers()) AppendPorts(container, &ports);
+    if (ports.empty()) return sdk::Verdict::Skip();
+    attempt.NewFilterState<WantedPorts>().ports = std::move(ports);
+    return sdk::Verdict::Success();
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* wanted = attempt.filter_state<WantedPorts>();
+    const auto& used = attempt.cluster().nodes().host_ports;
+    block.ForEach([&](int i, sdk::Slot slot) {
+      if (wanted == nullptr) {
+        sink.Fail(i, "reading \"PreFilterNodePorts\" from cycleState: not found");
+      } else if (AnyConflict(wanted->ports, used[slot])) {
+        sink.Reject(i, taken_);
+      }
+    });
+  }
+
+ private:
+  static bool AnyConflict(const std::vector<sdk::HostPort>& wanted,
+                          const std::vector<sdk::HostPort>& used) {
+    for (const sdk::HostPort& taken : used) {
+      for (const sdk::HostPort& port : wanted) {
+        if (Conflicts(port, taken)) return true;
+      }
+    }
+    return false;
+  }
+
+  const sdk::Verdict taken_ =
+      sdk::Verdict::Unschedulable("node(s) didn't have free ports for the requested pod ports");
+};
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  sdk::PluginDescriptor d;
+  d.name = "NodePorts";
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
+  d.wake_up_events = {sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::DELETE}),
+                      sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<NodePorts>();
+  };
+  return d;
+}
+
+}  // namespace outboard::node_ports

@@ -1,0 +1,13 @@
+// NodeResourcesBalancedAllocation: prefers nodes whose resources the pod brings into balance.
+#ifndef OUTBOARD_PLUGINS_NODE_RESOURCES_BALANCED_ALLOCATION_NODE_RESOURCES_BALANCED_ALLOCATION_H_
+#define OUTBOARD_PLUGINS_NODE_RESOURCES_BALANCED_ALLOCATION_NODE_RESOURCES_BALANCED_ALLOCATION_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::node_resources_balanced_allocation {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::node_resources_balanced_allocation
+
+#endif  // OUTBOARD_PLUGINS_NODE_RESOURCES_BALANCED_ALLOCATION_NODE_RESOURCES_BALANCED_ALLOCATION_H_

@@ -1,0 +1,48 @@
+#include "plugins/node_unschedulable/node_unschedulable.h"
+
+#include <memory>
+
+#include "plugin_host/sdk/tolerations.h"
+
+namespace outboard::node_unschedulable {
+namespace {
+
+class NodeUnschedulable : public sdk::Plugin, public sdk::FilterPlugin {
+ public:
+  NodeUnschedulable() {
+    cordon_.set_key("node.kubernetes.io/unschedulable");
+    cordon_.set_effect(v1alpha1::NO_SCHEDULE);
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const std::vector<uint8_t>& unschedulable = attempt.cluster().nodes().unschedulable;
+    uint64_t cordoned = 0;
+    block.ForEach(
+        [&](int i, sdk::Slot slot) { cordoned |= uint64_t{unschedulable[slot] != 0} << i; });
+    if (cordoned == 0 || sdk::ToleratesAny(attempt.pod().proto().tolerations(), cordon_)) return;
+    sink.RejectAll(cordoned, unschedulable_);
+  }
+
+ private:
+  v1alpha1::Taint cordon_;
+  const sdk::Verdict unschedulable_ = sdk::Verdict::Unresolvable("node(s) were unschedulable");
+};
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  sdk::PluginDescriptor d;
+  d.name = "NodeUnschedulable";
+  d.extension_points = {v1alpha1::FILTER};
+  d.wake_up_events = {
+      sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_TAINT}),
+      sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::UPDATE_POD_TOLERATION})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<NodeUnschedulable>();
+  };
+  return d;
+}
+
+}  // namespace outboard::node_unschedulable

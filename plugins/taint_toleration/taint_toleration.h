@@ -1,0 +1,14 @@
+// TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes with
+// fewer soft ones.
+#ifndef OUTBOARD_PLUGINS_TAINT_TOLERATION_TAINT_TOLERATION_H_
+#define OUTBOARD_PLUGINS_TAINT_TOLERATION_TAINT_TOLERATION_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::taint_toleration {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::taint_toleration
+
+#endif  // OUTBOARD_PLUGINS_TAINT_TOLERATION_TAINT_TOLERATION_H_

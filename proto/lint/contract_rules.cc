@@ -1,0 +1,192 @@
+#include "proto/lint/contract_rules.h"
+
+#include <google/protobuf/descriptor.pb.h>
+
+#include <map>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace outboard::lint {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::EnumDescriptor;
+using google::protobuf::EnumValueDescriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::FileDescriptor;
+using google::protobuf::MethodDescriptor;
+using google::protobuf::ServiceDescriptor;
+using google::protobuf::SourceLocation;
+
+// Enums whose zero is the harmless real value, as their comments say.
+bool ZeroIsAValue(const EnumDescriptor& type) {
+  static const auto& allowed = *new std::set<std::string>{
+      "outboard.v1alpha1.Code",               // SUCCESS, as in Kubernetes
+      "outboard.v1alpha1.PlacementState",     // UNPLACED
+      "outboard.v1alpha1.SyncRequest.Phase",  // DELTA
+  };
+  return allowed.count(type.full_name()) > 0;
+}
+
+class Linter {
+ public:
+  explicit Linter(const FileDescriptor& file) : file_(file) {}
+
+  std::vector<std::string> Run() {
+    CheckPackage();
+    for (int i = 0; i < file_.service_count(); ++i) CheckService(*file_.service(i));
+    for (int i = 0; i < file_.message_type_count(); ++i) CheckMessage(*file_.message_type(i));
+    for (int i = 0; i < file_.enum_type_count(); ++i) CheckEnum(*file_.enum_type(i));
+    return std::move(complaints_);
+  }
+
+ private:
+  template <typename Element>
+  void Complain(const Element& element, absl::string_view what) {
+    SourceLocation location;
+    const int line = element.GetSourceLocation(&location) ? location.start_line + 1 : 0;
+    complaints_.push_back(
+        absl::StrCat(file_.name(), ":", line, ": ", element.full_name(), ": ", what));
+  }
+
+  template <typename Element>
+  void CheckComment(const Element& element) {
+    SourceLocation location;
+    const bool found = element.GetSourceLocation(&location);
+    absl::string_view comment = absl::StripAsciiWhitespace(
+        location.leading_comments.empty() ? location.trailing_comments : location.leading_comments);
+    if (!found || comment.empty()) Complain(element, "has no comment");
+    if (absl::StrContains(comment, "TODO") || absl::StrContains(comment, "FIXME")) {
+      Complain(element, "has an unfinished comment");
+    }
+  }
+
+  void CheckPackage() {
+    const std::string::size_type slash = file_.name().rfind('/');
+    const std::string folder =
+        slash == std::string::npos
+            ? ""
+            : absl::StrReplaceAll(file_.name().substr(0, slash), {{"/", "."}});
+    if (folder != absl::StrCat("proto.", file_.package())) {
+      complaints_.push_back(absl::StrCat(file_.name(), ":1: package ", file_.package(),
+                                         " is not the folder that the file lies in"));
+    }
+    const std::vector<std::string> parts = absl::StrSplit(file_.package(), '.');
+    if (parts.back().size() < 2 || parts.back()[0] != 'v' ||
+        !absl::ascii_isdigit(parts.back()[1])) {
+      complaints_.push_back(
+          absl::StrCat(file_.name(), ":1: package ", file_.package(), " has no version"));
+    }
+  }
+
+  void CheckService(const ServiceDescriptor& service) {
+    CheckComment(service);
+    if (!absl::EndsWith(service.name(), "Service")) Complain(service, "is not named …Service");
+    for (int i = 0; i < service.method_count(); ++i) {
+      const MethodDescriptor& rpc = *service.method(i);
+      CheckComment(rpc);
+      if (rpc.input_type()->name() != absl::StrCat(rpc.name(), "Request")) {
+        Complain(rpc,
+                 absl::StrCat("takes ", rpc.input_type()->name(), ", not ", rpc.name(), "Request"));
+      }
+      if (rpc.output_type()->name() != absl::StrCat(rpc.name(), "Response")) {
+        Complain(rpc, absl::StrCat("returns ", rpc.output_type()->name(), ", not ", rpc.name(),
+                                   "Response"));
+      }
+    }
+  }
+
+  void CheckMessage(const Descriptor& type) {
+    if (type.options().map_entry()) return;
+    CheckComment(type);
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& field = *type.field(i);
+      CheckComment(field);
+      static constexpr absl::string_view kShort[] = {"_ms",   "_us",  "_ns",   "_sec",
+                                                     "_secs", "_min", "_mins", "_msec"};
+      for (absl::string_view suffix : kShort) {
+        if (absl::EndsWith(field.name(), suffix)) {
+          Complain(field,
+                   "abbreviates its unit: write _millis, _micros, _nanos, _seconds or _minutes");
+        }
+      }
+    }
+    for (int i = 0; i < type.real_oneof_decl_count(); ++i) CheckComment(*type.oneof_decl(i));
+    for (int i = 0; i < type.nested_type_count(); ++i) CheckMessage(*type.nested_type(i));
+    for (int i = 0; i < type.enum_type_count(); ++i) CheckEnum(*type.enum_type(i));
+  }
+
+  void CheckEnum(const EnumDescriptor& type) {
+    CheckComment(type);
+    for (int i = 0; i < type.value_count(); ++i) {
+      const EnumValueDescriptor& value = *type.value(i);
+      CheckComment(value);
+      if (value.number() == 0 && !absl::EndsWith(value.name(), "_UNSPECIFIED") &&
+          !ZeroIsAValue(type)) {
+        Complain(value, "is zero and is not named …_UNSPECIFIED");
+      }
+    }
+  }
+
+  const FileDescriptor& file_;
+  std::vector<std::string> complaints_;
+};
+
+struct Known {
+  std::map<std::string, const Descriptor*> messages;
+  std::map<std::string, const EnumDescriptor*> enums;
+
+  void Add(const Descriptor* type) {
+    messages[type->full_name()] = type;
+    for (int i = 0; i < type->nested_type_count(); ++i) Add(type->nested_type(i));
+    for (int i = 0; i < type->enum_type_count(); ++i)
+      enums[type->enum_type(i)->full_name()] = type->enum_type(i);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> CheckFile(const FileDescriptor& file) { return Linter(file).Run(); }
+
+std::vector<std::string> CheckRemoved(const std::string& golden,
+                                      const std::vector<const FileDescriptor*>& files) {
+  Known known;
+  for (const FileDescriptor* file : files) {
+    for (int i = 0; i < file->message_type_count(); ++i) known.Add(file->message_type(i));
+    for (int i = 0; i < file->enum_type_count(); ++i)
+      known.enums[file->enum_type(i)->full_name()] = file->enum_type(i);
+  }
+  std::vector<std::string> complaints;
+  // Lines are `field MESSAGE NAME NUMBER …` and `value ENUM NAME NUMBER`.
+  for (absl::string_view line : absl::StrSplit(golden, '\n')) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    int number = 0;
+    if (words.size() < 4 || !absl::SimpleAtoi(words[3], &number)) continue;
+    bool gone = false;
+    bool reserved = true;
+    if (words[0] == "field" && known.messages.count(words[1]) > 0) {
+      const Descriptor* type = known.messages.at(words[1]);
+      gone = type->FindFieldByNumber(number) == nullptr;
+      reserved = type->IsReservedNumber(number) && type->IsReservedName(words[2]);
+    } else if (words[0] == "value" && known.enums.count(words[1]) > 0) {
+      const EnumDescriptor* type = known.enums.at(words[1]);
+      gone = type->FindValueByNumber(number) == nullptr;
+      reserved = type->IsReservedNumber(number) && type->IsReservedName(words[2]);
+    }
+    if (gone && !reserved) {
+      complaints.push_back(absl::StrCat(words[1], ": ", words[2], " = ", number,
+                                        " is gone: reserve its number and its name"));
+    }
+  }
+  return complaints;
+}
+
+}  // namespace outboard::lint

@@ -1,0 +1,22 @@
+// The contract as stable text, for seeing what a change does to the wire.
+#ifndef OUTBOARD_PROTO_LINT_RENDER_H_
+#define OUTBOARD_PROTO_LINT_RENDER_H_
+
+#include <google/protobuf/descriptor.h>
+
+#include <string>
+#include <vector>
+
+namespace outboard::lint {
+
+// One line for each element that the wire or generated code depends on, in the order of files and
+// declarations; comments have no part in it. Pure.
+std::string Render(const std::vector<const google::protobuf::FileDescriptor*>& files);
+
+// The lines that only one of two texts has, `-` for `before` and `+` for `after`; empty if they are
+// equal.
+std::string Difference(const std::string& before, const std::string& after);
+
+}  // namespace outboard::lint
+
+#endif  // OUTBOARD_PROTO_LINT_RENDER_H_

@@ -1,0 +1,410 @@
+#include "proto/testing/fake_host.h"
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
+#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
+#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
+#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
+#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
+#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
+#include "proto/outboard/v1alpha1/score.grpc.pb.h"
+
+namespace outboard::testing {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+namespace {
+
+constexpr size_t kRequestsKept = 1000;
+constexpr char kPlugin[] = "Fake";
+
+grpc::StatusCode CodeOf(CallError::Reason reason) {
+  switch (reason) {
+    case CallError::STALE:
+    case CallError::SESSION_UNKNOWN:
+    case CallError::WRONG_INSTANCE:
+    case CallError::NOT_CONFIGURED:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+    case CallError::ATTEMPT_UNKNOWN:
+    case CallError::OBJECT_UNKNOWN:
+      return grpc::StatusCode::NOT_FOUND;
+    case CallError::INVALID:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case CallError::DRAINING:
+      return grpc::StatusCode::UNAVAILABLE;
+    default:
+      return grpc::StatusCode::INTERNAL;
+  }
+}
+
+void DescribePlugin(GetHostInfoResponse* info) {
+  PluginInfo* plugin = info->add_plugins();
+  plugin->set_name(kPlugin);
+  for (int point = PRE_ENQUEUE; point <= PERMIT; ++point) {
+    if (point != POST_FILTER) plugin->add_extension_points(static_cast<ExtensionPoint>(point));
+  }
+}
+
+void AllFeasible(int count, FilterResponse* response) {
+  response->set_processed(count);
+  std::string bits((count + 7) / 8, '\0');
+  for (int i = 0; i < count; ++i) bits[i / 8] |= static_cast<char>(1 << (i % 8));
+  response->set_feasible(bits);
+}
+
+int CountFeasible(const FilterResponse& response) {
+  int count = 0;
+  for (unsigned char byte : response.feasible()) count += __builtin_popcount(byte);
+  return count;
+}
+
+}  // namespace
+
+grpc::Status CallFailure(CallError::Reason reason, const std::string& message,
+                         int64_t have_version) {
+  CallError error;
+  error.set_reason(reason);
+  error.set_message(message);
+  error.set_have_version(have_version);
+  return grpc::Status(CodeOf(reason), message, error.SerializeAsString());
+}
+
+// All services on one object would make methods of the same name meet; so one small class each.
+class FakeHost::Services {
+ public:
+  explicit Services(FakeHost* host)
+      : host_(host),
+        info_(host),
+        sort_(host),
+        enqueue_(host),
+        pre_filter_(host),
+        filter_(host),
+        pre_score_(host),
+        score_(host),
+        reserve_(host),
+        permit_(host),
+        state_(host),
+        cycle_(host) {}
+
+  void Register(grpc::ServerBuilder* builder) {
+    for (grpc::Service* service : std::initializer_list<grpc::Service*>{
+             &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &pre_score_, &score_, &reserve_,
+             &permit_, &state_, &cycle_}) {
+      builder->RegisterService(service);
+    }
+  }
+
+ private:
+  static grpc::Status Unary(FakeHost* host, grpc::ServerContext* context,
+                            const google::protobuf::Message& request,
+                            google::protobuf::Message* response) {
+    host->Record(request);
+    const Fault fault = host->TakeFault(request.GetDescriptor(), context);
+    return fault.status.ok() ? host->Respond(request, response) : fault.status;
+  }
+
+#define OUTBOARD_FAKE_RPC(Method)                                                   \
+  grpc::Status Method(grpc::ServerContext* context, const Method##Request* request, \
+                      Method##Response* response) override {                        \
+    return Unary(host, context, *request, response);                                \
+  }
+#define OUTBOARD_FAKE_SERVICE(Class, Contract, ...) \
+  struct Class final : Contract::Service {          \
+    explicit Class(FakeHost* host) : host(host) {}  \
+    __VA_ARGS__                                     \
+    FakeHost* const host;                           \
+  };
+  OUTBOARD_FAKE_SERVICE(Info, PluginHostService,
+                        OUTBOARD_FAKE_RPC(GetHostInfo) OUTBOARD_FAKE_RPC(Configure)
+                            OUTBOARD_FAKE_RPC(Probe) OUTBOARD_FAKE_RPC(Drain))
+  OUTBOARD_FAKE_SERVICE(Sort, QueueSortService, OUTBOARD_FAKE_RPC(SortKeys))
+  OUTBOARD_FAKE_SERVICE(Enqueue, PreEnqueueService, OUTBOARD_FAKE_RPC(PreEnqueue))
+  OUTBOARD_FAKE_SERVICE(BeforeFilter, PreFilterService, OUTBOARD_FAKE_RPC(PreFilter))
+  OUTBOARD_FAKE_SERVICE(Filtering, FilterService, OUTBOARD_FAKE_RPC(Filter))
+  OUTBOARD_FAKE_SERVICE(BeforeScore, PreScoreService, OUTBOARD_FAKE_RPC(PreScore))
+  OUTBOARD_FAKE_SERVICE(Scoring, ScoreService, OUTBOARD_FAKE_RPC(Score))
+  OUTBOARD_FAKE_SERVICE(Reserving, ReserveService,
+                        OUTBOARD_FAKE_RPC(Reserve) OUTBOARD_FAKE_RPC(Unreserve))
+  OUTBOARD_FAKE_SERVICE(Permitting, PermitService, OUTBOARD_FAKE_RPC(Permit))
+#undef OUTBOARD_FAKE_SERVICE
+#undef OUTBOARD_FAKE_RPC
+
+  struct State final : ClusterStateService::Service {
+    explicit State(FakeHost* host) : host(host) {}
+    grpc::Status Sync(grpc::ServerContext* context, FakeHost::SyncStream* stream) override {
+      {
+        absl::MutexLock lock(&host->mu_);
+        host->streams_.insert(context);
+        host->sync_ = stream;
+      }
+      const grpc::Status status = Serve(context, stream);
+      absl::MutexLock lock(&host->mu_);
+      host->streams_.erase(context);
+      if (host->sync_ == stream) host->sync_ = nullptr;
+      return status;
+    }
+    grpc::Status Serve(grpc::ServerContext* context, FakeHost::SyncStream* stream) {
+      SyncRequest request;
+      while (stream->Read(&request)) {
+        host->Record(request);
+        const Fault fault = host->TakeFault(SyncRequest::descriptor(), context);
+        if (fault.cut_stream || !fault.status.ok()) return fault.status;
+        host->Apply(request);
+        if (request.phase() != SyncRequest::DELTA && request.phase() != SyncRequest::SNAPSHOT_END)
+          continue;
+        SyncResponse push;
+        push.mutable_ack()->set_version(request.version());
+        absl::MutexLock lock(&host->mu_);
+        if (host->acknowledging_) stream->Write(push);
+      }
+      return grpc::Status::OK;
+    }
+    FakeHost* const host;
+  };
+
+  struct Cycling final : CycleService::Service {
+    explicit Cycling(FakeHost* host) : host(host) {}
+    grpc::Status Cycle(grpc::ServerContext* context,
+                       grpc::ServerReaderWriter<CycleResponse, CycleRequest>* stream) override {
+      {
+        absl::MutexLock lock(&host->mu_);
+        host->streams_.insert(context);
+      }
+      const grpc::Status status = Serve(context, stream);
+      absl::MutexLock lock(&host->mu_);
+      host->streams_.erase(context);
+      return status;
+    }
+    grpc::Status Serve(grpc::ServerContext* context,
+                       grpc::ServerReaderWriter<CycleResponse, CycleRequest>* stream) {
+      CycleRequest request;
+      while (stream->Read(&request)) {
+        host->Record(request);
+        const Fault fault = host->TakeFault(CycleRequest::descriptor(), context);
+        if (fault.cut_stream) return fault.status;
+        CycleResponse response;
+        const grpc::Status status =
+            fault.status.ok() ? host->Respond(request, &response) : fault.status;
+        if (!status.ok()) {
+          response.Clear();
+          response.set_attempt_id(request.header().attempt_id());
+          if (status.error_details().empty() ||
+              !response.mutable_error()->ParseFromString(status.error_details())) {
+            return status;
+          }
+        }
+        if (!stream->Write(response)) break;
+      }
+      return grpc::Status::OK;
+    }
+    FakeHost* const host;
+  };
+
+  FakeHost* const host_;
+  Info info_;
+  Sort sort_;
+  Enqueue enqueue_;
+  BeforeFilter pre_filter_;
+  Filtering filter_;
+  BeforeScore pre_score_;
+  Scoring score_;
+  Reserving reserve_;
+  Permitting permit_;
+  State state_;
+  Cycling cycle_;
+};
+
+std::unique_ptr<FakeHost> FakeHost::Start(const std::string& address, const std::string& instance) {
+  std::unique_ptr<FakeHost> host(new FakeHost(instance));
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  host->services_->Register(&builder);
+  host->server_ = builder.BuildAndStart();
+  if (host->server_ == nullptr) return nullptr;
+  host->address_ = absl::StartsWith(address, "unix:")
+                       ? address
+                       : absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+  return host;
+}
+
+FakeHost::FakeHost(std::string instance)
+    : instance_(std::move(instance)), services_(std::make_unique<Services>(this)) {}
+
+FakeHost::~FakeHost() { Kill(); }
+
+void FakeHost::Kill() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Wait();
+}
+
+void FakeHost::CutStreams() {
+  absl::MutexLock lock(&mu_);
+  for (grpc::ServerContext* context : streams_) context->TryCancel();
+}
+
+bool FakeHost::Push(const SyncResponse& push) {
+  // Under the lock, for a stream takes one write at a time.
+  absl::MutexLock lock(&mu_);
+  return sync_ != nullptr && sync_->Write(push);
+}
+
+void FakeHost::ClearFaults() {
+  absl::MutexLock lock(&mu_);
+  faults_.clear();
+}
+
+void FakeHost::StopAcknowledging() {
+  absl::MutexLock lock(&mu_);
+  acknowledging_ = false;
+}
+
+int64_t FakeHost::version() const {
+  absl::MutexLock lock(&mu_);
+  return version_;
+}
+
+std::map<uint32_t, Node> FakeHost::nodes() const {
+  absl::MutexLock lock(&mu_);
+  return nodes_;
+}
+
+std::map<std::string, Pod> FakeHost::pods() const {
+  absl::MutexLock lock(&mu_);
+  return pods_;
+}
+
+void FakeHost::Record(const google::protobuf::Message& request) {
+  std::unique_ptr<google::protobuf::Message> copy(request.New());
+  copy->CopyFrom(request);
+  absl::MutexLock lock(&mu_);
+  ++counts_[request.GetDescriptor()];
+  auto& kept = requests_[request.GetDescriptor()];
+  if (kept.size() == kRequestsKept) kept.erase(kept.begin());
+  kept.push_back(std::move(copy));
+}
+
+Fault FakeHost::TakeFault(Type type, grpc::ServerContext* context) {
+  Fault fault;
+  absl::MutexLock lock(&mu_);
+  auto it = faults_.find(type);
+  if (it == faults_.end() || it->second.empty()) return fault;
+  Fault& next = it->second.front();
+  if (next.after > 0) {
+    --next.after;
+    return fault;
+  }
+  fault = next;
+  if (next.times > 0 && --next.times == 0) it->second.erase(it->second.begin());
+  const absl::Time until = absl::Now() + fault.delay;
+  while (!stopping_ && !context->IsCancelled() && absl::Now() < until) {
+    mu_.AwaitWithTimeout(absl::Condition(&stopping_),
+                         std::min(absl::Milliseconds(2), until - absl::Now()));
+  }
+  // A dead host answers nothing.
+  if (stopping_) fault.status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "killed");
+  return fault;
+}
+
+grpc::Status FakeHost::Respond(const google::protobuf::Message& request,
+                               google::protobuf::Message* response) {
+  AnyAnswer answer;
+  {
+    absl::MutexLock lock(&mu_);
+    auto it = answers_.find(request.GetDescriptor());
+    if (it != answers_.end()) answer = it->second;
+  }
+  if (answer) return answer(request, response);
+  if (request.GetDescriptor() == CycleRequest::descriptor()) {
+    return RespondToCycle(static_cast<const CycleRequest&>(request),
+                          static_cast<CycleResponse*>(response));
+  }
+  RespondByDefault(request, response);
+  return grpc::Status::OK;
+}
+
+void FakeHost::RespondByDefault(const google::protobuf::Message& request,
+                                google::protobuf::Message* response) {
+  const Type type = request.GetDescriptor();
+  if (type == GetHostInfoRequest::descriptor()) {
+    auto* info = static_cast<GetHostInfoResponse*>(response);
+    info->add_contract_versions("v1alpha1");
+    info->set_host_instance(instance_);
+    info->set_build("fake");
+    info->add_capabilities(FUSED_CYCLE);
+    DescribePlugin(info);
+  } else if (type == ProbeRequest::descriptor()) {
+    auto* probe = static_cast<ProbeResponse*>(response);
+    absl::MutexLock lock(&mu_);
+    probe->set_state(version_ > 0 ? ProbeResponse::READY : ProbeResponse::INITIALISING);
+    if (version_ == 0) probe->set_reason("no snapshot yet");
+    probe->set_host_instance(instance_);
+    probe->set_snapshot_version(version_);
+  } else if (type == SortKeysRequest::descriptor()) {
+    const int count = static_cast<const SortKeysRequest&>(request).pod_uids_size();
+    for (int i = 0; i < count; ++i) static_cast<SortKeysResponse*>(response)->add_keys("");
+  } else if (type == PreEnqueueRequest::descriptor()) {
+    const int count = static_cast<const PreEnqueueRequest&>(request).pod_uids_size();
+    for (int i = 0; i < count; ++i) static_cast<PreEnqueueResponse*>(response)->add_verdicts();
+  } else if (type == FilterRequest::descriptor()) {
+    const auto& filter = static_cast<const FilterRequest&>(request);
+    absl::MutexLock lock(&mu_);
+    AllFeasible(filter.has_nodes() ? filter.nodes().slots_size() : static_cast<int>(nodes_.size()),
+                static_cast<FilterResponse*>(response));
+  } else if (type == ScoreRequest::descriptor()) {
+    PluginScores* scores = static_cast<ScoreResponse*>(response)->add_plugins();
+    scores->set_plugin(kPlugin);
+    scores->set_scores(
+        std::string(static_cast<const ScoreRequest&>(request).nodes().slots_size(), 50));
+  }
+  // The default of every other answer is the empty one: success.
+}
+
+grpc::Status FakeHost::RespondToCycle(const CycleRequest& request, CycleResponse* response) {
+  response->set_attempt_id(request.header().attempt_id());
+  grpc::Status status = Respond(request.pre_filter(), response->mutable_pre_filter());
+  if (!status.ok() || response->pre_filter().has_rejection()) return status;
+  status = Respond(request.filter(), response->mutable_filter());
+  if (!status.ok() || response->filter().has_error()) return status;
+  const int feasible = CountFeasible(response->filter());
+  if (feasible == 0 || (feasible == 1 && !request.score_single_node())) return status;
+  ScoreRequest score;
+  for (int i = 0; i < feasible; ++i) score.mutable_nodes()->add_slots(i);
+  PreScoreRequest pre_score;
+  *pre_score.mutable_nodes() = score.nodes();
+  status = Respond(pre_score, response->mutable_pre_score());
+  if (!status.ok() || response->pre_score().has_error()) return status;
+  return Respond(score, response->mutable_score());
+}
+
+void FakeHost::Apply(const SyncRequest& request) {
+  absl::MutexLock lock(&mu_);
+  if (request.phase() == SyncRequest::SNAPSHOT_BEGIN) {
+    nodes_.clear();
+    pods_.clear();
+  }
+  for (const Change& change : request.changes()) {
+    if (change.has_node_upsert()) nodes_[change.node_upsert().slot()] = change.node_upsert().node();
+    if (change.has_node_remove()) nodes_.erase(change.node_remove().slot());
+    if (change.has_pod_upsert()) pods_[change.pod_upsert().pod().uid()] = change.pod_upsert().pod();
+    if (change.has_pod_remove()) pods_.erase(change.pod_remove().uid());
+  }
+  version_ = request.version();
+}
+
+}  // namespace outboard::testing

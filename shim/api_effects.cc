@@ -1,0 +1,80 @@
+#include "shim/api_effects.h"
+
+#include <utility>
+
+namespace outboard::shim {
+namespace {
+
+cycle::BindEnd EndOf(bind::BindOutcome outcome) {
+  switch (outcome) {
+    case bind::BindOutcome::kBound:
+      return cycle::BindEnd::kBound;
+    case bind::BindOutcome::kNotBound:
+    case bind::BindOutcome::kFenced:
+      return cycle::BindEnd::kNotBound;
+    case bind::BindOutcome::kGone:
+      return cycle::BindEnd::kGone;
+    case bind::BindOutcome::kUnknown:
+      return cycle::BindEnd::kUnknown;
+  }
+  return cycle::BindEnd::kUnknown;
+}
+
+const char* OutcomeName(bind::BindOutcome outcome) {
+  switch (outcome) {
+    case bind::BindOutcome::kBound:
+      return "bound";
+    case bind::BindOutcome::kNotBound:
+      return "not_bound";
+    case bind::BindOutcome::kGone:
+      return "gone";
+    case bind::BindOutcome::kFenced:
+      return "fenced";
+    case bind::BindOutcome::kUnknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void ApiEffects::Bind(const cycle::BindOrder& order, absl::Time now) {
+  bind::BindRequest request;
+  request.pod_namespace = order.pod->pod.namespace_();
+  request.pod_name = order.pod->pod.name();
+  request.pod_uid = order.pod->uid();
+  request.node_name = order.node_name;
+  writer_->Bind(std::move(request), now,
+                [this, attempt_id = order.attempt_id, began = now](const bind::BindResult& result,
+                                                                   absl::Time ended) {
+                  metrics_->binds.With({OutcomeName(result.outcome)}).Increment();
+                  if (result.settled_by_read) metrics_->binds_settled_by_read.Increment();
+                  metrics::Observe(metrics_->bind_duration, ended - began);
+                  scheduler_->OnBindEnded(attempt_id, EndOf(result.outcome), result.message, ended);
+                });
+}
+
+void ApiEffects::RecordScheduled(const kube::PodObject& pod, const std::string& profile,
+                                 const std::string& node_name, absl::Time now) {
+  events_->Record(bind::ScheduledEvent(pod, profile, node_name), now);
+}
+
+void ApiEffects::RecordFailed(const kube::PodObject& pod, const std::string& profile,
+                              const std::string& message, absl::Time now) {
+  events_->Record(bind::FailedSchedulingEvent(pod, profile, message), now);
+}
+
+void ApiEffects::PatchStatus(const kube::PodObject& pod,
+                             const std::optional<cycle::PodScheduledFalse>& condition,
+                             const std::optional<std::string>& nominated_node_name,
+                             absl::Time now) {
+  bind::StatusChange change;
+  if (condition.has_value()) {
+    change.reason = condition->reason;
+    change.message = condition->message;
+  }
+  change.nominated_node_name = nominated_node_name;
+  writer_->PatchStatus(pod, change, now);
+}
+
+}  // namespace outboard::shim

@@ -1,0 +1,253 @@
+#include "shim/bind/api_requests.h"
+
+#include "absl/random/random.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace outboard::bind {
+namespace {
+
+constexpr char kHex[] = "0123456789abcdef";
+constexpr size_t kMaxNote = 1024;
+constexpr size_t kMaxName = 253;
+
+// Length of the UTF-8 sequence that begins at `text[at]`, or 0 if it is none (RFC 3629).
+size_t SequenceLength(absl::string_view text, size_t at) {
+  const auto byte = [&](size_t i) {
+    return static_cast<unsigned char>(at + i < text.size() ? text[at + i] : 0);
+  };
+  const auto tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned char b0 = byte(0);
+  if (b0 < 0x80) return 1;
+  if (b0 < 0xC2) return 0;
+  if (b0 < 0xE0) return tail(1) ? 2 : 0;
+  if (b0 < 0xF0) {
+    if (!tail(1) || !tail(2)) return 0;
+    if (b0 == 0xE0 && byte(1) < 0xA0) return 0;  // overlong
+    if (b0 == 0xED && byte(1) > 0x9F) return 0;  // surrogate
+    return 3;
+  }
+  if (b0 > 0xF4 || !tail(1) || !tail(2) || !tail(3)) return 0;
+  if (b0 == 0xF0 && byte(1) < 0x90) return 0;
+  if (b0 == 0xF4 && byte(1) > 0x8F) return 0;
+  return 4;
+}
+
+// Appends ,"key":"value".
+void AppendField(absl::string_view key, absl::string_view value, std::string* out) {
+  absl::StrAppend(out, ",\"", key, "\":");
+  AppendJsonString(value, out);
+}
+
+// Kubernetes names need none of this; it keeps a strange one from becoming another path.
+void AppendSegment(absl::string_view text, std::string* out) {
+  for (char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_' ||
+        c == '~') {
+      out->push_back(c);
+    } else {
+      out->push_back('%');
+      out->push_back(absl::ascii_toupper(kHex[static_cast<unsigned char>(c) >> 4]));
+      out->push_back(absl::ascii_toupper(kHex[static_cast<unsigned char>(c) & 15]));
+    }
+  }
+}
+
+std::string SecondsText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+std::string MicrosText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+// The condition as the patch has it, empty if it stays as it is. Fields stand in the order of the
+// alphabet, as kube-scheduler's do.
+std::string ConditionPatch(const PodFacts& pod, const StatusChange& change, absl::Time now) {
+  const kube::PodScheduledCondition& old = pod.scheduled;
+  const bool had = !old.status.empty();
+  const bool status_changes = old.status != "False";
+  // The generation alone is no reason to write.
+  if (had && !status_changes && old.reason == change.reason && old.message == change.message)
+    return "";
+  std::string fields;
+  if (!had) fields += ",\"lastProbeTime\":null";
+  if (status_changes) AppendField("lastTransitionTime", SecondsText(now), &fields);
+  if (!had || old.message != change.message) {
+    if (change.message.empty()) {
+      if (had) fields += ",\"message\":null";
+    } else {
+      AppendField("message", change.message, &fields);
+    }
+  }
+  if (pod.generation != old.observed_generation) {
+    if (pod.generation == 0) {
+      fields += ",\"observedGeneration\":null";
+    } else {
+      absl::StrAppend(&fields, ",\"observedGeneration\":", pod.generation);
+    }
+  }
+  if (!had || old.reason != change.reason) AppendField("reason", change.reason, &fields);
+  if (status_changes) fields += ",\"status\":\"False\"";
+  fields += ",\"type\":\"PodScheduled\"";
+  std::string out = had ? "\"$setElementOrder/conditions\":[{\"type\":\"PodScheduled\"}]," : "";
+  absl::StrAppend(&out, "\"conditions\":[{", absl::string_view(fields).substr(1), "}]");
+  return out;
+}
+
+}  // namespace
+
+PodFacts FactsOf(const kube::PodObject& pod) {
+  return PodFacts{
+      pod.pod.namespace_(),          pod.pod.name(), pod.pod.uid(), pod.pod.generation(),
+      pod.pod.nominated_node_name(), pod.scheduled};
+}
+
+void AppendJsonString(absl::string_view text, std::string* out) {
+  out->push_back('"');
+  size_t run = 0;  // start of what is copied as it is
+  for (size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') {
+      ++at;
+      continue;
+    }
+    const size_t length = SequenceLength(text, at);
+    if (length > 1) {
+      at += length;
+      continue;
+    }
+    out->append(text.data() + run, at - run);
+    if (length == 0) {
+      out->append("\xEF\xBF\xBD");
+    } else if (byte == '"' || byte == '\\') {
+      out->push_back('\\');
+      out->push_back(text[at]);
+    } else {
+      out->append("\\u00");
+      out->push_back(kHex[byte >> 4]);
+      out->push_back(kHex[byte & 15]);
+    }
+    run = ++at;
+  }
+  out->append(text.data() + run, text.size() - run);
+  out->push_back('"');
+}
+
+std::string PodPath(absl::string_view pod_namespace, absl::string_view pod_name) {
+  std::string path = "/api/v1/namespaces/";
+  AppendSegment(pod_namespace, &path);
+  path += "/pods/";
+  AppendSegment(pod_name, &path);
+  return path;
+}
+
+std::string BindingPath(const BindRequest& request) {
+  return PodPath(request.pod_namespace, request.pod_name) + "/binding";
+}
+
+std::string PodStatusPath(absl::string_view pod_namespace, absl::string_view pod_name) {
+  return PodPath(pod_namespace, pod_name) + "/status";
+}
+
+std::string BindingBody(const BindRequest& request) {
+  std::string body;
+  body.reserve(160 + request.pod_namespace.size() + request.pod_name.size() +
+               request.pod_uid.size() + request.node_name.size());
+  body += "{\"kind\":\"Binding\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":";
+  AppendJsonString(request.pod_name, &body);
+  AppendField("namespace", request.pod_namespace, &body);
+  AppendField("uid", request.pod_uid, &body);
+  body += "},\"target\":{\"kind\":\"Node\",\"name\":";
+  AppendJsonString(request.node_name, &body);
+  body += "}}";
+  return body;
+}
+
+std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusChange& change,
+                                              absl::Time now) {
+  std::string status = change.reason.empty() ? std::string() : ConditionPatch(pod, change, now);
+  if (change.nominated_node_name.has_value() &&
+      *change.nominated_node_name != pod.nominated_node_name) {
+    if (!status.empty()) status.push_back(',');
+    status += "\"nominatedNodeName\":";
+    if (change.nominated_node_name->empty()) {
+      status += "null";
+    } else {
+      AppendJsonString(*change.nominated_node_name, &status);
+    }
+  }
+  if (status.empty()) return std::nullopt;
+  return absl::StrCat("{\"status\":{", status, "}}");
+}
+
+std::string EventsPath(absl::string_view event_namespace) {
+  std::string path = "/apis/events.k8s.io/v1/namespaces/";
+  AppendSegment(event_namespace, &path);
+  return path + "/events";
+}
+
+std::string EventPath(absl::string_view event_namespace, absl::string_view name) {
+  std::string path = EventsPath(event_namespace) + "/";
+  AppendSegment(name, &path);
+  return path;
+}
+
+std::string EventBody(const EventFields& event) {
+  std::string body;
+  body.reserve(640 + event.note.size());
+  body += "{\"kind\":\"Event\",\"apiVersion\":\"events.k8s.io/v1\",\"metadata\":{\"name\":";
+  AppendJsonString(event.name, &body);
+  AppendField("namespace", event.pod_namespace, &body);
+  body += "}";
+  AppendField("eventTime", MicrosText(event.event_time), &body);
+  if (event.series_count > 0) {
+    absl::StrAppend(&body, ",\"series\":{\"count\":", event.series_count);
+    AppendField("lastObservedTime", MicrosText(event.series_last_observed), &body);
+    body += "}";
+  }
+  AppendField("reportingController", event.reporting_controller, &body);
+  AppendField("reportingInstance", event.reporting_instance, &body);
+  AppendField("action", event.action, &body);
+  AppendField("reason", event.reason, &body);
+  body += ",\"regarding\":{\"kind\":\"Pod\"";
+  AppendField("namespace", event.pod_namespace, &body);
+  AppendField("name", event.pod_name, &body);
+  AppendField("uid", event.pod_uid, &body);
+  body += ",\"apiVersion\":\"v1\"";
+  if (!event.pod_resource_version.empty())
+    AppendField("resourceVersion", event.pod_resource_version, &body);
+  body += "}";
+  AppendField("note", event.note, &body);
+  AppendField("type", event.type, &body);
+  body += "}";
+  return body;
+}
+
+std::string EventSeriesPatchBody(const EventFields& event) {
+  return absl::StrCat("{\"series\":{\"count\":", event.series_count, ",\"lastObservedTime\":\"",
+                      MicrosText(event.series_last_observed), "\"}}");
+}
+
+std::string EventName(absl::string_view pod_name, absl::Time time) {
+  std::string name = absl::StrFormat("%s.%x", pod_name, absl::ToUnixNanos(time));
+  if (name.size() <= kMaxName) return name;
+  absl::BitGen random;
+  const uint64_t high = absl::Uniform<uint64_t>(random);
+  const uint64_t low = absl::Uniform<uint64_t>(random);
+  return absl::StrFormat("%08x-%04x-4%03x-%04x-%012x", high >> 32, (high >> 16) & 0xFFFF,
+                         high & 0xFFF, 0x8000 | ((low >> 48) & 0x3FFF), low & 0xFFFFFFFFFFFF);
+}
+
+std::string TruncateNote(absl::string_view message) {
+  constexpr absl::string_view kSuffix = " ...";
+  if (message.size() <= kMaxNote) return std::string(message);
+  return absl::StrCat(message.substr(0, kMaxNote - kSuffix.size()), kSuffix);
+}
+
+std::string AssignedNote(const BindRequest& request) {
+  return absl::StrCat("Successfully assigned ", request.pod_namespace, "/", request.pod_name,
+                      " to ", request.node_name);
+}
+
+}  // namespace outboard::bind

@@ -1,0 +1,91 @@
+// Bodies and paths of the API requests that the shim writes, built by hand: no document tree on the
+// hot path.
+#ifndef OUTBOARD_SHIM_BIND_API_REQUESTS_H_
+#define OUTBOARD_SHIM_BIND_API_REQUESTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "shim/kube/objects.h"
+
+namespace outboard::bind {
+
+// A pod goes to a node.
+struct BindRequest {
+  std::string pod_namespace;
+  std::string pod_name;
+  std::string pod_uid;
+  std::string node_name;
+};
+
+// The outcome of an attempt, for the pod's status.
+struct StatusChange {
+  // PodScheduled=False with this reason ("Unschedulable" or "SchedulerError") and message; an empty
+  // reason leaves the condition alone.
+  std::string reason;
+  std::string message;
+  // Sets status.nominatedNodeName, or clears it if empty; absent leaves it alone.
+  std::optional<std::string> nominated_node_name;
+};
+
+// What of a pod its status patch depends on.
+struct PodFacts {
+  std::string pod_namespace;
+  std::string pod_name;
+  std::string pod_uid;
+  int64_t generation = 0;
+  std::string nominated_node_name;
+  kube::PodScheduledCondition scheduled;
+};
+PodFacts FactsOf(const kube::PodObject& pod);
+
+// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+void AppendJsonString(absl::string_view text, std::string* out);
+
+std::string BindingPath(const BindRequest& request);
+std::string BindingBody(const BindRequest& request);
+
+std::string PodPath(absl::string_view pod_namespace, absl::string_view pod_name);
+std::string PodStatusPath(absl::string_view pod_namespace, absl::string_view pod_name);
+// The strategic merge patch that takes the pod's status to `change`, in kube-scheduler's shape;
+// nothing if there is no difference.
+std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusChange& change,
+                                              absl::Time now);
+
+// An event of events.k8s.io/v1 about a pod.
+struct EventFields {
+  std::string name;
+  std::string pod_namespace;
+  std::string pod_name;
+  std::string pod_uid;
+  std::string pod_resource_version;
+  absl::Time event_time;
+  std::string reporting_controller;
+  std::string reporting_instance;
+  std::string action;
+  std::string reason;
+  std::string note;
+  std::string type;
+  int32_t series_count = 0;  // 0: no series
+  absl::Time series_last_observed;
+};
+std::string EventsPath(absl::string_view event_namespace);
+std::string EventPath(absl::string_view event_namespace, absl::string_view name);
+std::string EventBody(const EventFields& event);
+// The strategic merge patch that adds or moves on the event's series.
+std::string EventSeriesPatchBody(const EventFields& event);
+// kube-scheduler's name for an event about `pod_name`: the name and the time in hexadecimal
+// nanoseconds, or a UUID where that is no valid name.
+std::string EventName(absl::string_view pod_name, absl::Time time);
+
+// kube-scheduler's cut of an event's note: 1024 bytes, ending in " ...".
+std::string TruncateNote(absl::string_view message);
+// "Successfully assigned NS/POD to NODE"
+std::string AssignedNote(const BindRequest& request);
+
+}  // namespace outboard::bind
+
+#endif  // OUTBOARD_SHIM_BIND_API_REQUESTS_H_

@@ -1,0 +1,187 @@
+#include "shim/bind/api_requests.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace outboard::bind {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1700000000);
+
+std::string Json(absl::string_view text) {
+  std::string out;
+  AppendJsonString(text, &out);
+  return out;
+}
+
+TEST(AppendJsonString, EscapesWhatJsonNeedsAndReplacesWhatIsNoText) {
+  EXPECT_EQ(Json(""), "\"\"");
+  EXPECT_EQ(Json("plain 0/1 <&>"), "\"plain 0/1 <&>\"");
+  EXPECT_EQ(Json("a\"b\\c"), "\"a\\\"b\\\\c\"");
+  EXPECT_EQ(Json(absl::string_view("\0\n\x1f", 3)), "\"\\u0000\\u000a\\u001f\"");
+  EXPECT_EQ(Json("é€😀"), "\"é€😀\"");
+  EXPECT_EQ(Json("\xff\xc0\xaf"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  EXPECT_EQ(Json("\xed\xa0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");  // a surrogate
+  EXPECT_EQ(Json("x\xe2\x82"), "\"x\xEF\xBF\xBD\xEF\xBF\xBD\"");                // cut short
+}
+
+// Whatever bytes go in, a strict parser takes what comes out.
+TEST(AppendJsonString, EveryPairOfBytesIsValidJson) {
+  for (int a = 0; a < 256; ++a) {
+    for (int b = 0; b < 256; ++b) {
+      const char bytes[] = {static_cast<char>(a), static_cast<char>(b)};
+      ASSERT_TRUE(nlohmann::json::accept(Json(absl::string_view(bytes, 2)))) << a << " " << b;
+    }
+  }
+}
+
+TEST(Binding, CarriesTheUid) {
+  const BindRequest request{"ns", "pod-1", "uid-1", "node-1"};
+  EXPECT_EQ(BindingPath(request), "/api/v1/namespaces/ns/pods/pod-1/binding");
+  EXPECT_EQ(
+      BindingBody(request),
+      R"({"kind":"Binding","apiVersion":"v1","metadata":{"name":"pod-1","namespace":"ns","uid":"uid-1"},)"
+      R"("target":{"kind":"Node","name":"node-1"}})");
+  EXPECT_EQ(PodPath("n/s", "a?b c"), "/api/v1/namespaces/n%2Fs/pods/a%3Fb%20c");
+  EXPECT_EQ(PodStatusPath("ns", "p"), "/api/v1/namespaces/ns/pods/p/status");
+  EXPECT_EQ(AssignedNote(request), "Successfully assigned ns/pod-1 to node-1");
+}
+
+struct PatchCase {
+  const char* what;
+  kube::PodScheduledCondition old;
+  std::string old_nominated;
+  StatusChange change;
+  int64_t generation;
+  const char* body;  // null: nothing to write
+};
+
+// The bodies are those that strategicpatch.CreateTwoWayMergePatch makes of the same statuses, <, &
+// and > aside, which Go escapes.
+TEST(PodStatusPatchBody, IsKubeSchedulers) {
+  const PatchCase cases[] = {
+      {"first condition",
+       {},
+       "",
+       {"Unschedulable", "0/1 \"x\"", {}},
+       3,
+       R"({"status":{"conditions":[{"lastProbeTime":null,"lastTransitionTime":"2023-11-14T22:13:20Z","message":"0/1 \"x\"",)"
+       R"("observedGeneration":3,"reason":"Unschedulable","status":"False","type":"PodScheduled"}]}})"},
+      {"another message",
+       {"False", "Unschedulable", "old", 3},
+       "",
+       {"Unschedulable", "other", {}},
+       4,
+       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":"other",)"
+       R"("observedGeneration":4,"type":"PodScheduled"}]}})"},
+      {"another reason",
+       {"False", "Unschedulable", "m", 4},
+       "",
+       {"SchedulerError", "m", {}},
+       4,
+       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"reason":"SchedulerError",)"
+       R"("type":"PodScheduled"}]}})"},
+      {"another status",
+       {"True", "", "", 0},
+       "",
+       {"Unschedulable", "other", {}},
+       4,
+       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"lastTransitionTime":)"
+       R"("2023-11-14T22:13:20Z","message":"other","observedGeneration":4,"reason":"Unschedulable","status":"False",)"
+       R"("type":"PodScheduled"}]}})"},
+      {"the message goes",
+       {"False", "Unschedulable", "m", 4},
+       "",
+       {"Unschedulable", "", {}},
+       0,
+       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":null,)"
+       R"("observedGeneration":null,"type":"PodScheduled"}]}})"},
+      {"the same",
+       {"False", "Unschedulable", "m", 3},
+       "n",
+       {"Unschedulable", "m", "n"},
+       3,
+       nullptr},
+      {"only another generation",
+       {"False", "Unschedulable", "m", 3},
+       "",
+       {"Unschedulable", "m", {}},
+       4,
+       nullptr},
+      {"a nominated node", {}, "", {"", "", "n"}, 3, R"({"status":{"nominatedNodeName":"n"}})"},
+      {"no nominated node", {}, "n", {"", "", ""}, 3, R"({"status":{"nominatedNodeName":null}})"},
+      {"nominated node left alone", {}, "n", {"", "", {}}, 3, nullptr},
+      {"both",
+       {"False", "Unschedulable", "m", 3},
+       "n",
+       {"Unschedulable", "k", "o"},
+       3,
+       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":"k",)"
+       R"("type":"PodScheduled"}],"nominatedNodeName":"o"}})"},
+  };
+  for (const PatchCase& c : cases) {
+    PodFacts pod;
+    pod.generation = c.generation;
+    pod.scheduled = c.old;
+    pod.nominated_node_name = c.old_nominated;
+    EXPECT_EQ(PodStatusPatchBody(pod, c.change, kNow).value_or("nothing"),
+              c.body == nullptr ? "nothing" : c.body)
+        << c.what;
+  }
+}
+
+EventFields Event() {
+  EventFields event;
+  event.name = "p.17";
+  event.pod_namespace = "ns";
+  event.pod_name = "p";
+  event.pod_uid = "u";
+  event.pod_resource_version = "9";
+  event.event_time = kNow + absl::Microseconds(123456);
+  event.reporting_controller = "default-scheduler";
+  event.reporting_instance = "default-scheduler-host";
+  event.action = "Binding";
+  event.reason = "Scheduled";
+  event.note = "Successfully assigned ns/p to n";
+  event.type = "Normal";
+  return event;
+}
+
+TEST(Event, HasClientGosFields) {
+  EXPECT_EQ(EventsPath("ns"), "/apis/events.k8s.io/v1/namespaces/ns/events");
+  EXPECT_EQ(EventPath("ns", "p.17"), "/apis/events.k8s.io/v1/namespaces/ns/events/p.17");
+  EXPECT_EQ(
+      EventBody(Event()),
+      R"({"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"name":"p.17","namespace":"ns"},)"
+      R"("eventTime":"2023-11-14T22:13:20.123456Z","reportingController":"default-scheduler",)"
+      R"("reportingInstance":"default-scheduler-host","action":"Binding","reason":"Scheduled",)"
+      R"("regarding":{"kind":"Pod","namespace":"ns","name":"p","uid":"u","apiVersion":"v1","resourceVersion":"9"},)"
+      R"("note":"Successfully assigned ns/p to n","type":"Normal"})");
+  EventFields series = Event();
+  series.series_count = 2;
+  series.series_last_observed = kNow;
+  EXPECT_EQ(EventSeriesPatchBody(series),
+            R"({"series":{"count":2,"lastObservedTime":"2023-11-14T22:13:20.000000Z"}})");
+  EXPECT_EQ(nlohmann::json::parse(EventBody(series))["series"],
+            nlohmann::json::parse(EventSeriesPatchBody(series))["series"]);
+}
+
+TEST(EventName, IsThePodAndTheTimeOrAUuid) {
+  EXPECT_EQ(EventName("pod-1", absl::FromUnixNanos(0x1797abcdef012345)), "pod-1.1797abcdef012345");
+  EXPECT_EQ(EventName(std::string(236, 'a'), absl::FromUnixNanos(0x1797abcdef012345)).size(), 253u);
+  const std::string uuid =
+      EventName(std::string(237, 'a'), absl::FromUnixNanos(0x1797abcdef012345));
+  EXPECT_THAT(uuid, ::testing::MatchesRegex(
+                        "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+  EXPECT_NE(uuid, EventName(std::string(237, 'a'), absl::FromUnixNanos(0x1797abcdef012345)));
+}
+
+TEST(TruncateNote, CutsAt1024Bytes) {
+  EXPECT_EQ(TruncateNote(std::string(1024, 'x')), std::string(1024, 'x'));
+  EXPECT_EQ(TruncateNote(std::string(1025, 'x')), std::string(1020, 'x') + " ...");
+}
+
+}  // namespace
+}  // namespace outboard::bind

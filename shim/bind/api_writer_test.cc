@@ -1,0 +1,395 @@
+#include "shim/bind/api_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/kube/testing/scripted_api_client.h"
+
+namespace outboard::bind {
+namespace {
+
+using kube::Delivery;
+using kube::Method;
+using ::testing::HasSubstr;
+
+const BindRequest kRequest{"ns", "p", "uid-1", "n1"};
+
+std::string PodJson(const std::string& uid, const std::string& node) {
+  return absl::StrCat(R"({"metadata":{"uid":")", uid, R"("},"spec":{)",
+                      node.empty() ? "" : absl::StrCat(R"("nodeName":")", node, "\""), "}}");
+}
+std::string StatusJson(const std::string& message) {
+  return absl::StrCat(R"({"kind":"Status","apiVersion":"v1","message":")", message, "\"}");
+}
+absl::Status Lost() {
+  return kube::WithDelivery(absl::UnavailableError("connection reset"), Delivery::kUnknown);
+}
+absl::Status Refused() {
+  return kube::WithDelivery(absl::UnavailableError("connection refused"), Delivery::kNotSent);
+}
+
+class ApiWriterTest : public ::testing::Test {
+ protected:
+  ApiWriterTest() { Make(ApiWriterOptions()); }
+
+  void Make(ApiWriterOptions options) {
+    options.fence = [this] { return fence_; };
+    options.clock = [this] { return now_; };
+    writer_ = std::make_unique<ApiWriter>(
+        &client_,
+        [this](std::function<void(absl::Time)> closure) { inbox_.push_back(std::move(closure)); },
+        options);
+  }
+  void Bind(BindRequest request = kRequest) {
+    writer_->Bind(std::move(request), now_,
+                  [this](const BindResult& r, absl::Time) { results_.push_back(r); });
+  }
+  void Drain() {
+    while (!inbox_.empty()) {
+      std::vector<std::function<void(absl::Time)>> closures;
+      closures.swap(inbox_);
+      for (auto& closure : closures) closure(now_);
+    }
+  }
+  void Answer(int status, const std::string& body = "{}") {
+    client_.Answer(status, body);
+    Drain();
+  }
+  void Fail(absl::Status status) {
+    client_.Fail(std::move(status));
+    Drain();
+  }
+  // Goes to the moment at which the writer wants to be called.
+  void Wait() {
+    ASSERT_NE(writer_->NextTick(), absl::InfiniteFuture());
+    now_ = std::max(now_, writer_->NextTick());
+    writer_->Tick(now_);
+  }
+  void ExpectEnd(BindOutcome outcome, const std::string& message) {
+    ASSERT_EQ(results_.size(), 1u);
+    EXPECT_EQ(results_[0].outcome, outcome);
+    EXPECT_THAT(results_[0].message, HasSubstr(message));
+    EXPECT_EQ(client_.waiting(), 0u);
+    EXPECT_EQ(writer_->binds_in_flight(), 0u);
+    EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1700000000);
+  absl::Time fence_ = absl::InfiniteFuture();
+  // Before the client, which answers into it when it ends.
+  std::vector<std::function<void(absl::Time)>> inbox_;
+  kube::ScriptedApiClient client_;
+  std::vector<BindResult> results_;
+  std::unique_ptr<ApiWriter> writer_;
+};
+
+TEST_F(ApiWriterTest, Binds) {
+  Bind();
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  EXPECT_EQ(client_.request().path, "/api/v1/namespaces/ns/pods/p/binding");
+  EXPECT_EQ(client_.request().body, BindingBody(kRequest));
+  EXPECT_EQ(writer_->binds_in_flight(), 1u);
+  client_.Answer(201, "{}");
+  EXPECT_TRUE(results_.empty());  // not on the client's thread
+  now_ += absl::Milliseconds(7);
+  Drain();
+  ExpectEnd(BindOutcome::kBound, "");
+  EXPECT_EQ(results_[0].attempts, 1);
+  EXPECT_FALSE(results_[0].settled_by_read);
+  EXPECT_EQ(results_[0].elapsed, absl::Milliseconds(7));
+}
+
+TEST_F(ApiWriterTest, DefiniteRefusalsAreNotBound) {
+  for (int status : {400, 401, 403, 422}) {
+    results_.clear();
+    Bind();
+    Answer(status, StatusJson("no"));
+    ExpectEnd(BindOutcome::kNotBound, "no");
+    EXPECT_EQ(results_[0].http_status, status);
+  }
+  results_.clear();
+  Bind();
+  Answer(404, StatusJson(R"(pods \"p\" not found)"));
+  ExpectEnd(BindOutcome::kGone, "pods \"p\" not found");
+}
+
+TEST_F(ApiWriterTest, ConflictIsReadBackBeforeItIsBelieved) {
+  struct Case {
+    std::string pod;
+    BindOutcome outcome;
+    const char* message;
+  };
+  const Case cases[] = {
+      {PodJson("uid-1", "n1"), BindOutcome::kBound, ""},
+      {PodJson("uid-1", "n2"), BindOutcome::kNotBound, "pod p is already assigned to node \"n2\""},
+      {PodJson("uid-1", ""), BindOutcome::kNotBound, "being deleted"},
+      {PodJson("uid-2", "n1"), BindOutcome::kGone, "recreated"},
+  };
+  for (const Case& c : cases) {
+    results_.clear();
+    Bind();
+    Answer(409, StatusJson("pod p is being deleted"));
+    ASSERT_EQ(client_.waiting(), 1u);
+    EXPECT_EQ(client_.request().method, Method::kGet);
+    EXPECT_EQ(client_.request().path,
+              "/api/v1/namespaces/ns/pods/p");  // no resourceVersion: consistent
+    Answer(200, c.pod);
+    ExpectEnd(c.outcome, c.message);
+    EXPECT_TRUE(results_[0].settled_by_read);
+  }
+}
+
+TEST_F(ApiWriterTest, LostAnswerIsSettledByReading) {
+  struct Case {
+    std::function<void()> lose;
+  };
+  const Case cases[] = {{[this] { Fail(Lost()); }},
+                        {[this] { Answer(500); }},
+                        {[this] { Answer(503); }},
+                        {[this] { Answer(504); }}};
+  for (const Case& c : cases) {
+    results_.clear();
+    Bind();
+    c.lose();
+    ASSERT_EQ(client_.waiting(), 1u);
+    EXPECT_EQ(client_.request().method, Method::kGet);
+    Answer(200, PodJson("uid-1", "n1"));
+    ExpectEnd(BindOutcome::kBound, "");
+  }
+  EXPECT_EQ(writer_->stats().binds_ambiguous, 4u);
+}
+
+TEST_F(ApiWriterTest, ReadsUntilThereIsAnAnswerThenSendsAgain) {
+  Bind();
+  Fail(Lost());
+  std::vector<absl::Duration> delays;
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_EQ(client_.waiting(), 1u);
+    EXPECT_EQ(client_.request().method, Method::kGet);
+    if (i % 2 == 0) {
+      Fail(Refused());
+    } else {
+      Answer(200, "not a pod");
+    }
+    EXPECT_TRUE(results_.empty());
+    EXPECT_EQ(writer_->binds_in_flight(), 1u);
+    const absl::Time before = now_;
+    Wait();
+    delays.push_back(now_ - before);
+  }
+  EXPECT_EQ(delays.front(), absl::Milliseconds(100));
+  EXPECT_EQ(delays.back(), absl::Seconds(5));
+  Answer(200, PodJson("uid-1", ""));
+  Wait();
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  // The first sending was carried out after the read: now it is a conflict, and ours.
+  Answer(409, StatusJson("already assigned"));
+  EXPECT_EQ(client_.request().method, Method::kGet);
+  Answer(200, PodJson("uid-1", "n1"));
+  ExpectEnd(BindOutcome::kBound, "");
+  EXPECT_EQ(results_[0].attempts, 2);
+}
+
+TEST_F(ApiWriterTest, GivesUpAfterThreeSendings) {
+  Bind();
+  for (int i = 0; i < 3; ++i) {
+    Fail(Lost());
+    Answer(200, PodJson("uid-1", ""));
+    if (i < 2) Wait();
+  }
+  ExpectEnd(BindOutcome::kNotBound, "connection reset");
+  EXPECT_EQ(results_[0].attempts, 3);
+}
+
+TEST_F(ApiWriterTest, RefusalAfterALostAnswerIsReadBack) {
+  Bind();
+  Fail(Lost());
+  Answer(200, PodJson("uid-1", ""));
+  Wait();
+  Answer(403, StatusJson("forbidden"));
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kGet);
+  Answer(200, PodJson("uid-1", "n1"));
+  ExpectEnd(BindOutcome::kBound, "");
+}
+
+TEST_F(ApiWriterTest, WhatWasNeverSentIsSentAgainAndThenNotBound) {
+  Bind();
+  Fail(Refused());
+  EXPECT_EQ(client_.waiting(), 0u);
+  Wait();
+  Answer(429);
+  Wait();
+  Fail(Refused());
+  ExpectEnd(BindOutcome::kNotBound, "connection refused");
+  EXPECT_EQ(results_[0].attempts, 3);
+  EXPECT_FALSE(results_[0].settled_by_read);
+  EXPECT_EQ(writer_->stats().binds_ambiguous, 0u);
+}
+
+TEST_F(ApiWriterTest, NothingIsSentPastTheFence) {
+  fence_ = now_;
+  Bind();
+  ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
+TEST_F(ApiWriterTest, FenceIsAskedAgainWhenTheRequestLeaves) {
+  fence_ = now_ + absl::Seconds(1);
+  Bind();
+  ASSERT_EQ(client_.waiting(), 1u);
+  now_ += absl::Seconds(2);  // it waited for the rate limit meanwhile
+  Answer(201);
+  ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
+TEST_F(ApiWriterTest, UnsettledAtTheFenceIsUnknown) {
+  fence_ = now_ + absl::Seconds(1);
+  Bind();
+  Fail(Lost());
+  now_ += absl::Seconds(2);
+  Fail(Lost());  // the read: held back by the fence
+  ExpectEnd(BindOutcome::kUnknown, "connection reset");
+
+  results_.clear();
+  fence_ = now_ + absl::Seconds(1);
+  Bind();
+  now_ += absl::Seconds(2);
+  client_.Fail(Lost());  // the scripted client asks the fence first, so this one was never sent
+  Drain();
+  ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
+TEST_F(ApiWriterTest, LimitsRequestsInFlight) {
+  ApiWriterOptions options;
+  options.max_binds_in_flight = 2;
+  Make(options);
+  for (int i = 0; i < 5; ++i) Bind(BindRequest{"ns", absl::StrCat("p", i), "u", "n"});
+  EXPECT_EQ(client_.waiting(), 2u);
+  EXPECT_EQ(writer_->binds_in_flight(), 5u);
+  Answer(201);
+  EXPECT_EQ(client_.waiting(), 2u);
+  EXPECT_EQ(client_.request(1).path, "/api/v1/namespaces/ns/pods/p2/binding");
+  // A read back goes before new binds.
+  client_.Answer(500, "{}");
+  Drain();
+  EXPECT_EQ(client_.request(1).method, Method::kGet);
+}
+
+TEST_F(ApiWriterTest, AnswersAfterItsEndAreDropped) {
+  Bind();
+  client_.Answer(201, "{}");
+  Bind();
+  writer_.reset();
+  Drain();
+  client_.Answer(201, "{}");
+  Drain();
+  EXPECT_TRUE(results_.empty());
+}
+
+TEST_F(ApiWriterTest, MayBindFromWithinDone) {
+  int bound = 0;
+  std::function<void(const BindResult&, absl::Time)> again = [&](const BindResult&,
+                                                                 absl::Time now) {
+    if (++bound < 3) writer_->Bind(kRequest, now, again);
+  };
+  writer_->Bind(kRequest, now_, again);
+  for (int i = 0; i < 3; ++i) Answer(201);
+  EXPECT_EQ(bound, 3);
+}
+
+class StatusTest : public ApiWriterTest {
+ protected:
+  static kube::PodObject Pod(const std::string& uid = "uid-1") {
+    kube::PodObject pod;
+    pod.pod.set_uid(uid);
+    pod.pod.set_namespace_("ns");
+    pod.pod.set_name("p");
+    pod.pod.set_generation(1);
+    return pod;
+  }
+  void Patch(const std::string& message, std::optional<std::string> node = std::nullopt,
+             const std::string& uid = "uid-1") {
+    writer_->PatchStatus(
+        Pod(uid), StatusChange{message.empty() ? "" : "Unschedulable", message, std::move(node)},
+        now_);
+  }
+};
+
+TEST_F(StatusTest, Patches) {
+  Patch("m", "n1");
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPatch);
+  EXPECT_EQ(client_.request().path, "/api/v1/namespaces/ns/pods/p/status");
+  EXPECT_EQ(client_.request().content_type, kube::kStrategicMergePatch);
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("message":"m")"));
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("nominatedNodeName":"n1")"));
+  Answer(200);
+  EXPECT_EQ(writer_->stats().status_written, 1u);
+}
+
+TEST_F(StatusTest, WritesNothingThatIsThereAlready) {
+  kube::PodObject pod = Pod();
+  pod.scheduled = {"False", "Unschedulable", "m", 1};
+  writer_->PatchStatus(pod, StatusChange{"Unschedulable", "m", ""}, now_);
+  EXPECT_EQ(client_.waiting(), 0u);
+}
+
+TEST_F(StatusTest, RetriesAsKubeSchedulerDoes) {
+  Patch("m");
+  const std::vector<int> delays_ms = {10, 50, 250};
+  const std::vector<int> failures = {500, 503, 409};
+  for (size_t i = 0; i < 3; ++i) {
+    Answer(failures[i]);
+    EXPECT_EQ(client_.waiting(), 0u);
+    EXPECT_EQ(writer_->NextTick() - now_, absl::Milliseconds(delays_ms[i]));
+    Wait();
+    ASSERT_EQ(client_.waiting(), 1u);
+  }
+  Fail(Refused());
+  EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
+  EXPECT_EQ(writer_->stats().status_failed, 1u);
+  // 404 and a lost answer are not tried again.
+  Patch("m");
+  Answer(404);
+  Patch("m");
+  Fail(Lost());
+  EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
+  EXPECT_EQ(client_.waiting(), 0u);
+}
+
+TEST_F(StatusTest, NewerPatchOfAPodJoinsTheOneThatWaits) {
+  Patch("first");
+  Patch("second", "n1");
+  Patch("third");
+  EXPECT_EQ(client_.waiting(), 1u);  // one at a time for a pod
+  Patch("other", std::nullopt, "uid-2");
+  EXPECT_EQ(client_.waiting(), 2u);
+  Answer(200);
+  ASSERT_EQ(client_.waiting(), 2u);
+  EXPECT_THAT(client_.request(1).body, HasSubstr(R"("message":"third")"));
+  EXPECT_THAT(client_.request(1).body, HasSubstr(R"("nominatedNodeName":"n1")"));
+  Answer(200);
+  Answer(200);
+  EXPECT_EQ(client_.waiting(), 0u);
+  EXPECT_EQ(writer_->stats().status_written, 3u);
+}
+
+TEST_F(StatusTest, IsBounded) {
+  ApiWriterOptions options;
+  options.max_status_in_flight = 1;
+  options.max_status_queued = 2;
+  Make(options);
+  for (int i = 0; i < 5; ++i) Patch("m", std::nullopt, absl::StrCat("uid-", i));
+  EXPECT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(writer_->stats().status_queued, 2u);
+  EXPECT_EQ(writer_->stats().status_dropped, 2u);
+}
+
+}  // namespace
+}  // namespace outboard::bind

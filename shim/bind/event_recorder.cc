@@ -1,0 +1,306 @@
+#include "shim/bind/event_recorder.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <deque>
+#include <list>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shim/bind/api_requests.h"
+#include "shim/bind/delays.h"
+#include "shim/bind/sender.h"
+
+namespace outboard::bind {
+namespace {
+
+// client-go's.
+constexpr int kMaxTries = 12;
+constexpr absl::Duration kRetryDelay = absl::Seconds(10);
+constexpr double kRetryJitter = 0.25;
+constexpr absl::Duration kFinishTime = absl::Minutes(6);
+constexpr absl::Duration kRefreshTime = absl::Minutes(30);
+
+// What must be equal for two events to be one series.
+std::string KeyOf(const EventFields& event) {
+  return absl::StrJoin(
+      {event.type, event.action, event.reason, event.reporting_controller, event.pod_namespace,
+       event.pod_name, event.pod_uid, event.pod_resource_version},
+      absl::string_view("\0", 1));
+}
+
+// One event on its way to the API server.
+struct WriteOperation {
+  EventFields event;
+  std::string key;
+  bool create = false;       // the next request: POST or PATCH
+  bool once = false;         // a refresh: the next period tries again
+  bool ends_series = false;  // forget the series once this is done
+  int tries = 0;
+};
+using WritePtr = std::shared_ptr<WriteOperation>;
+
+struct Remembered {
+  std::string key;
+  EventFields event;
+};
+
+}  // namespace
+
+struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State> {
+  State(kube::ApiClient* client, Inbox inbox, EventRecorderOptions given)
+      : options(std::move(given)), sender(client, std::move(inbox), options.fence, options.clock) {}
+
+  void Enqueue(WritePtr op, absl::Time now);
+  void StartReady();
+  void OnAnswer(const WritePtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
+                absl::Time now);
+  void Retry(const WritePtr& op, const absl::Status& status, absl::Time now);
+  void Forget(const std::string& key);
+  void FinishSeries(absl::Time now);
+  void RefreshSeries(absl::Time now);
+
+  EventRecorderOptions options;
+  Sender sender;
+  Delays delays;
+  EventRecorderStats stats;
+  absl::BitGen random;
+  std::deque<WritePtr> ready;
+  size_t delayed = 0;
+  std::list<Remembered> remembered;  // oldest first
+  absl::flat_hash_map<std::string, std::list<Remembered>::iterator> by_key;
+  absl::Time last_name = absl::InfinitePast();
+  absl::Time next_finish = absl::InfiniteFuture();
+  absl::Time next_refresh = absl::InfiniteFuture();
+};
+
+void EventRecorder::State::Enqueue(WritePtr op, absl::Time now) {
+  if (ready.size() >= options.max_queued) {
+    ++stats.dropped;
+    LOG_EVERY_N(WARNING, 1000) << "events are dropped: " << ready.size() << " wait already";
+    return;
+  }
+  ready.push_back(std::move(op));
+  StartReady();
+}
+
+void EventRecorder::State::StartReady() {
+  while (!ready.empty() && stats.in_flight < static_cast<size_t>(options.max_in_flight)) {
+    WritePtr op = std::move(ready.front());
+    ready.pop_front();
+    ++stats.in_flight;
+    ++op->tries;
+    kube::ApiRequest request;
+    if (op->create) {
+      request.method = kube::Method::kPost;
+      request.path = EventsPath(op->event.pod_namespace);
+      request.body = EventBody(op->event);
+    } else {
+      request.method = kube::Method::kPatch;
+      request.path = EventPath(op->event.pod_namespace, op->event.name);
+      request.content_type = std::string(kube::kStrategicMergePatch);
+      request.body = EventSeriesPatchBody(op->event);
+    }
+    sender.Start(std::move(request), weak_from_this(), &State::OnAnswer, op);
+  }
+}
+
+void EventRecorder::State::OnAnswer(const WritePtr& op,
+                                    const absl::StatusOr<kube::ApiResponse>& answer,
+                                    absl::Time now) {
+  --stats.in_flight;
+  const bool is_series = op->event.series_count > 0;
+  const int code = answer.ok() ? answer->http_status : 0;
+  if (answer.ok() && answer->ok()) {
+    ++stats.written;
+    if (op->ends_series) Forget(op->key);
+  } else if (is_series && !op->create && code == 404) {
+    // The event expired on the server, or was never there: it begins again, with its series.
+    op->create = true;
+    --op->tries;
+    ready.push_front(op);
+  } else if (answer.ok() && !(is_series && op->create && code == 409)) {
+    ++stats.rejected;
+    if (op->ends_series) Forget(op->key);
+    LOG_EVERY_N(WARNING, 100) << "event about pod " << op->event.pod_namespace << "/"
+                              << op->event.pod_name << " refused: " << kube::ToStatus(*answer);
+  } else {
+    Retry(op, answer.ok() ? kube::ToStatus(*answer) : answer.status(), now);
+  }
+  StartReady();
+}
+
+void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status, absl::Time now) {
+  if (op->once) return;
+  if (op->tries >= kMaxTries || now >= options.fence()) {
+    ++stats.rejected;
+    LOG_EVERY_N(WARNING, 100) << "event about pod " << op->event.pod_namespace << "/"
+                              << op->event.pod_name << " given up: " << status;
+    return;
+  }
+  // A series that could not be patched may have been created meanwhile.
+  op->create = op->event.series_count == 0;
+  const absl::Duration delay =
+      kRetryDelay * (1 + kRetryJitter * absl::Uniform<double>(random, 0, 1));
+  ++delayed;
+  delays.Add(now + delay, [this, op](absl::Time) {
+    --delayed;
+    ready.push_back(op);
+  });
+}
+
+void EventRecorder::State::Forget(const std::string& key) {
+  auto it = by_key.find(key);
+  if (it == by_key.end()) return;
+  remembered.erase(it->second);
+  by_key.erase(it);
+}
+
+void EventRecorder::State::FinishSeries(absl::Time now) {
+  for (auto it = remembered.begin(); it != remembered.end();) {
+    auto current = it++;
+    const EventFields& event = current->event;
+    if (event.series_count == 0) {
+      if (event.event_time < now - kFinishTime) Forget(std::string(current->key));
+    } else if (event.series_last_observed < now - kFinishTime) {
+      auto op = std::make_shared<WriteOperation>();
+      op->event = event;
+      op->key = current->key;
+      op->once = true;
+      op->ends_series = true;
+      Enqueue(std::move(op), now);
+    }
+  }
+}
+
+void EventRecorder::State::RefreshSeries(absl::Time now) {
+  for (const Remembered& entry : remembered) {
+    if (entry.event.series_count == 0) continue;
+    auto op = std::make_shared<WriteOperation>();
+    op->event = entry.event;
+    op->key = entry.key;
+    op->once = true;
+    Enqueue(std::move(op), now);
+  }
+}
+
+namespace {
+
+PodEvent AboutPod(const kube::PodObject& pod, absl::string_view profile) {
+  PodEvent event;
+  event.pod_namespace = pod.pod.namespace_();
+  event.pod_name = pod.pod.name();
+  event.pod_uid = pod.pod.uid();
+  event.pod_resource_version = pod.resource_version;
+  event.profile = std::string(profile);
+  return event;
+}
+
+}  // namespace
+
+PodEvent ScheduledEvent(const kube::PodObject& pod, absl::string_view profile,
+                        absl::string_view node) {
+  PodEvent event = AboutPod(pod, profile);
+  event.type = "Normal";
+  event.reason = "Scheduled";
+  event.action = "Binding";
+  event.note = AssignedNote(
+      BindRequest{event.pod_namespace, event.pod_name, event.pod_uid, std::string(node)});
+  return event;
+}
+
+PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view profile,
+                               absl::string_view message) {
+  PodEvent event = AboutPod(pod, profile);
+  event.type = "Warning";
+  event.reason = "FailedScheduling";
+  event.action = "Scheduling";
+  event.note = TruncateNote(message);
+  return event;
+}
+
+EventRecorder::EventRecorder(kube::ApiClient* client, Inbox inbox, EventRecorderOptions options)
+    : state_(std::make_shared<State>(client, std::move(inbox), std::move(options))) {}
+EventRecorder::~EventRecorder() = default;
+
+void EventRecorder::Record(PodEvent event, absl::Time now) {
+  State& state = *state_;
+  if (state.next_finish == absl::InfiniteFuture()) {
+    state.next_finish = now + kFinishTime;
+    state.next_refresh = now + kRefreshTime;
+  }
+  auto op = std::make_shared<WriteOperation>();
+  op->create = true;
+  EventFields& fields = op->event;
+  // Two events of one moment need two names.
+  state.last_name = std::max(now, state.last_name + absl::Nanoseconds(1));
+  fields.name = EventName(event.pod_name, state.last_name);
+  fields.pod_namespace = std::move(event.pod_namespace);
+  fields.pod_name = std::move(event.pod_name);
+  fields.pod_uid = std::move(event.pod_uid);
+  fields.pod_resource_version = std::move(event.pod_resource_version);
+  fields.event_time = now;
+  fields.reporting_instance = absl::StrCat(event.profile, "-", state.options.hostname);
+  fields.reporting_controller = std::move(event.profile);
+  fields.action = std::move(event.action);
+  fields.reason = std::move(event.reason);
+  fields.note = std::move(event.note);
+  fields.type = std::move(event.type);
+  if (fields.reason != "Scheduled") {
+    op->key = KeyOf(fields);
+    auto it = state.by_key.find(op->key);
+    if (it != state.by_key.end()) {
+      EventFields& first = it->second->event;
+      first.series_last_observed = now;
+      if (first.series_count > 0) {
+        ++first.series_count;
+        ++state.stats.merged;
+        return;
+      }
+      first.series_count = 2;
+      op->event = first;
+      op->create = false;
+    } else if (state.ready.size() < state.options.max_queued) {
+      state.remembered.push_back(Remembered{op->key, fields});
+      state.by_key.emplace(op->key, std::prev(state.remembered.end()));
+      if (state.remembered.size() > state.options.max_series) {
+        state.Forget(std::string(state.remembered.front().key));
+      }
+    }
+  }
+  state.Enqueue(std::move(op), now);
+}
+
+void EventRecorder::Tick(absl::Time now) {
+  State& state = *state_;
+  state.delays.RunDue(now);
+  if (now >= state.next_finish) {
+    state.FinishSeries(now);
+    state.next_finish = now + kFinishTime;
+  }
+  if (now >= state.next_refresh) {
+    state.RefreshSeries(now);
+    state.next_refresh = now + kRefreshTime;
+  }
+  state.StartReady();
+}
+
+absl::Time EventRecorder::NextTick() const {
+  return std::min({state_->delays.next(), state_->next_finish, state_->next_refresh});
+}
+
+size_t EventRecorder::pending() const {
+  return state_->ready.size() + state_->stats.in_flight + state_->delayed;
+}
+
+EventRecorderStats EventRecorder::stats() const {
+  EventRecorderStats stats = state_->stats;
+  stats.queued = state_->ready.size() + state_->delayed;
+  return stats;
+}
+
+}  // namespace outboard::bind

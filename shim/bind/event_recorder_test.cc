@@ -1,0 +1,250 @@
+#include "shim/bind/event_recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/kube/testing/scripted_api_client.h"
+
+namespace outboard::bind {
+namespace {
+
+using kube::Delivery;
+using kube::Method;
+using ::testing::HasSubstr;
+
+class EventRecorderTest : public ::testing::Test {
+ protected:
+  EventRecorderTest() { Make(EventRecorderOptions()); }
+
+  void Make(EventRecorderOptions options) {
+    options.hostname = "host-1";
+    options.clock = [this] { return now_; };
+    recorder_ = std::make_unique<EventRecorder>(
+        &client_,
+        [this](std::function<void(absl::Time)> closure) { inbox_.push_back(std::move(closure)); },
+        options);
+  }
+  static kube::PodObject Pod(const std::string& name) {
+    kube::PodObject pod;
+    pod.pod.set_uid("uid-" + name);
+    pod.pod.set_namespace_("ns");
+    pod.pod.set_name(name);
+    pod.resource_version = "5";
+    return pod;
+  }
+  void Failed(const std::string& note, const std::string& name = "p") {
+    recorder_->Record(FailedSchedulingEvent(Pod(name), "default-scheduler", note), now_);
+  }
+  void Drain() {
+    std::vector<std::function<void(absl::Time)>> closures;
+    closures.swap(inbox_);
+    for (auto& closure : closures) closure(now_);
+  }
+  void Answer(int status) {
+    client_.Answer(status, "{}");
+    Drain();
+  }
+  void Fail(Delivery delivery) {
+    client_.Fail(kube::WithDelivery(absl::UnavailableError("lost"), delivery));
+    Drain();
+  }
+  void Advance(absl::Duration duration) {
+    const absl::Time end = now_ + duration;
+    while (recorder_->NextTick() <= end) {
+      now_ = std::max(now_, recorder_->NextTick());
+      recorder_->Tick(now_);
+    }
+    now_ = end;
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1700000000);
+  // Before the client, which answers into it when it ends.
+  std::vector<std::function<void(absl::Time)>> inbox_;
+  kube::ScriptedApiClient client_;
+  std::unique_ptr<EventRecorder> recorder_;
+};
+
+TEST_F(EventRecorderTest, WritesKubeSchedulersEvents) {
+  recorder_->Record(ScheduledEvent(Pod("p"), "default-scheduler", "n1"), now_);
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  EXPECT_EQ(client_.request().path, "/apis/events.k8s.io/v1/namespaces/ns/events");
+  EXPECT_EQ(
+      client_.request().body,
+      R"({"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"name":"p.17979cfe362a0000","namespace":"ns"},)"
+      R"("eventTime":"2023-11-14T22:13:20.000000Z","reportingController":"default-scheduler",)"
+      R"("reportingInstance":"default-scheduler-host-1","action":"Binding","reason":"Scheduled",)"
+      R"("regarding":{"kind":"Pod","namespace":"ns","name":"p","uid":"uid-p","apiVersion":"v1","resourceVersion":"5"},)"
+      R"("note":"Successfully assigned ns/p to n1","type":"Normal"})");
+  Answer(201);
+  EXPECT_EQ(recorder_->stats().written, 1u);
+  EXPECT_EQ(recorder_->pending(), 0u);
+
+  Failed(std::string(2000, 'x'));
+  EXPECT_THAT(client_.request().body,
+              HasSubstr(R"("action":"Scheduling","reason":"FailedScheduling")"));
+  EXPECT_THAT(client_.request().body, HasSubstr(R"(x ...","type":"Warning")"));
+}
+
+TEST_F(EventRecorderTest, EqualEventsBecomeASeries) {
+  Failed("a");
+  Answer(201);
+  now_ += absl::Seconds(1);
+  Failed("b");  // the note makes no difference
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPatch);
+  EXPECT_EQ(client_.request().path,
+            "/apis/events.k8s.io/v1/namespaces/ns/events/p.17979cfe362a0000");
+  EXPECT_EQ(client_.request().content_type, kube::kStrategicMergePatch);
+  EXPECT_EQ(client_.request().body,
+            R"({"series":{"count":2,"lastObservedTime":"2023-11-14T22:13:21.000000Z"}})");
+  Answer(200);
+  Failed("c");
+  Failed("d");
+  EXPECT_EQ(client_.waiting(), 0u);
+  EXPECT_EQ(recorder_->stats().merged, 2u);
+  Failed("a", "other");
+  EXPECT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+}
+
+TEST_F(EventRecorderTest, NamesDifferWithinOneMoment) {
+  for (const char* node : {"n1", "n2"})
+    recorder_->Record(ScheduledEvent(Pod("p"), "default-scheduler", node), now_);
+  EXPECT_THAT(client_.request(0).body, HasSubstr("p.17979cfe362a0000"));
+  EXPECT_THAT(client_.request(1).body, HasSubstr("p.17979cfe362a0001"));
+}
+
+TEST_F(EventRecorderTest, AnotherResourceVersionIsAnotherEvent) {
+  Failed("a");
+  Answer(201);
+  kube::PodObject pod = Pod("p");
+  pod.resource_version = "6";
+  recorder_->Record(FailedSchedulingEvent(pod, "default-scheduler", "a"), now_);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+}
+
+TEST_F(EventRecorderTest, SeriesEndsSixMinutesAfterItsLastEvent) {
+  Failed("a");
+  Answer(201);
+  Failed("a");
+  Answer(200);
+  Failed("a");                // count 3, not written yet
+  Advance(absl::Minutes(6));  // not over: exactly six minutes is not more than six
+  EXPECT_EQ(client_.waiting(), 0u);
+  Advance(absl::Minutes(6));
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("count":3)"));
+  Answer(200);
+  Failed("a");
+  EXPECT_EQ(client_.request().method, Method::kPost);  // a new one
+}
+
+TEST_F(EventRecorderTest, SingleEventsAreForgotten) {
+  Failed("a");
+  Answer(201);
+  Advance(absl::Minutes(12));
+  EXPECT_EQ(client_.waiting(), 0u);
+  Failed("a");
+  EXPECT_EQ(client_.request().method, Method::kPost);
+}
+
+TEST_F(EventRecorderTest, LongSeriesAreRefreshed) {
+  Failed("a");
+  Answer(201);
+  Failed("a");
+  Answer(200);
+  for (int i = 0; i < 14; ++i) {
+    Advance(absl::Minutes(2));
+    Failed("a");
+    ASSERT_EQ(client_.waiting(), 0u) << i;
+  }
+  Advance(absl::Minutes(3));
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("count":16)"));
+}
+
+TEST_F(EventRecorderTest, SeriesWhoseEventExpiredBeginsAgain) {
+  Failed("a");
+  Answer(201);
+  Failed("a");
+  Answer(404);
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("series":{"count":2,)"));
+  // It exists after all: the first one was still on its way. Patch again, later.
+  Answer(409);
+  EXPECT_EQ(client_.waiting(), 0u);
+  Advance(absl::Seconds(13));
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPatch);
+  Answer(200);
+  EXPECT_EQ(recorder_->pending(), 0u);
+}
+
+TEST_F(EventRecorderTest, TriesTwelveTimesWhereNoAnswerCame) {
+  Failed("a");
+  for (int i = 1; i < 12; ++i) {
+    Fail(Delivery::kUnknown);
+    EXPECT_EQ(client_.waiting(), 0u);
+    EXPECT_EQ(recorder_->pending(), 1u);
+    const absl::Duration delay = recorder_->NextTick() - now_;
+    EXPECT_GE(delay, absl::Seconds(10));
+    EXPECT_LE(delay, absl::Seconds(12.5));
+    Advance(absl::Seconds(13));
+    ASSERT_EQ(client_.waiting(), 1u) << i;
+  }
+  Fail(Delivery::kNotSent);
+  EXPECT_EQ(recorder_->pending(), 0u);
+  EXPECT_EQ(recorder_->stats().rejected, 1u);
+}
+
+TEST_F(EventRecorderTest, AnAnswerIsFinal) {
+  for (int status : {400, 403, 409, 500}) {
+    Failed("a", absl::StrCat("p", status));
+    Answer(status);
+    EXPECT_EQ(recorder_->pending(), 0u) << status;
+  }
+  EXPECT_EQ(recorder_->stats().rejected, 4u);
+}
+
+TEST_F(EventRecorderTest, IsBounded) {
+  EventRecorderOptions options;
+  options.max_in_flight = 2;
+  options.max_queued = 3;
+  options.max_series = 4;
+  Make(options);
+  for (int i = 0; i < 10; ++i) Failed("a", absl::StrCat("p", i));
+  EXPECT_EQ(client_.waiting(), 2u);
+  EXPECT_EQ(recorder_->stats().queued, 3u);
+  EXPECT_EQ(recorder_->stats().dropped, 5u);
+  while (client_.waiting() > 0) Answer(201);
+  EXPECT_EQ(recorder_->stats().written, 5u);
+  // Of the five that were taken, the oldest was forgotten for series: it is created anew, while the
+  // others are patched.
+  Failed("a", "p0");
+  EXPECT_EQ(client_.request(0).method, Method::kPost);
+  Failed("a", "p4");
+  EXPECT_EQ(client_.request(1).method, Method::kPatch);
+}
+
+TEST_F(EventRecorderTest, ScheduledIsNotRemembered) {
+  for (int i = 0; i < 2; ++i) {
+    recorder_->Record(ScheduledEvent(Pod("p"), "default-scheduler", "n1"), now_);
+    EXPECT_EQ(client_.request().method, Method::kPost);
+    Answer(201);
+  }
+}
+
+TEST_F(EventRecorderTest, AnswersAfterItsEndAreDropped) {
+  Failed("a");
+  client_.Answer(201, "{}");
+  recorder_.reset();
+  Drain();
+}
+
+}  // namespace
+}  // namespace outboard::bind

@@ -1,0 +1,211 @@
+#include "shim/config/config.h"
+
+#include <yaml-cpp/eventhandler.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "shim/config/documents.h"
+#include "shim/config/yaml_reader.h"
+
+namespace outboard::config {
+namespace {
+
+constexpr size_t kMaxFile = 1 << 20;
+constexpr int kMaxDocuments = 16;
+constexpr char kSchedulerVersion[] = "kubescheduler.config.k8s.io/v1";
+constexpr char kShimVersion[] = "config.outboard.dev/v1alpha1";
+
+struct PointEntry {
+  v1alpha1::ExtensionPoint point;
+  const char* name;
+};
+constexpr PointEntry kPoints[] = {
+    {v1alpha1::PRE_ENQUEUE, "preEnqueue"},
+    {v1alpha1::QUEUE_SORT, "queueSort"},
+    {v1alpha1::PRE_FILTER, "preFilter"},
+    {v1alpha1::FILTER, "filter"},
+    {v1alpha1::POST_FILTER, "postFilter"},
+    {v1alpha1::PRE_SCORE, "preScore"},
+    {v1alpha1::SCORE, "score"},
+    {v1alpha1::RESERVE, "reserve"},
+    {v1alpha1::PERMIT, "permit"},
+    {v1alpha1::PRE_BIND, "preBind"},
+    {v1alpha1::BIND, "bind"},
+    {v1alpha1::POST_BIND, "postBind"},
+};
+
+// Takes the events of a document and does nothing.
+class NullHandler : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// Whether the text has no more than kMaxDocuments. yaml-cpp 0.7 makes empty documents without end
+// of a stray comma at the top; LoadAll would keep them all.
+bool FewDocuments(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  NullHandler handler;
+  int documents = 0;
+  while (parser.HandleNextDocument(handler)) {
+    if (++documents > kMaxDocuments) return false;
+  }
+  return true;
+}
+
+class FileReader {
+ public:
+  explicit FileReader(Config* config) : config_(config), problems_(config->file) {}
+
+  absl::Status Read(absl::string_view text) {
+    std::vector<YAML::Node> documents;
+    // yaml-cpp reports by exceptions, which end here.
+    try {
+      if (!FewDocuments(std::string(text))) {
+        problems_.Add(Location(), "not YAML, or more than 16 documents");
+        return problems_.ToStatus();
+      }
+      documents = YAML::LoadAll(std::string(text));
+      for (const YAML::Node& document : documents) ReadDocument(document);
+    } catch (const YAML::Exception& error) {
+      Location where;
+      if (!error.mark.is_null()) where = Location{error.mark.line + 1, error.mark.column + 1, ""};
+      problems_.Add(where, error.msg);
+    } catch (const std::exception& error) {
+      problems_.Add(Location(), absl::StrCat("cannot be read: ", error.what()));
+    }
+    if (!has_scheduler_) config_->scheduler = DefaultSchedulerConfig();
+    return problems_.ToStatus();
+  }
+
+ private:
+  void ReadDocument(const YAML::Node& document) {
+    if (document.IsNull()) return;
+    MapReader reader(document, "", &problems_);
+    if (!document.IsMap()) return;
+    std::string version, kind;
+    reader.String("apiVersion", &version);
+    reader.String("kind", &kind);
+    if (kind == "KubeSchedulerConfiguration") {
+      if (!CheckVersion(reader, version, kSchedulerVersion) || !CheckOnce(reader, &has_scheduler_))
+        return;
+      ReadSchedulerConfig(reader, &config_->scheduler, &config_->warnings);
+    } else if (kind == "ShimConfiguration") {
+      if (!CheckVersion(reader, version, kShimVersion) || !CheckOnce(reader, &has_shim_)) return;
+      ReadShimConfig(reader, &config_->shim);
+    } else {
+      problems_.Add(reader.where("kind"),
+                    absl::StrCat("expected KubeSchedulerConfiguration or ShimConfiguration, got \"",
+                                 kind, "\""));
+    }
+  }
+
+  bool CheckVersion(MapReader& reader, const std::string& version, absl::string_view wanted) {
+    if (version == wanted) return true;
+    const bool older = absl::StartsWith(version, "kubescheduler.config.k8s.io/");
+    problems_.Add(reader.where("apiVersion"),
+                  absl::StrCat("expected ", wanted, ", got \"", version, "\"",
+                               older ? ", which kube-scheduler has removed" : ""));
+    return false;
+  }
+
+  bool CheckOnce(MapReader& reader, bool* seen) {
+    if (*seen) problems_.Add(reader.where("kind"), "a second document of this kind");
+    return !std::exchange(*seen, true);
+  }
+
+  Config* config_;
+  Problems problems_;
+  bool has_scheduler_ = false;
+  bool has_shim_ = false;
+};
+
+}  // namespace
+
+absl::string_view FailurePolicyName(FailurePolicy policy) {
+  switch (policy) {
+    case FailurePolicy::kFailClosed:
+      return "FailClosed";
+    case FailurePolicy::kFailOpen:
+      return "FailOpen";
+    case FailurePolicy::kUseLast:
+      return "UseLast";
+  }
+  return "";
+}
+
+absl::StatusOr<Config> LoadConfigFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const std::string why = std::strerror(errno);
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be opened: ", why));
+  }
+  std::string text(kMaxFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (file.fail() && !file.eof()))
+    return absl::UnknownError(absl::StrCat(path, ": cannot be read"));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return ParseConfig(text, path);
+}
+
+absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file) {
+  if (text.size() > kMaxFile)
+    return absl::InvalidArgumentError(absl::StrCat(file, ": larger than 1 MiB"));
+  Config config;
+  config.file = std::move(file);
+  absl::Status status = FileReader(&config).Read(text);
+  if (!status.ok()) return status;
+  return config;
+}
+
+FailurePolicy PolicyFor(const ShimConfig& config, absl::string_view plugin,
+                        v1alpha1::ExtensionPoint point) {
+  for (const FailurePolicyRule& rule : config.failure_policies) {
+    if (rule.plugin == plugin && rule.point == point) return rule.policy;
+  }
+  return point == v1alpha1::SCORE || point == v1alpha1::POST_BIND ? FailurePolicy::kFailOpen
+                                                                  : FailurePolicy::kFailClosed;
+}
+
+absl::string_view PointName(v1alpha1::ExtensionPoint point) {
+  for (const PointEntry& entry : kPoints) {
+    if (entry.point == point) return entry.name;
+  }
+  return "";
+}
+
+std::optional<v1alpha1::ExtensionPoint> PointByName(absl::string_view name) {
+  for (const PointEntry& entry : kPoints) {
+    if (entry.name == name) return entry.point;
+  }
+  return std::nullopt;
+}
+
+const std::vector<v1alpha1::ExtensionPoint>& AllPoints() {
+  static const auto& points = *[] {
+    auto* all = new std::vector<v1alpha1::ExtensionPoint>();
+    for (const PointEntry& entry : kPoints) all->push_back(entry.point);
+    return all;
+  }();
+  return points;
+}
+
+}  // namespace outboard::config

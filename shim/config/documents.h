@@ -1,0 +1,32 @@
+// The readers of the two kinds of documents. Internal to this room.
+#ifndef OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_
+#define OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "shim/config/config.h"
+#include "shim/config/yaml_reader.h"
+
+namespace outboard::config {
+
+// Each reads a whole document, fills in defaults and validates; what is wrong goes to the reader's
+// problems.
+void ReadSchedulerConfig(MapReader& reader, SchedulerConfig* out,
+                         std::vector<std::string>* warnings);
+void ReadShimConfig(MapReader& reader, ShimConfig* out);
+
+// Defaults where there is no KubeSchedulerConfiguration at all.
+SchedulerConfig DefaultSchedulerConfig();
+
+// The point that the configuration calls `name`.
+std::optional<v1alpha1::ExtensionPoint> PointByName(absl::string_view name);
+
+// HOST:PORT or [HOST]:PORT in its parts; false if malformed.
+bool SplitHostPort(absl::string_view address, std::string* host, int* port);
+
+}  // namespace outboard::config
+
+#endif  // OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_

@@ -1,0 +1,188 @@
+// Writes the configuration in force as YAML.
+#include <yaml-cpp/yaml.h>
+
+#include "absl/strings/str_cat.h"
+#include "shim/config/profiles.h"
+
+namespace outboard::config {
+namespace {
+
+template <typename T>
+void Field(YAML::Emitter& out, absl::string_view key, const T& value) {
+  out << YAML::Key << std::string(key) << YAML::Value << value;
+}
+
+// Quoted, so that a name such as "no" or "5" stays a string.
+void Text(YAML::Emitter& out, absl::string_view key, absl::string_view value) {
+  out << YAML::Key << std::string(key) << YAML::Value << YAML::DoubleQuoted << std::string(value);
+}
+
+void Time(YAML::Emitter& out, absl::string_view key, absl::Duration value) {
+  Field(out, key, absl::FormatDuration(value));
+}
+
+// Strings stay strings, which the emitter by itself would not see to.
+void EmitNode(YAML::Emitter& out, const YAML::Node& node) {
+  if (node.IsMap()) {
+    out << YAML::BeginMap;
+    for (const auto& entry : node) {
+      out << YAML::Key << YAML::DoubleQuoted << entry.first.Scalar() << YAML::Value;
+      EmitNode(out, entry.second);
+    }
+    out << YAML::EndMap;
+  } else if (node.IsSequence()) {
+    out << YAML::BeginSeq;
+    for (const YAML::Node& element : node) EmitNode(out, element);
+    out << YAML::EndSeq;
+  } else if (node.IsScalar() && node.Tag() == "!") {
+    out << YAML::DoubleQuoted << node.Scalar();
+  } else {
+    out << node;
+  }
+}
+
+void EmitEntries(YAML::Emitter& out, absl::string_view key,
+                 const std::vector<PluginEntry>& entries) {
+  out << YAML::Key << std::string(key) << YAML::Value << YAML::BeginSeq;
+  for (const PluginEntry& entry : entries) {
+    out << YAML::BeginMap;
+    Text(out, "name", entry.name);
+    if (entry.weight != 0) Field(out, "weight", entry.weight);
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
+void EmitSet(YAML::Emitter& out, absl::string_view key, const PluginSet& set) {
+  out << YAML::Key << std::string(key) << YAML::Value << YAML::BeginMap;
+  if (!set.enabled.empty()) EmitEntries(out, "enabled", set.enabled);
+  if (!set.disabled.empty()) EmitEntries(out, "disabled", set.disabled);
+  out << YAML::EndMap;
+}
+
+void EmitPlugins(YAML::Emitter& out, const ProfileSpec& spec, const Profile* resolved) {
+  out << YAML::Key << "plugins" << YAML::Value << YAML::BeginMap;
+  if (resolved == nullptr) {
+    EmitSet(out, "multiPoint", spec.multi_point);
+    for (const auto& [point, set] : spec.points) EmitSet(out, PointName(point), set);
+  } else {
+    for (const auto& [point, plugins] : resolved->points) {
+      if (plugins.empty()) continue;
+      PluginSet set;
+      for (const EnabledPlugin& plugin : plugins)
+        set.enabled.push_back({plugin.name, plugin.weight, {}});
+      EmitSet(out, PointName(point), set);
+    }
+    EmitSet(out, "multiPoint", PluginSet{{}, {{"*", 0, {}}}});
+  }
+  out << YAML::EndMap;
+}
+
+void EmitProfile(YAML::Emitter& out, const Config& config, const ProfileSpec& spec,
+                 const Profile* resolved) {
+  out << YAML::BeginMap;
+  Text(out, "schedulerName", spec.scheduler_name);
+  Field(out, "percentageOfNodesToScore",
+        spec.percentage_of_nodes_to_score.value_or(config.scheduler.percentage_of_nodes_to_score));
+  EmitPlugins(out, spec, resolved);
+  const std::vector<PluginArgs>& all = resolved == nullptr ? spec.plugin_config : resolved->args;
+  if (!all.empty()) {
+    out << YAML::Key << "pluginConfig" << YAML::Value << YAML::BeginSeq;
+    for (const PluginArgs& args : all) {
+      out << YAML::BeginMap;
+      Text(out, "name", args.name);
+      // JSON that this room wrote, which is YAML too.
+      out << YAML::Key << "args" << YAML::Value;
+      EmitNode(out, YAML::Load(args.args_json));
+      out << YAML::EndMap;
+    }
+    out << YAML::EndSeq;
+  }
+  out << YAML::EndMap;
+}
+
+void EmitScheduler(YAML::Emitter& out, const Config& config, const Profiles* resolved) {
+  const SchedulerConfig& scheduler = config.scheduler;
+  out << YAML::BeginDoc << YAML::BeginMap;
+  Field(out, "apiVersion", "kubescheduler.config.k8s.io/v1");
+  Field(out, "kind", "KubeSchedulerConfiguration");
+  Field(out, "parallelism", scheduler.parallelism);
+  out << YAML::Key << "leaderElection" << YAML::Value << YAML::BeginMap;
+  Field(out, "leaderElect", scheduler.leader_election.leader_elect);
+  Time(out, "leaseDuration", scheduler.leader_election.lease_duration);
+  Time(out, "renewDeadline", scheduler.leader_election.renew_deadline);
+  Time(out, "retryPeriod", scheduler.leader_election.retry_period);
+  Text(out, "resourceLock", scheduler.leader_election.resource_lock);
+  Text(out, "resourceName", scheduler.leader_election.resource_name);
+  Text(out, "resourceNamespace", scheduler.leader_election.resource_namespace);
+  out << YAML::EndMap << YAML::Key << "clientConnection" << YAML::Value << YAML::BeginMap;
+  Text(out, "kubeconfig", scheduler.client_connection.kubeconfig);
+  Text(out, "acceptContentTypes", scheduler.client_connection.accept_content_types);
+  Text(out, "contentType", scheduler.client_connection.content_type);
+  Field(out, "qps", scheduler.client_connection.qps);
+  Field(out, "burst", scheduler.client_connection.burst);
+  out << YAML::EndMap;
+  Field(out, "enableProfiling", scheduler.enable_profiling);
+  Field(out, "enableContentionProfiling", scheduler.enable_contention_profiling);
+  Field(out, "percentageOfNodesToScore", scheduler.percentage_of_nodes_to_score);
+  Field(out, "podInitialBackoffSeconds", absl::ToInt64Seconds(scheduler.pod_initial_backoff));
+  Field(out, "podMaxBackoffSeconds", absl::ToInt64Seconds(scheduler.pod_max_backoff));
+  Field(out, "delayCacheUntilActive", scheduler.delay_cache_until_active);
+  out << YAML::Key << "profiles" << YAML::Value << YAML::BeginSeq;
+  for (size_t i = 0; i < scheduler.profiles.size(); ++i) {
+    const bool have = resolved != nullptr && i < resolved->profiles.size();
+    EmitProfile(out, config, scheduler.profiles[i], have ? &resolved->profiles[i] : nullptr);
+  }
+  out << YAML::EndSeq << YAML::EndMap;
+}
+
+void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
+  out << YAML::BeginDoc << YAML::BeginMap;
+  Field(out, "apiVersion", "config.outboard.dev/v1alpha1");
+  Field(out, "kind", "ShimConfiguration");
+  out << YAML::Key << "hosts" << YAML::Value << YAML::BeginSeq;
+  for (const HostSpec& host : shim.hosts) {
+    out << YAML::BeginMap;
+    Text(out, "name", host.name);
+    Text(out, "address", host.address);
+    if (host.tls.has_value()) {
+      out << YAML::Key << "tls" << YAML::Value << YAML::BeginMap;
+      Text(out, "caFile", host.tls->ca_file);
+      Text(out, "certFile", host.tls->cert_file);
+      Text(out, "keyFile", host.tls->key_file);
+      Text(out, "serverName", host.tls->server_name);
+      out << YAML::EndMap;
+    }
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+  Text(out, "socketDirectory", shim.socket_directory);
+  Text(out, "servingAddress", shim.serving_address);
+  out << YAML::Key << "deadlines" << YAML::Value << YAML::BeginMap;
+  Time(out, "cycle", shim.deadlines.cycle);
+  Time(out, "reserve", shim.deadlines.reserve);
+  Time(out, "permit", shim.deadlines.permit);
+  Time(out, "queue", shim.deadlines.queue);
+  out << YAML::EndMap << YAML::Key << "failurePolicies" << YAML::Value << YAML::BeginSeq;
+  for (const FailurePolicyRule& rule : shim.failure_policies) {
+    out << YAML::BeginMap;
+    Text(out, "plugin", rule.plugin);
+    Field(out, "point", std::string(PointName(rule.point)));
+    Field(out, "policy", std::string(FailurePolicyName(rule.policy)));
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+  Field(out, "verbosity", shim.verbosity);
+  out << YAML::EndMap;
+}
+
+}  // namespace
+
+std::string EffectiveConfigYaml(const Config& config, const Profiles* resolved) {
+  YAML::Emitter out;
+  EmitScheduler(out, config, resolved);
+  EmitShim(out, config.shim);
+  return absl::StrCat(out.c_str(), "\n");
+}
+
+}  // namespace outboard::config

@@ -1,0 +1,356 @@
+#include "shim/config/profiles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace outboard::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using v1alpha1::ExtensionPoint;
+
+void AddPlugin(v1alpha1::GetHostInfoResponse* info, const std::string& name,
+               std::initializer_list<ExtensionPoint> points, int default_weight = 0) {
+  v1alpha1::PluginInfo* plugin = info->add_plugins();
+  plugin->set_name(name);
+  for (ExtensionPoint point : points) plugin->add_extension_points(point);
+  plugin->set_default_weight(default_weight);
+}
+
+PluginCatalog Catalog() {
+  using namespace v1alpha1;  // NOLINT: names of points
+  GetHostInfoResponse info;
+  AddPlugin(&info, "NotServed", {PRE_FILTER});
+  AddPlugin(&info, "SchedulingGates", {PRE_ENQUEUE});
+  AddPlugin(&info, "PrioritySort", {QUEUE_SORT});
+  AddPlugin(&info, "NodeUnschedulable", {FILTER});
+  AddPlugin(&info, "NodeName", {FILTER});
+  AddPlugin(&info, "TaintToleration", {FILTER, PRE_SCORE, SCORE}, 9);
+  AddPlugin(&info, "NodeAffinity", {PRE_FILTER, FILTER, PRE_SCORE, SCORE});
+  AddPlugin(&info, "NodePorts", {PRE_FILTER, FILTER});
+  AddPlugin(&info, "NodeResourcesFit", {PRE_FILTER, FILTER, PRE_SCORE, SCORE});
+  AddPlugin(&info, "NodeResourcesBalancedAllocation", {PRE_SCORE, SCORE});
+  AddPlugin(&info, "ImageLocality", {SCORE});
+  AddPlugin(&info, "DefaultBinder", {BIND});
+  AddPlugin(&info, "GPUAware", {FILTER, SCORE}, 4);
+  AddPlugin(&info, "OtherSort", {QUEUE_SORT});
+  AddPlugin(&info, "Gang", {PERMIT, static_cast<ExtensionPoint>(99)});
+  PluginCatalog catalog;
+  catalog.Add(info);
+  return catalog;
+}
+
+absl::StatusOr<Profiles> Resolve(const std::string& body,
+                                 const PluginCatalog& catalog = Catalog()) {
+  absl::StatusOr<Config> config = ParseConfig(
+      absl::StrCat("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
+                   body),
+      "f.yaml");
+  if (!config.ok()) return config.status();
+  return ResolveProfiles(*config, catalog);
+}
+
+std::vector<std::string> At(const Profiles& profiles, ExtensionPoint point, size_t index = 0) {
+  std::vector<std::string> names;
+  for (const EnabledPlugin& plugin : profiles.profiles.at(index).at(point)) {
+    names.push_back(plugin.weight == 0 ? plugin.name
+                                       : absl::StrCat(plugin.name, ":", plugin.weight));
+  }
+  return names;
+}
+
+TEST(ResolveProfiles, Defaults) {
+  absl::StatusOr<Profiles> p = Resolve("");
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_THAT(At(*p, v1alpha1::PRE_ENQUEUE), ElementsAre("SchedulingGates"));
+  EXPECT_THAT(At(*p, v1alpha1::QUEUE_SORT), ElementsAre("PrioritySort"));
+  EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
+              ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit"));
+  EXPECT_THAT(At(*p, v1alpha1::FILTER),
+              ElementsAre("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
+                          "NodePorts", "NodeResourcesFit"));
+  EXPECT_THAT(At(*p, v1alpha1::PRE_SCORE),
+              ElementsAre("TaintToleration", "NodeAffinity", "NodeResourcesFit",
+                          "NodeResourcesBalancedAllocation"));
+  EXPECT_THAT(At(*p, v1alpha1::SCORE),
+              ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+                          "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
+  EXPECT_THAT(At(*p, v1alpha1::BIND), ElementsAre("DefaultBinder"));
+  EXPECT_THAT(At(*p, v1alpha1::PERMIT), IsEmpty());
+  EXPECT_THAT(At(*p, v1alpha1::POST_FILTER), IsEmpty());
+  EXPECT_EQ(p->profiles[0].name, "default-scheduler");
+  EXPECT_THAT(p->warnings, IsEmpty());
+}
+
+TEST(ResolveProfiles, PluginsThatComeLaterReplaceTheirPartOfNotServed) {
+  PluginCatalog catalog = Catalog();
+  catalog.plugins["PodTopologySpread"].points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER,
+                                                 v1alpha1::SCORE};
+  absl::StatusOr<Profiles> p = Resolve("", catalog);
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_THAT(
+      At(*p, v1alpha1::SCORE),
+      ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+                  "PodTopologySpread:2", "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
+}
+
+struct OrderCase {
+  const char* what;
+  const char* plugins;  // flow style, of one profile
+  std::vector<std::string> filter;
+  std::vector<std::string> score;
+};
+
+TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
+  const std::vector<std::string> kFilter = {"NodeUnschedulable", "NodeName",  "TaintToleration",
+                                            "NodeAffinity",      "NodePorts", "NodeResourcesFit"};
+  const OrderCase cases[] = {
+      {"a plugin added at multiPoint comes last",
+       "multiPoint: {enabled: [{name: GPUAware}]}",
+       {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
+        "NodeResourcesFit", "GPUAware"},
+       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+        "NodeResourcesBalancedAllocation:1", "ImageLocality:1", "GPUAware:4"}},
+      {"a default named at multiPoint keeps its place and loses its weight",
+       "multiPoint: {enabled: [{name: TaintToleration}, {name: NodeAffinity, weight: 5}]}",
+       kFilter,
+       {"TaintToleration:1", "NodeAffinity:5", "NodeResourcesFit:1",
+        "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
+      {"a default named at score goes first there",
+       "score: {enabled: [{name: ImageLocality, weight: 8}]}",
+       kFilter,
+       {"ImageLocality:8", "TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+        "NodeResourcesBalancedAllocation:1"}},
+      {"overridden ones in the point's order, then multiPoint, then others",
+       "score: {enabled: [{name: GPUAware, weight: 2}, {name: ImageLocality}, {name: "
+       "NodeResourcesFit, weight: 6}]}",
+       kFilter,
+       {"ImageLocality:1", "NodeResourcesFit:6", "TaintToleration:3", "NodeAffinity:2",
+        "NodeResourcesBalancedAllocation:1", "GPUAware:2"}},
+      {"disabled at a point only",
+       "score: {disabled: [{name: TaintToleration}, {name: ImageLocality}]}",
+       kFilter,
+       {"NodeAffinity:2", "NodeResourcesFit:1", "NodeResourcesBalancedAllocation:1"}},
+      {"* at a point leaves what the point names",
+       "score: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 3}]}",
+       kFilter,
+       {"NodeResourcesFit:3"}},
+      {"disabled at multiPoint",
+       "multiPoint: {disabled: [{name: NodeAffinity}]}",
+       {"NodeUnschedulable", "NodeName", "TaintToleration", "NodePorts", "NodeResourcesFit"},
+       {"TaintToleration:3", "NodeResourcesFit:1", "NodeResourcesBalancedAllocation:1",
+        "ImageLocality:1"}},
+      {"* at multiPoint starts from nothing",
+       "multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, {name: "
+       "PrioritySort}, {name: GPUAware}]}",
+       {"GPUAware"},
+       {"GPUAware:4"}},
+      {"enabled and disabled at one point: enabled, in its own place",
+       "score: {enabled: [{name: ImageLocality, weight: 2}], disabled: [{name: ImageLocality}]}",
+       kFilter,
+       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+        "NodeResourcesBalancedAllocation:1", "ImageLocality:2"}},
+      {"unserved plugins may be disabled",
+       "multiPoint: {disabled: [{name: PodTopologySpread}, {name: DynamicResources}]}",
+       kFilter,
+       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+        "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
+      {"a weight at multiPoint serves a plugin that score names without one",
+       "multiPoint: {enabled: [{name: GPUAware, weight: 7}]}, score: {enabled: [{name: GPUAware}]}",
+       {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
+        "NodeResourcesFit", "GPUAware"},
+       {"GPUAware:4", "TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+        "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
+  };
+  for (const OrderCase& c : cases) {
+    absl::StatusOr<Profiles> p =
+        Resolve(absl::StrCat("profiles: [{plugins: {", c.plugins, "}}]\n"));
+    ASSERT_TRUE(p.ok()) << c.what << ": " << p.status();
+    EXPECT_EQ(At(*p, v1alpha1::FILTER), c.filter) << c.what;
+    EXPECT_EQ(At(*p, v1alpha1::SCORE), c.score) << c.what;
+    ASSERT_FALSE(At(*p, v1alpha1::PRE_FILTER).empty()) << c.what;
+    EXPECT_EQ(At(*p, v1alpha1::PRE_FILTER)[0], "NotServed") << c.what;
+  }
+}
+
+TEST(ResolveProfiles, NotServedGoesOnlyByName) {
+  absl::StatusOr<Profiles> p =
+      Resolve("profiles: [{plugins: {preFilter: {disabled: [{name: '*'}]}}}]\n");
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER), ElementsAre("NotServed"));
+  for (const char* set : {"preFilter", "multiPoint"}) {
+    p = Resolve(
+        absl::StrCat("profiles: [{plugins: {", set, ": {disabled: [{name: NotServed}]}}}]\n"));
+    ASSERT_TRUE(p.ok()) << p.status();
+    EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
+                ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit"));
+  }
+  p = Resolve("profiles: [{plugins: {multiPoint: {enabled: [{name: NotServed}]}}}]\n");
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
+              ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit"));
+
+  PluginCatalog without = Catalog();
+  without.plugins.erase("NotServed");
+  EXPECT_THAT(std::string(Resolve("", without).status().message()),
+              HasSubstr("no host serves NotServed"));
+  EXPECT_TRUE(
+      Resolve("profiles: [{plugins: {preFilter: {disabled: [{name: NotServed}]}}}]\n", without)
+          .ok());
+}
+
+TEST(ResolveProfiles, SeveralProfilesEachWithTheirOwn) {
+  absl::StatusOr<Profiles> p = Resolve(R"(
+percentageOfNodesToScore: 40
+profiles:
+- schedulerName: a
+  percentageOfNodesToScore: 100
+  plugins: {permit: {enabled: [{name: Gang}]}}
+  pluginConfig:
+  - {name: Gang, args: {timeoutSeconds: 5}}
+  - {name: DefaultPreemption, args: {minCandidateNodesPercentage: 5}}
+- schedulerName: b
+)");
+  ASSERT_TRUE(p.ok()) << p.status();
+  ASSERT_THAT(p->profiles, SizeIs(2));
+  EXPECT_EQ(p->profiles[0].percentage_of_nodes_to_score, 100);
+  EXPECT_EQ(p->profiles[1].percentage_of_nodes_to_score, 40);
+  EXPECT_THAT(At(*p, v1alpha1::PERMIT, 0), ElementsAre("Gang"));
+  EXPECT_THAT(At(*p, v1alpha1::PERMIT, 1), IsEmpty());
+  ASSERT_THAT(p->profiles[0].args, SizeIs(1));
+  EXPECT_EQ(p->profiles[0].args[0].args_json, R"({"timeoutSeconds":5})");
+  EXPECT_THAT(p->warnings,
+              ElementsAre(HasSubstr("f.yaml:11:31: profiles[0].pluginConfig[1].args: plugin "
+                                    "\"DefaultPreemption\" does not run in this profile")));
+}
+
+struct ErrorCase {
+  const char* body;
+  const char* error;
+};
+
+TEST(ResolveProfiles, Errors) {
+  const ErrorCase cases[] = {
+      {"profiles: [{plugins: {score: {enabled: [{name: PodTopologySpread, weight: 5}]}}}]\n",
+       "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"PodTopologySpread\" is not "
+       "served yet; pods that "
+       "need it are refused by NotServed: remove it here"},
+      {"profiles: [{plugins: {multiPoint: {enabled: [{name: GPUAwere}]}}}]\n",
+       "plugin \"GPUAwere\" is served by no host; did you mean GPUAware? Known: DefaultBinder, "
+       "GPUAware, Gang, "},
+      {"profiles: [{plugins: {score: {enabled: [{name: Gang}]}}}]\n",
+       "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"Gang\" does not implement "
+       "score; it implements permit"},
+      {"profiles: [{plugins: {permit: {enabled: [{name: Gang}, {name: Gang}]}}}]\n",
+       "f.yaml:3:56: profiles[0].plugins.permit.enabled[1]: plugin \"Gang\" is enabled twice"},
+      {"profiles: [{plugins: {multiPoint: {enabled: [{name: Gang}, {name: Gang}]}}}]\n",
+       "f.yaml:3:60: profiles[0].plugins.multiPoint.enabled[1]: plugin \"Gang\" is enabled twice"},
+      {"profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]\n",
+       "f.yaml:3:12: profiles[0]: only one queue sort plugin required for profile with scheduler "
+       "name "
+       "\"default-scheduler\", but got 0"},
+      {"profiles: [{plugins: {queueSort: {enabled: [{name: OtherSort}]}}}]\n",
+       "f.yaml:3:12: profiles[0]: only one queue sort plugin required for profile with scheduler "
+       "name "
+       "\"default-scheduler\", but got 2: PrioritySort, OtherSort"},
+      {"profiles: [{schedulerName: a}, {schedulerName: b, plugins: {multiPoint: {enabled: [{name: "
+       "OtherSort}], disabled: "
+       "[{name: PrioritySort}]}}}]\n",
+       "f.yaml:3:32: profiles[1]: different queue sort plugins for profile \"b\": \"OtherSort\", "
+       "first: \"PrioritySort\""},
+      {"profiles: [{schedulerName: a}, {schedulerName: b, pluginConfig: [{name: PrioritySort, "
+       "args: {x: 1}}]}]\n",
+       "f.yaml:3:32: profiles[1]: different queue sort plugin args for profile \"b\""},
+      {"profiles: [{plugins: {bind: {disabled: [{name: '*'}]}}}]\n",
+       "f.yaml:3:12: profiles[0]: at least one bind plugin is needed for profile with scheduler "
+       "name \"default-scheduler\""},
+      {"---\napiVersion: config.outboard.dev/v1alpha1\nkind: ShimConfiguration\nfailurePolicies: "
+       "[{plugin: Gong, point: "
+       "permit, policy: FailOpen}]\n",
+       "f.yaml:6:19: failurePolicies[0]: plugin \"Gong\" is served by no host; did you mean Gang?"},
+      {"---\napiVersion: config.outboard.dev/v1alpha1\nkind: ShimConfiguration\nfailurePolicies: "
+       "[{plugin: Gang, point: "
+       "score, policy: FailOpen}]\n",
+       "f.yaml:6:19: failurePolicies[0]: plugin \"Gang\" does not implement score; it implements "
+       "permit"},
+  };
+  for (const ErrorCase& c : cases) {
+    absl::Status status = Resolve(c.body).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.body;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.error)) << c.body;
+  }
+  EXPECT_THAT(
+      std::string(Resolve("", PluginCatalog()).status().message()),
+      HasSubstr(
+          "f.yaml: profiles[0]: plugin \"NodeName\" of the default set is served by no host"));
+}
+
+TEST(ResolveProfiles, WarnsAboutUnknownDisabledPlugins) {
+  absl::StatusOr<Profiles> p =
+      Resolve("profiles: [{plugins: {score: {disabled: [{name: ImageLocalty}]}}}]\n");
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_THAT(
+      p->warnings,
+      ElementsAre(HasSubstr("plugin \"ImageLocalty\" is not known; disabling it has no effect; did "
+                            "you mean ImageLocality?")));
+}
+
+TEST(PluginCatalog, JoinsHosts) {
+  PluginCatalog catalog = Catalog();
+  EXPECT_THAT(catalog.plugins["Gang"].points,
+              ElementsAre(v1alpha1::PERMIT));  // 99 is of a later contract
+  v1alpha1::GetHostInfoResponse other;
+  AddPlugin(&other, "Gang", {v1alpha1::RESERVE});
+  catalog.Add(other);
+  EXPECT_THAT(catalog.plugins["Gang"].points, ElementsAre(v1alpha1::RESERVE, v1alpha1::PERMIT));
+}
+
+TEST(EffectiveConfigYaml, CanBeReadBackAndSaysTheSame) {
+  absl::StatusOr<Config> config = ParseConfig(R"(
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: "no", qps: 0.5}
+profiles:
+- schedulerName: "5"
+  plugins: {score: {enabled: [{name: GPUAware, weight: 3}], disabled: [{name: ImageLocality}]}}
+  pluginConfig: [{name: GPUAware, args: {s: "1", n: 1.5, l: [a, "true"], "q\"": "x\ny"}}]
+---
+apiVersion: config.outboard.dev/v1alpha1
+kind: ShimConfiguration
+hosts: [{name: h, address: "unix:/s"}, {name: t, address: "h:1", tls: {caFile: a, certFile: b, keyFile: c}}]
+deadlines: {cycle: 1.5s}
+failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
+)",
+                                              "f.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  absl::StatusOr<Profiles> profiles = ResolveProfiles(*config, Catalog());
+  ASSERT_TRUE(profiles.ok()) << profiles.status();
+  for (const Profiles* resolved :
+       {static_cast<const Profiles*>(nullptr), const_cast<const Profiles*>(&*profiles)}) {
+    const std::string yaml = EffectiveConfigYaml(*config, resolved);
+    absl::StatusOr<Config> again = ParseConfig(yaml, "again.yaml");
+    ASSERT_TRUE(again.ok()) << again.status() << "\n" << yaml;
+    EXPECT_EQ(again->scheduler.client_connection.kubeconfig, "no");
+    EXPECT_EQ(again->scheduler.client_connection.qps, 0.5);
+    EXPECT_EQ(again->scheduler.profiles[0].scheduler_name, "5");
+    EXPECT_EQ(again->scheduler.profiles[0].plugin_config[0].args_json,
+              R"({"s":"1","n":1.5,"l":["a","true"],"q\"":"x\u000ay"})");
+    EXPECT_EQ(again->shim.deadlines.cycle, absl::Milliseconds(1500));
+    EXPECT_EQ(again->shim.hosts[1].tls->cert_file, "b");
+    if (resolved == nullptr) continue;
+    absl::StatusOr<Profiles> same = ResolveProfiles(*again, Catalog());
+    ASSERT_TRUE(same.ok()) << same.status() << "\n" << yaml;
+    EXPECT_EQ(same->profiles[0].points, profiles->profiles[0].points) << yaml;
+  }
+}
+
+}  // namespace
+}  // namespace outboard::config

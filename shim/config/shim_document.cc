@@ -1,0 +1,185 @@
+// Reads ShimConfiguration, config.outboard.dev/v1alpha1.
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "shim/config/documents.h"
+
+namespace outboard::config {
+namespace {
+
+// The longest path that a Unix socket can have on Linux.
+constexpr size_t kMaxSocketPath = 107;
+
+void ReadTls(MapReader& reader, HostTls* out) {
+  const std::pair<const char*, std::string*> files[] = {
+      {"caFile", &out->ca_file}, {"certFile", &out->cert_file}, {"keyFile", &out->key_file}};
+  for (const auto& [key, value] : files) {
+    reader.String(key, value);
+    if (value->empty()) reader.problems().Add(reader.where(key), "Required value");
+  }
+  reader.String("serverName", &out->server_name);
+}
+
+void CheckHostAddress(MapReader& reader, const HostSpec& host) {
+  const Location where = reader.where("address");
+  if (absl::StartsWith(host.address, "unix:")) {
+    const size_t length = host.address.size() - 5;
+    if (length == 0 || length > kMaxSocketPath) {
+      reader.problems().Add(where, absl::StrCat("a socket path has 1 to ", kMaxSocketPath,
+                                                " bytes, this one ", length));
+    }
+    if (host.tls.has_value()) {
+      reader.problems().Add(reader.where("tls"),
+                            "a Unix socket takes no tls: its permissions say who may connect");
+    }
+    return;
+  }
+  std::string name;
+  int port = 0;
+  if (!SplitHostPort(host.address, &name, &port) || name.empty() || port == 0) {
+    reader.problems().Add(
+        where, absl::StrCat("expected unix:PATH or HOST:PORT, got \"", host.address, "\""));
+  } else if (!host.tls.has_value()) {
+    reader.problems().Add(where, "a host on the network needs tls: {caFile, certFile, keyFile}");
+  }
+}
+
+void ReadHosts(MapReader& reader, ShimConfig* out) {
+  std::set<std::string> names;
+  std::set<std::string> addresses;
+  reader.MapList("hosts", [&](MapReader& entry) {
+    HostSpec host;
+    host.where = entry.where();
+    if (!entry.String("name", &host.name) || host.name.empty()) {
+      entry.problems().Add(entry.where("name"), "Required value");
+    } else if (!names.insert(host.name).second) {
+      entry.problems().Add(entry.where("name"),
+                           absl::StrCat("Duplicate value: \"", host.name, "\""));
+    }
+    entry.Map("tls", [&](MapReader& tls) { ReadTls(tls, &host.tls.emplace()); });
+    if (!entry.String("address", &host.address) || host.address.empty()) {
+      entry.problems().Add(entry.where("address"), "Required value");
+    } else {
+      CheckHostAddress(entry, host);
+      if (!addresses.insert(host.address).second) {
+        entry.problems().Add(entry.where("address"),
+                             absl::StrCat("Duplicate value: \"", host.address, "\""));
+      }
+    }
+    out->hosts.push_back(std::move(host));
+  });
+}
+
+void ReadDeadlines(MapReader& reader, Deadlines* out) {
+  const std::pair<const char*, absl::Duration*> fields[] = {{"cycle", &out->cycle},
+                                                            {"reserve", &out->reserve},
+                                                            {"permit", &out->permit},
+                                                            {"queue", &out->queue}};
+  for (const auto& [key, value] : fields) {
+    if (!reader.Duration(key, value)) continue;
+    if (*value < absl::Milliseconds(1) || *value > absl::Minutes(1)) {
+      reader.problems().Add(reader.where(key),
+                            absl::StrCat("Invalid value: \"", absl::FormatDuration(*value),
+                                         "\": must be from 1ms to 1m"));
+    }
+  }
+}
+
+void ReadPolicy(MapReader& reader, FailurePolicyRule* rule) {
+  rule->where = reader.where();
+  if (!reader.String("plugin", &rule->plugin) || rule->plugin.empty()) {
+    reader.problems().Add(reader.where("plugin"), "Required value");
+  }
+  std::string point;
+  reader.String("point", &point);
+  if (std::optional<v1alpha1::ExtensionPoint> found = PointByName(point)) {
+    rule->point = *found;
+  } else {
+    reader.problems().Add(
+        reader.where("point"),
+        absl::StrCat("\"", point, "\" is no extension point; say for example filter"));
+  }
+  std::string policy;
+  reader.String("policy", &policy);
+  if (policy == "FailClosed") {
+    rule->policy = FailurePolicy::kFailClosed;
+  } else if (policy == "FailOpen") {
+    rule->policy = FailurePolicy::kFailOpen;
+  } else if (policy == "UseLast") {
+    rule->policy = FailurePolicy::kUseLast;
+    if (rule->point != v1alpha1::SCORE) {
+      reader.problems().Add(reader.where("policy"), "UseLast is for score only");
+    }
+  } else {
+    reader.problems().Add(
+        reader.where("policy"),
+        absl::StrCat("expected FailClosed, FailOpen or UseLast, got \"", policy, "\""));
+  }
+}
+
+void CheckServingAddress(MapReader& reader, const std::string& address) {
+  if (address.empty()) return;
+  std::string host;
+  int port = 0;
+  if (!SplitHostPort(address, &host, &port)) {
+    reader.problems().Add(
+        reader.where("servingAddress"),
+        absl::StrCat("expected HOST:PORT or \"\" for none, got \"", address, "\""));
+  } else if (host != "127.0.0.1" && host != "::1" && host != "localhost") {
+    reader.problems().Add(
+        reader.where("servingAddress"),
+        "only loopback addresses (127.0.0.1, ::1, localhost) are served yet: there is no TLS here");
+  }
+}
+
+}  // namespace
+
+bool SplitHostPort(absl::string_view address, std::string* host, int* port) {
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos) return false;
+  absl::string_view name = address.substr(0, colon);
+  if (absl::StartsWith(name, "[") != absl::EndsWith(name, "]")) return false;
+  if (absl::StartsWith(name, "[") && name.size() >= 2) {
+    name = name.substr(1, name.size() - 2);
+  } else if (name.find(':') != absl::string_view::npos) {
+    return false;
+  }
+  const absl::string_view digits = address.substr(colon + 1);
+  if (digits.empty() || digits.size() > 5 ||
+      digits.find_first_not_of("0123456789") != absl::string_view::npos ||
+      !absl::SimpleAtoi(digits, port) || *port > 65535) {
+    return false;
+  }
+  *host = std::string(name);
+  return true;
+}
+
+void ReadShimConfig(MapReader& reader, ShimConfig* out) {
+  ReadHosts(reader, out);
+  reader.String("socketDirectory", &out->socket_directory);
+  reader.String("servingAddress", &out->serving_address);
+  CheckServingAddress(reader, out->serving_address);
+  reader.Map("deadlines", [&](MapReader& r) { ReadDeadlines(r, &out->deadlines); });
+  std::set<std::pair<std::string, int>> seen;
+  reader.MapList("failurePolicies", [&](MapReader& r) {
+    FailurePolicyRule rule;
+    ReadPolicy(r, &rule);
+    if (!seen.emplace(rule.plugin, rule.point).second) {
+      r.problems().Add(r.where(),
+                       "Duplicate value: the plugin has a policy for this point already");
+    }
+    out->failure_policies.push_back(std::move(rule));
+  });
+  reader.Int32("verbosity", &out->verbosity);
+  if (out->verbosity < 0 || out->verbosity > 10) {
+    reader.problems().Add(reader.where("verbosity"), absl::StrCat("Invalid value: ", out->verbosity,
+                                                                  ": must be from 0 to 10"));
+  }
+  reader.Finish();
+}
+
+}  // namespace outboard::config

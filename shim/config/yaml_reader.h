@@ -1,0 +1,105 @@
+// Reads YAML strictly: every field is known, appears once and has the right type, or there is a
+// problem with its place.
+#ifndef OUTBOARD_SHIM_CONFIG_YAML_READER_H_
+#define OUTBOARD_SHIM_CONFIG_YAML_READER_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "shim/config/config.h"
+
+namespace outboard::config {
+
+// What is wrong with a file, in the order of discovery.
+class Problems {
+ public:
+  explicit Problems(std::string file) : file_(std::move(file)) {}
+
+  void Add(const Location& where, absl::string_view what);
+  // `path` of the field, where it differs from where the problem stands.
+  void Add(const Location& where, absl::string_view path, absl::string_view what);
+  bool empty() const { return lines_.empty(); }
+  // OK, or INVALID_ARGUMENT with one problem a line.
+  absl::Status ToStatus() const;
+
+  // "FILE:LINE:COL: path: what", without the parts that are not known.
+  std::string Line(const Location& where, absl::string_view path, absl::string_view what) const;
+
+ private:
+  std::string file_;
+  std::vector<std::string> lines_;
+  size_t left_out_ = 0;
+};
+
+// Where a node stands.
+Location LocationOf(const YAML::Node& node, std::string path);
+
+// One mapping whose fields are asked for one by one; then Finish complains about the rest.
+//
+// A getter leaves `out` alone where the field is absent or null. Threading: one thread. Lifetime:
+// within the reading function.
+class MapReader {
+ public:
+  MapReader(const YAML::Node& node, std::string path, Problems* problems);
+
+  bool String(absl::string_view key, std::string* out);
+  bool Bool(absl::string_view key, bool* out);
+  bool Int32(absl::string_view key, int32_t* out);
+  bool Int64(absl::string_view key, int64_t* out);
+  bool Float(absl::string_view key, double* out);
+  bool Duration(absl::string_view key, absl::Duration* out);
+  bool Map(absl::string_view key, const std::function<void(MapReader&)>& read);
+  // Calls `read` for each element of a list.
+  bool List(absl::string_view key,
+            const std::function<void(const YAML::Node&, const std::string& path)>& read);
+  // As List, where elements are mappings; unknown fields in them are found too.
+  bool MapList(absl::string_view key, const std::function<void(MapReader&)>& read);
+  bool StringList(absl::string_view key, std::vector<std::string>* out);
+  // The field as it is; false if absent or null.
+  bool Any(absl::string_view key, YAML::Node* out, Location* where);
+
+  // Reports the fields that were not asked for.
+  void Finish();
+
+  const std::string& path() const { return path_; }
+  std::string PathOf(absl::string_view key) const;
+  // Of the mapping, or of a field where it is present.
+  Location where() const { return where_; }
+  Location where(absl::string_view key) const;
+  Problems& problems() { return *problems_; }
+
+ private:
+  struct Field {
+    std::string key;
+    Location where;
+    YAML::Node value;
+    bool asked = false;
+  };
+  const Field* Find(absl::string_view key);
+  bool ReadInteger(absl::string_view key, int64_t low, int64_t high, int64_t* out);
+
+  std::string path_;
+  Problems* problems_;
+  Location where_;
+  std::vector<Field> fields_;
+  std::vector<std::string> asked_;
+};
+
+// The value as JSON. Errors: a NaN or infinity, nesting over 64, more than 256 KiB (the contract's
+// limit for a plugin's args), or a duplicate key.
+absl::StatusOr<std::string> YamlToJson(const YAML::Node& node);
+
+// The candidate nearest to `name` if one is near enough to be a slip of the pen, else empty.
+std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace outboard::config
+
+#endif  // OUTBOARD_SHIM_CONFIG_YAML_READER_H_

@@ -1,0 +1,283 @@
+#include "shim/cycle/algorithm.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "shim/cycle/select_host.h"
+
+namespace outboard::cycle {
+namespace {
+
+using Outcome = AlgorithmResult::Outcome;
+using v1alpha1::CallError;
+using v1alpha1::CallHeader;
+using v1alpha1::PluginStatus;
+
+bool HostIsFused(const HostClient& host) {
+  for (const int capability : host.info().capabilities()) {
+    if (capability == v1alpha1::FUSED_CYCLE) return true;
+  }
+  return false;
+}
+
+void FillHeader(const AlgorithmRequest& request, CallHeader* header) {
+  header->set_attempt_id(request.attempt_id);
+  header->set_snapshot_version(request.snapshot_version);
+  header->set_profile(request.profile->name);
+}
+
+// A plugin's failure as the error that kube-scheduler reports.
+absl::Status PluginError(const PluginStatus& status) {
+  return absl::UnknownError(absl::StrJoin(status.reasons(), ", "));
+}
+
+}  // namespace
+
+void Algorithm::Fail(Outcome outcome, absl::Status status) {
+  result_.outcome = outcome;
+  result_.status = std::move(status);
+}
+
+const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
+  result_ = AlgorithmResult();
+  result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
+  const absl::Time deadline = absl::Now() + request.budget;
+  const std::string& nominated_name = request.pod->pod.nominated_node_name();
+  const uint32_t nominated =
+      nominated_name.empty() ? ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
+  absl::Status called;
+  if (nominated != ClusterState::kNoSlot) {
+    absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, deadline);
+    if (taken.ok() && *taken) return result_;
+    called = taken.ok() ? FilterAndScore(request, deadline) : taken.status();
+  } else if (HostIsFused(*request.host)) {
+    called = RunFused(request, deadline);
+  } else {
+    called = RunPointByPoint(request, deadline);
+  }
+  if (!called.ok()) {
+    Fail(Outcome::kNoAnswer, std::move(called));
+    return result_;
+  }
+  Evaluate(request);
+  return result_;
+}
+
+absl::Status Algorithm::RunFused(const AlgorithmRequest& request, absl::Time deadline) {
+  request_.Clear();
+  FillHeader(request, request_.mutable_header());
+  request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
+  request_.mutable_pre_filter()->set_pod_uid(request.pod->uid());
+  v1alpha1::FilterRequest* filter = request_.mutable_filter();
+  filter->set_start_offset(request.start_offset);
+  filter->set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
+  filter->set_first_feasible_only(request.profile->score_plugins.empty());
+  return request.host->Cycle(request_, deadline, &response_);
+}
+
+absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request, absl::Time deadline) {
+  response_.Clear();
+  v1alpha1::PreFilterRequest pre_filter;
+  FillHeader(request, pre_filter.mutable_header());
+  pre_filter.set_pod_uid(request.pod->uid());
+  auto answer = request.host->PreFilter(std::move(pre_filter), deadline);
+  if (!answer.ok()) return answer.status();
+  *response_.mutable_pre_filter() = *std::move(answer);
+  if (response_.pre_filter().has_rejection()) return absl::OkStatus();
+  return FilterAndScore(request, deadline);
+}
+
+absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
+                                                 absl::Time deadline) {
+  response_.Clear();
+  v1alpha1::PreFilterRequest pre_filter;
+  FillHeader(request, pre_filter.mutable_header());
+  pre_filter.set_pod_uid(request.pod->uid());
+  auto pre_filtered = request.host->PreFilter(std::move(pre_filter), deadline);
+  if (!pre_filtered.ok()) return pre_filtered.status();
+  *response_.mutable_pre_filter() = *std::move(pre_filtered);
+  if (response_.pre_filter().has_rejection()) return false;
+
+  v1alpha1::FilterRequest filter;
+  FillHeader(request, filter.mutable_header());
+  filter.mutable_nodes()->add_slots(slot);
+  filter.set_first_feasible_only(true);
+  auto filtered = request.host->Filter(std::move(filter), deadline);
+  if (!filtered.ok()) return filtered.status();
+  std::vector<uint32_t> feasible;
+  if (absl::Status checked = CheckFilter(*filtered, 1, 1, &feasible); !checked.ok()) return checked;
+  // A plugin's failure here is only logged in kube-scheduler, and the other nodes are tried.
+  if (filtered->has_error()) return false;
+  if (feasible.empty()) {
+    result_.diagnosis.AddRejection(filtered->reasons(static_cast<int>(filtered->rejected(0))), 1);
+    result_.examined_slots = {slot};
+    return false;
+  }
+  result_.outcome = Outcome::kPlaced;
+  result_.slot = slot;
+  result_.evaluated_nodes = result_.feasible_nodes = 1;
+  return true;
+}
+
+absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request, absl::Time deadline) {
+  if (response_.pre_filter().has_rejection()) return absl::OkStatus();
+  if (absl::Status checked = CheckPreFilter(response_.pre_filter()); !checked.ok()) return checked;
+  FindCandidates();
+  v1alpha1::FilterRequest filter;
+  FillHeader(request, filter.mutable_header());
+  if (response_.pre_filter().has_node_names()) {
+    filter.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
+  }
+  filter.set_start_offset(request.start_offset);
+  filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
+  filter.set_first_feasible_only(request.profile->score_plugins.empty());
+  auto filtered = request.host->Filter(std::move(filter), deadline);
+  if (!filtered.ok()) return filtered.status();
+  *response_.mutable_filter() = *std::move(filtered);
+
+  std::vector<uint32_t> feasible;
+  const uint32_t num_to_find = NumToFind(*request.profile, candidates_.size());
+  if (absl::Status checked = CheckFilter(
+          response_.filter(), static_cast<uint32_t>(candidates_.size()), num_to_find, &feasible);
+      !checked.ok()) {
+    return checked;
+  }
+  if (response_.filter().has_error() || feasible.size() < 2 ||
+      request.profile->score_plugins.empty()) {
+    return absl::OkStatus();
+  }
+  v1alpha1::NodeSet nodes;
+  for (const uint32_t position : feasible) {
+    nodes.add_slots(candidates_[(request.start_offset + position) % candidates_.size()]);
+  }
+  if (!request.profile->pre_score_plugins.empty()) {
+    v1alpha1::PreScoreRequest pre_score;
+    FillHeader(request, pre_score.mutable_header());
+    *pre_score.mutable_nodes() = nodes;
+    auto answer = request.host->PreScore(std::move(pre_score), deadline);
+    if (!answer.ok()) return answer.status();
+    *response_.mutable_pre_score() = *std::move(answer);
+    if (response_.pre_score().has_error()) return absl::OkStatus();
+  }
+  v1alpha1::ScoreRequest score;
+  FillHeader(request, score.mutable_header());
+  *score.mutable_nodes() = std::move(nodes);
+  auto scored = request.host->Score(std::move(score), deadline);
+  if (!scored.ok()) return scored.status();
+  *response_.mutable_score() = *std::move(scored);
+  return absl::OkStatus();
+}
+
+void Algorithm::FindCandidates() {
+  const auto& order = cluster_->node_order();
+  if (!response_.pre_filter().has_node_names()) {
+    candidates_.assign(order.begin(), order.end());
+    return;
+  }
+  std::set<uint32_t> wanted;
+  for (const std::string& name : response_.pre_filter().node_names().names()) {
+    if (const uint32_t slot = cluster_->SlotOf(name); slot != ClusterState::kNoSlot)
+      wanted.insert(slot);
+  }
+  candidates_.clear();
+  if (wanted.size() == 1) {
+    candidates_.push_back(*wanted.begin());
+    return;
+  }
+  for (const uint32_t slot : order) {
+    if (wanted.contains(slot)) candidates_.push_back(slot);
+  }
+}
+
+uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes) const {
+  if (profile.score_plugins.empty()) return 1;
+  return NumFeasibleNodesToFind(static_cast<uint32_t>(num_nodes),
+                                profile.percentage_of_nodes_to_score);
+}
+
+void Algorithm::Evaluate(const AlgorithmRequest& request) {
+  const v1alpha1::PreFilterResponse& pre_filter = response_.pre_filter();
+  if (absl::Status checked = CheckPreFilter(pre_filter); !checked.ok()) {
+    return Fail(Outcome::kNoAnswer, std::move(checked));
+  }
+  for (const std::string& plugin : pre_filter.rejected_by()) {
+    result_.diagnosis.unschedulable_plugins.insert(plugin);
+  }
+  if (pre_filter.has_rejection()) {
+    if (pre_filter.rejection().code() == v1alpha1::ERROR) {
+      return Fail(Outcome::kError, PluginError(pre_filter.rejection()));
+    }
+    result_.outcome = Outcome::kUnschedulable;
+    result_.diagnosis.pre_filter_message = absl::StrJoin(pre_filter.rejection().reasons(), ", ");
+    result_.diagnosis.AddPlugin(pre_filter.rejection());
+    return;
+  }
+  FindCandidates();
+  if (pre_filter.has_node_names()) {
+    const std::set<std::string> plugins(pre_filter.restricted_by().begin(),
+                                        pre_filter.restricted_by().end());
+    result_.diagnosis.unschedulable_plugins.insert(plugins.begin(), plugins.end());
+    result_.diagnosis.absent_nodes_reason =
+        absl::StrCat("node(s) didn't satisfy plugin(s) [", absl::StrJoin(plugins, " "), "]");
+  }
+  EvaluateFilter(request, NumToFind(*request.profile, candidates_.size()));
+}
+
+void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find) {
+  const v1alpha1::FilterResponse& filter = response_.filter();
+  const uint32_t num_nodes = static_cast<uint32_t>(candidates_.size());
+  std::vector<uint32_t>& feasible = result_.feasible_positions;
+  if (absl::Status checked = CheckFilter(filter, num_nodes, num_to_find, &feasible);
+      !checked.ok()) {
+    return Fail(Outcome::kNoAnswer, std::move(checked));
+  }
+  // A nominated node that was tried first counts once, with the verdict of the last look at it.
+  const std::vector<uint32_t> tried_before = std::move(result_.examined_slots);
+  result_.examined_slots.clear();
+  for (uint32_t i = 0; i < filter.processed(); ++i) {
+    result_.examined_slots.push_back(candidates_[(request.start_offset + i) % num_nodes]);
+  }
+  const bool seen_again = !tried_before.empty() &&
+                          std::find(result_.examined_slots.begin(), result_.examined_slots.end(),
+                                    tried_before[0]) != result_.examined_slots.end();
+  if (seen_again) {
+    result_.diagnosis.reasons.clear();
+    result_.diagnosis.num_rejected_nodes = 0;
+  }
+  std::vector<uint32_t> counts(filter.reasons_size(), 0);
+  for (const uint32_t index : filter.rejected()) ++counts[index];
+  for (int i = 0; i < filter.reasons_size(); ++i) {
+    if (counts[i] > 0) result_.diagnosis.AddRejection(filter.reasons(i), counts[i]);
+  }
+  result_.feasible_nodes = static_cast<uint32_t>(feasible.size());
+  result_.evaluated_nodes = result_.feasible_nodes + result_.diagnosis.num_rejected_nodes;
+  result_.processed_nodes = result_.evaluated_nodes;
+  if (filter.has_error()) return Fail(Outcome::kError, PluginError(filter.error()));
+  if (feasible.empty()) {
+    result_.outcome = Outcome::kUnschedulable;
+    return;
+  }
+  if (feasible.size() == 1 || request.profile->score_plugins.empty()) {
+    result_.outcome = Outcome::kPlaced;
+    result_.slot = result_.examined_slots[feasible[0]];
+    return;
+  }
+  if (response_.pre_score().has_error()) {
+    return Fail(Outcome::kError, PluginError(response_.pre_score().error()));
+  }
+  if (absl::Status checked = CheckScores(response_.score(), result_.feasible_nodes,
+                                         request.profile->score_plugins, &result_.totals);
+      !checked.ok()) {
+    return Fail(Outcome::kNoAnswer, std::move(checked));
+  }
+  if (response_.score().has_error()) {
+    return Fail(Outcome::kError, PluginError(response_.score().error()));
+  }
+  result_.outcome = Outcome::kPlaced;
+  result_.slot = result_.examined_slots[feasible[SelectHost(result_.totals)]];
+}
+
+}  // namespace outboard::cycle

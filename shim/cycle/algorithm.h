@@ -1,0 +1,101 @@
+// From a pod to a node: one attempt's PreFilter, Filter, PreScore and Score on a host, checked and
+// summed up.
+#ifndef OUTBOARD_SHIM_CYCLE_ALGORITHM_H_
+#define OUTBOARD_SHIM_CYCLE_ALGORITHM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "shim/cycle/answer_check.h"
+#include "shim/cycle/cluster_state.h"
+#include "shim/cycle/fit_error.h"
+#include "shim/cycle/host_client.h"
+#include "shim/kube/objects.h"
+
+namespace outboard::cycle {
+
+// What the algorithm needs of a profile.
+struct AlgorithmProfile {
+  std::string name;
+  uint32_t percentage_of_nodes_to_score = 0;  // 0: adapts to the size of the cluster
+  // Names, for counting who was asked.
+  std::vector<std::string> pre_filter_plugins;
+  std::vector<std::string> filter_plugins;
+  std::vector<std::string> pre_score_plugins;
+  std::vector<WeightedPlugin> score_plugins;  // empty: the first feasible node is taken
+};
+
+struct AlgorithmRequest {
+  HostClient* host = nullptr;
+  const AlgorithmProfile* profile = nullptr;
+  const kube::PodObject* pod = nullptr;
+  uint64_t attempt_id = 0;
+  int64_t snapshot_version = 0;
+  uint32_t start_offset = 0;
+  absl::Duration budget = absl::Seconds(1);  // of wall-clock time, over all calls
+};
+
+// How an attempt's algorithm ended.
+struct AlgorithmResult {
+  enum class Outcome {
+    kPlaced,         // `slot` is the node
+    kUnschedulable,  // `diagnosis` says why
+    kError,          // a plugin failed; `status` says how
+    kNoAnswer,       // the host gave none, or one that cannot be used; `status` says how
+  };
+  Outcome outcome = Outcome::kNoAnswer;
+  absl::Status status;
+  uint32_t slot = 0;
+  Diagnosis diagnosis;
+  // Nodes judged, and those of them that can take the pod; for logs.
+  uint32_t evaluated_nodes = 0;
+  uint32_t feasible_nodes = 0;
+  // How far the next attempt's start moves.
+  uint32_t processed_nodes = 0;
+
+  // For whoever wants to see it all: what was answered, on which nodes, in the order in which they
+  // were examined.
+  std::vector<uint32_t> examined_slots;      // slot of node i of the FilterResponse
+  std::vector<uint32_t> feasible_positions;  // indices into examined_slots
+  std::vector<int64_t> totals;               // one a feasible node; empty if nothing was scored
+};
+
+// Runs attempts on one thread; keeps its buffers between them.
+//
+// Threading: thread-compatible. Lifetime: the cluster outlives it. Errors: in the result.
+class Algorithm {
+ public:
+  explicit Algorithm(const ClusterState* cluster) : cluster_(cluster) {}
+
+  // The result is valid until the next Run.
+  const AlgorithmResult& Run(const AlgorithmRequest& request);
+  // What the host answered in the last Run.
+  const v1alpha1::CycleResponse& response() const { return response_; }
+
+ private:
+  absl::Status RunFused(const AlgorithmRequest& request, absl::Time deadline);
+  absl::Status RunPointByPoint(const AlgorithmRequest& request, absl::Time deadline);
+  // Tries the pod's nominated node alone; true if it was taken.
+  absl::StatusOr<bool> TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
+                                        absl::Time deadline);
+  absl::Status FilterAndScore(const AlgorithmRequest& request, absl::Time deadline);
+  // Puts the slots to be judged into `candidates_`, in node order.
+  void FindCandidates();
+  uint32_t NumToFind(const AlgorithmProfile& profile, size_t num_nodes) const;
+  void Evaluate(const AlgorithmRequest& request);
+  void EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find);
+  void Fail(AlgorithmResult::Outcome outcome, absl::Status status);
+
+  const ClusterState* const cluster_;
+  AlgorithmResult result_;
+  v1alpha1::CycleRequest request_;
+  v1alpha1::CycleResponse response_;
+  std::vector<uint32_t> candidates_;
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_ALGORITHM_H_

@@ -1,0 +1,151 @@
+#include "shim/cycle/answer_check.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::cycle {
+namespace {
+
+using v1alpha1::PluginStatus;
+
+constexpr int kMaxReasons = 16;
+constexpr size_t kMaxReasonBytes = 1024;
+constexpr uint8_t kMaxNodeScore = 100;
+
+absl::Status Wrong(absl::string_view what) { return absl::InternalError(what); }
+
+absl::Status CheckStatus(const PluginStatus& status, absl::string_view where) {
+  if (status.plugin().empty()) return Wrong(absl::StrCat(where, " names no plugin"));
+  if (status.reasons_size() > kMaxReasons) {
+    return Wrong(
+        absl::StrCat(where, " of ", status.plugin(), " has ", status.reasons_size(), " reasons"));
+  }
+  for (const std::string& reason : status.reasons()) {
+    if (reason.size() > kMaxReasonBytes) {
+      return Wrong(absl::StrCat(where, " of ", status.plugin(), " has a reason of ", reason.size(),
+                                " bytes"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsRejection(v1alpha1::Code code) {
+  return code == v1alpha1::UNSCHEDULABLE || code == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE ||
+         code == v1alpha1::PENDING;
+}
+
+// Positions of set bits among the first `bits`; false if a bit beyond them is set.
+bool SetBits(const std::string& bitmap, uint32_t bits, std::vector<uint32_t>* positions) {
+  for (size_t base = 0; base < bitmap.size(); base += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bitmap.data() + base, std::min<size_t>(8, bitmap.size() - base));
+    while (word != 0) {
+      const uint32_t position = static_cast<uint32_t>(base * 8) + std::countr_zero(word);
+      if (position >= bits) return false;
+      positions->push_back(position);
+      word &= word - 1;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response) {
+  if (response.has_rejection()) {
+    // Where the node sets of several plugins have nothing in common, no single plugin rejects.
+    if (!response.rejection().plugin().empty() || response.rejected_by().empty()) {
+      if (absl::Status status = CheckStatus(response.rejection(), "PreFilter"); !status.ok())
+        return status;
+    }
+    const v1alpha1::Code code = response.rejection().code();
+    if (!IsRejection(code) && code != v1alpha1::ERROR) {
+      return Wrong(absl::StrCat("PreFilter rejects with code ", v1alpha1::Code_Name(code)));
+    }
+  }
+  if (response.has_node_names() && response.restricted_by().empty() && !response.has_rejection()) {
+    return Wrong("PreFilter restricts the nodes and names no plugin for it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_nodes,
+                         uint32_t num_to_find, std::vector<uint32_t>* feasible) {
+  feasible->clear();
+  if (response.processed() > num_nodes) {
+    return Wrong(absl::StrCat("Filter judged ", response.processed(), " of ", num_nodes, " nodes"));
+  }
+  if (response.feasible().size() != (response.processed() + 7) / 8) {
+    return Wrong(absl::StrCat("Filter's bitmap has ", response.feasible().size(), " bytes for ",
+                              response.processed(), " nodes"));
+  }
+  if (!SetBits(response.feasible(), response.processed(), feasible)) {
+    return Wrong("Filter's bitmap has bits beyond its nodes");
+  }
+  if (feasible->size() > num_to_find) {
+    return Wrong(absl::StrCat("Filter found ", feasible->size(), " nodes where ", num_to_find,
+                              " are enough"));
+  }
+  if (response.rejected_size() != static_cast<int>(response.processed() - feasible->size())) {
+    return Wrong(absl::StrCat("Filter gives ", response.rejected_size(), " reasons for ",
+                              response.processed() - feasible->size(), " rejected nodes"));
+  }
+  for (const uint32_t index : response.rejected()) {
+    if (index >= static_cast<uint32_t>(response.reasons_size())) {
+      return Wrong(
+          absl::StrCat("Filter refers to reason ", index, " of ", response.reasons_size()));
+    }
+  }
+  for (const PluginStatus& status : response.reasons()) {
+    if (absl::Status checked = CheckStatus(status, "Filter"); !checked.ok()) return checked;
+    if (!IsRejection(status.code())) {
+      return Wrong(absl::StrCat("Filter rejects with code ", v1alpha1::Code_Name(status.code())));
+    }
+  }
+  if (response.has_error()) return CheckStatus(response.error(), "Filter's error");
+  if (response.processed() < num_nodes && feasible->size() < num_to_find) {
+    return Wrong(absl::StrCat("Filter stopped after ", response.processed(), " of ", num_nodes,
+                              " nodes with ", feasible->size(), " of ", num_to_find, " found"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
+                         const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals) {
+  totals->assign(num_nodes, 0);
+  if (response.has_error()) return CheckStatus(response.error(), "Score's error");
+  auto next = plugins.begin();
+  for (const v1alpha1::PluginScores& scores : response.plugins()) {
+    // In profile order, so that a plugin cannot be there twice.
+    const auto plugin = std::find_if(
+        next, plugins.end(), [&](const WeightedPlugin& p) { return p.name == scores.plugin(); });
+    if (plugin == plugins.end()) {
+      return Wrong(absl::StrCat("Score answers for ", scores.plugin(),
+                                ", which the profile does not have there"));
+    }
+    next = plugin + 1;
+    if (scores.scores().size() != num_nodes) {
+      return Wrong(absl::StrCat(scores.plugin(), " scored ", scores.scores().size(), " of ",
+                                num_nodes, " nodes"));
+    }
+    if (scores.tie_keys_size() != 0 && scores.tie_keys_size() != static_cast<int>(num_nodes)) {
+      return Wrong(absl::StrCat(scores.plugin(), " gave ", scores.tie_keys_size(), " tie keys for ",
+                                num_nodes, " nodes"));
+    }
+    const auto* bytes = reinterpret_cast<const uint8_t*>(scores.scores().data());
+    uint8_t highest = 0;
+    for (uint32_t i = 0; i < num_nodes; ++i) {
+      highest = std::max(highest, bytes[i]);
+      (*totals)[i] += plugin->weight * bytes[i];
+    }
+    if (highest > kMaxNodeScore) {
+      return Wrong(absl::StrCat(scores.plugin(), " gave a score of ", highest, ", more than 100"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::cycle

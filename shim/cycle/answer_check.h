@@ -1,0 +1,38 @@
+// Nothing that a host answers is trusted: every answer is checked here before it is used.
+#ifndef OUTBOARD_SHIM_CYCLE_ANSWER_CHECK_H_
+#define OUTBOARD_SHIM_CYCLE_ANSWER_CHECK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "proto/outboard/v1alpha1/filter.pb.h"
+#include "proto/outboard/v1alpha1/score.pb.h"
+
+namespace outboard::cycle {
+
+// A plugin at Score with the profile's weight.
+struct WeightedPlugin {
+  std::string name;
+  int64_t weight = 1;
+};
+
+// Checks a PreFilterResponse. Errors: INTERNAL, naming what is wrong. Pure.
+absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response);
+
+// Checks the answer about a list of `num_nodes` of which `num_to_find` feasible ones are enough,
+// and puts the positions of feasible nodes (0 = the first node examined) into `feasible`. Errors:
+// INTERNAL, naming what is wrong. Pure.
+absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_nodes,
+                         uint32_t num_to_find, std::vector<uint32_t>* feasible);
+
+// Checks the scores of `num_nodes` nodes and puts the weighted sums into `totals`. Errors:
+// INTERNAL, naming what is wrong. Pure.
+absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
+                         const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals);
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_ANSWER_CHECK_H_

@@ -1,0 +1,127 @@
+#include "shim/cycle/answer_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace outboard::cycle {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1alpha1::FilterResponse ThreeNodesSecondRejected() {
+  v1alpha1::FilterResponse response;
+  response.set_processed(3);
+  response.set_feasible(std::string("\x05", 1));
+  response.add_rejected(0);
+  v1alpha1::PluginStatus* status = response.add_reasons();
+  status->set_plugin("NodeName");
+  status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  status->add_reasons("no");
+  return response;
+}
+
+std::string FilterFault(const v1alpha1::FilterResponse& response, uint32_t nodes = 3,
+                        uint32_t find = 3) {
+  std::vector<uint32_t> feasible;
+  return std::string(CheckFilter(response, nodes, find, &feasible).message());
+}
+
+TEST(CheckFilter, TakesAGoodAnswer) {
+  std::vector<uint32_t> feasible;
+  ASSERT_TRUE(CheckFilter(ThreeNodesSecondRejected(), 3, 3, &feasible).ok());
+  EXPECT_THAT(feasible, ElementsAre(0, 2));
+}
+
+TEST(CheckFilter, TakesAnAnswerThatStoppedAtTheSample) {
+  std::vector<uint32_t> feasible;
+  EXPECT_TRUE(CheckFilter(ThreeNodesSecondRejected(), 50, 2, &feasible).ok());
+}
+
+TEST(CheckFilter, RefusesEachKindOfNonsense) {
+  EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 2), HasSubstr("judged 3 of 2"));
+  EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 50, 3), HasSubstr("stopped after 3 of 50"));
+  EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 3, 1), HasSubstr("found 2 nodes where 1"));
+
+  auto long_bitmap = ThreeNodesSecondRejected();
+  long_bitmap.set_feasible(std::string("\x05\x00", 2));
+  EXPECT_THAT(FilterFault(long_bitmap), HasSubstr("bitmap has 2 bytes"));
+
+  auto stray_bit = ThreeNodesSecondRejected();
+  stray_bit.set_feasible(std::string("\x0d", 1));
+  EXPECT_THAT(FilterFault(stray_bit), HasSubstr("beyond its nodes"));
+
+  auto missing_reason = ThreeNodesSecondRejected();
+  missing_reason.clear_rejected();
+  EXPECT_THAT(FilterFault(missing_reason), HasSubstr("0 reasons for 1 rejected"));
+
+  auto wild_index = ThreeNodesSecondRejected();
+  wild_index.set_rejected(0, 7);
+  EXPECT_THAT(FilterFault(wild_index), HasSubstr("reason 7 of 1"));
+
+  auto success = ThreeNodesSecondRejected();
+  success.mutable_reasons(0)->set_code(v1alpha1::SUCCESS);
+  EXPECT_THAT(FilterFault(success), HasSubstr("rejects with code SUCCESS"));
+
+  auto nameless = ThreeNodesSecondRejected();
+  nameless.mutable_reasons(0)->clear_plugin();
+  EXPECT_THAT(FilterFault(nameless), HasSubstr("names no plugin"));
+
+  auto wordy = ThreeNodesSecondRejected();
+  wordy.mutable_reasons(0)->set_reasons(0, std::string(2000, 'x'));
+  EXPECT_THAT(FilterFault(wordy), HasSubstr("reason of 2000 bytes"));
+}
+
+TEST(CheckScores, SumsWithWeights) {
+  v1alpha1::ScoreResponse response;
+  for (const char* name : {"A", "B"}) {
+    v1alpha1::PluginScores* scores = response.add_plugins();
+    scores->set_plugin(name);
+    scores->set_scores(std::string("\x0a\x64", 2));
+  }
+  std::vector<int64_t> totals;
+  ASSERT_TRUE(CheckScores(response, 2, {{"A", 1}, {"Skipped", 9}, {"B", 3}}, &totals).ok());
+  EXPECT_THAT(totals, ElementsAre(40, 400));
+}
+
+TEST(CheckScores, RefusesEachKindOfNonsense) {
+  std::vector<int64_t> totals;
+  v1alpha1::ScoreResponse response;
+  v1alpha1::PluginScores* scores = response.add_plugins();
+  scores->set_plugin("A");
+  scores->set_scores(std::string("\x65", 1));
+  EXPECT_THAT(std::string(CheckScores(response, 1, {{"A", 1}}, &totals).message()),
+              HasSubstr("score of 101"));
+  EXPECT_THAT(std::string(CheckScores(response, 2, {{"A", 1}}, &totals).message()),
+              HasSubstr("scored 1 of 2"));
+  EXPECT_THAT(std::string(CheckScores(response, 1, {{"B", 1}}, &totals).message()),
+              HasSubstr("does not have there"));
+  scores->set_scores(std::string("\x01", 1));
+  *response.add_plugins() = response.plugins(0);
+  EXPECT_THAT(std::string(CheckScores(response, 1, {{"A", 1}}, &totals).message()),
+              HasSubstr("does not have there"));
+}
+
+TEST(CheckPreFilter, TakesARejectionThatNoSinglePluginGave) {
+  v1alpha1::PreFilterResponse response;
+  response.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  response.mutable_rejection()->add_reasons(
+      "node(s) didn't satisfy plugin(s) [A B] simultaneously");
+  EXPECT_FALSE(CheckPreFilter(response).ok());
+  response.add_rejected_by("A");
+  response.add_rejected_by("B");
+  EXPECT_TRUE(CheckPreFilter(response).ok());
+}
+
+TEST(CheckPreFilter, RefusesCodesThatItMayNotGive) {
+  v1alpha1::PreFilterResponse response;
+  EXPECT_TRUE(CheckPreFilter(response).ok());
+  response.mutable_rejection()->set_plugin("A");
+  response.mutable_rejection()->set_code(v1alpha1::WAIT);
+  EXPECT_FALSE(CheckPreFilter(response).ok());
+  response.mutable_rejection()->set_code(v1alpha1::ERROR);
+  EXPECT_TRUE(CheckPreFilter(response).ok());
+}
+
+}  // namespace
+}  // namespace outboard::cycle

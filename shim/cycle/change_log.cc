@@ -1,0 +1,246 @@
+#include "shim/cycle/change_log.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace outboard::cycle {
+
+using v1alpha1::Change;
+using v1alpha1::SyncRequest;
+
+// Puts changes into as few messages as the limit allows.
+class ChangeLog::Packer {
+ public:
+  // All messages but the last carry `before`, the last `after`; for a snapshot these are the same.
+  Packer(int64_t before, int64_t after, SyncRequest::Phase first, SyncRequest::Phase next)
+      : before_(before), after_(after), next_(next) {
+    Start(first);
+  }
+
+  void Add(Change&& change) {
+    const size_t size = change.ByteSizeLong() + 8;  // tag and length
+    Reserve(size);
+    *requests_.back().add_changes() = std::move(change);
+  }
+  void SetNodeOrder(v1alpha1::NodeOrder&& order) {
+    Reserve(order.ByteSizeLong() + 8);
+    *requests_.back().mutable_node_order() = std::move(order);
+  }
+  void SetEndedAttempts(const std::vector<uint64_t>& attempts) {
+    Reserve(attempts.size() * 10);
+    requests_.back().mutable_ended_attempts()->Add(attempts.begin(), attempts.end());
+  }
+  void Start(SyncRequest::Phase phase) {
+    if (!requests_.empty()) requests_.back().set_version(before_);
+    requests_.emplace_back();
+    requests_.back().set_phase(phase);
+    bytes_ = kOverhead;
+  }
+  std::vector<SyncRequest> Take() {
+    requests_.back().set_version(after_);
+    return std::move(requests_);
+  }
+
+ private:
+  // Session, version and phase.
+  static constexpr size_t kOverhead = 128;
+
+  void Reserve(size_t size) {
+    if (bytes_ > kOverhead && bytes_ + size > kMaxMessageBytes) Start(next_);
+    bytes_ += size;
+  }
+
+  const int64_t before_;
+  const int64_t after_;
+  const SyncRequest::Phase next_;
+  std::vector<SyncRequest> requests_;
+  size_t bytes_ = 0;
+};
+
+ChangeLog::ChangeLog(const ChangeEncoder* encoder, size_t max_removed)
+    : encoder_(encoder), max_removed_(max_removed) {}
+
+ChangeLog::~ChangeLog() = default;
+
+ChangeLog::Cursor ChangeLog::AddHost(ChangeEncoder::Fields fields) {
+  const Cursor cursor = next_cursor_++;
+  hosts_[cursor].fields = std::move(fields);
+  CollectWanted();
+  return cursor;
+}
+
+void ChangeLog::RemoveHost(Cursor cursor) {
+  hosts_.erase(cursor);
+  CollectWanted();
+  DropOldRemoved();
+}
+
+void ChangeLog::CollectWanted() {
+  wanted_pod_.clear();
+  wanted_node_.clear();
+  for (const auto& [cursor, host] : hosts_) {
+    wanted_pod_.insert(host.fields.pod_annotations.begin(), host.fields.pod_annotations.end());
+    wanted_node_.insert(host.fields.node_annotations.begin(), host.fields.node_annotations.end());
+  }
+}
+
+void ChangeLog::Resync(Cursor cursor) {
+  const auto it = hosts_.find(cursor);
+  if (it != hosts_.end()) it->second.needs_snapshot = true;
+}
+
+void ChangeLog::EndAttempt(Cursor cursor, uint64_t attempt_id) {
+  const auto it = hosts_.find(cursor);
+  if (it != hosts_.end()) it->second.ended_attempts.push_back(attempt_id);
+}
+
+int64_t ChangeLog::VersionOf(Cursor cursor) const {
+  const auto it = hosts_.find(cursor);
+  return it == hosts_.end() ? 0 : it->second.version;
+}
+
+bool ChangeLog::HasChanges(Cursor cursor) const {
+  const auto it = hosts_.find(cursor);
+  if (it == hosts_.end()) return false;
+  const Host& host = it->second;
+  return host.needs_snapshot || !host.ended_attempts.empty() || host.version < version_;
+}
+
+void ChangeLog::Unlink(ChangeRecord& record) {
+  (record.previous == nullptr ? head_ : record.previous->next) = record.next;
+  (record.next == nullptr ? tail_ : record.next->previous) = record.previous;
+  record.previous = record.next = nullptr;
+}
+
+void ChangeLog::Touch(ChangeRecord& record) {
+  if (record.changed != 0) Unlink(record);
+  record.changed = ++version_;
+  record.previous = tail_;
+  (tail_ == nullptr ? head_ : tail_->next) = &record;
+  tail_ = &record;
+}
+
+void ChangeLog::Created(ChangeRecord& record) {
+  Touch(record);
+  record.created = record.content = record.placement = version_;
+}
+
+void ChangeLog::ContentChanged(ChangeRecord& record) {
+  Touch(record);
+  record.content = version_;
+}
+
+void ChangeLog::PlacementChanged(ChangeRecord& record) {
+  Touch(record);
+  record.placement = version_;
+}
+
+void ChangeLog::ContentAndPlacementChanged(ChangeRecord& record) {
+  Touch(record);
+  record.content = record.placement = version_;
+}
+
+void ChangeLog::Removed(std::unique_ptr<ChangeRecord> record) {
+  Touch(*record);
+  record->removed = true;
+  removed_.push_back(std::move(record));
+  if (removed_.size() > max_removed_ || hosts_.empty()) DropOldRemoved();
+}
+
+void ChangeLog::NodeOrderChanged() { node_order_version_ = ++version_; }
+
+void ChangeLog::DropOldRemoved() {
+  int64_t needed_after = std::numeric_limits<int64_t>::max();
+  for (const auto& [cursor, host] : hosts_) {
+    if (!host.needs_snapshot) needed_after = std::min(needed_after, host.version);
+  }
+  while (!removed_.empty()) {
+    ChangeRecord& oldest = *removed_.front();
+    if (oldest.changed > needed_after && removed_.size() <= max_removed_) break;
+    forgotten_before_ = oldest.changed;
+    Unlink(oldest);
+    removed_.pop_front();
+  }
+}
+
+ChangeLog::Stage ChangeLog::StageOf(const ChangeRecord& record) {
+  switch (record.kind) {
+    case ChangeKind::kNode:
+      return record.removed ? kNodeRemoves : kNodes;
+    case ChangeKind::kNamespace:
+      return kNamespaces;
+    case ChangeKind::kPod:
+      break;
+  }
+  return record.removed ? kPodRemoves : kPods;
+}
+
+std::vector<SyncRequest> ChangeLog::TakeChanges(Cursor cursor) {
+  const auto it = hosts_.find(cursor);
+  if (it == hosts_.end()) return {};
+  Host& host = it->second;
+  std::vector<SyncRequest> requests;
+  if (host.needs_snapshot || host.version < forgotten_before_) {
+    requests = Snapshot(host);
+  } else if (host.version < version_ || !host.ended_attempts.empty()) {
+    requests = Delta(host);
+  }
+  if (!removed_.empty()) DropOldRemoved();
+  return requests;
+}
+
+std::vector<SyncRequest> ChangeLog::Delta(Host& host) {
+  for (auto& stage : stages_) stage.clear();
+  for (const ChangeRecord* r = tail_; r != nullptr && r->changed > host.version; r = r->previous) {
+    stages_[StageOf(*r)].push_back(r);
+  }
+  Packer packer(host.version, version_, SyncRequest::DELTA, SyncRequest::DELTA);
+  bool any = false;
+  std::vector<Change> changes;
+  for (const auto& stage : stages_) {
+    for (auto r = stage.rbegin(); r != stage.rend(); ++r) {
+      encoder_->Encode(**r, host.version, host.fields, &changes);
+      for (Change& change : changes) packer.Add(std::move(change));
+      any = any || !changes.empty();
+      changes.clear();
+    }
+  }
+  if (node_order_version_ > host.version) {
+    v1alpha1::NodeOrder order;
+    encoder_->FillNodeOrder(&order);
+    packer.SetNodeOrder(std::move(order));
+    any = true;
+  }
+  if (!host.ended_attempts.empty()) {
+    packer.SetEndedAttempts(host.ended_attempts);
+    host.ended_attempts.clear();
+    any = true;
+  }
+  // What came and went between two deltas leaves nothing to say: the mirror's version is as good as
+  // ours.
+  if (!any) return {};
+  host.version = version_;
+  return packer.Take();
+}
+
+std::vector<SyncRequest> ChangeLog::Snapshot(Host& host) {
+  Packer packer(version_, version_, SyncRequest::SNAPSHOT_BEGIN, SyncRequest::SNAPSHOT_MORE);
+  std::vector<Change> changes;
+  encoder_->ForEachLiving([&](const ChangeRecord& record) {
+    encoder_->Encode(record, /*known=*/0, host.fields, &changes);
+    for (Change& change : changes) packer.Add(std::move(change));
+    changes.clear();
+  });
+  packer.Start(SyncRequest::SNAPSHOT_END);
+  v1alpha1::NodeOrder order;
+  encoder_->FillNodeOrder(&order);
+  packer.SetNodeOrder(std::move(order));
+  if (!host.ended_attempts.empty()) packer.SetEndedAttempts(host.ended_attempts);
+  host.ended_attempts.clear();
+  host.version = version_;
+  host.needs_snapshot = false;
+  return packer.Take();
+}
+
+}  // namespace outboard::cycle

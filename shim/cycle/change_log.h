@@ -1,0 +1,140 @@
+// What each host has still to be told: changes to the cluster's state, conflated, with one cursor a
+// host.
+#ifndef OUTBOARD_SHIM_CYCLE_CHANGE_LOG_H_
+#define OUTBOARD_SHIM_CYCLE_CHANGE_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+
+namespace outboard::cycle {
+
+enum class ChangeKind : uint8_t { kNode, kPod, kNamespace };
+
+// What every object of the state carries: its place in the log. Belongs to one life of the object;
+// an object that comes again is another.
+struct ChangeRecord {
+  explicit ChangeRecord(ChangeKind k) : kind(k) {}
+  virtual ~ChangeRecord() = default;
+  const ChangeKind kind;
+  bool removed = false;
+  int64_t created = 0;    // version at which it came
+  int64_t changed = 0;    // version of its last change of any kind; orders the log
+  int64_t content = 0;    // version of the last change of the object itself
+  int64_t placement = 0;  // pods: version of the last change of its place
+  ChangeRecord* previous = nullptr;
+  ChangeRecord* next = nullptr;
+};
+
+// Turns a record into changes.
+class ChangeEncoder {
+ public:
+  virtual ~ChangeEncoder() = default;
+  struct Fields {
+    absl::flat_hash_set<std::string> pod_annotations;
+    absl::flat_hash_set<std::string> node_annotations;
+  };
+  // Appends what a mirror at version `known` needs for this record, perhaps nothing; `known` 0: it
+  // knows nothing.
+  virtual void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
+                      std::vector<v1alpha1::Change>* out) const = 0;
+  // All living records, in the order: nodes, namespaces, pods.
+  virtual void ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> visit) const = 0;
+  virtual void FillNodeOrder(v1alpha1::NodeOrder* order) const = 0;
+};
+
+// A list of all objects by the version of their last change. A host's changes are those behind its
+// cursor, so each object is sent at most once however often it changed, and a host costs nothing
+// while nothing changes. What is left of removed objects is bounded; a host that stays behind for
+// so long that it might miss one starts anew with a snapshot.
+//
+// Threading: thread-compatible. Lifetime: owns removed records; living ones belong to the state,
+// which unlinks them by Remove.
+class ChangeLog {
+ public:
+  using Cursor = uint64_t;
+  static constexpr size_t kMaxMessageBytes = 2 << 20;
+
+  explicit ChangeLog(const ChangeEncoder* encoder, size_t max_removed = 65536);
+  ~ChangeLog();
+  ChangeLog(const ChangeLog&) = delete;
+  ChangeLog& operator=(const ChangeLog&) = delete;
+
+  // A host joins; its first TakeChanges is a snapshot.
+  Cursor AddHost(ChangeEncoder::Fields fields);
+  void RemoveHost(Cursor cursor);
+  // The next TakeChanges is a snapshot (the host asked for it, or its stream broke).
+  void Resync(Cursor cursor);
+  // The attempt is over; the host is told with the next changes.
+  void EndAttempt(Cursor cursor, uint64_t attempt_id);
+  // What the host has to be sent now, in order: nothing, usually one DELTA, or a snapshot in
+  // chunks. Each is at most 2 MiB, unless a single object is larger. Of a DELTA in several parts
+  // all but the last carry the version before it.
+  std::vector<v1alpha1::SyncRequest> TakeChanges(Cursor cursor);
+  // The version that the host has once it applied everything taken so far; what calls to it carry.
+  // 0: it has taken nothing.
+  int64_t VersionOf(Cursor cursor) const;
+  bool HasChanges(Cursor cursor) const;
+
+  // Annotations that some host asked for.
+  bool PodAnnotationWanted(absl::string_view key) const { return wanted_pod_.contains(key); }
+  bool NodeAnnotationWanted(absl::string_view key) const { return wanted_node_.contains(key); }
+
+  // For the state. What of `record` changed; the caller keeps to one of these a change.
+  void Created(ChangeRecord& record);
+  void ContentChanged(ChangeRecord& record);
+  void PlacementChanged(ChangeRecord& record);
+  void ContentAndPlacementChanged(ChangeRecord& record);
+  void Removed(std::unique_ptr<ChangeRecord> record);
+  void NodeOrderChanged();
+  int64_t version() const { return version_; }
+
+ private:
+  struct Host {
+    ChangeEncoder::Fields fields;
+    int64_t version = 0;
+    bool needs_snapshot = true;
+    std::vector<uint64_t> ended_attempts;
+  };
+
+  // In the order in which a mirror must apply them.
+  enum Stage { kNodeRemoves, kNodes, kNamespaces, kPodRemoves, kPods, kStages };
+  class Packer;
+
+  static Stage StageOf(const ChangeRecord& record);
+  void Touch(ChangeRecord& record);
+  void Unlink(ChangeRecord& record);
+  void DropOldRemoved();
+  void CollectWanted();
+  std::vector<v1alpha1::SyncRequest> Delta(Host& host);
+  std::vector<v1alpha1::SyncRequest> Snapshot(Host& host);
+
+  const ChangeEncoder* const encoder_;
+  const size_t max_removed_;
+  // Oldest change first.
+  ChangeRecord* head_ = nullptr;
+  ChangeRecord* tail_ = nullptr;
+  int64_t version_ = 1;
+  int64_t node_order_version_ = 1;
+  // A host behind this version may have missed a removal.
+  int64_t forgotten_before_ = 0;
+  std::deque<std::unique_ptr<ChangeRecord>> removed_;  // oldest first
+  std::vector<const ChangeRecord*> stages_[kStages];   // kept to save allocations
+  absl::flat_hash_map<Cursor, Host> hosts_;
+  Cursor next_cursor_ = 1;
+  absl::flat_hash_set<std::string> wanted_pod_;
+  absl::flat_hash_set<std::string> wanted_node_;
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_CHANGE_LOG_H_

@@ -1,0 +1,55 @@
+// How ClusterState keeps its objects; for its own sources only.
+#ifndef OUTBOARD_SHIM_CYCLE_CLUSTER_OBJECTS_H_
+#define OUTBOARD_SHIM_CYCLE_CLUSTER_OBJECTS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shim/cycle/cluster_state.h"
+
+namespace outboard::cycle {
+
+// One life of a node in a slot. Lives on in the log after the node went.
+struct ClusterState::NodeRecord : ChangeRecord {
+  explicit NodeRecord(uint32_t s) : ChangeRecord(ChangeKind::kNode), slot(s) {}
+  const uint32_t slot;
+  kube::NodePtr object;  // null once removed
+};
+
+// A name of a node, and what is counted there; a ghost while no node has the name.
+struct ClusterState::Node {
+  std::string name;
+  NodeBooks books;
+  std::vector<Pod*> pods;
+  std::unique_ptr<NodeRecord> record;  // null: a ghost
+  std::string zone;
+
+  uint32_t slot() const { return record == nullptr ? kNoSlot : record->slot; }
+};
+
+struct ClusterState::Pod : ChangeRecord {
+  Pod() : ChangeRecord(ChangeKind::kPod) {}
+  enum class State { kPending, kAssumed, kBound };
+  State state = State::kPending;
+  // Hosts were not told that the API server confirmed the place; for them it is assumed still.
+  bool host_sees_assumed = false;
+  kube::PodPtr object;  // null once removed
+  PodDemand demand;     // as counted on `node`
+  Node* node = nullptr;
+  size_t index_in_node = 0;
+  std::string nominated_node;
+  uint64_t waiting_attempt = 0;
+  std::vector<PluginWait> waits;
+  std::string removed_uid;  // once removed
+};
+
+struct ClusterState::Namespace : ChangeRecord {
+  Namespace() : ChangeRecord(ChangeKind::kNamespace) {}
+  kube::NamespacePtr object;  // null once removed
+  std::string name;
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_CLUSTER_OBJECTS_H_

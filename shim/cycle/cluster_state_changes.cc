@@ -1,0 +1,155 @@
+// How the state is told to hosts.
+#include <algorithm>
+#include <utility>
+
+#include "shim/cycle/cluster_objects.h"
+#include "shim/cycle/cluster_state.h"
+#include "shim/cycle/contract_content.h"
+
+namespace outboard::cycle {
+namespace {
+
+using v1alpha1::Change;
+
+template <typename Map>
+void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
+  for (auto it = annotations->begin(); it != annotations->end();) {
+    it = keys.contains(it->first) ? std::next(it) : annotations->erase(it);
+  }
+}
+
+}  // namespace
+
+bool ClusterState::UpsertNamespace(kube::NamespacePtr object) {
+  std::unique_ptr<Namespace>& ns = namespaces_[object->ns.name()];
+  if (ns == nullptr) {
+    ns = std::make_unique<Namespace>();
+    ns->name = object->ns.name();
+    ns->object = std::move(object);
+    log_.Created(*ns);
+    return true;
+  }
+  const bool same = SameMessage(ns->object->ns, object->ns);
+  ns->object = std::move(object);
+  if (!same) log_.ContentChanged(*ns);
+  return !same;
+}
+
+bool ClusterState::RemoveNamespace(absl::string_view name) {
+  const auto it = namespaces_.find(name);
+  if (it == namespaces_.end()) return false;
+  std::unique_ptr<Namespace> ns = std::move(it->second);
+  namespaces_.erase(it);
+  ns->object = nullptr;
+  log_.Removed(std::move(ns));
+  return true;
+}
+
+std::vector<v1alpha1::SyncRequest> ClusterState::TakeChanges(Cursor host, absl::Time now) {
+  now_ = now;
+  return log_.TakeChanges(host);
+}
+
+void ClusterState::ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> visit) const {
+  for (const Node* node : slots_) {
+    if (node != nullptr) visit(*node->record);
+  }
+  for (const auto& [name, ns] : namespaces_) visit(*ns);
+  for (const auto& [uid, pod] : pods_) visit(*pod);
+}
+
+void ClusterState::FillNodeOrder(v1alpha1::NodeOrder* order) const {
+  const std::vector<uint32_t>& slots = tree_.Order();
+  order->mutable_slots()->Add(slots.begin(), slots.end());
+}
+
+void ClusterState::Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
+                          std::vector<Change>* out) const {
+  if (record.removed && record.created > known) return;
+  switch (record.kind) {
+    case ChangeKind::kNode: {
+      const auto& node = static_cast<const NodeRecord&>(record);
+      if (node.removed) {
+        out->emplace_back().mutable_node_remove()->set_slot(node.slot);
+        return;
+      }
+      v1alpha1::NodeUpsert* upsert = out->emplace_back().mutable_node_upsert();
+      upsert->set_slot(node.slot);
+      *upsert->mutable_node() = node.object->node;
+      KeepOnly(upsert->mutable_node()->mutable_annotations(), fields.node_annotations);
+      return;
+    }
+    case ChangeKind::kNamespace: {
+      const auto& ns = static_cast<const Namespace&>(record);
+      if (ns.removed) {
+        out->emplace_back().mutable_namespace_remove()->set_name(ns.name);
+      } else {
+        *out->emplace_back().mutable_namespace_upsert()->mutable_namespace_() = ns.object->ns;
+      }
+      return;
+    }
+    case ChangeKind::kPod: {
+      const auto& pod = static_cast<const Pod&>(record);
+      if (pod.removed) {
+        out->emplace_back().mutable_pod_remove()->set_uid(pod.removed_uid);
+      } else {
+        EncodePod(pod, known, fields, out);
+      }
+      return;
+    }
+  }
+}
+
+void ClusterState::EncodePod(const Pod& pod, int64_t known, const Fields& fields,
+                             std::vector<Change>* out) const {
+  const bool is_new = pod.created > known;
+  const bool tell_content = is_new || pod.content > known;
+  const bool tell_placement = pod.placement > known;
+  v1alpha1::PodPlacement placement;
+  EncodePlacement(pod, &placement);
+  if (!tell_content) {
+    *out->emplace_back().mutable_pod_placement() = std::move(placement);
+    return;
+  }
+  // The object itself names a bound pod's node.
+  const bool placed = placement.state() != v1alpha1::UNPLACED && pod.state != Pod::State::kBound;
+  // A place of ours that is over goes first, so that the pod then moves to the node that it names.
+  if (tell_placement && !placed && !is_new) {
+    v1alpha1::PodPlacement* over = out->emplace_back().mutable_pod_placement();
+    over->set_uid(pod.object->uid());
+    over->set_state(v1alpha1::UNPLACED);
+  }
+  v1alpha1::Pod* sent = out->emplace_back().mutable_pod_upsert()->mutable_pod();
+  *sent = pod.object->pod;
+  KeepOnly(sent->mutable_annotations(), fields.pod_annotations);
+  if (placed && tell_placement) *out->emplace_back().mutable_pod_placement() = std::move(placement);
+}
+
+void ClusterState::EncodePlacement(const Pod& pod, v1alpha1::PodPlacement* out) const {
+  out->set_uid(pod.object->uid());
+  // A bound pod's place is the node that it names, once hosts know that it does; on a node that is
+  // gone there is no place.
+  uint32_t slot = kNoSlot;
+  if (pod.state == Pod::State::kAssumed || pod.host_sees_assumed) {
+    slot = pod.node->slot();
+    out->set_state(pod.waiting_attempt == 0 ? v1alpha1::ASSUMED : v1alpha1::WAITING);
+  } else if (!pod.nominated_node.empty()) {
+    slot = SlotOf(pod.nominated_node);
+    out->set_state(v1alpha1::NOMINATED);
+  }
+  if (slot == kNoSlot) {
+    out->set_state(v1alpha1::UNPLACED);
+    return;
+  }
+  out->set_slot(slot);
+  if (pod.waiting_attempt == 0 || pod.state != Pod::State::kAssumed) return;
+  out->set_attempt_id(pod.waiting_attempt);
+  for (const PluginWait& wait : pod.waits) {
+    v1alpha1::PluginWait* sent = out->add_waits();
+    sent->set_plugin(wait.plugin);
+    sent->set_remaining_millis(
+        std::max<int64_t>(0, absl::ToInt64Milliseconds(wait.deadline - now_)));
+  }
+}
+
+}  // namespace outboard::cycle

@@ -1,0 +1,94 @@
+// The seam between decisions and the world: what the scheduler wants done.
+#ifndef OUTBOARD_SHIM_CYCLE_EFFECTS_H_
+#define OUTBOARD_SHIM_CYCLE_EFFECTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "shim/cycle/algorithm.h"
+#include "shim/kube/objects.h"
+
+namespace outboard::cycle {
+
+// A pod to be bound.
+struct BindOrder {
+  uint64_t attempt_id = 0;
+  kube::PodPtr pod;
+  std::string node_name;
+  std::string profile;
+};
+
+// How a bind ended; comes back through Scheduler::OnBindEnded.
+enum class BindEnd {
+  kBound,
+  kNotBound,  // certainly not, and will not be
+  kGone,      // the pod is gone or another one
+  kUnknown,   // never settled, for this process is no longer the leader: nothing may be decided on
+              // it
+};
+
+// The PodScheduled condition to write.
+struct PodScheduledFalse {
+  std::string reason;  // "Unschedulable" or "SchedulerError"
+  std::string message;
+};
+
+// Carries out what the scheduler decides. On the real cluster it writes to the API server; in the
+// simulator it answers at once.
+//
+// Threading: called on the scheduling thread, never blocks, never calls back into the scheduler
+// before it returns.
+class Effects {
+ public:
+  virtual ~Effects() = default;
+  virtual void Bind(const BindOrder& order, absl::Time now) = 0;
+  // `Successfully assigned …`
+  virtual void RecordScheduled(const kube::PodObject& pod, const std::string& profile,
+                               const std::string& node_name, absl::Time now) = 0;
+  // A FailedScheduling warning; a long message is cut to what an event holds.
+  virtual void RecordFailed(const kube::PodObject& pod, const std::string& profile,
+                            const std::string& message, absl::Time now) = 0;
+  // Absent parts stay as they are; an empty nominated node clears it.
+  virtual void PatchStatus(const kube::PodObject& pod,
+                           const std::optional<PodScheduledFalse>& condition,
+                           const std::optional<std::string>& nominated_node_name,
+                           absl::Time now) = 0;
+};
+
+// How an attempt ended.
+enum class AttemptResult { kScheduled, kUnschedulable, kError, kHostAway };
+
+// Watches the scheduler work: metrics and the simulator's output. Same threading as Effects.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // The algorithm ran. `response` is what the host answered.
+  virtual void OnAlgorithm(const kube::PodObject& pod, const AlgorithmProfile& profile,
+                           const AlgorithmResult& result, const v1alpha1::CycleResponse& response,
+                           absl::Duration elapsed) {}
+  // An attempt ended. `message` is empty if the pod was scheduled, else the words of its event.
+  virtual void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
+                            AttemptResult result, const std::string& node_name,
+                            const std::string& message, absl::Duration since_attempt_began) {}
+  // A pod was bound: how many attempts it took, and how long since the first began.
+  virtual void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
+                       absl::Duration since_first_attempt, bool was_flushed) {}
+  // A wait at Permit ended.
+  virtual void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) {}
+  // A host's answer could not be used.
+  virtual void OnProtocolError(const std::string& host_instance, const absl::Status& status) {}
+  // What happened in the cluster was taken in; `event` is its label, as `NodeAdd`.
+  virtual void OnEventHandled(absl::string_view event, absl::Duration elapsed) {}
+  // A call of Reserve or Permit was answered, or a bind ended.
+  virtual void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
+                      v1alpha1::Code code, absl::Duration elapsed) {}
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_EFFECTS_H_

@@ -1,0 +1,215 @@
+#include "shim/cycle/node_guard.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace outboard::cycle {
+namespace {
+
+using v1alpha1::Container;
+using v1alpha1::ContainerStatus;
+using v1alpha1::Pod;
+using v1alpha1::ResourceList;
+
+int64_t AddSaturating(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return std::numeric_limits<int64_t>::max();
+  return sum;
+}
+
+// Combines two sorted lists of named amounts; a name that one lacks counts as 0 there.
+template <typename Op>
+void Merge(std::vector<std::pair<std::string, int64_t>>& into,
+           const std::vector<std::pair<std::string, int64_t>>& from, Op op) {
+  for (const auto& [name, amount] : from) {
+    const auto it =
+        std::lower_bound(into.begin(), into.end(), name,
+                         [](const auto& entry, const std::string& n) { return entry.first < n; });
+    if (it != into.end() && it->first == name) {
+      it->second = op(it->second, amount);
+    } else {
+      into.insert(it, {name, op(0, amount)});
+    }
+  }
+}
+
+template <typename Op>
+void Combine(PodDemand& into, const PodDemand& from, Op op) {
+  into.cpu_millis = op(into.cpu_millis, from.cpu_millis);
+  into.memory_bytes = op(into.memory_bytes, from.memory_bytes);
+  into.ephemeral_storage_bytes = op(into.ephemeral_storage_bytes, from.ephemeral_storage_bytes);
+  Merge(into.extended, from.extended, op);
+}
+
+void AddTo(PodDemand& into, const PodDemand& from) { Combine(into, from, AddSaturating); }
+void RaiseTo(PodDemand& into, const PodDemand& from) {
+  Combine(into, from, [](int64_t a, int64_t b) { return std::max(a, b); });
+}
+
+PodDemand FromList(const ResourceList& list) {
+  PodDemand demand;
+  demand.cpu_millis = list.cpu_millis();
+  demand.memory_bytes = list.memory_bytes();
+  demand.ephemeral_storage_bytes = list.ephemeral_storage_bytes();
+  for (const auto& [name, amount] : list.extended()) demand.extended.emplace_back(name, amount);
+  std::sort(demand.extended.begin(), demand.extended.end());
+  return demand;
+}
+
+// While a container is resized in place, the node must have room for what it wants, has been
+// allotted and has; if the node can never do the resize, what it wants does not count.
+PodDemand ContainerDemand(const Pod& pod, const Container& container) {
+  for (const ContainerStatus& status : pod.container_statuses()) {
+    if (status.name() != container.name() || !status.has_actual_requests()) continue;
+    PodDemand demand = FromList(status.actual_requests());
+    RaiseTo(demand, FromList(status.allocated_requests()));
+    if (!pod.resize_infeasible()) RaiseTo(demand, FromList(container.requests()));
+    return demand;
+  }
+  return FromList(container.requests());
+}
+
+void CollectPorts(const Container& container, std::vector<HostPort>& ports) {
+  for (const v1alpha1::ContainerPort& port : container.ports()) {
+    if (port.host_port() <= 0) continue;
+    HostPort taken;
+    if (port.protocol() != v1alpha1::PROTOCOL_UNSPECIFIED) taken.protocol = port.protocol();
+    taken.port = port.host_port();
+    taken.ip = port.host_ip().empty() ? "0.0.0.0" : port.host_ip();
+    ports.push_back(std::move(taken));
+  }
+}
+
+void ApplyPodLevel(const ResourceList& requests, PodDemand& demand) {
+  if (requests.has_cpu_millis()) demand.cpu_millis = requests.cpu_millis();
+  if (requests.has_memory_bytes()) demand.memory_bytes = requests.memory_bytes();
+  for (const auto& [name, amount] : requests.extended()) {
+    if (!absl::StartsWith(name, "hugepages-")) continue;
+    Merge(demand.extended, {{name, amount}}, [](int64_t, int64_t wanted) { return wanted; });
+  }
+}
+
+std::string Short(absl::string_view resource, absl::int128 wanted, absl::int128 used,
+                  int64_t allocatable) {
+  // Within any sane cluster these fit; the cast is for the message only.
+  return absl::StrCat("Insufficient ", resource, ": ", static_cast<int64_t>(wanted), " asked for, ",
+                      static_cast<int64_t>(used), " of ", allocatable, " taken");
+}
+
+}  // namespace
+
+bool HostPort::ConflictsWith(const HostPort& other) const {
+  return protocol == other.protocol && port == other.port &&
+         (ip == other.ip || ip == "0.0.0.0" || other.ip == "0.0.0.0");
+}
+
+PodDemand DemandOf(const Pod& pod) {
+  PodDemand demand;
+  for (const Container& container : pod.containers()) {
+    AddTo(demand, ContainerDemand(pod, container));
+    CollectPorts(container, demand.ports);
+  }
+  PodDemand sidecars;  // those started so far
+  PodDemand starting;  // the most that any moment of the start needs
+  for (const Container& container : pod.init_containers()) {
+    if (container.restart_policy_always()) {
+      const PodDemand own = ContainerDemand(pod, container);
+      AddTo(demand, own);
+      AddTo(sidecars, own);
+      RaiseTo(starting, sidecars);
+      CollectPorts(container, demand.ports);
+    } else {
+      PodDemand moment = FromList(container.requests());
+      AddTo(moment, sidecars);
+      RaiseTo(starting, moment);
+    }
+  }
+  RaiseTo(demand, starting);
+  ApplyPodLevel(pod.pod_requests(), demand);
+  AddTo(demand, FromList(pod.overhead()));
+  demand.extended.erase(std::remove_if(demand.extended.begin(), demand.extended.end(),
+                                       [](const auto& entry) { return entry.second == 0; }),
+                        demand.extended.end());
+  return demand;
+}
+
+void NodeBooks::Add(const PodDemand& demand) {
+  ++pods_;
+  cpu_millis_ += demand.cpu_millis;
+  memory_bytes_ += demand.memory_bytes;
+  ephemeral_storage_bytes_ += demand.ephemeral_storage_bytes;
+  for (const auto& [name, amount] : demand.extended) extended_[name] += amount;
+  ports_.insert(ports_.end(), demand.ports.begin(), demand.ports.end());
+}
+
+void NodeBooks::Remove(const PodDemand& demand) {
+  --pods_;
+  cpu_millis_ -= demand.cpu_millis;
+  memory_bytes_ -= demand.memory_bytes;
+  ephemeral_storage_bytes_ -= demand.ephemeral_storage_bytes;
+  for (const auto& [name, amount] : demand.extended) {
+    const auto it = extended_.find(name);
+    if (it == extended_.end()) continue;
+    it->second -= amount;
+    if (it->second == 0) extended_.erase(it);
+  }
+  for (const HostPort& port : demand.ports) {
+    const auto it = std::find(ports_.begin(), ports_.end(), port);
+    if (it != ports_.end()) ports_.erase(it);
+  }
+}
+
+bool GuardScope::Ignores(absl::string_view resource) const {
+  const auto contains = [](const std::vector<std::string>& list, absl::string_view wanted) {
+    return std::find(list.begin(), list.end(), wanted) != list.end();
+  };
+  if (ignored_resources.empty() && ignored_resource_groups.empty()) return false;
+  return contains(ignored_resources, resource) ||
+         contains(ignored_resource_groups, resource.substr(0, resource.find('/')));
+}
+
+absl::Status NodeBooks::CheckFits(const PodDemand& demand, const ResourceList& allocatable,
+                                  bool counted, const GuardScope& scope) const {
+  if (!scope.resources) return scope.ports ? CheckPorts(demand, counted) : absl::OkStatus();
+  const size_t others = pods_ - (counted ? 1 : 0);
+  if (allocatable.pods() < 0 || others + 1 > static_cast<uint64_t>(allocatable.pods())) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Too many pods: ", others, " of ", allocatable.pods()));
+  }
+  std::string problem;
+  const auto check = [&](absl::string_view name, int64_t wanted, absl::int128 used, int64_t limit) {
+    if (wanted <= 0 || !problem.empty()) return;
+    if (counted) used -= wanted;
+    if (used + wanted > limit) problem = Short(name, wanted, used, limit);
+  };
+  check("cpu", demand.cpu_millis, cpu_millis_, allocatable.cpu_millis());
+  check("memory", demand.memory_bytes, memory_bytes_, allocatable.memory_bytes());
+  check("ephemeral-storage", demand.ephemeral_storage_bytes, ephemeral_storage_bytes_,
+        allocatable.ephemeral_storage_bytes());
+  for (const auto& [name, wanted] : demand.extended) {
+    if (scope.Ignores(name)) continue;
+    const auto used = extended_.find(name);
+    const auto limit = allocatable.extended().find(name);
+    check(name, wanted, used == extended_.end() ? absl::int128(0) : used->second,
+          limit == allocatable.extended().end() ? 0 : limit->second);
+  }
+  if (!problem.empty()) return absl::ResourceExhaustedError(problem);
+  return scope.ports ? CheckPorts(demand, counted) : absl::OkStatus();
+}
+
+absl::Status NodeBooks::CheckPorts(const PodDemand& demand, bool counted) const {
+  for (const HostPort& port : demand.ports) {
+    const auto conflicts = [&](const HostPort& other) { return port.ConflictsWith(other); };
+    auto taken = std::count_if(ports_.begin(), ports_.end(), conflicts);
+    // Its own entries are no conflict.
+    if (counted) taken -= std::count_if(demand.ports.begin(), demand.ports.end(), conflicts);
+    if (taken > 0)
+      return absl::ResourceExhaustedError(absl::StrCat("Host port ", port.port, " is taken"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::cycle

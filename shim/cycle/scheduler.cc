@@ -1,0 +1,384 @@
+#include "shim/cycle/scheduler.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "shim/cycle/scheduler_attempt.h"
+
+namespace outboard::cycle {
+
+using queue::QueuedPod;
+
+Scheduler::Scheduler(SchedulerOptions options, queue::QueueOptions queue_options, Effects* effects,
+                     Observer* observer, queue::QueueObserver* queue_observer, absl::Time now)
+    : options_(options),
+      effects_(effects),
+      observer_(observer),
+      queue_(queue_options, now, this, nullptr, queue_observer),
+      algorithm_(&cluster_) {}
+
+Scheduler::~Scheduler() = default;
+
+void Scheduler::SetProfileNames(const std::vector<std::string>& names) {
+  profile_names_ = std::set<std::string>(names.begin(), names.end());
+}
+
+void Scheduler::SetPlan(ProfilePlan plan) {
+  const std::string name = plan.algorithm.name;
+  queue_.SetWakeUpEvents(name, plan.wake_up_events);
+  hosts_.try_emplace(plan.host_name);
+  plans_[name] = std::move(plan);
+}
+
+void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterState::Cursor cursor,
+                        absl::Time now) {
+  Host& host = hosts_[name];
+  host.client = client;
+  host.cursor = cursor;
+  host.wants_new_session = false;
+  host.away_since = client == nullptr ? now : absl::InfinitePast();
+  if (client == nullptr) return;
+  queue_.HostReturned(name, now);
+}
+
+bool Scheduler::WantsNewSession(const std::string& host_name) const {
+  const auto it = hosts_.find(host_name);
+  return it != hosts_.end() && it->second.wants_new_session;
+}
+
+const ProfilePlan* Scheduler::PlanOf(const kube::PodObject& pod) const {
+  const auto it = plans_.find(pod.pod.scheduler_name());
+  return it == plans_.end() ? nullptr : &it->second;
+}
+
+Scheduler::Host* Scheduler::UsableHost(const ProfilePlan& plan) {
+  const auto it = hosts_.find(plan.host_name);
+  if (it == hosts_.end() || it->second.client == nullptr || !it->second.client->usable())
+    return nullptr;
+  return &it->second;
+}
+
+void Scheduler::SendChanges(Host* host, absl::Time now) {
+  for (const v1alpha1::SyncRequest& changes : cluster_.TakeChanges(host->cursor, now))
+    host->client->SendChanges(changes);
+}
+
+void Scheduler::FillHeader(const Attempt& attempt, const Host& host,
+                           v1alpha1::CallHeader* header) const {
+  header->set_attempt_id(attempt.id);
+  header->set_snapshot_version(cluster_.VersionOf(host.cursor));
+  header->set_profile(attempt.plan->algorithm.name);
+}
+
+bool Scheduler::ScheduleOne(absl::Time now) {
+  // While every host is away for a moment (it is being restarted), pods keep their places: parking
+  // them all would tell thousands of stories about a hiccup.
+  const bool any_ready = std::any_of(plans_.begin(), plans_.end(), [&](const auto& plan) {
+    return UsableHost(plan.second) != nullptr;
+  });
+  if (!any_ready) {
+    const bool all_within_grace = std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& host) {
+      return now - host.second.away_since < options_.host_grace;
+    });
+    if (plans_.empty() || all_within_grace) return false;
+  }
+  QueuedPod* info = queue_.Pop(now);
+  if (info == nullptr) return false;
+  auto attempt = std::make_unique<Attempt>();
+  attempt->id = ++last_attempt_id_;
+  attempt->info = info;
+  attempt->pod = info->pod;
+  attempt->plan = PlanOf(*info->pod);
+  attempt->began = now;
+  if (attempt->plan == nullptr) {
+    FailError(std::move(attempt),
+              absl::StrCat("profile not found for scheduler name \"",
+                           info->pod->pod.scheduler_name(), "\""),
+              now);
+    return true;
+  }
+  if (info->pod->pod.deletion_unix_seconds() != 0) {
+    effects_->RecordFailed(*info->pod, attempt->plan->algorithm.name,
+                           absl::StrCat("skip schedule deleting pod: ", info->pod->key()), now);
+    VLOG(3) << "Skip schedule deleting pod " << info->pod->key();
+    queue_.Forget(info->uid());
+    return true;
+  }
+  VLOG(3) << "Attempting to schedule pod " << info->pod->key();
+  RunAlgorithm(std::move(attempt), now);
+  return true;
+}
+
+void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
+  if (cluster_.node_order().empty()) return FailNoNodes(std::move(attempt), now);
+  Host* host = UsableHost(*attempt->plan);
+  if (host == nullptr) {
+    return FailHostAway(std::move(attempt), absl::UnavailableError("the host is away"), now);
+  }
+  SendChanges(host, now);
+
+  AlgorithmRequest request;
+  request.host = host->client;
+  request.profile = &attempt->plan->algorithm;
+  request.pod = attempt->pod.get();
+  request.attempt_id = attempt->id;
+  request.snapshot_version = cluster_.VersionOf(host->cursor);
+  request.start_offset = next_start_;
+  request.budget = options_.cycle_deadline;
+  const absl::Time began = absl::Now();
+  const AlgorithmResult& result = algorithm_.Run(request);
+  observer_->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result, algorithm_.response(),
+                         absl::Now() - began);
+  next_start_ =
+      (next_start_ + result.processed_nodes) % static_cast<uint32_t>(cluster_.node_order().size());
+
+  switch (result.outcome) {
+    case AlgorithmResult::Outcome::kPlaced:
+      return AssumeAndReserve(std::move(attempt), result.slot, now);
+    case AlgorithmResult::Outcome::kUnschedulable:
+      return FailUnschedulable(std::move(attempt), result.diagnosis, now);
+    case AlgorithmResult::Outcome::kError:
+      return FailError(std::move(attempt), std::string(result.status.message()), now);
+    case AlgorithmResult::Outcome::kNoAnswer:
+      observer_->OnProtocolError(host->client->info().host_instance(), result.status);
+      return FailHostAway(std::move(attempt), result.status, now);
+  }
+}
+
+void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now) {
+  attempt->slot = slot;
+  attempt->node_name = cluster_.NodeAt(slot)->key();
+  if (absl::Status fits = cluster_.CheckFits(attempt->pod->uid(), slot, attempt->plan->guard);
+      !fits.ok()) {
+    // The host's books and ours differ: whatever it says, no node is overcommitted by us.
+    const std::string message =
+        absl::StrCat("plugin host placed the pod on node ", attempt->node_name,
+                     ", which cannot take it: ", fits.message());
+    observer_->OnProtocolError(hosts_[attempt->plan->host_name].client->info().host_instance(),
+                               fits);
+    return FailError(std::move(attempt), message, now);
+  }
+  if (absl::Status assumed = cluster_.Assume(attempt->pod->uid(), slot); !assumed.ok()) {
+    return FailError(std::move(attempt), std::string(assumed.message()), now);
+  }
+  attempt->assumed = true;
+  if (!AnyConcerns(attempt->plan->reserve, attempt->pod->pod))
+    return Permit(std::move(attempt), now);
+
+  Host* host = UsableHost(*attempt->plan);
+  absl::StatusOr<v1alpha1::ReserveResponse> answer = absl::UnavailableError("the host is away");
+  if (host != nullptr) {
+    SendChanges(host, now);
+    v1alpha1::ReserveRequest request;
+    FillHeader(*attempt, *host, request.mutable_header());
+    request.set_pod_uid(attempt->pod->uid());
+    request.set_node_name(attempt->node_name);
+    const absl::Time began = absl::Now();
+    answer = host->client->Reserve(std::move(request), absl::Now() + options_.reserve_deadline);
+    observer_->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
+                      answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
+                      absl::Now() - began);
+  }
+  if (!answer.ok()) {
+    GiveBack(attempt.get(), "reserve was not answered", now);
+    return FailHostAway(std::move(attempt), answer.status(), now);
+  }
+  if (!answer->has_rejection()) return Permit(std::move(attempt), now);
+  GiveBack(attempt.get(), "reserve was rejected", now);
+  if (answer->rejection().code() == v1alpha1::ERROR) {
+    return FailError(std::move(attempt), absl::StrJoin(answer->rejection().reasons(), ", "), now);
+  }
+  FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(answer->rejection()), now);
+}
+
+void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
+  v1alpha1::PermitResponse permit;
+  if (AnyConcerns(attempt->plan->permit, attempt->pod->pod)) {
+    Host* host = UsableHost(*attempt->plan);
+    absl::StatusOr<v1alpha1::PermitResponse> answer = absl::UnavailableError("the host is away");
+    if (host != nullptr) {
+      SendChanges(host, now);
+      v1alpha1::PermitRequest request;
+      FillHeader(*attempt, *host, request.mutable_header());
+      request.set_pod_uid(attempt->pod->uid());
+      request.set_node_name(attempt->node_name);
+      const absl::Time began = absl::Now();
+      answer = host->client->Permit(std::move(request), absl::Now() + options_.permit_deadline);
+      observer_->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
+                        answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
+                        absl::Now() - began);
+    }
+    if (!answer.ok()) {
+      GiveBack(attempt.get(), "permit was not answered", now);
+      return FailHostAway(std::move(attempt), answer.status(), now);
+    }
+    permit = *std::move(answer);
+  }
+  if (permit.has_rejection()) {
+    GiveBack(attempt.get(), "permit was rejected", now);
+    if (permit.rejection().code() == v1alpha1::ERROR) {
+      FailError(std::move(attempt), absl::StrJoin(permit.rejection().reasons(), ", "), now);
+    } else {
+      FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(permit.rejection()), now);
+    }
+    return ApplyDecisions(permit.decisions(), now);
+  }
+  Attempt* const pending = attempt.get();
+  attempt_of_pod_[pending->pod->uid()] = pending->id;
+  attempts_[pending->id] = std::move(attempt);
+  if (permit.waits().empty()) {
+    Bind(pending, now);
+  } else if (auto end = waiting_.Add(pending->id, pending->pod->uid(), permit, now)) {
+    EndWait(*end, now);
+  } else {
+    VLOG(4) << "Pod " << pending->pod->key() << " waits on permit for " << permit.waits(0).plugin();
+    cluster_.SetWaiting(pending->pod->uid(), pending->id, waiting_.Describe(pending->id), now)
+        .IgnoreError();
+    // Others (a cluster autoscaler) learn where it is about to go.
+    effects_->PatchStatus(*pending->pod, std::nullopt, pending->node_name, now);
+  }
+  ApplyDecisions(permit.decisions(), now);
+}
+
+void Scheduler::ApplyDecisions(
+    const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions, absl::Time now) {
+  for (const v1alpha1::WaitDecision& decision : decisions) {
+    // A decision about an attempt that is over says nothing any more.
+    if (decision.attempt_id() <= last_attempt_id_ && !attempts_.contains(decision.attempt_id()))
+      continue;
+    if (auto end = waiting_.Decide(decision, now)) EndWait(*end, now);
+  }
+}
+
+void Scheduler::EndWait(const WaitEnd& end, absl::Time now) {
+  const auto it = attempts_.find(end.attempt_id);
+  if (it == attempts_.end()) return;
+  Attempt* const attempt = it->second.get();
+  observer_->OnPermitWaitEnd(end.waited, end.allowed ? v1alpha1::SUCCESS : v1alpha1::UNSCHEDULABLE);
+  if (end.allowed) {
+    cluster_.EndWaiting(attempt->pod->uid()).IgnoreError();
+    return Bind(attempt, now);
+  }
+  VLOG(4) << "Pod " << attempt->pod->key() << " rejected while waiting on permit: " << end.message;
+  std::unique_ptr<Attempt> taken = TakeAttempt(end.attempt_id);
+  GiveBack(taken.get(), end.message, now);
+  v1alpha1::PluginStatus status;
+  status.set_plugin(end.plugin);
+  status.set_code(v1alpha1::UNSCHEDULABLE);
+  status.add_reasons(end.message);
+  const std::string uid = taken->pod->uid();
+  FailUnschedulable(std::move(taken), DiagnosisOfRejectedNode(status), now);
+  // The room it gave back may help others, but not itself.
+  queue_.MoveAllToActiveOrBackoff(
+      queue::AssignedPodDelete(), [&uid](const QueuedPod& other) { return other.uid() != uid; },
+      now);
+}
+
+void Scheduler::Bind(Attempt* attempt, absl::Time now) {
+  queue_.Done(attempt->pod->uid());
+  if (absl::Status fits = StillFits(*attempt); !fits.ok()) {
+    // While it waited, somebody else's pod came to the node, or the node went.
+    std::unique_ptr<Attempt> taken = TakeAttempt(attempt->id);
+    const std::string message =
+        absl::StrCat("node ", taken->node_name, " can no longer take the pod: ", fits.message());
+    GiveBack(taken.get(), message, now);
+    queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+    return FailError(std::move(taken), message, now);
+  }
+  attempt->bind_began = now;
+  effects_->Bind({attempt->id, attempt->pod, attempt->node_name, attempt->plan->algorithm.name},
+                 now);
+}
+
+void Scheduler::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message,
+                            absl::Time now) {
+  if (!attempts_.contains(attempt_id)) return;
+  if (end == BindEnd::kUnknown) return;  // The process is on its way out; the assumption stays.
+  std::unique_ptr<Attempt> attempt = TakeAttempt(attempt_id);
+  const std::string uid = attempt->pod->uid();
+  observer_->OnCall(v1alpha1::BIND, attempt->plan->algorithm.name,
+                    end == BindEnd::kBound ? v1alpha1::SUCCESS : v1alpha1::ERROR,
+                    now - attempt->bind_began);
+  if (end == BindEnd::kBound) {
+    const QueuedPod& info = *attempt->info;
+    VLOG(2) << "Successfully bound pod " << attempt->pod->key() << " to node "
+            << attempt->node_name;
+    effects_->RecordScheduled(*attempt->pod, attempt->plan->algorithm.name, attempt->node_name,
+                              now);
+    observer_->OnAttemptEnd(*attempt->pod, attempt->plan->algorithm.name, AttemptResult::kScheduled,
+                            attempt->node_name, "", now - attempt->began);
+    observer_->OnBound(*attempt->pod, attempt->plan->algorithm.name, info.attempts,
+                       info.initial_attempt_time.has_value() ? now - *info.initial_attempt_time
+                                                             : absl::ZeroDuration(),
+                       info.was_flushed);
+    queue_.Forget(uid);
+    EndAttempt(*attempt);
+    return;
+  }
+  GiveBack(attempt.get(), message, now);
+  queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+  if (end == BindEnd::kGone || attempt->pod_gone) {
+    queue_.Forget(uid);
+    EndAttempt(*attempt);
+    return;
+  }
+  FailError(std::move(attempt),
+            absl::StrCat("binding rejected: running Bind plugin \"DefaultBinder\": ", message),
+            now);
+}
+
+std::unique_ptr<Scheduler::Attempt> Scheduler::TakeAttempt(uint64_t attempt_id) {
+  auto node = attempts_.extract(attempt_id);
+  attempt_of_pod_.erase(node.mapped()->pod->uid());
+  return std::move(node.mapped());
+}
+
+void Scheduler::EndAttempt(const Attempt& attempt) {
+  waiting_.EndAttempt(attempt.id);
+  if (attempt.plan == nullptr) return;
+  if (const Host& host = hosts_[attempt.plan->host_name]; host.client != nullptr)
+    cluster_.EndAttempt(host.cursor, attempt.id);
+}
+
+void Scheduler::GiveBack(Attempt* attempt, const std::string& reason, absl::Time now) {
+  if (!attempt->node_name.empty() && (AnyConcerns(attempt->plan->reserve, attempt->pod->pod) ||
+                                      AnyConcerns(attempt->plan->permit, attempt->pod->pod))) {
+    if (Host* host = UsableHost(*attempt->plan)) {
+      v1alpha1::UnreserveRequest request;
+      request.mutable_header()->set_attempt_id(attempt->id);
+      request.mutable_header()->set_profile(attempt->plan->algorithm.name);
+      request.set_pod_uid(attempt->pod->uid());
+      request.set_node_name(attempt->node_name);
+      request.set_reason(reason.substr(0, 1024));
+      auto answer =
+          host->client->Unreserve(std::move(request), absl::Now() + options_.reserve_deadline);
+      Forget(attempt);
+      if (answer.ok()) {
+        ApplyDecisions(answer->decisions(), now);
+      } else {
+        LOG(WARNING) << "Unreserve of pod " << attempt->pod->key()
+                     << " was not answered: " << answer.status();
+      }
+    }
+  }
+  Forget(attempt);
+}
+
+void Scheduler::Forget(Attempt* attempt) {
+  // NOT_FOUND: the informer confirmed the pod or took it away meanwhile, and its word counts.
+  if (attempt->assumed) cluster_.Forget(attempt->pod->uid()).IgnoreError();
+  attempt->assumed = false;
+}
+
+absl::Status Scheduler::StillFits(const Attempt& attempt) const {
+  const uint32_t slot = cluster_.SlotOf(attempt.node_name);
+  if (slot == ClusterState::kNoSlot) return absl::NotFoundError("the node is gone");
+  return cluster_.CheckFits(attempt.pod->uid(), slot, attempt.plan->guard);
+}
+
+}  // namespace outboard::cycle

@@ -1,0 +1,194 @@
+// The scheduler: takes pods from the queue, asks hosts, keeps the books, and gives orders.
+#ifndef OUTBOARD_SHIM_CYCLE_SCHEDULER_H_
+#define OUTBOARD_SHIM_CYCLE_SCHEDULER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "shim/cycle/algorithm.h"
+#include "shim/cycle/cluster_state.h"
+#include "shim/cycle/effects.h"
+#include "shim/cycle/host_client.h"
+#include "shim/cycle/waiting_pods.h"
+#include "shim/kube/objects.h"
+#include "shim/queue/scheduling_queue.h"
+
+namespace outboard::cycle {
+
+// A plugin at Reserve, Permit or PreEnqueue with the pods that it cares about: those in which any
+// of `fields` is set; empty: all.
+struct InterestedPlugin {
+  std::string name;
+  std::vector<std::string> fields;
+};
+
+// A profile as the scheduler drives it.
+struct ProfilePlan {
+  AlgorithmProfile algorithm;
+  std::vector<InterestedPlugin> pre_enqueue;
+  std::vector<InterestedPlugin> reserve;
+  std::vector<InterestedPlugin> permit;
+  // How far the shim's own check of placements goes.
+  GuardScope guard;
+  // Sort keys come from the host; otherwise the order is priority, then time, which is
+  // PrioritySort's.
+  bool host_sorts = false;
+  // Events that may help pods which a plugin rejected.
+  queue::SchedulingQueue::WakeUpEvents wake_up_events;
+  // The host that serves the profile, by its name in the configuration.
+  std::string host_name;
+};
+
+struct SchedulerOptions {
+  absl::Duration cycle_deadline = absl::Seconds(1);
+  absl::Duration reserve_deadline = absl::Seconds(1);
+  absl::Duration permit_deadline = absl::Seconds(1);
+  absl::Duration queue_deadline = absl::Milliseconds(100);
+  // How long pods stay in the queue, untouched, while their host is away; after that each one is
+  // parked with an event.
+  absl::Duration host_grace = absl::Seconds(5);
+  // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
+  bool single_attempt = false;
+};
+
+// One scheduler over all profiles.
+//
+// Used as: SetProfiles, SetHost; then feed it what happens (On…) and call ScheduleOne and Tick. It
+// never sleeps and starts no thread: the process around it does, on real time, and the simulator on
+// virtual time.
+// Threading: thread-compatible; everything on the scheduling thread.
+// Lifetime:  effects and observer outlive it; a host client must live until SetHost replaces it.
+// Errors:    none to the caller. Every popped pod ends bound, queued again, parked for its host, or
+// gone.
+class Scheduler final : private queue::PreEnqueueGate {
+ public:
+  // `queue_observer` may be null.
+  Scheduler(SchedulerOptions options, queue::QueueOptions queue_options, Effects* effects,
+            Observer* observer, queue::QueueObserver* queue_observer, absl::Time now);
+  ~Scheduler() override;
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Names of profiles whose pods are queued; known before any host is.
+  void SetProfileNames(const std::vector<std::string>& names);
+  // Adds or replaces the plan of a profile.
+  void SetPlan(ProfilePlan plan);
+
+  // A host instance takes the name's place, or (null) the host is away. The client is usable, and
+  // changes since its snapshot are in the cursor's log.
+  void SetHost(const std::string& name, HostClient* client, ClusterState::Cursor cursor,
+               absl::Time now);
+
+  // What happens in the cluster; from informers, in their order. A pod that has finished is as good
+  // as deleted.
+  void OnNodeUpsert(const kube::NodePtr& node, absl::Time now);
+  void OnNodeDelete(const std::string& name, absl::Time now);
+  void OnPodUpsert(const kube::PodPtr& pod, absl::Time now);
+  void OnPodDelete(const std::string& uid, absl::Time now);
+  void OnNamespaceUpsert(const kube::NamespacePtr& ns, absl::Time now);
+  void OnNamespaceDelete(const std::string& name, absl::Time now);
+
+  void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
+
+  // Takes the next pod through its scheduling cycle; false if there is none to take now.
+  bool ScheduleOne(absl::Time now);
+  // Does what is due: waits that ended, decisions that hosts pushed, queue flushes.
+  void Tick(absl::Time now);
+  // When Tick or ScheduleOne will have something to do, as far as is known now.
+  absl::Time NextWakeup(absl::Time now) const;
+
+  // For whoever connects hosts: cursors and snapshots.
+  ClusterState* cluster() { return &cluster_; }
+  const queue::SchedulingQueue& queue() const { return queue_; }
+  // Whether a host's connection has to be set up anew; asked by whoever owns the clients.
+  bool WantsNewSession(const std::string& host_name) const;
+  // Pods that have a node and are not bound yet.
+  size_t attempts_in_flight() const { return attempts_.size(); }
+  size_t waiting_pods() const { return waiting_.size(); }
+
+ private:
+  struct Attempt;
+  struct Host {
+    HostClient* client = nullptr;
+    ClusterState::Cursor cursor = 0;
+    absl::Time away_since = absl::InfinitePast();
+    absl::Time parked_pods_checked = absl::InfinitePast();
+    // The connection's state has to be mended by a new handshake.
+    bool wants_new_session = false;
+  };
+
+  bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
+  const ProfilePlan* PlanOf(const kube::PodObject& pod) const;
+  // The profile's host if it can be called.
+  Host* UsableHost(const ProfilePlan& plan);
+  void SendChanges(Host* host, absl::Time now);
+  void FillHeader(const Attempt& attempt, const Host& host, v1alpha1::CallHeader* header) const;
+
+  // The steps of a cycle; each takes over the attempt.
+  void RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now);
+  void AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
+  void Permit(std::unique_ptr<Attempt> attempt, absl::Time now);
+  void Bind(Attempt* attempt, absl::Time now);
+  void EndWait(const WaitEnd& end, absl::Time now);
+  void ApplyDecisions(const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions,
+                      absl::Time now);
+  void TakePushes(Host* host, absl::Time now);
+
+  // The ways in which an attempt fails.
+  void FailUnschedulable(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
+                         absl::Time now);
+  void FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now);
+  void FailError(std::unique_ptr<Attempt> attempt, const std::string& message, absl::Time now);
+  void FailHostAway(std::unique_ptr<Attempt> attempt, const absl::Status& status, absl::Time now);
+  void RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult result,
+                     const std::string& message, absl::Time now);
+  // Gives the attempt's node back: Unreserve, forget.
+  void GiveBack(Attempt* attempt, const std::string& reason, absl::Time now);
+  // A pod with an attempt under way is being deleted or is gone.
+  void OnAssumedPodGone(const std::string& uid, absl::Time now);
+  void OnPodRemoved(const PodOutcome& outcome, const std::string& uid, absl::Time now);
+  // Keeps in mind the node that status.nominatedNodeName names.
+  void UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome);
+  void OnPodAssigned(const kube::PodPtr& pod, absl::Time now);
+  void OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPtr& pod, absl::Time now);
+  // Takes the pod's demand off its node.
+  void Forget(Attempt* attempt);
+  // Whether the node can still take the pod that was assumed on it.
+  absl::Status StillFits(const Attempt& attempt) const;
+  // Ends the attempt for hosts and for the books of this class.
+  void EndAttempt(const Attempt& attempt);
+  std::unique_ptr<Attempt> TakeAttempt(uint64_t attempt_id);
+
+  // PreEnqueue, asked by the queue.
+  std::vector<queue::GateVerdict> Judge(absl::Span<const queue::QueuedPod* const> pods) override;
+  // Asks the host for the pod's sort key where the profile wants that.
+  void UpdateSortKey(const kube::PodObject& pod, absl::Time now);
+
+  const SchedulerOptions options_;
+  Effects* const effects_;
+  Observer* const observer_;
+  ClusterState cluster_;
+  queue::SchedulingQueue queue_;
+  Algorithm algorithm_;
+  WaitingPods waiting_;
+
+  std::set<std::string> profile_names_;
+  std::map<std::string, ProfilePlan> plans_;
+  std::map<std::string, Host> hosts_;
+
+  uint64_t last_attempt_id_ = 0;
+  uint32_t next_start_ = 0;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Attempt>> attempts_;
+  absl::flat_hash_map<std::string, uint64_t> attempt_of_pod_;
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_SCHEDULER_H_

@@ -1,0 +1,39 @@
+// Private to the scheduler's own sources: an attempt, and which plugins it concerns.
+#ifndef OUTBOARD_SHIM_CYCLE_SCHEDULER_ATTEMPT_H_
+#define OUTBOARD_SHIM_CYCLE_SCHEDULER_ATTEMPT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "shim/cycle/fit_error.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/kube/objects.h"
+#include "shim/queue/queued_pod.h"
+
+namespace outboard::cycle {
+
+// A pod on its way from the queue to a node. `info` belongs to the queue and stays valid until the
+// attempt is given back there.
+struct Scheduler::Attempt {
+  uint64_t id = 0;
+  queue::QueuedPod* info = nullptr;
+  kube::PodPtr pod;
+  const ProfilePlan* plan = nullptr;
+  absl::Time began;       // in the scheduler's time
+  std::string node_name;  // empty: no node yet
+  uint32_t slot = 0;
+  bool assumed = false;
+  absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
+  // The pod went while its bind was under way; the outcome no longer matters.
+  bool pod_gone = false;
+  Diagnosis diagnosis;  // of the failure, if it is a rejection
+};
+
+// Whether any of the plugins is interested in the pod; see plugin_host.proto, Interest. Pure.
+bool AnyConcerns(const std::vector<InterestedPlugin>& plugins, const v1alpha1::Pod& pod);
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_SCHEDULER_ATTEMPT_H_

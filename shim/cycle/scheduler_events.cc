@@ -1,0 +1,198 @@
+// The scheduler's ears: what informers tell.
+#include <glog/logging.h>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "shim/cycle/cluster_events.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/cycle/scheduler_attempt.h"
+
+namespace outboard::cycle {
+namespace {
+
+using queue::QueuedPod;
+
+// Measures how long an event takes to be taken in.
+class EventTimer {
+ public:
+  EventTimer(Observer* observer, absl::string_view event)
+      : observer_(observer), event_(event), began_(absl::Now()) {}
+  ~EventTimer() { observer_->OnEventHandled(event_, absl::Now() - began_); }
+  EventTimer(const EventTimer&) = delete;
+  EventTimer& operator=(const EventTimer&) = delete;
+
+  // The event turned out to be another one.
+  void Rename(absl::string_view event) { event_ = event; }
+
+ private:
+  Observer* const observer_;
+  absl::string_view event_;
+  const absl::Time began_;
+};
+
+// kube-scheduler's labels of what an informer's word about a pod meant.
+absl::string_view EventLabel(PodOutcome::Kind kind) {
+  switch (kind) {
+    case PodOutcome::Kind::kAddedPending:
+      return "UnscheduledPodAdd";
+    case PodOutcome::Kind::kUpdatedPending:
+      return "UnscheduledPodUpdate";
+    case PodOutcome::Kind::kUpdatedAssigned:
+      return "AssignedPodUpdate";
+    default:
+      return "AssignedPodAdd";
+  }
+}
+
+}  // namespace
+
+void Scheduler::OnNodeUpsert(const kube::NodePtr& node, absl::Time now) {
+  EventTimer timer(observer_, "NodeAdd");
+  const NodeOutcome outcome = cluster_.UpsertNode(node);
+  switch (outcome.kind) {
+    case NodeOutcome::Kind::kAdded:
+    case NodeOutcome::Kind::kReplaced:
+      queue_.MoveAllToActiveOrBackoff(queue::NodeEvent(queue::kAdd), now);
+      break;
+    case NodeOutcome::Kind::kUpdated:
+      timer.Rename("NodeUpdate");
+      for (const queue::ClusterEvent& event : NodeUpdateEvents(*outcome.old, *node)) {
+        queue_.MoveAllToActiveOrBackoff(event, now);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+void Scheduler::OnNodeDelete(const std::string& name, absl::Time now) {
+  const EventTimer timer(observer_, "NodeDelete");
+  cluster_.RemoveNode(name);
+  queue_.MoveAllToActiveOrBackoff(queue::NodeEvent(queue::kDelete), now);
+}
+
+void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
+  EventTimer timer(observer_, "");
+  const PodOutcome outcome = cluster_.UpsertPod(pod);
+  timer.Rename(EventLabel(outcome.kind));
+  if (outcome.replaced != nullptr) {
+    PodOutcome removed;
+    removed.kind = PodOutcome::Kind::kRemoved;
+    removed.old = outcome.replaced;
+    removed.old_node = outcome.replaced->pod.node_name();
+    OnPodRemoved(removed, outcome.replaced->uid(), now);
+  }
+  UpdateNomination(*pod, outcome);
+  switch (outcome.kind) {
+    case PodOutcome::Kind::kIgnored:
+      break;
+    case PodOutcome::Kind::kAddedPending:
+      if (!HandlesProfile(pod->pod.scheduler_name())) break;
+      VLOG(3) << "Add event for unscheduled pod " << pod->key();
+      queue_.Add(pod, now);
+      UpdateSortKey(*pod, now);
+      break;
+    case PodOutcome::Kind::kUpdatedPending:
+      OnPendingPodUpdated(outcome, pod, now);
+      break;
+    case PodOutcome::Kind::kUpdatedAssigned:
+      for (const queue::ClusterEvent& event : PodUpdateEvents(*outcome.old, *pod)) {
+        queue_.MoveAllToActiveOrBackoff(event, now);
+      }
+      break;
+    case PodOutcome::Kind::kAddedAssigned:
+    case PodOutcome::Kind::kBound:
+    case PodOutcome::Kind::kConfirmed:
+    case PodOutcome::Kind::kMoved:
+      OnPodAssigned(pod, now);
+      break;
+    case PodOutcome::Kind::kRemoved:
+      OnPodRemoved(outcome, pod->uid(), now);
+      break;
+  }
+}
+
+void Scheduler::UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome) {
+  const bool pending = outcome.kind == PodOutcome::Kind::kAddedPending ||
+                       outcome.kind == PodOutcome::Kind::kUpdatedPending;
+  if (!pending || cluster_.IsAssumed(pod.uid())) return;
+  const std::string before = outcome.old == nullptr ? "" : outcome.old->pod.nominated_node_name();
+  if (before == pod.pod.nominated_node_name()) return;
+  const uint32_t slot = cluster_.SlotOf(pod.pod.nominated_node_name());
+  // Neither can fail on a pending pod; a node that is not there is nobody's nomination.
+  if (slot == ClusterState::kNoSlot) {
+    cluster_.Unnominate(pod.uid()).IgnoreError();
+  } else {
+    cluster_.Nominate(pod.uid(), slot).IgnoreError();
+  }
+}
+
+void Scheduler::OnPodAssigned(const kube::PodPtr& pod, absl::Time now) {
+  queue_.MoveAllToActiveOrBackoff(queue::AssignedPodAdd(), now);
+  if (const auto it = attempt_of_pod_.find(pod->uid()); it != attempt_of_pod_.end()) {
+    // While it waits at Permit, only somebody else can have bound it.
+    if (auto end = waiting_.Reject(it->second, "", "pod was bound by another scheduler", now))
+      EndWait(*end, now);
+  }
+  queue_.Delete(pod->uid());
+}
+
+void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPtr& pod,
+                                    absl::Time now) {
+  if (!HandlesProfile(pod->pod.scheduler_name())) return;
+  if (attempt_of_pod_.contains(pod->uid())) {
+    if (outcome.deletion_started) OnAssumedPodGone(pod->uid(), now);
+    return;
+  }
+  queue_.Update(pod, PodUpdateEvents(*outcome.old, *pod), now);
+  UpdateSortKey(*pod, now);
+  const std::string& old_nomination = outcome.old->pod.nominated_node_name();
+  if (!old_nomination.empty() && old_nomination != pod->pod.nominated_node_name()) {
+    // The node it was kept in mind for is free for pods that had to count it.
+    const int32_t priority = outcome.old->pod.priority();
+    queue_.MoveAllToActiveOrBackoff(
+        queue::AssignedPodDelete(),
+        [priority](const QueuedPod& other) { return other.pod->pod.priority() <= priority; }, now);
+  }
+}
+
+void Scheduler::OnPodDelete(const std::string& uid, absl::Time now) {
+  EventTimer timer(observer_, "UnscheduledPodDelete");
+  const PodOutcome outcome = cluster_.RemovePod(uid);
+  if (!outcome.old_node.empty()) timer.Rename("AssignedPodDelete");
+  if (outcome.kind == PodOutcome::Kind::kRemoved) OnPodRemoved(outcome, uid, now);
+}
+
+void Scheduler::OnPodRemoved(const PodOutcome& outcome, const std::string& uid, absl::Time now) {
+  queue_.Delete(uid);
+  if (attempt_of_pod_.contains(uid)) return OnAssumedPodGone(uid, now);
+  if (!outcome.old_node.empty()) {
+    queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+  } else if (outcome.old != nullptr && !outcome.old->pod.nominated_node_name().empty()) {
+    const int32_t priority = outcome.old->pod.priority();
+    queue_.MoveAllToActiveOrBackoff(
+        queue::AssignedPodDelete(),
+        [priority](const QueuedPod& other) { return other.pod->pod.priority() <= priority; }, now);
+  }
+}
+
+void Scheduler::OnAssumedPodGone(const std::string& uid, absl::Time now) {
+  Attempt& attempt = *attempts_[attempt_of_pod_[uid]];
+  if (auto end = waiting_.Reject(attempt.id, "", "pod is being deleted", now)) {
+    EndWait(*end, now);
+  } else {
+    // Its bind is under way and will fail; its room is free from now on.
+    attempt.pod_gone = true;
+    Forget(&attempt);
+  }
+  queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+}
+
+void Scheduler::OnNamespaceUpsert(const kube::NamespacePtr& ns, absl::Time now) {
+  cluster_.UpsertNamespace(ns);
+}
+void Scheduler::OnNamespaceDelete(const std::string& name, absl::Time now) {
+  cluster_.RemoveNamespace(name);
+}
+
+}  // namespace outboard::cycle

@@ -1,0 +1,228 @@
+// The ways in which an attempt fails, and what is due later.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/cycle/scheduler_attempt.h"
+
+namespace outboard::cycle {
+namespace {
+
+using queue::QueuedPod;
+using v1alpha1::CallError;
+
+constexpr char kUnschedulable[] = "Unschedulable";
+constexpr char kSchedulerError[] = "SchedulerError";
+// How often pods that were parked though their host is there (it was slow, or answered nonsense)
+// get another chance.
+constexpr absl::Duration kParkedPodsRetry = absl::Seconds(1);
+
+queue::SchedulingQueue::Rejectors RejectorsOf(const Diagnosis& diagnosis) {
+  queue::SchedulingQueue::Rejectors rejectors;
+  rejectors.unschedulable.insert(diagnosis.unschedulable_plugins.begin(),
+                                 diagnosis.unschedulable_plugins.end());
+  rejectors.pending.insert(diagnosis.pending_plugins.begin(), diagnosis.pending_plugins.end());
+  return rejectors;
+}
+
+// Errors after which the connection's state, not the pod, has to be mended: a new handshake does.
+bool NeedsNewSession(const absl::Status& status) {
+  switch (CallErrorReason(status)) {
+    case CallError::SESSION_UNKNOWN:
+    case CallError::WRONG_INSTANCE:
+    case CallError::NOT_CONFIGURED:
+    case CallError::OBJECT_UNKNOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void Scheduler::FailUnschedulable(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
+                                  absl::Time now) {
+  const std::string message = FitErrorMessage(diagnosis);
+  VLOG(2) << "Unable to schedule pod " << attempt->pod->key() << "; no fit; waiting: " << message;
+  attempt->diagnosis = diagnosis;
+  RequeueFailed(std::move(attempt), AttemptResult::kUnschedulable, message, now);
+}
+
+void Scheduler::FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now) {
+  VLOG(2) << "Unable to schedule pod " << attempt->pod->key()
+          << "; no nodes are registered to the cluster; waiting";
+  RequeueFailed(std::move(attempt), AttemptResult::kUnschedulable, kNoNodesAvailable, now);
+}
+
+void Scheduler::FailError(std::unique_ptr<Attempt> attempt, const std::string& message,
+                          absl::Time now) {
+  LOG(ERROR) << "Error scheduling pod " << attempt->pod->key() << "; retrying: " << message;
+  RequeueFailed(std::move(attempt), AttemptResult::kError, message, now);
+}
+
+void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const absl::Status& status,
+                             absl::Time now) {
+  const std::string message = absl::StrCat("plugin host \"", attempt->plan->host_name,
+                                           "\" gave no answer: ", status.message());
+  LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
+  if (NeedsNewSession(status)) hosts_[attempt->plan->host_name].wants_new_session = true;
+  RequeueFailed(std::move(attempt), AttemptResult::kHostAway, message, now);
+}
+
+void Scheduler::RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult result,
+                              const std::string& message, absl::Time now) {
+  const std::string uid = attempt->pod->uid();
+  const std::string profile = attempt->plan == nullptr ? "" : attempt->plan->algorithm.name;
+  EndAttempt(*attempt);
+  observer_->OnAttemptEnd(*attempt->pod, profile, result, "", message, now - attempt->began);
+  const kube::PodPtr current = cluster_.FindPod(uid);
+  if (current == nullptr || !current->pod.node_name().empty() || options_.single_attempt) {
+    VLOG(2) << "Pod " << attempt->pod->key()
+            << " is not queued again: " << (current == nullptr ? "it is gone" : "it has a node");
+    queue_.Forget(uid);
+    if (current == nullptr || !current->pod.node_name().empty()) return;
+  } else {
+    const bool requeued = result == AttemptResult::kHostAway
+                              ? queue_.Park(uid, attempt->plan->host_name, now)
+                              : queue_.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
+    if (!requeued) return;
+  }
+  effects_->RecordFailed(*current, profile, message, now);
+  std::optional<std::string> nominated;
+  if (!current->pod.nominated_node_name().empty() && result != AttemptResult::kHostAway)
+    nominated = "";
+  effects_->PatchStatus(
+      *current,
+      PodScheduledFalse{result == AttemptResult::kUnschedulable ? kUnschedulable : kSchedulerError,
+                        message},
+      nominated, now);
+}
+
+// --- What is due
+// -----------------------------------------------------------------------------------------------------------------
+
+void Scheduler::TakePushes(Host* host, absl::Time now) {
+  for (const v1alpha1::SyncResponse& push : host->client->TakePushes()) {
+    switch (push.push_case()) {
+      case v1alpha1::SyncResponse::kWaitDecision: {
+        google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+        *decisions.Add() = push.wait_decision();
+        ApplyDecisions(decisions, now);
+        break;
+      }
+      case v1alpha1::SyncResponse::kGateChanged: {
+        const auto& uids = push.gate_changed().pod_uids();
+        if (uids.empty()) {
+          queue_.RecheckGates([](const QueuedPod&) { return true; }, now);
+        } else {
+          queue_.RecheckGates(std::vector<std::string>(uids.begin(), uids.end()), now);
+        }
+        break;
+      }
+      case v1alpha1::SyncResponse::kSortKeysChanged:
+        for (const std::string& uid : push.sort_keys_changed().pod_uids()) {
+          if (const QueuedPod* info = queue_.Find(uid)) UpdateSortKey(*info->pod, now);
+        }
+        break;
+      case v1alpha1::SyncResponse::kResync:
+        LOG(WARNING) << "Host asks for a new snapshot: " << push.resync().reason();
+        host->wants_new_session = true;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void Scheduler::Tick(absl::Time now) {
+  for (auto& [name, host] : hosts_) {
+    if (host.client == nullptr) continue;
+    TakePushes(&host, now);
+    if (!host.client->usable()) continue;
+    if (queue_.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
+      host.parked_pods_checked = now;
+      queue_.HostReturned(name, now);
+    }
+  }
+  while (auto end = waiting_.TakeExpired(now)) EndWait(*end, now);
+  queue_.FlushDue(now);
+}
+
+absl::Time Scheduler::NextWakeup(absl::Time now) const {
+  absl::Time next = std::min(waiting_.NextDeadline(), queue_.NextWakeup());
+  if (queue_.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
+  for (const auto& [name, host] : hosts_) {
+    if (host.client == nullptr && host.away_since > absl::InfinitePast() && queue_.HasNext()) {
+      next = std::min(next, std::max(now, host.away_since + options_.host_grace));
+    }
+  }
+  return next;
+}
+
+// --- The queue's questions
+// -------------------------------------------------------------------------------------------------------
+
+std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* const> pods) {
+  std::vector<queue::GateVerdict> verdicts(pods.size());
+  // One call for each profile that has something to ask.
+  std::map<const ProfilePlan*, std::vector<size_t>> questions;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const ProfilePlan* plan = PlanOf(*pods[i]->pod);
+    if (plan != nullptr && AnyConcerns(plan->pre_enqueue, pods[i]->pod->pod))
+      questions[plan].push_back(i);
+  }
+  for (const auto& [plan, indices] : questions) {
+    Host* host = UsableHost(*plan);
+    absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
+        absl::UnavailableError("the host is away");
+    if (host != nullptr) {
+      SendChanges(host, absl::Now());
+      v1alpha1::PreEnqueueRequest request;
+      request.mutable_header()->set_snapshot_version(cluster_.VersionOf(host->cursor));
+      request.mutable_header()->set_profile(plan->algorithm.name);
+      for (const size_t i : indices) request.add_pod_uids(pods[i]->uid());
+      answer = host->client->PreEnqueue(std::move(request), absl::Now() + options_.queue_deadline);
+    }
+    if (answer.ok() && answer->verdicts_size() != static_cast<int>(indices.size())) {
+      answer = absl::InternalError("PreEnqueue answered for another number of pods");
+      observer_->OnProtocolError(host->client->info().host_instance(), answer.status());
+    }
+    for (size_t k = 0; k < indices.size(); ++k) {
+      queue::GateVerdict& verdict = verdicts[indices[k]];
+      if (!answer.ok()) {
+        verdict.kind = queue::GateVerdict::Kind::kUnavailable;
+        verdict.host = plan->host_name;
+        continue;
+      }
+      const v1alpha1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
+      if (status.code() == v1alpha1::SUCCESS) continue;
+      verdict.kind = queue::GateVerdict::Kind::kGated;
+      verdict.plugin = status.plugin();
+      verdict.message = absl::StrJoin(status.reasons(), ", ");
+    }
+  }
+  return verdicts;
+}
+
+void Scheduler::UpdateSortKey(const kube::PodObject& pod, absl::Time now) {
+  const ProfilePlan* plan = PlanOf(pod);
+  if (plan == nullptr || !plan->host_sorts) return;
+  Host* host = UsableHost(*plan);
+  if (host == nullptr) return;
+  SendChanges(host, now);
+  v1alpha1::SortKeysRequest request;
+  request.mutable_header()->set_snapshot_version(cluster_.VersionOf(host->cursor));
+  request.mutable_header()->set_profile(plan->algorithm.name);
+  request.add_pod_uids(pod.uid());
+  auto answer = host->client->SortKeys(std::move(request), absl::Now() + options_.queue_deadline);
+  if (answer.ok() && answer->keys_size() == 1 && answer->keys(0).size() <= 64) {
+    queue_.SetSortKey(pod.uid(), answer->keys(0));
+  }
+}
+
+}  // namespace outboard::cycle

@@ -1,0 +1,435 @@
+#include "shim/cycle/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/cycle/testing/scripted_host.h"
+
+namespace outboard::cycle {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kProfile[] = "outboard";
+constexpr char kHost[] = "default";
+
+// Remembers what was ordered.
+class RecordedEffects final : public Effects {
+ public:
+  void Bind(const BindOrder& order, absl::Time) override { binds.push_back(order); }
+  void RecordScheduled(const kube::PodObject& pod, const std::string&, const std::string& node,
+                       absl::Time) override {
+    events.push_back(absl::StrCat(pod.pod.name(), " to ", node));
+  }
+  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
+                    absl::Time) override {
+    events.push_back(absl::StrCat(pod.pod.name(), ": ", message));
+  }
+  void PatchStatus(const kube::PodObject& pod, const std::optional<PodScheduledFalse>& condition,
+                   const std::optional<std::string>& nominated, absl::Time) override {
+    patches.push_back(absl::StrCat(pod.pod.name(), " ", condition ? condition->reason : "-", " ",
+                                   nominated.value_or("-")));
+  }
+
+  std::vector<BindOrder> binds;
+  std::vector<std::string> events;
+  std::vector<std::string> patches;
+};
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  SchedulerTest()
+      : scheduler_(Options(), queue::QueueOptions(), &effects_, &observer_, nullptr, now_) {
+    scheduler_.SetProfileNames({kProfile});
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.score_plugins = {{"Score", 1}};
+    plan.host_name = kHost;
+    plan.reserve = {{"Gang", {"metadata.labels['job-name']"}}};
+    plan.permit = {{"Gang", {"metadata.labels['job-name']"}}};
+    plan.pre_enqueue = {{"SchedulingGates", {"spec.schedulingGates"}}};
+    plan.guard.resources = false;
+    plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd), queue::AssignedPodDelete()};
+    plan.wake_up_events["Gang"] = {queue::AssignedPodAdd()};
+    scheduler_.SetPlan(plan);
+    cursor_ = scheduler_.cluster()->AddHost({});
+    scheduler_.SetHost(kHost, &host_, cursor_, now_);
+  }
+  static SchedulerOptions Options() {
+    SchedulerOptions options;
+    options.host_grace = absl::Seconds(5);
+    return options;
+  }
+
+  void AddNode(const std::string& name, int64_t cpu_millis = 1000) {
+    auto node = std::make_shared<kube::NodeObject>();
+    node->node.set_uid(absl::StrCat("uid-", name));
+    node->node.set_name(name);
+    node->node.mutable_allocatable()->set_cpu_millis(cpu_millis);
+    node->node.mutable_allocatable()->set_pods(10);
+    node->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.OnNodeUpsert(node, now_);
+    host_.num_nodes = static_cast<uint32_t>(scheduler_.cluster()->node_count());
+  }
+  kube::PodPtr MakePod(const std::string& name, int64_t cpu_millis = 100,
+                       const std::string& job = "") {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid(absl::StrCat("uid-", name));
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name(name);
+    pod->pod.set_scheduler_name(kProfile);
+    if (!job.empty()) (*pod->pod.mutable_labels())["job-name"] = job;
+    pod->pod.add_containers()->mutable_requests()->set_cpu_millis(cpu_millis);
+    pod->resource_version = absl::StrCat(++resource_version_);
+    return pod;
+  }
+  kube::PodPtr AddPod(const std::string& name, int64_t cpu_millis = 100,
+                      const std::string& job = "") {
+    kube::PodPtr pod = MakePod(name, cpu_millis, job);
+    scheduler_.OnPodUpsert(pod, now_);
+    return pod;
+  }
+  // What the API server and the informer do after a bind.
+  void ConfirmBind(const BindOrder& order) {
+    auto bound = std::make_shared<kube::PodObject>(*order.pod);
+    bound->pod.set_node_name(order.node_name);
+    bound->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.OnPodUpsert(bound, now_);
+    scheduler_.OnBindEnded(order.attempt_id, BindEnd::kBound, "", now_);
+  }
+  void Pass(absl::Duration duration) {
+    now_ += duration;
+    scheduler_.Tick(now_);
+  }
+  // Holds gang members until `size` of them have asked, then allows all.
+  void HoldGangsOf(size_t size) {
+    host_.permit = [this, size](const v1alpha1::PermitRequest& request) {
+      held_.push_back(request);
+      v1alpha1::PermitResponse response;
+      if (held_.size() < size) {
+        v1alpha1::PermitWait* wait = response.add_waits();
+        wait->set_plugin("Gang");
+        wait->set_timeout_millis(30000);
+        return response;
+      }
+      for (size_t i = 0; i + 1 < held_.size(); ++i) {
+        v1alpha1::WaitDecision* decision = response.add_decisions();
+        decision->set_attempt_id(held_[i].header().attempt_id());
+        decision->set_pod_uid(held_[i].pod_uid());
+        decision->set_plugin("Gang");
+        decision->set_allow(true);
+      }
+      return response;
+    };
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  int resource_version_ = 0;
+  RecordedEffects effects_;
+  Observer observer_;
+  ScriptedHost host_;
+  Scheduler scheduler_;
+  ClusterState::Cursor cursor_ = 0;
+  std::vector<v1alpha1::PermitRequest> held_;
+};
+
+TEST_F(SchedulerTest, PlacesAPodAndSaysSoWhenItIsBound) {
+  AddNode("n1");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(effects_.binds[0].node_name, "n1");
+  EXPECT_THAT(effects_.events, IsEmpty()) << "not before it is bound";
+  EXPECT_TRUE(scheduler_.cluster()->IsAssumed("uid-p"));
+  ConfirmBind(effects_.binds[0]);
+  EXPECT_THAT(effects_.events, ElementsAre("p to n1"));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-p"));
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+}
+
+TEST_F(SchedulerTest, SendsChangesBeforeTheCallThatNeedsThem) {
+  AddNode("n1");
+  AddPod("p");
+  scheduler_.ScheduleOne(now_);
+  ASSERT_THAT(host_.cycles, SizeIs(1));
+  ASSERT_FALSE(host_.changes.empty());
+  EXPECT_EQ(host_.cycles[0].header().snapshot_version(), host_.changes.back().version());
+  EXPECT_EQ(host_.cycles[0].pre_filter().pod_uid(), "uid-p");
+}
+
+TEST_F(SchedulerTest, WithoutNodesSaysSo) {
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, ElementsAre("p: no nodes available to schedule pods"));
+  EXPECT_THAT(effects_.patches, ElementsAre("p Unschedulable -"));
+  EXPECT_THAT(host_.cycles, IsEmpty());
+}
+
+TEST_F(SchedulerTest, AnUnschedulablePodWaitsForAnEventThatItsRejectorNamed) {
+  AddNode("n1");
+  host_.cycle = [this](const auto&, auto* response) {
+    host_.Infeasible("Fit", "Insufficient cpu", response);
+    return absl::OkStatus();
+  };
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, ElementsAre("p: 0/1 nodes are available: 1 Insufficient cpu."));
+  EXPECT_THAT(effects_.patches, ElementsAre("p Unschedulable -"));
+  Pass(absl::Seconds(60));
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_)) << "nothing has happened";
+  AddNode("n2");
+  host_.cycle = nullptr;
+  Pass(absl::Seconds(2));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SchedulerTest, ParksThePodWhenItsHostGivesNoAnswer) {
+  AddNode("n1");
+  host_.cycle = [](const auto&, auto*) { return absl::UnavailableError("gone"); };
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.events, SizeIs(1));
+  EXPECT_THAT(effects_.events[0], HasSubstr("plugin host \"default\" gave no answer: gone"));
+  EXPECT_THAT(effects_.patches, ElementsAre("p SchedulerError -"));
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+  scheduler_.SetHost(kHost, nullptr, 0, now_);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u) << "the host is still away";
+  host_.cycle = nullptr;
+  scheduler_.SetHost(kHost, &host_, cursor_, now_);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(scheduler_.queue().Find("uid-p")->attempts, 1)
+      << "the attempt without an answer does not count";
+}
+
+TEST_F(SchedulerTest, LeavesTheQueueAloneWhileTheHostIsAwayForAMoment) {
+  AddNode("n1");
+  AddPod("p");
+  scheduler_.SetHost(kHost, nullptr, 0, now_);
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, IsEmpty());
+  EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(5));
+  Pass(absl::Seconds(5));
+  EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, SizeIs(1));
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+}
+
+TEST_F(SchedulerTest, AnAnswerThatCannotBeIsNotFollowed) {
+  AddNode("n1");
+  host_.cycle = [this](const auto&, auto* response) {
+    host_.Feasible(response);
+    response->mutable_filter()->set_processed(7);
+    return absl::OkStatus();
+  };
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.events[0], HasSubstr("Filter judged 7 of 1 nodes"));
+}
+
+TEST_F(SchedulerTest, AProfileWithoutNodeResourcesFitIsNotGuarded) {
+  AddNode("n1", 1000);
+  AddPod("big", 2000);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SchedulerTest, BindsAGangAtOnceWhenItIsComplete) {
+  AddNode("n1");
+  HoldGangsOf(3);
+  for (const char* name : {"a", "b", "c"}) AddPod(name, 100, "train");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_EQ(scheduler_.waiting_pods(), 2u);
+  EXPECT_THAT(effects_.patches, ElementsAre("a - n1", "b - n1"))
+      << "autoscalers learn where they are about to go";
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(3));
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u);
+}
+
+TEST_F(SchedulerTest, AWaitThatEndsInTimeoutGivesTheNodeBack) {
+  AddNode("n1");
+  HoldGangsOf(2);
+  AddPod("a", 100, "train");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(30));
+  Pass(absl::Seconds(30));
+  EXPECT_THAT(effects_.events, ElementsAre("a: 0/1 nodes are available: 1 rejected due to timeout "
+                                           "after waiting 30s at plugin Gang."));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-a"));
+  EXPECT_EQ(scheduler_.queue().counts().unschedulable, 1u);
+}
+
+TEST_F(SchedulerTest, OneThatGivesUpTakesItsGangWithIt) {
+  AddNode("n1");
+  HoldGangsOf(3);
+  AddPod("a", 100, "train");
+  AddPod("b", 100, "train");
+  scheduler_.ScheduleOne(now_);
+  scheduler_.ScheduleOne(now_);
+  host_.unreserve = [this](const v1alpha1::UnreserveRequest& request) {
+    v1alpha1::UnreserveResponse response;
+    for (const auto& other : held_) {
+      if (other.pod_uid() == request.pod_uid()) continue;
+      v1alpha1::WaitDecision* decision = response.add_decisions();
+      decision->set_attempt_id(other.header().attempt_id());
+      decision->set_pod_uid(other.pod_uid());
+      decision->set_plugin("Gang");
+      decision->set_message("gang \"train\" gave up");
+    }
+    return response;
+  };
+  scheduler_.OnPodDelete("uid-a", now_);
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u);
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_THAT(effects_.events,
+              ElementsAre("b: 0/1 nodes are available: 1 gang \"train\" gave up."));
+  EXPECT_EQ(scheduler_.queue().Find("uid-a"), nullptr);
+}
+
+TEST_F(SchedulerTest, APushedDecisionEndsAWait) {
+  AddNode("n1");
+  HoldGangsOf(2);
+  AddPod("a", 100, "train");
+  scheduler_.ScheduleOne(now_);
+  v1alpha1::SyncResponse push;
+  push.mutable_wait_decision()->set_attempt_id(held_[0].header().attempt_id());
+  push.mutable_wait_decision()->set_pod_uid("uid-a");
+  push.mutable_wait_decision()->set_plugin("Gang");
+  push.mutable_wait_decision()->set_allow(true);
+  host_.pushes.push_back(push);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  host_.pushes.push_back(push);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(1)) << "a repeated decision is harmless";
+}
+
+TEST_F(SchedulerTest, ABindThatFailedFreesTheNodeAndTriesAgainLater) {
+  AddNode("n1");
+  AddPod("p");
+  scheduler_.ScheduleOne(now_);
+  scheduler_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kNotBound, "refused", now_);
+  EXPECT_THAT(effects_.events,
+              ElementsAre("p: binding rejected: running Bind plugin \"DefaultBinder\": refused"));
+  EXPECT_THAT(effects_.patches, ElementsAre("p SchedulerError -"));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-p"));
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_)) << "backoff";
+  Pass(absl::Seconds(2));
+  EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(2));
+}
+
+TEST_F(SchedulerTest, AnUnsettledBindKeepsItsPlace) {
+  AddNode("n1");
+  AddPod("p");
+  scheduler_.ScheduleOne(now_);
+  scheduler_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kUnknown, "", now_);
+  EXPECT_TRUE(scheduler_.cluster()->IsAssumed("uid-p"));
+}
+
+TEST_F(SchedulerTest, APodDeletedWhileItsBindIsUnderWayFreesItsNodeAtOnce) {
+  AddNode("n1");
+  AddPod("p");
+  scheduler_.ScheduleOne(now_);
+  scheduler_.OnPodDelete("uid-p", now_);
+  EXPECT_EQ(scheduler_.cluster()->pod_count(), 0u);
+  scheduler_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kGone, "not found", now_);
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_THAT(effects_.events, IsEmpty());
+  EXPECT_EQ(scheduler_.queue().Find("uid-p"), nullptr);
+}
+
+TEST_F(SchedulerTest, APodThatIsBeingDeletedIsNotTried) {
+  AddNode("n1");
+  auto pod = std::make_shared<kube::PodObject>(*MakePod("p"));
+  pod->pod.set_deletion_unix_seconds(1);
+  scheduler_.OnPodUpsert(pod, now_);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, ElementsAre("p: skip schedule deleting pod: ns/p"));
+  EXPECT_THAT(host_.cycles, IsEmpty());
+}
+
+TEST_F(SchedulerTest, AGatedPodWaitsUntilItsGateGoes) {
+  AddNode("n1");
+  host_.pre_enqueue = [](const v1alpha1::PreEnqueueRequest& request) {
+    v1alpha1::PreEnqueueResponse response;
+    for (int i = 0; i < request.pod_uids_size(); ++i) {
+      v1alpha1::PluginStatus* status = response.add_verdicts();
+      status->set_plugin("SchedulingGates");
+      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      status->add_reasons("waiting for scheduling gates: [g]");
+    }
+    return response;
+  };
+  auto gated = std::make_shared<kube::PodObject>(*MakePod("p"));
+  gated->pod.add_scheduling_gates("g");
+  scheduler_.OnPodUpsert(gated, now_);
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.queue().counts().gated, 1u);
+  auto free = std::make_shared<kube::PodObject>(*gated);
+  free->pod.clear_scheduling_gates();
+  free->resource_version = "later";
+  scheduler_.OnPodUpsert(free, now_);
+  EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SchedulerTest, AForeignBindIsAdopted) {
+  AddNode("n1");
+  AddNode("n2");
+  HoldGangsOf(2);
+  const kube::PodPtr pod = AddPod("a", 100, "train");
+  scheduler_.ScheduleOne(now_);
+  ASSERT_EQ(scheduler_.waiting_pods(), 1u);
+  auto bound = std::make_shared<kube::PodObject>(*pod);
+  bound->pod.set_node_name("n2");
+  bound->resource_version = "later";
+  scheduler_.OnPodUpsert(bound, now_);
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u);
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_EQ(scheduler_.cluster()->NodeOf("uid-a"), "n2");
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.events, IsEmpty());
+}
+
+// The profile above leaves the guard out; this one has it.
+class GuardedSchedulerTest : public SchedulerTest {
+ protected:
+  GuardedSchedulerTest() {
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.score_plugins = {{"Score", 1}};
+    plan.host_name = kHost;
+    plan.guard.resources = true;
+    scheduler_.SetPlan(plan);
+  }
+};
+
+TEST_F(GuardedSchedulerTest, RefusesAPlacementThatDoesNotFit) {
+  AddNode("n1", 1000);
+  AddPod("big", 2000);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  ASSERT_THAT(effects_.events, SizeIs(1));
+  EXPECT_THAT(effects_.events[0],
+              HasSubstr("plugin host placed the pod on node n1, which cannot take it"));
+}
+
+}  // namespace
+}  // namespace outboard::cycle

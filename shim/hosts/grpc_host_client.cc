@@ -1,0 +1,373 @@
+#include "shim/hosts/grpc_host_client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <deque>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+
+namespace outboard::hosts {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr char kContractVersion[] = "v1alpha1";
+// A host that answers more than this is broken: a bitmap of 20,000 nodes takes 2.5 KB.
+constexpr int kMaxMessageBytes = 16 << 20;
+
+std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
+  return absl::ToChronoTime(deadline);
+}
+
+absl::Status ToAbslStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  CallError error;
+  if (!status.error_details().empty() && error.ParseFromString(status.error_details()) &&
+      error.reason() != CallError::REASON_UNSPECIFIED) {
+    return cycle::CallErrorStatus(error);
+  }
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> NewHostChannel(const std::string& address) {
+  grpc::ChannelArguments args;
+  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
+  args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
+  args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  args.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  args.SetMaxSendMessageSize(kMaxMessageBytes);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), args);
+}
+
+absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channel>& channel,
+                                              absl::Duration timeout) {
+  auto stub = PluginHostService::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(ToGrpcDeadline(absl::Now() + timeout));
+  GetHostInfoRequest request;
+  request.add_contract_versions(kContractVersion);
+  GetHostInfoResponse info;
+  if (grpc::Status status = stub->GetHostInfo(&context, request, &info); !status.ok()) {
+    return ToAbslStatus(status);
+  }
+  if (!absl::c_linear_search(info.contract_versions(), kContractVersion)) {
+    return absl::FailedPreconditionError(absl::StrCat("the host speaks contract ",
+                                                      absl::StrJoin(info.contract_versions(), ", "),
+                                                      ", this shim speaks ", kContractVersion));
+  }
+  if (info.host_instance().empty()) {
+    return absl::FailedPreconditionError("the host names no host_instance");
+  }
+  return info;
+}
+
+// The change stream. One write is in flight at a time; what comes meanwhile waits in order.
+class GrpcHostClient::SyncStream {
+ public:
+  explicit SyncStream(GrpcHostClient* client)
+      : client_(client), started_(this), read_(this), written_(this), finished_(this) {
+    stream_ = client->state_stub_->PrepareAsyncSync(&context_, client->loop_->queue());
+    Begin();
+    stream_->StartCall(&started_);
+  }
+
+  void Send(const SyncRequest& request) {
+    if (!started_ok_ || writing_ || !waiting_.empty()) {
+      waiting_.push_back(request);
+      return;
+    }
+    Write(request);
+  }
+  bool busy() const { return writing_; }
+
+  // The client goes; the stream follows once gRPC has returned every operation.
+  void Abandon() {
+    client_ = nullptr;
+    context_.TryCancel();
+    DeleteIfIdle();
+  }
+
+ private:
+  template <void (SyncStream::*method)(bool)>
+  struct Step : Completion {
+    explicit Step(SyncStream* stream) : stream(stream) {}
+    void OnDone(bool ok) override { (stream->*method)(ok); }
+    SyncStream* const stream;
+  };
+
+  void Begin() { ++operations_; }
+  // May delete this.
+  void End() {
+    --operations_;
+    if (client_ == nullptr) DeleteIfIdle();
+  }
+  void DeleteIfIdle() {
+    if (operations_ == 0) delete this;
+  }
+
+  void Write(const SyncRequest& request) {
+    writing_ = true;
+    Begin();
+    stream_->Write(request, &written_);
+  }
+  void OnStarted(bool ok) {
+    // Read before End: End may delete this.
+    if (client_ == nullptr || !ok) {
+      if (client_ != nullptr) client_->lost_ = true;
+      End();
+      return;
+    }
+    started_ok_ = true;
+    Begin();
+    stream_->Read(&push_, &read_);
+    WriteNext();
+    End();
+  }
+  void WriteNext() {
+    if (waiting_.empty()) return;
+    SyncRequest next = std::move(waiting_.front());
+    waiting_.pop_front();
+    Write(next);
+  }
+  void OnWritten(bool ok) {
+    writing_ = false;
+    if (client_ != nullptr && ok) WriteNext();
+    if (client_ != nullptr && !ok) client_->lost_ = true;
+    End();
+  }
+  void OnRead(bool ok) {
+    if (client_ == nullptr) {
+      End();
+      return;
+    }
+    if (ok) {
+      client_->OnPush(std::move(push_));
+      push_.Clear();
+      stream_->Read(&push_, &read_);
+      return;
+    }
+    client_->lost_ = true;
+    Begin();
+    stream_->Finish(&status_, &finished_);
+    End();
+  }
+  void OnFinished(bool) { End(); }
+
+  GrpcHostClient* client_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<SyncRequest, SyncResponse>> stream_;
+  Step<&SyncStream::OnStarted> started_;
+  Step<&SyncStream::OnRead> read_;
+  Step<&SyncStream::OnWritten> written_;
+  Step<&SyncStream::OnFinished> finished_;
+  SyncResponse push_;
+  grpc::Status status_;
+  std::deque<SyncRequest> waiting_;
+  bool started_ok_ = false;
+  bool writing_ = false;
+  int operations_ = 0;
+};
+
+// The fast path's stream: one request, one answer. A stream that missed a deadline is abandoned,
+// since its late answer would be read as the next one's.
+class GrpcHostClient::CycleStream {
+ public:
+  explicit CycleStream(GrpcHostClient* client) : started_(this), read_(this), written_(this) {
+    stream_ = client->cycle_stub_->PrepareAsyncCycle(&context_, client->loop_->queue());
+    ++operations_;
+    stream_->StartCall(&started_);
+  }
+
+  // False if `deadline` came first or the stream broke; `broken()` tells which.
+  bool Exchange(HostLoop* loop, const CycleRequest& request, absl::Time deadline,
+                CycleResponse* response) {
+    if (!loop->RunUntil(start_done_, deadline) || broken_) return false;
+    answered_ = false;
+    operations_ += 2;
+    stream_->Write(request, &written_);
+    stream_->Read(&response_, &read_);
+    if (!loop->RunUntil(answered_, deadline) || broken_) return false;
+    // The write is done too, or its answer could not be here; its completion must be taken before
+    // the next write.
+    if (!loop->RunUntil(write_done_, deadline)) return false;
+    write_done_ = false;
+    response->Swap(&response_);
+    return true;
+  }
+  bool broken() const { return broken_; }
+  void Abandon() {
+    abandoned_ = true;
+    context_.TryCancel();
+    if (operations_ == 0) delete this;
+  }
+
+ private:
+  template <void (CycleStream::*method)(bool)>
+  struct Step : Completion {
+    explicit Step(CycleStream* stream) : stream(stream) {}
+    void OnDone(bool ok) override {
+      // This step goes with its owner.
+      CycleStream* const owner = stream;
+      if (!ok) owner->broken_ = true;
+      (owner->*method)(ok);
+      if (--owner->operations_ == 0 && owner->abandoned_) delete owner;
+    }
+    CycleStream* const stream;
+  };
+  void OnStarted(bool) { start_done_ = true; }
+  void OnWritten(bool) { write_done_ = true; }
+  void OnRead(bool) { answered_ = true; }
+
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<CycleRequest, CycleResponse>> stream_;
+  Step<&CycleStream::OnStarted> started_;
+  Step<&CycleStream::OnRead> read_;
+  Step<&CycleStream::OnWritten> written_;
+  CycleResponse response_;
+  bool start_done_ = false;
+  bool write_done_ = false;
+  bool answered_ = false;
+  bool broken_ = false;
+  bool abandoned_ = false;
+  int operations_ = 0;
+};
+
+GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
+                               std::shared_ptr<grpc::Channel> channel, GetHostInfoResponse info)
+    : loop_(loop),
+      session_id_(std::move(session_id)),
+      channel_(std::move(channel)),
+      info_(std::move(info)),
+      host_stub_(PluginHostService::NewStub(channel_)),
+      state_stub_(ClusterStateService::NewStub(channel_)),
+      cycle_stub_(CycleService::NewStub(channel_)),
+      pre_filter_stub_(PreFilterService::NewStub(channel_)),
+      filter_stub_(FilterService::NewStub(channel_)),
+      pre_score_stub_(PreScoreService::NewStub(channel_)),
+      score_stub_(ScoreService::NewStub(channel_)),
+      queue_sort_stub_(QueueSortService::NewStub(channel_)),
+      pre_enqueue_stub_(PreEnqueueService::NewStub(channel_)),
+      reserve_stub_(ReserveService::NewStub(channel_)),
+      permit_stub_(PermitService::NewStub(channel_)) {}
+
+GrpcHostClient::~GrpcHostClient() {
+  if (sync_ != nullptr) sync_->Abandon();
+  if (cycle_ != nullptr) cycle_->Abandon();
+}
+
+void GrpcHostClient::OnPush(SyncResponse push) {
+  if (push.has_ack()) {
+    acknowledged_version_ = std::max(acknowledged_version_, push.ack().version());
+    return;
+  }
+  pushes_.push_back(std::move(push));
+}
+
+void GrpcHostClient::SendChanges(const SyncRequest& request) {
+  if (lost_) return;
+  if (sync_ == nullptr) {
+    sync_ = new SyncStream(this);
+    SyncRequest first = request;
+    first.set_session_id(session_id_);
+    sync_->Send(first);
+    return;
+  }
+  // The last write has usually completed during the last call; take its completion, or this request
+  // would wait for the next poll.
+  if (sync_->busy()) loop_->RunReady();
+  sync_->Send(request);
+}
+
+std::vector<SyncResponse> GrpcHostClient::TakePushes() { return std::exchange(pushes_, {}); }
+
+absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadline,
+                                   CycleResponse* response) {
+  if (lost_) return LostStatus();
+  bool answered;
+  if (cycle_ == nullptr) {
+    cycle_ = new CycleStream(this);
+    CycleRequest first = request;
+    first.mutable_header()->set_session_id(session_id_);
+    first.mutable_header()->set_host_instance(info_.host_instance());
+    answered = cycle_->Exchange(loop_, first, deadline, response);
+  } else {
+    answered = cycle_->Exchange(loop_, request, deadline, response);
+  }
+  if (!answered) {
+    const bool broken = cycle_->broken();
+    std::exchange(cycle_, nullptr)->Abandon();
+    if (!broken) return absl::DeadlineExceededError("the host did not answer in time");
+    // The change stream tells whether the host is gone or only this stream.
+    loop_->RunReady();
+    return LostStatus();
+  }
+  if (response->has_error()) return cycle::CallErrorStatus(response->error());
+  if (response->attempt_id() != request.header().attempt_id()) {
+    return absl::InternalError(absl::StrCat("the host answered attempt ", response->attempt_id(),
+                                            " instead of ", request.header().attempt_id()));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Response, typename Stub, typename Request, typename Prepare>
+absl::StatusOr<Response> GrpcHostClient::Unary(Stub* stub, Prepare prepare, Request request,
+                                               absl::Time deadline) {
+  if (lost_) return LostStatus();
+  struct Call : Completion {
+    void OnDone(bool) override { done = true; }
+    grpc::ClientContext context;
+    Response response;
+    grpc::Status status;
+    bool done = false;
+  } call;
+  call.context.set_deadline(ToGrpcDeadline(deadline));
+  auto reader = (stub->*prepare)(&call.context, request, loop_->queue());
+  reader->StartCall();
+  reader->Finish(&call.response, &call.status, &call);
+  // gRPC keeps the deadline, and `call` must not go before its completion.
+  loop_->RunUntil(call.done, absl::InfiniteFuture());
+  if (!call.status.ok()) return ToAbslStatus(call.status);
+  return std::move(call.response);
+}
+
+absl::StatusOr<ConfigureResponse> GrpcHostClient::Configure(ConfigureRequest request,
+                                                            absl::Time deadline) {
+  request.set_session_id(session_id_);
+  request.set_contract_version(kContractVersion);
+  return Unary<ConfigureResponse>(host_stub_.get(), &PluginHostService::Stub::PrepareAsyncConfigure,
+                                  std::move(request), deadline);
+}
+
+// Every other unary call differs only in its names.
+#define OUTBOARD_UNARY(Method, Service, stub)                                        \
+  absl::StatusOr<Method##Response> GrpcHostClient::Method(Method##Request request,   \
+                                                          absl::Time deadline) {     \
+    request.mutable_header()->set_session_id(session_id_);                           \
+    request.mutable_header()->set_host_instance(info_.host_instance());              \
+    return Unary<Method##Response>(stub.get(), &Service::Stub::PrepareAsync##Method, \
+                                   std::move(request), deadline);                    \
+  }
+OUTBOARD_UNARY(PreFilter, PreFilterService, pre_filter_stub_)
+OUTBOARD_UNARY(Filter, FilterService, filter_stub_)
+OUTBOARD_UNARY(PreScore, PreScoreService, pre_score_stub_)
+OUTBOARD_UNARY(Score, ScoreService, score_stub_)
+OUTBOARD_UNARY(SortKeys, QueueSortService, queue_sort_stub_)
+OUTBOARD_UNARY(PreEnqueue, PreEnqueueService, pre_enqueue_stub_)
+OUTBOARD_UNARY(Reserve, ReserveService, reserve_stub_)
+OUTBOARD_UNARY(Unreserve, ReserveService, reserve_stub_)
+OUTBOARD_UNARY(Permit, PermitService, permit_stub_)
+#undef OUTBOARD_UNARY
+
+}  // namespace outboard::hosts

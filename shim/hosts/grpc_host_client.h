@@ -1,0 +1,123 @@
+// A plugin host over gRPC, as the scheduling thread sees it.
+#ifndef OUTBOARD_SHIM_HOSTS_GRPC_HOST_CLIENT_H_
+#define OUTBOARD_SHIM_HOSTS_GRPC_HOST_CLIENT_H_
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
+#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
+#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
+#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
+#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
+#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
+#include "proto/outboard/v1alpha1/score.grpc.pb.h"
+#include "shim/cycle/host_client.h"
+#include "shim/hosts/host_loop.h"
+
+namespace outboard::hosts {
+
+// A channel to `address` (`unix:PATH`, or HOST:PORT) that shares nothing with channels to other
+// instances, so that a host that starts anew is never reached through a predecessor's connection or
+// backoff.
+std::shared_ptr<grpc::Channel> NewHostChannel(const std::string& address);
+
+// Asks a host who it is and checks that a contract version is common. Blocks; any thread.
+// Errors: UNAVAILABLE while nobody answers; FAILED_PRECONDITION if the versions do not meet or the
+// answer is malformed.
+absl::StatusOr<v1alpha1::GetHostInfoResponse> Handshake(
+    const std::shared_ptr<grpc::Channel>& channel, absl::Duration timeout);
+
+// One instance of a host.
+//
+// Used as: construct → Configure → SendChanges(snapshot…) → usable() once the host acknowledged it.
+// Streams open by themselves.
+// Threading: scheduling thread. Lifetime: `loop` outlives it. Errors: as cycle::HostClient.
+class GrpcHostClient final : public cycle::HostClient {
+ public:
+  GrpcHostClient(HostLoop* loop, std::string session_id, std::shared_ptr<grpc::Channel> channel,
+                 v1alpha1::GetHostInfoResponse info);
+  ~GrpcHostClient() override;
+
+  absl::StatusOr<v1alpha1::ConfigureResponse> Configure(v1alpha1::ConfigureRequest request,
+                                                        absl::Time deadline);
+  // The host is usable from the moment when it acknowledges `version`.
+  void AwaitSnapshot(int64_t version) { snapshot_version_ = version; }
+  // Nothing new is sent to it from now on.
+  void MarkDraining() { draining_ = true; }
+  // The connection broke; the instance is gone for good.
+  bool lost() const { return lost_; }
+  int64_t acknowledged_version() const { return acknowledged_version_; }
+
+  const v1alpha1::GetHostInfoResponse& info() const override { return info_; }
+  bool usable() const override {
+    return !lost_ && !draining_ && snapshot_version_ > 0 &&
+           acknowledged_version_ >= snapshot_version_;
+  }
+  void SendChanges(const v1alpha1::SyncRequest& request) override;
+  std::vector<v1alpha1::SyncResponse> TakePushes() override;
+  absl::Status Cycle(const v1alpha1::CycleRequest& request, absl::Time deadline,
+                     v1alpha1::CycleResponse* response) override;
+  absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(v1alpha1::PreFilterRequest request,
+                                                        absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
+                                                  absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest request,
+                                                      absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest request,
+                                                absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(v1alpha1::SortKeysRequest request,
+                                                      absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::PreEnqueueResponse> PreEnqueue(v1alpha1::PreEnqueueRequest request,
+                                                          absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::ReserveResponse> Reserve(v1alpha1::ReserveRequest request,
+                                                    absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::UnreserveResponse> Unreserve(v1alpha1::UnreserveRequest request,
+                                                        absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::PermitResponse> Permit(v1alpha1::PermitRequest request,
+                                                  absl::Time deadline) override;
+
+ private:
+  class SyncStream;
+  class CycleStream;
+
+  template <typename Response, typename Stub, typename Request, typename Prepare>
+  absl::StatusOr<Response> Unary(Stub* stub, Prepare prepare, Request request, absl::Time deadline);
+  void OnPush(v1alpha1::SyncResponse push);
+
+  HostLoop* const loop_;
+  const std::string session_id_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const v1alpha1::GetHostInfoResponse info_;
+
+  std::unique_ptr<v1alpha1::PluginHostService::Stub> host_stub_;
+  std::unique_ptr<v1alpha1::ClusterStateService::Stub> state_stub_;
+  std::unique_ptr<v1alpha1::CycleService::Stub> cycle_stub_;
+  std::unique_ptr<v1alpha1::PreFilterService::Stub> pre_filter_stub_;
+  std::unique_ptr<v1alpha1::FilterService::Stub> filter_stub_;
+  std::unique_ptr<v1alpha1::PreScoreService::Stub> pre_score_stub_;
+  std::unique_ptr<v1alpha1::ScoreService::Stub> score_stub_;
+  std::unique_ptr<v1alpha1::QueueSortService::Stub> queue_sort_stub_;
+  std::unique_ptr<v1alpha1::PreEnqueueService::Stub> pre_enqueue_stub_;
+  std::unique_ptr<v1alpha1::ReserveService::Stub> reserve_stub_;
+  std::unique_ptr<v1alpha1::PermitService::Stub> permit_stub_;
+
+  // Streams own themselves: they live until gRPC has returned their last operation.
+  SyncStream* sync_ = nullptr;
+  CycleStream* cycle_ = nullptr;
+
+  int64_t snapshot_version_ = 0;
+  int64_t acknowledged_version_ = 0;
+  bool lost_ = false;
+  bool draining_ = false;
+  std::vector<v1alpha1::SyncResponse> pushes_;
+};
+
+}  // namespace outboard::hosts
+
+#endif  // OUTBOARD_SHIM_HOSTS_GRPC_HOST_CLIENT_H_

@@ -1,0 +1,82 @@
+#include "shim/hosts/host_loop.h"
+
+#include <grpcpp/alarm.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace outboard::hosts {
+namespace {
+
+gpr_timespec ToGprDeadline(absl::Time deadline) {
+  if (deadline == absl::InfiniteFuture()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  // Monotonic, so that a clock that is set does not stretch or cut a wait.
+  const int64_t nanos = std::clamp<int64_t>(absl::ToInt64Nanoseconds(deadline - absl::Now()), 0,
+                                            int64_t{86400} * 1000000000);
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(nanos, GPR_TIMESPAN));
+}
+
+}  // namespace
+
+// An alarm that fires at once: gRPC's way to wake a poller from another thread. Deletes itself.
+class HostLoop::WakeUp final : public Completion {
+ public:
+  explicit WakeUp(HostLoop* loop) : loop_(loop) {}
+  void Start() { alarm_.Set(loop_->queue(), gpr_now(GPR_CLOCK_MONOTONIC), this); }
+  void OnDone(bool) override {
+    loop_->wake_up_in_flight_.store(false);
+    delete this;
+  }
+
+ private:
+  HostLoop* const loop_;
+  grpc::Alarm alarm_;
+};
+
+HostLoop::HostLoop() = default;
+
+HostLoop::~HostLoop() {
+  queue_.Shutdown();
+  void* tag;
+  bool ok;
+  while (queue_.Next(&tag, &ok)) static_cast<Completion*>(tag)->OnDone(ok);
+}
+
+bool HostLoop::RunOne(absl::Time deadline) {
+  void* tag;
+  bool ok;
+  if (queue_.AsyncNext(&tag, &ok, ToGprDeadline(deadline)) != grpc::CompletionQueue::GOT_EVENT) {
+    return false;
+  }
+  static_cast<Completion*>(tag)->OnDone(ok);
+  return true;
+}
+
+bool HostLoop::RunUntil(const bool& done, absl::Time deadline) {
+  while (!done) {
+    if (!RunOne(deadline)) return done;
+  }
+  return true;
+}
+
+void HostLoop::RunReady() {
+  while (RunOne(absl::InfinitePast())) {
+  }
+}
+
+void HostLoop::Wait(absl::Time deadline) {
+  waiting_.store(true);
+  if (!woken_.exchange(false)) {
+    RunOne(deadline);
+    RunReady();
+    woken_.store(false);
+  }
+  waiting_.store(false);
+}
+
+void HostLoop::Wake() {
+  woken_.store(true);
+  if (waiting_.load() && !wake_up_in_flight_.exchange(true)) (new WakeUp(this))->Start();
+}
+
+}  // namespace outboard::hosts

@@ -1,0 +1,44 @@
+// From the configuration and what hosts say of themselves to plans that the scheduler can follow.
+// Pure functions.
+#ifndef OUTBOARD_SHIM_HOSTS_PLANS_H_
+#define OUTBOARD_SHIM_HOSTS_PLANS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "shim/config/config.h"
+#include "shim/config/profiles.h"
+#include "shim/cycle/change_log.h"
+#include "shim/cycle/scheduler.h"
+
+namespace outboard::hosts {
+
+// What a host with the configured name said of itself.
+using HostInfos = std::map<std::string, v1alpha1::GetHostInfoResponse>;
+
+struct Plans {
+  std::vector<cycle::ProfilePlan> profiles;
+  // By host name; a host that serves no profile has none.
+  std::map<std::string, v1alpha1::ConfigureRequest> configure;
+  // As resolved, for showing.
+  config::Profiles resolved;
+};
+
+// Resolves the profiles over what all hosts serve and gives each profile to the first host, in the
+// configuration's order, that serves all of its plugins. Errors: INVALID_ARGUMENT with file and
+// line: what ResolveProfiles says, or that no single host serves a profile.
+absl::StatusOr<Plans> MakePlans(const config::Config& config, const HostInfos& infos);
+
+// Problems of a Configure answer as one error that names file, line and field.
+absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
+                            const v1alpha1::ConfigureResponse& response);
+
+// The annotations that the host's plugins read.
+cycle::ChangeEncoder::Fields NeededFields(const v1alpha1::GetHostInfoResponse& info);
+
+}  // namespace outboard::hosts
+
+#endif  // OUTBOARD_SHIM_HOSTS_PLANS_H_

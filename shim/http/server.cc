@@ -1,0 +1,248 @@
+#include "shim/http/server.h"
+
+#include <glog/logging.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace outboard::http {
+namespace {
+
+constexpr size_t kThreads = 4;
+constexpr size_t kMaxWaiting = 64;
+constexpr int kIoSeconds = 5;
+constexpr char kText[] = "text/plain; charset=utf-8";
+
+// A fixed number of threads and of waiting connections. When full, accepting stops, and the
+// kernel's backlog fills: dropping the job instead would leak its socket.
+class BoundedPool : public httplib::TaskQueue {
+ public:
+  BoundedPool() {
+    for (size_t i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Work(); });
+  }
+
+  void enqueue(std::function<void()> job) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return jobs_.size() < kMaxWaiting || ended_; });
+    jobs_.push_back(std::move(job));
+    changed_.notify_all();
+  }
+
+  void shutdown() override {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void Work() {
+    while (true) {
+      std::function<void()> job;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [this] { return !jobs_.empty() || ended_; });
+        if (jobs_.empty()) return;
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+      changed_.notify_all();
+      job();
+    }
+  }
+
+  std::mutex mutex_;  // with its condition variable the standard library's, as the base class asks
+                      // for nothing of ours
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  bool ended_ = false;
+  std::vector<std::thread> threads_;
+};
+
+absl::Status ParseAddress(absl::string_view address, std::string* host, int* port) {
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || !absl::SimpleAtoi(address.substr(colon + 1), port) ||
+      *port < 0 || *port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("serving address \"", address, "\" is not HOST:PORT"));
+  }
+  absl::string_view name = address.substr(0, colon);
+  if (absl::ConsumePrefix(&name, "[") && !absl::ConsumeSuffix(&name, "]")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("serving address \"", address, "\" is not HOST:PORT"));
+  }
+  if (name != "127.0.0.1" && name != "::1" && name != "localhost") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "serving address \"", address,
+        "\" is not a loopback address (127.0.0.1, ::1, localhost), and there is no TLS here"));
+  }
+  *host = std::string(name);
+  return absl::OkStatus();
+}
+
+// Answers a health path as Kubernetes' components do: reasons go to the log only.
+void ServeHealth(const std::string& path, const std::vector<Check>& checks,
+                 const httplib::Request& request, httplib::Response& response) {
+  std::set<std::string> excluded;
+  for (size_t i = 0; i < request.get_param_value_count("exclude"); ++i) {
+    excluded.insert(request.get_param_value("exclude", i));
+  }
+  std::string lines;
+  bool healthy = true;
+  for (const Check& check : checks) {
+    if (excluded.erase(check.name) > 0) {
+      absl::StrAppend(&lines, "[+]", check.name, " excluded: ok\n");
+      continue;
+    }
+    const absl::Status status = check.run();
+    if (status.ok()) {
+      absl::StrAppend(&lines, "[+]", check.name, " ok\n");
+    } else {
+      healthy = false;
+      absl::StrAppend(&lines, "[-]", check.name, " failed: reason withheld\n");
+      VLOG(1) << path << ": " << check.name << " failed: " << status;
+    }
+  }
+  if (!excluded.empty()) {
+    absl::StrAppend(&lines, "warn: some health checks cannot be excluded: no matches for ",
+                    absl::StrJoin(excluded, ",",
+                                  [](std::string* out, const std::string& name) {
+                                    absl::StrAppend(out, "\"", name, "\"");
+                                  }),
+                    "\n");
+  }
+  if (!healthy) {
+    response.status = 500;
+    response.set_content(absl::StrCat(lines, path, " check failed\n"), kText);
+  } else if (request.has_param("verbose")) {
+    response.set_content(absl::StrCat(lines, path, " check passed\n"), kText);
+  } else {
+    response.set_content("ok", kText);
+  }
+}
+
+void ServeCheck(const Check& check, httplib::Response& response) {
+  const absl::Status status = check.run();
+  if (status.ok()) {
+    response.set_content("ok", kText);
+  } else {
+    response.status = 500;
+    response.set_content(absl::StrCat("internal server error: ", status.message(), "\n"), kText);
+  }
+}
+
+}  // namespace
+
+struct Server::Impl {
+  explicit Impl(ServerOptions given) : options(std::move(given)) {}
+
+  void AddHealth(const std::string& path, std::vector<Check>* checks) {
+    if (checks->empty()) checks->push_back(Check{"ping", [] { return absl::OkStatus(); }});
+    server.Get("/" + path,
+               [path, checks](const httplib::Request& request, httplib::Response& response) {
+                 ServeHealth(path, *checks, request, response);
+               });
+    // Names are compared, not matched: the library takes a path for a regular expression.
+    server.Get("/" + path + "/(.+)",
+               [checks](const httplib::Request& request, httplib::Response& response) {
+                 for (const Check& check : *checks) {
+                   if (check.name == request.matches[1].str()) return ServeCheck(check, response);
+                 }
+                 response.status = 404;
+               });
+  }
+
+  void AddHandlers() {
+    AddHealth("healthz", &options.healthz);
+    AddHealth("livez", &options.livez);
+    AddHealth("readyz", &options.readyz);
+    AddPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", options.metrics);
+    AddPage("/configz", "application/yaml", options.configz);
+    AddPage("/version", "application/json", [this] { return options.version_json; });
+    server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+      if (response.body.empty() && response.status == 404)
+        response.set_content("404 page not found\n", kText);
+    });
+    server.set_default_headers({{"X-Content-Type-Options", "nosniff"}});
+  }
+
+  void AddPage(const char* path, const char* type, std::function<std::string()> text) {
+    if (!text) return;
+    server.Get(
+        path, [type, text = std::move(text)](const httplib::Request&, httplib::Response& response) {
+          response.set_content(text(), type);
+        });
+  }
+
+  ServerOptions options;
+  httplib::Server server;
+  std::thread thread;
+  std::atomic<bool> ended{false};
+  int port = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  std::string host;
+  int port = 0;
+  absl::Status status = ParseAddress(options.address, &host, &port);
+  if (!status.ok()) return status;
+
+  auto impl = std::make_unique<Impl>(std::move(options));
+  httplib::Server& server = impl->server;
+  server.new_task_queue = [] { return new BoundedPool(); };
+  server.set_read_timeout(kIoSeconds);
+  server.set_write_timeout(kIoSeconds);
+  server.set_keep_alive_timeout(kIoSeconds);
+  server.set_keep_alive_max_count(1);  // a request a connection: a stop then waits for no idle one
+  server.set_payload_max_length(0);
+  // Without the library's default SO_REUSEPORT, which would let two shims share one port in
+  // silence.
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
+  impl->AddHandlers();
+  if (port == 0) {
+    impl->port = server.bind_to_any_port(host);
+  } else {
+    impl->port = server.bind_to_port(host, port) ? port : -1;
+  }
+  if (impl->port <= 0)
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", impl->options.address));
+  impl->thread = std::thread([raw = impl.get()] {
+    if (!raw->server.listen_after_bind())
+      LOG(ERROR) << "the HTTP server on port " << raw->port << " ended";
+    raw->ended = true;
+  });
+  // The library's stop has no effect before this.
+  while (!server.is_running() && !impl->ended) std::this_thread::yield();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() { Stop(); }
+
+int Server::port() const { return impl_->port; }
+
+void Server::Stop() {
+  if (!impl_->thread.joinable()) return;
+  impl_->server.stop();
+  impl_->thread.join();
+}
+
+}  // namespace outboard::http

@@ -1,0 +1,64 @@
+// The shim's own HTTP endpoints: health, metrics, configuration, version.
+#ifndef OUTBOARD_SHIM_HTTP_SERVER_H_
+#define OUTBOARD_SHIM_HTTP_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace outboard::http {
+
+// A named health check; the status says why it fails. Called on server threads.
+struct Check {
+  std::string name;
+  std::function<absl::Status()> run;
+};
+
+struct ServerOptions {
+  // HOST:PORT with a loopback HOST; port 0: any free one.
+  std::string address;
+  // As kube-scheduler: leaderElection at /healthz and /readyz; shutdown and sched-handler-sync at
+  // /readyz; /livez is only a ping. A path without checks has `ping`.
+  std::vector<Check> healthz;
+  std::vector<Check> livez;
+  std::vector<Check> readyz;
+  std::function<std::string()> metrics;  // Prometheus' text format
+  std::function<std::string()> configz;  // YAML
+  std::string version_json;
+};
+
+// Serves plain HTTP on loopback. Other addresses are refused: what these endpoints tell is not for
+// everyone, and this slice has no TLS.
+//
+// Paths: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
+// /configz, /version. Bounded: 4 threads, 64 waiting connections, requests of 8 KiB without a body,
+// 5 s to read or write.
+// Threading: Start and Stop from one thread; callbacks run on server threads.
+// Lifetime:  stops when destroyed; what callbacks use outlives it.
+class Server {
+ public:
+  // Errors: INVALID_ARGUMENT for an address that is malformed or not loopback; UNAVAILABLE if it
+  // cannot be bound.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // The port in use.
+  int port() const;
+  // Ends requests under way and closes. Idempotent.
+  void Stop();
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace outboard::http
+
+#endif  // OUTBOARD_SHIM_HTTP_SERVER_H_

@@ -1,0 +1,190 @@
+#include "shim/http/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+
+namespace outboard::http {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+int Connect(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+// The whole answer to `request`, headers and all.
+std::string Exchange(int port, const std::string& request) {
+  const int fd = Connect(port);
+  if (fd < 0) return "no connection";
+  EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;)
+    answer.append(buffer, static_cast<size_t>(n));
+  close(fd);
+  return answer;
+}
+std::string Get(int port, const std::string& path) {
+  return Exchange(port, absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+}
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void Start() {
+    ServerOptions options;
+    options.address = "127.0.0.1:0";
+    options.readyz = {{"leaderElection", [] { return absl::OkStatus(); }},
+                      {"sched-handler-sync", [this]() -> absl::Status {
+                         return synced_ ? absl::OkStatus()
+                                        : absl::UnavailableError("informers are not synced");
+                       }}};
+    options.metrics = [] { return "m 1\n"; };
+    options.configz = [] { return "kind: X\n"; };
+    options.version_json = R"({"gitVersion":"v0"})";
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::string Get(const std::string& path) { return http::Get(server_->port(), path); }
+
+  std::atomic<bool> synced_{true};
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ServerTest, HealthIsAsKubernetesHasIt) {
+  Start();
+  EXPECT_THAT(Get("/healthz"), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(Get("/livez?verbose"), EndsWith("\r\n\r\n[+]ping ok\nlivez check passed\n"));
+  EXPECT_THAT(
+      Get("/readyz?verbose=1"),
+      EndsWith("\r\n\r\n[+]leaderElection ok\n[+]sched-handler-sync ok\nreadyz check passed\n"));
+  EXPECT_THAT(Get("/readyz/sched-handler-sync"), EndsWith("\r\n\r\nok"));
+
+  synced_ = false;
+  const std::string failed = Get("/readyz");
+  EXPECT_THAT(failed, StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(
+      failed,
+      EndsWith("\r\n\r\n[+]leaderElection ok\n[-]sched-handler-sync failed: reason withheld\n"
+               "readyz check failed\n"));
+  EXPECT_THAT(Get("/readyz/sched-handler-sync"),
+              EndsWith("internal server error: informers are not synced\n"));
+  EXPECT_THAT(Get("/readyz/leaderElection"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(Get("/readyz?exclude=sched-handler-sync"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(Get("/readyz?verbose&exclude=sched-handler-sync&exclude=x"),
+              EndsWith("[+]leaderElection ok\n[+]sched-handler-sync excluded: ok\n"
+                       "warn: some health checks cannot be excluded: no matches for \"x\"\nreadyz "
+                       "check passed\n"));
+  EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(Get("/readyz/other"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(ServerTest, ServesPages) {
+  Start();
+  EXPECT_THAT(Get("/metrics"), HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8"));
+  EXPECT_THAT(Get("/metrics"), EndsWith("\r\n\r\nm 1\n"));
+  EXPECT_THAT(Get("/configz"), EndsWith("\r\n\r\nkind: X\n"));
+  EXPECT_THAT(Get("/version"), EndsWith("\r\n\r\n{\"gitVersion\":\"v0\"}"));
+  EXPECT_THAT(Get("/"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("/metricsx"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("/etc/passwd"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(
+      Exchange(server_->port(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
+      StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(ServerTest, RefusesWhatIsTooLargeOrNoHttp) {
+  Start();
+  EXPECT_THAT(Get("/" + std::string(9000, 'a')), StartsWith("HTTP/1.1 414"));
+  EXPECT_THAT(Exchange(server_->port(),
+                       "GET /metrics HTTP/1.1\r\nX: " + std::string(9000, 'a') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Exchange(server_->port(), "nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Get("/healthz"), EndsWith("ok"));
+}
+
+TEST_F(ServerTest, ManyConnectionsAtOnce) {
+  Start();
+  std::atomic<int> ok{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        if (Get("/healthz").find("200 OK") != std::string::npos) ++ok;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ok, 400);
+}
+
+TEST(Server, StopEndsRequestsUnderWay) {
+  absl::Notification entered, leave;
+  ServerOptions options;
+  options.address = "localhost:0";
+  options.metrics = [&] {
+    entered.Notify();
+    leave.WaitForNotification();
+    return std::string("late");
+  };
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options));
+  ASSERT_TRUE(server.ok()) << server.status();
+  const int port = (*server)->port();
+  std::string answer;
+  std::thread client([&] { answer = Get(port, "/metrics"); });
+  entered.WaitForNotification();
+  std::thread stopper([&] { (*server)->Stop(); });
+  leave.Notify();
+  stopper.join();
+  client.join();
+  EXPECT_THAT(answer, EndsWith("late"));
+  EXPECT_EQ(Connect(port), -1);
+  (*server)->Stop();  // again: nothing happens
+}
+
+TEST(Server, RefusesAddresses) {
+  for (const char* address : {"0.0.0.0:80", "10.0.0.1:80", "example.org:80", ":80", "127.0.0.1",
+                              "127.0.0.1:99999", "[::1:5", "127.0.0.1:x", ""}) {
+    ServerOptions options;
+    options.address = address;
+    EXPECT_EQ(Server::Start(std::move(options)).status().code(), absl::StatusCode::kInvalidArgument)
+        << address;
+  }
+}
+
+TEST(Server, SaysThatAPortIsTaken) {
+  ServerOptions options;
+  options.address = "127.0.0.1:0";
+  absl::StatusOr<std::unique_ptr<Server>> first = Server::Start(std::move(options));
+  ASSERT_TRUE(first.ok());
+  ServerOptions again;
+  again.address = absl::StrCat("127.0.0.1:", (*first)->port());
+  EXPECT_EQ(Server::Start(std::move(again)).status().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace outboard::http

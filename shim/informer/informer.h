@@ -1,0 +1,230 @@
+// One resource of the API server, kept up to date and told to a handler.
+#ifndef OUTBOARD_SHIM_INFORMER_INFORMER_H_
+#define OUTBOARD_SHIM_INFORMER_INFORMER_H_
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "shim/informer/informer_handler.h"
+#include "shim/informer/reflector.h"
+#include "shim/informer/resources.h"
+#include "shim/informer/store.h"
+
+namespace outboard::informer {
+
+// Typical use:
+//
+//   Informer<kube::PodObject> pods(client, Pods(), &handler);
+//   pods.Start();
+//
+// Threading: Start and Stop from one thread; the handler hears on the informer's own thread;
+// counters and synced() may be read anywhere.
+// Lifetime: client, resource and handler outlive it; the destructor stops.
+// Errors: retried for ever (see Reflector). An object that cannot be understood is logged and
+// counted, and is as if it did not exist.
+template <typename T>
+class Informer : private ReflectorTarget {
+ public:
+  using Ptr = std::shared_ptr<const T>;
+
+  Informer(kube::ApiClient& client, const Resource<T>& resource, InformerHandler<T>* handler,
+           ReflectorPolicyOptions options = {})
+      : resource_(resource),
+        handler_(handler),
+        store_(handler),
+        reflector_(
+            client, *this,
+            ReflectorOptions{resource.name, resource.path, resource.field_selector, options}) {}
+  ~Informer() override { Stop(); }
+
+  void Start() { reflector_.Start(); }
+  void Stop() { reflector_.Stop(); }
+
+  // The first complete state has been delivered.
+  bool synced() const { return synced_.load(std::memory_order_acquire); }
+  const ReflectorStats& stats() const { return reflector_.stats(); }
+  // Events that told of an object less than was known.
+  uint64_t stale_events() const { return stale_events_; }
+  // Objects that could not be understood.
+  uint64_t rejected_objects() const { return rejected_objects_; }
+  size_t objects() const { return objects_; }
+
+ private:
+  void BeginSnapshot() override {
+    collected_.clear();
+    deleted_while_collecting_.clear();
+  }
+
+  absl::StatusOr<PageInfo> AddPage(Encoding encoding, absl::string_view body) override {
+    absl::StatusOr<kube::ListPage<T>> page = DecodePage(encoding, body);
+    if (!page.ok()) return page.status();
+    for (const std::string& rejected : page->rejected) Reject(rejected);
+    for (Ptr& object : page->items) collected_.push_back(std::move(object));
+    return PageInfo{page->resource_version, page->continue_token};
+  }
+
+  absl::StatusOr<EventInfo> Decode(Encoding encoding, absl::string_view frame) override {
+    object_ = nullptr;
+    return encoding == Encoding::kProtobuf ? DecodeProtobuf(frame) : DecodeJson(frame);
+  }
+
+  absl::StatusOr<kube::ApiStatus> DecodeStatus(Encoding encoding, absl::string_view body) override {
+    if (encoding == Encoding::kProtobuf) {
+      auto envelope = kube::OpenEnvelope(body);
+      if (!envelope.ok()) return envelope.status();
+      return decoder_.DecodeStatus(envelope->raw);
+    }
+    auto document = kube::ParseJson(resource_.name, body);
+    if (!document.ok()) return document.status();
+    return kube::DecodeStatusJson(*document);
+  }
+
+  void Apply() override {
+    if (object_ == nullptr) return;
+    const bool news =
+        type_ == kube::WatchEventType::kDeleted ? store_.Delete(object_) : store_.Put(object_);
+    if (!news) ++stale_events_;
+    objects_ = store_.size();
+  }
+
+  void Collect() override {
+    if (object_ == nullptr) return;
+    // A deletion during the initial events leaves an entry that is removed when they are complete.
+    if (type_ == kube::WatchEventType::kDeleted) {
+      deleted_while_collecting_.push_back(object_->uid());
+    }
+    collected_.push_back(object_);
+  }
+
+  void CommitSnapshot() override {
+    if (!deleted_while_collecting_.empty()) RemoveDeleted();
+    store_.Replace(std::exchange(collected_, {}));
+    objects_ = store_.size();
+    if (!synced_.exchange(true, std::memory_order_acq_rel)) handler_->OnSynced();
+  }
+
+  void RemoveDeleted() {
+    // UIDs are never used twice: what was deleted stays so.
+    for (const std::string& uid : std::exchange(deleted_while_collecting_, {})) {
+      collected_.erase(std::remove_if(collected_.begin(), collected_.end(),
+                                      [&](const Ptr& object) { return object->uid() == uid; }),
+                       collected_.end());
+    }
+  }
+
+  absl::StatusOr<kube::ListPage<T>> DecodePage(Encoding encoding, absl::string_view body) {
+    if (encoding == Encoding::kProtobuf) {
+      auto envelope = kube::OpenEnvelope(body);
+      if (!envelope.ok()) return envelope.status();
+      if (envelope->kind != resource_.list_kind) return WrongKind(envelope->kind);
+      return (decoder_.*resource_.decode_list)(envelope->raw);
+    }
+    auto document = kube::ParseJson(resource_.name, body);
+    if (!document.ok()) return document.status();
+    if (document->FindString("kind") != resource_.list_kind) {
+      return WrongKind(document->FindString("kind"));
+    }
+    return resource_.decode_list_json(*document);
+  }
+
+  absl::StatusOr<EventInfo> DecodeProtobuf(absl::string_view bytes) {
+    auto frame = kube::DecodeWatchFrame(bytes);
+    if (!frame.ok()) return frame.status();
+    EventInfo event;
+    event.type = type_ = frame->type;
+    if (frame->type == kube::WatchEventType::kError) {
+      auto status = decoder_.DecodeStatus(frame->object.raw);
+      if (!status.ok()) return status.status();
+      event.status = *std::move(status);
+      return event;
+    }
+    if (frame->type != kube::WatchEventType::kBookmark) {
+      auto object = (decoder_.*resource_.decode)(frame->object.raw);
+      if (object.ok()) return Keep(*std::move(object), std::move(event));
+      Reject(object.status().message());
+    }
+    return FromBookmark(decoder_.DecodeBookmark(frame->object.raw), std::move(event));
+  }
+
+  absl::StatusOr<EventInfo> DecodeJson(absl::string_view line) {
+    auto document = kube::ParseJson(resource_.name, line);
+    if (!document.ok()) return document.status();
+    EventInfo event;
+    if (document->FindString("kind") == "Status") {
+      // Some proxies and servers answer a watch with 200 and a bare Status.
+      auto status = kube::DecodeStatusJson(*document);
+      if (!status.ok()) return status.status();
+      event.status = *std::move(status);
+      return event;
+    }
+    auto frame = kube::DecodeWatchFrameJson(*document);
+    if (!frame.ok()) return frame.status();
+    event.type = type_ = frame->type;
+    if (frame->type == kube::WatchEventType::kError) {
+      auto status = kube::DecodeStatusJson(*frame->object);
+      if (!status.ok()) return status.status();
+      event.status = *std::move(status);
+      return event;
+    }
+    if (frame->type != kube::WatchEventType::kBookmark) {
+      auto object = resource_.decode_json(*frame->object);
+      if (object.ok()) return Keep(*std::move(object), std::move(event));
+      Reject(object.status().message());
+    }
+    return FromBookmark(kube::DecodeBookmarkJson(*frame->object), std::move(event));
+  }
+
+  EventInfo Keep(Ptr object, EventInfo event) {
+    event.resource_version = object->resource_version;
+    object_ = std::move(object);
+    return event;
+  }
+
+  absl::StatusOr<EventInfo> FromBookmark(absl::StatusOr<kube::Bookmark> bookmark, EventInfo event) {
+    if (!bookmark.ok()) return bookmark.status();
+    event.resource_version = bookmark->resource_version;
+    event.initial_events_end = bookmark->initial_events_end;
+    return event;
+  }
+
+  absl::Status WrongKind(absl::string_view kind) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a ", resource_.list_kind, ", got \"", kind, "\""));
+  }
+
+  void Reject(absl::string_view why) {
+    ++rejected_objects_;
+    LOG(ERROR) << resource_.name << ": an object cannot be understood and is left out: " << why;
+  }
+
+  const Resource<T>& resource_;
+  InformerHandler<T>* const handler_;
+  std::atomic<bool> synced_{false};
+  std::atomic<uint64_t> stale_events_{0};
+  std::atomic<uint64_t> rejected_objects_{0};
+  std::atomic<size_t> objects_{0};
+
+  // Of the reflector's thread.
+  kube::Decoder decoder_;
+  Store<T> store_;
+  std::vector<Ptr> collected_;
+  std::vector<std::string> deleted_while_collecting_;
+  Ptr object_;
+  kube::WatchEventType type_ = kube::WatchEventType::kError;
+
+  // Last, so that its thread ends before what it uses.
+  Reflector reflector_;
+};
+
+}  // namespace outboard::informer
+
+#endif  // OUTBOARD_SHIM_INFORMER_INFORMER_H_

@@ -1,0 +1,287 @@
+#include "shim/informer/informer.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "shim/kube/curl_api_client.h"
+#include "shim/kube/testing/fake_api_server.h"
+
+namespace outboard::informer {
+namespace {
+
+using kube::PodObject;
+using kube::testing::FakeApiServer;
+using kube::testing::Fault;
+using nlohmann::json;
+
+// Keeps the picture that the handler's calls draw, and checks that they are a consistent story.
+class Picture : public InformerHandler<PodObject> {
+ public:
+  void OnAdd(const Ptr& object) override {
+    absl::MutexLock lock(&mutex_);
+    EXPECT_TRUE(uids_.emplace(object->uid(), object->resource_version).second);
+    EXPECT_TRUE(nodes_.emplace(object->key(), object->pod.node_name()).second);
+    ++adds_;
+  }
+  void OnUpdate(const Ptr& old_object, const Ptr& object) override {
+    absl::MutexLock lock(&mutex_);
+    EXPECT_EQ(old_object->uid(), object->uid());
+    EXPECT_EQ(uids_[object->uid()], old_object->resource_version);
+    uids_[object->uid()] = object->resource_version;
+    nodes_[object->key()] = object->pod.node_name();
+    ++updates_;
+  }
+  void OnDelete(const Ptr& object) override {
+    absl::MutexLock lock(&mutex_);
+    EXPECT_EQ(uids_.erase(object->uid()), 1u);
+    EXPECT_EQ(nodes_.erase(object->key()), 1u);
+    ++deletes_;
+  }
+  void OnSynced() override {
+    absl::MutexLock lock(&mutex_);
+    ++synced_;
+  }
+
+  // Waits until the picture is `nodes` (by "namespace/name") and the first state was delivered.
+  bool Reaches(const std::map<std::string, std::string>& nodes, absl::Duration timeout) {
+    absl::MutexLock lock(&mutex_);
+    auto reached = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return synced_ == 1 && nodes_ == nodes;
+    };
+    return mutex_.AwaitWithTimeout(absl::Condition(&reached), timeout);
+  }
+  void Expect(const std::map<std::string, std::string>& nodes) {
+    EXPECT_TRUE(Reaches(nodes, absl::Seconds(20)));
+  }
+  int deletes() {
+    absl::MutexLock lock(&mutex_);
+    return deletes_;
+  }
+  int adds() {
+    absl::MutexLock lock(&mutex_);
+    return adds_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::string, std::string> uids_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> nodes_ ABSL_GUARDED_BY(mutex_);
+  int adds_ ABSL_GUARDED_BY(mutex_) = 0;
+  int updates_ ABSL_GUARDED_BY(mutex_) = 0;
+  int deletes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int synced_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+json Pod(const std::string& name, const std::string& node = "", const std::string& uid = "") {
+  json pod = {{"metadata", {{"name", name}, {"namespace", "ns"}}},
+              {"spec", {{"containers", {{{"name", "c"}, {"image", "i"}}}}}},
+              {"status", {{"phase", "Pending"}}}};
+  if (!node.empty()) pod["spec"]["nodeName"] = node;
+  if (!uid.empty()) pod["metadata"]["uid"] = uid;
+  return pod;
+}
+
+// The same story over both encodings, with WatchList and with pages of two.
+struct Way {
+  bool protobuf;
+  bool watch_list;
+};
+
+class InformerTest : public ::testing::TestWithParam<Way> {
+ protected:
+  InformerTest() {
+    server_.SetProtobufSupported(GetParam().protobuf);
+    server_.SetWatchListSupported(GetParam().watch_list);
+    kube::CurlApiClientOptions options;
+    options.qps = -1;
+    client_ = std::make_unique<kube::CurlApiClient>(server_.Config(), options);
+  }
+
+  void Start() {
+    ReflectorPolicyOptions options;
+    options.page_size = 2;
+    options.min_backoff = absl::Milliseconds(20);
+    options.max_backoff = absl::Milliseconds(100);
+    options.initial_silence = absl::Seconds(2);
+    informer_ = std::make_unique<Informer<PodObject>>(*client_, Pods(), &picture_, options);
+    informer_->Start();
+  }
+
+  FakeApiServer server_;
+  Picture picture_;
+  std::unique_ptr<kube::CurlApiClient> client_;
+  std::unique_ptr<Informer<PodObject>> informer_;
+};
+
+TEST_P(InformerTest, TheStateAndThenItsChanges) {
+  for (int i = 0; i < 5; ++i) server_.Put("pods", Pod(absl::StrCat("p", i)));
+  server_.Put("pods", [] {
+    json done = Pod("done");
+    done["status"]["phase"] = "Succeeded";
+    return done;
+  }());
+  Start();
+  picture_.Expect({{"ns/p0", ""}, {"ns/p1", ""}, {"ns/p2", ""}, {"ns/p3", ""}, {"ns/p4", ""}});
+  server_.Put("pods", Pod("p0", "n1"));
+  server_.Put("pods", Pod("p5"));
+  server_.Delete("pods", "ns/p1");
+  json failed = server_.Get("pods", "ns/p2");
+  failed["status"]["phase"] = "Failed";
+  server_.Put("pods", failed);
+  picture_.Expect({{"ns/p0", "n1"}, {"ns/p3", ""}, {"ns/p4", ""}, {"ns/p5", ""}});
+  informer_->Stop();
+  EXPECT_TRUE(informer_->synced());
+  EXPECT_EQ(informer_->rejected_objects(), 0u);
+  EXPECT_EQ(informer_->stats().lists, 1u);
+  EXPECT_EQ(informer_->stats().failures, GetParam().watch_list ? 0u : 1u);
+  EXPECT_EQ(informer_->objects(), 4u);
+  for (const auto& request : server_.Requests()) {
+    EXPECT_EQ(request.headers.count("accept-encoding"), 0u);
+    EXPECT_EQ(request.query.at("fieldSelector"), "status.phase!=Succeeded,status.phase!=Failed");
+  }
+}
+
+TEST_P(InformerTest, ResumesAfterALostConnectionWithoutListingAgain) {
+  server_.Put("pods", Pod("a"));
+  Start();
+  picture_.Expect({{"ns/a", ""}});
+  for (int i = 0; i < 5; ++i) {
+    server_.CloseConnections();
+    server_.Put("pods", Pod("a", absl::StrCat("n", i)));
+    picture_.Expect({{"ns/a", absl::StrCat("n", i)}});
+  }
+  EXPECT_EQ(informer_->stats().lists, 1u);
+  EXPECT_EQ(picture_.adds(), 1);
+}
+
+TEST_P(InformerTest, ExpiredEitherWayListsAgainAndTellsTheDifference) {
+  server_.Put("pods", Pod("a"));
+  server_.Put("pods", Pod("b", "", "old-b"));
+  Start();
+  picture_.Expect({{"ns/a", ""}, {"ns/b", ""}});
+  // In the stream.
+  server_.Compact();
+  server_.Delete("pods", "ns/a");
+  server_.Put("pods", Pod("b", "n1", "new-b"));
+  server_.Put("pods", Pod("c"));
+  server_.Compact();
+  server_.CloseConnections();
+  picture_.Expect({{"ns/b", "n1"}, {"ns/c", ""}});
+  EXPECT_EQ(picture_.deletes(), 2);
+  // The picture may have come by the old stream; the list after it is the one that counts.
+  ASSERT_TRUE(
+      server_.AwaitCount("GET", GetParam().watch_list ? "sendInitialEvents" : "limit=2", 2));
+  // As a status of HTTP.
+  Fault gone;
+  gone.path_part = "resourceVersion=1";
+  gone.http_status = 410;
+  gone.body = "gone";
+  const uint64_t expired_before = informer_->stats().expired;
+  server_.Inject(gone);
+  // A connection cut in the middle of the second list only begins that anew; cut until a watch was
+  // resumed, which is what is told that it is gone.
+  const absl::Time give_up = absl::Now() + absl::Seconds(20);
+  while (informer_->stats().expired == expired_before && absl::Now() < give_up) {
+    server_.CloseConnections();
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_GT(informer_->stats().expired, expired_before);
+  server_.Put("pods", Pod("d"));
+  picture_.Expect({{"ns/b", "n1"}, {"ns/c", ""}, {"ns/d", ""}});
+}
+
+TEST_P(InformerTest, AStreamThatIsCutAnywhereLosesNothing) {
+  server_.Put("pods", Pod("a"));
+  Start();
+  picture_.Expect({{"ns/a", ""}});
+  for (size_t cut = 60; cut < 700; cut += 41) {
+    Fault fault;
+    fault.path_part = "resourceVersion=1";
+    fault.cut_after = cut;
+    server_.Inject(fault);
+    server_.CloseConnections();
+    const std::string node = absl::StrCat("n", cut);
+    server_.Put("pods", Pod("a", node));
+    picture_.Expect({{"ns/a", node}});
+  }
+  EXPECT_EQ(picture_.adds(), 1);
+  EXPECT_EQ(picture_.deletes(), 0);
+}
+
+TEST_P(InformerTest, OverloadAndErrorsInTheStreamArePassing) {
+  server_.Put("pods", Pod("a"));
+  Fault busy;
+  busy.http_status = 429;
+  busy.times = 3;
+  server_.Inject(busy);
+  Start();
+  picture_.Expect({{"ns/a", ""}});
+  Fault error;
+  error.path_part = "resourceVersion=1";
+  error.event_status = 500;
+  error.times = 2;
+  server_.Inject(error);
+  server_.CloseConnections();
+  server_.Put("pods", Pod("b"));
+  picture_.Expect({{"ns/a", ""}, {"ns/b", ""}});
+  EXPECT_GE(informer_->stats().failures, 4u);
+}
+
+TEST_P(InformerTest, AServerThatWentBackInTimeIsNoticedByItsBookmark) {
+  for (int i = 0; i < 20; ++i) server_.Put("pods", Pod("a", absl::StrCat("n", i)));
+  server_.Put("pods", Pod("b"));
+  Start();
+  picture_.Expect({{"ns/a", "n19"}, {"ns/b", ""}});
+  server_.Rewind(110);
+  server_.Delete("pods", "ns/b");
+  // As a real server does, again and again: the first may come before the watch is open.
+  bool noticed = false;
+  for (int i = 0; i < 100 && !noticed; ++i) {
+    server_.SendBookmarks();
+    noticed = picture_.Reaches({{"ns/a", "n19"}}, absl::Milliseconds(200));
+  }
+  EXPECT_TRUE(noticed);
+  EXPECT_GE(informer_->stats().rewinds, 1u);
+}
+
+TEST_P(InformerTest, StopsWhileTheServerIsSilent) {
+  Fault slow;
+  slow.delay = absl::Minutes(1);
+  slow.times = 10;
+  server_.Inject(slow);
+  Start();
+  ASSERT_TRUE(server_.AwaitCount("GET", "/pods", 1));
+  informer_->Stop();
+  EXPECT_FALSE(informer_->synced());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, InformerTest,
+                         ::testing::Values(Way{true, true}, Way{true, false}, Way{false, true},
+                                           Way{false, false}),
+                         [](const auto& info) {
+                           return absl::StrCat(info.param.protobuf ? "Protobuf" : "Json",
+                                               info.param.watch_list ? "WatchList" : "Pages");
+                         });
+
+TEST(InformerWatchList, WithoutItsEndMarkFallsBackToAList) {
+  FakeApiServer server;
+  server.SetInitialEventsEnd(false);
+  server.Put("pods", Pod("a"));
+  kube::CurlApiClient client(server.Config(), {});
+  Picture picture;
+  ReflectorPolicyOptions options;
+  options.min_backoff = absl::Milliseconds(20);
+  options.initial_silence = absl::Milliseconds(300);
+  Informer<PodObject> informer(client, Pods(), &picture, options);
+  informer.Start();
+  picture.Expect({{"ns/a", ""}});
+  EXPECT_EQ(server.Count("GET", "sendInitialEvents"), 1);
+}
+
+}  // namespace
+}  // namespace outboard::informer

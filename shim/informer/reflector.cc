@@ -1,0 +1,341 @@
+#include "shim/informer/reflector.h"
+
+#include <glog/logging.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+
+namespace outboard::informer {
+namespace {
+
+constexpr absl::string_view kAccept = "application/vnd.kubernetes.protobuf, application/json";
+// Enough for any Status; the rest of an error page is not wanted.
+constexpr size_t kMaxErrorBody = 64 << 10;
+
+std::optional<Encoding> EncodingOf(absl::string_view content_type) {
+  if (absl::StartsWith(content_type, "application/vnd.kubernetes.protobuf")) {
+    return Encoding::kProtobuf;
+  }
+  if (absl::StartsWith(content_type, "application/json")) return Encoding::kJson;
+  return std::nullopt;
+}
+
+Failure FromStatus(Failure::Kind kind, const kube::ApiStatus& status) {
+  Failure failure;
+  failure.kind = kind;
+  failure.code = status.code;
+  failure.reason = status.reason;
+  failure.message = absl::StrCat(status.reason, ": ", status.message);
+  failure.retry_after = absl::Seconds(status.retry_after_seconds);
+  for (const kube::StatusCause& cause : status.causes) {
+    if (cause.reason == "ResourceVersionTooLarge") failure.version_too_large = true;
+  }
+  // Servers before the cause was introduced say it only in words.
+  if (status.code == 504 && absl::StrContains(status.message, "Too large resource version")) {
+    failure.version_too_large = true;
+  }
+  return failure;
+}
+
+Failure Undecodable(absl::string_view message) {
+  Failure failure;
+  failure.kind = Failure::Kind::kUndecodable;
+  failure.message = std::string(message);
+  return failure;
+}
+
+// The failure in an answer with an error status: its body is a Status, or plain text from a proxy
+// or a filter before the API.
+Failure FromHttp(ReflectorTarget& target, int http_status, absl::string_view content_type,
+                 absl::string_view body, absl::Duration retry_after) {
+  Failure failure;
+  auto encoding = EncodingOf(content_type);
+  if (encoding.has_value()) {
+    auto status = target.DecodeStatus(*encoding, body);
+    if (status.ok()) failure = FromStatus(Failure::Kind::kHttp, *status);
+  }
+  if (failure.message.empty()) failure.message = std::string(body.substr(0, 200));
+  failure.kind = Failure::Kind::kHttp;
+  failure.code = http_status;
+  failure.retry_after = std::max(failure.retry_after, retry_after);
+  return failure;
+}
+
+Failure FromTransport(const absl::Status& status) {
+  Failure failure;
+  failure.kind = Failure::Kind::kConnection;
+  failure.message = std::string(status.message());
+  return failure;
+}
+
+// ApiClient::Call that Stop can end; an answer that comes later is dropped.
+absl::StatusOr<kube::ApiResponse> CallUnlessCancelled(kube::ApiClient& client,
+                                                      kube::ApiRequest request,
+                                                      const kube::CancelToken& cancel) {
+  struct Shared {
+    absl::Mutex mutex;
+    bool ended ABSL_GUARDED_BY(mutex) = false;
+    absl::StatusOr<kube::ApiResponse> result ABSL_GUARDED_BY(mutex) =
+        absl::CancelledError("stopped");
+  };
+  auto shared = std::make_shared<Shared>();
+  client.Start(std::move(request), [shared](absl::StatusOr<kube::ApiResponse> answer) {
+    absl::MutexLock lock(&shared->mutex);
+    shared->result = std::move(answer);
+    shared->ended = true;
+  });
+  kube::CancelToken::Listener wake(cancel, [shared] {
+    absl::MutexLock lock(&shared->mutex);
+    shared->ended = true;
+  });
+  absl::MutexLock lock(&shared->mutex);
+  shared->mutex.Await(absl::Condition(&shared->ended));
+  return std::move(shared->result);
+}
+
+}  // namespace
+
+// Takes one watch's bytes to the target, as the policy says.
+class Reflector::WatchSink : public kube::StreamSink {
+ public:
+  WatchSink(Reflector& reflector, bool collecting)
+      : reflector_(reflector), policy_(reflector.policy_), collecting_(collecting) {}
+
+  absl::Status OnHeaders(int http_status, absl::string_view content_type,
+                         absl::Duration retry_after) override {
+    http_status_ = http_status;
+    content_type_ = std::string(content_type);
+    retry_after_ = retry_after;
+    if (http_status != 200) return absl::OkStatus();
+    encoding_ = EncodingOf(content_type);
+    if (!encoding_.has_value()) {
+      return End(Undecodable(absl::StrCat("a watch of type ", content_type)));
+    }
+    decoder_.emplace(*encoding_ == Encoding::kProtobuf ? kube::WatchFraming::kLengthPrefixed
+                                                       : kube::WatchFraming::kNewlineDelimited);
+    policy_.OnWatchOpened(absl::Now());
+    ++reflector_.stats_.watches;
+    return absl::OkStatus();
+  }
+
+  absl::Status OnData(absl::string_view data) override {
+    policy_.OnData(absl::Now());
+    if (!decoder_.has_value()) {
+      error_body_.append(data.data(), std::min(data.size(), kMaxErrorBody - error_body_.size()));
+      return absl::OkStatus();
+    }
+    absl::Status status =
+        decoder_->Add(data, [this](absl::string_view frame) { return OnFrame(frame); });
+    if (!status.ok() && !end_.has_value()) return End(Undecodable(status.message()));
+    return status;
+  }
+
+  absl::Time SilenceDeadline() override { return policy_.SilenceDeadline(); }
+
+  // Why the stream that ended with `status` did.
+  Failure Ended(const absl::Status& status) {
+    if (end_.has_value()) return *end_;
+    if (http_status_ != 0 && http_status_ != 200) {
+      return FromHttp(reflector_.target_, http_status_, content_type_, error_body_, retry_after_);
+    }
+    if (status.ok()) return Failure();
+    // The client's own limit on silence; half a frame that is left is dropped with the decoder.
+    Failure failure = FromTransport(status);
+    if (absl::IsDeadlineExceeded(status) && http_status_ == 200) {
+      failure.kind = Failure::Kind::kSilence;
+    }
+    return failure;
+  }
+
+ private:
+  absl::Status End(Failure failure) {
+    end_ = std::move(failure);
+    return absl::AbortedError("ended by the reflector");
+  }
+
+  absl::Status OnFrame(absl::string_view frame) {
+    auto event = reflector_.target_.Decode(*encoding_, frame);
+    if (!event.ok()) return End(Undecodable(event.status().message()));
+    if (event->type == kube::WatchEventType::kError) {
+      return End(FromStatus(Failure::Kind::kEvent, event->status));
+    }
+    const EventVerdict verdict =
+        policy_.OnEvent(event->type, event->resource_version, event->initial_events_end);
+    switch (verdict) {
+      case EventVerdict::kApply:
+        ++reflector_.stats_.events;
+        if (collecting_) {
+          reflector_.target_.Collect();
+        } else {
+          reflector_.target_.Apply();
+        }
+        break;
+      case EventVerdict::kIgnore:
+        ++reflector_.stats_.ignored_events;
+        break;
+      case EventVerdict::kBookmark:
+        ++reflector_.stats_.bookmarks;
+        break;
+      case EventVerdict::kInitialDone:
+        collecting_ = false;
+        ++reflector_.stats_.lists;
+        reflector_.stats_.rewinds = policy_.rewinds();
+        reflector_.target_.CommitSnapshot();
+        break;
+      case EventVerdict::kReset: {
+        Failure rewound;
+        rewound.kind = Failure::Kind::kEvent;
+        rewound.code = 410;
+        rewound.reason = "Rewound";
+        rewound.message = absl::StrCat("the server's resource version went backwards to ",
+                                       event->resource_version, "; starting over");
+        LOG(ERROR) << reflector_.options_.name << ": " << rewound.message;
+        reflector_.stats_.rewinds = policy_.rewinds();
+        return End(std::move(rewound));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Reflector& reflector_;
+  ReflectorPolicy& policy_;
+  bool collecting_;
+  int http_status_ = 0;
+  std::string content_type_;
+  absl::Duration retry_after_;
+  std::optional<Encoding> encoding_;
+  std::optional<kube::WatchDecoder> decoder_;
+  std::string error_body_;
+  std::optional<Failure> end_;
+};
+
+std::string QueryEscape(absl::string_view text) {
+  std::string escaped;
+  for (unsigned char c : text) {
+    if (absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~') {
+      escaped.push_back(static_cast<char>(c));
+    } else {
+      absl::StrAppendFormat(&escaped, "%%%02X", c);
+    }
+  }
+  return escaped;
+}
+
+Reflector::Reflector(kube::ApiClient& client, ReflectorTarget& target, ReflectorOptions options)
+    : client_(client), target_(target), options_(std::move(options)), policy_(options_.policy) {}
+
+Reflector::~Reflector() { Stop(); }
+
+void Reflector::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Reflector::Stop() {
+  cancel_.Cancel();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Reflector::Run() {
+  while (!cancel_.cancelled()) {
+    const Step step = policy_.Next(absl::Now());
+    if (step.delay > absl::ZeroDuration() && cancel_.WaitFor(step.delay)) return;
+    bool failed = true;
+    const Failure failure = step.kind == Step::Kind::kList ? List(step, &failed) : Watch(step);
+    if (!failed || cancel_.cancelled()) continue;
+    Count(failure);
+    policy_.OnEnd(failure, absl::Now());
+  }
+}
+
+void Reflector::Count(const Failure& failure) {
+  if (failure.kind == Failure::Kind::kClean) return;
+  if (failure.code == 410 || failure.reason == "Expired") {
+    ++stats_.expired;
+  } else if (failure.kind == Failure::Kind::kSilence) {
+    ++stats_.silences;
+  } else {
+    ++stats_.failures;
+  }
+  LOG(WARNING) << options_.name << ": list or watch ended: " << failure.message << " (code "
+               << failure.code << "); resuming";
+}
+
+std::string Reflector::Query(const Step& step) const {
+  std::string query = options_.path;
+  const char* separator = "?";
+  auto add = [&](absl::string_view name, absl::string_view value) {
+    absl::StrAppend(&query, separator, name, "=", QueryEscape(value));
+    separator = "&";
+  };
+  if (!options_.field_selector.empty()) add("fieldSelector", options_.field_selector);
+  if (step.kind == Step::Kind::kList) {
+    // No resourceVersion: the most recent state, never an older one than before a restart.
+    if (step.page_size > 0) add("limit", absl::StrCat(step.page_size));
+    if (!step.continue_token.empty()) add("continue", step.continue_token);
+    return query;
+  }
+  add("watch", "true");
+  add("allowWatchBookmarks", "true");
+  add("timeoutSeconds", absl::StrCat(step.timeout_seconds));
+  if (step.kind == Step::Kind::kWatchList) {
+    add("sendInitialEvents", "true");
+    add("resourceVersionMatch", "NotOlderThan");
+  } else {
+    add("resourceVersion", step.resource_version);
+  }
+  return query;
+}
+
+Failure Reflector::List(const Step& step, bool* failed) {
+  kube::ApiRequest request;
+  request.path = Query(step);
+  request.accept = std::string(kAccept);
+  request.timeout = absl::Minutes(2);
+  request.rate_limited = false;
+  // The policy has the pauses; the client's own would hold up Stop.
+  request.retry = false;
+  auto response = CallUnlessCancelled(client_, std::move(request), cancel_);
+  if (!response.ok()) return FromTransport(response.status());
+  if (!response->ok()) {
+    return FromHttp(target_, response->http_status, response->content_type, response->body,
+                    response->retry_after);
+  }
+  auto encoding = EncodingOf(response->content_type);
+  if (!encoding.has_value()) {
+    return Undecodable(absl::StrCat("a list of type ", response->content_type));
+  }
+  if (step.continue_token.empty()) target_.BeginSnapshot();
+  auto page = target_.AddPage(*encoding, response->body);
+  if (!page.ok()) return Undecodable(page.status().message());
+  if (page->resource_version.empty()) return Undecodable("a list without a resource version");
+  *failed = false;
+  ++stats_.pages;
+  if (policy_.OnPage(page->resource_version, page->continue_token)) {
+    ++stats_.lists;
+    stats_.rewinds = policy_.rewinds();
+    target_.CommitSnapshot();
+  }
+  return Failure();
+}
+
+Failure Reflector::Watch(const Step& step) {
+  kube::ApiRequest request;
+  request.path = Query(step);
+  request.accept = std::string(kAccept);
+  request.timeout = absl::Seconds(30);
+  const bool collecting = step.kind == Step::Kind::kWatchList;
+  if (collecting) target_.BeginSnapshot();
+  WatchSink sink(*this, collecting);
+  return sink.Ended(client_.Stream(request, sink, cancel_));
+}
+
+}  // namespace outboard::informer

@@ -1,0 +1,115 @@
+// Lists and watches one resource of the API server for ever.
+#ifndef OUTBOARD_SHIM_INFORMER_REFLECTOR_H_
+#define OUTBOARD_SHIM_INFORMER_REFLECTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "shim/informer/reflector_policy.h"
+#include "shim/kube/api_client.h"
+#include "shim/kube/watch_decoder.h"
+#include "shim/kube/wire/decode.h"
+
+namespace outboard::informer {
+
+enum class Encoding { kProtobuf, kJson };
+
+struct PageInfo {
+  std::string resource_version;
+  std::string continue_token;
+};
+
+// One decoded event; the object itself stays with the target until it is told what to do with it.
+struct EventInfo {
+  kube::WatchEventType type = kube::WatchEventType::kError;
+  std::string resource_version;
+  bool initial_events_end = false;
+  kube::ApiStatus status;  // with kError
+};
+
+// Holds the objects; the reflector knows nothing of their type. All calls come on the reflector's
+// thread.
+class ReflectorTarget {
+ public:
+  virtual ~ReflectorTarget() = default;
+  // Forgets what was collected so far.
+  virtual void BeginSnapshot() = 0;
+  // Collects the items of one page.
+  virtual absl::StatusOr<PageInfo> AddPage(Encoding encoding, absl::string_view body) = 0;
+  // Decodes one frame and keeps its object for the next Apply or Collect.
+  virtual absl::StatusOr<EventInfo> Decode(Encoding encoding, absl::string_view frame) = 0;
+  virtual absl::StatusOr<kube::ApiStatus> DecodeStatus(Encoding encoding,
+                                                       absl::string_view body) = 0;
+  // Applies the last decoded event to the store / to what is being collected.
+  virtual void Apply() = 0;
+  virtual void Collect() = 0;
+  // What was collected becomes the store.
+  virtual void CommitSnapshot() = 0;
+};
+
+// Counters; each is only ever added to.
+struct ReflectorStats {
+  std::atomic<uint64_t> lists{0};  // complete states received, by either way
+  std::atomic<uint64_t> pages{0};
+  std::atomic<uint64_t> watches{0};  // opened
+  std::atomic<uint64_t> events{0};
+  std::atomic<uint64_t> bookmarks{0};
+  std::atomic<uint64_t> ignored_events{0};  // from the past
+  std::atomic<uint64_t> expired{0};
+  std::atomic<uint64_t> silences{0};
+  std::atomic<uint64_t> failures{0};  // all others
+  std::atomic<uint64_t> rewinds{0};   // the server's version went backwards: an alarm
+};
+
+struct ReflectorOptions {
+  // For messages and the path: "/api/v1/pods".
+  std::string name;
+  std::string path;
+  std::string field_selector;
+  ReflectorPolicyOptions policy;
+};
+
+// Threading: Start and Stop from one thread; the work and all calls of the target happen on the
+// reflector's own. Stats may be read anywhere.
+// Lifetime: client and target outlive it; the destructor stops. Errors: none to the caller: every
+// failure is retried for ever, counted and logged.
+class Reflector {
+ public:
+  Reflector(kube::ApiClient& client, ReflectorTarget& target, ReflectorOptions options);
+  ~Reflector();
+  Reflector(const Reflector&) = delete;
+  Reflector& operator=(const Reflector&) = delete;
+
+  void Start();
+  // Returns when the thread has ended.
+  void Stop();
+  const ReflectorStats& stats() const { return stats_; }
+
+ private:
+  class WatchSink;
+
+  void Run();
+  Failure List(const Step& step, bool* failed);
+  Failure Watch(const Step& step);
+  void Count(const Failure& failure);
+  std::string Query(const Step& step) const;
+
+  kube::ApiClient& client_;
+  ReflectorTarget& target_;
+  const ReflectorOptions options_;
+  ReflectorPolicy policy_;
+  ReflectorStats stats_;
+  kube::CancelToken cancel_;
+  std::thread thread_;
+};
+
+// Percent-encodes a query value.
+std::string QueryEscape(absl::string_view text);
+
+}  // namespace outboard::informer
+
+#endif  // OUTBOARD_SHIM_INFORMER_REFLECTOR_H_

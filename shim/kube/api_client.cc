@@ -1,0 +1,111 @@
+#include "shim/kube/api_client.h"
+
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "nlohmann/json.hpp"
+
+namespace outboard::kube {
+namespace {
+
+constexpr absl::string_view kDeliveryUrl = "outboard.dev/delivery";
+
+absl::StatusCode CodeOf(int http_status, absl::string_view reason) {
+  switch (http_status) {
+    case 400:
+    case 415:
+    case 422:
+      return absl::StatusCode::kInvalidArgument;
+    case 401:
+      return absl::StatusCode::kUnauthenticated;
+    case 403:
+      return absl::StatusCode::kPermissionDenied;
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 409:
+      return reason == "AlreadyExists" ? absl::StatusCode::kAlreadyExists
+                                       : absl::StatusCode::kAborted;
+    case 410:
+      return absl::StatusCode::kOutOfRange;
+    case 429:
+      return absl::StatusCode::kResourceExhausted;
+    case 500:
+      return absl::StatusCode::kInternal;
+    case 502:
+    case 503:
+      return absl::StatusCode::kUnavailable;
+    case 504:
+      return absl::StatusCode::kDeadlineExceeded;
+    default:
+      return absl::StatusCode::kUnknown;
+  }
+}
+
+// A field of a JSON object as a string; empty where it is absent or of another type.
+std::string StringField(const nlohmann::json& object, const char* name) {
+  auto it = object.find(name);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+absl::string_view MethodName(Method method) {
+  switch (method) {
+    case Method::kGet:
+      return "GET";
+    case Method::kPost:
+      return "POST";
+    case Method::kPut:
+      return "PUT";
+    case Method::kPatch:
+      return "PATCH";
+    case Method::kDelete:
+      return "DELETE";
+  }
+  return "GET";
+}
+
+Delivery DeliveryOf(const absl::Status& status) {
+  auto payload = status.GetPayload(kDeliveryUrl);
+  return payload.has_value() && *payload == "not-sent" ? Delivery::kNotSent : Delivery::kUnknown;
+}
+
+absl::Status WithDelivery(absl::Status status, Delivery delivery) {
+  if (!status.ok()) {
+    status.SetPayload(kDeliveryUrl,
+                      absl::Cord(delivery == Delivery::kNotSent ? "not-sent" : "unknown"));
+  }
+  return status;
+}
+
+absl::Status ToStatus(const ApiResponse& response) {
+  if (response.ok()) return absl::OkStatus();
+  std::string message;
+  std::string reason;
+  // The answers of the priority-and-fairness filter and of proxies are plain text.
+  auto body = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  if (body.is_object()) {
+    message = StringField(body, "message");
+    reason = StringField(body, "reason");
+  } else {
+    message = response.body.substr(0, 256);
+  }
+  if (message.empty()) message = "no message";
+  return absl::Status(CodeOf(response.http_status, reason),
+                      absl::StrCat(message, " (HTTP ", response.http_status, ")"));
+}
+
+absl::StatusOr<ApiResponse> ApiClient::Call(ApiRequest request) {
+  absl::Notification ended;
+  absl::StatusOr<ApiResponse> result;
+  Start(std::move(request), [&](absl::StatusOr<ApiResponse> answer) {
+    result = std::move(answer);
+    ended.Notify();
+  });
+  ended.WaitForNotification();
+  return result;
+}
+
+}  // namespace outboard::kube

@@ -1,0 +1,382 @@
+#include "shim/kube/curl_api_client.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "shim/kube/curl_stream.h"
+
+namespace outboard::kube {
+namespace {
+
+// client-go's maxRetries.
+constexpr int kMaxRetries = 10;
+
+}  // namespace
+
+// One request on the connection, and the handle that carries it; kept for reuse when it ends.
+struct CurlApiClient::Transfer {
+  CurlApiClient* client = nullptr;
+  CurlEasy easy;
+  CurlList header_list;
+  PendingPtr pending;
+  CredentialsPtr credentials;
+  HeaderReader headers;
+  std::string body;
+  bool too_large = false;
+  absl::Time sent_at;
+  char detail[CURL_ERROR_SIZE] = "";
+};
+
+CurlApiClient::CurlApiClient(ClientConfig config, CurlApiClientOptions options)
+    : options_(std::move(options)),
+      config_(std::move(config)),
+      wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      setup_(config_, options_.user_agent),
+      bucket_(options_.qps, options_.burst) {
+  InitCurl();
+  thread_ = std::thread([this] { Run(); });
+}
+
+CurlApiClient::~CurlApiClient() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  Wake();
+  thread_.join();
+  close(wake_fd_);
+}
+
+void CurlApiClient::Start(ApiRequest request, Done done) {
+  auto pending = std::make_unique<Pending>();
+  pending->request = std::move(request);
+  pending->done = std::move(done);
+  bool wake = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!stopping_) {
+      inbox_.push_back(std::move(pending));
+      wake = !std::exchange(woken_, true);
+    }
+  }
+  if (pending != nullptr) {
+    pending->done(
+        WithDelivery(absl::CancelledError("the API client is shutting down"), Delivery::kNotSent));
+    return;
+  }
+  // One wake-up is enough for all that arrives until the thread looks.
+  if (wake) Wake();
+}
+
+absl::Status CurlApiClient::Stream(const ApiRequest& request, StreamSink& sink,
+                                   const CancelToken& cancel) {
+  CurlSetup setup(config_, options_.user_agent);
+  return RunCurlStream(setup, *config_.credentials, request, sink, cancel);
+}
+
+void CurlApiClient::Wake() {
+  const uint64_t one = 1;
+  // Fails only where the counter is full, and then the thread wakes anyway.
+  [[maybe_unused]] ssize_t written = write(wake_fd_, &one, sizeof(one));
+}
+
+void CurlApiClient::Run() {
+  multi_ = curl_multi_init();
+  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, long{CURLPIPE_MULTIPLEX});
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) break;
+    }
+    TakeInbox();
+    StartReady(absl::Now());
+    int running = 0;
+    curl_multi_perform(multi_, &running);
+    // Ended requests make room for others, which should be on their way before we sleep.
+    if (TakeResults()) continue;
+    Wait();
+  }
+  AbortAll();
+  curl_multi_cleanup(multi_);
+}
+
+void CurlApiClient::TakeInbox() {
+  std::vector<PendingPtr> arrived;
+  {
+    absl::MutexLock lock(&mutex_);
+    arrived.swap(inbox_);
+    woken_ = false;
+  }
+  for (PendingPtr& pending : arrived) {
+    (pending->request.rate_limited ? limited_ : unlimited_).push_back(std::move(pending));
+  }
+}
+
+void CurlApiClient::StartReady(absl::Time now) {
+  while (!delayed_.empty() && delayed_.begin()->first <= now) {
+    PendingPtr pending = std::move(delayed_.begin()->second);
+    delayed_.erase(delayed_.begin());
+    (pending->request.rate_limited ? limited_ : unlimited_).push_front(std::move(pending));
+  }
+  auto has_place = [this] {
+    return in_flight_.size() < static_cast<size_t>(options_.max_in_flight);
+  };
+  while (has_place() && !unlimited_.empty()) {
+    PendingPtr pending = std::move(unlimited_.front());
+    unlimited_.pop_front();
+    StartOne(std::move(pending), now);
+  }
+  while (has_place() && !limited_.empty() && bucket_.TryTake(now)) {
+    PendingPtr pending = std::move(limited_.front());
+    limited_.pop_front();
+    StartOne(std::move(pending), now);
+  }
+}
+
+void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
+  ApiRequest& request = pending->request;
+  if (request.before_send) {
+    absl::Status allowed = request.before_send();
+    if (!allowed.ok()) {
+      // An earlier attempt may have arrived: only the first refusal proves that nothing did.
+      pending->done(
+          WithDelivery(allowed, pending->attempts == 0 ? Delivery::kNotSent : Delivery::kUnknown));
+      return;
+    }
+  }
+  auto credentials = config_.credentials->Get(now);
+  if (!credentials.ok()) {
+    pending->done(WithDelivery(credentials.status(), Delivery::kNotSent));
+    return;
+  }
+  std::unique_ptr<Transfer> transfer;
+  if (idle_.empty()) {
+    transfer = std::make_unique<Transfer>();
+    transfer->client = this;
+    transfer->easy.reset(curl_easy_init());
+  } else {
+    transfer = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  CURL* easy = transfer->easy.get();
+  curl_slist* header_list = nullptr;
+  absl::Status prepared =
+      setup_.Prepare(easy, request, **credentials, /*multiplex=*/true, now, &header_list);
+  transfer->header_list.reset(header_list);
+  if (!prepared.ok()) {
+    curl_easy_reset(easy);
+    idle_.push_back(std::move(transfer));
+    pending->done(WithDelivery(prepared, Delivery::kNotSent));
+    return;
+  }
+  transfer->credentials = *std::move(credentials);
+  transfer->sent_at = now;
+  if (request.method != Method::kGet) {
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, MethodName(request.method).data());
+    if (request.method != Method::kDelete || !request.body.empty()) {
+      curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request.body.size()));
+      curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+    }
+  }
+  if (request.accept_gzip) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+  const int64_t timeout_ms = absl::ToInt64Milliseconds(request.timeout);
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(timeout_ms, 1)));
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->detail);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &CurlApiClient::OnHeader);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer.get());
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &CurlApiClient::OnBody);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer.get());
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer.get());
+  ++pending->attempts;
+  transfer->pending = std::move(pending);
+  curl_multi_add_handle(multi_, easy);
+  in_flight_.push_back(std::move(transfer));
+}
+
+size_t CurlApiClient::OnHeader(char* data, size_t size, size_t count, void* user) {
+  auto* transfer = static_cast<Transfer*>(user);
+  transfer->client->last_received_ = absl::Now();
+  return transfer->headers.Add(absl::string_view(data, size * count)) ? size * count : 0;
+}
+
+size_t CurlApiClient::OnBody(char* data, size_t size, size_t count, void* user) {
+  auto* transfer = static_cast<Transfer*>(user);
+  transfer->client->last_received_ = absl::Now();
+  const size_t bytes = size * count;
+  if (transfer->body.size() + bytes > transfer->pending->request.max_response_bytes) {
+    transfer->too_large = true;
+    return 0;
+  }
+  transfer->body.append(data, bytes);
+  return bytes;
+}
+
+bool CurlApiClient::TakeResults() {
+  bool any = false;
+  int left = 0;
+  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    Transfer* transfer = nullptr;
+    const CURLcode code = message->data.result;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+    Finish(transfer, code);
+    any = true;
+  }
+  return any;
+}
+
+void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
+  const absl::Time now = absl::Now();
+  // libcurl takes the end of a connection in the middle of the headers for an answer without a
+  // body.
+  if (code == CURLE_OK && !transfer->headers.complete()) code = CURLE_GOT_NOTHING;
+  PendingPtr pending = std::move(transfer->pending);
+  curl_multi_remove_handle(multi_, transfer->easy.get());
+  if (options_.observer) {
+    const int status = code == CURLE_OK ? transfer->headers.http_status() : 0;
+    options_.observer(pending->request.method, status, now - transfer->sent_at);
+  }
+  absl::StatusOr<ApiResponse> result = absl::UnknownError("");
+  bool retried = false;
+  bool connection_is_deaf = false;
+  if (transfer->too_large) {
+    result = WithDelivery(absl::ResourceExhaustedError("the answer is larger than allowed"),
+                          Delivery::kUnknown);
+  } else if (code == CURLE_OK) {
+    retried = RetryAnswer(pending, *transfer, now);
+    if (!retried) {
+      ApiResponse response;
+      response.http_status = transfer->headers.http_status();
+      response.content_type = transfer->headers.content_type();
+      response.retry_after = transfer->headers.retry_after();
+      response.body = std::move(transfer->body);
+      result = std::move(response);
+    }
+  } else {
+    connection_is_deaf = code == CURLE_OPERATION_TIMEDOUT && last_received_ < transfer->sent_at;
+    result = TransportError(transfer->easy.get(), code, transfer->detail, pending->request);
+    if (pending->attempts > 1) result = WithDelivery(result.status(), Delivery::kUnknown);
+    retried = RetryError(pending, code, now);
+  }
+  Release(transfer);
+  if (!retried) pending->done(std::move(result));
+  if (connection_is_deaf) GiveUpConnection();
+}
+
+bool CurlApiClient::RetryAnswer(PendingPtr& pending, const Transfer& transfer, absl::Time now) {
+  const int status = transfer.headers.http_status();
+  if (status == 401) {
+    config_.credentials->Rejected(transfer.credentials, now);
+    // A 401 has had no effect. Once more, if there is something newer to show.
+    auto renewed = config_.credentials->Get(now);
+    if (pending->renewed_credentials || !renewed.ok() || *renewed == transfer.credentials) {
+      return false;
+    }
+    pending->renewed_credentials = true;
+    delayed_.emplace(now, std::move(pending));
+    return true;
+  }
+  if (!pending->request.retry || !transfer.headers.has_retry_after()) return false;
+  if (status != 429 && status < 500) return false;
+  if (pending->attempts > kMaxRetries) return false;
+  delayed_.emplace(now + transfer.headers.retry_after(), std::move(pending));
+  return true;
+}
+
+bool CurlApiClient::RetryError(PendingPtr& pending, CURLcode code, absl::Time now) {
+  if (!pending->request.retry || pending->request.method != Method::kGet) return false;
+  if (!IsLostConnection(code) || pending->attempts > kMaxRetries) return false;
+  delayed_.emplace(now + absl::Seconds(1), std::move(pending));
+  return true;
+}
+
+void CurlApiClient::GiveUpConnection() {
+  // libcurl keeps an HTTP/2 connection after a request on it timed out, and would put the next
+  // request on it too. A new multi handle has no connections.
+  std::vector<std::unique_ptr<Transfer>> lost;
+  lost.swap(in_flight_);
+  std::vector<std::pair<PendingPtr, absl::Status>> ended;
+  const absl::Time now = absl::Now();
+  for (auto& transfer : lost) {
+    PendingPtr pending = std::move(transfer->pending);
+    absl::Status status =
+        TransportError(transfer->easy.get(), CURLE_RECV_ERROR,
+                       "the connection was given up: it has been silent while a request timed out",
+                       pending->request);
+    if (pending->attempts > 1) status = WithDelivery(status, Delivery::kUnknown);
+    curl_multi_remove_handle(multi_, transfer->easy.get());
+    if (!RetryError(pending, CURLE_RECV_ERROR, now)) {
+      ended.emplace_back(std::move(pending), std::move(status));
+    }
+  }
+  lost.clear();
+  // Idle handles may remember their last connection.
+  idle_.clear();
+  curl_multi_cleanup(multi_);
+  multi_ = curl_multi_init();
+  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, long{CURLPIPE_MULTIPLEX});
+  for (auto& [pending, status] : ended) pending->done(std::move(status));
+}
+
+void CurlApiClient::Release(Transfer* transfer) {
+  auto it = std::find_if(in_flight_.begin(), in_flight_.end(),
+                         [transfer](const auto& held) { return held.get() == transfer; });
+  std::unique_ptr<Transfer> owned = std::move(*it);
+  *it = std::move(in_flight_.back());
+  in_flight_.pop_back();
+  curl_easy_reset(owned->easy.get());
+  owned->header_list.reset();
+  owned->credentials.reset();
+  owned->headers = HeaderReader();
+  owned->body.clear();
+  owned->too_large = false;
+  owned->detail[0] = '\0';
+  idle_.push_back(std::move(owned));
+}
+
+void CurlApiClient::Wait() {
+  absl::Time until = absl::InfiniteFuture();
+  const absl::Time now = absl::Now();
+  if (!delayed_.empty()) until = delayed_.begin()->first;
+  const bool has_place = in_flight_.size() < static_cast<size_t>(options_.max_in_flight);
+  if (has_place && !limited_.empty()) until = std::min(until, bucket_.NextToken(now));
+  if (until <= now) return;
+  const int64_t wait_ms = absl::ToInt64Milliseconds(std::min(until - now, absl::Minutes(5))) + 1;
+  curl_waitfd wake = {};
+  wake.fd = wake_fd_;
+  wake.events = CURL_WAIT_POLLIN;
+  curl_multi_poll(multi_, &wake, 1, static_cast<int>(wait_ms), nullptr);
+  uint64_t count;
+  [[maybe_unused]] ssize_t got = read(wake_fd_, &count, sizeof(count));
+}
+
+void CurlApiClient::AbortAll() {
+  const absl::Status cancelled = absl::CancelledError("the API client is shutting down");
+  TakeInbox();
+  std::vector<PendingPtr> waiting;
+  for (auto* queue : {&limited_, &unlimited_}) {
+    for (PendingPtr& pending : *queue) waiting.push_back(std::move(pending));
+    queue->clear();
+  }
+  for (auto& [time, pending] : delayed_) waiting.push_back(std::move(pending));
+  delayed_.clear();
+  for (auto& transfer : in_flight_) {
+    PendingPtr pending = std::move(transfer->pending);
+    curl_multi_remove_handle(multi_, transfer->easy.get());
+    pending->done(WithDelivery(cancelled, Delivery::kUnknown));
+  }
+  in_flight_.clear();
+  idle_.clear();
+  for (PendingPtr& pending : waiting) {
+    pending->done(
+        WithDelivery(cancelled, pending->attempts == 0 ? Delivery::kNotSent : Delivery::kUnknown));
+  }
+}
+
+}  // namespace outboard::kube

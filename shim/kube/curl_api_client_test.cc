@@ -1,0 +1,393 @@
+#include "shim/kube/curl_api_client.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "shim/kube/testing/fake_api_server.h"
+
+namespace outboard::kube {
+namespace {
+
+using testing::FakeApiServer;
+using testing::Fault;
+
+CurlApiClientOptions NoLimit() {
+  CurlApiClientOptions options;
+  options.qps = -1;
+  return options;
+}
+
+ApiRequest Get(std::string path) {
+  ApiRequest request;
+  request.path = std::move(path);
+  return request;
+}
+
+ApiRequest CreatePod(const std::string& name) {
+  ApiRequest request;
+  request.method = Method::kPost;
+  request.path = "/api/v1/namespaces/ns/pods";
+  request.body = absl::StrCat(R"({"metadata":{"name":")", name, R"("}})");
+  return request;
+}
+
+TEST(CurlApiClient, SendsMethodPathHeadersAndBody) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  auto created = client.Call(CreatePod("a"));
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(created->http_status, 201);
+  EXPECT_EQ(created->content_type, "application/json");
+  ApiRequest patch;
+  patch.method = Method::kPatch;
+  patch.path = "/api/v1/namespaces/ns/pods/a/status";
+  patch.content_type = std::string(kStrategicMergePatch);
+  patch.body = R"({"status":{"nominatedNodeName":"n1"}})";
+  ASSERT_TRUE(client.Call(std::move(patch))->ok());
+  EXPECT_EQ(server.Get("pods", "ns/a")["status"]["nominatedNodeName"], "n1");
+  const auto log = server.Requests();
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_EQ(log[1].method, "PATCH");
+  EXPECT_EQ(log[1].headers.at("content-type"), kStrategicMergePatch);
+  EXPECT_EQ(log[1].headers.at("user-agent"), "outboard-shim");
+  EXPECT_EQ(log[1].headers.count("accept-encoding"), 0u);
+  ApiRequest remove;
+  remove.method = Method::kDelete;
+  remove.path = "/api/v1/namespaces/ns/pods/a";
+  ASSERT_TRUE(client.Call(std::move(remove))->ok());
+  EXPECT_EQ(client.Call(Get("/api/v1/namespaces/ns/pods/a"))->http_status, 404);
+}
+
+TEST(CurlApiClient, ErrorAnswersAreAnswers) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  ASSERT_TRUE(client.Call(CreatePod("a"))->ok());
+  auto again = client.Call(CreatePod("a"));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->http_status, 409);
+  EXPECT_EQ(ToStatus(*again).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(ToStatus(*client.Call(Get("/api/v1/nodes/x"))).code(), absl::StatusCode::kNotFound);
+}
+
+TEST(CurlApiClient, ALostAnswerIsOfUnknownDeliveryAndNotRetriedForWrites) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  Fault fault;
+  fault.method = "POST";
+  fault.drop_answer = true;
+  server.Inject(fault);
+  auto lost = client.Call(CreatePod("a"));
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(DeliveryOf(lost.status()), Delivery::kUnknown);
+  EXPECT_EQ(server.Count("POST", "/pods"), 1);
+  EXPECT_FALSE(server.Get("pods", "ns/a").is_null());
+}
+
+TEST(CurlApiClient, AnAnswerCutAnywhereIsNoAnswer) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  server.Put("pods", {{"metadata", {{"name", "a"}, {"namespace", "ns"}}}});
+  for (size_t bytes = 1; bytes < 200; bytes += 7) {
+    Fault fault;
+    fault.method = "GET";
+    fault.cut_after = bytes;
+    server.Inject(fault);
+    ApiRequest request = Get("/api/v1/namespaces/ns/pods/a");
+    request.retry = false;
+    auto cut = client.Call(std::move(request));
+    EXPECT_FALSE(cut.ok()) << "after " << bytes << " bytes";
+  }
+}
+
+TEST(CurlApiClient, AnUnreachableServerIsSurelyNotSent) {
+  ClientConfig config;
+  {
+    FakeApiServer gone;
+    config = gone.Config();
+  }
+  CurlApiClient client(config, NoLimit());
+  auto refused = client.Call(CreatePod("a"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(DeliveryOf(refused.status()), Delivery::kNotSent);
+}
+
+TEST(CurlApiClient, ATimeoutIsOfUnknownDelivery) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  Fault fault;
+  fault.delay = absl::Seconds(20);
+  server.Inject(fault);
+  ApiRequest request = CreatePod("a");
+  request.timeout = absl::Milliseconds(100);
+  auto late = client.Call(std::move(request));
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(DeliveryOf(late.status()), Delivery::kUnknown);
+  // The connection was given up; others get a new one.
+  EXPECT_TRUE(client.Call(CreatePod("b"))->ok());
+}
+
+TEST(CurlApiClient, ALostConnectionIsRetriedForReads) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  server.Put("pods", {{"metadata", {{"name", "a"}, {"namespace", "ns"}}}});
+  Fault fault;
+  fault.drop_request = true;
+  server.Inject(fault);
+  auto found = client.Call(Get("/api/v1/namespaces/ns/pods/a"));
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->http_status, 200);
+  EXPECT_EQ(server.Count("GET", "/pods/a"), 2);
+}
+
+TEST(CurlApiClient, WaitsAsRetryAfterSaysForAnyMethod) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  Fault fault;
+  fault.http_status = 429;
+  fault.retry_after_seconds = 1;
+  server.Inject(fault);
+  const absl::Time begin = absl::Now();
+  auto created = client.Call(CreatePod("a"));
+  ASSERT_TRUE(created.ok());
+  EXPECT_EQ(created->http_status, 201);
+  EXPECT_GE(absl::Now() - begin, absl::Seconds(1));
+  EXPECT_EQ(server.Count("POST", "/pods"), 2);
+}
+
+TEST(CurlApiClient, AnswersWithoutRetryAfterOrWithRetryOffAreGivenToTheCaller) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  Fault fault;
+  fault.http_status = 503;
+  server.Inject(fault);
+  EXPECT_EQ(client.Call(CreatePod("a"))->http_status, 503);
+  fault.http_status = 429;
+  fault.retry_after_seconds = 7;
+  server.Inject(fault);
+  ApiRequest request = CreatePod("a");
+  request.retry = false;
+  auto answer = client.Call(std::move(request));
+  EXPECT_EQ(answer->http_status, 429);
+  EXPECT_EQ(answer->retry_after, absl::Seconds(7));
+  EXPECT_EQ(ToStatus(*answer).message(), "Too many requests, please try again later. (HTTP 429)");
+}
+
+TEST(CurlApiClient, TheFenceIsAskedRightBeforeEverySending) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  Fault fault;
+  fault.http_status = 429;
+  fault.retry_after_seconds = 1;
+  server.Inject(fault);
+  int asked = 0;
+  ApiRequest request = CreatePod("a");
+  request.before_send = [&asked] {
+    return ++asked == 1 ? absl::OkStatus() : absl::FailedPreconditionError("not the leader");
+  };
+  auto fenced = client.Call(std::move(request));
+  EXPECT_EQ(fenced.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(server.Count("POST", "/pods"), 1);
+  // The first attempt was answered with 429, but the client does not argue from that.
+  EXPECT_EQ(DeliveryOf(fenced.status()), Delivery::kUnknown);
+  ApiRequest never = CreatePod("b");
+  never.before_send = [] { return absl::FailedPreconditionError("not the leader"); };
+  EXPECT_EQ(DeliveryOf(client.Call(std::move(never)).status()), Delivery::kNotSent);
+  EXPECT_EQ(server.Count("POST", "/pods"), 1);
+}
+
+TEST(CurlApiClient, ManyAtOnceAllEndOnceAndFewAreInFlight) {
+  FakeApiServer server;
+  CurlApiClientOptions options = NoLimit();
+  options.max_in_flight = 4;
+  CurlApiClient client(server.Config(), options);
+  constexpr int kRequests = 500;
+  absl::BlockingCounter left(kRequests);
+  std::atomic<int> created{0};
+  for (int i = 0; i < kRequests; ++i) {
+    client.Start(CreatePod(absl::StrCat("p", i)), [&](absl::StatusOr<ApiResponse> answer) {
+      if (answer.ok() && answer->http_status == 201) ++created;
+      left.DecrementCount();
+    });
+  }
+  left.Wait();
+  EXPECT_EQ(created, kRequests);
+  EXPECT_EQ(server.All("pods").size(), static_cast<size_t>(kRequests));
+}
+
+TEST(CurlApiClient, KeepsToTheRate) {
+  FakeApiServer server;
+  CurlApiClientOptions options;
+  options.qps = 20;
+  options.burst = 2;
+  CurlApiClient client(server.Config(), options);
+  const absl::Time begin = absl::Now();
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(client.Call(CreatePod(absl::StrCat("p", i)))->ok());
+  // Two at once, six at 50 ms each.
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(290));
+  ApiRequest urgent = CreatePod("urgent");
+  urgent.rate_limited = false;
+  EXPECT_TRUE(client.Call(std::move(urgent))->ok());
+}
+
+TEST(CurlApiClient, TheDestructorEndsEverything) {
+  FakeApiServer server;
+  Fault fault;
+  fault.delay = absl::Seconds(20);
+  fault.times = 100;
+  server.Inject(fault);
+  std::atomic<int> ended{0};
+  std::atomic<int> not_sent{0};
+  {
+    CurlApiClientOptions options = NoLimit();
+    options.max_in_flight = 2;
+    CurlApiClient client(server.Config(), options);
+    for (int i = 0; i < 5; ++i) {
+      client.Start(CreatePod(absl::StrCat("p", i)), [&](absl::StatusOr<ApiResponse> answer) {
+        EXPECT_EQ(answer.status().code(), absl::StatusCode::kCancelled);
+        if (DeliveryOf(answer.status()) == Delivery::kNotSent) ++not_sent;
+        ++ended;
+      });
+    }
+    ASSERT_TRUE(server.AwaitCount("POST", "/pods", 2));
+  }
+  EXPECT_EQ(ended, 5);
+  EXPECT_EQ(not_sent, 3);
+}
+
+TEST(CurlApiClient, RefusesAnAnswerThatIsTooLarge) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  server.Put("pods", {{"metadata", {{"name", "a"}, {"namespace", "ns"}}}});
+  ApiRequest request = Get("/api/v1/pods");
+  request.max_response_bytes = 10;
+  EXPECT_EQ(client.Call(std::move(request)).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+// Credentials that become better after a 401.
+class TwoTokens : public CredentialSource {
+ public:
+  absl::StatusOr<CredentialsPtr> Get(absl::Time) override {
+    auto credentials = std::make_shared<Credentials>();
+    credentials->bearer_token = rejected_ ? "new" : "old";
+    if (current_ == nullptr || current_->bearer_token != credentials->bearer_token) {
+      current_ = credentials;
+    }
+    return current_;
+  }
+  void Rejected(const CredentialsPtr&, absl::Time) override { rejected_ = true; }
+
+ private:
+  std::atomic<bool> rejected_{false};
+  CredentialsPtr current_;
+};
+
+TEST(CurlApiClient, RenewsCredentialsAfter401AndTriesOnceMore) {
+  FakeApiServer server;
+  ClientConfig config = server.Config();
+  config.credentials = std::make_shared<TwoTokens>();
+  CurlApiClient client(config, NoLimit());
+  Fault fault;
+  fault.http_status = 401;
+  server.Inject(fault);
+  EXPECT_EQ(client.Call(CreatePod("a"))->http_status, 201);
+  const auto log = server.Requests();
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_EQ(log[0].headers.at("authorization"), "Bearer old");
+  EXPECT_EQ(log[1].headers.at("authorization"), "Bearer new");
+  server.Inject(fault);
+  EXPECT_EQ(client.Call(CreatePod("b"))->http_status, 401);
+}
+
+// Keeps what a stream says.
+class Recorder : public StreamSink {
+ public:
+  absl::Status OnHeaders(int http_status, absl::string_view content_type, absl::Duration) override {
+    status = http_status;
+    type = std::string(content_type);
+    opened.Notify();
+    return absl::OkStatus();
+  }
+  absl::Status OnData(absl::string_view piece) override {
+    data.append(piece.data(), piece.size());
+    return answer;
+  }
+  absl::Time SilenceDeadline() override { return silence; }
+
+  int status = 0;
+  std::string type;
+  std::string data;
+  absl::Status answer;
+  absl::Time silence = absl::InfiniteFuture();
+  absl::Notification opened;
+};
+
+TEST(CurlApiClientStream, DeliversUntilTheServerEndsIt) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  server.Put("pods", {{"metadata", {{"name", "a"}, {"namespace", "ns"}}}});
+  Recorder sink;
+  absl::Status ended = client.Stream(
+      Get("/api/v1/pods?watch=true&resourceVersion=1&timeoutSeconds=1"), sink, CancelToken());
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_EQ(sink.status, 200);
+  EXPECT_NE(sink.data.find("\"ADDED\""), std::string::npos);
+  EXPECT_EQ(server.Requests()[0].headers.count("accept-encoding"), 0u);
+}
+
+TEST(CurlApiClientStream, EndsWithTheSinksStatusOnSilenceAndOnCancel) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  server.Put("pods", {{"metadata", {{"name", "a"}, {"namespace", "ns"}}}});
+  const std::string path = "/api/v1/pods?watch=true&resourceVersion=";
+  Recorder refusing;
+  refusing.answer = absl::DataLossError("no more");
+  EXPECT_EQ(client.Stream(Get(path + "1"), refusing, CancelToken()).code(),
+            absl::StatusCode::kDataLoss);
+  Recorder silent;
+  silent.silence = absl::Now() + absl::Milliseconds(200);
+  EXPECT_EQ(client.Stream(Get(path + "101"), silent, CancelToken()).code(),
+            absl::StatusCode::kDeadlineExceeded);
+  Recorder cancelled;
+  CancelToken cancel;
+  std::thread other([&] {
+    cancelled.opened.WaitForNotification();
+    cancel.Cancel();
+  });
+  EXPECT_EQ(client.Stream(Get(path + "101"), cancelled, cancel).code(),
+            absl::StatusCode::kCancelled);
+  other.join();
+}
+
+TEST(CurlApiClientStream, ErrorAnswersAndLostConnections) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  Fault fault;
+  fault.http_status = 429;
+  server.Inject(fault);
+  Recorder limited;
+  EXPECT_TRUE(client.Stream(Get("/api/v1/pods?watch=true"), limited, CancelToken()).ok());
+  EXPECT_EQ(limited.status, 429);
+  EXPECT_EQ(limited.data, "Too many requests, please try again later.");
+  Recorder cut;
+  std::thread other([&] {
+    cut.opened.WaitForNotification();
+    server.CloseConnections();
+  });
+  EXPECT_EQ(client.Stream(Get("/api/v1/pods?watch=true"), cut, CancelToken()).code(),
+            absl::StatusCode::kUnavailable);
+  other.join();
+}
+
+}  // namespace
+}  // namespace outboard::kube

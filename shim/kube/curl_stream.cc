@@ -1,0 +1,128 @@
+#include "shim/kube/curl_stream.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace outboard::kube {
+namespace {
+
+struct MultiDeleter {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+
+// What libcurl's callbacks share with the loop.
+struct StreamState {
+  StreamSink* sink;
+  HeaderReader headers;
+  bool told_headers = false;
+  absl::Status end;  // Not OK once the sink has ended the stream.
+
+  bool TellHeaders() {
+    if (told_headers) return true;
+    told_headers = true;
+    end = sink->OnHeaders(headers.http_status(), headers.content_type(), headers.retry_after());
+    return end.ok();
+  }
+};
+
+size_t OnHeader(char* data, size_t size, size_t count, void* user) {
+  auto* state = static_cast<StreamState*>(user);
+  const size_t bytes = size * count;
+  if (!state->headers.Add(absl::string_view(data, bytes))) {
+    state->end = absl::ResourceExhaustedError("the answer's headers are larger than 64 KiB");
+    return 0;
+  }
+  if (state->headers.complete() && !state->TellHeaders()) return 0;
+  return bytes;
+}
+
+size_t OnBody(char* data, size_t size, size_t count, void* user) {
+  auto* state = static_cast<StreamState*>(user);
+  const size_t bytes = size * count;
+  state->end = state->sink->OnData(absl::string_view(data, bytes));
+  return state->end.ok() ? bytes : 0;
+}
+
+// Runs the transfer to its end, which is in `code`, unless something else ends it before.
+absl::Status Loop(CURLM* multi, StreamState& state, StreamSink& sink, const CancelToken& cancel,
+                  absl::Time header_deadline, CURLcode* code) {
+  for (;;) {
+    int running = 0;
+    CURLMcode result = curl_multi_perform(multi, &running);
+    if (result != CURLM_OK) return absl::InternalError(curl_multi_strerror(result));
+    int left = 0;
+    while (CURLMsg* message = curl_multi_info_read(multi, &left)) {
+      if (message->msg == CURLMSG_DONE) {
+        *code = message->data.result;
+        return absl::OkStatus();
+      }
+    }
+    if (cancel.cancelled()) return absl::CancelledError("the watch was cancelled");
+    const absl::Time now = absl::Now();
+    const absl::Time deadline = state.told_headers ? sink.SilenceDeadline() : header_deadline;
+    if (now >= deadline) {
+      return absl::DeadlineExceededError(state.told_headers
+                                             ? "nothing was received for too long"
+                                             : "no answer to the request for a watch");
+    }
+    // Rounded up, so that the loop does not spin through the last millisecond.
+    const absl::Duration wait = std::min(deadline - now, absl::Minutes(5));
+    curl_multi_poll(multi, nullptr, 0, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1,
+                    nullptr);
+  }
+}
+
+}  // namespace
+
+absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const ApiRequest& request,
+                           StreamSink& sink, const CancelToken& cancel) {
+  if (request.method != Method::kGet || !request.body.empty()) {
+    return absl::InvalidArgumentError("a stream is a GET without a body");
+  }
+  const absl::Time now = absl::Now();
+  auto credentials = source.Get(now);
+  if (!credentials.ok()) return WithDelivery(credentials.status(), Delivery::kNotSent);
+
+  CurlEasy easy(curl_easy_init());
+  std::unique_ptr<CURLM, MultiDeleter> multi(curl_multi_init());
+  curl_slist* raw_headers = nullptr;
+  absl::Status prepared =
+      setup.Prepare(easy.get(), request, **credentials, /*multiplex=*/false, now, &raw_headers);
+  CurlList headers(raw_headers);
+  if (!prepared.ok()) return WithDelivery(prepared, Delivery::kNotSent);
+
+  StreamState state;
+  state.sink = &sink;
+  char detail[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(easy.get(), CURLOPT_HTTPGET, 1L);
+  curl_easy_setopt(easy.get(), CURLOPT_ERRORBUFFER, detail);
+  curl_easy_setopt(easy.get(), CURLOPT_HEADERFUNCTION, &OnHeader);
+  curl_easy_setopt(easy.get(), CURLOPT_HEADERDATA, &state);
+  curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, &OnBody);
+  curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &state);
+  // A large first list comes in larger pieces.
+  curl_easy_setopt(easy.get(), CURLOPT_BUFFERSIZE, 256L << 10);
+  curl_multi_add_handle(multi.get(), easy.get());
+  CURLcode code = CURLE_OK;
+  absl::Status ended;
+  {
+    CancelToken::Listener wake(cancel, [&multi] { curl_multi_wakeup(multi.get()); });
+    ended = Loop(multi.get(), state, sink, cancel, now + request.timeout, &code);
+  }
+  // libcurl takes the end of a connection in the middle of the headers for an answer.
+  if (ended.ok() && code == CURLE_OK && !state.headers.complete()) code = CURLE_GOT_NOTHING;
+  if (state.headers.http_status() == 401) source.Rejected(*credentials, absl::Now());
+  absl::Status result = ended;
+  if (!state.end.ok()) {
+    result = state.end;
+  } else if (ended.ok() && code != CURLE_OK) {
+    result = TransportError(easy.get(), code, detail, request);
+  }
+  curl_multi_remove_handle(multi.get(), easy.get());
+  return result;
+}
+
+}  // namespace outboard::kube

@@ -1,0 +1,64 @@
+// What the shim keeps of each Kubernetes object: the contract's message, and the few fields that
+// only the shim needs.
+//
+// Objects are immutable once made and shared by pointer between the informer, the queue and the
+// cycle; an update is a new object.
+#ifndef OUTBOARD_SHIM_KUBE_OBJECTS_H_
+#define OUTBOARD_SHIM_KUBE_OBJECTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::kube {
+
+// The PodScheduled condition as the API server has it; `status` is empty where the pod has none.
+struct PodScheduledCondition {
+  std::string status;  // "True", "False" or "Unknown"
+  std::string reason;
+  std::string message;
+  int64_t observed_generation = 0;
+};
+
+struct PodObject {
+  // All annotations are present here; the host registry strips those that no plugin declared before
+  // it sends the pod.
+  v1alpha1::Pod pod;
+  std::string resource_version;
+  std::string phase;  // "Pending", "Running", …
+  PodScheduledCondition scheduled;
+
+  const std::string& uid() const { return pod.uid(); }
+  // namespace/name, for logs and events.
+  std::string key() const { return pod.namespace_() + "/" + pod.name(); }
+};
+
+struct NodeObject {
+  v1alpha1::Node node;
+  std::string resource_version;
+  // The node's conditions as "Type=Status" joined by commas in the API's order, to tell one state
+  // from another; not interpreted.
+  std::string conditions;
+
+  const std::string& uid() const { return node.uid(); }
+  std::string key() const { return node.name(); }
+};
+
+struct NamespaceObject {
+  v1alpha1::Namespace ns;
+  std::string object_uid;
+  std::string resource_version;
+
+  const std::string& uid() const { return object_uid; }
+  std::string key() const { return ns.name(); }
+};
+
+using PodPtr = std::shared_ptr<const PodObject>;
+using NodePtr = std::shared_ptr<const NodeObject>;
+using NamespacePtr = std::shared_ptr<const NamespaceObject>;
+
+}  // namespace outboard::kube
+
+#endif  // OUTBOARD_SHIM_KUBE_OBJECTS_H_

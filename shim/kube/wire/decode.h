@@ -1,0 +1,129 @@
+// Protobuf bodies of the API server to objects.
+//
+// A unary body is an envelope (magic bytes and runtime.Unknown) around an object or list; a watch
+// frame is a bare WatchEvent whose object is such an envelope. Typical use:
+//
+//   Decoder decoder;
+//   absl::StatusOr<Envelope> body = OpenEnvelope(response);           // kind == "PodList" or
+//   "Status" absl::StatusOr<ListPage<PodObject>> page = decoder.DecodePodList(body->raw);
+//   absl::StatusOr<WatchFrame> frame = DecodeWatchFrame(frame_bytes);  // without the 4 bytes of
+//   length absl::StatusOr<PodPtr> pod = decoder.DecodePod(frame->object.raw);
+//
+// Nothing that the server sends is trusted: every length is checked against the bytes that are
+// there, nesting and object size are bounded, and views into the input never outlive it.
+//
+// Threading: free functions are pure; a Decoder is for one thread at a time (it reuses its messages
+// from object to object). Lifetime: views point into the caller's bytes. Objects own all that they
+// hold. Errors: InvalidArgument for what is not the promised encoding or object.
+#ifndef OUTBOARD_SHIM_KUBE_WIRE_DECODE_H_
+#define OUTBOARD_SHIM_KUBE_WIRE_DECODE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "shim/kube/objects.h"
+#include "shim/kube/wire/core_v1.pb.h"
+#include "shim/kube/wire/meta_v1.pb.h"
+
+namespace outboard::kube {
+
+// The largest single object that is decoded; etcd itself stores at most 1.5 MiB by default.
+inline constexpr size_t kMaxObjectBytes = size_t{16} << 20;
+
+struct Envelope {
+  absl::string_view api_version;
+  absl::string_view kind;
+  absl::string_view raw;
+};
+
+// Opens `body`; the envelope's content must be neither encoded nor of another type than protobuf.
+absl::StatusOr<Envelope> OpenEnvelope(absl::string_view body);
+
+// The reverse, for requests with a protobuf body.
+std::string SealEnvelope(absl::string_view api_version, absl::string_view kind,
+                         const google::protobuf::MessageLite& object);
+
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
+
+absl::StatusOr<WatchEventType> ParseWatchEventType(absl::string_view text);
+
+struct WatchFrame {
+  WatchEventType type = WatchEventType::kError;
+  Envelope object;  // with kError a Status
+};
+
+absl::StatusOr<WatchFrame> DecodeWatchFrame(absl::string_view frame);
+
+// What a BOOKMARK event says.
+struct Bookmark {
+  std::string resource_version;
+  // The last of the events that make up the state at the start of the watch has been sent.
+  bool initial_events_end = false;
+};
+
+struct StatusCause {
+  std::string reason;
+  std::string message;
+  std::string field;
+};
+
+// metav1.Status: an error (or a success without an object).
+struct ApiStatus {
+  std::string status;  // "Success" or "Failure"
+  int code = 0;        // as in HTTP
+  std::string reason;  // "Expired", "Conflict", …
+  std::string message;
+  int retry_after_seconds = 0;
+  std::vector<StatusCause> causes;
+};
+
+template <typename Object>
+struct ListPage {
+  std::vector<std::shared_ptr<const Object>> items;
+  // Items that could not be understood, each with the reason. They are left out; the rest of the
+  // list is good.
+  std::vector<std::string> rejected;
+  std::string resource_version;
+  std::string continue_token;
+  int64_t remaining_items = 0;
+};
+
+// Parses one object of any wire type, within bounds; `out` is cleared before.
+absl::Status ParseObject(absl::string_view raw, google::protobuf::MessageLite* out);
+
+// From the parsed message; shared with the JSON decoder.
+ApiStatus StatusFromWire(const wire::Status& status);
+Bookmark BookmarkFromWire(const wire::ObjectMeta& meta);
+
+class Decoder {
+ public:
+  Decoder() = default;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  absl::StatusOr<PodPtr> DecodePod(absl::string_view raw);
+  absl::StatusOr<NodePtr> DecodeNode(absl::string_view raw);
+  absl::StatusOr<NamespacePtr> DecodeNamespace(absl::string_view raw);
+
+  absl::StatusOr<ListPage<PodObject>> DecodePodList(absl::string_view raw);
+  absl::StatusOr<ListPage<NodeObject>> DecodeNodeList(absl::string_view raw);
+  absl::StatusOr<ListPage<NamespaceObject>> DecodeNamespaceList(absl::string_view raw);
+
+  // `raw` is an object of any kind; only its metadata is read.
+  absl::StatusOr<Bookmark> DecodeBookmark(absl::string_view raw);
+  absl::StatusOr<ApiStatus> DecodeStatus(absl::string_view raw);
+
+ private:
+  wire::Pod pod_;
+  wire::Node node_;
+  wire::Namespace namespace_;
+};
+
+}  // namespace outboard::kube
+
+#endif  // OUTBOARD_SHIM_KUBE_WIRE_DECODE_H_

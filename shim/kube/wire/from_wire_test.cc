@@ -1,0 +1,471 @@
+#include "shim/kube/wire/from_wire.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "gtest/gtest.h"
+
+namespace outboard::kube {
+namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+
+template <typename Message>
+Message Text(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+// Adds identity, so that cases show only what they are about.
+wire::Pod PodWith(const std::string& rest) {
+  auto pod = Text<wire::Pod>(rest);
+  pod.mutable_metadata()->set_name("p");
+  pod.mutable_metadata()->set_namespace_("n");
+  pod.mutable_metadata()->set_uid("u");
+  return pod;
+}
+
+PodPtr Convert(const wire::Pod& pod) {
+  absl::StatusOr<PodPtr> object = PodFromWire(pod);
+  EXPECT_TRUE(object.ok()) << object.status();
+  return object.ok() ? *object : std::make_shared<PodObject>();
+}
+
+void ExpectPod(const std::string& rest, const std::string& expected) {
+  const PodPtr got = Convert(PodWith(rest));
+  const auto want = Text<v1alpha1::Pod>(
+      R"pb(uid: "u" namespace: "n" name: "p" scheduler_name: "default-scheduler")pb" + expected);
+  MessageDifferencer differ;
+  std::string difference;
+  differ.ReportDifferencesToString(&difference);
+  EXPECT_TRUE(differ.Compare(want, got->pod)) << difference << "\ngot: " << got->pod.DebugString();
+}
+
+TEST(PodFromWire, Defaults) { ExpectPod("", ""); }
+
+TEST(PodFromWire, Metadata) {
+  ExpectPod(
+      R"pb(metadata {
+             generation: 4
+             creationTimestamp { seconds: 100 nanos: 5 }
+             deletionTimestamp { seconds: 200 }
+             labels { key: "app" value: "web" }
+             annotations { key: "note" value: "x" }
+             annotations { key: "kubectl.kubernetes.io/last-applied-configuration" value: "{}" }
+             ownerReferences { kind: "Node" name: "other" uid: "o" apiVersion: "v1" }
+             ownerReferences {
+               kind: "Job"
+               name: "j"
+               uid: "ju"
+               apiVersion: "batch/v1"
+               controller: true
+             }
+           })pb",
+      R"pb(generation: 4
+           creation_unix_seconds: 100
+           deletion_unix_seconds: 200
+           labels { key: "app" value: "web" }
+           annotations { key: "note" value: "x" }
+           controller { api_version: "batch/v1" kind: "Job" name: "j" uid: "ju" })pb");
+}
+
+TEST(PodFromWire, ResourcesAndLimitsAsRequests) {
+  ExpectPod(R"pb(spec {
+                   containers {
+                     name: "a"
+                     resources {
+                       requests {
+                         key: "cpu"
+                         value { string: "250m" }
+                       }
+                       requests {
+                         key: "nvidia.com/gpu"
+                         value { string: "2" }
+                       }
+                       limits {
+                         key: "cpu"
+                         value { string: "1" }
+                       }
+                       limits {
+                         key: "memory"
+                         value { string: "1Gi" }
+                       }
+                       limits {
+                         key: "hugepages-2Mi"
+                         value { string: "4Mi" }
+                       }
+                     }
+                   }
+                   containers {
+                     name: "b"
+                     resources {
+                       requests {
+                         key: "memory"
+                         value { string: "0" }
+                       }
+                     }
+                   }
+                   containers { name: "c" }
+                   initContainers { name: "i" restartPolicy: "Always" }
+                   overhead {
+                     key: "cpu"
+                     value { string: "10m" }
+                   }
+                   resources {
+                     requests {
+                       key: "cpu"
+                       value { string: "3" }
+                     }
+                     limits {
+                       key: "ephemeral-storage"
+                       value { string: "1500m" }
+                     }
+                   }
+                 })pb",
+            R"pb(containers {
+                   name: "a"
+                   requests {
+                     cpu_millis: 250
+                     memory_bytes: 1073741824
+                     extended { key: "nvidia.com/gpu" value: 2 }
+                     extended { key: "hugepages-2Mi" value: 4194304 }
+                   }
+                   limits {
+                     cpu_millis: 1000
+                     memory_bytes: 1073741824
+                     extended { key: "hugepages-2Mi" value: 4194304 }
+                   }
+                 }
+                 containers {
+                   name: "b"
+                   requests { memory_bytes: 0 }
+                 }
+                 containers { name: "c" }
+                 init_containers { name: "i" restart_policy_always: true }
+                 overhead { cpu_millis: 10 }
+                 pod_requests { cpu_millis: 3000 }
+                 pod_limits { ephemeral_storage_bytes: 2 })pb");
+}
+
+TEST(PodFromWire, PortsOnTheHostNetwork) {
+  constexpr char kPorts[] =
+      R"pb(containers {
+             name: "a"
+             ports { containerPort: 80 }
+             ports { containerPort: 53 hostPort: 54 protocol: "UDP" hostIP: "10.0.0.1" }
+             ports { containerPort: 1 protocol: "QUIC" }
+           })pb";
+  const std::string spec(kPorts);
+  ExpectPod("spec {" + spec + "}",
+            R"pb(containers {
+                   name: "a"
+                   ports { container_port: 80 protocol: TCP }
+                   ports { container_port: 53 host_port: 54 protocol: UDP host_ip: "10.0.0.1" }
+                   ports { container_port: 1 protocol: 1000 }
+                 })pb");
+  ExpectPod("spec { hostNetwork: true " + spec + "}",
+            R"pb(host_network: true
+                 containers {
+                   name: "a"
+                   ports { container_port: 80 host_port: 80 protocol: TCP }
+                   ports { container_port: 53 host_port: 54 protocol: UDP host_ip: "10.0.0.1" }
+                   ports { container_port: 1 host_port: 1 protocol: 1000 }
+                 })pb");
+}
+
+TEST(PodFromWire, SchedulingFields) {
+  ExpectPod(R"pb(spec {
+                   nodeName: "n1"
+                   priority: -5
+                   preemptionPolicy: "Never"
+                   schedulingGates { name: "g/1" }
+                   schedulingGates { name: "g/2" }
+                   nodeSelector { key: "disk" value: "ssd" }
+                   resourceClaims { name: "claim" }
+                   schedulingGroup { podGroupName: "gang" }
+                   tolerations { operator: "Exists" }
+                   tolerations { key: "k" value: "v" effect: "NoExecute" tolerationSeconds: 5 }
+                   tolerations { key: "k" operator: "Gt" value: "5" effect: "Strange" }
+                   topologySpreadConstraints {
+                     maxSkew: 2
+                     topologyKey: "zone"
+                     whenUnsatisfiable: "ScheduleAnyway"
+                     labelSelector { matchLabels { key: "a" value: "b" } }
+                   }
+                 }
+                 status {
+                   nominatedNodeName: "n2"
+                   startTime { seconds: 9 }
+                 })pb",
+            R"pb(node_name: "n1"
+                 priority: -5
+                 preemption_policy: NEVER
+                 scheduling_gates: "g/1"
+                 scheduling_gates: "g/2"
+                 node_selector { key: "disk" value: "ssd" }
+                 resource_claims: "claim"
+                 pod_group_name: "gang"
+                 tolerations { operator: EXISTS }
+                 tolerations { key: "k" operator: EQUAL value: "v" effect: NO_EXECUTE }
+                 tolerations { key: "k" operator: 1000 value: "5" effect: 1000 }
+                 topology_spread_constraints {
+                   max_skew: 2
+                   topology_key: "zone"
+                   when_unsatisfiable: SCHEDULE_ANYWAY
+                   label_selector { match_labels { key: "a" value: "b" } }
+                 }
+                 nominated_node_name: "n2"
+                 start_unix_seconds: 9)pb");
+}
+
+TEST(PodFromWire, Affinity) {
+  ExpectPod(R"pb(spec {
+                   affinity {
+                     nodeAffinity {
+                       requiredDuringSchedulingIgnoredDuringExecution {
+                         nodeSelectorTerms {
+                           matchExpressions { key: "cores" operator: "Gt" values: "4" }
+                           matchFields { key: "metadata.name" operator: "In" values: "n1" }
+                         }
+                       }
+                       preferredDuringSchedulingIgnoredDuringExecution {
+                         weight: 7
+                         preference { matchExpressions { key: "x" operator: "Sometimes" } }
+                       }
+                     }
+                     podAffinity {
+                       requiredDuringSchedulingIgnoredDuringExecution {
+                         topologyKey: "zone"
+                         namespaces: "ns"
+                         labelSelector { matchExpressions { key: "a" operator: "DoesNotExist" } }
+                       }
+                     }
+                     podAntiAffinity {
+                       preferredDuringSchedulingIgnoredDuringExecution {
+                         weight: 3
+                         podAffinityTerm {
+                           topologyKey: "host"
+                           namespaceSelector {}
+                         }
+                       }
+                     }
+                   }
+                 })pb",
+            R"pb(affinity {
+                   node_affinity {
+                     required_during_scheduling_ignored_during_execution {
+                       node_selector_terms {
+                         match_expressions { key: "cores" operator: GT values: "4" }
+                         match_fields { key: "metadata.name" operator: IN values: "n1" }
+                       }
+                     }
+                     preferred_during_scheduling_ignored_during_execution {
+                       weight: 7
+                       preference { match_expressions { key: "x" operator: 1000 } }
+                     }
+                   }
+                   pod_affinity {
+                     required_during_scheduling_ignored_during_execution {
+                       topology_key: "zone"
+                       namespaces: "ns"
+                       label_selector { match_expressions { key: "a" operator: DOES_NOT_EXIST } }
+                     }
+                   }
+                   pod_anti_affinity {
+                     preferred_during_scheduling_ignored_during_execution {
+                       weight: 3
+                       pod_affinity_term {
+                         topology_key: "host"
+                         namespace_selector {}
+                       }
+                     }
+                   }
+                 })pb");
+}
+
+TEST(PodFromWire, EveryVolumeKindByItsName) {
+  const google::protobuf::Descriptor* type = wire::VolumeSource::descriptor();
+  ASSERT_EQ(type->field_count(), 30);
+  for (int i = 0; i < type->field_count(); ++i) {
+    wire::Pod pod = PodWith("");
+    wire::VolumeSource* source = pod.mutable_spec()->add_volumes()->mutable_volumesource();
+    source->GetReflection()->MutableMessage(source, type->field(i));
+    const PodPtr got = Convert(pod);
+    EXPECT_EQ(got->pod.volumes(0).source(), type->field(i)->name());
+  }
+  ExpectPod(R"pb(spec {
+                   volumes {
+                     name: "new"
+                     volumeSource {}
+                   }
+                   volumes {
+                     name: "data"
+                     volumeSource { persistentVolumeClaim { claimName: "c" } }
+                   }
+                   volumes {
+                     name: "model"
+                     volumeSource { image { reference: "r/m:1" } }
+                   }
+                 })pb",
+            R"pb(volumes { name: "new" source: "unknown" }
+                 volumes { name: "data" source: "persistentVolumeClaim" claim_name: "c" }
+                 volumes { name: "model" source: "image" image_reference: "r/m:1" })pb");
+}
+
+TEST(PodFromWire, Status) {
+  const wire::Pod pod = PodWith(R"pb(status {
+                                       phase: "Running"
+                                       conditions {
+                                         type: "PodScheduled"
+                                         status: "False"
+                                         reason: "Unschedulable"
+                                         message: "0/1 nodes"
+                                         observedGeneration: 3
+                                       }
+                                       conditions { type: "PodResizePending" reason: "Infeasible" }
+                                       containerStatuses { name: "plain" }
+                                       containerStatuses {
+                                         name: "a"
+                                         allocatedResources {
+                                           key: "cpu"
+                                           value { string: "1" }
+                                         }
+                                         resources {
+                                           requests {
+                                             key: "cpu"
+                                             value { string: "2" }
+                                           }
+                                         }
+                                       }
+                                       initContainerStatuses {
+                                         name: "i"
+                                         resources {}
+                                       }
+                                     })pb");
+  const PodPtr got = Convert(pod);
+  EXPECT_EQ(got->phase, "Running");
+  EXPECT_EQ(got->scheduled.status, "False");
+  EXPECT_EQ(got->scheduled.reason, "Unschedulable");
+  EXPECT_EQ(got->scheduled.message, "0/1 nodes");
+  EXPECT_EQ(got->scheduled.observed_generation, 3);
+  EXPECT_TRUE(got->pod.resize_infeasible());
+  ASSERT_EQ(got->pod.container_statuses_size(), 2);
+  EXPECT_EQ(got->pod.container_statuses(0).allocated_requests().cpu_millis(), 1000);
+  EXPECT_EQ(got->pod.container_statuses(0).actual_requests().cpu_millis(), 2000);
+  EXPECT_EQ(got->pod.container_statuses(1).name(), "i");
+  EXPECT_TRUE(got->pod.container_statuses(1).has_actual_requests());
+  EXPECT_FALSE(got->pod.container_statuses(1).has_allocated_requests());
+}
+
+// A stream of contract messages breaks at bytes that are not UTF-8.
+TEST(PodFromWire, FreeTextsBecomeUtf8) {
+  wire::Pod pod = PodWith("");
+  (*pod.mutable_metadata()->mutable_annotations())["a"] =
+      "gr\xc3\xbc\xc3\x9f \xff\xed\xa0\x80 \xf0\x9f\x98\x80";
+  pod.mutable_spec()->add_containers()->set_image("x\xc0");
+  pod.mutable_spec()->set_schedulername("s\xff");
+  (*pod.mutable_spec()->mutable_nodeselector())["k\xff"] = "v\xff";
+  const PodPtr got = Convert(pod);
+  constexpr char kBad[] = "\xEF\xBF\xBD";
+  EXPECT_EQ(got->pod.annotations().at("a"),
+            std::string("gr\xc3\xbc\xc3\x9f ") + kBad + kBad + kBad + kBad + " \xf0\x9f\x98\x80");
+  EXPECT_EQ(got->pod.containers(0).image(), std::string("x") + kBad);
+  EXPECT_EQ(got->pod.scheduler_name(), std::string("s") + kBad);
+  EXPECT_EQ(got->pod.node_selector().at(std::string("k") + kBad), std::string("v") + kBad);
+  v1alpha1::Pod copy;
+  EXPECT_TRUE(copy.ParseFromString(got->pod.SerializeAsString()));
+  // Identity is not repaired: two objects could become one.
+  pod.mutable_metadata()->set_uid("u\xff");
+  EXPECT_EQ(std::string(PodFromWire(pod).status().message()), "pod n/p: metadata: not UTF-8");
+}
+
+TEST(PodFromWire, NeedsIdentity) {
+  wire::Pod pod = PodWith("");
+  pod.mutable_metadata()->clear_uid();
+  EXPECT_EQ(std::string(PodFromWire(pod).status().message()),
+            "pod n/p: metadata.uid: must not be empty");
+  pod.mutable_metadata()->clear_name();
+  EXPECT_FALSE(PodFromWire(pod).ok());
+}
+
+TEST(NodeFromWire, Everything) {
+  absl::StatusOr<NodePtr> node = NodeFromWire(Text<wire::Node>(R"pb(
+    metadata {
+      name: "n1"
+      uid: "u"
+      resourceVersion: "3"
+      creationTimestamp { seconds: 5 }
+      labels { key: "zone" value: "a" }
+      annotations { key: "k" value: "v" }
+    }
+    spec {
+      unschedulable: true
+      taints { key: "t" value: "v" effect: "NoSchedule" }
+      taints { key: "x" effect: "?" }
+    }
+    status {
+      capacity {
+        key: "cpu"
+        value { string: "9" }
+      }
+      allocatable {
+        key: "cpu"
+        value { string: "3920m" }
+      }
+      allocatable {
+        key: "memory"
+        value { string: "2Gi" }
+      }
+      allocatable {
+        key: "pods"
+        value { string: "110" }
+      }
+      allocatable {
+        key: "nvidia.com/gpu"
+        value { string: "8" }
+      }
+      conditions { type: "Ready" status: "True" }
+      conditions { type: "MemoryPressure" status: "False" }
+      images { names: "a:1" names: "a@sha256:0" sizeBytes: 77 }
+    })pb"));
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ((*node)->conditions, "Ready=True,MemoryPressure=False");
+  EXPECT_EQ((*node)->resource_version, "3");
+  const auto want = Text<v1alpha1::Node>(R"pb(
+    uid: "u"
+    name: "n1"
+    unschedulable: true
+    creation_unix_seconds: 5
+    labels { key: "zone" value: "a" }
+    annotations { key: "k" value: "v" }
+    taints { key: "t" value: "v" effect: NO_SCHEDULE }
+    taints { key: "x" effect: 1000 }
+    allocatable {
+      cpu_millis: 3920
+      memory_bytes: 2147483648
+      pods: 110
+      extended { key: "nvidia.com/gpu" value: 8 }
+    }
+    images { names: "a:1" names: "a@sha256:0" size_bytes: 77 })pb");
+  EXPECT_TRUE(MessageDifferencer::Equals(want, (*node)->node)) << (*node)->node.DebugString();
+}
+
+TEST(NamespaceFromWire, Everything) {
+  absl::StatusOr<NamespacePtr> ns =
+      NamespaceFromWire(Text<wire::Namespace>(R"pb(metadata {
+                                                     name: "shop"
+                                                     uid: "u"
+                                                     resourceVersion: "8"
+                                                     labels { key: "team" value: "x" }
+                                                   })pb"));
+  ASSERT_TRUE(ns.ok()) << ns.status();
+  EXPECT_EQ((*ns)->key(), "shop");
+  EXPECT_EQ((*ns)->uid(), "u");
+  EXPECT_EQ((*ns)->ns.labels().at("team"), "x");
+}
+
+}  // namespace
+}  // namespace outboard::kube

@@ -1,0 +1,52 @@
+// JSON bodies of the API server to objects: the client's fallback where protobuf is not served.
+//
+// The same objects as decode.h makes from protobuf. A body is parsed once and then read by what it
+// is:
+//
+//   absl::StatusOr<DocNode> body = ParseJson("GET /api/v1/pods", response);
+//   body->FindString("kind") == "PodList" → DecodePodListJson(*body), "Status" →
+//   DecodeStatusJson(*body) absl::StatusOr<JsonWatchFrame> frame = DecodeWatchFrameJson(*event); //
+//   {"type":"ADDED","object":{…}} absl::StatusOr<PodPtr> pod = DecodePodJson(*frame->object);
+//
+// Threading: pure functions. Lifetime: JsonWatchFrame points into the document.
+// Errors: InvalidArgument, naming the field.
+#ifndef OUTBOARD_SHIM_KUBE_WIRE_JSON_DECODE_H_
+#define OUTBOARD_SHIM_KUBE_WIRE_JSON_DECODE_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "shim/kube/objects.h"
+#include "shim/kube/wire/decode.h"
+#include "shim/kube/wire/document.h"
+
+namespace outboard::kube {
+
+// Any wire message, for example wire::Lease. Unknown fields are ignored.
+absl::Status FillFromJson(const DocNode& doc, google::protobuf::Message* out);
+
+absl::StatusOr<PodPtr> DecodePodJson(const DocNode& doc);
+absl::StatusOr<NodePtr> DecodeNodeJson(const DocNode& doc);
+absl::StatusOr<NamespacePtr> DecodeNamespaceJson(const DocNode& doc);
+absl::StatusOr<PodPtr> DecodePodJson(absl::string_view json);
+absl::StatusOr<NodePtr> DecodeNodeJson(absl::string_view json);
+absl::StatusOr<NamespacePtr> DecodeNamespaceJson(absl::string_view json);
+
+absl::StatusOr<ListPage<PodObject>> DecodePodListJson(const DocNode& doc);
+absl::StatusOr<ListPage<NodeObject>> DecodeNodeListJson(const DocNode& doc);
+absl::StatusOr<ListPage<NamespaceObject>> DecodeNamespaceListJson(const DocNode& doc);
+
+absl::StatusOr<ApiStatus> DecodeStatusJson(const DocNode& doc);
+absl::StatusOr<Bookmark> DecodeBookmarkJson(const DocNode& doc);
+
+struct JsonWatchFrame {
+  WatchEventType type = WatchEventType::kError;
+  const DocNode* object = nullptr;
+};
+
+absl::StatusOr<JsonWatchFrame> DecodeWatchFrameJson(const DocNode& event);
+
+}  // namespace outboard::kube
+
+#endif  // OUTBOARD_SHIM_KUBE_WIRE_JSON_DECODE_H_

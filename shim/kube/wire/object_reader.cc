@@ -1,0 +1,241 @@
+#include "shim/kube/wire/object_reader.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "shim/kube/wire/document.h"
+#include "shim/kube/wire/from_wire.h"
+#include "shim/kube/wire/manifest_defaults.h"
+#include "shim/kube/wire/manifest_validation.h"
+#include "shim/kube/wire/object_filler.h"
+#include "shim/kube/wire/utf8.h"
+#include "shim/kube/wire/yaml_document.h"
+
+namespace outboard::kube {
+namespace {
+
+// Kinds that a cluster may hold beside pods, nodes and namespaces, by group (versions of a group do
+// not differ in what they mean).
+struct KnownKind {
+  absl::string_view group;
+  absl::string_view kind;
+};
+constexpr KnownKind kKnownKinds[] = {
+    {"", "Service"},
+    {"", "ReplicationController"},
+    {"", "PersistentVolume"},
+    {"", "PersistentVolumeClaim"},
+    {"apps", "ReplicaSet"},
+    {"apps", "StatefulSet"},
+    {"policy", "PodDisruptionBudget"},
+    {"storage.k8s.io", "StorageClass"},
+    {"storage.k8s.io", "CSINode"},
+    {"storage.k8s.io", "CSIDriver"},
+    {"storage.k8s.io", "CSIStorageCapacity"},
+    {"scheduling.k8s.io", "PriorityClass"},
+};
+
+// Groups with a dot that are Kubernetes' own; all others with a dot hold custom resources, also
+// many that end in k8s.io.
+constexpr absl::string_view kOwnGroups[] = {
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+};
+
+absl::string_view GroupOf(absl::string_view api_version) {
+  const size_t slash = api_version.find('/');
+  return slash == absl::string_view::npos ? absl::string_view() : api_version.substr(0, slash);
+}
+
+bool IsCustom(absl::string_view group) {
+  return absl::StrContains(group, ".") &&
+         std::find(std::begin(kOwnGroups), std::end(kOwnGroups), group) == std::end(kOwnGroups);
+}
+
+class ManifestReader {
+ public:
+  explicit ManifestReader(absl::string_view file_name) : file_name_(file_name) {}
+
+  // `list_kind` is the kind of the list's items where a typed list gives it, else "".
+  absl::Status Read(const DocNode& doc, absl::string_view list_api_version,
+                    absl::string_view list_kind);
+  Manifests Take() { return std::move(out_); }
+
+ private:
+  std::string Place(const DocNode& node) const {
+    return absl::StrCat(file_name_, ":", node.line, ":", node.column, ": ");
+  }
+  absl::Status Refuse(const DocNode& node, absl::string_view message) const {
+    return absl::InvalidArgumentError(absl::StrCat(Place(node), ToUtf8(message)));
+  }
+  absl::Status Refuse(const DocNode& doc, const Fault& fault) const {
+    return Refuse(fault.path.Resolve(doc), fault.ToString());
+  }
+
+  absl::Status ReadList(const DocNode& doc, absl::string_view api_version, absl::string_view kind);
+  absl::Status ReadPod(const DocNode& doc);
+  absl::Status ReadNode(const DocNode& doc);
+  absl::Status ReadNamespace(const DocNode& doc);
+  absl::Status ReadOther(const DocNode& doc, absl::string_view api_version, absl::string_view kind,
+                         bool custom);
+  // Fills, defaults and validates.
+  template <typename Message>
+  absl::Status Fill(const DocNode& doc, Message* out);
+
+  const std::string file_name_;
+  Manifests out_;
+};
+
+absl::Status ManifestReader::Read(const DocNode& doc, absl::string_view list_api_version,
+                                  absl::string_view list_kind) {
+  if (doc.kind != DocNode::Kind::kMap) {
+    return Refuse(doc, absl::StrCat("a Kubernetes object is needed here, not ", KindName(doc)));
+  }
+  absl::string_view api_version = doc.FindString("apiVersion");
+  absl::string_view kind = doc.FindString("kind");
+  if (api_version.empty()) api_version = list_api_version;
+  if (kind.empty()) kind = list_kind;
+  if (api_version.empty()) return Refuse(doc, "apiVersion: must not be empty");
+  if (kind.empty()) return Refuse(doc, "kind: must not be empty");
+  const absl::string_view group = GroupOf(api_version);
+  if (absl::EndsWith(kind, "List") && doc.Find("items") != nullptr)
+    return ReadList(doc, api_version, kind);
+  if (group.empty() && kind == "Pod") return ReadPod(doc);
+  if (group.empty() && kind == "Node") return ReadNode(doc);
+  if (group.empty() && kind == "Namespace") return ReadNamespace(doc);
+  const bool known =
+      std::any_of(std::begin(kKnownKinds), std::end(kKnownKinds), [&](const KnownKind& candidate) {
+        return candidate.group == group && candidate.kind == kind;
+      });
+  if (known || IsCustom(group)) return ReadOther(doc, api_version, kind, !known);
+  return Refuse(doc, absl::StrCat("objects of kind ", ToUtf8(kind), " (", ToUtf8(api_version),
+                                  ") are not read here"));
+}
+
+absl::Status ManifestReader::ReadList(const DocNode& doc, absl::string_view api_version,
+                                      absl::string_view kind) {
+  const DocNode& items = *doc.Find("items");
+  if (items.is_null()) return absl::OkStatus();
+  if (items.kind != DocNode::Kind::kList) {
+    return Refuse(items, absl::StrCat("items: must be a list, not ", KindName(items)));
+  }
+  absl::ConsumeSuffix(&kind, "List");
+  for (const DocNode& item : items.items) {
+    absl::Status status = kind.empty() ? Read(item, "", "") : Read(item, api_version, kind);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+template <typename Message>
+absl::Status ManifestReader::Fill(const DocNode& doc, Message* out) {
+  ObjectFiller filler([this](const FieldPath& path, const DocNode& node) {
+    out_.warnings.push_back(absl::StrCat(Place(node), path.ToString(), ": unknown field, ignored"));
+  });
+  if (std::optional<Fault> fault = filler.Fill(doc, out)) return Refuse(doc, *fault);
+  ApplyDefaults(out);
+  if (std::optional<Fault> fault = Validate(*out)) return Refuse(doc, *fault);
+  return absl::OkStatus();
+}
+
+absl::Status ManifestReader::ReadPod(const DocNode& doc) {
+  wire::Pod message;
+  if (absl::Status status = Fill(doc, &message); !status.ok()) return status;
+  absl::StatusOr<PodPtr> pod = PodFromWire(message);
+  if (!pod.ok()) return Refuse(doc, pod.status().message());
+  if ((*pod)->pod.has_pod_limits() || (*pod)->pod.has_pod_requests()) {
+    auto changed = std::make_shared<PodObject>(**pod);
+    ApplyPodLevelDefaults(&changed->pod);
+    *pod = std::move(changed);
+  }
+  out_.pods.push_back(*std::move(pod));
+  return absl::OkStatus();
+}
+
+absl::Status ManifestReader::ReadNode(const DocNode& doc) {
+  wire::Node message;
+  if (absl::Status status = Fill(doc, &message); !status.ok()) return status;
+  absl::StatusOr<NodePtr> node = NodeFromWire(message);
+  if (!node.ok()) return Refuse(doc, node.status().message());
+  out_.nodes.push_back(*std::move(node));
+  return absl::OkStatus();
+}
+
+absl::Status ManifestReader::ReadNamespace(const DocNode& doc) {
+  wire::Namespace message;
+  if (absl::Status status = Fill(doc, &message); !status.ok()) return status;
+  absl::StatusOr<NamespacePtr> ns = NamespaceFromWire(message);
+  if (!ns.ok()) return Refuse(doc, ns.status().message());
+  out_.namespaces.push_back(*std::move(ns));
+  return absl::OkStatus();
+}
+
+absl::Status ManifestReader::ReadOther(const DocNode& doc, absl::string_view api_version,
+                                       absl::string_view kind, bool custom) {
+  OtherObject other;
+  other.api_version = ToUtf8(api_version);
+  other.kind = ToUtf8(kind);
+  other.custom = custom;
+  const DocNode* metadata = doc.Find("metadata");
+  if (metadata != nullptr) {
+    other.name = ToUtf8(metadata->FindString("name"));
+    other.ns = ToUtf8(metadata->FindString("namespace"));
+  }
+  if (other.name.empty())
+    return Refuse(metadata != nullptr ? *metadata : doc, "metadata.name: must not be empty");
+  other.json = ToJson(doc);
+  out_.others.push_back(std::move(other));
+  return absl::OkStatus();
+}
+
+// JSON is YAML as well, but YAML parsers are slow on it and stumble over surrogate pairs; text that
+// only begins like JSON is YAML.
+absl::StatusOr<std::vector<DocNode>> ParseEither(absl::string_view file_name,
+                                                 const std::string& text) {
+  if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "{"))
+    return ParseYaml(file_name, text);
+  absl::StatusOr<DocNode> json = ParseJson(file_name, text);
+  if (json.ok()) {
+    std::vector<DocNode> documents;
+    documents.push_back(*std::move(json));
+    return documents;
+  }
+  absl::StatusOr<std::vector<DocNode>> yaml = ParseYaml(file_name, text);
+  if (yaml.ok()) return yaml;
+  return json.status();
+}
+
+}  // namespace
+
+absl::StatusOr<Manifests> ReadManifests(absl::string_view file_name, const std::string& text) {
+  absl::StatusOr<std::vector<DocNode>> documents = ParseEither(file_name, text);
+  if (!documents.ok()) return documents.status();
+  ManifestReader reader(file_name);
+  for (const DocNode& doc : *documents) {
+    if (absl::Status status = reader.Read(doc, "", ""); !status.ok()) return status;
+  }
+  return reader.Take();
+}
+
+}  // namespace outboard::kube

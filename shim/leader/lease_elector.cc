@@ -1,0 +1,179 @@
+#include "shim/leader/lease_elector.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace outboard::leader {
+namespace {
+
+constexpr int64_t kNotLeading = std::numeric_limits<int64_t>::min();
+
+std::string LeasePath(const LeaseElectorOptions& options, bool with_name) {
+  std::string path =
+      absl::StrCat("/apis/coordination.k8s.io/v1/namespaces/", options.lease_namespace, "/leases");
+  if (with_name) absl::StrAppend(&path, "/", options.lease_name);
+  return path;
+}
+
+}  // namespace
+
+LeaseElector::LeaseElector(kube::ApiClient& client, LeaseElectorOptions options,
+                           LeaseCallbacks callbacks)
+    : client_(client),
+      options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      deadline_ns_(kNotLeading),
+      step_(options_.identity, options_.timings) {}
+
+LeaseElector::~LeaseElector() { Stop(); }
+
+void LeaseElector::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void LeaseElector::Stop() {
+  cancel_.Cancel();
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Time LeaseElector::BindDeadline() const {
+  const int64_t nanoseconds = deadline_ns_.load(std::memory_order_acquire);
+  return nanoseconds == kNotLeading ? absl::InfinitePast() : absl::FromUnixNanos(nanoseconds);
+}
+
+absl::Status LeaseElector::Check(absl::Duration tolerance) const {
+  const absl::Time deadline = BindDeadline();
+  if (deadline == absl::InfinitePast()) return absl::OkStatus();
+  const absl::Time expiry =
+      deadline - options_.timings.renew_deadline + options_.timings.lease_duration;
+  if (BootTimeNow() <= expiry + tolerance) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("failed election to renew leadership on lease ", options_.lease_name));
+}
+
+std::string LeaseElector::leader() const {
+  absl::MutexLock lock(&mutex_);
+  return leader_;
+}
+
+absl::Duration LeaseElector::RequestTimeout() const {
+  absl::Duration timeout = options_.timings.renew_deadline / 2;
+  if (step_.leading()) timeout = std::min(timeout, step_.leading_until() - BootTimeNow());
+  return std::max(timeout, absl::Milliseconds(1));
+}
+
+void LeaseElector::Run() {
+  LOG(INFO) << "attempting to acquire leader lease " << options_.lease_namespace << "/"
+            << options_.lease_name << " as " << options_.identity;
+  while (!cancel_.cancelled()) {
+    const absl::Time now = BootTimeNow();
+    const LeaseAction action = step_.Next(now, absl::Now());
+    switch (action.kind) {
+      case LeaseAction::Kind::kWait:
+        cancel_.WaitFor(action.until - now);
+        break;
+      case LeaseAction::Kind::kRead: {
+        auto lease = Read(RequestTimeout());
+        step_.OnRead(lease, BootTimeNow());
+        break;
+      }
+      case LeaseAction::Kind::kCreate:
+      case LeaseAction::Kind::kUpdate: {
+        auto lease = Write(action, RequestTimeout());
+        step_.OnWritten(lease, BootTimeNow());
+        break;
+      }
+      case LeaseAction::Kind::kLost:
+        LOG(ERROR) << "leader lease " << options_.lease_name << " lost";
+        StopLeading();
+        return;
+    }
+    Publish();
+  }
+  const bool led = step_.leading();
+  StopLeading();
+  if (led && options_.release_on_stop) Release();
+}
+
+void LeaseElector::Publish() {
+  const absl::Time until = step_.leading_until();
+  deadline_ns_.store(until == absl::InfinitePast() ? kNotLeading : absl::ToUnixNanos(until),
+                     std::memory_order_release);
+  const std::string holder = step_.lease().has_value() ? step_.lease()->record.holder : "";
+  bool changed = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    changed = leader_ != holder;
+    leader_ = holder;
+  }
+  if (changed && callbacks_.on_new_leader) callbacks_.on_new_leader(holder);
+  if (step_.leading() && !told_started_) {
+    told_started_ = true;
+    LOG(INFO) << "became leader by lease " << options_.lease_name;
+    if (callbacks_.on_started) callbacks_.on_started(step_.lease()->record.transitions);
+  }
+}
+
+void LeaseElector::StopLeading() {
+  deadline_ns_.store(kNotLeading, std::memory_order_release);
+  if (std::exchange(told_started_, false) && callbacks_.on_stopped) callbacks_.on_stopped();
+}
+
+void LeaseElector::Release() {
+  // What was ours may have become another's meanwhile; the update's resource version sees to that.
+  const absl::Duration timeout = options_.timings.renew_deadline / 2;
+  auto current = Read(timeout);
+  if (!current.ok() || current->record.holder != options_.identity) return;
+  kube::ApiRequest request;
+  request.method = kube::Method::kPut;
+  request.path = LeasePath(options_, /*with_name=*/true);
+  request.body = UpdatedLeaseJson(*current, step_.ReleaseRecord(absl::Now()));
+  request.timeout = timeout;
+  auto released = Send(std::move(request));
+  if (!released.ok()) LOG(WARNING) << "failed to release the lease: " << released.status();
+}
+
+absl::StatusOr<Lease> LeaseElector::Read(absl::Duration timeout) {
+  kube::ApiRequest request;
+  request.path = LeasePath(options_, /*with_name=*/true);
+  request.timeout = timeout;
+  return Send(std::move(request));
+}
+
+absl::StatusOr<Lease> LeaseElector::Write(const LeaseAction& action, absl::Duration timeout) {
+  kube::ApiRequest request;
+  request.timeout = timeout;
+  if (action.kind == LeaseAction::Kind::kCreate) {
+    request.method = kube::Method::kPost;
+    request.path = LeasePath(options_, /*with_name=*/false);
+    request.body = NewLeaseJson(options_.lease_namespace, options_.lease_name, action.record);
+  } else {
+    request.method = kube::Method::kPut;
+    request.path = LeasePath(options_, /*with_name=*/true);
+    request.body = UpdatedLeaseJson(*step_.lease(), action.record);
+  }
+  return Send(std::move(request));
+}
+
+absl::StatusOr<Lease> LeaseElector::Send(kube::ApiRequest request) {
+  request.rate_limited = false;
+  // The step has the timing; a retry inside the client would run past the deadline.
+  request.retry = false;
+  const bool read = request.method == kube::Method::kGet;
+  auto response = client_.Call(std::move(request));
+  absl::Status status = response.ok() ? kube::ToStatus(*response) : response.status();
+  if (status.ok()) return ParseLease(response->body);
+  // An absent lease and a conflict are part of the game.
+  if (!(read && absl::IsNotFound(status)) && !absl::IsAborted(status)) {
+    LOG(WARNING) << "lease " << options_.lease_name << ": " << status;
+  }
+  return status;
+}
+
+}  // namespace outboard::leader

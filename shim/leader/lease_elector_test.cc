@@ -1,0 +1,133 @@
+#include "shim/leader/lease_elector.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "shim/kube/curl_api_client.h"
+#include "shim/kube/testing/fake_api_server.h"
+
+namespace outboard::leader {
+namespace {
+
+using kube::testing::FakeApiServer;
+using kube::testing::Fault;
+
+// One candidate with short timings.
+class Candidate {
+ public:
+  Candidate(FakeApiServer& server, const std::string& identity)
+      : client_(server.Config(), {}), elector_(client_, Options(identity), Callbacks()) {
+    elector_.Start();
+  }
+
+  static LeaseElectorOptions Options(const std::string& identity) {
+    LeaseElectorOptions options;
+    options.lease_name = "outboard";
+    options.identity = identity;
+    options.timings = {absl::Seconds(2), absl::Seconds(1), absl::Milliseconds(100)};
+    return options;
+  }
+  LeaseCallbacks Callbacks() {
+    LeaseCallbacks callbacks;
+    callbacks.on_started = [this](int transitions) {
+      transitions_ = transitions;
+      EXPECT_TRUE(elector_.leading());
+      started.Notify();
+    };
+    callbacks.on_stopped = [this] {
+      EXPECT_FALSE(elector_.leading());
+      stopped.Notify();
+    };
+    return callbacks;
+  }
+
+  absl::Notification started;
+  absl::Notification stopped;
+  std::atomic<int> transitions_{-1};
+  kube::CurlApiClient client_;
+  LeaseElector elector_;
+};
+
+bool Await(absl::Notification& notification) {
+  return notification.WaitForNotificationWithTimeout(absl::Seconds(20));
+}
+
+TEST(LeaseElector, LeadsRenewsReleasesAndTheNextTakesOver) {
+  FakeApiServer server;
+  Candidate first(server, "first");
+  ASSERT_TRUE(Await(first.started));
+  EXPECT_GT(first.elector_.BindDeadline(), BootTimeNow());
+  EXPECT_EQ(server.Get("leases", "kube-system/outboard")["spec"]["holderIdentity"], "first");
+  Candidate second(server, "second");
+  // The first goes on renewing while the second looks on.
+  ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", 15));
+  EXPECT_FALSE(second.started.HasBeenNotified());
+  EXPECT_TRUE(first.elector_.leading());
+  first.elector_.Stop();
+  EXPECT_TRUE(first.stopped.HasBeenNotified());
+  EXPECT_EQ(first.elector_.BindDeadline(), absl::InfinitePast());
+  ASSERT_TRUE(Await(second.started));
+  EXPECT_EQ(second.transitions_, 1);
+  EXPECT_EQ(server.Get("leases", "kube-system/outboard")["spec"]["leaseTransitions"], 1);
+  EXPECT_TRUE(second.elector_.Check(absl::ZeroDuration()).ok());
+}
+
+TEST(LeaseElector, StopsByTheDeadlineWhenRenewalsFail) {
+  FakeApiServer server;
+  Candidate candidate(server, "me");
+  ASSERT_TRUE(Await(candidate.started));
+  Fault outage;
+  outage.path_part = "/leases";
+  outage.http_status = 500;
+  outage.times = 1 << 20;
+  server.Inject(outage);
+  ASSERT_TRUE(Await(candidate.stopped));
+  EXPECT_FALSE(candidate.elector_.leading());
+}
+
+TEST(LeaseElector, StopsByTheDeadlineWhenTheServerHangs) {
+  FakeApiServer server;
+  Candidate candidate(server, "me");
+  ASSERT_TRUE(Await(candidate.started));
+  Fault hanging;
+  hanging.path_part = "/leases";
+  hanging.delay = absl::Minutes(5);
+  hanging.times = 1 << 20;
+  server.Inject(hanging);
+  ASSERT_TRUE(Await(candidate.stopped));
+  // The fence had fallen before, by itself.
+  EXPECT_FALSE(candidate.elector_.leading());
+}
+
+TEST(LeaseElector, ALostAnswerToARenewalIsNoLoss) {
+  FakeApiServer server;
+  Candidate candidate(server, "me");
+  ASSERT_TRUE(Await(candidate.started));
+  Fault lost;
+  lost.method = "PUT";
+  lost.drop_answer = true;
+  lost.times = 3;
+  server.Inject(lost);
+  const int before = server.Count("PUT", "/leases");
+  ASSERT_TRUE(server.AwaitCount("PUT", "/leases", before + 12));
+  EXPECT_TRUE(candidate.elector_.leading());
+  EXPECT_FALSE(candidate.stopped.HasBeenNotified());
+}
+
+TEST(LeaseElector, AStolenLeaseIsNoticed) {
+  FakeApiServer server;
+  Candidate candidate(server, "me");
+  ASSERT_TRUE(Await(candidate.started));
+  auto lease = server.Get("leases", "kube-system/outboard");
+  lease["spec"]["holderIdentity"] = "thief";
+  lease["metadata"].erase("resourceVersion");
+  server.Put("leases", lease);
+  ASSERT_TRUE(Await(candidate.stopped));
+  EXPECT_EQ(server.Get("leases", "kube-system/outboard")["spec"]["holderIdentity"], "thief");
+}
+
+}  // namespace
+}  // namespace outboard::leader

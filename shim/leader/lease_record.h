@@ -1,0 +1,44 @@
+// The Lease object as the API has it, in JSON.
+#ifndef OUTBOARD_SHIM_LEADER_LEASE_RECORD_H_
+#define OUTBOARD_SHIM_LEADER_LEASE_RECORD_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace outboard::leader {
+
+// coordination.k8s.io/v1 LeaseSpec. Times are as written by their writer's clock and only ever
+// compared for equality: clocks of two machines are not comparable.
+struct LeaseRecord {
+  std::string holder;
+  int duration_seconds = 0;
+  std::string acquire_time;
+  std::string renew_time;
+  int transitions = 0;
+
+  friend bool operator==(const LeaseRecord&, const LeaseRecord&) = default;
+};
+
+struct Lease {
+  LeaseRecord record;
+  // The whole object, so that an update keeps what others wrote into it.
+  std::string json;
+};
+
+absl::StatusOr<Lease> ParseLease(absl::string_view json);
+
+// The body of a create.
+std::string NewLeaseJson(absl::string_view lease_namespace, absl::string_view name,
+                         const LeaseRecord& record);
+// The body of an update: `base` with another record, its resourceVersion unchanged.
+std::string UpdatedLeaseJson(const Lease& base, const LeaseRecord& record);
+
+// metav1.MicroTime: UTC with exactly six decimals.
+std::string FormatMicroTime(absl::Time time);
+
+}  // namespace outboard::leader
+
+#endif  // OUTBOARD_SHIM_LEADER_LEASE_RECORD_H_

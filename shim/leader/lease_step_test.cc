@@ -1,0 +1,212 @@
+#include "shim/leader/lease_step.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace outboard::leader {
+namespace {
+
+using Kind = LeaseAction::Kind;
+
+const absl::Time kWall = absl::FromUnixSeconds(1'700'000'000);
+
+Lease Of(const std::string& holder, int seconds, const std::string& renewed, int transitions) {
+  Lease lease;
+  lease.record = {holder, seconds, "then", renewed, transitions};
+  return lease;
+}
+
+class LeaseStepTest : public ::testing::Test {
+ protected:
+  LeaseAction Next() { return step_.Next(now_, kWall); }
+  // Answers the write in progress with what it wrote.
+  void Written(const LeaseAction& action) {
+    Lease lease;
+    lease.record = action.record;
+    step_.OnWritten(lease, now_);
+  }
+  void Lead() {
+    ASSERT_EQ(Next().kind, Kind::kRead);
+    step_.OnRead(absl::NotFoundError(""), now_);
+    LeaseAction create = Next();
+    ASSERT_EQ(create.kind, Kind::kCreate);
+    Written(create);
+    ASSERT_TRUE(step_.leading());
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(5000);
+  LeaseStep step_{"me", LeaseTimings(), 1};
+};
+
+TEST_F(LeaseStepTest, CreatesALeaseThatIsAbsent) {
+  Next();
+  step_.OnRead(absl::NotFoundError(""), now_);
+  LeaseAction action = Next();
+  EXPECT_EQ(action.kind, Kind::kCreate);
+  EXPECT_EQ(action.record.holder, "me");
+  EXPECT_EQ(action.record.duration_seconds, 15);
+  EXPECT_EQ(action.record.transitions, 0);
+  EXPECT_EQ(action.record.renew_time, "2023-11-14T22:13:20.000000Z");
+  now_ += absl::Seconds(1);
+  Written(action);
+  // From the beginning of the write, not from its end.
+  EXPECT_EQ(step_.leading_until(), now_ - absl::Seconds(1) + absl::Seconds(10));
+  LeaseAction wait = Next();
+  EXPECT_EQ(wait.kind, Kind::kWait);
+  EXPECT_EQ(wait.until, now_ + absl::Seconds(2));
+}
+
+TEST_F(LeaseStepTest, AnothersLeaseExpiresByItsOwnDurationSinceWeSawItChange) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(Next().kind, Kind::kRead);
+    // Far in the past by the clock on the wall, which does not matter.
+    step_.OnRead(Of("other", 40, "old", 3), now_);
+    LeaseAction wait = Next();
+    ASSERT_EQ(wait.kind, Kind::kWait);
+    EXPECT_GE(wait.until, now_ + absl::Seconds(2));
+    EXPECT_LE(wait.until, now_ + absl::Seconds(2) * 2.2);
+    now_ += absl::Seconds(10);
+  }
+  // Renewed: the 40 seconds begin again.
+  ASSERT_EQ(Next().kind, Kind::kRead);
+  step_.OnRead(Of("other", 40, "new", 3), now_);
+  now_ += absl::Seconds(39);
+  ASSERT_EQ(Next().kind, Kind::kRead);
+  step_.OnRead(Of("other", 40, "new", 3), now_);
+  ASSERT_EQ(Next().kind, Kind::kWait);
+  now_ += absl::Seconds(10);
+  ASSERT_EQ(Next().kind, Kind::kRead);
+  step_.OnRead(Of("other", 40, "new", 3), now_);
+  LeaseAction update = Next();
+  EXPECT_EQ(update.kind, Kind::kUpdate);
+  EXPECT_EQ(update.record.holder, "me");
+  EXPECT_EQ(update.record.transitions, 4);
+}
+
+TEST_F(LeaseStepTest, AReleasedLeaseIsTakenAtOnce) {
+  Next();
+  step_.OnRead(Of("", 1, "now", 7), now_);
+  LeaseAction update = Next();
+  EXPECT_EQ(update.kind, Kind::kUpdate);
+  EXPECT_EQ(update.record.transitions, 8);
+}
+
+TEST_F(LeaseStepTest, LosingTheRaceIsWaitingAgain) {
+  Next();
+  step_.OnRead(Of("", 1, "now", 7), now_);
+  Next();
+  step_.OnWritten(absl::AbortedError("conflict"), now_);
+  EXPECT_FALSE(step_.leading());
+  EXPECT_EQ(Next().kind, Kind::kWait);
+}
+
+TEST_F(LeaseStepTest, RenewsWithoutReadingAndKeepsItsTerm) {
+  Lead();
+  now_ += absl::Seconds(2);
+  LeaseAction renew = Next();
+  EXPECT_EQ(renew.kind, Kind::kUpdate);
+  EXPECT_EQ(renew.record.transitions, 0);
+  EXPECT_EQ(renew.record.acquire_time, step_.lease()->record.acquire_time);
+  Written(renew);
+  EXPECT_EQ(step_.leading_until(), now_ + absl::Seconds(10));
+}
+
+TEST_F(LeaseStepTest, AConflictWhenRenewingIsReadOnceAndTriedAgain) {
+  Lead();
+  now_ += absl::Seconds(2);
+  Next();
+  step_.OnWritten(absl::AbortedError("conflict"), now_);
+  ASSERT_EQ(Next().kind, Kind::kRead);
+  // Our own lost update was it.
+  step_.OnRead(Of("me", 15, "newer", 0), now_);
+  LeaseAction again = Next();
+  ASSERT_EQ(again.kind, Kind::kUpdate);
+  Written(again);
+  EXPECT_TRUE(step_.leading());
+}
+
+TEST_F(LeaseStepTest, FailuresDoNotMoveTheDeadlineAndThenItIsOver) {
+  Lead();
+  const absl::Time deadline = step_.leading_until();
+  int reads = 0;
+  for (;;) {
+    LeaseAction action = Next();
+    if (action.kind == Kind::kLost) break;
+    if (action.kind == Kind::kWait) {
+      EXPECT_LE(action.until, deadline);
+      now_ = action.until;
+    } else if (action.kind == Kind::kRead) {
+      ++reads;
+      step_.OnRead(absl::UnavailableError(""), now_);
+    } else {
+      step_.OnWritten(absl::UnavailableError(""), now_);
+    }
+    EXPECT_EQ(step_.leading_until(), deadline);
+  }
+  EXPECT_EQ(now_, deadline);
+  EXPECT_GE(reads, 3);
+  EXPECT_EQ(step_.leading_until(), absl::InfinitePast());
+  // For good.
+  now_ += absl::Seconds(100);
+  EXPECT_EQ(Next().kind, Kind::kLost);
+}
+
+TEST_F(LeaseStepTest, AnAnswerAfterTheDeadlineDoesNotBringLeadershipBackPastIt) {
+  Lead();
+  now_ += absl::Seconds(2);
+  LeaseAction renew = Next();
+  now_ += absl::Seconds(60);  // Stopped meanwhile.
+  Written(renew);
+  EXPECT_LT(step_.leading_until(), now_);
+  EXPECT_EQ(Next().kind, Kind::kLost);
+}
+
+TEST_F(LeaseStepTest, ALeaseInAnothersHandsEndsLeadershipAtOnce) {
+  Lead();
+  now_ += absl::Seconds(2);
+  Next();
+  step_.OnWritten(absl::AbortedError("conflict"), now_);
+  Next();
+  step_.OnRead(Of("other", 15, "now", 1), now_);
+  EXPECT_EQ(Next().kind, Kind::kLost);
+  EXPECT_EQ(step_.leading_until(), absl::InfinitePast());
+}
+
+TEST_F(LeaseStepTest, ADeletedLeaseIsCreatedAgain) {
+  Lead();
+  now_ += absl::Seconds(2);
+  Next();
+  step_.OnWritten(absl::NotFoundError("gone"), now_);
+  Next();
+  step_.OnRead(absl::NotFoundError("gone"), now_);
+  LeaseAction create = Next();
+  EXPECT_EQ(create.kind, Kind::kCreate);
+  Written(create);
+  EXPECT_TRUE(step_.leading());
+}
+
+TEST(LeaseTimings, AreValidatedAsInClientGo) {
+  EXPECT_TRUE(ValidateTimings({}).ok());
+  EXPECT_FALSE(ValidateTimings({absl::Seconds(10), absl::Seconds(10), absl::Seconds(2)}).ok());
+  EXPECT_FALSE(ValidateTimings({absl::Seconds(15), absl::Seconds(2.4), absl::Seconds(2)}).ok());
+  EXPECT_FALSE(ValidateTimings({absl::Seconds(15), absl::Seconds(10), absl::ZeroDuration()}).ok());
+}
+
+TEST(LeaseRecord, RoundTripKeepsWhatOthersWrote) {
+  auto lease = ParseLease(
+      R"({"kind":"Lease","metadata":{"name":"l","labels":{"a":"b"},"resourceVersion":"7"},)"
+      R"("spec":{"holderIdentity":"x","leaseDurationSeconds":15,"strategy":"s","leaseTransitions":2}})");
+  ASSERT_TRUE(lease.ok());
+  EXPECT_EQ(lease->record.transitions, 2);
+  const std::string updated = UpdatedLeaseJson(*lease, {"me", 15, "a", "r", 3});
+  auto again = ParseLease(updated);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->record, (LeaseRecord{"me", 15, "a", "r", 3}));
+  EXPECT_NE(updated.find(R"("strategy":"s")"), std::string::npos);
+  EXPECT_NE(updated.find(R"("resourceVersion":"7")"), std::string::npos);
+  EXPECT_FALSE(ParseLease("busy").ok());
+}
+
+}  // namespace
+}  // namespace outboard::leader

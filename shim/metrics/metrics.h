@@ -1,0 +1,156 @@
+// The shim's metrics: children bound once, cheap to observe, read as Prometheus text.
+#ifndef OUTBOARD_SHIM_METRICS_METRICS_H_
+#define OUTBOARD_SHIM_METRICS_METRICS_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "shim/metrics/names.h"
+
+namespace outboard::metrics {
+
+using Counter = prometheus::Counter;
+using Gauge = prometheus::Gauge;
+using Histogram = prometheus::Histogram;
+
+inline void Observe(Histogram& histogram, absl::Duration duration) {
+  histogram.Observe(absl::ToDoubleSeconds(duration));
+}
+
+// The children of one metric, made when first asked for. With costs a lock and a look-up (about 0.1
+// us); keep the reference on hot paths.
+//
+// Threading: thread-safe. Lifetime: references hold as long as the Metrics object. Errors: as many
+// labels as the spec has, else a crash in tests.
+template <typename T>
+class Children {
+ public:
+  Children(prometheus::Registry& registry, const MetricSpec& spec);
+  T& With(std::initializer_list<absl::string_view> labels);
+  // Forgets all children, for gauges whose labels go (a host that left). References to them die.
+  void Clear();
+
+ private:
+  const MetricSpec& spec_;
+  prometheus::Family<T>& family_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, T*> children_ ABSL_GUARDED_BY(mutex_);
+};
+
+enum class AttemptResult { kScheduled, kUnschedulable, kError };
+inline constexpr std::array<const char*, 3> kAttemptResults = {"scheduled", "unschedulable",
+                                                               "error"};
+
+// Children that every attempt of one profile touches.
+struct ProfileMetrics {
+  std::array<Counter*, 3> attempts;            // by AttemptResult
+  std::array<Histogram*, 3> attempt_duration;  // by AttemptResult
+
+  void AttemptEnded(AttemptResult result, absl::Duration duration) {
+    attempts[static_cast<size_t>(result)]->Increment();
+    Observe(*attempt_duration[static_cast<size_t>(result)], duration);
+  }
+};
+
+// All metrics of one shim process; make one and hand it around.
+//
+// Threading: thread-safe. Lifetime: outlives its users. Errors: none.
+class Metrics {
+ public:
+  explicit Metrics(absl::string_view version);
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  // Prometheus' text format, version 0.0.4.
+  std::string Text() const;
+
+  // The same object for the same name.
+  ProfileMetrics& Profile(absl::string_view name);
+  // Both histograms of the algorithm.
+  void AlgorithmEnded(absl::Duration duration) {
+    Observe(algorithm_duration, duration);
+    Observe(fine_algorithm_duration, duration);
+  }
+  // A pod was bound after `attempts` attempts, `since_queued` after it first came.
+  void PodScheduled(int attempts, absl::Duration since_queued);
+
+ private:
+  std::shared_ptr<prometheus::Registry> registry_;  // before the families that live in it
+
+ public:
+  Children<Counter> schedule_attempts;
+  Children<Histogram> attempt_duration;
+  Histogram& algorithm_duration;
+  Histogram& fine_algorithm_duration;
+  Children<Histogram> event_handling_duration;
+  Histogram& preemption_victims;
+  Counter& preemption_attempts;
+  Children<Gauge> pending_pods_by_queue;
+  Gauge& pending_active;
+  Gauge& pending_backoff;
+  Gauge& pending_unschedulable;
+  Gauge& pending_gated;
+  Children<Gauge> in_flight_events;
+  Children<Histogram> pod_scheduling_sli_duration;
+  Histogram& pod_scheduling_attempts;
+  Counter& pod_scheduled_after_flush;
+  Children<Histogram> extension_point_duration;
+  Children<Counter> queue_incoming_pods;
+  Children<Histogram> permit_wait_duration;
+  Children<Gauge> cache_size;
+  Gauge& cache_nodes;
+  Gauge& cache_pods;
+  Gauge& cache_assumed_pods;
+  Children<Gauge> unschedulable_pods;
+  Children<Counter> plugin_evaluations;
+
+  Children<Counter> client_requests;
+  Children<Histogram> client_request_duration;
+  Children<Gauge> leader;
+
+  Children<Histogram> host_call_duration;
+  Children<Counter> host_calls;
+  Children<Counter> host_protocol_errors;
+  Children<Gauge> host_state;
+  Children<Gauge> host_info;
+  Children<Counter> host_switches;
+  Children<Gauge> host_acked_version;
+  Children<Counter> host_changes;
+  Children<Counter> host_resyncs;
+  Gauge& snapshot_version;
+  Children<Counter> plugin_failures;
+  Gauge& parked_pods;
+  Children<Counter> guard_refusals;
+  Gauge& binds_in_flight;
+  Children<Counter> binds;
+  Counter& binds_settled_by_read;
+  Histogram& bind_duration;
+  Children<Counter> status_patches;
+  Children<Counter> events;
+  Gauge& events_queued;
+  Children<Gauge> informer_objects;
+  Children<Counter> informer_events;
+  Children<Counter> informer_lists;
+
+ private:
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::unique_ptr<ProfileMetrics>> profiles_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace outboard::metrics
+
+#endif  // OUTBOARD_SHIM_METRICS_METRICS_H_

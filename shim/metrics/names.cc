@@ -1,0 +1,58 @@
+#include "shim/metrics/names.h"
+
+namespace outboard::metrics {
+
+const std::vector<const MetricSpec*>& AllMetrics() {
+  static const auto& all = *new std::vector<const MetricSpec*>{&kScheduleAttempts,
+                                                               &kAttemptDuration,
+                                                               &kAlgorithmDuration,
+                                                               &kEventHandlingDuration,
+                                                               &kPreemptionVictims,
+                                                               &kPreemptionAttempts,
+                                                               &kPendingPods,
+                                                               &kInFlightEvents,
+                                                               &kPodSchedulingSliDuration,
+                                                               &kPodSchedulingAttempts,
+                                                               &kPodScheduledAfterFlush,
+                                                               &kExtensionPointDuration,
+                                                               &kQueueIncomingPods,
+                                                               &kPermitWaitDuration,
+                                                               &kCacheSize,
+                                                               &kUnschedulablePods,
+                                                               &kPluginEvaluations,
+                                                               &kClientRequests,
+                                                               &kClientRequestDuration,
+                                                               &kLeader,
+                                                               &kFineAlgorithmDuration,
+                                                               &kHostCallDuration,
+                                                               &kHostCalls,
+                                                               &kHostProtocolErrors,
+                                                               &kHostState,
+                                                               &kHostInfo,
+                                                               &kHostSwitches,
+                                                               &kHostAckedVersion,
+                                                               &kHostChanges,
+                                                               &kHostResyncs,
+                                                               &kSnapshotVersion,
+                                                               &kPluginFailures,
+                                                               &kParkedPods,
+                                                               &kGuardRefusals,
+                                                               &kBindsInFlight,
+                                                               &kBinds,
+                                                               &kBindsSettledByRead,
+                                                               &kBindDuration,
+                                                               &kStatusPatches,
+                                                               &kEvents,
+                                                               &kEventsQueued,
+                                                               &kInformerObjects,
+                                                               &kInformerEvents,
+                                                               &kInformerLists,
+                                                               &kBuildInfo,
+                                                               &kProcessCpu,
+                                                               &kProcessRss,
+                                                               &kProcessFds,
+                                                               &kProcessStart};
+  return all;
+}
+
+}  // namespace outboard::metrics

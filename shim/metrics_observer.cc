@@ -1,0 +1,124 @@
+#include "shim/metrics_observer.h"
+
+#include <glog/logging.h>
+
+namespace outboard::shim {
+namespace {
+
+// kube-scheduler's names of codes.
+const char* CodeName(v1alpha1::Code code) {
+  switch (code) {
+    case v1alpha1::SUCCESS:
+      return "Success";
+    case v1alpha1::UNSCHEDULABLE:
+      return "Unschedulable";
+    case v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE:
+      return "UnschedulableAndUnresolvable";
+    case v1alpha1::WAIT:
+      return "Wait";
+    case v1alpha1::SKIP:
+      return "Skip";
+    case v1alpha1::PENDING:
+      return "Pending";
+    default:
+      return "Error";
+  }
+}
+
+const char* PointName(v1alpha1::ExtensionPoint point) {
+  switch (point) {
+    case v1alpha1::RESERVE:
+      return "Reserve";
+    case v1alpha1::PERMIT:
+      return "Permit";
+    default:
+      return "Bind";
+  }
+}
+
+}  // namespace
+
+void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
+                                  const cycle::AlgorithmProfile& profile,
+                                  const cycle::AlgorithmResult& result,
+                                  const v1alpha1::CycleResponse& response, absl::Duration elapsed) {
+  metrics_->AlgorithmEnded(elapsed);
+  const auto count = [&](const std::string& plugin, absl::string_view point) {
+    metrics_->plugin_evaluations.With({plugin, point, profile.name}).Increment();
+  };
+  if (!response.has_pre_filter()) return;
+  for (const std::string& plugin : profile.pre_filter_plugins) count(plugin, "PreFilter");
+  if (!response.has_filter()) return;
+  for (const std::string& plugin : profile.filter_plugins) count(plugin, "Filter");
+  if (!response.has_score()) return;
+  for (const std::string& plugin : profile.pre_score_plugins) count(plugin, "PreScore");
+  for (const v1alpha1::PluginScores& scores : response.score().plugins())
+    count(scores.plugin(), "Score");
+}
+
+void MetricsObserver::OnEventHandled(absl::string_view event, absl::Duration elapsed) {
+  if (!event.empty()) metrics::Observe(metrics_->event_handling_duration.With({event}), elapsed);
+}
+
+void MetricsObserver::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
+                                   cycle::AttemptResult result, const std::string& node_name,
+                                   const std::string& message, absl::Duration since_attempt_began) {
+  using metrics::AttemptResult;
+  const AttemptResult label = result == cycle::AttemptResult::kScheduled ? AttemptResult::kScheduled
+                              : result == cycle::AttemptResult::kUnschedulable
+                                  ? AttemptResult::kUnschedulable
+                                  : AttemptResult::kError;
+  metrics_->Profile(profile).AttemptEnded(label, since_attempt_began);
+}
+
+void MetricsObserver::OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
+                              absl::Duration since_first_attempt, bool was_flushed) {
+  metrics_->PodScheduled(attempts, since_first_attempt);
+  if (was_flushed) metrics_->pod_scheduled_after_flush.Increment();
+}
+
+void MetricsObserver::OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) {
+  metrics::Observe(metrics_->permit_wait_duration.With({CodeName(code)}), waited);
+}
+
+void MetricsObserver::OnProtocolError(const std::string& host_instance,
+                                      const absl::Status& status) {
+  LOG(WARNING) << "Host instance " << host_instance << " gave no usable answer: " << status;
+  // A host that is away broke nothing.
+  if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
+    metrics_->host_protocol_errors.With({host_instance}).Increment();
+  }
+}
+
+void MetricsObserver::OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
+                             v1alpha1::Code code, absl::Duration elapsed) {
+  metrics::Observe(
+      metrics_->extension_point_duration.With({PointName(point), CodeName(code), profile}),
+      elapsed);
+}
+
+void MetricsObserver::OnIncoming(absl::string_view queue, absl::string_view event) {
+  metrics_->queue_incoming_pods.With({queue, event}).Increment();
+}
+
+void MetricsObserver::OnUnschedulableReason(const std::string& plugin, const std::string& profile,
+                                            int delta) {
+  metrics_->unschedulable_pods.With({plugin, profile}).Increment(delta);
+}
+
+void MetricsObserver::UpdateGauges(const cycle::Scheduler& scheduler,
+                                   const cycle::ClusterState& cluster) {
+  const queue::QueueCounts counts = scheduler.queue().counts();
+  metrics_->pending_active.Set(static_cast<double>(counts.active));
+  metrics_->pending_backoff.Set(static_cast<double>(counts.backoff));
+  metrics_->pending_unschedulable.Set(static_cast<double>(counts.unschedulable));
+  metrics_->pending_gated.Set(static_cast<double>(counts.gated));
+  metrics_->parked_pods.Set(static_cast<double>(counts.parked));
+  metrics_->cache_nodes.Set(static_cast<double>(cluster.node_count()));
+  metrics_->cache_pods.Set(static_cast<double>(cluster.pod_count()));
+  metrics_->cache_assumed_pods.Set(static_cast<double>(cluster.assumed_count()));
+  metrics_->binds_in_flight.Set(
+      static_cast<double>(scheduler.attempts_in_flight() - scheduler.waiting_pods()));
+}
+
+}  // namespace outboard::shim

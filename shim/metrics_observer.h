@@ -1,0 +1,46 @@
+// Turns what the scheduler and its queue do into metrics.
+#ifndef OUTBOARD_SHIM_METRICS_OBSERVER_H_
+#define OUTBOARD_SHIM_METRICS_OBSERVER_H_
+
+#include <string>
+
+#include "shim/cycle/effects.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/metrics/metrics.h"
+#include "shim/queue/queue_seams.h"
+
+namespace outboard::shim {
+
+// Threading: scheduling thread. Lifetime: the metrics outlive it.
+class MetricsObserver final : public cycle::Observer, public queue::QueueObserver {
+ public:
+  explicit MetricsObserver(metrics::Metrics* metrics) : metrics_(metrics) {}
+
+  void OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
+                   const cycle::AlgorithmResult& result, const v1alpha1::CycleResponse& response,
+                   absl::Duration elapsed) override;
+  void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
+                    cycle::AttemptResult result, const std::string& node_name,
+                    const std::string& message, absl::Duration since_attempt_began) override;
+  void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
+               absl::Duration since_first_attempt, bool was_flushed) override;
+  void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) override;
+  void OnProtocolError(const std::string& host_instance, const absl::Status& status) override;
+  void OnEventHandled(absl::string_view event, absl::Duration elapsed) override;
+  void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile, v1alpha1::Code code,
+              absl::Duration elapsed) override;
+
+  void OnIncoming(absl::string_view queue, absl::string_view event) override;
+  void OnUnschedulableReason(const std::string& plugin, const std::string& profile,
+                             int delta) override;
+
+  // Sets the gauges that follow the scheduler's state; cheap, called about once a second.
+  void UpdateGauges(const cycle::Scheduler& scheduler, const cycle::ClusterState& cluster);
+
+ private:
+  metrics::Metrics* const metrics_;
+};
+
+}  // namespace outboard::shim
+
+#endif  // OUTBOARD_SHIM_METRICS_OBSERVER_H_

@@ -1,0 +1,78 @@
+// `outboard`: the command line for people.
+#include <glog/logging.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "shim/config/config.h"
+#include "shim/config/profiles.h"
+#include "shim/simulate/command.h"
+
+namespace {
+
+constexpr char kHelp[] = R"(outboard: a Kubernetes scheduler whose plugins run in another process
+
+Usage:
+  outboard COMMAND [arguments]
+
+Commands:
+  simulate    Where would these pods go, and why? Needs no cluster
+  config      Check a configuration file and show it with all defaults
+  version     Print the version
+  help        This text
+
+`outboard COMMAND --help` tells more. The scheduler itself is outboard-shim, the plugin host outboard-host.
+)";
+
+constexpr char kConfigHelp[] =
+    R"(outboard config: check a configuration file and show it with all defaults
+
+Usage:
+  outboard config FILE
+
+FILE holds a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) and, optionally, after `---`, a ShimConfiguration
+(config.outboard.dev/v1alpha1). Every fault is shown with file, line and field. What depends on the plugins that a host serves is
+checked when the shim has reached its hosts.
+
+Exit codes: 0 the file is good, 2 it is not.
+)";
+
+int RunConfig(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1 || arguments[0] == "-h" || arguments[0] == "--help") {
+    const bool asked = arguments.size() == 1;
+    fputs(kConfigHelp, asked ? stdout : stderr);
+    return asked ? 0 : 2;
+  }
+  auto config = outboard::config::LoadConfigFile(arguments[0]);
+  if (!config.ok()) {
+    fprintf(stderr, "%s\n", std::string(config.status().message()).c_str());
+    return 2;
+  }
+  for (const std::string& warning : config->warnings)
+    fprintf(stderr, "warning: %s\n", warning.c_str());
+  fputs(outboard::config::EffectiveConfigYaml(*config, nullptr).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  const std::string command = argc > 1 ? argv[1] : "";
+  const std::vector<std::string> arguments(argv + (argc > 1 ? 2 : 1), argv + argc);
+  if (command == "simulate") return outboard::simulate::RunSimulate(arguments);
+  if (command == "config") return RunConfig(arguments);
+  if (command == "version" || command == "--version") {
+    puts("outboard " OUTBOARD_VERSION);
+    return 0;
+  }
+  if (command == "help" || command == "--help" || command == "-h") {
+    fputs(kHelp, stdout);
+    return 0;
+  }
+  if (!command.empty()) fprintf(stderr, "outboard: unknown command \"%s\"\n\n", command.c_str());
+  fputs(kHelp, stderr);
+  return 2;
+}

@@ -1,0 +1,80 @@
+#include "shim/queue/cluster_event.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::queue {
+namespace {
+
+absl::string_view ActionLabel(uint32_t actions) {
+  switch (actions) {
+    case kAdd:
+      return "Add";
+    case kDelete:
+      return "Delete";
+    case kUpdateNodeAllocatable:
+      return "UpdateNodeAllocatable";
+    case kUpdateNodeLabel:
+      return "UpdateNodeLabel";
+    case kUpdateNodeTaint:
+      return "UpdateNodeTaint";
+    case kUpdateNodeCondition:
+      return "UpdateNodeCondition";
+    case kUpdateNodeAnnotation:
+      return "UpdateNodeAnnotation";
+    case kUpdatePodLabel:
+      return "UpdatePodLabel";
+    case kUpdatePodScaleDown:
+      return "UpdatePodScaleDown";
+    case kUpdatePodToleration:
+      return "UpdatePodToleration";
+    case kUpdatePodSchedulingGatesEliminated:
+      return "UpdatePodSchedulingGatesEliminated";
+    case kUpdate:
+      return "Update";
+    case kAllActions:
+      return "All";
+    default:
+      return "";
+  }
+}
+
+bool ResourceMatches(absl::string_view registered, absl::string_view incoming) {
+  return registered == kAnyResource || registered == incoming ||
+         (registered == kPod && (incoming == kAssignedPod || incoming == kUnscheduledPod));
+}
+
+ClusterEvent Make(absl::string_view resource, uint32_t actions) {
+  return {.resource = std::string(resource), .actions = actions, .custom_label = ""};
+}
+
+}  // namespace
+
+std::string ClusterEvent::Label() const {
+  if (!custom_label.empty()) return custom_label;
+  return absl::StrCat(resource, ActionLabel(actions));
+}
+
+ClusterEvent AssignedPodAdd() { return Make(kAssignedPod, kAdd); }
+ClusterEvent AssignedPodDelete() { return Make(kAssignedPod, kDelete); }
+ClusterEvent UnscheduledPodAdd() { return Make(kUnscheduledPod, kAdd); }
+ClusterEvent NodeEvent(Action action) { return Make(kNode, action); }
+
+ClusterEvent FromContract(const v1alpha1::ClusterEvent& event) {
+  ClusterEvent result = Make(event.resource(), kNoAction);
+  for (const int action : event.actions()) {
+    if (action < v1alpha1::ClusterEvent::ADD || action > v1alpha1::ClusterEvent::UPDATE_OTHER)
+      continue;
+    result.actions |= 1u << (action - v1alpha1::ClusterEvent::ADD);
+  }
+  return result;
+}
+
+bool Matches(const ClusterEvent& registered, const ClusterEvent& incoming) {
+  if (registered.is_wildcard()) return true;
+  // An incoming wildcard is a command to move pods; it matches no plugin's ordinary registration.
+  if (incoming.is_wildcard()) return false;
+  return (registered.actions & incoming.actions) != 0 &&
+         ResourceMatches(registered.resource, incoming.resource);
+}
+
+}  // namespace outboard::queue

@@ -1,0 +1,61 @@
+// What the scheduling queue asks of, and tells, its surroundings.
+#ifndef OUTBOARD_SHIM_QUEUE_QUEUE_SEAMS_H_
+#define OUTBOARD_SHIM_QUEUE_QUEUE_SEAMS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "shim/queue/cluster_event.h"
+#include "shim/queue/queued_pod.h"
+
+namespace outboard::queue {
+
+// What PreEnqueue says of a pod.
+struct GateVerdict {
+  enum class Kind {
+    kPass,
+    kGated,        // `plugin` keeps it out
+    kUnavailable,  // no answer: the pod is parked for `host`
+  };
+  Kind kind = Kind::kPass;
+  std::string plugin;
+  std::string message;
+  std::string host;
+};
+
+// PreEnqueue. Asked before a pod enters the active or the backoff queue, many pods at a time where
+// many move.
+//
+// Threading: called by the queue, on its thread, and must not call the queue back.
+class PreEnqueueGate {
+ public:
+  virtual ~PreEnqueueGate() = default;
+  // One verdict for each pod, in order.
+  virtual std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) = 0;
+};
+
+// A closer look at an event that a plugin registered: can it help this pod?
+class QueueingHints {
+ public:
+  virtual ~QueueingHints() = default;
+  // Asked only for plugins that rejected the pod. In doubt: true.
+  virtual bool ShouldQueue(absl::string_view plugin, const ClusterEvent& event,
+                           const QueuedPod& pod) = 0;
+};
+
+// Told of every move; for metrics.
+class QueueObserver {
+ public:
+  virtual ~QueueObserver() = default;
+  // queue_incoming_pods_total{queue="active|backoff|unschedulable", event}; "parked" is ours.
+  virtual void OnIncoming(absl::string_view queue, absl::string_view event) = 0;
+  // unschedulable_pods{plugin, profile} rises or falls by one.
+  virtual void OnUnschedulableReason(const std::string& plugin, const std::string& profile,
+                                     int delta) = 0;
+};
+
+}  // namespace outboard::queue
+
+#endif  // OUTBOARD_SHIM_QUEUE_QUEUE_SEAMS_H_

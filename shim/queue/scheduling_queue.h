@@ -1,0 +1,207 @@
+// The pods that wait for a node, in the order in which they get their turn.
+#ifndef OUTBOARD_SHIM_QUEUE_SCHEDULING_QUEUE_H_
+#define OUTBOARD_SHIM_QUEUE_SCHEDULING_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "shim/kube/objects.h"
+#include "shim/queue/cluster_event.h"
+#include "shim/queue/pod_heap.h"
+#include "shim/queue/queue_seams.h"
+#include "shim/queue/queued_pod.h"
+
+namespace outboard::queue {
+
+struct QueueOptions {
+  absl::Duration initial_backoff = absl::Seconds(1);
+  // Zero switches backoff off.
+  absl::Duration max_backoff = absl::Seconds(10);
+  absl::Duration max_in_unschedulable = absl::Minutes(5);
+};
+
+struct QueueCounts {
+  size_t active = 0;
+  size_t backoff = 0;  // both backoff queues
+  size_t unschedulable = 0;
+  size_t gated = 0;
+  size_t parked = 0;
+  size_t in_flight = 0;
+};
+
+// kube-scheduler's scheduling queue (backend/queue, v1.36) on a single thread and a given clock.
+//
+// A pod's way: Add → active → Pop → in flight, and from there exactly one of
+//   Forget (bound, or gone) · AddUnschedulable (rejected or failed) · Park (its host is away).
+// Done, as upstream's, ends the recording of events for the attempt; it may come before any of
+// these, and comes with each of them. Order in the active queue: sort key (unsigned bytes, smaller
+// first; by default priority, higher first), then the time of queueing, then the order of arrival.
+//
+// Threading: thread-compatible; all calls on the scheduling thread. Never waits, logs or reads a
+// clock; calls only its seams.
+// Lifetime:  seams must outlive the queue and may be null (no gate, no hints: every registered
+// event counts, no observer).
+//            A QueuedPod pointer is valid until the pod is forgotten: for a popped pod, until its
+//            attempt is given back or forgotten.
+// Errors:    calls about unknown pods do nothing, or return false; nothing here fails.
+class SchedulingQueue {
+ public:
+  SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueueGate* gate = nullptr,
+                  QueueingHints* hints = nullptr, QueueObserver* observer = nullptr);
+  ~SchedulingQueue();
+  SchedulingQueue(const SchedulingQueue&) = delete;
+  SchedulingQueue& operator=(const SchedulingQueue&) = delete;
+
+  // Per plugin of a profile, the events that may help pods which it rejected. Replaces what the
+  // profile had. A plugin without an entry, or with an empty one, is helped only by an update of
+  // the pod itself and by the flush.
+  using WakeUpEvents = absl::flat_hash_map<std::string, std::vector<ClusterEvent>>;
+  void SetWakeUpEvents(const std::string& profile, WakeUpEvents events);
+
+  // A new pod. One that is known already is updated.
+  void Add(kube::PodPtr pod, absl::Time now) { AddAll({&pod, 1}, now); }
+  // Many at once: the gate is asked once.
+  void AddAll(absl::Span<const kube::PodPtr> pods, absl::Time now);
+  // A pod changed. `events` says how (cycle/cluster_events.h); without any, the new object is only
+  // kept. The same resource version again is ignored. A pod that is not here is added.
+  void Update(kube::PodPtr pod, absl::Span<const ClusterEvent> events, absl::Time now);
+  // A pod is gone from the cluster, or was bound. In flight, it stays until its attempt ends,
+  // marked `deleted`.
+  void Delete(const std::string& uid);
+
+  // The next pod to try, now in flight; null if there is none. With an empty active queue, pods in
+  // backoff are taken before their time.
+  QueuedPod* Pop(absl::Time now);
+  // No more events are recorded for this attempt (it is past Permit). Without effect on a pod that
+  // is not in flight.
+  void Done(const std::string& uid);
+  // The attempt ended, and the pod needs no further one: it is bound, or gone.
+  void Forget(const std::string& uid);
+
+  // Plugins that rejected an attempt; none: the attempt failed with an error.
+  struct Rejectors {
+    absl::btree_set<std::string> unschedulable;
+    absl::btree_set<std::string> pending;
+  };
+  // The attempt ended without a node. The pod waits for an event, or, if a helpful one came during
+  // the attempt or nobody rejected it, for the end of its backoff; after a pending plugin's event
+  // it does not even wait for that. False: it was deleted meanwhile and is forgotten.
+  bool AddUnschedulable(const std::string& uid, Rejectors rejectors, absl::Time now);
+  // The attempt could not be made because a host is away; not counted as one. False: as above.
+  bool Park(const std::string& uid, const std::string& host, absl::Time now);
+  // A host is back: pods parked for it go on.
+  void HostReturned(const std::string& host, absl::Time now);
+
+  // Something happened in the cluster. `precheck`, if given, limits it to some pods.
+  using PodFilter = absl::FunctionRef<bool(const QueuedPod&)>;
+  void MoveAllToActiveOrBackoff(const ClusterEvent& event, absl::Time now);
+  void MoveAllToActiveOrBackoff(const ClusterEvent& event, PodFilter precheck, absl::Time now);
+  // Tries these pods at once, whatever rejected them; those in flight, as soon as they come back,
+  // after backoff.
+  void Activate(absl::Span<const std::string> uids, absl::Time now);
+  // Asks the gate again about gated pods.
+  void RecheckGates(absl::Span<const std::string> uids, absl::Time now);
+  void RecheckGates(PodFilter which, absl::Time now);
+
+  // Orders a pod by `key`; an empty one means priority again.
+  void SetSortKey(const std::string& uid, std::string key);
+  // The key of pods without one of their own.
+  static std::string DefaultSortKey(int32_t priority);
+
+  // Does what has become due: ends backoffs (on whole seconds), moves pods that have been
+  // unschedulable for too long (every 30 s). Cheap when nothing is due.
+  void FlushDue(absl::Time now);
+  // When FlushDue may have something to do next; InfiniteFuture if never.
+  absl::Time NextWakeup() const;
+
+  // Whether Pop would return a pod.
+  bool HasNext() const { return !active_.empty() || !backoff_.empty(); }
+  const QueuedPod* Find(const std::string& uid) const;
+  QueueCounts counts() const;
+  void ForEach(absl::FunctionRef<void(const QueuedPod&)> visit) const;
+  // When the pod's backoff ends; InfinitePast: it has none.
+  absl::Time BackoffEnd(QueuedPod& pod) const;
+
+ private:
+  enum class Strategy { kSkip, kAfterBackoff, kImmediately };
+  // A pod on its way into the active or the backoff queue, still to be judged by the gate.
+  struct Move {
+    QueuedPod* pod;
+    bool to_backoff;
+  };
+
+  QueuedPod* FindMutable(const std::string& uid);
+  void Leave(QueuedPod& pod);
+  void EnterActive(QueuedPod& pod, absl::string_view event, absl::Time now);
+  void EnterBackoff(QueuedPod& pod, absl::string_view event);
+  void EnterUnschedulable(QueuedPod& pod, absl::string_view event);
+  void EnterParked(QueuedPod& pod, const std::string& host, absl::string_view event,
+                   absl::Time now);
+  std::vector<GateVerdict> Judge(const std::vector<Move>& moves) const;
+  void EnterGated(QueuedPod& pod, const GateVerdict& verdict, absl::string_view event);
+  void Requeue(const std::vector<Move>& moves, absl::string_view event, absl::Time now);
+  void RequeueOne(QueuedPod& pod, Strategy strategy, absl::string_view event, absl::Time now);
+  bool IsBackingOff(QueuedPod& pod, absl::Time now) const;
+  bool IsOfInterest(const ClusterEvent& event) const;
+  bool PluginMatches(const std::string& profile, const std::string& plugin,
+                     const ClusterEvent& event) const;
+  Strategy WorthRequeuing(const QueuedPod& pod, const ClusterEvent& event, bool about_itself) const;
+  Strategy StrategyAfterAttempt(const QueuedPod& pod) const;
+  std::vector<QueuedPod*> Candidates(const ClusterEvent& event) const;
+  bool AnyProfileMatches(const std::string& plugin, const ClusterEvent& event) const;
+  void MoveMatching(std::vector<QueuedPod*> pods, const ClusterEvent& event, absl::Time now);
+  void RecordEvent(const ClusterEvent& event);
+  void StopRecording(QueuedPod& pod);
+  void NoteRejectors(const QueuedPod& pod, int delta);
+  void IndexRejectors(QueuedPod& pod, bool insert);
+  void SetPod(QueuedPod& info, kube::PodPtr pod);
+  void FlushBackoff(absl::Time now);
+  void FlushUnschedulable(absl::Time now);
+  void UpdateWaiting(QueuedPod& info, absl::Span<const ClusterEvent> events, absl::Time now);
+  void Incoming(absl::string_view queue, absl::string_view event) const;
+  void Erase(QueuedPod& info);
+  void Reorder(QueuedPod& info);
+
+  const QueueOptions options_;
+  PreEnqueueGate* const gate_;
+  QueueingHints* const hints_;
+  QueueObserver* const observer_;
+
+  absl::flat_hash_map<std::string, std::unique_ptr<QueuedPod>> pods_;
+  PodHeap<ActiveOrder> active_;
+  PodHeap<BackoffOrder> backoff_;
+  PodHeap<BackoffOrder> error_backoff_;
+  // Pods in kUnschedulable and kGated by each plugin that rejected them, so that an event costs
+  // only the pods it can help.
+  absl::flat_hash_map<std::string, absl::flat_hash_set<QueuedPod*>> by_rejector_;
+  size_t unschedulable_ = 0;
+  size_t gated_ = 0;
+  size_t in_flight_ = 0;
+  absl::flat_hash_map<std::string, absl::flat_hash_set<QueuedPod*>> parked_;
+  uint64_t next_sequence_ = 1;
+
+  absl::flat_hash_map<std::string, WakeUpEvents> wake_up_;
+  // Events since the oldest attempt that still records, each kind with the time it came last: which
+  // is all that replaying needs.
+  absl::flat_hash_map<ClusterEvent, uint64_t> recorded_;
+  absl::btree_multiset<uint64_t> recording_since_;
+  uint64_t event_clock_ = 1;
+
+  absl::Time next_backoff_flush_;
+  absl::Time next_unschedulable_flush_;
+};
+
+}  // namespace outboard::queue
+
+#endif  // OUTBOARD_SHIM_QUEUE_SCHEDULING_QUEUE_H_

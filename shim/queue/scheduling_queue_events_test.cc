@@ -1,0 +1,250 @@
+// Which events wake which pods, also those that are being scheduled when the event comes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "shim/queue/scheduling_queue.h"
+#include "shim/queue/testing/fake_seams.h"
+
+namespace outboard::queue {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeHints;
+using testing::MakePod;
+
+class QueueEventsTest : public ::testing::Test {
+ protected:
+  QueueEventsTest() {
+    queue_.SetWakeUpEvents("default", {{"Fit", {NodeEvent(kAdd), {"Pod", kDelete, ""}}},
+                                       {"Taints", {NodeEvent(kUpdateNodeTaint)}},
+                                       {"Labels", {{"Pod", kUpdatePodLabel, ""}}},
+                                       {"All", {{"*", kAllActions, ""}}},
+                                       {"Quiet", {}}});
+  }
+  void Reject(const std::string& uid, SchedulingQueue::Rejectors rejectors) {
+    queue_.Add(MakePod(uid), now_);
+    QueuedPod* pod = queue_.Pop(now_);
+    ASSERT_NE(pod, nullptr);
+    ASSERT_EQ(pod->uid(), uid);
+    ASSERT_TRUE(queue_.AddUnschedulable(uid, std::move(rejectors), now_));
+  }
+  Place PlaceOf(const std::string& uid) {
+    const QueuedPod* pod = queue_.Find(uid);
+    return pod == nullptr ? Place::kNone : pod->place;
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  FakeHints hints_;
+  SchedulingQueue queue_{QueueOptions{}, now_, nullptr, &hints_};
+};
+
+TEST_F(QueueEventsTest, OnlyPodsWhoseRejectorsAreHelpedMove) {
+  Reject("fit", {{"Fit"}, {}});
+  Reject("taint", {{"Taints"}, {}});
+  Reject("both", {{"Fit", "Taints"}, {}});
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kUpdateNodeTaint), now_);
+  EXPECT_EQ(PlaceOf("fit"), Place::kUnschedulable);
+  EXPECT_EQ(PlaceOf("taint"), Place::kBackoff);
+  EXPECT_EQ(PlaceOf("both"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, APodRegistrationCoversAssignedAndUnscheduledPods) {
+  Reject("p", {{"Fit"}, {}});
+  queue_.MoveAllToActiveOrBackoff(AssignedPodAdd(), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  queue_.MoveAllToActiveOrBackoff(AssignedPodDelete(), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, HintsDecide) {
+  Reject("p", {{"Fit"}, {}});
+  Reject("q", {{"Fit"}, {}});
+  hints_.skip = {"Fit/p"};
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  EXPECT_EQ(PlaceOf("q"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, PendingPluginsSkipBackoff) {
+  Reject("p", {{"Taints"}, {"Fit"}});
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kActive);
+}
+
+TEST_F(QueueEventsTest, AnUnschedulablePluginBesideAPendingOneStillBacksOff) {
+  Reject("p", {{"Taints"}, {"Fit"}});
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kUpdateNodeTaint), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, BackoffThatIsOverIsNotWaitedFor) {
+  Reject("p", {{"Fit"}, {}});
+  now_ += absl::Seconds(3);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kActive);
+}
+
+TEST_F(QueueEventsTest, AWildcardRegistrationMatchesEverything) {
+  Reject("p", {{"All"}, {}});
+  queue_.MoveAllToActiveOrBackoff({"example.com/Widget", kDelete, ""}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, AWildcardEventMovesAll) {
+  Reject("p", {{"Fit"}, {}});
+  Reject("q", {{"Quiet"}, {}});
+  queue_.MoveAllToActiveOrBackoff({"*", kAllActions, "Forced"}, now_);
+  EXPECT_EQ(queue_.counts().backoff, 2u);
+}
+
+TEST_F(QueueEventsTest, APodOfAnUnknownProfileMovesOnEveryEventOfInterest) {
+  auto pod = std::make_shared<kube::PodObject>(*MakePod("p"));
+  pod->pod.set_scheduler_name("nobody");
+  queue_.Add(pod, now_);
+  queue_.Pop(now_);
+  queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, ThePrecheckLimitsAnEvent) {
+  Reject("p", {{"Fit"}, {}});
+  Reject("q", {{"Fit"}, {}});
+  queue_.MoveAllToActiveOrBackoff(
+      AssignedPodDelete(), [](const QueuedPod& pod) { return pod.uid() == "q"; }, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  EXPECT_EQ(PlaceOf("q"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, AnEventDuringTheAttemptCounts) {
+  queue_.Add(MakePod("p"), now_);
+  queue_.Pop(now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, APendingPluginsEventDuringTheAttemptSkipsBackoff) {
+  queue_.Add(MakePod("p"), now_);
+  queue_.Pop(now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kUpdateNodeTaint), now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  queue_.AddUnschedulable("p", {{"Taints"}, {"Fit"}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kActive);
+}
+
+TEST_F(QueueEventsTest, AnEventBeforeTheAttemptDoesNotCount) {
+  queue_.Add(MakePod("a"), now_);
+  queue_.Pop(now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  queue_.Add(MakePod("b"), now_);
+  queue_.Pop(now_);
+  queue_.AddUnschedulable("b", {{"Fit"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("b"), Place::kUnschedulable);
+  queue_.AddUnschedulable("a", {{"Fit"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("a"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, AnEventThatHelpsOthersDuringTheAttemptDoesNot) {
+  queue_.Add(MakePod("p"), now_);
+  queue_.Pop(now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kUpdateNodeTaint), now_);
+  queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+}
+
+TEST_F(QueueEventsTest, AfterDoneEventsAreNotKnownSoThePodBacksOff) {
+  queue_.Add(MakePod("p"), now_);
+  queue_.Pop(now_);
+  queue_.Done("p");
+  ASSERT_EQ(PlaceOf("p"), Place::kInFlight);
+  queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, AnUpdateOfThePodItselfDuringTheAttemptCounts) {
+  const ClusterEvent labels{"UnscheduledPod", kUpdatePodLabel, ""};
+  queue_.Add(MakePod("p"), now_);
+  queue_.Add(MakePod("q"), now_);
+  queue_.Pop(now_);
+  queue_.Pop(now_);
+  queue_.Update(MakePod("p", 0, "2"), {labels}, now_);
+  queue_.AddUnschedulable("p", {{"Labels"}, {}}, now_);
+  queue_.AddUnschedulable("q", {{"Labels"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+  EXPECT_EQ(PlaceOf("q"), Place::kUnschedulable) << "another pod's update";
+}
+
+TEST_F(QueueEventsTest, AnUpdateOfTheWaitingPodWakesItIfItsPluginCares) {
+  Reject("p", {{"Labels"}, {}});
+  Reject("q", {{"Fit"}, {}});
+  const ClusterEvent tolerations{"UnscheduledPod", kUpdatePodToleration, ""};
+  const ClusterEvent labels{"UnscheduledPod", kUpdatePodLabel, ""};
+  queue_.Update(MakePod("p", 0, "2"), {tolerations}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  queue_.Update(MakePod("p", 0, "3"), {tolerations, labels}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+  queue_.Update(MakePod("q", 0, "3"), {labels}, now_);
+  EXPECT_EQ(PlaceOf("q"), Place::kUnschedulable);
+}
+
+TEST_F(QueueEventsTest, APluginWithoutEventsIsHelpedByAnyChangeOfThePod) {
+  Reject("p", {{"Quiet"}, {}});
+  queue_.Update(MakePod("p", 0, "2"), {}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable) << "a change of the status is none";
+  queue_.Update(MakePod("p", 0, "3"), {{"UnscheduledPod", kUpdate, ""}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, ActivateTriesAtOnce) {
+  Reject("unschedulable", {{"Quiet"}, {}});
+  Reject("error", {});
+  Reject("backoff", {{"Fit"}, {}});
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  ASSERT_EQ(PlaceOf("backoff"), Place::kBackoff);
+  ASSERT_EQ(PlaceOf("error"), Place::kErrorBackoff);
+  queue_.Activate({{"unschedulable", "error", "backoff", "unknown"}}, now_);
+  EXPECT_EQ(queue_.counts().active, 3u);
+}
+
+TEST_F(QueueEventsTest, ActivateDuringAnAttemptBringsThePodBackAfterIt) {
+  queue_.Add(MakePod("p"), now_);
+  queue_.Add(MakePod("q"), now_);
+  queue_.Pop(now_);
+  queue_.Pop(now_);
+  queue_.Activate({{"p"}}, now_);
+  queue_.AddUnschedulable("p", {{"Quiet"}, {}}, now_);
+  queue_.AddUnschedulable("q", {{"Quiet"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+  EXPECT_EQ(PlaceOf("q"), Place::kUnschedulable);
+}
+
+TEST_F(QueueEventsTest, Labels) {
+  EXPECT_EQ(AssignedPodDelete().Label(), "AssignedPodDelete");
+  EXPECT_EQ(UnscheduledPodAdd().Label(), "UnscheduledPodAdd");
+  EXPECT_EQ(NodeEvent(kUpdateNodeTaint).Label(), "NodeUpdateNodeTaint");
+  EXPECT_EQ((ClusterEvent{"UnscheduledPod", kUpdate, ""}).Label(), "UnscheduledPodUpdate");
+  EXPECT_EQ((ClusterEvent{"*", kAllActions, "UnschedulableTimeout"}).Label(),
+            "UnschedulableTimeout");
+}
+
+TEST_F(QueueEventsTest, FromContractKeepsKnownActions) {
+  v1alpha1::ClusterEvent event;
+  event.set_resource("Node");
+  event.add_actions(v1alpha1::ClusterEvent::ADD);
+  event.add_actions(v1alpha1::ClusterEvent::UPDATE_NODE_TAINT);
+  event.add_actions(v1alpha1::ClusterEvent::ACTION_UNSPECIFIED);
+  event.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(77));
+  EXPECT_EQ(FromContract(event).actions, kAdd | kUpdateNodeTaint);
+  event.clear_actions();
+  for (int a = v1alpha1::ClusterEvent::ADD; a <= v1alpha1::ClusterEvent::UPDATE_OTHER; ++a) {
+    event.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(a));
+  }
+  event.set_resource("*");
+  EXPECT_TRUE(FromContract(event).is_wildcard());
+}
+
+}  // namespace
+}  // namespace outboard::queue

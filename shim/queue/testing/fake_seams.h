@@ -1,0 +1,85 @@
+// Stand-ins for what surrounds the queue, and pods for tests.
+#ifndef OUTBOARD_SHIM_QUEUE_TESTING_FAKE_SEAMS_H_
+#define OUTBOARD_SHIM_QUEUE_TESTING_FAKE_SEAMS_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/queue/queue_seams.h"
+
+namespace outboard::queue::testing {
+
+// Gates pods by name of pod (uid), with a plugin's name, or has no answer for them.
+class FakeGate : public PreEnqueueGate {
+ public:
+  std::map<std::string, std::string> gated_by;        // uid -> plugin
+  std::map<std::string, std::string> unavailable_at;  // uid -> host
+  std::vector<std::vector<std::string>> calls;        // uids of each batch
+
+  std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) override {
+    std::vector<GateVerdict> verdicts;
+    calls.emplace_back();
+    for (const QueuedPod* pod : pods) {
+      calls.back().push_back(pod->uid());
+      GateVerdict verdict;
+      if (auto it = gated_by.find(pod->uid()); it != gated_by.end()) {
+        verdict.kind = GateVerdict::Kind::kGated;
+        verdict.plugin = it->second;
+        verdict.message = absl::StrCat("gated by ", it->second);
+      } else if (auto host = unavailable_at.find(pod->uid()); host != unavailable_at.end()) {
+        verdict.kind = GateVerdict::Kind::kUnavailable;
+        verdict.host = host->second;
+      }
+      verdicts.push_back(std::move(verdict));
+    }
+    return verdicts;
+  }
+};
+
+// Keeps the counters that the metrics would.
+class CountingObserver : public QueueObserver {
+ public:
+  std::map<std::string, int> incoming;       // "queue/event"
+  std::map<std::string, int> unschedulable;  // "plugin/profile"
+
+  void OnIncoming(absl::string_view queue, absl::string_view event) override {
+    ++incoming[absl::StrCat(queue, "/", event)];
+  }
+  void OnUnschedulableReason(const std::string& plugin, const std::string& profile,
+                             int delta) override {
+    const std::string key = absl::StrCat(plugin, "/", profile);
+    if ((unschedulable[key] += delta) == 0) unschedulable.erase(key);
+  }
+};
+
+// Lets an event count only for the plugins named.
+class FakeHints : public QueueingHints {
+ public:
+  std::set<std::string> skip;  // "plugin" or "plugin/uid"
+  bool ShouldQueue(absl::string_view plugin, const ClusterEvent& event,
+                   const QueuedPod& pod) override {
+    return skip.count(std::string(plugin)) == 0 &&
+           skip.count(absl::StrCat(plugin, "/", pod.uid())) == 0;
+  }
+};
+
+inline kube::PodPtr MakePod(const std::string& uid, int32_t priority = 0,
+                            const std::string& version = "1") {
+  auto pod = std::make_shared<kube::PodObject>();
+  pod->pod.set_uid(uid);
+  pod->pod.set_namespace_("ns");
+  pod->pod.set_name(uid);
+  pod->pod.set_scheduler_name("default");
+  pod->pod.set_priority(priority);
+  pod->resource_version = version;
+  return pod;
+}
+
+}  // namespace outboard::queue::testing
+
+#endif  // OUTBOARD_SHIM_QUEUE_TESTING_FAKE_SEAMS_H_

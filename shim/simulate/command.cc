@@ -1,0 +1,154 @@
+#include "shim/simulate/command.h"
+
+#include <glog/logging.h>
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "shim/simulate/host_process.h"
+#include "shim/simulate/simulation.h"
+#include "shim/simulate/table.h"
+
+namespace outboard::simulate {
+
+const char kSimulateHelp[] = R"(outboard simulate: where would these pods go, and why?
+
+Schedules pods from manifests on nodes from manifests, with the scheduler's own queue and cycle and a plugin host over a Unix
+socket. Needs no cluster. Waits at Permit run on virtual time.
+
+Usage:
+  outboard simulate --cluster FILE... --pods FILE... [flags]
+
+Flags:
+  --cluster FILE...      Nodes, running pods (with spec.nodeName), namespaces; YAML or JSON, lists and several documents too
+  --pods FILE...         Pods to schedule; queued in this order, then by priority
+  --config FILE          KubeSchedulerConfiguration with profiles and plugin arguments (default: kube-scheduler's defaults)
+  -o, --output FORMAT    table (default) or json: one object a line, printed when a pod's first attempt ends
+  --host ADDRESS         Use the plugin host that listens at unix:PATH (default: start one)
+  --host-binary PATH     The plugin host to start (default: outboard-host beside this program, else on PATH)
+  -v, --v LEVEL          Log level, 0 to 10; 4 shows every score term (on standard error)
+  -h, --help             This text
+
+Exit codes: 0 simulated, whatever became of the pods; 1 the simulation failed; 2 wrong usage or input.
+
+Example:
+  outboard simulate --cluster cluster.yaml --pods pods.yaml -o json
+)";
+
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  std::vector<std::string>* files = nullptr;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string flag = arguments[i];
+    if (!absl::StartsWith(flag, "-") || flag == "-") {
+      if (files == nullptr)
+        return absl::InvalidArgumentError(absl::StrCat("unexpected argument \"", flag, "\""));
+      files->push_back(flag);
+      continue;
+    }
+    std::string value;
+    bool has_value = false;
+    if (const size_t equals = flag.find('='); equals != std::string::npos) {
+      value = flag.substr(equals + 1);
+      flag.resize(equals);
+      has_value = true;
+    }
+    if (flag == "-h" || flag == "--help") {
+      line.help = true;
+      return line;
+    }
+    files = flag == "--cluster" ? &line.cluster_files
+            : flag == "--pods"  ? &line.pod_files
+                                : nullptr;
+    if (files != nullptr) {
+      if (has_value) files->push_back(value);
+      continue;
+    }
+    const bool known = flag == "--config" || flag == "-o" || flag == "--output" ||
+                       flag == "--host" || flag == "--host-binary" || flag == "-v" || flag == "--v";
+    if (!known) return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
+    if (!has_value) {
+      if (i + 1 == arguments.size())
+        return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
+      value = arguments[++i];
+    }
+    if (flag == "--config") line.config_file = value;
+    if (flag == "--host") line.host_address = value;
+    if (flag == "--host-binary") line.host_binary = value;
+    if (flag == "-o" || flag == "--output") {
+      if (value != "table" && value != "json") {
+        return absl::InvalidArgumentError(
+            absl::StrCat(flag, " must be table or json, not \"", value, "\""));
+      }
+      line.output = value == "json" ? Output::kJson : Output::kTable;
+    }
+    if ((flag == "-v" || flag == "--v") &&
+        (!absl::SimpleAtoi(value, &line.verbosity) || line.verbosity < 0 || line.verbosity > 10)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " must be a number from 0 to 10, not \"", value, "\""));
+    }
+  }
+  if (line.cluster_files.empty()) return absl::InvalidArgumentError("--cluster FILE is required");
+  if (line.pod_files.empty()) return absl::InvalidArgumentError("--pods FILE is required");
+  return line;
+}
+
+int RunSimulate(const std::vector<std::string>& arguments) {
+  absl::StatusOr<CommandLine> line = ParseCommandLine(arguments);
+  if (!line.ok()) {
+    fprintf(stderr, "outboard simulate: %s\nTry: outboard simulate --help\n",
+            std::string(line.status().message()).c_str());
+    return 2;
+  }
+  if (line->help) {
+    fputs(kSimulateHelp, stdout);
+    return 0;
+  }
+  FLAGS_v = line->verbosity;
+  const auto fail = [](const absl::Status& status) {
+    fprintf(stderr, "outboard simulate: %s\n", std::string(status.message()).c_str());
+    return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? 2 : 1;
+  };
+  absl::StatusOr<config::Config> config = line->config_file.empty()
+                                              ? config::ParseConfig("", "(defaults)")
+                                              : config::LoadConfigFile(line->config_file);
+  if (!config.ok()) return fail(config.status());
+  // The configuration's own warnings are about running on a cluster.
+  std::vector<std::string> warnings;
+  absl::StatusOr<Scene> scene = ReadScene(line->cluster_files, line->pod_files, &warnings);
+  for (const std::string& warning : warnings) fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (!scene.ok()) return fail(scene.status());
+
+  std::unique_ptr<HostProcess> host;
+  std::string address = line->host_address;
+  if (address.empty()) {
+    absl::StatusOr<std::unique_ptr<HostProcess>> started =
+        HostProcess::Start(line->host_binary, line->verbosity);
+    if (!started.ok()) return fail(started.status());
+    host = *std::move(started);
+    address = host->address();
+  }
+  std::vector<PodReport> reports;
+  const absl::Status simulated = Simulate(*scene, *config, address, [&](const PodReport& report) {
+    if (line->output == Output::kTable) {
+      reports.push_back(report);
+      return;
+    }
+    puts(ToJsonLine(report).c_str());
+    fflush(stdout);
+  });
+  if (!simulated.ok()) {
+    if (host != nullptr) {
+      if (absl::Status alive = host->CheckAlive(); !alive.ok()) fail(alive);
+    }
+    return fail(simulated);
+  }
+  if (line->output == Output::kTable) fputs(ToTable(reports).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace outboard::simulate

@@ -1,0 +1,205 @@
+#include "shim/simulate/simulation.h"
+
+#include <glog/logging.h>
+
+#include <deque>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/hosts/grpc_host_client.h"
+#include "shim/hosts/host_loop.h"
+#include "shim/hosts/host_set.h"
+#include "shim/kube/wire/object_reader.h"
+
+namespace outboard::simulate {
+namespace {
+
+constexpr absl::Duration kHostStartTimeout = absl::Seconds(10);
+constexpr absl::Duration kHostReadyTimeout = absl::Seconds(30);
+
+absl::StatusOr<kube::Manifests> ReadFile(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) return absl::NotFoundError(absl::StrCat(file, ": cannot be read"));
+  std::stringstream text;
+  text << stream.rdbuf();
+  return kube::ReadManifests(file, text.str());
+}
+
+// The world of a simulation: every bind succeeds at once, nobody reads events.
+class SimulatedEffects final : public cycle::Effects {
+ public:
+  void Bind(const cycle::BindOrder& order, absl::Time now) override { orders_.push_back(order); }
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
+                    absl::Time) override {}
+  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+                   const std::optional<std::string>&, absl::Time) override {}
+
+  // Confirms what was ordered, as the API server and its watch would.
+  void CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
+    while (!orders_.empty()) {
+      cycle::BindOrder order = std::move(orders_.front());
+      orders_.pop_front();
+      auto bound = std::make_shared<kube::PodObject>(*order.pod);
+      bound->pod.set_node_name(order.node_name);
+      bound->phase = "Running";
+      bound->resource_version = absl::StrCat("bound-", order.attempt_id);
+      scheduler->OnBindEnded(order.attempt_id, cycle::BindEnd::kBound, "", now);
+      scheduler->OnPodUpsert(bound, now);
+    }
+  }
+
+ private:
+  std::deque<cycle::BindOrder> orders_;
+};
+
+absl::Status Connect(const std::string& name, const std::string& address, hosts::HostLoop* loop,
+                     hosts::HostSet* hosts, absl::Time now) {
+  const absl::Time give_up = absl::Now() + kHostStartTimeout;
+  absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
+  std::shared_ptr<grpc::Channel> channel;
+  do {
+    // The child needs a moment until it listens; a refused connection fails at once.
+    channel = hosts::NewHostChannel(address);
+    info = hosts::Handshake(channel, absl::Milliseconds(200));
+    if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
+  } while (absl::IsUnavailable(info.status()) && absl::Now() < give_up);
+  if (!info.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("host at ", address, " does not answer: ", info.status().message()));
+  }
+  if (absl::Status status = hosts->OnHandshake(name, std::move(channel), *std::move(info), now);
+      !status.ok())
+    return status;
+  const absl::Time ready_by = absl::Now() + kHostReadyTimeout;
+  while (!hosts->AllReady()) {
+    loop->Wait(ready_by);
+    hosts->Tick(now);
+    if (absl::Now() >= ready_by)
+      return absl::UnavailableError(absl::StrCat("host at ", address, " does not become ready"));
+  }
+  return absl::OkStatus();
+}
+
+// A pod that never came to an attempt: PreEnqueue keeps it out.
+PodReport GatedReport(const kube::PodObject& pod, const cycle::Scheduler& scheduler) {
+  PodReport report;
+  report.pod = pod.key();
+  report.result = "unschedulable";
+  if (const queue::QueuedPod* info = scheduler.queue().Find(pod.uid()))
+    report.message = info->gate_message;
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
+                                const std::vector<std::string>& pod_files,
+                                std::vector<std::string>* warnings) {
+  Scene scene;
+  std::set<std::string> pods_seen;
+  std::set<std::string> nodes_seen;
+  const auto add = [&](const std::string& file) -> absl::Status {
+    absl::StatusOr<kube::Manifests> manifests = ReadFile(file);
+    if (!manifests.ok()) return manifests.status();
+    warnings->insert(warnings->end(), manifests->warnings.begin(), manifests->warnings.end());
+    for (kube::NodePtr& node : manifests->nodes) {
+      if (!nodes_seen.insert(node->key()).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(file, ": node ", node->key(), " is there twice"));
+      }
+      scene.nodes.push_back(std::move(node));
+    }
+    for (kube::NamespacePtr& ns : manifests->namespaces) scene.namespaces.push_back(std::move(ns));
+    for (kube::PodPtr& pod : manifests->pods) {
+      if (!pods_seen.insert(pod->key()).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(file, ": pod ", pod->key(), " is there twice"));
+      }
+      if (pod->phase == "Succeeded" || pod->phase == "Failed") continue;
+      (pod->pod.node_name().empty() ? scene.pending : scene.running).push_back(std::move(pod));
+    }
+    return absl::OkStatus();
+  };
+  for (const auto* files : {&cluster_files, &pod_files}) {
+    for (const std::string& file : *files) {
+      if (absl::Status status = add(file); !status.ok()) return status;
+    }
+  }
+  return scene;
+}
+
+absl::Status Simulate(const Scene& scene, const config::Config& config, const std::string& address,
+                      const Reporter::Sink& sink) {
+  absl::Time now =
+      absl::FromUnixSeconds(1000000000);  // Any moment does: nothing may depend on which.
+  cycle::SchedulerOptions options;
+  options.single_attempt = true;
+  options.cycle_deadline = std::max(config.shim.deadlines.cycle, absl::Seconds(10));
+  options.host_grace = absl::InfiniteDuration();
+  queue::QueueOptions queue_options;
+  queue_options.initial_backoff = config.scheduler.pod_initial_backoff;
+  queue_options.max_backoff = config.scheduler.pod_max_backoff;
+
+  hosts::HostLoop loop;
+  SimulatedEffects effects;
+  const cycle::ClusterState* cluster = nullptr;
+  Reporter reporter(&cluster, sink);
+  cycle::Scheduler scheduler(options, queue_options, &effects, &reporter, nullptr, now);
+  cluster = scheduler.cluster();
+  config::Config one_host = config;
+  one_host.shim.hosts.resize(1);
+  one_host.shim.hosts[0].name = "simulate";
+  one_host.shim.hosts[0].address = address;
+  hosts::HostSet host_set(&one_host, "simulate", &loop, &scheduler);
+  bool lost = false;
+  host_set.SetOnLost([&lost](const std::string&) { lost = true; });
+
+  std::vector<std::string> names;
+  std::set<std::string> handled;
+  for (const config::ProfileSpec& profile : config.scheduler.profiles) {
+    names.push_back(profile.scheduler_name);
+    handled.insert(profile.scheduler_name);
+  }
+  scheduler.SetProfileNames(names);
+  for (const kube::NodePtr& node : scene.nodes) scheduler.OnNodeUpsert(node, now);
+  for (const kube::NamespacePtr& ns : scene.namespaces) scheduler.OnNamespaceUpsert(ns, now);
+  for (const kube::PodPtr& pod : scene.running) scheduler.OnPodUpsert(pod, now);
+  if (absl::Status status = Connect("simulate", address, &loop, &host_set, now); !status.ok())
+    return status;
+  for (const kube::PodPtr& pod : scene.pending) scheduler.OnPodUpsert(pod, now);
+
+  while (!lost) {
+    const bool worked = scheduler.ScheduleOne(now);
+    effects.CarryOut(&scheduler, now);
+    loop.RunReady();
+    scheduler.Tick(now);
+    effects.CarryOut(&scheduler, now);
+    host_set.Tick(now);
+    if (worked) continue;
+    // Only waits at Permit can still end; virtual time jumps to the next one.
+    if (scheduler.waiting_pods() == 0) break;
+    now = std::max(now, scheduler.NextWakeup(now));
+  }
+  if (lost)
+    return absl::UnavailableError("the plugin host was lost in the middle of the simulation");
+  for (const kube::PodPtr& pod : scene.pending) {
+    if (reporter.HasReported(pod->uid())) continue;
+    if (handled.contains(pod->pod.scheduler_name())) {
+      sink(GatedReport(*pod, scheduler));
+    } else {
+      LOG(WARNING) << "Pod " << pod->key() << " asks for scheduler \"" << pod->pod.scheduler_name()
+                   << "\", which no profile has; it is left alone";
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::simulate
