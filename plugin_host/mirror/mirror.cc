@@ -58,6 +58,7 @@ void Mirror::Reset() {
   taint_set_ids_ = {{"", 0}};
   pods_.clear();
   namespaces_.clear();
+  objects_.Clear();
   ghosts_.clear();
   version_ = 0;
   complete_ = false;
@@ -130,6 +131,12 @@ absl::Status Mirror::ApplyChange(const v1alpha1::Change& change, absl::Time now)
       for (auto* observer : observers_) {
         observer->OnNamespaceChanged(change.namespace_remove().name());
       }
+      return absl::OkStatus();
+    case v1alpha1::Change::kObjectUpsert:
+      ApplyObjectUpsert(change.object_upsert());
+      return absl::OkStatus();
+    case v1alpha1::Change::kObjectRemove:
+      ApplyObjectRemove(change.object_remove());
       return absl::OkStatus();
     case v1alpha1::Change::CHANGE_NOT_SET:
       return absl::OkStatus();  // A kind of a later shim.
@@ -290,6 +297,24 @@ absl::Status Mirror::ApplyPlacement(const v1alpha1::PodPlacement& placement, abs
   return absl::OkStatus();
 }
 
+void Mirror::ApplyObjectUpsert(const v1alpha1::ClusterObject& object) {
+  const v1alpha1::ClusterObject* known = objects_.FindSame(object);
+  v1alpha1::ClusterObject old;
+  if (known != nullptr) old = *known;
+  if (!objects_.Upsert(object)) return;  // A kind of a later shim.
+  for (auto* observer : observers_) {
+    observer->OnObjectChanged(known == nullptr ? nullptr : &old, object);
+  }
+}
+
+void Mirror::ApplyObjectRemove(const v1alpha1::ClusterObject& named) {
+  const v1alpha1::ClusterObject* known = objects_.FindSame(named);
+  if (known == nullptr) return;  // Conflated away before it came.
+  const v1alpha1::ClusterObject old = *known;
+  objects_.Remove(named);
+  for (auto* observer : observers_) observer->OnObjectRemoved(old);
+}
+
 absl::Status Mirror::ApplyNodeOrder(const v1alpha1::NodeOrder& order) {
   std::vector<uint8_t> seen(nodes_.occupied.size(), 0);
   for (Slot slot : order.slots()) {
@@ -376,6 +401,8 @@ void Mirror::AddObserver(sdk::ClusterObserver* observer) {
   observers_.push_back(observer);
   observer->OnReset();
   for (const auto& [name, labels] : namespaces_) observer->OnNamespaceChanged(name);
+  objects_.ForEachObject(
+      [&](const v1alpha1::ClusterObject& object) { observer->OnObjectChanged(nullptr, object); });
   for (Slot slot : nodes_.order) observer->OnNodeChanged(slot);
   for (const auto& [uid, pod] : pods_) {
     if (pod->on_node()) observer->OnPodAddedToNode(*pod, pod->slot);

@@ -45,7 +45,10 @@ class Mirror {
   // Forgets everything, as if new.
   void Reset();
 
-  sdk::ClusterView view() const { return sdk::ClusterView(&nodes_, &pods_, &namespaces_); }
+  sdk::ClusterView view() const {
+    return return sdk::ClusterView(&nodes_, &pods_, &namespaces_, &objects_);
+    ;
+  }
   const sdk::PodRecord* FindPod(absl::string_view uid) const { return view().FindPod(uid); }
 
   // Tells `observer` of the whole state first.
@@ -76,6 +79,8 @@ class Mirror {
   absl::Status ApplyPodUpsert(const v1alpha1::PodUpsert& upsert);
   absl::Status ApplyPodRemove(const v1alpha1::PodRemove& remove);
   absl::Status ApplyPlacement(const v1alpha1::PodPlacement& placement, absl::Time now);
+  void ApplyObjectUpsert(const v1alpha1::ClusterObject& object);
+  void ApplyObjectRemove(const v1alpha1::ClusterObject& named);
   absl::Status ApplyNodeOrder(const v1alpha1::NodeOrder& order);
 
   void GrowTo(sdk::Slot slot);
@@ -95,6 +100,7 @@ class Mirror {
   sdk::NodeTable nodes_;
   sdk::PodMap pods_;
   sdk::NamespaceMap namespaces_;
+  sdk::ClusterObjects objects_;
   absl::flat_hash_map<std::string, std::vector<sdk::PodRecord*>> ghosts_;  // By node name.
   std::map<std::string, uint32_t> taint_set_ids_;                          // By serialised set.
   std::vector<sdk::ClusterObserver*> observers_;

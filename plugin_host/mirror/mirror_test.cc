@@ -31,6 +31,13 @@ class Recorder : public sdk::ClusterObserver {
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
     heard.push_back(absl::StrCat("-", pod.pod.name(), "@", slot));
   }
+  void OnObjectChanged(const v1alpha1::ClusterObject* old,
+                       const v1alpha1::ClusterObject& object) override {
+    heard.push_back(absl::StrCat(old == nullptr ? "new " : "changed ", sdk::ObjectKey(object)));
+  }
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+    heard.push_back("removed " + sdk::ObjectKey(object));
+  }
   std::vector<std::string> heard;
 };
 
@@ -265,6 +272,44 @@ TEST_F(MirrorTest, LabelsAndTaintsAreInterned) {
   EXPECT_EQ(mirror_.view().node(0).taints()[0].key(), "k");
   EXPECT_EQ(mirror_.view().node(1).Label("zone"), "b");
   EXPECT_FALSE(mirror_.view().node(1).Label("rack").has_value());
+}
+
+TEST_F(MirrorTest, KeepsObjectsOfOtherKindsByTheirNames) {
+  Recorder recorder;
+  mirror_.AddObserver(&recorder);
+  recorder.heard.clear();
+  SyncRequest delta = Delta();
+  v1alpha1::Workload* replica_set =
+      delta.add_changes()->mutable_object_upsert()->mutable_workload();
+  replica_set->set_kind("ReplicaSet");
+  replica_set->set_namespace_("ns");
+  replica_set->set_name("web");
+  v1alpha1::StorageClass* storage_class =
+      delta.add_changes()->mutable_object_upsert()->mutable_storage_class();
+  storage_class->set_name("fast");
+  delta.add_changes()->mutable_object_upsert();  // A kind of a later shim.
+  ASSERT_TRUE(Apply(delta).ok());
+  const sdk::ClusterObjects& objects = mirror_.view().objects();
+  EXPECT_NE(objects.Find<v1alpha1::Workload>(sdk::WorkloadKey("ReplicaSet", "ns", "web")), nullptr);
+  EXPECT_EQ(objects.Find<v1alpha1::Workload>(sdk::WorkloadKey("StatefulSet", "ns", "web")),
+            nullptr);
+  ASSERT_NE(objects.Find<v1alpha1::StorageClass>("fast"), nullptr);
+
+  delta = Delta();
+  storage_class = delta.add_changes()->mutable_object_upsert()->mutable_storage_class();
+  storage_class->set_name("fast");
+  storage_class->set_provisioner("example.com/disk");
+  v1alpha1::Workload* gone = delta.add_changes()->mutable_object_remove()->mutable_workload();
+  gone->set_kind("ReplicaSet");
+  gone->set_namespace_("ns");
+  gone->set_name("web");
+  delta.add_changes()->mutable_object_remove()->mutable_csi_node()->set_name("never known");
+  ASSERT_TRUE(Apply(delta).ok());
+  EXPECT_EQ(objects.Find<v1alpha1::StorageClass>("fast")->provisioner(), "example.com/disk");
+  EXPECT_EQ(objects.Count<v1alpha1::Workload>(), 0u);
+  EXPECT_THAT(recorder.heard, ElementsAre("new ReplicaSet/ns/web", "new fast", "changed fast",
+                                          "removed ReplicaSet/ns/web"));
+  mirror_.RemoveObserver(&recorder);
 }
 
 }  // namespace

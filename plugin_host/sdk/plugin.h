@@ -186,6 +186,10 @@ class ClusterObserver {
   virtual void OnPodChanged(const PodRecord& pod) {}
   virtual void OnPodRemoved(const PodRecord& pod) {}
   virtual void OnNamespaceChanged(const std::string& name) {}
+  // An object of another kind appeared or changed; `old` is null if it is new. Or it goes.
+  virtual void OnObjectChanged(const v1alpha1::ClusterObject* old,
+                               const v1alpha1::ClusterObject& object) {}
+  virtual void OnObjectRemoved(const v1alpha1::ClusterObject& object) {}
   // About once a second.
   virtual void OnTick(absl::Time now) {}
 };

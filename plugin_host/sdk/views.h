@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "plugin_host/sdk/cluster_objects.h"
 #include "plugin_host/sdk/node_table.h"
 
 namespace outboard::sdk {
@@ -104,14 +105,16 @@ using PodMap = absl::flat_hash_map<std::string, std::unique_ptr<PodRecord>>;
 // Labels of namespaces by name.
 using NamespaceMap = absl::flat_hash_map<std::string, std::map<std::string, std::string>>;
 
-// The whole cluster: nodes, pods of every scheduler (pending ones too), namespaces.
+// The whole cluster: nodes, pods of every scheduler (pending ones too), namespaces, and the other
+// objects that plugins judge by.
 //
 // Threading: a value. Lifetime: as the mirror; what it hands out holds within one call. Errors:
 //            none.
 class ClusterView {
  public:
-  ClusterView(const NodeTable* nodes, const PodMap* pods, const NamespaceMap* namespaces)
-      : nodes_(nodes), pods_(pods), namespaces_(namespaces) {}
+  ClusterView(const NodeTable* nodes, const PodMap* pods, const NamespaceMap* namespaces,
+              const ClusterObjects* objects)
+      : nodes_(nodes), pods_(pods), namespaces_(namespaces), objects_(objects) {}
   const NodeTable& nodes() const { return *nodes_; }
   // Slots in the order in which nodes are examined.
   absl::Span<const Slot> node_order() const { return nodes_->order; }
@@ -122,11 +125,13 @@ class ClusterView {
   // Null for an unknown namespace.
   const std::map<std::string, std::string>* NamespaceLabels(absl::string_view name) const;
   const NamespaceMap& namespaces() const { return *namespaces_; }
+  const ClusterObjects& objects() const { return *objects_; }
 
  private:
   const NodeTable* nodes_;
   const PodMap* pods_;
   const NamespaceMap* namespaces_;
+  const ClusterObjects* objects_;
 };
 
 }  // namespace outboard::sdk

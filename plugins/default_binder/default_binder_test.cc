@@ -19,7 +19,7 @@ TEST(DefaultBinderTest, IsKnownUnderTheNameThatProfilesUse) {
 TEST(DefaultBinderTest, TakesNoArguments) {
   sdk::ArgsReader args("{\"bindTimeoutSeconds\": 3}");
   sdk::PluginContext context{"default-scheduler", &args, nullptr,
-                             sdk::ClusterView(nullptr, nullptr, nullptr)};
+                             sdk::ClusterView(nullptr, nullptr, nullptr, nullptr)};
   ASSERT_TRUE(Descriptor().create(context).ok());
   const std::vector<sdk::ArgsProblem> problems = args.Finish();
   ASSERT_EQ(problems.size(), 1u);

@@ -1,0 +1,113 @@
+// Services, volumes and the other objects beside nodes and pods, as the mirror keeps them.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_CLUSTER_OBJECTS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_CLUSTER_OBJECTS_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+
+namespace outboard::sdk {
+
+// Names of objects within their kind.
+inline std::string NamespacedKey(absl::string_view ns, absl::string_view name) {
+  return absl::StrCat(ns, "/", name);
+}
+// Of a workload: kind, namespace and name.
+inline std::string WorkloadKey(absl::string_view kind, absl::string_view ns,
+                               absl::string_view name) {
+  return absl::StrCat(kind, "/", ns, "/", name);
+}
+// The key of an object of any kind: `namespace/name`, a workload's is WorkloadKey, and the name
+// alone where the kind has no namespaces. Empty if the object is of no known kind.
+std::string ObjectKey(const v1alpha1::ClusterObject& object);
+
+// All objects of the kinds of objects.proto.
+//
+//   const v1alpha1::StorageClass* c = objects.Find<v1alpha1::StorageClass>("fast");
+//   objects.ForEach<v1alpha1::Service>([&](const v1alpha1::Service& service) { … });
+//
+// Plugins that look for objects by anything but their key keep an index (ClusterObserver).
+//
+// Threading: thread-compatible; the mirror's thread.
+// Lifetime:  objects are stable until they change; within one call of a plugin.
+// Errors:    none; null for what is not there.
+class ClusterObjects {
+ public:
+  template <typename T>
+  const T* Find(absl::string_view key) const {
+    const Map& map = Of<T>();
+    auto it = map.find(key);
+    return it == map.end() ? nullptr : &Get<T>(*it->second);
+  }
+  // In no particular order.
+  template <typename T, typename Fn>
+  void ForEach(Fn&& fn) const {
+    for (const auto& [key, object] : Of<T>()) fn(Get<T>(*object));
+  }
+  template <typename T>
+  size_t Count() const {
+    return Of<T>().size();
+  }
+
+  // For the mirror. False if the object's kind is not known.
+  bool Upsert(const v1alpha1::ClusterObject& object);
+  bool Remove(const v1alpha1::ClusterObject& named);
+  // The object that has the key of `named`; null if there is none.
+  const v1alpha1::ClusterObject* FindSame(const v1alpha1::ClusterObject& named) const;
+  void Clear();
+  template <typename Fn>
+  void ForEachObject(Fn&& fn) const {
+    for (const Map& map : maps_) {
+      for (const auto& [key, object] : map) fn(*object);
+    }
+  }
+
+  // The object of type T in `object`, which must hold one.
+  template <typename T>
+  static const T& Get(const v1alpha1::ClusterObject& object);
+
+ private:
+  using Map = absl::flat_hash_map<std::string, std::unique_ptr<v1alpha1::ClusterObject>>;
+  static constexpr size_t kKinds = 16;
+
+  template <typename T>
+  static v1alpha1::ClusterObject::ObjectCase KindOf();
+  template <typename T>
+  const Map& Of() const {
+    return maps_[KindOf<T>()];
+  }
+
+  std::array<Map, kKinds> maps_;  // By ObjectCase.
+};
+
+#define OUTBOARD_CLUSTER_OBJECT(Type, field, kCase)                                         \
+  template <>                                                                               \
+  inline const v1alpha1::Type& ClusterObjects::Get(const v1alpha1::ClusterObject& object) { \
+    return object.field();                                                                  \
+  }                                                                                         \
+  template <>                                                                               \
+  inline v1alpha1::ClusterObject::ObjectCase ClusterObjects::KindOf<v1alpha1::Type>() {     \
+    return v1alpha1::ClusterObject::kCase;                                                  \
+  }
+OUTBOARD_CLUSTER_OBJECT(Service, service, kService)
+OUTBOARD_CLUSTER_OBJECT(Workload, workload, kWorkload)
+OUTBOARD_CLUSTER_OBJECT(PodDisruptionBudget, pod_disruption_budget, kPodDisruptionBudget)
+OUTBOARD_CLUSTER_OBJECT(PersistentVolume, persistent_volume, kPersistentVolume)
+OUTBOARD_CLUSTER_OBJECT(PersistentVolumeClaim, persistent_volume_claim, kPersistentVolumeClaim)
+OUTBOARD_CLUSTER_OBJECT(StorageClass, storage_class, kStorageClass)
+OUTBOARD_CLUSTER_OBJECT(CsiNode, csi_node, kCsiNode)
+OUTBOARD_CLUSTER_OBJECT(CsiDriver, csi_driver, kCsiDriver)
+OUTBOARD_CLUSTER_OBJECT(CsiStorageCapacity, csi_storage_capacity, kCsiStorageCapacity)
+OUTBOARD_CLUSTER_OBJECT(VolumeAttachment, volume_attachment, kVolumeAttachment)
+OUTBOARD_CLUSTER_OBJECT(DeviceClass, device_class, kDeviceClass)
+#undef OUTBOARD_CLUSTER_OBJECT
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_CLUSTER_OBJECTS_H_
