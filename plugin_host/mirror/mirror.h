@@ -46,8 +46,7 @@ class Mirror {
   void Reset();
 
   sdk::ClusterView view() const {
-    return return sdk::ClusterView(&nodes_, &pods_, &namespaces_, &objects_);
-    ;
+    return sdk::ClusterView(&nodes_, &pods_, &namespaces_, &objects_);
   }
   const sdk::PodRecord* FindPod(absl::string_view uid) const { return view().FindPod(uid); }
 
