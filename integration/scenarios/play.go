@@ -20,8 +20,9 @@ import (
 
 const (
 	probeNamespace = "barrier"
-	// A pod's first backoff is 1 s: a retry that should not happen has happened by then.
-	quietTime    = 1500 * time.Millisecond
+	// A pod's first backoff is 1 s and over with the second in which it ends, so after at most two: a retry that
+	// should not happen has happened by then.
+	quietTime    = 2100 * time.Millisecond
 	awaitTimeout = 20 * time.Second
 )
 
