@@ -20,8 +20,9 @@ import (
 
 var (
 	nodes      = flag.Int("nodes", 5000, "how many nodes")
-	pods       = flag.Int("pods", 10000, "how many pods are measured")
-	warmUp     = flag.Int("warm-up", 200, "how many pods are scheduled before, unmeasured")
+	pods       = flag.Int("pods", 0, "how many pods are measured; 0: as many as the workload says, 10000 of the basic one")
+	shape      = flag.String("workload", "basic", "what the pods ask for: names separated by commas, or all; see ../README.md")
+	initial    = flag.Int("initial", -1, "how many pods are there before; -1: as many as the workload says")
 	creators   = flag.Int("creators", 30, "how many pods are created at a time")
 	qps        = flag.Int("qps", 5000, "client QPS and burst of every scheduler")
 	runs       = flag.Int("runs", 3, "how often each contender is measured")
@@ -73,26 +74,28 @@ func run(ctx context.Context) error {
 		defer remove()
 		*ceiling = program
 	}
-	say("%d nodes, %d pods, %d creators, QPS %d, %d CPUs; scheduler starts %s the pods exist; %d runs, contenders in turns.",
-		*nodes, *pods, *creators, *qps, runtime.NumCPU(), map[bool]string{false: "before", true: "after"}[*backlog], *runs)
-
-	all := map[string][]*Result{}
-	faults := 0
-	for i := range *runs {
-		for _, name := range names {
-			result, err := measure(ctx, name, config)
-			if err != nil {
-				return fmt.Errorf("run %d of %s: %w", i+1, name, err)
-			}
-			result.Run = i + 1
-			all[name] = append(all[name], result)
-			faults += result.judgedFaults()
-			say("run %d  %s", i+1, result)
-		}
+	shapes, err := chosenWorkloads(*shape)
+	if err != nil {
+		return err
 	}
-	say("\n%s\n%s", table(names, all), verdict(all))
+	faults := 0
+	measured := map[string]any{}
+	for _, shape := range shapes {
+		all, found, err := runWorkload(ctx, shape, names, config)
+		if err != nil {
+			return fmt.Errorf("%s: %w", shape, err)
+		}
+		faults += found
+		measured[shape] = jsonOf(names, all)
+	}
 	if *jsonFile != "" {
-		if err := writeJSON(*jsonFile, names, all); err != nil {
+		data, err := json.MarshalIndent(map[string]any{
+			"nodes": *nodes, "creators": *creators, "qps": *qps, "backlog": *backlog, "cpus": runtime.NumCPU(), "workloads": measured,
+		}, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(*jsonFile, append(data, '\n'), 0o644); err != nil {
 			return err
 		}
 	}
@@ -102,7 +105,37 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-func writeJSON(path string, names []string, all map[string][]*Result) error {
+// runWorkload measures every contender as often as asked, in turns.
+func runWorkload(ctx context.Context, shape string, names []string, config controlplane.SchedulerConfig,
+) (all map[string][]*Result, faults int, err error) {
+	work := workloads[shape]
+	if *pods > 0 {
+		work.measured = *pods
+	}
+	if *initial >= 0 {
+		work.initial = *initial
+	}
+	say("%s: %s. %d nodes, %d pods after %d, %d creators, QPS %d, %d CPUs; scheduler starts %s the pods exist; %d runs, contenders in turns.",
+		shape, work.about, *nodes, work.measured, work.initial, *creators, *qps, runtime.NumCPU(),
+		map[bool]string{false: "before", true: "after"}[*backlog], *runs)
+	all = map[string][]*Result{}
+	for i := range *runs {
+		for _, name := range names {
+			result, err := measure(ctx, name, config, work)
+			if err != nil {
+				return nil, 0, fmt.Errorf("run %d of %s: %w", i+1, name, err)
+			}
+			result.Run = i + 1
+			all[name] = append(all[name], result)
+			faults += result.judgedFaults()
+			say("run %d  %s", i+1, result)
+		}
+	}
+	say("\n%s\n%s", table(names, all), verdict(all))
+	return all, faults, nil
+}
+
+func jsonOf(names []string, all map[string][]*Result) any {
 	medians := map[string]map[string]float64{}
 	for _, name := range names {
 		medians[name] = map[string]float64{}
@@ -110,12 +143,5 @@ func writeJSON(path string, names []string, all map[string][]*Result) error {
 			medians[name][column.key] = median(all[name], column.value)
 		}
 	}
-	data, err := json.MarshalIndent(map[string]any{
-		"nodes": *nodes, "pods": *pods, "creators": *creators, "qps": *qps, "backlog": *backlog, "cpus": runtime.NumCPU(),
-		"runs": all, "medians": medians,
-	}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
+	return map[string]any{"runs": all, "medians": medians}
 }

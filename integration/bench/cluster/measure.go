@@ -12,6 +12,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,12 +22,12 @@ import (
 )
 
 // measure takes one measurement on a control plane of its own.
-func measure(ctx context.Context, contender string, config controlplane.SchedulerConfig) (*Result, error) {
+func measure(ctx context.Context, contender string, config controlplane.SchedulerConfig, work workload) (*Result, error) {
 	c, err := controlplane.Start(ctx, controlplane.Options{Progress: say})
 	if err != nil {
 		return nil, err
 	}
-	result, err := measureOn(ctx, c, contender, config)
+	result, err := measureOn(ctx, c, contender, config, work)
 	if err == nil && !*keepLogs {
 		c.Stop()
 		return result, nil
@@ -38,6 +39,7 @@ func measure(ctx context.Context, contender string, config controlplane.Schedule
 }
 
 func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender string, config controlplane.SchedulerConfig,
+	work workload,
 ) (*Result, error) {
 	client, err := c.Client()
 	if err != nil {
@@ -46,8 +48,7 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err := controlplane.CreateFakeNodes(ctx, client, *nodes); err != nil {
 		return nil, err
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: benchNamespace}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	if err := createSurroundings(ctx, client); err != nil {
 		return nil, err
 	}
 	watcher, err := newPodWatcher(ctx, client)
@@ -58,8 +59,9 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	started := []time.Time{}
 	var before snapshot
 	foreign := foreignLoad(c)
+	end := func() error { return nil }
 	if *backlog {
-		if started, err = createPods(ctx, client, "pod", *pods); err != nil {
+		if started, err = createPods(ctx, client, "pod", work.measured, work.measuredPod); err != nil {
 			return nil, err
 		}
 		if scheduler, err = start(ctx, c, contender, config); err != nil {
@@ -69,28 +71,30 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 		if scheduler, err = start(ctx, c, contender, config); err != nil {
 			return nil, err
 		}
-		if _, err = createPods(ctx, client, "warm-up", *warmUp); err != nil {
+		if _, err = createPods(ctx, client, "initial", work.initial, work.initialPod); err != nil {
 			return nil, err
 		}
-		if err := watcher.waitFor(ctx, "warm-up", *warmUp); err != nil {
+		if err := watcher.waitFor(ctx, "initial", work.initial); err != nil {
 			return nil, err
 		}
-		if err := waitForEvents(ctx, client, *warmUp); err != nil {
+		if err := waitForEvents(ctx, client, work.initial); err != nil {
 			return nil, err
 		}
 		if before, err = takeSnapshot(ctx, scheduler); err != nil {
 			return nil, err
 		}
-		if started, err = createPods(ctx, client, "pod", *pods); err != nil {
+		end = work.begin(ctx, client)
+		if started, err = createPods(ctx, client, "pod", work.measured, work.measuredPod); err != nil {
 			return nil, err
 		}
 	}
-	if err := watcher.waitFor(ctx, "pod", *pods); err != nil {
+	err = watcher.waitFor(ctx, "pod", work.measured)
+	if err := errors.Join(err, end()); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, scheduler.Processes()[0].LogTail())
 	}
-	events := *pods
+	events := work.measured
 	if !*backlog {
-		events += *warmUp
+		events += work.initial
 	}
 	if err := waitForEvents(ctx, client, events); err != nil {
 		return nil, err
@@ -99,11 +103,16 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err != nil {
 		return nil, err
 	}
-	result := evaluate(contender, started, watcher.boundAt("pod", *pods), before, after)
+	result := evaluate(contender, started, watcher.boundAt("pod", work.measured), before, after)
 	if result.ForeignLoad, err = foreign(); err != nil {
 		return nil, err
 	}
 	scheduler.Stop()
+	// Pods that are to find no node are not for the checker to judge.
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	if err := client.CoreV1().Pods(extraNamespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		return nil, err
+	}
 	result.Check, err = checker.Check(ctx, c.EtcdURL, client)
 	return result, err
 }
@@ -126,6 +135,32 @@ func foreignLoad(c *controlplane.ControlPlane) func() (float64, error) {
 
 const benchNamespace = "bench"
 
+func createSurroundings(ctx context.Context, client kubernetes.Interface) error {
+	for _, name := range []string{benchNamespace, extraNamespace} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: importantClass}, Value: 10}
+	_, err := client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{})
+	return err
+}
+
+// begin starts what goes on while pods are measured; the function it returns ends it, and tells what went wrong.
+func (w *workload) begin(ctx context.Context, client kubernetes.Interface) (end func() error) {
+	if w.meanwhile == nil {
+		return func() error { return nil }
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.meanwhile(ctx, client) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
 func benchPod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "bench"}},
@@ -142,11 +177,14 @@ func benchPod(name string) *corev1.Pod {
 func podName(prefix string, i int) string { return fmt.Sprintf("%s-%05d", prefix, i) }
 
 // createPods returns when the request to create each pod was sent.
-func createPods(ctx context.Context, client kubernetes.Interface, prefix string, n int) ([]time.Time, error) {
+func createPods(ctx context.Context, client kubernetes.Interface, prefix string, n int, template func(int) *corev1.Pod,
+) ([]time.Time, error) {
 	started := make([]time.Time, n)
 	return started, controlplane.InParallel(ctx, *creators, n, func(ctx context.Context, i int) error {
+		pod := template(i)
+		pod.Name = podName(prefix, i)
 		started[i] = time.Now()
-		_, err := client.CoreV1().Pods(benchNamespace).Create(ctx, benchPod(podName(prefix, i)), metav1.CreateOptions{})
+		_, err := client.CoreV1().Pods(benchNamespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
 }
