@@ -18,6 +18,7 @@
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
 #include "shim/cycle/scheduler.h"
+#include "shim/explain/attempt_log.h"
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_set.h"
@@ -30,6 +31,7 @@
 #include "shim/leader/lease_elector.h"
 #include "shim/metrics/metrics.h"
 #include "shim/metrics_observer.h"
+#include "shim/observers.h"
 
 namespace outboard::shim {
 namespace {
@@ -129,6 +131,9 @@ class ShimProcess final : public Shim {
   bind::EventRecorder events_;
   ApiEffects effects_;
   MetricsObserver observer_;
+  const cycle::ClusterState* cluster_ = nullptr;  // the scheduler's, once there is one
+  explain::AttemptLog attempt_log_{&cluster_};
+  Observers observers_{{&observer_, &attempt_log_}};
   cycle::Scheduler scheduler_;
   hosts::HostSet host_set_;
 
@@ -196,7 +201,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
           EventOptionsOf(hostname_, [this] { return Fence(); })),
       effects_(&writer_, &events_, &metrics_),
       observer_(&metrics_),
-      scheduler_(SchedulerOptionsOf(config_), QueueOptionsOf(config_), &effects_, &observer_,
+      scheduler_(SchedulerOptionsOf(config_), QueueOptionsOf(config_), &effects_, &observers_,
                  &observer_, absl::Now()),
       host_set_(&config_, session_id_, &loop_, &scheduler_),
       pod_handler_(&inbox_, {[this](const kube::PodPtr& pod, absl::Time now) {
@@ -224,6 +229,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       nodes_(client_, informer::Nodes(), &node_handler_),
       namespaces_(client_, informer::Namespaces(), &namespace_handler_) {
   effects_.SetScheduler(&scheduler_);
+  cluster_ = scheduler_.cluster();
   std::vector<std::string> names;
   for (const config::ProfileSpec& profile : config_.scheduler.profiles)
     names.push_back(profile.scheduler_name);
@@ -285,6 +291,7 @@ absl::Status ShimProcess::StartServer() {
   options.readyz = {lease, shutdown, {"sched-handler-sync", [this] { return CheckSynced(); }}};
   options.metrics = [this] { return metrics_.Text(); };
   options.configz = [this] { return config::EffectiveConfigYaml(config_, nullptr); };
+  options.explain = [this](const std::string& pod) { return attempt_log_.Explain(pod); };
   options.version_json = "{\"version\":\"" OUTBOARD_VERSION "\"}";
   absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options));
   if (!server.ok()) return server.status();

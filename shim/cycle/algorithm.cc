@@ -43,6 +43,7 @@ void Algorithm::Fail(Outcome outcome, absl::Status status) {
 
 const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   result_ = AlgorithmResult();
+  result_.snapshot_version = request.snapshot_version;
   result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
   const absl::Time deadline = absl::Now() + request.budget;
   const std::string& nominated_name = request.pod->pod.nominated_node_name();

@@ -58,6 +58,7 @@ struct AlgorithmResult {
 
   // For whoever wants to see it all: what was answered, on which nodes, in the order in which they
   // were examined.
+  int64_t snapshot_version = 0;
   std::vector<uint32_t> examined_slots;      // slot of node i of the FilterResponse
   std::vector<uint32_t> feasible_positions;  // indices into examined_slots
   std::vector<int64_t> totals;               // one a feasible node; empty if nothing was scored

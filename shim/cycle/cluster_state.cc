@@ -97,6 +97,7 @@ NodeOutcome ClusterState::RemoveNode(absl::string_view name) {
 }
 
 void ClusterState::EnterSlot(Node& node, kube::NodePtr object) {
+  ++nodes_generation_;
   uint32_t slot = static_cast<uint32_t>(slots_.size());
   if (free_slots_.empty()) {
     slots_.push_back(&node);
@@ -116,6 +117,7 @@ void ClusterState::EnterSlot(Node& node, kube::NodePtr object) {
 }
 
 void ClusterState::LeaveSlot(Node& node) {
+  ++nodes_generation_;
   const uint32_t slot = node.slot();
   tree_.Remove(node.zone, slot);
   slots_[slot] = nullptr;

@@ -102,6 +102,8 @@ class ClusterState : private ChangeEncoder {
   uint32_t slot_limit() const { return static_cast<uint32_t>(slots_.size()); }
   // Slots of all nodes, in the order in which they are examined.
   const std::vector<uint32_t>& node_order() const { return tree_.Order(); }
+  // Changes whenever a node comes or goes.
+  uint64_t nodes_generation() const { return nodes_generation_; }
   // Null if the slot is free.
   const kube::NodePtr& NodeAt(uint32_t slot) const;
   uint32_t SlotOf(absl::string_view node_name) const;
@@ -191,6 +193,7 @@ class ClusterState : private ChangeEncoder {
   absl::flat_hash_map<std::string, std::unique_ptr<Namespace>> namespaces_;
   absl::flat_hash_set<Pod*> nominated_;
   size_t assumed_ = 0;
+  uint64_t nodes_generation_ = 1;
   absl::Time now_ = absl::InfinitePast();
 };
 

@@ -173,11 +173,28 @@ struct Server::Impl {
     AddPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", options.metrics);
     AddPage("/configz", "application/yaml", options.configz);
     AddPage("/version", "application/json", [this] { return options.version_json; });
+    AddExplain();
     server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty() && response.status == 404)
         response.set_content("404 page not found\n", kText);
     });
     server.set_default_headers({{"X-Content-Type-Options", "nosniff"}});
+  }
+
+  void AddExplain() {
+    if (!options.explain) return;
+    server.Get("/explain", [this](const httplib::Request& request, httplib::Response& response) {
+      const std::string pod = request.get_param_value("pod");
+      if (pod.find('/') == std::string::npos) {
+        response.status = 400;
+        response.set_content("say which pod: /explain?pod=NAMESPACE/NAME\n", kText);
+        return;
+      }
+      const absl::StatusOr<std::string> known = options.explain(pod);
+      if (known.ok()) return response.set_content(*known, "application/json");
+      response.status = 404;
+      response.set_content(absl::StrCat(known.status().message(), "\n"), kText);
+    });
   }
 
   void AddPage(const char* path, const char* type, std::function<std::string()> text) {

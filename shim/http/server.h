@@ -28,6 +28,8 @@ struct ServerOptions {
   std::vector<Check> readyz;
   std::function<std::string()> metrics;  // Prometheus' text format
   std::function<std::string()> configz;  // YAML
+  // What is known of the attempts at a pod (namespace/name), as JSON. NOT_FOUND: nothing.
+  std::function<absl::StatusOr<std::string>(const std::string& pod)> explain;
   std::string version_json;
 };
 
@@ -35,10 +37,10 @@ struct ServerOptions {
 // everyone, and this slice has no TLS.
 //
 // Paths: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
-// /configz, /version. Bounded: 4 threads, 64 waiting connections, requests of 8 KiB without a body,
-// 5 s to read or write.
-// Threading: Start and Stop from one thread; callbacks run on server threads.
-// Lifetime:  stops when destroyed; what callbacks use outlives it.
+// /configz, /version, /explain?pod=NAMESPACE/NAME. Bounded: 4 threads, 64 waiting connections,
+// requests of 8 KiB without a body, 5 s to read or write. Threading: Start and Stop from one
+// thread; callbacks run on server threads. Lifetime:  stops when destroyed; what callbacks use
+// outlives it.
 class Server {
  public:
   // Errors: INVALID_ARGUMENT for an address that is malformed or not loopback; UNAVAILABLE if it

@@ -2,39 +2,16 @@
 #ifndef OUTBOARD_SHIM_SIMULATE_REPORT_H_
 #define OUTBOARD_SHIM_SIMULATE_REPORT_H_
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "shim/cycle/effects.h"
+#include "shim/explain/pod_report.h"
 
 namespace outboard::simulate {
 
-// A node's rejection.
-struct NodeVerdict {
-  std::string code;    // "Unschedulable", "UnschedulableAndUnresolvable" or "Pending"
-  std::string plugin;  // empty: left out by PreFilter
-  std::vector<std::string> reasons;
-};
-
-// A node's scores, weighted.
-struct NodeScores {
-  int64_t total = 0;
-  std::map<std::string, int64_t> plugins;
-};
-
-// One pod's first attempt, as `outboard simulate -o json` prints it.
-struct PodReport {
-  std::string pod;     // namespace/name
-  std::string result;  // "scheduled", "unschedulable" or "error"
-  std::string node;
-  std::string message;
-  std::map<std::string, NodeVerdict> filter;  // rejected nodes only
-  std::map<std::string, NodeScores> scores;   // scored nodes only
-};
+using explain::PodReport;
 
 // One line, without a line end.
 std::string ToJsonLine(const PodReport& report);

@@ -1,0 +1,180 @@
+#include "shim/explain/attempt_log.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace outboard::explain {
+namespace {
+
+// What a record costs beside what it points to: list node, map entry, allocator.
+constexpr size_t kRecordOverhead = 512;
+
+}  // namespace
+
+std::shared_ptr<const AttemptLog::NodeNames> AttemptLog::CurrentNames() {
+  const cycle::ClusterState& cluster = **cluster_;
+  if (names_ != nullptr && names_->generation == cluster.nodes_generation()) return names_;
+  auto names = std::make_shared<NodeNames>();
+  names->generation = cluster.nodes_generation();
+  names->slots = cluster.node_order();
+  names->by_slot.resize(cluster.slot_limit());
+  names->bytes = names->slots.capacity() * sizeof(uint32_t);
+  for (const uint32_t slot : names->slots) {
+    names->by_slot[slot] = cluster.NodeAt(slot)->node.name();
+    names->bytes += sizeof(std::string) + names->by_slot[slot].capacity();
+  }
+  names_ = std::move(names);
+  return names_;
+}
+
+void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
+                             const cycle::AlgorithmResult& result,
+                             const v1alpha1::CycleResponse& response, absl::Duration elapsed) {
+  const bool new_names = names_ == nullptr;
+  const NodeNames* const old_names = names_.get();
+  auto seen = std::make_shared<Seen>();
+  seen->names = CurrentNames();
+  seen->examined_slots = result.examined_slots;
+  seen->feasible_positions = result.feasible_positions;
+  seen->totals = result.totals;
+  seen->absent_nodes_reason = result.diagnosis.absent_nodes_reason;
+  seen->filter = response.filter();
+  seen->score = response.score();
+  seen->score_plugins = profile.score_plugins;
+  seen->snapshot_version = result.snapshot_version;
+  seen->evaluated_nodes = result.evaluated_nodes;
+  seen->elapsed = elapsed;
+
+  Record record;
+  record.pod = pod.key();
+  record.uid = pod.uid();
+  record.profile = profile.name;
+  record.time = absl::Now();
+  record.bytes = sizeof(Seen) + seen->examined_slots.size() * sizeof(uint32_t) +
+                 seen->feasible_positions.size() * sizeof(uint32_t) +
+                 seen->totals.size() * sizeof(int64_t) + seen->filter.SpaceUsedLong() +
+                 seen->score.SpaceUsedLong() +
+                 seen->score_plugins.size() * sizeof(cycle::WeightedPlugin);
+  // Names that only this attempt uses so far are on its account.
+  if (new_names || old_names != seen->names.get()) record.bytes += seen->names->bytes;
+  record.seen = std::move(seen);
+  absl::MutexLock lock(&mutex_);
+  Append(std::move(record));
+}
+
+void AttemptLog::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
+                              cycle::AttemptResult result, const std::string& node_name,
+                              const std::string& message, absl::Duration since_attempt_began) {
+  absl::MutexLock lock(&mutex_);
+  Record* record = nullptr;
+  if (auto it = by_pod_.find(pod.key()); it != by_pod_.end()) {
+    Record& last = *it->second.back();
+    if (last.uid == pod.uid() && !last.ended) record = &last;
+  }
+  if (record == nullptr) {
+    Record made;
+    made.pod = pod.key();
+    made.uid = pod.uid();
+    made.profile = profile;
+    made.time = absl::Now();
+    record = &Append(std::move(made));
+  }
+  record->ended = true;
+  record->result = result;
+  record->node = node_name;
+  record->message = message;
+  record->bytes += node_name.size() + message.size();
+  bytes_ += node_name.size() + message.size();
+  DropOldest();
+}
+
+AttemptLog::Record& AttemptLog::Append(Record record) {
+  record.bytes += sizeof(Record) + kRecordOverhead + 2 * record.pod.size() + record.uid.size();
+  bytes_ += record.bytes;
+  std::deque<Records::iterator>& of_pod = by_pod_[record.pod];
+  records_.push_back(std::move(record));
+  of_pod.push_back(std::prev(records_.end()));
+  if (of_pod.size() > kAttemptsPerPod) Drop(of_pod.front());
+  DropOldest();
+  return records_.back();
+}
+
+void AttemptLog::DropOldest() {
+  while (bytes_ > max_bytes_ && records_.size() > 1) Drop(records_.begin());
+}
+
+void AttemptLog::Drop(Records::iterator record) {
+  // A pod's attempts are in the order of all, so the oldest of all is the oldest of its pod.
+  auto it = by_pod_.find(record->pod);
+  it->second.pop_front();
+  if (it->second.empty()) by_pod_.erase(it);
+  bytes_ -= record->bytes;
+  records_.erase(record);
+}
+
+absl::StatusOr<std::string> AttemptLog::Explain(const std::string& pod_key) const {
+  std::vector<Record> newest_first;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = by_pod_.find(pod_key);
+    if (it == by_pod_.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("no attempt at pod \"", pod_key,
+                       "\" is on record: it was not tried since this process started, is another "
+                       "scheduler's, or its attempts were dropped for newer ones"));
+    }
+    for (auto record = it->second.rbegin(); record != it->second.rend(); ++record)
+      newest_first.push_back(**record);
+  }
+  return Render(pod_key, newest_first);
+}
+
+std::string AttemptLog::Render(const std::string& pod_key,
+                               const std::vector<Record>& newest_first) {
+  nlohmann::ordered_json all;
+  all["pod"] = pod_key;
+  all["attempts"] = nlohmann::ordered_json::array();
+  for (const Record& record : newest_first) {
+    PodReport report;
+    report.pod = record.pod;
+    report.result = record.ended ? ResultName(record.result) : "in progress";
+    report.node = record.node;
+    report.message = record.message;
+    if (record.seen != nullptr) {
+      const Seen& seen = *record.seen;
+      FillNodes(
+          {seen.examined_slots, seen.feasible_positions, seen.totals, seen.absent_nodes_reason,
+           seen.filter, seen.score, seen.score_plugins},
+          seen.names->slots,
+          [&](uint32_t slot) -> const std::string& { return seen.names->by_slot[slot]; }, &report);
+    }
+    nlohmann::ordered_json attempt = ToJson(report);
+    attempt["uid"] = record.uid;
+    attempt["profile"] = record.profile;
+    attempt["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", record.time, absl::UTCTimeZone());
+    if (record.seen != nullptr) {
+      attempt["snapshotVersion"] = record.seen->snapshot_version;
+      attempt["nodes"] = record.seen->names->slots.size();
+      attempt["evaluatedNodes"] = record.seen->evaluated_nodes;
+      attempt["feasibleNodes"] = record.seen->feasible_positions.size();
+      attempt["algorithmMicros"] = absl::ToInt64Microseconds(record.seen->elapsed);
+    }
+    all["attempts"].push_back(std::move(attempt));
+  }
+  return Dump(all) + "\n";
+}
+
+size_t AttemptLog::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_;
+}
+
+size_t AttemptLog::attempts() const {
+  absl::MutexLock lock(&mutex_);
+  return records_.size();
+}
+
+}  // namespace outboard::explain

@@ -1,0 +1,94 @@
+#include "shim/explain/pod_report.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace outboard::explain {
+namespace {
+
+std::string CodeName(v1alpha1::Code code) {
+  switch (code) {
+    case v1alpha1::UNSCHEDULABLE:
+      return "Unschedulable";
+    case v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE:
+      return "UnschedulableAndUnresolvable";
+    case v1alpha1::PENDING:
+      return "Pending";
+    default:
+      return "Error";
+  }
+}
+
+}  // namespace
+
+std::string ResultName(cycle::AttemptResult result) {
+  switch (result) {
+    case cycle::AttemptResult::kScheduled:
+      return "scheduled";
+    case cycle::AttemptResult::kUnschedulable:
+      return "unschedulable";
+    default:
+      return "error";
+  }
+}
+
+nlohmann::ordered_json ToJson(const PodReport& report) {
+  nlohmann::ordered_json line;
+  line["pod"] = report.pod;
+  line["result"] = report.result;
+  line["node"] = report.node;
+  line["message"] = report.message;
+  line["filter"] = nlohmann::ordered_json::object();
+  for (const auto& [node, verdict] : report.filter) {
+    line["filter"][node] = {
+        {"code", verdict.code}, {"plugin", verdict.plugin}, {"reasons", verdict.reasons}};
+  }
+  line["scores"] = nlohmann::ordered_json::object();
+  for (const auto& [node, scores] : report.scores) {
+    line["scores"][node] = {{"total", scores.total}, {"plugins", scores.plugins}};
+  }
+  line["nominatedNode"] = "";
+  line["victims"] = nlohmann::ordered_json::array();
+  return line;
+}
+
+std::string Dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots,
+               const std::function<const std::string&(uint32_t slot)>& node_name,
+               PodReport* report) {
+  const std::set<uint32_t> feasible(view.feasible_positions.begin(), view.feasible_positions.end());
+  int next_rejection = 0;
+  for (uint32_t i = 0; i < view.examined_slots.size(); ++i) {
+    if (feasible.contains(i) || next_rejection >= view.filter.rejected_size()) continue;
+    const v1alpha1::PluginStatus& status =
+        view.filter.reasons(static_cast<int>(view.filter.rejected(next_rejection++)));
+    report->filter[node_name(view.examined_slots[i])] = {
+        CodeName(status.code()),
+        status.plugin(),
+        {status.reasons().begin(), status.reasons().end()}};
+  }
+  if (!view.absent_nodes_reason.empty()) {
+    const std::set<uint32_t> examined(view.examined_slots.begin(), view.examined_slots.end());
+    for (const uint32_t slot : all_slots) {
+      if (examined.contains(slot)) continue;
+      report->filter[node_name(slot)] = {
+          CodeName(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE), "", {view.absent_nodes_reason}};
+    }
+  }
+  for (size_t i = 0; i < view.totals.size(); ++i) {
+    NodeScores& scores = report->scores[node_name(view.examined_slots[view.feasible_positions[i]])];
+    scores.total = view.totals[i];
+    for (const v1alpha1::PluginScores& plugin : view.score.plugins()) {
+      for (const cycle::WeightedPlugin& weighted : view.score_plugins) {
+        if (weighted.name != plugin.plugin()) continue;
+        scores.plugins[plugin.plugin()] =
+            weighted.weight * static_cast<uint8_t>(plugin.scores()[i]);
+      }
+    }
+  }
+}
+
+}  // namespace outboard::explain

@@ -1,0 +1,53 @@
+// Several observers of one scheduler.
+#ifndef OUTBOARD_SHIM_OBSERVERS_H_
+#define OUTBOARD_SHIM_OBSERVERS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shim/cycle/effects.h"
+
+namespace outboard::shim {
+
+// Tells each, in order. Threading: as they. Lifetime: they outlive it.
+class Observers final : public cycle::Observer {
+ public:
+  explicit Observers(std::vector<cycle::Observer*> observers) : observers_(std::move(observers)) {}
+
+  void OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
+                   const cycle::AlgorithmResult& result, const v1alpha1::CycleResponse& response,
+                   absl::Duration elapsed) override {
+    for (auto* o : observers_) o->OnAlgorithm(pod, profile, result, response, elapsed);
+  }
+  void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
+                    cycle::AttemptResult result, const std::string& node_name,
+                    const std::string& message, absl::Duration since_attempt_began) override {
+    for (auto* o : observers_)
+      o->OnAttemptEnd(pod, profile, result, node_name, message, since_attempt_began);
+  }
+  void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
+               absl::Duration since_first_attempt, bool was_flushed) override {
+    for (auto* o : observers_) o->OnBound(pod, profile, attempts, since_first_attempt, was_flushed);
+  }
+  void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) override {
+    for (auto* o : observers_) o->OnPermitWaitEnd(waited, code);
+  }
+  void OnProtocolError(const std::string& host_instance, const absl::Status& status) override {
+    for (auto* o : observers_) o->OnProtocolError(host_instance, status);
+  }
+  void OnEventHandled(absl::string_view event, absl::Duration elapsed) override {
+    for (auto* o : observers_) o->OnEventHandled(event, elapsed);
+  }
+  void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile, v1alpha1::Code code,
+              absl::Duration elapsed) override {
+    for (auto* o : observers_) o->OnCall(point, profile, code, elapsed);
+  }
+
+ private:
+  const std::vector<cycle::Observer*> observers_;
+};
+
+}  // namespace outboard::shim
+
+#endif  // OUTBOARD_SHIM_OBSERVERS_H_
