@@ -58,8 +58,8 @@ std::string ToJsonLine(const PodReport& report) {
   for (const auto& [node, scores] : report.scores) {
     line["scores"][node] = {{"total", scores.total}, {"plugins", scores.plugins}};
   }
-  line["nominatedNode"] = "";
-  line["victims"] = nlohmann::ordered_json::array();
+  line["nominatedNode"] = report.nominated_node;
+  line["victims"] = report.victims;
   // Names and messages come from files; whatever they hold, the line stays valid JSON.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -105,6 +105,14 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmPro
     }
   }
   open_[pod.uid()] = std::move(report);
+}
+
+void Reporter::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                            const std::vector<kube::PodPtr>& victims, size_t to_evict) {
+  const auto open = open_.find(pod.uid());
+  if (open == open_.end()) return;
+  open->second.nominated_node = node_name;
+  for (const kube::PodPtr& victim : victims) open->second.victims.push_back(victim->key());
 }
 
 void Reporter::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,

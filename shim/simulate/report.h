@@ -34,6 +34,9 @@ struct PodReport {
   std::string message;
   std::map<std::string, NodeVerdict> filter;  // rejected nodes only
   std::map<std::string, NodeScores> scores;   // scored nodes only
+  // Preemption: the node that is kept in mind for the pod, and who left it.
+  std::string nominated_node;
+  std::vector<std::string> victims;  // namespace/name
 };
 
 // One line, without a line end.
@@ -52,6 +55,8 @@ class Reporter final : public cycle::Observer {
   void OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
                    const cycle::AlgorithmResult& result, const v1alpha1::CycleResponse& response,
                    absl::Duration elapsed) override;
+  void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                    const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
