@@ -155,7 +155,6 @@ class DefaultPreemption : public sdk::Plugin,
       if (any_without_violation && candidates.size() >= wanted) break;
       PreemptionCandidate candidate;
       candidate.slot = slot;
-      dry_run.Begin(slot);
       Verdict verdict = SelectVictims(attempt, slot, dry_run, &candidate);
       dry_run.End();
       if (verdict.ok() && candidate.victims.empty()) {
@@ -190,6 +189,7 @@ class DefaultPreemption : public sdk::Plugin,
     if (lower.empty()) {
       return Verdict::Unresolvable("No preemption victims found for incoming pod");
     }
+    dry_run.Begin(slot);
     for (PodRecord* pod : lower) {
       if (Verdict removed = dry_run.RemovePod(*pod); !removed.ok()) return removed;
     }
