@@ -4,6 +4,7 @@
 
 #include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"
 #include "plugins/default_binder/default_binder.h"
+#include "plugins/default_preemption/default_preemption.h"
 #include "plugins/gpu_aware/gpu_aware.h"
 #include "plugins/image_locality/image_locality.h"
 #include "plugins/node_affinity/node_affinity.h"
@@ -24,6 +25,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
   for (sdk::PluginDescriptor (*descriptor)() : {
            &atomic_replica_coordinator::Descriptor,
            &default_binder::Descriptor,
+           &default_preemption::Descriptor,
            &gpu_aware::Descriptor,
            &image_locality::Descriptor,
            &node_affinity::Descriptor,

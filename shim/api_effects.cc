@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace outboard::shim {
 namespace {
 
@@ -18,6 +20,18 @@ cycle::BindEnd EndOf(bind::BindOutcome outcome) {
       return cycle::BindEnd::kUnknown;
   }
   return cycle::BindEnd::kUnknown;
+}
+
+cycle::EvictEnd EndOf(bind::EvictionOutcome outcome) {
+  switch (outcome) {
+    case bind::EvictionOutcome::kEvicted:
+      return cycle::EvictEnd::kEvicted;
+    case bind::EvictionOutcome::kGone:
+      return cycle::EvictEnd::kGone;
+    case bind::EvictionOutcome::kFailed:
+      return cycle::EvictEnd::kFailed;
+  }
+  return cycle::EvictEnd::kFailed;
 }
 
 const char* OutcomeName(bind::BindOutcome outcome) {
@@ -52,6 +66,29 @@ void ApiEffects::Bind(const cycle::BindOrder& order, absl::Time now) {
                   metrics::Observe(metrics_->bind_duration, ended - began);
                   scheduler_->OnBindEnded(attempt_id, EndOf(result.outcome), result.message, ended);
                 });
+}
+
+void ApiEffects::Evict(const cycle::EvictOrder& order, absl::Time now) {
+  bind::EvictRequest request;
+  request.pod_namespace = order.victim->pod.namespace_();
+  request.pod_name = order.victim->pod.name();
+  request.pod_uid = order.victim->uid();
+  request.generation = order.victim->pod.generation();
+  request.condition_is_set = order.victim->pod.preempted_by_scheduler();
+  request.message =
+      absl::StrCat(order.profile, ": preempting to accommodate a higher priority pod");
+  evictor_->Evict(std::move(request), now,
+                  [this, id = order.preemption_id, victim = order.victim](
+                      const bind::EvictionResult& result, absl::Time ended) {
+                    scheduler_->OnEvictionEnded(id, victim, EndOf(result.outcome), result.message,
+                                                ended);
+                  });
+}
+
+void ApiEffects::RecordPreempted(const kube::PodObject& victim, const std::string& profile,
+                                 const std::string& preemptor_uid, const std::string& node_name,
+                                 bool in_memory, absl::Time now) {
+  events_->Record(bind::PreemptedEvent(victim, profile, preemptor_uid, node_name, in_memory), now);
 }
 
 void ApiEffects::RecordScheduled(const kube::PodObject& pod, const std::string& profile,

@@ -7,6 +7,7 @@
 
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
+#include "shim/bind/pod_evictor.h"
 #include "shim/cycle/effects.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/metrics/metrics.h"
@@ -16,12 +17,17 @@ namespace outboard::shim {
 // Threading: scheduling thread. Lifetime: everything it is given outlives it.
 class ApiEffects final : public cycle::Effects {
  public:
-  ApiEffects(bind::ApiWriter* writer, bind::EventRecorder* events, metrics::Metrics* metrics)
-      : writer_(writer), events_(events), metrics_(metrics) {}
-  // Where outcomes of binds go; set before the first bind.
+  ApiEffects(bind::ApiWriter* writer, bind::PodEvictor* evictor, bind::EventRecorder* events,
+             metrics::Metrics* metrics)
+      : writer_(writer), evictor_(evictor), events_(events), metrics_(metrics) {}
+  // Where outcomes of binds and evictions go; set before the first.
   void SetScheduler(cycle::Scheduler* scheduler) { scheduler_ = scheduler; }
 
   void Bind(const cycle::BindOrder& order, absl::Time now) override;
+  void Evict(const cycle::EvictOrder& order, absl::Time now) override;
+  void RecordPreempted(const kube::PodObject& victim, const std::string& profile,
+                       const std::string& preemptor_uid, const std::string& node_name,
+                       bool in_memory, absl::Time now) override;
   void RecordScheduled(const kube::PodObject& pod, const std::string& profile,
                        const std::string& node_name, absl::Time now) override;
   void RecordFailed(const kube::PodObject& pod, const std::string& profile,
@@ -32,6 +38,7 @@ class ApiEffects final : public cycle::Effects {
 
  private:
   bind::ApiWriter* const writer_;
+  bind::PodEvictor* const evictor_;
   bind::EventRecorder* const events_;
   metrics::Metrics* const metrics_;
   cycle::Scheduler* scheduler_ = nullptr;

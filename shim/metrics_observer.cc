@@ -27,6 +27,8 @@ const char* CodeName(v1alpha1::Code code) {
 
 const char* PointName(v1alpha1::ExtensionPoint point) {
   switch (point) {
+    case v1alpha1::POST_FILTER:
+      return "PostFilter";
     case v1alpha1::RESERVE:
       return "Reserve";
     case v1alpha1::PERMIT:
@@ -71,6 +73,12 @@ void MetricsObserver::OnAttemptEnd(const kube::PodObject& pod, const std::string
   metrics_->Profile(profile).AttemptEnded(label, since_attempt_began);
 }
 
+void MetricsObserver::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                                   const std::vector<kube::PodPtr>& victims, size_t to_evict) {
+  // As in kube-scheduler: nothing is counted where all victims are on their way already.
+  if (to_evict > 0) metrics_->preemption_victims.Observe(static_cast<double>(victims.size()));
+}
+
 void MetricsObserver::OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                               absl::Duration since_first_attempt, bool was_flushed) {
   metrics_->PodScheduled(attempts, since_first_attempt);
@@ -92,6 +100,7 @@ void MetricsObserver::OnProtocolError(const std::string& host_instance,
 
 void MetricsObserver::OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
                              v1alpha1::Code code, absl::Duration elapsed) {
+  if (point == v1alpha1::POST_FILTER) metrics_->preemption_attempts.Increment();
   metrics::Observe(
       metrics_->extension_point_duration.With({PointName(point), CodeName(code), profile}),
       elapsed);

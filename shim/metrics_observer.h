@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_METRICS_OBSERVER_H_
 
 #include <string>
+#include <vector>
 
 #include "shim/cycle/effects.h"
 #include "shim/cycle/scheduler.h"
@@ -22,6 +23,8 @@ class MetricsObserver final : public cycle::Observer, public queue::QueueObserve
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
+  void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                    const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
   void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                absl::Duration since_first_attempt, bool was_flushed) override;
   void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) override;

@@ -26,6 +26,10 @@ class Observers final : public cycle::Observer {
     for (auto* o : observers_)
       o->OnAttemptEnd(pod, profile, result, node_name, message, since_attempt_began);
   }
+  void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                    const std::vector<kube::PodPtr>& victims, size_t to_evict) override {
+    for (auto* o : observers_) o->OnPreemption(pod, node_name, victims, to_evict);
+  }
   void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                absl::Duration since_first_attempt, bool was_flushed) override {
     for (auto* o : observers_) o->OnBound(pod, profile, attempts, since_first_attempt, was_flushed);

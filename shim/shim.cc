@@ -17,6 +17,7 @@
 #include "shim/api_effects.h"
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
+#include "shim/bind/pod_evictor.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/explain/attempt_log.h"
 #include "shim/hosts/host_connector.h"
@@ -128,6 +129,7 @@ class ShimProcess final : public Shim {
   kube::CurlApiClient event_client_;
   kube::CurlApiClient lease_client_;
   bind::ApiWriter writer_;
+  bind::PodEvictor evictor_;
   bind::EventRecorder events_;
   ApiEffects effects_;
   MetricsObserver observer_;
@@ -176,6 +178,12 @@ bind::ApiWriterOptions WriterOptionsOf(std::function<absl::Time()> fence) {
   return options;
 }
 
+bind::PodEvictorOptions EvictorOptionsOf(std::function<absl::Time()> fence) {
+  bind::PodEvictorOptions options;
+  options.fence = std::move(fence);
+  return options;
+}
+
 bind::EventRecorderOptions EventOptionsOf(std::string hostname, std::function<absl::Time()> fence) {
   bind::EventRecorderOptions options;
   options.hostname = std::move(hostname);
@@ -196,10 +204,13 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       writer_(
           &client_, [this](auto work) { inbox_.Post(std::move(work)); },
           WriterOptionsOf([this] { return Fence(); })),
+      evictor_(
+          &client_, [this](auto work) { inbox_.Post(std::move(work)); },
+          EvictorOptionsOf([this] { return Fence(); })),
       events_(
           &event_client_, [this](auto work) { inbox_.Post(std::move(work)); },
           EventOptionsOf(hostname_, [this] { return Fence(); })),
-      effects_(&writer_, &events_, &metrics_),
+      effects_(&writer_, &evictor_, &events_, &metrics_),
       observer_(&metrics_),
       scheduler_(SchedulerOptionsOf(config_), QueueOptionsOf(config_), &effects_, &observers_,
                  &observer_, absl::Now()),
@@ -373,6 +384,7 @@ void ShimProcess::Turn(absl::Time now) {
   host_set_.Tick(now);
   scheduler_.Tick(now);
   if (now >= writer_.NextTick()) writer_.Tick(now);
+  if (now >= evictor_.NextTick()) evictor_.Tick(now);
   if (now >= events_.NextTick()) events_.Tick(now);
   if (now - gauges_updated_ >= kGaugePeriod) {
     gauges_updated_ = now;
@@ -382,8 +394,8 @@ void ShimProcess::Turn(absl::Time now) {
 }
 
 absl::Time ShimProcess::NextWakeup(absl::Time now) const {
-  return std::min(
-      {scheduler_.NextWakeup(now), writer_.NextTick(), events_.NextTick(), now + kLongestSleep});
+  return std::min({scheduler_.NextWakeup(now), writer_.NextTick(), evictor_.NextTick(),
+                   events_.NextTick(), now + kLongestSleep});
 }
 
 absl::Status ShimProcess::Run() {
@@ -408,7 +420,7 @@ void ShimProcess::Drain() {
   LOG(INFO) << "Stopping: " << writer_.binds_in_flight() << " binds and " << events_.pending()
             << " events under way";
   const absl::Time binds_by = absl::Now() + kBindDrain;
-  while (writer_.binds_in_flight() > 0 && absl::Now() < binds_by) {
+  while (writer_.binds_in_flight() + evictor_.pending() > 0 && absl::Now() < binds_by) {
     Turn(absl::Now());
     loop_.Wait(std::min(binds_by, NextWakeup(absl::Now())));
   }

@@ -187,6 +187,14 @@ func (r *recorder) transcript() []string {
 	return lines
 }
 
+// withNames puts the names of pods in the place of their UIDs.
+func (r *recorder) withNames(note string) string {
+	for uid, record := range r.pods {
+		note = strings.ReplaceAll(note, string(uid), "<uid of "+record.pod.Name+">")
+	}
+	return note
+}
+
 func (r *recorder) eventLine(event *eventsv1.Event) string {
 	regarding := event.Regarding
 	uid, version := "unknown", "absent"
@@ -207,7 +215,7 @@ func (r *recorder) eventLine(event *eventsv1.Event) string {
 	return fmt.Sprintf("event for %s %s %s/%s: %s %s %s %q | by %s, instance %s, name %s, uid %s, version %s, fieldPath %q, "+
 		"related %t, series %t, eventTime %t, deprecated source %q count %d times %s",
 		regarding.APIVersion, regarding.Kind, regarding.Namespace, regarding.Name,
-		event.Type, event.Reason, event.Action, event.Note, event.ReportingController, instance, name, uid, version,
+		event.Type, event.Reason, event.Action, r.withNames(event.Note), event.ReportingController, instance, name, uid, version,
 		regarding.FieldPath, event.Related != nil, event.Series != nil, !event.EventTime.IsZero(),
 		event.DeprecatedSource.Component, event.DeprecatedCount,
 		present("first", event.DeprecatedFirstTimestamp, "last", event.DeprecatedLastTimestamp))

@@ -45,6 +45,15 @@ void EraseValue(std::vector<T>* values, const T& value) {
   if (it != values->end()) values->erase(it);
 }
 
+// The last takes the gone pod's place, as in kube-scheduler.
+bool TakeOff(std::vector<PodRecord*>* pods, PodRecord* pod) {
+  auto it = std::find(pods->begin(), pods->end(), pod);
+  if (it == pods->end()) return false;
+  *it = pods->back();
+  pods->pop_back();
+  return true;
+}
+
 }  // namespace
 
 Mirror::Mirror() { Reset(); }
@@ -365,12 +374,7 @@ void Mirror::LinkPod(PodRecord* pod, Slot slot) {
 
 void Mirror::UnlinkPod(PodRecord* pod, Slot slot) {
   for (auto* observer : observers_) observer->OnPodRemovedFromNode(*pod, slot);
-  std::vector<PodRecord*>& pods = nodes_.pods[slot];
-  auto it = std::find(pods.begin(), pods.end(), pod);
-  if (it == pods.end()) return;
-  *it = pods.back();
-  pods.pop_back();
-  AddSums(*pod, slot, -1);
+  if (TakeOff(&nodes_.pods[slot], pod)) AddSums(*pod, slot, -1);
 }
 
 void Mirror::AddSums(const PodRecord& pod, Slot slot, int64_t sign) {
@@ -419,14 +423,26 @@ void Mirror::Tick(absl::Time now) {
 void Mirror::Hypothesis::AddPod(PodRecord* pod) {
   mirror_->nodes_.pods[slot_].push_back(pod);
   mirror_->AddSums(*pod, slot_, 1);
-  ++added_;
+  changes_.emplace_back(pod, 1);
+}
+
+void Mirror::Hypothesis::RemovePod(PodRecord* pod) {
+  std::vector<PodRecord*>& pods = mirror_->nodes_.pods[slot_];
+  if (order_before_.empty()) order_before_.assign(pods.begin(), pods.begin() + pods_before_);
+  if (!TakeOff(&pods, pod)) return;
+  mirror_->AddSums(*pod, slot_, -1);
+  changes_.emplace_back(pod, -1);
 }
 
 Mirror::Hypothesis::~Hypothesis() {
-  for (; added_ > 0; --added_) {
-    PodRecord* pod = mirror_->nodes_.pods[slot_].back();
-    mirror_->nodes_.pods[slot_].pop_back();
-    mirror_->AddSums(*pod, slot_, -1);
+  for (; !changes_.empty(); changes_.pop_back()) {
+    mirror_->AddSums(*changes_.back().first, slot_, -changes_.back().second);
+  }
+  std::vector<PodRecord*>& pods = mirror_->nodes_.pods[slot_];
+  if (order_before_.empty()) {
+    pods.resize(pods_before_);
+  } else {
+    pods = std::move(order_before_);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -55,20 +56,26 @@ class Mirror {
   void RemoveObserver(sdk::ClusterObserver* observer);
   void Tick(absl::Time now);
 
-  // Puts a pod on a node for as long as the object lives: what if it ran there? Observers are not
-  // told.
+  // What if other pods were on a node? For as long as the object lives; then the node is as before,
+  // to the order of its pods. Observers are not told. Of several on one node the last made goes
+  // first.
   class Hypothesis {
    public:
-    Hypothesis(Mirror* mirror, sdk::Slot slot) : mirror_(mirror), slot_(slot) {}
+    Hypothesis(Mirror* mirror, sdk::Slot slot)
+        : mirror_(mirror), slot_(slot), pods_before_(mirror->nodes_.pods[slot].size()) {}
     ~Hypothesis();
     Hypothesis(const Hypothesis&) = delete;
     Hypothesis& operator=(const Hypothesis&) = delete;
     void AddPod(sdk::PodRecord* pod);
+    // The pod is on the node.
+    void RemovePod(sdk::PodRecord* pod);
 
    private:
     Mirror* mirror_;
     sdk::Slot slot_;
-    int added_ = 0;
+    const size_t pods_before_;
+    std::vector<sdk::PodRecord*> order_before_;                 // Only once a pod was removed.
+    std::vector<std::pair<sdk::PodRecord*, int64_t>> changes_;  // To the sums: +1 or -1.
   };
 
  private:

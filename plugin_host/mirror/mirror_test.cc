@@ -249,6 +249,38 @@ TEST_F(MirrorTest, AHypothesisLeavesNoTrace) {
   EXPECT_TRUE(nodes().pods[0].empty());
 }
 
+TEST_F(MirrorTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(
+        UpsertPod(PodBuilder(name).Requests({{"cpu", "1"}}).HostPort(80).OnNode("n0")).ok());
+  }
+  ASSERT_TRUE(UpsertPod(PodBuilder("late").Requests({{"cpu", "2"}})).ok());
+  const std::vector<sdk::PodRecord*> before = nodes().pods[0];
+  ASSERT_EQ(before.size(), 3u);
+  const uint64_t generation = nodes().generation[0];
+  {
+    Mirror::Hypothesis outer(&mirror_, 0);
+    outer.RemovePod(before[0]);
+    outer.RemovePod(before[1]);
+    EXPECT_EQ(nodes().requested_cpu[0], 1000);
+    EXPECT_THAT(nodes().pods[0], ElementsAre(before[2]));
+    {
+      Mirror::Hypothesis inner(&mirror_, 0);
+      inner.AddPod(const_cast<sdk::PodRecord*>(mirror_.FindPod("default/late")));
+      EXPECT_EQ(nodes().requested_cpu[0], 3000);
+    }
+    EXPECT_THAT(nodes().pods[0], ElementsAre(before[2]));
+    outer.AddPod(before[0]);
+    EXPECT_EQ(nodes().requested_cpu[0], 2000);
+    EXPECT_EQ(nodes().host_ports[0].size(), 2u);
+  }
+  EXPECT_EQ(nodes().pods[0], before);
+  EXPECT_EQ(nodes().requested_cpu[0], 3000);
+  EXPECT_EQ(nodes().pod_count[0], 3);
+  EXPECT_EQ(nodes().host_ports[0].size(), 3u);
+  EXPECT_NE(nodes().generation[0], generation) << "what was derived meanwhile must not be kept";
+}
+
 TEST_F(MirrorTest, ImagesCountTheNodesThatHaveThem) {
   SyncRequest request = Delta();
   AddNode(&request, 0, NodeBuilder("n0").Image("app:1", 100));

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <set>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugin_host/sdk/validation.h"
@@ -19,14 +21,8 @@ constexpr uint32_t kNoReason = 0xffffffff;
 constexpr int kMaxReasons = 16;
 constexpr size_t kMaxReasonBytes = 1024;
 constexpr uint32_t kMinFeasibleNodes = 100;
-
-// Cuts at a character's beginning, for the contract's strings are UTF-8.
-absl::string_view Cut(absl::string_view text) {
-  if (text.size() <= kMaxReasonBytes) return text;
-  size_t end = kMaxReasonBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end);
-}
+constexpr char kAddPod[] = "running AddPod on PreFilter plugin ";
+constexpr char kRemovePod[] = "running RemovePod on PreFilter plugin ";
 
 // Kubernetes prints a list of plugins as Go prints a slice.
 std::string GoList(const std::vector<std::string>& sorted) {
@@ -35,12 +31,19 @@ std::string GoList(const std::vector<std::string>& sorted) {
 
 }  // namespace
 
+absl::string_view CutText(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 void FillStatus(const std::string& plugin, const Verdict& verdict, v1alpha1::PluginStatus* status) {
   status->set_plugin(plugin);
   status->set_code(verdict.code());
   for (const std::string& reason : verdict.reasons()) {
     if (status->reasons_size() == kMaxReasons) break;
-    status->add_reasons(std::string(Cut(reason)));
+    status->add_reasons(std::string(CutText(reason, kMaxReasonBytes)));
   }
 }
 
@@ -48,7 +51,7 @@ void FillErrorStatus(const std::string& plugin, const std::string& message,
                      v1alpha1::PluginStatus* status) {
   status->set_plugin(plugin);
   status->set_code(v1alpha1::ERROR);
-  status->add_reasons(std::string(Cut(message)));
+  status->add_reasons(std::string(CutText(message, kMaxReasonBytes)));
 }
 
 std::string ErrorText(const Verdict& verdict) { return absl::StrJoin(verdict.reasons(), ", "); }
@@ -63,6 +66,25 @@ void AttemptRecord::Begin(uint64_t attempt_id, absl::string_view uid,
   states.resize(count);
   skip_filter.assign(count, 0);
   skip_score.assign(count, 0);
+  rejected_nodes.clear();
+  other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+}
+
+StateCopies::StateCopies(AttemptRecord* attempt)
+    : attempt_(attempt), saved_(attempt->states.size()) {
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    std::unique_ptr<sdk::AttemptState>& state = attempt->states[i].filter;
+    if (state == nullptr) continue;
+    if (std::unique_ptr<sdk::AttemptState> clone = state->Clone()) {
+      saved_[i] = std::exchange(state, std::move(clone));
+    }
+  }
+}
+
+StateCopies::~StateCopies() {
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    if (saved_[i] != nullptr) attempt_->states[i].filter = std::move(saved_[i]);
+  }
 }
 
 uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options) {
@@ -103,6 +125,7 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
       response->mutable_rejection()->Clear();
       FillStatus(plugin.name, verdict, response->mutable_rejection());
       response->add_rejected_by(plugin.name);
+      attempt.other_nodes = verdict.code();
       if (verdict.code() == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE) return;
       continue;
     }
@@ -127,6 +150,7 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
       std::sort(sorted.begin(), sorted.end());
       // As in kube-scheduler this rejection is no single plugin's, unless only one restricted the
       // nodes.
+      attempt.other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
       response->mutable_rejection()->Clear();
       FillStatus(sorted.size() == 1 ? sorted[0] : "",
                  Verdict::Unresolvable(
@@ -168,7 +192,7 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
       if (++position == n) position = 0;
     }
     done += block.size;
-    RunFilters(attempt, pod, now, &block);
+    RunFilters(attempt, pod, now, /*stable=*/true, &block);
     for (int i = 0; i < block.size; ++i) {
       const uint64_t bit = uint64_t{1} << i;
       if (block.feasible & bit) {
@@ -179,7 +203,9 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
         bits[processed / 8] |= static_cast<char>(1 << (processed % 8));
         feasible->push_back(block.slots[i]);
       } else if (block.failed & bit) {
-        FillFilterError(attempt, block.verdicts[i], response->mutable_error());
+        const uint32_t verdict = block.verdicts[i];
+        FillErrorStatus(attempt.profile->plugins()[verdicts_.entries()[verdict].plugin].name,
+                        FailureText(attempt, verdict), response->mutable_error());
         ended = true;
         break;
       } else {
@@ -198,10 +224,22 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   }
   response->set_processed(processed);
   bits.resize((processed + 7) / 8);
+  if (feasible->empty()) NoteRejections(nodes, options.start_offset, *response, &attempt);
+}
+
+void Evaluator::NoteRejections(absl::Span<const Slot> nodes, uint32_t start,
+                               const v1alpha1::FilterResponse& response,
+                               AttemptRecord* attempt) const {
+  if (attempt->profile->at(v1alpha1::POST_FILTER).empty()) return;
+  for (int i = 0; i < response.rejected_size(); ++i) {
+    const int reason = static_cast<int>(response.rejected(i));
+    attempt->rejected_nodes.emplace_back(nodes[(start + i) % nodes.size()],
+                                         response.reasons(reason).code());
+  }
 }
 
 void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                           Block* block) {
+                           bool stable, Block* block) {
   const Profile& profile = *attempt.profile;
   uint64_t candidates = block->size == 64 ? ~uint64_t{0} : (uint64_t{1} << block->size) - 1;
   block->failed = 0;
@@ -213,7 +251,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
   for (uint32_t index : profile.at(v1alpha1::FILTER)) {
     if (attempt.skip_filter[index]) continue;
     if (candidates == 0) break;
-    sdk::FilterSink sink(&verdicts_, index, candidates, &block->verdicts);
+    sdk::FilterSink sink(&verdicts_, index, candidates, &block->verdicts, stable);
     profile.plugins()[index].filter->Filter(View(attempt, index, pod, now),
                                             sdk::NodeBlock{slots, candidates}, sink);
     block->failed |= sink.failed();
@@ -239,69 +277,74 @@ void Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod,
   const Profile& profile = *attempt.profile;
   const Slot slot = block->slots[index];
   const uint64_t bit = uint64_t{1} << index;
-  // Plugins that count pods get copies of their states; the others share theirs.
-  std::vector<sdk::PluginState> saved(attempt.states.size());
-  for (size_t i = 0; i < saved.size(); ++i) {
-    if (attempt.states[i].filter == nullptr) continue;
-    if (std::unique_ptr<sdk::AttemptState> clone = attempt.states[i].filter->Clone()) {
-      saved[i].filter = std::exchange(attempt.states[i].filter, std::move(clone));
-    }
+  const StateCopies copies(&attempt);
+  mirror::Mirror::Hypothesis hypothesis(mirror_, slot);
+  const std::vector<PodRecord*> nominated = mirror_->view().nodes().nominated[slot];
+  for (PodRecord* other : nominated) {
+    if (other == &pod || other->pod.priority() < pod.pod.priority()) continue;
+    hypothesis.AddPod(other);
+    uint32_t plugin = 0;
+    const Verdict told = TellPlugins(attempt, pod, now, PodChange::kAdd, *other, slot, &plugin);
+    if (told.ok()) continue;
+    block->verdicts[index] = verdicts_.Intern(plugin, told);
+    block->feasible &= ~bit;
+    block->failed |= bit;
+    return;
   }
-  {
-    mirror::Mirror::Hypothesis hypothesis(mirror_, slot);
-    bool failed = false;
-    const std::vector<PodRecord*> nominated = mirror_->view().nodes().nominated[slot];
-    for (PodRecord* other : nominated) {
-      if (other == &pod || other->pod.priority() < pod.pod.priority() || failed) continue;
-      hypothesis.AddPod(other);
-      for (uint32_t plugin : profile.at(v1alpha1::PRE_FILTER)) {
-        if (attempt.skip_filter[plugin]) continue;
-        const Verdict verdict = profile.plugins()[plugin].pre_filter->AddPod(
-            View(attempt, plugin, pod, now), sdk::PodView(other), mirror_->view().node(slot));
-        if (verdict.ok()) continue;
-        const uint32_t id = verdicts_.Intern(
-            plugin, Verdict::Error(absl::StrCat("running AddPod on PreFilter plugin ",
-                                                sdk::Quote(profile.plugins()[plugin].name), ": ",
-                                                ErrorText(verdict))));
-        block->verdicts[index] = id;
-        block->feasible &= ~bit;
-        block->failed |= bit;
-        failed = true;
-        break;
-      }
-    }
-    if (!failed) {
-      std::array<uint32_t, 64> verdicts;
-      const absl::Span<const Slot> slots(block->slots.data(), block->size);
-      for (uint32_t plugin : profile.at(v1alpha1::FILTER)) {
-        if (attempt.skip_filter[plugin]) continue;
-        sdk::FilterSink sink(&verdicts_, plugin, bit, &verdicts, /*stable=*/false);
-        profile.plugins()[plugin].filter->Filter(View(attempt, plugin, pod, now),
-                                                 sdk::NodeBlock{slots, bit}, sink);
-        if ((sink.rejected() | sink.failed()) == 0) continue;
-        block->verdicts[index] = verdicts[index];
-        block->feasible &= ~bit;
-        block->failed = (block->failed & ~bit) | sink.failed();
-        break;
-      }
-    }
-  }
-  for (size_t i = 0; i < saved.size(); ++i) {
-    if (saved[i].filter != nullptr) attempt.states[i].filter = std::move(saved[i].filter);
+  std::array<uint32_t, 64> verdicts;
+  const absl::Span<const Slot> slots(block->slots.data(), block->size);
+  for (uint32_t plugin : profile.at(v1alpha1::FILTER)) {
+    if (attempt.skip_filter[plugin]) continue;
+    sdk::FilterSink sink(&verdicts_, plugin, bit, &verdicts, /*stable=*/false);
+    profile.plugins()[plugin].filter->Filter(View(attempt, plugin, pod, now),
+                                             sdk::NodeBlock{slots, bit}, sink);
+    if ((sink.rejected() | sink.failed()) == 0) continue;
+    block->verdicts[index] = verdicts[index];
+    block->feasible &= ~bit;
+    block->failed = (block->failed & ~bit) | sink.failed();
+    return;
   }
 }
 
-void Evaluator::FillFilterError(const AttemptRecord& attempt, uint32_t verdict,
-                                v1alpha1::PluginStatus* error) const {
+Verdict Evaluator::TellPlugins(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                               PodChange change, const PodRecord& other, Slot slot,
+                               uint32_t* failed) {
+  const bool add = change == PodChange::kAdd;
+  const sdk::NodeView node = mirror_->view().node(slot);
+  for (uint32_t index : attempt.profile->at(v1alpha1::PRE_FILTER)) {
+    if (attempt.skip_filter[index]) continue;
+    const ProfilePlugin& plugin = attempt.profile->plugins()[index];
+    const sdk::Attempt view = View(attempt, index, pod, now);
+    const Verdict verdict = add ? plugin.pre_filter->AddPod(view, sdk::PodView(&other), node)
+                                : plugin.pre_filter->RemovePod(view, sdk::PodView(&other), node);
+    if (verdict.ok()) continue;
+    *failed = index;
+    return Verdict::Error(absl::StrCat(add ? kAddPod : kRemovePod, sdk::Quote(plugin.name), ": ",
+                                       ErrorText(verdict)));
+  }
+  return Verdict::Success();
+}
+
+Verdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                             Slot slot) {
+  verdicts_.Clear();
+  Block block;
+  block.size = 1;
+  block.slots[0] = slot;
+  // States are copies that come and go, and so are verdicts in them.
+  RunFilters(attempt, pod, now, /*stable=*/false, &block);
+  if (block.feasible != 0) return Verdict::Success();
+  const uint32_t verdict = block.verdicts[0];
+  if (block.failed != 0) return Verdict::Error(FailureText(attempt, verdict));
+  return verdicts_.entries()[verdict].verdict;
+}
+
+std::string Evaluator::FailureText(const AttemptRecord& attempt, uint32_t verdict) const {
   const sdk::VerdictTable::Entry& entry = verdicts_.entries()[verdict];
-  const std::string& plugin = attempt.profile->plugins()[entry.plugin].name;
   const std::string text = ErrorText(entry.verdict);
-  constexpr char kAddPod[] = "running AddPod on PreFilter plugin ";
-  FillErrorStatus(plugin,
-                  text.starts_with(kAddPod)
-                      ? text
-                      : absl::StrCat("running ", sdk::Quote(plugin), " filter plugin: ", text),
-                  error);
+  if (absl::StartsWith(text, kAddPod)) return text;
+  return absl::StrCat("running ", sdk::Quote(attempt.profile->plugins()[entry.plugin].name),
+                      " filter plugin: ", text);
 }
 
 void Evaluator::PreScore(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -15,6 +16,7 @@
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/plugin.h"
 #include "proto/outboard/v1alpha1/filter.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.pb.h"
 #include "proto/outboard/v1alpha1/score.pb.h"
 
 namespace outboard::runtime {
@@ -27,9 +29,27 @@ struct AttemptRecord {
   std::vector<sdk::PluginState> states;  // By plugin index.
   std::vector<uint8_t> skip_filter;      // By plugin index: PreFilter said SKIP.
   std::vector<uint8_t> skip_score;       // By plugin index: PreScore said SKIP.
+  // For PostFilter: nodes that Filter rejected, the last word on each last, and the code of all
+  // others. Kept only where no node was feasible.
+  std::vector<std::pair<sdk::Slot, sdk::Code>> rejected_nodes;
+  sdk::Code other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
 
   // Begins anew for this profile.
   void Begin(uint64_t attempt_id, absl::string_view uid, std::shared_ptr<const Profile> p);
+};
+
+// Copies of plugins' PreFilter states for AddPod and RemovePod to change; the states come back when
+// it goes. Plugins without either share theirs.
+class StateCopies {
+ public:
+  explicit StateCopies(AttemptRecord* attempt);
+  ~StateCopies();
+  StateCopies(const StateCopies&) = delete;
+  StateCopies& operator=(const StateCopies&) = delete;
+
+ private:
+  AttemptRecord* const attempt_;
+  std::vector<std::unique_ptr<sdk::AttemptState>> saved_;  // By plugin index.
 };
 
 // Which part of the list of nodes to search.
@@ -63,6 +83,20 @@ class Evaluator {
                 absl::Span<const sdk::Slot> nodes, v1alpha1::PreScoreResponse* response);
   void Score(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
              absl::Span<const sdk::Slot> nodes, v1alpha1::ScoreResponse* response);
+  // For an attempt that PreFilter or Filter left without a node.
+  void PostFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                  v1alpha1::PostFilterResponse* response);
+
+  // The Filter plugins on one node as it is now, with the nominated pods and without; success, or
+  // the first rejection or failure.
+  sdk::Verdict JudgeNode(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                         sdk::Slot slot);
+  // AddPod or RemovePod of the PreFilter plugins, on states that are copies; `failed` is the plugin
+  // that did, if the verdict is an error.
+  enum class PodChange { kAdd, kRemove };
+  sdk::Verdict TellPlugins(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                           PodChange change, const sdk::PodRecord& other, sdk::Slot slot,
+                           uint32_t* failed);
 
  private:
   struct Block {
@@ -74,14 +108,18 @@ class Evaluator {
   };
   sdk::Attempt View(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                     absl::Time now) const;
-  void RunFilters(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now, Block* block);
+  // `stable`: see FilterSink.
+  void RunFilters(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now, bool stable,
+                  Block* block);
   // Judges a node again as if the pods nominated to it ran there, and keeps what that says if it is
   // a rejection.
   void JudgeWithNominated(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                           int index, Block* block);
   bool HasRelevantNominated(const sdk::PodRecord& pod, sdk::Slot slot) const;
-  void FillFilterError(const AttemptRecord& attempt, uint32_t verdict,
-                       v1alpha1::PluginStatus* error) const;
+  // What a failure is called in kube-scheduler.
+  std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;
+  void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
+                      const v1alpha1::FilterResponse& response, AttemptRecord* attempt) const;
 
   mirror::Mirror* mirror_;
   sdk::VerdictTable verdicts_;
@@ -95,6 +133,8 @@ void FillStatus(const std::string& plugin, const sdk::Verdict& verdict,
                 v1alpha1::PluginStatus* status);
 void FillErrorStatus(const std::string& plugin, const std::string& message,
                      v1alpha1::PluginStatus* status);
+// At most so many bytes, cut at a character's beginning, for the contract's strings are UTF-8.
+absl::string_view CutText(absl::string_view text, size_t max_bytes);
 // A failure's reasons in one text.
 std::string ErrorText(const sdk::Verdict& verdict);
 

@@ -29,6 +29,8 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
       return plugin.pre_filter != nullptr;
     case v1alpha1::FILTER:
       return plugin.filter != nullptr;
+    case v1alpha1::POST_FILTER:
+      return plugin.post_filter != nullptr;
     case v1alpha1::PRE_SCORE:
       return plugin.pre_score != nullptr;
     case v1alpha1::SCORE:
@@ -38,7 +40,6 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
     case v1alpha1::PERMIT:
       return plugin.permit != nullptr;
     // The shim acts at these itself; a plugin there is a name in the profile.
-    case v1alpha1::POST_FILTER:
     case v1alpha1::PRE_BIND:
     case v1alpha1::BIND:
     case v1alpha1::POST_BIND:
@@ -159,6 +160,7 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   entry.pre_enqueue = dynamic_cast<sdk::PreEnqueuePlugin*>(p);
   entry.pre_filter = dynamic_cast<sdk::PreFilterPlugin*>(p);
   entry.filter = dynamic_cast<sdk::FilterPlugin*>(p);
+  entry.post_filter = dynamic_cast<sdk::PostFilterPlugin*>(p);
   entry.pre_score = dynamic_cast<sdk::PreScorePlugin*>(p);
   entry.score = dynamic_cast<sdk::ScorePlugin*>(p);
   entry.reserve = dynamic_cast<sdk::ReservePlugin*>(p);

@@ -10,6 +10,7 @@
 #include "plugin_host/mirror/mirror.h"
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/plugin_registry.h"
+#include "plugin_host/sdk/post_filter.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
 
 namespace outboard::runtime {
@@ -23,6 +24,7 @@ struct ProfilePlugin {
   sdk::PreEnqueuePlugin* pre_enqueue = nullptr;
   sdk::PreFilterPlugin* pre_filter = nullptr;
   sdk::FilterPlugin* filter = nullptr;
+  sdk::PostFilterPlugin* post_filter = nullptr;
   sdk::PreScorePlugin* pre_score = nullptr;
   sdk::ScorePlugin* score = nullptr;
   sdk::ReservePlugin* reserve = nullptr;

@@ -183,6 +183,14 @@ CallStatus Session::Filter(const v1alpha1::CallHeader& header,
   return CallStatus::Ok();
 }
 
+CallStatus Session::PostFilter(const v1alpha1::PostFilterRequest& request, absl::Time now,
+                               v1alpha1::PostFilterResponse* response) {
+  Target target;
+  if (CallStatus status = FindAttempt(request.header(), &target); !status.ok()) return status;
+  evaluator_.PostFilter(*target.attempt, *target.pod, now, response);
+  return CallStatus::Ok();
+}
+
 CallStatus Session::PreScore(const v1alpha1::CallHeader& header,
                              const v1alpha1::PreScoreRequest& request, absl::Time now,
                              v1alpha1::PreScoreResponse* response) {

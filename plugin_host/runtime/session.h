@@ -20,6 +20,7 @@
 #include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "proto/outboard/v1alpha1/permit.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.pb.h"
 #include "proto/outboard/v1alpha1/reserve.pb.h"
@@ -66,6 +67,8 @@ class Session : private PushTarget {
                        v1alpha1::PreFilterResponse* response);
   CallStatus Filter(const v1alpha1::CallHeader& header, const v1alpha1::FilterRequest& request,
                     absl::Time now, v1alpha1::FilterResponse* response);
+  CallStatus PostFilter(const v1alpha1::PostFilterRequest& request, absl::Time now,
+                        v1alpha1::PostFilterResponse* response);
   CallStatus PreScore(const v1alpha1::CallHeader& header, const v1alpha1::PreScoreRequest& request,
                       absl::Time now, v1alpha1::PreScoreResponse* response);
   CallStatus Score(const v1alpha1::CallHeader& header, const v1alpha1::ScoreRequest& request,

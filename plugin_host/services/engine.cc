@@ -18,6 +18,7 @@
 #include "proto/outboard/v1alpha1/filter.grpc.pb.h"
 #include "proto/outboard/v1alpha1/permit.grpc.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
@@ -64,6 +65,7 @@ class Engine::Impl {
     builder->RegisterService(&pre_enqueue_);
     builder->RegisterService(&pre_filter_);
     builder->RegisterService(&filter_);
+    builder->RegisterService(&post_filter_);
     builder->RegisterService(&pre_score_);
     builder->RegisterService(&score_);
     builder->RegisterService(&reserve_);
@@ -173,6 +175,7 @@ class Engine::Impl {
   v1alpha1::PreEnqueueService::AsyncService pre_enqueue_;
   v1alpha1::PreFilterService::AsyncService pre_filter_;
   v1alpha1::FilterService::AsyncService filter_;
+  v1alpha1::PostFilterService::AsyncService post_filter_;
   v1alpha1::PreScoreService::AsyncService pre_score_;
   v1alpha1::ScoreService::AsyncService score_;
   v1alpha1::ReserveService::AsyncService reserve_;
@@ -233,6 +236,11 @@ void Engine::Impl::ListenToSingleCalls() {
          AtVersion<FilterRequest, FilterResponse>(
              [](Session& session, const auto& request, absl::Time now, auto* response) {
                return session.Filter(request.header(), request, now, response);
+             }));
+  Listen(&post_filter_, &PostFilterService::AsyncService::RequestPostFilter,
+         AtVersion<PostFilterRequest, PostFilterResponse>(
+             [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.PostFilter(request, now, response);
              }));
   Listen(&pre_score_, &PreScoreService::AsyncService::RequestPreScore,
          AtVersion<PreScoreRequest, PreScoreResponse>(

@@ -14,6 +14,7 @@
 #include "proto/outboard/v1alpha1/filter.grpc.pb.h"
 #include "proto/outboard/v1alpha1/permit.grpc.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
@@ -89,6 +90,7 @@ class FakeHost::Services {
         enqueue_(host),
         pre_filter_(host),
         filter_(host),
+        post_filter_(host),
         pre_score_(host),
         score_(host),
         reserve_(host),
@@ -98,8 +100,8 @@ class FakeHost::Services {
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-             &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &pre_score_, &score_, &reserve_,
-             &permit_, &state_, &cycle_}) {
+             &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_, &pre_score_, &score_,
+             &reserve_, &permit_, &state_, &cycle_}) {
       builder->RegisterService(service);
     }
   }
@@ -131,6 +133,7 @@ class FakeHost::Services {
   OUTBOARD_FAKE_SERVICE(Enqueue, PreEnqueueService, OUTBOARD_FAKE_RPC(PreEnqueue))
   OUTBOARD_FAKE_SERVICE(BeforeFilter, PreFilterService, OUTBOARD_FAKE_RPC(PreFilter))
   OUTBOARD_FAKE_SERVICE(Filtering, FilterService, OUTBOARD_FAKE_RPC(Filter))
+  OUTBOARD_FAKE_SERVICE(AfterFilter, PostFilterService, OUTBOARD_FAKE_RPC(PostFilter))
   OUTBOARD_FAKE_SERVICE(BeforeScore, PreScoreService, OUTBOARD_FAKE_RPC(PreScore))
   OUTBOARD_FAKE_SERVICE(Scoring, ScoreService, OUTBOARD_FAKE_RPC(Score))
   OUTBOARD_FAKE_SERVICE(Reserving, ReserveService,
@@ -216,6 +219,7 @@ class FakeHost::Services {
   Enqueue enqueue_;
   BeforeFilter pre_filter_;
   Filtering filter_;
+  AfterFilter post_filter_;
   BeforeScore pre_score_;
   Scoring score_;
   Reserving reserve_;

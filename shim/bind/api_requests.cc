@@ -181,6 +181,26 @@ std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusC
   return absl::StrCat("{\"status\":{", status, "}}");
 }
 
+std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now) {
+  std::string body = "{\"status\":{\"conditions\":[{\"lastProbeTime\":null";
+  AppendField("lastTransitionTime", SecondsText(now), &body);
+  AppendField("message", request.message, &body);
+  if (request.generation != 0) {
+    absl::StrAppend(&body, ",\"observedGeneration\":", request.generation);
+  }
+  AppendField("reason", "PreemptionByScheduler", &body);
+  body += ",\"status\":\"True\",\"type\":\"DisruptionTarget\"}]}}";
+  return body;
+}
+
+std::string DeleteBody(const EvictRequest& request) {
+  std::string body =
+      "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"preconditions\":{\"uid\":";
+  AppendJsonString(request.pod_uid, &body);
+  body += "}}";
+  return body;
+}
+
 std::string EventsPath(absl::string_view event_namespace) {
   std::string path = "/apis/events.k8s.io/v1/namespaces/";
   AppendSegment(event_namespace, &path);

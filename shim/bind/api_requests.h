@@ -55,6 +55,22 @@ std::string PodStatusPath(absl::string_view pod_namespace, absl::string_view pod
 std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusChange& change,
                                               absl::Time now);
 
+// A pod that has to leave for a more important one.
+struct EvictRequest {
+  std::string pod_namespace;
+  std::string pod_name;
+  std::string pod_uid;
+  int64_t generation = 0;
+  // The pod has the DisruptionTarget condition already.
+  bool condition_is_set = false;
+  // The condition's message.
+  std::string message;
+};
+// The strategic merge patch that adds the condition DisruptionTarget, reason PreemptionByScheduler.
+std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now);
+// Deletes the pod of this UID and no other of its name.
+std::string DeleteBody(const EvictRequest& request);
+
 // An event of events.k8s.io/v1 about a pod.
 struct EventFields {
   std::string name;

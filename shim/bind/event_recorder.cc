@@ -223,6 +223,17 @@ PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view pro
   return event;
 }
 
+PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
+                        absl::string_view preemptor_uid, absl::string_view node, bool in_memory) {
+  PodEvent event = AboutPod(victim, profile);
+  event.type = "Normal";
+  event.reason = "Preempted";
+  event.action = "Preempting";
+  event.note = absl::StrCat("Preempted by pod ", preemptor_uid, " on node ", node,
+                            in_memory ? " (in kube-scheduler memory)." : "");
+  return event;
+}
+
 EventRecorder::EventRecorder(kube::ApiClient* client, Inbox inbox, EventRecorderOptions options)
     : state_(std::make_shared<State>(client, std::move(inbox), std::move(options))) {}
 EventRecorder::~EventRecorder() = default;

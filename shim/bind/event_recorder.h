@@ -54,6 +54,10 @@ PodEvent ScheduledEvent(const kube::PodObject& pod, absl::string_view profile,
                         absl::string_view node);
 PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view profile,
                                absl::string_view message);
+// A victim of preemption. `preemptor_uid` had it leave `node`; `in_memory`: it only lost the place
+// that it was about to get.
+PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
+                        absl::string_view preemptor_uid, absl::string_view node, bool in_memory);
 
 // Never blocks and never holds up a bind: has its own queue and its own share of requests in
 // flight.

@@ -24,6 +24,8 @@ struct AlgorithmProfile {
   // Names, for counting who was asked.
   std::vector<std::string> pre_filter_plugins;
   std::vector<std::string> filter_plugins;
+  std::vector<std::string>
+      post_filter_plugins;  // empty: nothing is tried for a pod that fits nowhere
   std::vector<std::string> pre_score_plugins;
   std::vector<WeightedPlugin> score_plugins;  // empty: the first feasible node is taken
 };

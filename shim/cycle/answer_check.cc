@@ -14,17 +14,21 @@ using v1alpha1::PluginStatus;
 constexpr int kMaxReasons = 16;
 constexpr size_t kMaxReasonBytes = 1024;
 constexpr uint8_t kMaxNodeScore = 100;
+// A reason of PostFilter sums up all nodes.
+constexpr size_t kMaxSummaryBytes = 32 << 10;
+constexpr int kMaxCandidates = 32;
 
 absl::Status Wrong(absl::string_view what) { return absl::InternalError(what); }
 
-absl::Status CheckStatus(const PluginStatus& status, absl::string_view where) {
+absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
+                         size_t max_reason_bytes = kMaxReasonBytes) {
   if (status.plugin().empty()) return Wrong(absl::StrCat(where, " names no plugin"));
   if (status.reasons_size() > kMaxReasons) {
     return Wrong(
         absl::StrCat(where, " of ", status.plugin(), " has ", status.reasons_size(), " reasons"));
   }
   for (const std::string& reason : status.reasons()) {
-    if (reason.size() > kMaxReasonBytes) {
+    if (reason.size() > max_reason_bytes) {
       return Wrong(absl::StrCat(where, " of ", status.plugin(), " has a reason of ", reason.size(),
                                 " bytes"));
     }
@@ -109,6 +113,46 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
   if (response.processed() < num_nodes && feasible->size() < num_to_find) {
     return Wrong(absl::StrCat("Filter stopped after ", response.processed(), " of ", num_nodes,
                               " nodes with ", feasible->size(), " of ", num_to_find, " found"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
+                             const std::vector<std::string>& plugins) {
+  if (response.has_rejection()) {
+    const PluginStatus& rejection = response.rejection();
+    if (absl::Status checked = CheckStatus(rejection, "PostFilter", kMaxSummaryBytes);
+        !checked.ok()) {
+      return checked;
+    }
+    if (rejection.code() != v1alpha1::UNSCHEDULABLE &&
+        rejection.code() != v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE &&
+        rejection.code() != v1alpha1::ERROR) {
+      return Wrong(
+          absl::StrCat("PostFilter rejects with code ", v1alpha1::Code_Name(rejection.code())));
+    }
+    if (!response.candidates().empty()) return Wrong("PostFilter rejects and names candidates");
+    return absl::OkStatus();
+  }
+  if (response.clear_nomination()) return Wrong("PostFilter clears the nomination and succeeds");
+  if (response.candidates_size() > kMaxCandidates) {
+    return Wrong(absl::StrCat("PostFilter names ", response.candidates_size(), " candidates"));
+  }
+  for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+    if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end()) {
+      return Wrong(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
+                                "\", which the profile does not have there"));
+    }
+    const absl::flat_hash_set<absl::string_view> distinct(candidate.victim_uids().begin(),
+                                                          candidate.victim_uids().end());
+    if (distinct.empty()) return Wrong("PostFilter names a candidate without victims");
+    if (distinct.size() != static_cast<size_t>(candidate.victim_uids_size())) {
+      return Wrong("PostFilter names a victim twice");
+    }
+    if (candidate.budget_violations() > distinct.size()) {
+      return Wrong(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
+                                " budgets with ", distinct.size(), " victims"));
+    }
   }
   return absl::OkStatus();
 }

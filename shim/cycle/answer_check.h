@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "proto/outboard/v1alpha1/filter.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.pb.h"
 #include "proto/outboard/v1alpha1/score.pb.h"
 
 namespace outboard::cycle {
@@ -27,6 +28,11 @@ absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response);
 // INTERNAL, naming what is wrong. Pure.
 absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_nodes,
                          uint32_t num_to_find, std::vector<uint32_t>* feasible);
+
+// Checks the form of a PostFilterResponse of these plugins; whether nodes and victims are what it
+// takes them for is not looked at. Errors: INTERNAL, naming what is wrong. Pure.
+absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
+                             const std::vector<std::string>& plugins);
 
 // Checks the scores of `num_nodes` nodes and puts the weighted sums into `totals`. Errors:
 // INTERNAL, naming what is wrong. Pure.

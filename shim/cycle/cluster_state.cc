@@ -425,6 +425,16 @@ absl::Status ClusterState::Unnominate(absl::string_view uid) {
   return absl::OkStatus();
 }
 
+std::vector<kube::PodPtr> ClusterState::NominatedTo(absl::string_view node_name) const {
+  std::vector<kube::PodPtr> pods;
+  for (const Pod* pod : nominated_) {
+    if (pod->nominated_node == node_name) pods.push_back(pod->object);
+  }
+  std::sort(pods.begin(), pods.end(),
+            [](const kube::PodPtr& a, const kube::PodPtr& b) { return a->key() < b->key(); });
+  return pods;
+}
+
 absl::Status ClusterState::CheckFits(absl::string_view uid, uint32_t slot,
                                      const GuardScope& scope) const {
   const Pod* pod = Find(uid);

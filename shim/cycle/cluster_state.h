@@ -131,6 +131,8 @@ class ClusterState : private ChangeEncoder {
   // A node is kept in mind for a pending pod. Assume ends it.
   absl::Status Nominate(absl::string_view uid, uint32_t slot);
   absl::Status Unnominate(absl::string_view uid);
+  // Pods for which the node is kept in mind, by name.
+  std::vector<kube::PodPtr> NominatedTo(absl::string_view node_name) const;
 
   // Whether the pod may be put on this node by us, by the guard's count; a pod that is counted
   // there already is not counted twice. Call it before Assume and again before the bind.

@@ -32,6 +32,20 @@ enum class BindEnd {
               // it
 };
 
+// A pod that has to leave for a more important one.
+struct EvictOrder {
+  uint64_t preemption_id = 0;
+  kube::PodPtr victim;
+  std::string profile;  // the preemptor's
+};
+
+// How an eviction ended; comes back through Scheduler::OnEvictionEnded.
+enum class EvictEnd {
+  kEvicted,  // the API server has begun to delete it
+  kGone,     // it was no longer there
+  kFailed,
+};
+
 // The PodScheduled condition to write.
 struct PodScheduledFalse {
   std::string reason;  // "Unschedulable" or "SchedulerError"
@@ -47,6 +61,11 @@ class Effects {
  public:
   virtual ~Effects() = default;
   virtual void Bind(const BindOrder& order, absl::Time now) = 0;
+  virtual void Evict(const EvictOrder& order, absl::Time now) = 0;
+  // `Preempted by pod …`; `in_memory`: the victim only lost the place that it was about to get.
+  virtual void RecordPreempted(const kube::PodObject& victim, const std::string& profile,
+                               const std::string& preemptor_uid, const std::string& node_name,
+                               bool in_memory, absl::Time now) = 0;
   // `Successfully assigned …`
   virtual void RecordScheduled(const kube::PodObject& pod, const std::string& profile,
                                const std::string& node_name, absl::Time now) = 0;
@@ -75,6 +94,10 @@ class Observer {
   virtual void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                             AttemptResult result, const std::string& node_name,
                             const std::string& message, absl::Duration since_attempt_began) {}
+  // The pod is about to have others leave the node, which is nominated for it; `to_evict` of them
+  // are not leaving yet. Comes before the end of its attempt.
+  virtual void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                            const std::vector<kube::PodPtr>& victims, size_t to_evict) {}
   // A pod was bound: how many attempts it took, and how long since the first began.
   virtual void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                        absl::Duration since_first_attempt, bool was_flushed) {}
@@ -84,7 +107,7 @@ class Observer {
   virtual void OnProtocolError(const std::string& host_instance, const absl::Status& status) {}
   // What happened in the cluster was taken in; `event` is its label, as `NodeAdd`.
   virtual void OnEventHandled(absl::string_view event, absl::Duration elapsed) {}
-  // A call of Reserve or Permit was answered, or a bind ended.
+  // A call of PostFilter, Reserve or Permit was answered, or a bind ended.
   virtual void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
                       v1alpha1::Code code, absl::Duration elapsed) {}
 };

@@ -19,11 +19,12 @@ void Diagnosis::AddPlugin(const v1alpha1::PluginStatus& status) {
   if (status.code() == v1alpha1::PENDING) pending_plugins.insert(status.plugin());
 }
 
-std::string FitErrorMessage(const Diagnosis& diagnosis) {
-  std::string message = absl::StrCat("0/", diagnosis.num_all_nodes, " nodes are available:");
+namespace {
+
+// Why the nodes cannot take the pod.
+std::string NodesMessage(const Diagnosis& diagnosis) {
   if (!diagnosis.pre_filter_message.empty()) {
-    absl::StrAppend(&message, " ", diagnosis.pre_filter_message, ".");
-    return message;
+    return absl::StrCat(" ", diagnosis.pre_filter_message, ".");
   }
   std::map<std::string, uint32_t> reasons = diagnosis.reasons;
   if (!diagnosis.absent_nodes_reason.empty() &&
@@ -36,7 +37,17 @@ std::string FitErrorMessage(const Diagnosis& diagnosis) {
   for (const auto& [reason, count] : reasons) parts.push_back(absl::StrCat(count, " ", reason));
   // As strings, so that "10 …" stands before "2 …".
   std::sort(parts.begin(), parts.end());
-  if (!parts.empty()) absl::StrAppend(&message, " ", absl::StrJoin(parts, ", "), ".");
+  return parts.empty() ? "" : absl::StrCat(" ", absl::StrJoin(parts, ", "), ".");
+}
+
+}  // namespace
+
+std::string FitErrorMessage(const Diagnosis& diagnosis) {
+  std::string message =
+      absl::StrCat("0/", diagnosis.num_all_nodes, " nodes are available:", NodesMessage(diagnosis));
+  if (!diagnosis.post_filter_message.empty()) {
+    absl::StrAppend(&message, " ", diagnosis.post_filter_message);
+  }
   return message;
 }
 

@@ -18,6 +18,8 @@ struct Diagnosis {
   uint32_t num_all_nodes = 0;
   // Set if PreFilter rejected the pod; then no node was judged.
   std::string pre_filter_message;
+  // What PostFilter had to say.
+  std::string post_filter_message;
   // How often each reason was given, over nodes that were judged.
   std::map<std::string, uint32_t> reasons;
   // Nodes that were judged and rejected.

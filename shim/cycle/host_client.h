@@ -14,6 +14,7 @@
 #include "proto/outboard/v1alpha1/filter.pb.h"
 #include "proto/outboard/v1alpha1/permit.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.pb.h"
 #include "proto/outboard/v1alpha1/reserve.pb.h"
@@ -52,6 +53,8 @@ class HostClient {
                                                                 absl::Time deadline) = 0;
   virtual absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
                                                           absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1alpha1::PostFilterResponse> PostFilter(
+      v1alpha1::PostFilterRequest request, absl::Time deadline) = 0;
   virtual absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest request,
                                                               absl::Time deadline) = 0;
   virtual absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest request,

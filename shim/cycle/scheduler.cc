@@ -141,7 +141,7 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
     case AlgorithmResult::Outcome::kPlaced:
       return AssumeAndReserve(std::move(attempt), result.slot, now);
     case AlgorithmResult::Outcome::kUnschedulable:
-      return FailUnschedulable(std::move(attempt), result.diagnosis, now);
+      return PostFilter(std::move(attempt), host, result.diagnosis, now);
     case AlgorithmResult::Outcome::kError:
       return FailError(std::move(attempt), std::string(result.status.message()), now);
     case AlgorithmResult::Outcome::kNoAnswer:
@@ -259,7 +259,9 @@ void Scheduler::EndWait(const WaitEnd& end, absl::Time now) {
   const auto it = attempts_.find(end.attempt_id);
   if (it == attempts_.end()) return;
   Attempt* const attempt = it->second.get();
-  observer_->OnPermitWaitEnd(end.waited, end.allowed ? v1alpha1::SUCCESS : v1alpha1::UNSCHEDULABLE);
+  observer_->OnPermitWaitEnd(end.waited, end.allowed     ? v1alpha1::SUCCESS
+                                         : end.preempted ? v1alpha1::ERROR
+                                                         : v1alpha1::UNSCHEDULABLE);
   if (end.allowed) {
     cluster_.EndWaiting(attempt->pod->uid()).IgnoreError();
     return Bind(attempt, now);
@@ -267,6 +269,11 @@ void Scheduler::EndWait(const WaitEnd& end, absl::Time now) {
   VLOG(4) << "Pod " << attempt->pod->key() << " rejected while waiting on permit: " << end.message;
   std::unique_ptr<Attempt> taken = TakeAttempt(end.attempt_id);
   GiveBack(taken.get(), end.message, now);
+  if (end.preempted) {
+    queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+    return FailError(std::move(taken), absl::StrCat("waiting on permit for pod: ", end.message),
+                     now);
+  }
   v1alpha1::PluginStatus status;
   status.set_plugin(end.plugin);
   status.set_code(v1alpha1::UNSCHEDULABLE);

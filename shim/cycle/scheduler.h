@@ -16,6 +16,7 @@
 #include "shim/cycle/cluster_state.h"
 #include "shim/cycle/effects.h"
 #include "shim/cycle/host_client.h"
+#include "shim/cycle/preemptions.h"
 #include "shim/cycle/waiting_pods.h"
 #include "shim/kube/objects.h"
 #include "shim/queue/scheduling_queue.h"
@@ -35,6 +36,9 @@ struct ProfilePlan {
   std::vector<InterestedPlugin> pre_enqueue;
   std::vector<InterestedPlugin> reserve;
   std::vector<InterestedPlugin> permit;
+  // Plugins at PostFilter that are at PreEnqueue, too: in their name a preemptor stays out of the
+  // queue until the evictions of its victims have begun.
+  std::vector<std::string> preemption_gates;
   // How far the shim's own check of placements goes.
   GuardScope guard;
   // Sort keys come from the host; otherwise the order is priority, then time, which is
@@ -97,6 +101,9 @@ class Scheduler final : private queue::PreEnqueueGate {
 
   void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
 
+  void OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& victim, EvictEnd end,
+                       const std::string& message, absl::Time now);
+
   // Takes the next pod through its scheduling cycle; false if there is none to take now.
   bool ScheduleOne(absl::Time now);
   // Does what is due: waits that ended, decisions that hosts pushed, queue flushes.
@@ -133,6 +140,10 @@ class Scheduler final : private queue::PreEnqueueGate {
 
   // The steps of a cycle; each takes over the attempt.
   void RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now);
+  void PostFilter(std::unique_ptr<Attempt> attempt, Host* host, Diagnosis diagnosis,
+                  absl::Time now);
+  void Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
+               const v1alpha1::PreemptionCandidate& candidate, absl::Time now);
   void AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
   void Permit(std::unique_ptr<Attempt> attempt, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
@@ -149,11 +160,22 @@ class Scheduler final : private queue::PreEnqueueGate {
   void FailHostAway(std::unique_ptr<Attempt> attempt, const absl::Status& status, absl::Time now);
   void RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult result,
                      const std::string& message, absl::Time now);
+  // Brings the nomination up to what the failed attempt makes of it; what is to be written into the
+  // pod's status, if anything.
+  std::optional<std::string> RenewNomination(const Attempt& attempt, const kube::PodObject& current,
+                                             AttemptResult result);
   // Gives the attempt's node back: Unreserve, forget.
   void GiveBack(Attempt* attempt, const std::string& reason, absl::Time now);
   // A pod with an attempt under way is being deleted or is gone.
   void OnAssumedPodGone(const std::string& uid, absl::Time now);
   void OnPodRemoved(const PodOutcome& outcome, const std::string& uid, absl::Time now);
+  // Whether those who shall leave are there, and less important.
+  absl::Status CheckVictims(const kube::PodObject& preemptor,
+                            const v1alpha1::PreemptionCandidate& candidate) const;
+  void ClearLowerNominations(const kube::PodObject& preemptor, const std::string& node_name,
+                             absl::Time now);
+  // The plugin in whose name the pod stays out of the queue, for it has others leave; null: none.
+  const std::string* PreemptionGateOf(const std::string& uid) const;
   // Keeps in mind the node that status.nominatedNodeName names.
   void UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome);
   void OnPodAssigned(const kube::PodPtr& pod, absl::Time now);
@@ -178,6 +200,7 @@ class Scheduler final : private queue::PreEnqueueGate {
   queue::SchedulingQueue queue_;
   Algorithm algorithm_;
   WaitingPods waiting_;
+  Preemptions preemptions_;
 
   std::set<std::string> profile_names_;
   std::map<std::string, ProfilePlan> plans_;

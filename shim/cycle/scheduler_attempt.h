@@ -28,6 +28,9 @@ struct Scheduler::Attempt {
   absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
   // The pod went while its bind was under way; the outcome no longer matters.
   bool pod_gone = false;
+  // What a failure does to the nomination: it becomes this node, or none, unless it is kept.
+  std::string nominated_node;
+  bool keeps_nomination = false;
   Diagnosis diagnosis;  // of the failure, if it is a rejection
 };
 

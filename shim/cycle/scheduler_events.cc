@@ -117,7 +117,8 @@ void Scheduler::UpdateNomination(const kube::PodObject& pod, const PodOutcome& o
                        outcome.kind == PodOutcome::Kind::kUpdatedPending;
   if (!pending || cluster_.IsAssumed(pod.uid())) return;
   const std::string before = outcome.old == nullptr ? "" : outcome.old->pod.nominated_node_name();
-  if (before == pod.pod.nominated_node_name()) return;
+  // Neither names one: a nomination that the API server has not heard of yet stays.
+  if (before.empty() && pod.pod.nominated_node_name().empty()) return;
   const uint32_t slot = cluster_.SlotOf(pod.pod.nominated_node_name());
   // Neither can fail on a pending pod; a node that is not there is nobody's nomination.
   if (slot == ClusterState::kNoSlot) {
@@ -144,6 +145,8 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
     if (outcome.deletion_started) OnAssumedPodGone(pod->uid(), now);
     return;
   }
+  // One that had its only attempt is not tried again.
+  if (options_.single_attempt && queue_.Find(pod->uid()) == nullptr) return;
   queue_.Update(pod, PodUpdateEvents(*outcome.old, *pod), now);
   UpdateSortKey(*pod, now);
   const std::string& old_nomination = outcome.old->pod.nominated_node_name();

@@ -92,15 +92,30 @@ void Scheduler::RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult re
                               : queue_.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
     if (!requeued) return;
   }
+  const std::optional<std::string> nominated = RenewNomination(*attempt, *current, result);
   effects_->RecordFailed(*current, profile, message, now);
-  std::optional<std::string> nominated;
-  if (!current->pod.nominated_node_name().empty() && result != AttemptResult::kHostAway)
-    nominated = "";
   effects_->PatchStatus(
       *current,
       PodScheduledFalse{result == AttemptResult::kUnschedulable ? kUnschedulable : kSchedulerError,
                         message},
       nominated, now);
+}
+
+std::optional<std::string> Scheduler::RenewNomination(const Attempt& attempt,
+                                                      const kube::PodObject& current,
+                                                      AttemptResult result) {
+  // Hosts are told at once: the API server's word takes a moment.
+  const bool stays = attempt.keeps_nomination || result == AttemptResult::kHostAway;
+  const std::string& in_status = current.pod.nominated_node_name();
+  const std::string& node = stays ? in_status : attempt.nominated_node;
+  const uint32_t slot = cluster_.SlotOf(node);
+  if (slot == ClusterState::kNoSlot) {
+    cluster_.Unnominate(current.uid()).IgnoreError();
+  } else {
+    cluster_.Nominate(current.uid(), slot).IgnoreError();
+  }
+  if (node == in_status) return std::nullopt;
+  return node;
 }
 
 // --- What is due
@@ -172,6 +187,12 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
   // One call for each profile that has something to ask.
   std::map<const ProfilePlan*, std::vector<size_t>> questions;
   for (size_t i = 0; i < pods.size(); ++i) {
+    if (const std::string* gate = PreemptionGateOf(pods[i]->uid())) {
+      verdicts[i].kind = queue::GateVerdict::Kind::kGated;
+      verdicts[i].plugin = *gate;
+      verdicts[i].message = kPreemptionUnderWay;
+      continue;
+    }
     const ProfilePlan* plan = PlanOf(*pods[i]->pod);
     if (plan != nullptr && AnyConcerns(plan->pre_enqueue, pods[i]->pod->pod))
       questions[plan].push_back(i);

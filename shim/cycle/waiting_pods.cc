@@ -52,7 +52,11 @@ std::string GoDuration(absl::Duration duration) {
 
 WaitEnd WaitingPods::End(uint64_t attempt_id, bool allowed, std::string plugin, std::string message,
                          absl::Time now) {
-  WaitEnd end{attempt_id, allowed, std::move(plugin), std::move(message), absl::ZeroDuration()};
+  WaitEnd end;
+  end.attempt_id = attempt_id;
+  end.allowed = allowed;
+  end.plugin = std::move(plugin);
+  end.message = std::move(message);
   if (auto it = waits_.find(attempt_id); it != waits_.end()) {
     end.waited = now - it->second.began;
     waits_.erase(it);
@@ -97,6 +101,13 @@ std::optional<WaitEnd> WaitingPods::Reject(uint64_t attempt_id, const std::strin
                                            const std::string& message, absl::Time now) {
   if (!waits_.contains(attempt_id)) return std::nullopt;
   return End(attempt_id, false, plugin, message, now);
+}
+
+std::optional<WaitEnd> WaitingPods::Preempt(uint64_t attempt_id, const std::string& plugin,
+                                            absl::Time now) {
+  std::optional<WaitEnd> end = Reject(attempt_id, plugin, "preempted", now);
+  if (end.has_value()) end->preempted = true;
+  return end;
 }
 
 std::optional<WaitEnd> WaitingPods::TakeExpired(absl::Time now) {

@@ -20,6 +20,8 @@ namespace outboard::cycle {
 struct WaitEnd {
   uint64_t attempt_id = 0;
   bool allowed = false;
+  // A more important pod takes the place: the pod is to be tried again, nobody rejected it.
+  bool preempted = false;
   // Unless allowed: who ended it, and why.
   std::string plugin;
   std::string message;
@@ -42,6 +44,8 @@ class WaitingPods {
   // Ends an attempt's wait from outside: the pod went.
   std::optional<WaitEnd> Reject(uint64_t attempt_id, const std::string& plugin,
                                 const std::string& message, absl::Time now);
+  // As Reject, for a pod of more importance.
+  std::optional<WaitEnd> Preempt(uint64_t attempt_id, const std::string& plugin, absl::Time now);
   // The wait whose limit has passed first, if any has. Call until empty.
   std::optional<WaitEnd> TakeExpired(absl::Time now);
   // The next limit; InfiniteFuture if nobody waits.

@@ -65,15 +65,25 @@ void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmP
   Append(std::move(record));
 }
 
+void AttemptLog::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                              const std::vector<kube::PodPtr>& victims, size_t to_evict) {
+  absl::MutexLock lock(&mutex_);
+  Record* record = InProgress(pod);
+  if (record == nullptr) return;
+  record->nominated_node = node_name;
+  size_t bytes = node_name.size();
+  for (const kube::PodPtr& victim : victims) {
+    record->victims.push_back(victim->key());
+    bytes += sizeof(std::string) + record->victims.back().capacity();
+  }
+  Grow(record, bytes);
+}
+
 void AttemptLog::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                               cycle::AttemptResult result, const std::string& node_name,
                               const std::string& message, absl::Duration since_attempt_began) {
   absl::MutexLock lock(&mutex_);
-  Record* record = nullptr;
-  if (auto it = by_pod_.find(pod.key()); it != by_pod_.end()) {
-    Record& last = *it->second.back();
-    if (last.uid == pod.uid() && !last.ended) record = &last;
-  }
+  Record* record = InProgress(pod);
   if (record == nullptr) {
     Record made;
     made.pod = pod.key();
@@ -86,8 +96,19 @@ void AttemptLog::OnAttemptEnd(const kube::PodObject& pod, const std::string& pro
   record->result = result;
   record->node = node_name;
   record->message = message;
-  record->bytes += node_name.size() + message.size();
-  bytes_ += node_name.size() + message.size();
+  Grow(record, node_name.size() + message.size());
+}
+
+AttemptLog::Record* AttemptLog::InProgress(const kube::PodObject& pod) {
+  auto it = by_pod_.find(pod.key());
+  if (it == by_pod_.end()) return nullptr;
+  Record& last = *it->second.back();
+  return last.uid == pod.uid() && !last.ended ? &last : nullptr;
+}
+
+void AttemptLog::Grow(Record* record, size_t bytes) {
+  record->bytes += bytes;
+  bytes_ += bytes;
   DropOldest();
 }
 
@@ -143,6 +164,8 @@ std::string AttemptLog::Render(const std::string& pod_key,
     report.result = record.ended ? ResultName(record.result) : "in progress";
     report.node = record.node;
     report.message = record.message;
+    report.nominated_node = record.nominated_node;
+    report.victims = record.victims;
     if (record.seen != nullptr) {
       const Seen& seen = *record.seen;
       FillNodes(

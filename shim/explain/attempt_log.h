@@ -39,6 +39,8 @@ class AttemptLog final : public cycle::Observer {
   void OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
                    const cycle::AlgorithmResult& result, const v1alpha1::CycleResponse& response,
                    absl::Duration elapsed) override;
+  void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                    const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
@@ -83,12 +85,17 @@ class AttemptLog final : public cycle::Observer {
     cycle::AttemptResult result = cycle::AttemptResult::kError;
     std::string node;
     std::string message;
+    std::string nominated_node;
+    std::vector<std::string> victims;
     std::shared_ptr<const Seen> seen;  // null: the algorithm did not run
     size_t bytes = 0;
   };
   using Records = std::list<Record>;
 
   std::shared_ptr<const NodeNames> CurrentNames();
+  // The attempt at this pod that is under way; null if there is none on record.
+  Record* InProgress(const kube::PodObject& pod) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Grow(Record* record, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Record& Append(Record record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(Records::iterator record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -124,6 +124,18 @@ TEST_F(AttemptLogTest, AnAttemptWithoutAnAnswerIsOnRecordToo) {
   EXPECT_FALSE(attempt.contains("snapshotVersion"));
 }
 
+TEST_F(AttemptLogTest, TellsWhoLeft) {
+  AttemptLog log(&cluster_pointer_);
+  AddNodes(1);
+  Algorithm(log, Pod("a"), 0);
+  log.OnPreemption(Pod("a"), "n0", {std::make_shared<kube::PodObject>(Pod("victim"))}, 1);
+  log.OnAttemptEnd(Pod("a"), "p", cycle::AttemptResult::kUnschedulable, "", "no room",
+                   absl::ZeroDuration());
+  const nlohmann::json attempt = Explained(log, "ns/a")["attempts"][0];
+  EXPECT_EQ(attempt["nominatedNode"], "n0");
+  EXPECT_EQ(attempt["victims"][0], "ns/victim");
+}
+
 TEST_F(AttemptLogTest, ARecreatedPodDoesNotEndTheAttemptOfItsNamesake) {
   AttemptLog log(&cluster_pointer_);
   AddNodes(1);

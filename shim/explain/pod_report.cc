@@ -47,8 +47,8 @@ nlohmann::ordered_json ToJson(const PodReport& report) {
   for (const auto& [node, scores] : report.scores) {
     line["scores"][node] = {{"total", scores.total}, {"plugins", scores.plugins}};
   }
-  line["nominatedNode"] = "";
-  line["victims"] = nlohmann::ordered_json::array();
+  line["nominatedNode"] = report.nominated_node;
+  line["victims"] = report.victims;
   return line;
 }
 

@@ -37,6 +37,9 @@ struct PodReport {
   std::string message;
   std::map<std::string, NodeVerdict> filter;  // rejected nodes only
   std::map<std::string, NodeScores> scores;   // scored nodes only
+  // Preemption: the node that is kept in mind for the pod, and who left it.
+  std::string nominated_node;
+  std::vector<std::string> victims;  // namespace/name
 };
 
 // Exactly the fields that DESIGN names for a line of the simulator.

@@ -121,6 +121,11 @@ absl::StatusOr<std::string> ToTable(const std::string& json, const std::string& 
     }
     if (const std::string message = attempt.value("message", ""); !message.empty())
       absl::StrAppend(&out, "  ", message, "\n");
+    if (const std::string nominated = attempt.value("nominatedNode", ""); !nominated.empty()) {
+      const std::vector<std::string> victims = attempt["victims"];
+      absl::StrAppend(&out, "  nominated ", nominated, ", preempting ",
+                      absl::StrJoin(victims, ", "), "\n");
+    }
     AppendRejections(attempt["filter"], &out);
     AppendScores(attempt["scores"], chosen, &out);
   }

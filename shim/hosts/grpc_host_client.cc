@@ -255,6 +255,7 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
       cycle_stub_(CycleService::NewStub(channel_)),
       pre_filter_stub_(PreFilterService::NewStub(channel_)),
       filter_stub_(FilterService::NewStub(channel_)),
+      post_filter_stub_(PostFilterService::NewStub(channel_)),
       pre_score_stub_(PreScoreService::NewStub(channel_)),
       score_stub_(ScoreService::NewStub(channel_)),
       queue_sort_stub_(QueueSortService::NewStub(channel_)),
@@ -361,6 +362,7 @@ absl::StatusOr<ConfigureResponse> GrpcHostClient::Configure(ConfigureRequest req
   }
 OUTBOARD_UNARY(PreFilter, PreFilterService, pre_filter_stub_)
 OUTBOARD_UNARY(Filter, FilterService, filter_stub_)
+OUTBOARD_UNARY(PostFilter, PostFilterService, post_filter_stub_)
 OUTBOARD_UNARY(PreScore, PreScoreService, pre_score_stub_)
 OUTBOARD_UNARY(Score, ScoreService, score_stub_)
 OUTBOARD_UNARY(SortKeys, QueueSortService, queue_sort_stub_)

@@ -13,6 +13,7 @@
 #include "proto/outboard/v1alpha1/filter.grpc.pb.h"
 #include "proto/outboard/v1alpha1/permit.grpc.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
@@ -67,6 +68,8 @@ class GrpcHostClient final : public cycle::HostClient {
                                                         absl::Time deadline) override;
   absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
                                                   absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::PostFilterResponse> PostFilter(v1alpha1::PostFilterRequest request,
+                                                          absl::Time deadline) override;
   absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest request,
                                                       absl::Time deadline) override;
   absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest request,
@@ -100,6 +103,7 @@ class GrpcHostClient final : public cycle::HostClient {
   std::unique_ptr<v1alpha1::CycleService::Stub> cycle_stub_;
   std::unique_ptr<v1alpha1::PreFilterService::Stub> pre_filter_stub_;
   std::unique_ptr<v1alpha1::FilterService::Stub> filter_stub_;
+  std::unique_ptr<v1alpha1::PostFilterService::Stub> post_filter_stub_;
   std::unique_ptr<v1alpha1::PreScoreService::Stub> pre_score_stub_;
   std::unique_ptr<v1alpha1::ScoreService::Stub> score_stub_;
   std::unique_ptr<v1alpha1::QueueSortService::Stub> queue_sort_stub_;

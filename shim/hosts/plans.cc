@@ -52,12 +52,15 @@ std::vector<cycle::InterestedPlugin> Interested(const config::Profile& profile,
                                                 const GetHostInfoResponse& info) {
   std::vector<cycle::InterestedPlugin> result;
   for (const config::EnabledPlugin& enabled : profile.at(point)) {
-    cycle::InterestedPlugin& plugin = result.emplace_back();
+    cycle::InterestedPlugin plugin;
     plugin.name = enabled.name;
+    bool is_called = true;
     for (const v1alpha1::Interest& interest : FindPlugin(info, enabled.name)->interests()) {
       if (interest.extension_point() != point) continue;
       plugin.fields.assign(interest.any_field_set().begin(), interest.any_field_set().end());
+      is_called = !plugin.fields.empty();
     }
+    if (is_called) result.push_back(std::move(plugin));
   }
   return result;
 }
@@ -106,12 +109,19 @@ cycle::ProfilePlan MakePlan(const config::Profile& profile, const std::string& h
       static_cast<uint32_t>(profile.percentage_of_nodes_to_score);
   plan.algorithm.pre_filter_plugins = Names(profile.at(v1alpha1::PRE_FILTER));
   plan.algorithm.filter_plugins = Names(profile.at(v1alpha1::FILTER));
+  plan.algorithm.post_filter_plugins = Names(profile.at(v1alpha1::POST_FILTER));
   plan.algorithm.pre_score_plugins = Names(profile.at(v1alpha1::PRE_SCORE));
   for (const config::EnabledPlugin& plugin : profile.at(v1alpha1::SCORE)) {
     plan.algorithm.score_plugins.push_back({plugin.name, plugin.weight});
   }
   plan.guard = GuardOf(profile);
   plan.pre_enqueue = Interested(profile, v1alpha1::PRE_ENQUEUE, info);
+  for (const config::EnabledPlugin& plugin : profile.at(v1alpha1::PRE_ENQUEUE)) {
+    const std::vector<std::string>& preempting = plan.algorithm.post_filter_plugins;
+    if (std::find(preempting.begin(), preempting.end(), plugin.name) != preempting.end()) {
+      plan.preemption_gates.push_back(plugin.name);
+    }
+  }
   plan.reserve = Interested(profile, v1alpha1::RESERVE, info);
   plan.permit = Interested(profile, v1alpha1::PERMIT, info);
   for (const config::EnabledPlugin& plugin : profile.at(v1alpha1::QUEUE_SORT)) {

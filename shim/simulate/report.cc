@@ -24,6 +24,14 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmPro
   open_[pod.uid()] = std::move(report);
 }
 
+void Reporter::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                            const std::vector<kube::PodPtr>& victims, size_t to_evict) {
+  const auto open = open_.find(pod.uid());
+  if (open == open_.end()) return;
+  open->second.nominated_node = node_name;
+  for (const kube::PodPtr& victim : victims) open->second.victims.push_back(victim->key());
+}
+
 void Reporter::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                             cycle::AttemptResult result, const std::string& node_name,
                             const std::string& message, absl::Duration since_attempt_began) {

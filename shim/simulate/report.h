@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "shim/cycle/effects.h"
@@ -29,6 +30,8 @@ class Reporter final : public cycle::Observer {
   void OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
                    const cycle::AlgorithmResult& result, const v1alpha1::CycleResponse& response,
                    absl::Duration elapsed) override;
+  void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
+                    const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;

@@ -31,7 +31,7 @@ absl::StatusOr<kube::Manifests> ReadFile(const std::string& file) {
   return kube::ReadManifests(file, text.str());
 }
 
-// The world of a simulation: every bind succeeds at once, nobody reads events.
+// The world of a simulation: binds and evictions succeed at once, nobody reads events.
 class SimulatedEffects final : public cycle::Effects {
  public:
   void Bind(const cycle::BindOrder& order, absl::Time now) override { orders_.push_back(order); }
@@ -39,11 +39,34 @@ class SimulatedEffects final : public cycle::Effects {
                        absl::Time) override {}
   void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
                     absl::Time) override {}
-  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
+  void Evict(const cycle::EvictOrder& order, absl::Time now) override {
+    evictions_.push_back(order);
+  }
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void PatchStatus(const kube::PodObject& pod, const std::optional<cycle::PodScheduledFalse>&,
+                   const std::optional<std::string>& nominated_node, absl::Time) override {
+    if (nominated_node.has_value()) nominations_.emplace_back(pod.uid(), *nominated_node);
+  }
 
   // Confirms what was ordered, as the API server and its watch would.
   void CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
+    for (const auto& [uid, node] : std::exchange(nominations_, {})) {
+      const kube::PodPtr pod = scheduler->cluster()->FindPod(uid);
+      // While it waits at Permit the simulated status says nothing; its end does.
+      if (pod == nullptr || scheduler->cluster()->IsAssumed(uid)) continue;
+      auto nominated = std::make_shared<kube::PodObject>(*pod);
+      nominated->pod.set_nominated_node_name(node);
+      nominated->resource_version = absl::StrCat("nominated-", ++changes_);
+      scheduler->OnPodUpsert(nominated, now);
+    }
+    while (!evictions_.empty()) {
+      const cycle::EvictOrder order = std::move(evictions_.front());
+      evictions_.pop_front();
+      scheduler->OnPodDelete(order.victim->uid(), now);
+      scheduler->OnEvictionEnded(order.preemption_id, order.victim, cycle::EvictEnd::kEvicted, "",
+                                 now);
+    }
     while (!orders_.empty()) {
       cycle::BindOrder order = std::move(orders_.front());
       orders_.pop_front();
@@ -58,6 +81,9 @@ class SimulatedEffects final : public cycle::Effects {
 
  private:
   std::deque<cycle::BindOrder> orders_;
+  std::deque<cycle::EvictOrder> evictions_;
+  std::vector<std::pair<std::string, std::string>> nominations_;  // pod uid, node
+  int changes_ = 0;
 };
 
 absl::Status Connect(const std::string& name, const std::string& address, hosts::HostLoop* loop,

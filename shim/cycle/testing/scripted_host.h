@@ -32,6 +32,10 @@ class ScriptedHost final : public HostClient {
       unreserve;
   std::function<absl::StatusOr<v1alpha1::PreEnqueueResponse>(const v1alpha1::PreEnqueueRequest&)>
       pre_enqueue;
+  std::function<absl::StatusOr<v1alpha1::PreFilterResponse>(const v1alpha1::PreFilterRequest&)>
+      pre_filter;
+  std::function<absl::StatusOr<v1alpha1::PostFilterResponse>(const v1alpha1::PostFilterRequest&)>
+      post_filter;
   std::vector<v1alpha1::SyncResponse> pushes;
 
   // What was asked.
@@ -100,11 +104,17 @@ class ScriptedHost final : public HostClient {
     if (pre_enqueue) return pre_enqueue(request);
     return absl::UnimplementedError("not scripted");
   }
-  absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(v1alpha1::PreFilterRequest,
+  absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(v1alpha1::PreFilterRequest request,
                                                         absl::Time) override {
+    if (pre_filter) return pre_filter(request);
     return absl::UnimplementedError("not scripted");
   }
   absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest, absl::Time) override {
+    return absl::UnimplementedError("not scripted");
+  }
+  absl::StatusOr<v1alpha1::PostFilterResponse> PostFilter(v1alpha1::PostFilterRequest request,
+                                                          absl::Time) override {
+    if (post_filter) return post_filter(request);
     return absl::UnimplementedError("not scripted");
   }
   absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest,

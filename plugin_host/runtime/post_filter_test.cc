@@ -1,0 +1,286 @@
+#include "plugin_host/sdk/post_filter.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/runtime/session.h"
+#include "plugin_host/sdk/testing/builders.h"
+
+namespace outboard::runtime {
+namespace {
+
+using sdk::Verdict;
+using sdk::testing::NodeBuilder;
+using sdk::testing::PodBuilder;
+using ::testing::ElementsAre;
+
+// Counts pods by AddPod and RemovePod, and wants the node and its count to agree.
+struct CountState : sdk::AttemptState {
+  std::map<sdk::Slot, int> counts;
+  std::unique_ptr<sdk::AttemptState> Clone() const override {
+    return std::make_unique<CountState>(*this);
+  }
+};
+
+class Counting : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::NodeFilterPlugin {
+ public:
+  Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
+    CountState& state = attempt.NewFilterState<CountState>();
+    for (sdk::Slot slot : attempt.cluster().node_order()) {
+      state.counts[slot] = static_cast<int>(attempt.cluster().node(slot).pods().size());
+    }
+    return pre_filter;
+  }
+  Verdict AddPod(const sdk::Attempt& attempt, const sdk::PodView& pod,
+                 const sdk::NodeView& node) const override {
+    ++attempt.filter_state<CountState>()->counts[node.slot()];
+    return pod.name() == "refused" ? Verdict::Error("no idea") : Verdict::Success();
+  }
+  Verdict RemovePod(const sdk::Attempt& attempt, const sdk::PodView& pod,
+                    const sdk::NodeView& node) const override {
+    --attempt.filter_state<CountState>()->counts[node.slot()];
+    return pod.name() == "stuck" ? Verdict::Error("no idea") : Verdict::Success();
+  }
+  Verdict FilterNode(const sdk::Attempt& attempt, const sdk::NodeView& node) const override {
+    const int counted = attempt.filter_state<CountState>()->counts[node.slot()];
+    if (counted != static_cast<int>(node.pods().size())) return Verdict::Error("lost count");
+    if (counted == 0) return Verdict::Success();
+    return Verdict::Unschedulable(absl::StrCat(counted, " pods"));
+  }
+
+  static Verdict pre_filter;
+};
+Verdict Counting::pre_filter;
+
+// PostFilter as the test writes it.
+class Scripted : public sdk::Plugin, public sdk::PostFilterPlugin {
+ public:
+  using Script = std::function<Verdict(const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*)>;
+  explicit Scripted(Script* script) : script_(script) {}
+  Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,
+                     sdk::PostFilterAnswer* answer) const override {
+    return (*script_)(attempt, dry_run, answer);
+  }
+
+ private:
+  Script* const script_;
+};
+
+class PostFilterTest : public ::testing::Test {
+ protected:
+  template <typename Make>
+  void Register(const std::string& name, std::vector<sdk::ExtensionPoint> points, Make make) {
+    sdk::PluginDescriptor descriptor;
+    descriptor.name = name;
+    descriptor.extension_points = std::move(points);
+    descriptor.create =
+        [make](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+      return make();
+    };
+    ASSERT_TRUE(registry_.Add(std::move(descriptor)).ok());
+  }
+  void SetUp() override {
+    Counting::pre_filter = Verdict::Success();
+    Register("Counting", {v1alpha1::PRE_FILTER, v1alpha1::FILTER},
+             [] { return std::make_unique<Counting>(); });
+    Register("First", {v1alpha1::POST_FILTER},
+             [this] { return std::make_unique<Scripted>(&first_); });
+    Register("Second", {v1alpha1::POST_FILTER},
+             [this] { return std::make_unique<Scripted>(&second_); });
+    session_ = std::make_unique<Session>("s", &registry_);
+    v1alpha1::ConfigureRequest configure;
+    v1alpha1::ProfileConfig* profile = configure.add_profiles();
+    profile->set_name("p");
+    const auto enable = [profile](v1alpha1::ExtensionPoint point, std::vector<std::string> names) {
+      auto* out = profile->add_points();
+      out->set_extension_point(point);
+      for (const std::string& name : names) out->add_plugins(name);
+    };
+    enable(v1alpha1::PRE_FILTER, {"Counting"});
+    enable(v1alpha1::FILTER, {"Counting"});
+    enable(v1alpha1::POST_FILTER, {"First", "Second"});
+    v1alpha1::ConfigureResponse configured;
+    session_->Configure(configure, &configured);
+    ASSERT_EQ(configured.problems_size(), 0) << configured.problems(0).message();
+
+    v1alpha1::SyncRequest snapshot;
+    snapshot.set_version(1);
+    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    for (int i = 0; i < 2; ++i) {
+      auto* upsert = snapshot.add_changes()->mutable_node_upsert();
+      upsert->set_slot(i);
+      *upsert->mutable_node() = NodeBuilder(absl::StrCat("n", i)).Build();
+    }
+    for (const char* name : {"a", "b", "c"}) AddPod(PodBuilder(name).OnNode("n0"), &snapshot);
+    AddPod(PodBuilder("d").OnNode("n1").HostPort(80), &snapshot);
+    AddPod(PodBuilder("pod").Priority(5), &snapshot);
+    ASSERT_TRUE(session_->Apply(snapshot, now_).ok());
+    snapshot.Clear();
+    snapshot.set_version(1);
+    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    ASSERT_TRUE(session_->Apply(snapshot, now_).ok());
+  }
+  static void AddPod(const v1alpha1::Pod& pod, v1alpha1::SyncRequest* request) {
+    *request->add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
+  }
+  // A pod as the mirror has it, as plugins get them from node views.
+  static sdk::PodRecord& OnNode(const sdk::Attempt& attempt, sdk::Slot slot, size_t i) {
+    return *attempt.cluster().node(slot).pods()[i];
+  }
+
+  // One attempt: Cycle, then PostFilter.
+  v1alpha1::PostFilterResponse Attempt() {
+    v1alpha1::CycleRequest cycle;
+    cycle.mutable_header()->set_attempt_id(1);
+    cycle.mutable_header()->set_snapshot_version(1);
+    cycle.mutable_header()->set_profile("p");
+    cycle.mutable_pre_filter()->set_pod_uid("default/pod");
+    v1alpha1::CycleResponse cycled;
+    EXPECT_TRUE(session_->Cycle(cycle, now_, &cycled).ok());
+    cycled_ = cycled;
+    v1alpha1::PostFilterRequest request;
+    *request.mutable_header() = cycle.header();
+    v1alpha1::PostFilterResponse response;
+    const CallStatus status = session_->PostFilter(request, now_, &response);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return response;
+  }
+  static Verdict Nothing(const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*) {
+    return Verdict::Unschedulable("nothing helps");
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  sdk::PluginRegistry registry_;
+  Scripted::Script first_ = Nothing;
+  Scripted::Script second_ = Nothing;
+  std::unique_ptr<Session> session_;
+  v1alpha1::CycleResponse cycled_;
+};
+
+TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
+  std::vector<std::string> seen;
+  first_ = [&](const sdk::Attempt& attempt, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
+    const std::vector<sdk::PodRecord*> pods = attempt.cluster().node(0).pods();
+    dry_run.Begin(0);
+    seen.push_back(dry_run.Filter().reasons()[0]);
+    for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
+    EXPECT_TRUE(dry_run.Filter().ok());
+    EXPECT_EQ(attempt.cluster().node(0).Requested("pods"), 0);
+    EXPECT_TRUE(dry_run.AddPod(*pods[0]).ok());
+    seen.push_back(dry_run.Filter().reasons()[0]);
+    EXPECT_TRUE(dry_run.RemovePod(*pods[0]).ok());
+    // The next node begins from the cluster as it is.
+    dry_run.Begin(1);
+    seen.push_back(dry_run.Filter().reasons()[0]);
+    EXPECT_TRUE(dry_run.RemovePod(OnNode(attempt, 1, 0)).ok());
+    EXPECT_TRUE(attempt.cluster().node(1).host_ports().empty());
+    EXPECT_EQ(attempt.cluster().node(0).pods(), pods);
+    return Verdict::Unschedulable("enough");
+  };
+  const sdk::NodeView node = session_->mirror().view().node(0);
+  const std::vector<sdk::PodRecord*> before = node.pods();
+  Attempt();
+  EXPECT_THAT(seen, ElementsAre("3 pods", "1 pods", "1 pods"));
+  EXPECT_EQ(node.pods(), before);
+  EXPECT_EQ(node.Requested("pods"), 3);
+  EXPECT_EQ(session_->mirror().view().node(1).host_ports().size(), 1u);
+  const v1alpha1::CycleResponse first = cycled_;
+  Attempt();
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(first.filter(), cycled_.filter()));
+}
+
+TEST_F(PostFilterTest, KnowsWhatFilterSaid) {
+  std::vector<v1alpha1::Code> codes;
+  first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
+    codes = {dry_run.CodeOf(0), dry_run.CodeOf(1), dry_run.CodeOf(77)};
+    return Verdict::Unschedulable("x");
+  };
+  Attempt();
+  EXPECT_THAT(codes, ElementsAre(v1alpha1::UNSCHEDULABLE, v1alpha1::UNSCHEDULABLE,
+                                 v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE));
+  for (const Verdict& verdict : {Verdict::Unschedulable("later"), Verdict::Unresolvable("never")}) {
+    Counting::pre_filter = verdict;
+    Attempt();
+    EXPECT_THAT(codes, ElementsAre(verdict.code(), verdict.code(), verdict.code()));
+  }
+}
+
+TEST_F(PostFilterTest, TheFirstThatSucceedsDecides) {
+  first_ = [](const sdk::Attempt& attempt, sdk::DryRun&, sdk::PostFilterAnswer* answer) {
+    answer->candidates.push_back({1, {&OnNode(attempt, 1, 0)}, 1});
+    return Verdict::Success();
+  };
+  second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*) {
+    ADD_FAILURE() << "asked though the first succeeded";
+    return Verdict::Success();
+  };
+  const v1alpha1::PostFilterResponse response = Attempt();
+  EXPECT_FALSE(response.has_rejection());
+  ASSERT_EQ(response.candidates_size(), 1);
+  EXPECT_EQ(response.candidates(0).plugin(), "First");
+  EXPECT_EQ(response.candidates(0).slot(), 1u);
+  EXPECT_THAT(response.candidates(0).victim_uids(), ElementsAre("default/d"));
+  EXPECT_EQ(response.candidates(0).budget_violations(), 1u);
+}
+
+TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {
+  second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer* answer) {
+    answer->clear_nomination = true;
+    return Verdict::Unschedulable("nor this");
+  };
+  v1alpha1::PostFilterResponse response = Attempt();
+  EXPECT_EQ(response.rejection().plugin(), "First");
+  EXPECT_EQ(response.rejection().code(), v1alpha1::UNSCHEDULABLE);
+  EXPECT_THAT(response.rejection().reasons(), ElementsAre("nothing helps", "nor this"));
+  EXPECT_TRUE(response.clear_nomination());
+
+  second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*) {
+    return Verdict::Unresolvable("for good");
+  };
+  response = Attempt();
+  EXPECT_EQ(response.rejection().plugin(), "Second");
+  EXPECT_EQ(response.rejection().code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_THAT(response.rejection().reasons(), ElementsAre("for good"));
+
+  second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer* answer) {
+    answer->clear_nomination = true;
+    return Verdict::Error("it broke");
+  };
+  response = Attempt();
+  EXPECT_EQ(response.rejection().code(), v1alpha1::ERROR);
+  EXPECT_THAT(response.rejection().reasons(), ElementsAre("it broke"));
+  EXPECT_FALSE(response.clear_nomination());
+}
+
+TEST_F(PostFilterTest, APluginThatFailsIsNamedInUpstreamsWords) {
+  v1alpha1::SyncRequest request;
+  request.set_version(1);
+  AddPod(PodBuilder("stuck").OnNode("n1"), &request);
+  ASSERT_TRUE(session_->Apply(request, now_).ok());
+  std::vector<std::string> errors;
+  first_ = [&](const sdk::Attempt& attempt, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
+    dry_run.Begin(1);
+    errors.push_back(dry_run.RemovePod(OnNode(attempt, 1, 1)).reasons()[0]);
+    return Verdict::Unschedulable("x");
+  };
+  Attempt();
+  EXPECT_THAT(errors, ElementsAre("running RemovePod on PreFilter plugin \"Counting\": no idea"));
+}
+
+TEST_F(PostFilterTest, NeedsAnAttempt) {
+  v1alpha1::PostFilterRequest request;
+  request.mutable_header()->set_attempt_id(9);
+  v1alpha1::PostFilterResponse response;
+  EXPECT_EQ(session_->PostFilter(request, now_, &response).reason(),
+            v1alpha1::CallError::ATTEMPT_UNKNOWN);
+}
+
+}  // namespace
+}  // namespace outboard::runtime

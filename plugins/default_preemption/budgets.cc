@@ -1,0 +1,45 @@
+#include "plugins/default_preemption/budgets.h"
+
+#include <utility>
+
+namespace outboard::default_preemption {
+
+void Budgets::Set(const v1alpha1::PodDisruptionBudget& proto) {
+  Remove(proto.namespace_(), proto.name());
+  // An absent selector, an empty one and one that cannot be parsed count no pod.
+  if (!proto.has_selector()) return;
+  auto selector = sdk::CompiledLabelSelector::Parse(proto.selector());
+  if (!selector.ok() || selector->matches_everything()) return;
+  Budget budget{*std::move(selector), proto.disruptions_allowed(), {}};
+  budget.disrupted.insert(proto.disrupted_pods().begin(), proto.disrupted_pods().end());
+  by_namespace_[proto.namespace_()][proto.name()] = std::move(budget);
+}
+
+void Budgets::Remove(absl::string_view ns, const std::string& name) {
+  const auto it = by_namespace_.find(ns);
+  if (it == by_namespace_.end()) return;
+  it->second.erase(name);
+  if (it->second.empty()) by_namespace_.erase(it);
+}
+
+std::vector<bool> Budgets::Violated(const std::vector<sdk::PodRecord*>& pods) const {
+  std::vector<bool> violated(pods.size(), false);
+  if (by_namespace_.empty()) return violated;
+  absl::flat_hash_map<const Budget*, int64_t> left;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const v1alpha1::Pod& pod = pods[i]->pod;
+    if (pod.labels().empty()) continue;
+    const auto budgets = by_namespace_.find(pod.namespace_());
+    if (budgets == by_namespace_.end()) continue;
+    for (const auto& [name, budget] : budgets->second) {
+      if (!budget.selector.Matches(pod.labels())) continue;
+      // Its eviction is under way and in the budget's figures.
+      if (budget.disrupted.contains(pod.name())) continue;
+      // Every budget that counts the pod is charged, also beyond the first that is broken.
+      if (--left.try_emplace(&budget, budget.allowed).first->second < 0) violated[i] = true;
+    }
+  }
+  return violated;
+}
+
+}  // namespace outboard::default_preemption

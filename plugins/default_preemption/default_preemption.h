@@ -1,0 +1,13 @@
+// DefaultPreemption: makes room for a pod by having less important ones leave.
+#ifndef OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_DEFAULT_PREEMPTION_H_
+#define OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_DEFAULT_PREEMPTION_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::default_preemption {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::default_preemption
+
+#endif  // OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_DEFAULT_PREEMPTION_H_

@@ -1,0 +1,61 @@
+#include "shim/cycle/preemptions.h"
+
+#include <utility>
+
+namespace outboard::cycle {
+
+Preemptions::Step Preemptions::Begin(uint64_t id, Preemption preemption) {
+  latest_[preemption.preemptor->uid()] = id;
+  Running& running = running_[id];
+  running.preemption = std::move(preemption);
+  const std::vector<kube::PodPtr>& victims = running.preemption.victims;
+  Step step;
+  if (victims.size() == 1) {
+    running.last_begun = true;
+    step.evict = victims;
+  } else {
+    step.evict.assign(victims.begin(), victims.end() - 1);
+  }
+  running.under_way = step.evict.size();
+  return step;
+}
+
+Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed) {
+  Step step;
+  const auto it = running_.find(id);
+  if (it == running_.end()) return step;
+  Running& running = it->second;
+  running.failed |= failed;
+  if (--running.under_way > 0) return step;
+  if (!running.failed && !running.last_begun) {
+    running.last_begun = true;
+    running.under_way = 1;
+    step.evict.push_back(running.preemption.victims.back());
+    return step;
+  }
+  step.failed = running.failed;
+  step.over = std::move(running.preemption);
+  running_.erase(it);
+  const auto latest = latest_.find(step.over->preemptor->uid());
+  if (latest != latest_.end() && latest->second == id) latest_.erase(latest);
+  return step;
+}
+
+const Preemption* Preemptions::Find(uint64_t id) const {
+  const auto it = running_.find(id);
+  return it == running_.end() ? nullptr : &it->second.preemption;
+}
+
+const std::string* Preemptions::GateOf(
+    absl::string_view preemptor_uid,
+    absl::FunctionRef<bool(const std::string& uid)> is_leaving) const {
+  const auto latest = latest_.find(preemptor_uid);
+  if (latest == latest_.end()) return nullptr;
+  const Running& running = running_.at(latest->second);
+  if (running.preemption.gate.empty()) return nullptr;
+  // The answer about the last one may come after the news that it went.
+  if (running.last_begun && is_leaving(running.preemption.victims.back()->uid())) return nullptr;
+  return &running.preemption.gate;
+}
+
+}  // namespace outboard::cycle

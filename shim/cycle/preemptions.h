@@ -1,0 +1,70 @@
+// Preemptions whose evictions are under way.
+#ifndef OUTBOARD_SHIM_CYCLE_PREEMPTIONS_H_
+#define OUTBOARD_SHIM_CYCLE_PREEMPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "shim/kube/objects.h"
+
+namespace outboard::cycle {
+
+// Why a preemptor is kept out of the queue, in kube-scheduler's words.
+inline constexpr char kPreemptionUnderWay[] =
+    "waiting for the preemption for this pod to be finished";
+
+// A pod that has others leave a node.
+struct Preemption {
+  kube::PodPtr preemptor;
+  std::string profile;
+  std::string node_name;
+  // The plugin in whose name the preemptor is kept out meanwhile; empty: it is not.
+  std::string gate;
+  // Those that are to be evicted through the API server.
+  std::vector<kube::PodPtr> victims;
+};
+
+// Evicts all victims of a preemption but one at the same time, and the last once these have left:
+// when the preemptor then hears of the last one's going, everything has been asked for.
+//
+// Threading: thread-compatible. Lifetime: owns what it is given. Errors: ids that are unknown or
+// over do nothing.
+class Preemptions {
+ public:
+  // What there is to do now.
+  struct Step {
+    std::vector<kube::PodPtr> evict;
+    // Nothing more will be; the preemption is forgotten.
+    std::optional<Preemption> over;
+    // With `over`: an eviction failed, and what was left to do was not done.
+    bool failed = false;
+  };
+  // `preemption` has a victim.
+  Step Begin(uint64_t id, Preemption preemption);
+  Step EvictionEnded(uint64_t id, bool failed);
+
+  const Preemption* Find(uint64_t id) const;
+  // The plugin in whose name a pod is to be kept out of the queue; null: nothing keeps it.
+  // `is_leaving`: whether the pod of this uid is going, or gone.
+  const std::string* GateOf(absl::string_view preemptor_uid,
+                            absl::FunctionRef<bool(const std::string& uid)> is_leaving) const;
+
+ private:
+  struct Running {
+    Preemption preemption;
+    size_t under_way = 0;
+    bool last_begun = false;
+    bool failed = false;
+  };
+  absl::flat_hash_map<uint64_t, Running> running_;
+  absl::flat_hash_map<std::string, uint64_t> latest_;  // by the preemptor's uid
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_PREEMPTIONS_H_

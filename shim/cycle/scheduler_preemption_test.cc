@@ -1,0 +1,401 @@
+// What the scheduler does with PostFilter's answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/cycle/testing/scripted_host.h"
+
+namespace outboard::cycle {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kProfile[] = "outboard";
+constexpr char kHost[] = "default";
+constexpr char kPlugin[] = "DefaultPreemption";
+
+// Everything that is ordered, in order.
+class RecordedEffects final : public Effects {
+ public:
+  void Bind(const BindOrder& order, absl::Time) override {
+    binds.push_back(order);
+    Note("bind ", order.pod->pod.name(), " to ", order.node_name);
+  }
+  void Evict(const EvictOrder& order, absl::Time) override {
+    evictions.push_back(order);
+    Note("evict ", order.victim->pod.name());
+  }
+  void RecordPreempted(const kube::PodObject& victim, const std::string& profile,
+                       const std::string& preemptor_uid, const std::string& node_name,
+                       bool in_memory, absl::Time) override {
+    Note("event ", victim.pod.name(), " preempted by ", preemptor_uid, " on ", node_name,
+         in_memory ? " in memory" : "");
+  }
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
+                    absl::Time) override {
+    Note("event ", pod.pod.name(), ": ", message);
+  }
+  void PatchStatus(const kube::PodObject& pod, const std::optional<PodScheduledFalse>& condition,
+                   const std::optional<std::string>& nominated, absl::Time) override {
+    Note("patch ", pod.pod.name(), " ", condition ? condition->reason : "-", " ",
+         nominated ? absl::StrCat("nominated=", *nominated) : "-");
+  }
+  template <typename... Parts>
+  void Note(const Parts&... parts) {
+    log.push_back(absl::StrCat(parts...));
+  }
+  std::vector<std::string> Take() { return std::exchange(log, {}); }
+
+  std::vector<BindOrder> binds;
+  std::vector<EvictOrder> evictions;
+  std::vector<std::string> log;
+};
+
+class CountingObserver final : public Observer {
+ public:
+  void OnPreemption(const kube::PodObject&, const std::string& node,
+                    const std::vector<kube::PodPtr>& victims, size_t to_evict) override {
+    preemptions.push_back(absl::StrCat(node, " ", victims.size(), " ", to_evict));
+  }
+  void OnProtocolError(const std::string&, const absl::Status& status) override {
+    protocol_errors.push_back(std::string(status.message()));
+  }
+  void OnCall(v1alpha1::ExtensionPoint point, const std::string&, v1alpha1::Code code,
+              absl::Duration) override {
+    if (point == v1alpha1::POST_FILTER) calls.push_back(code);
+  }
+  std::vector<std::string> preemptions;
+  std::vector<std::string> protocol_errors;
+  std::vector<v1alpha1::Code> calls;
+};
+
+// Nodes n1 and n2; nothing fits, as long as the test does not say otherwise.
+class SchedulerPreemptionTest : public ::testing::Test {
+ protected:
+  SchedulerPreemptionTest()
+      : scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, now_) {
+    scheduler_.SetProfileNames({kProfile});
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.score_plugins = {{"Score", 1}};
+    plan.algorithm.post_filter_plugins = {kPlugin};
+    plan.preemption_gates = {kPlugin};
+    plan.host_name = kHost;
+    plan.permit = {{"Gang", {"metadata.labels['job-name']"}}};
+    plan.guard.resources = false;
+    plan.wake_up_events["Fit"] = {queue::AssignedPodDelete()};
+    plan.wake_up_events[kPlugin] = {queue::AssignedPodDelete()};
+    scheduler_.SetPlan(plan);
+    scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
+    for (const char* name : {"n1", "n2"}) {
+      auto node = std::make_shared<kube::NodeObject>();
+      node->node.set_uid(absl::StrCat("uid-", name));
+      node->node.set_name(name);
+      node->node.mutable_allocatable()->set_pods(10);
+      node->resource_version = absl::StrCat(++resource_version_);
+      scheduler_.OnNodeUpsert(node, now_);
+    }
+    host_.num_nodes = 2;
+    NothingFits();
+  }
+  void NothingFits() {
+    host_.cycle = [this](const auto&, auto* response) {
+      host_.Infeasible("Fit", "Insufficient cpu", response);
+      return absl::OkStatus();
+    };
+  }
+  std::shared_ptr<kube::PodObject> MakePod(const std::string& name, int32_t priority,
+                                           const std::string& node = "") {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid(absl::StrCat("uid-", name));
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name(name);
+    pod->pod.set_scheduler_name(kProfile);
+    pod->pod.set_priority(priority);
+    pod->pod.set_node_name(node);
+    pod->pod.add_containers();
+    return pod;
+  }
+  void Upsert(const std::shared_ptr<kube::PodObject>& pod) {
+    pod->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.OnPodUpsert(pod, now_);
+  }
+  void AddPod(const std::string& name, int32_t priority, const std::string& node = "") {
+    Upsert(MakePod(name, priority, node));
+  }
+  // The host proposes a node and victims.
+  void Propose(const std::string& node, const std::vector<std::string>& victims) {
+    v1alpha1::PostFilterResponse answer;
+    auto* candidate = answer.add_candidates();
+    candidate->set_slot(scheduler_.cluster()->SlotOf(node));
+    candidate->set_plugin(kPlugin);
+    for (const std::string& victim : victims) candidate->add_victim_uids("uid-" + victim);
+    Answer(answer);
+  }
+  void Answer(const v1alpha1::PostFilterResponse& answer) {
+    host_.post_filter = [this, answer](const v1alpha1::PostFilterRequest& request) {
+      asked_.push_back(request);
+      return answer;
+    };
+  }
+  void EndEviction(size_t index, EvictEnd end) {
+    const EvictOrder order = effects_.evictions.at(index);
+    scheduler_.OnEvictionEnded(order.preemption_id, order.victim, end, "", now_);
+  }
+  const queue::QueuedPod& Queued(const std::string& name) {
+    return *scheduler_.queue().Find("uid-" + name);
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  int resource_version_ = 0;
+  RecordedEffects effects_;
+  CountingObserver observer_;
+  ScriptedHost host_;
+  Scheduler scheduler_;
+  std::vector<v1alpha1::PostFilterRequest> asked_;
+};
+
+constexpr char kNoFit[] = "0/2 nodes are available: 2 Insufficient cpu.";
+
+TEST_F(SchedulerPreemptionTest, ARejectionEndsThePodsMessage) {
+  AddPod("p", 10);
+  v1alpha1::PostFilterResponse answer;
+  answer.mutable_rejection()->set_plugin(kPlugin);
+  answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer.mutable_rejection()->add_reasons("preemption: not helpful.");
+  Answer(answer);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit, " preemption: not helpful."),
+                          "patch p Unschedulable -"));
+  ASSERT_THAT(asked_, SizeIs(1));
+  EXPECT_EQ(asked_[0].header().attempt_id(), host_.cycles[0].header().attempt_id());
+  EXPECT_EQ(asked_[0].header().snapshot_version(), host_.cycles[0].header().snapshot_version());
+  EXPECT_THAT(observer_.calls, ElementsAre(v1alpha1::UNSCHEDULABLE));
+  EXPECT_THAT(observer_.preemptions, IsEmpty());
+}
+
+TEST_F(SchedulerPreemptionTest, ARejectionKeepsOrClearsTheNomination) {
+  auto pod = MakePod("p", 10);
+  pod->pod.set_nominated_node_name("n2");
+  // The nominated node is tried alone first, which the scripted host does not do.
+  v1alpha1::PostFilterResponse answer;
+  answer.mutable_rejection()->set_plugin(kPlugin);
+  answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer.mutable_rejection()->add_reasons("no");
+  for (const bool clear : {false, true}) {
+    answer.set_clear_nomination(clear);
+    Answer(answer);
+    host_.pre_filter = [this](const v1alpha1::PreFilterRequest&) {
+      v1alpha1::PreFilterResponse rejected;
+      rejected.mutable_rejection()->set_plugin("Fit");
+      rejected.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+      rejected.mutable_rejection()->add_reasons("not at all");
+      return rejected;
+    };
+    Upsert(std::make_shared<kube::PodObject>(*pod));
+    scheduler_.cluster()->Nominate("uid-p", scheduler_.cluster()->SlotOf("n2")).IgnoreError();
+    ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+    EXPECT_THAT(effects_.Take(), ElementsAre("event p: 0/2 nodes are available: not at all. no",
+                                             clear ? "patch p Unschedulable nominated="
+                                                   : "patch p Unschedulable -"));
+    EXPECT_THAT(scheduler_.cluster()->NominatedTo("n2"), SizeIs(clear ? 0 : 1));
+    scheduler_.OnPodDelete("uid-p", now_);
+  }
+}
+
+TEST_F(SchedulerPreemptionTest, EvictsAllButTheLastAtOnceAndThenTheLast) {
+  AddPod("a", 1, "n1");
+  AddPod("b", 2, "n1");
+  AddPod("c", 3, "n1");
+  AddPod("p", 10);
+  Propose("n1", {"c", "b", "a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit), "patch p Unschedulable nominated=n1",
+                          "evict c", "evict b"));
+  EXPECT_THAT(observer_.preemptions, ElementsAre("n1 3 3"));
+  EXPECT_THAT(scheduler_.cluster()->NominatedTo("n1"), SizeIs(1));
+  EndEviction(0, EvictEnd::kEvicted);
+  EXPECT_THAT(effects_.Take(), ElementsAre("event c preempted by uid-p on n1"));
+  EndEviction(1, EvictEnd::kGone);
+  EXPECT_THAT(effects_.Take(), ElementsAre("evict a")) << "one that was gone gets no event";
+  EndEviction(2, EvictEnd::kEvicted);
+  EXPECT_THAT(effects_.Take(), ElementsAre("event a preempted by uid-p on n1"));
+  EXPECT_EQ(Queued("p").place, queue::Place::kUnschedulable);
+}
+
+TEST_F(SchedulerPreemptionTest, ThePreemptorIsKeptOutUntilTheLastVictimLeaves) {
+  AddPod("a", 1, "n1");
+  AddPod("b", 2, "n1");
+  AddPod("p", 10);
+  Propose("n1", {"b", "a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  now_ += absl::Seconds(30);
+  scheduler_.OnPodDelete("uid-b", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kGated);
+  EXPECT_EQ(Queued("p").gating_plugin, kPlugin);
+  EXPECT_EQ(Queued("p").gate_message, "waiting for the preemption for this pod to be finished");
+  EndEviction(0, EvictEnd::kEvicted);
+  ASSERT_THAT(effects_.evictions, SizeIs(2));
+  // Its going is heard of before the answer to its eviction.
+  scheduler_.OnPodDelete("uid-a", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
+  EndEviction(1, EvictEnd::kEvicted);
+  host_.cycle = nullptr;
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SchedulerPreemptionTest, APreemptorThatNothingGatesIsNotKeptOut) {
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.score_plugins = {{"Score", 1}};
+  plan.algorithm.post_filter_plugins = {kPlugin};
+  plan.host_name = kHost;
+  plan.wake_up_events["Fit"] = {queue::AssignedPodDelete()};
+  scheduler_.SetPlan(plan);
+  AddPod("a", 1, "n1");
+  AddPod("b", 1, "n1");
+  AddPod("p", 10);
+  Propose("n1", {"b", "a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  now_ += absl::Seconds(30);
+  scheduler_.OnPodDelete("uid-b", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
+}
+
+TEST_F(SchedulerPreemptionTest, AfterAFailureTheLastStaysAndThePodIsTriedAgain) {
+  AddPod("a", 1, "n1");
+  AddPod("b", 2, "n1");
+  AddPod("p", 10);
+  Propose("n1", {"b", "a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  effects_.Take();
+  EndEviction(0, EvictEnd::kFailed);
+  EXPECT_THAT(effects_.Take(), IsEmpty()) << "neither an event nor another eviction";
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
+}
+
+TEST_F(SchedulerPreemptionTest, VictimsThatAreLeavingAreNotAskedAgain) {
+  auto leaving = MakePod("a", 1, "n1");
+  leaving->pod.set_deletion_unix_seconds(999);
+  Upsert(leaving);
+  AddPod("p", 10);
+  Propose("n1", {"a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit), "patch p Unschedulable nominated=n1"));
+  EXPECT_THAT(observer_.preemptions, ElementsAre("n1 1 0"));
+}
+
+TEST_F(SchedulerPreemptionTest, LessImportantPodsLoseTheirNominationThere) {
+  for (const auto& [name, priority, node] :
+       {std::tuple{"low", 5, "n1"}, std::tuple{"equal", 10, "n1"}, std::tuple{"other", 5, "n2"}}) {
+    auto pod = MakePod(name, priority);
+    pod->pod.set_nominated_node_name(node);
+    pod->pod.set_scheduler_name("another");
+    Upsert(pod);
+  }
+  AddPod("a", 1, "n1");
+  AddPod("p", 10);
+  Propose("n1", {"a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit), "patch p Unschedulable nominated=n1",
+                          "patch low - nominated=", "evict a"));
+}
+
+TEST_F(SchedulerPreemptionTest, AVictimThatWaitsAtPermitOnlyLosesItsPlace) {
+  host_.cycle = nullptr;
+  host_.permit = [](const v1alpha1::PermitRequest&) {
+    v1alpha1::PermitResponse response;
+    response.add_waits()->set_plugin("Gang");
+    response.mutable_waits(0)->set_timeout_millis(60000);
+    return response;
+  };
+  auto waiting = MakePod("w", 1);
+  (*waiting->pod.mutable_labels())["job-name"] = "j";
+  Upsert(waiting);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const std::string node = scheduler_.cluster()->NodeOf("uid-w");
+  ASSERT_EQ(scheduler_.waiting_pods(), 1u);
+  effects_.Take();
+
+  NothingFits();
+  AddPod("p", 10);
+  Propose(node, {"w"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(
+      effects_.Take(),
+      ElementsAre(absl::StrCat("event p: ", kNoFit),
+                  absl::StrCat("patch p Unschedulable nominated=", node),
+                  "event w: waiting on permit for pod: preempted", "patch w SchedulerError -",
+                  absl::StrCat("event w preempted by uid-p on ", node, " in memory")));
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u);
+  EXPECT_EQ(scheduler_.cluster()->NodeOf("uid-w"), "");
+  EXPECT_EQ(Queued("w").place, queue::Place::kErrorBackoff);
+  EXPECT_EQ(Queued("p").place, queue::Place::kBackoff) << "room has come, nothing keeps it out";
+}
+
+TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {
+  AddPod("a", 1, "n1");
+  AddPod("peer", 10, "n1");
+  AddPod("elsewhere", 1, "n2");
+  struct Lie {
+    std::string node;
+    std::vector<std::string> victims;
+    std::string complaint;
+  };
+  const std::vector<Lie> lies = {
+      {"n1", {"a", "unknown"}, "unknown pod uid-unknown"},
+      {"n1", {"peer"}, "ns/peer of priority 10 for one of priority 10"},
+      {"n1", {"elsewhere"}, "ns/elsewhere from node n1, but it is on \"n2\""},
+      {"n1", {"p"}, "ns/p from node n1, but it is on \"\""},
+      {"n1", {}, "without victims"},
+      {"n1", {"a", "a"}, "twice"},
+      {"n9", {"a"}, "where no node is"},
+  };
+  for (const Lie& lie : lies) {
+    AddPod("p", 10);
+    Propose(lie.node, lie.victims);
+    ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+    ASSERT_THAT(observer_.protocol_errors, SizeIs(1)) << lie.complaint;
+    EXPECT_THAT(std::exchange(observer_.protocol_errors, {})[0], HasSubstr(lie.complaint));
+    EXPECT_EQ(Queued("p").place, queue::Place::kParked);
+    scheduler_.OnPodDelete("uid-p", now_);
+  }
+  EXPECT_THAT(effects_.evictions, IsEmpty());
+  EXPECT_THAT(observer_.preemptions, IsEmpty());
+}
+
+TEST_F(SchedulerPreemptionTest, AHostThatGivesNoAnswerGetsThePodParked) {
+  AddPod("p", 10);
+  host_.post_filter = [](const auto&) { return absl::UnavailableError("gone"); };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(Queued("p").place, queue::Place::kParked);
+}
+
+TEST_F(SchedulerPreemptionTest, AProfileWithoutPostFilterDoesNotAsk) {
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.host_name = kHost;
+  scheduler_.SetPlan(plan);
+  AddPod("p", 10);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit), "patch p Unschedulable -"));
+}
+
+}  // namespace
+}  // namespace outboard::cycle
