@@ -201,6 +201,7 @@ void AffinityIndex::Tick() {
     auto current = it++;
     if (ticks_ - current->second->last_tick > kIdleTicks) Drop(current);
   }
+  topologies_.Sweep();
 }
 
 }  // namespace outboard::inter_pod_affinity

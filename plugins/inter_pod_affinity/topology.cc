@@ -1,6 +1,5 @@
 #include "plugins/inter_pod_affinity/topology.h"
 
-#include <iterator>
 #include <utility>
 
 namespace outboard::inter_pod_affinity {
@@ -52,15 +51,13 @@ bool Topologies::Moves(Slot slot) {
 
 void Topologies::Update(Slot slot) {
   const sdk::NodeView node = cluster_.node(slot);
-  for (auto it = held_.begin(); it != held_.end();) {
-    auto next = std::next(it);
-    if (std::shared_ptr<Topology> topology = it->second.lock()) {
-      topology->Update(node);
-    } else {
-      held_.erase(it);
-    }
-    it = next;
+  for (auto& [key, held] : held_) {
+    if (std::shared_ptr<Topology> topology = held.lock()) topology->Update(node);
   }
+}
+
+void Topologies::Sweep() {
+  absl::erase_if(held_, [](const auto& entry) { return entry.second.expired(); });
 }
 
 void DomainCounts::Add(uint32_t domain, int32_t count, int64_t weight) {

@@ -58,6 +58,8 @@ class Topologies {
   bool Moves(sdk::Slot slot);
   // Follows the node's labels, or its removal.
   void Update(sdk::Slot slot);
+  // Forgets keys whose columns nobody holds any more.
+  void Sweep();
   void Clear() { held_.clear(); }
 
  private:
