@@ -7,6 +7,7 @@
 #include "plugins/default_preemption/default_preemption.h"
 #include "plugins/gpu_aware/gpu_aware.h"
 #include "plugins/image_locality/image_locality.h"
+#include "plugins/inter_pod_affinity/inter_pod_affinity.h"
 #include "plugins/node_affinity/node_affinity.h"
 #include "plugins/node_name/node_name.h"
 #include "plugins/node_ports/node_ports.h"
@@ -28,6 +29,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &default_preemption::Descriptor,
            &gpu_aware::Descriptor,
            &image_locality::Descriptor,
+           &inter_pod_affinity::Descriptor,
            &node_affinity::Descriptor,
            &node_name::Descriptor,
            &node_ports::Descriptor,

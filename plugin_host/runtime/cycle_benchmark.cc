@@ -24,7 +24,8 @@ v1alpha1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry) {
   const char* const order[] = {"NodeUnschedulable", "NodeName",
                                "TaintToleration",   "NodeAffinity",
                                "NodePorts",         "NodeResourcesFit",
-                               "ImageLocality",     "NodeResourcesBalancedAllocation"};
+                               "InterPodAffinity",  "NodeResourcesBalancedAllocation",
+                               "ImageLocality"};
   for (auto point :
        {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
     auto* config = profile->add_points();
@@ -98,6 +99,96 @@ BENCHMARK(BM_Cycle)
     ->Args({5000, 0})
     ->Args({20000, 0})
     ->Args({5000, 100})
+    ->Unit(benchmark::kMicrosecond);
+
+// What pods of BM_AffinityCycle want of those with the same label `app`.
+enum Wish {
+  kNothing,               // The pod to be placed; the others as with kApartOnHosts.
+  kTogetherInZone,        // Required.
+  kApartOnHosts,          // Required.
+  kPreferApartOnHosts,    // Preferred.
+  kPreferTogetherInZone,  // Preferred.
+};
+
+v1alpha1::Pod WishingPod(const std::string& name, int app, Wish wish) {
+  PodBuilder pod(name);
+  pod.Requests({{"cpu", "100m"}, {"memory", "500Mi"}}).Label("app", absl::StrCat("app-", app));
+  if (wish == kNothing) return pod;
+  v1alpha1::Affinity* affinity = pod.proto().mutable_affinity();
+  const bool together = wish == kTogetherInZone || wish == kPreferTogetherInZone;
+  auto* rules = together ? affinity->mutable_pod_affinity() : affinity->mutable_pod_anti_affinity();
+  v1alpha1::PodAffinityTerm* term;
+  if (wish == kTogetherInZone || wish == kApartOnHosts) {
+    term = rules->add_required_during_scheduling_ignored_during_execution();
+  } else {
+    auto* weighted = rules->add_preferred_during_scheduling_ignored_during_execution();
+    weighted->set_weight(100);
+    term = weighted->mutable_pod_affinity_term();
+  }
+  term->set_topology_key(together ? "topology.kubernetes.io/zone" : "kubernetes.io/hostname");
+  (*term->mutable_label_selector()->mutable_match_labels())["app"] = absl::StrCat("app-", app);
+  return pod;
+}
+
+// Two pods a node in four apps, all with the same wish, and one of the first app to be placed.
+// Arguments: nodes; Wish; whether another pod of the app comes and goes before each cycle.
+void BM_AffinityCycle(benchmark::State& state) {
+  sdk::PluginRegistry registry;
+  if (!RegisterBuiltinPlugins(&registry).ok()) abort();
+  Session session("s", &registry);
+  v1alpha1::ConfigureResponse configured;
+  session.Configure(DefaultProfile(registry), &configured);
+  if (!configured.problems().empty()) return state.SkipWithError("not configured");
+  const int nodes = static_cast<int>(state.range(0));
+  const Wish wish = static_cast<Wish>(state.range(1));
+  FillSession(nodes, &session);
+  v1alpha1::SyncRequest more;
+  more.set_version(1);
+  for (int i = 0; i < 2 * nodes; ++i) {
+    v1alpha1::Pod* pod = more.add_changes()->mutable_pod_upsert()->mutable_pod();
+    *pod = WishingPod(absl::StrCat("wishing-", i), i * 4 / (2 * nodes),
+                      wish == kNothing ? kApartOnHosts : wish);
+    pod->set_node_name(absl::StrCat("node-", i % nodes));
+  }
+  for (const char* name : {"wisher", "passer-by"}) {
+    *more.add_changes()->mutable_pod_upsert()->mutable_pod() = WishingPod(name, 0, wish);
+  }
+  if (!session.Apply(more, absl::UnixEpoch()).ok()) abort();
+  v1alpha1::SyncRequest come;
+  come.set_version(1);
+  come.add_changes()->mutable_pod_placement()->set_uid("default/passer-by");
+  v1alpha1::SyncRequest go = come;
+  come.mutable_changes(0)->mutable_pod_placement()->set_state(v1alpha1::ASSUMED);
+  come.mutable_changes(0)->mutable_pod_placement()->set_slot(nodes / 2);
+  go.mutable_changes(0)->mutable_pod_placement()->set_state(v1alpha1::UNPLACED);
+  v1alpha1::CycleRequest request;
+  request.mutable_header()->set_profile("default-scheduler");
+  request.mutable_header()->set_attempt_id(1);
+  request.mutable_pre_filter()->set_pod_uid("default/wisher");
+  request.mutable_filter();
+  v1alpha1::CycleResponse response;
+  uint32_t offset = 0;
+  for (auto _ : state) {
+    if (state.range(2) != 0) {
+      if (!session.Apply(come, absl::UnixEpoch()).ok()) abort();
+      if (!session.Apply(go, absl::UnixEpoch()).ok()) abort();
+    }
+    response.Clear();
+    request.mutable_filter()->set_start_offset(offset);
+    if (!session.Cycle(request, absl::UnixEpoch(), &response).ok()) abort();
+    offset = (offset + response.filter().processed()) % static_cast<uint32_t>(nodes);
+  }
+  state.counters["processed"] = static_cast<double>(response.filter().processed());
+  state.counters["scored"] = static_cast<double>(
+      response.score().plugins().empty() ? 0 : response.score().plugins(0).scores().size());
+}
+BENCHMARK(BM_AffinityCycle)
+    ->Args({5000, kNothing, 0})
+    ->Args({5000, kTogetherInZone, 0})
+    ->Args({5000, kApartOnHosts, 0})
+    ->Args({5000, kApartOnHosts, 1})
+    ->Args({5000, kPreferApartOnHosts, 0})
+    ->Args({5000, kPreferTogetherInZone, 0})
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -38,6 +38,7 @@ class PluginHarness {
   // As if the shim had assumed it there; `state` as in PodPlacement.
   void Place(const std::string& uid, v1alpha1::PlacementState state, const std::string& node);
   void AddNamespace(const std::string& name, const std::map<std::string, std::string>& labels);
+  void RemoveNamespace(const std::string& name);
   void SetNow(absl::Time now);
   ClusterView cluster() const;
   Plugin& plugin();

@@ -1,0 +1,75 @@
+// For tests: what InterPodAffinity must say, counted anew over all pods and all nodes each time.
+#ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_RECOUNT_MODEL_H_
+#define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_RECOUNT_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugin_host/sdk/selectors.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::inter_pod_affinity {
+
+// A pod with its place.
+struct ModelPod {
+  v1alpha1::Pod pod;
+  std::string node;       // Where it runs; maybe a node that there is not.
+  std::string nominated;  // The node that is kept in mind for it.
+};
+
+// A cluster as plain maps, and kube-scheduler's rules written down as they are told, without any
+// index. Slow on purpose.
+//
+// Threading: a value. Lifetime: a value. Errors: none.
+struct RecountModel {
+  struct Term {
+    std::set<std::string> namespaces;
+    bool has_namespace_selector = false;
+    sdk::CompiledLabelSelector namespace_selector;
+    sdk::CompiledLabelSelector selector;
+    std::string key;
+    int64_t weight = 0;
+  };
+  using Labels = std::map<std::string, std::string>;
+  using Pair = std::pair<std::string, std::string>;  // Key and value of a node's label.
+
+  // nullopt: Skip. Otherwise a text for each node, empty if it passes. Nominated pods count as on
+  // the node in question if they are at least as important.
+  std::optional<std::map<std::string, std::string>> Filter(const v1alpha1::Pod& pod) const;
+  // As Filter, of a cluster without nominated pods, but never skips.
+  std::map<std::string, std::string> FilterNodes(const v1alpha1::Pod& pod) const;
+  // nullopt: Skip.
+  std::optional<std::map<std::string, int64_t>> RawScores(const v1alpha1::Pod& pod) const;
+  static std::map<std::string, int64_t> Normalized(std::map<std::string, int64_t> raw);
+
+  std::map<std::string, v1alpha1::Node> nodes;
+  std::map<std::string, ModelPod> pods;  // By uid.
+  std::map<std::string, Labels> namespaces;
+  int64_t hard_weight = 1;
+
+ private:
+  struct Tally {
+    std::map<Pair, int64_t> existing, affinity, anti_affinity;
+  };
+  Labels LabelsOf(const std::string& name) const;
+  static std::vector<Term> Terms(
+      const google::protobuf::RepeatedPtrField<v1alpha1::PodAffinityTerm>& protos,
+      const v1alpha1::Pod& owner);
+  static std::vector<Term> Terms(
+      const google::protobuf::RepeatedPtrField<v1alpha1::WeightedPodAffinityTerm>& protos,
+      const v1alpha1::Pod& owner);
+  static bool Matches(const Term& term, const v1alpha1::Pod& pod, const Labels& labels);
+  static bool MatchesAll(const std::vector<Term>& terms, const v1alpha1::Pod& pod);
+  std::vector<Term> Merged(std::vector<Term> terms) const;
+  Tally Count(const v1alpha1::Pod& pod) const;
+  std::string Judge(const v1alpha1::Pod& pod, const Tally& tally, const v1alpha1::Node& node) const;
+};
+
+}  // namespace outboard::inter_pod_affinity
+
+#endif  // OUTBOARD_PLUGINS_INTER_POD_AFFINITY_RECOUNT_MODEL_H_
