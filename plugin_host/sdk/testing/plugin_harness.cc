@@ -184,6 +184,18 @@ void PluginHarness::AddNamespace(const std::string& name,
   impl_->Apply(request);
 }
 
+void PluginHarness::AddObject(const v1alpha1::ClusterObject& object) {
+  v1alpha1::SyncRequest request = impl_->Delta();
+  *request.add_changes()->mutable_object_upsert() = object;
+  impl_->Apply(request);
+}
+
+void PluginHarness::RemoveObject(const v1alpha1::ClusterObject& object) {
+  v1alpha1::SyncRequest request = impl_->Delta();
+  *request.add_changes()->mutable_object_remove() = object;
+  impl_->Apply(request);
+}
+
 void PluginHarness::SetNow(absl::Time now) { impl_->now = now; }
 ClusterView PluginHarness::cluster() const { return impl_->mirror.view(); }
 Plugin& PluginHarness::plugin() { return *impl_->plugin().plugin; }
