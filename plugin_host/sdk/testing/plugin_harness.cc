@@ -132,16 +132,24 @@ void PluginHarness::AddNode(const v1alpha1::Node& node) {
   auto known = nodes.slot_by_name.find(node.name());
   v1alpha1::SyncRequest request = impl_->Delta();
   v1alpha1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
-  upsert->set_slot(known != nodes.slot_by_name.end() ? known->second : impl_->next_slot++);
+  if (known != nodes.slot_by_name.end()) {
+    upsert->set_slot(known->second);
+  } else if (!impl_->free_slots.empty()) {  // As the shim does, so that plugins see slots reused.
+    upsert->set_slot(impl_->free_slots.back());
+    impl_->free_slots.pop_back();
+  } else {
+    upsert->set_slot(impl_->next_slot++);
+  }
   *upsert->mutable_node() = node;
   impl_->Apply(request);
 }
 
 void PluginHarness::RemoveNode(const std::string& name) {
   v1alpha1::SyncRequest request = impl_->Delta();
-  request.add_changes()->mutable_node_remove()->set_slot(
-      impl_->mirror.view().nodes().slot_by_name.at(name));
+  const Slot slot = impl_->mirror.view().nodes().slot_by_name.at(name);
+  request.add_changes()->mutable_node_remove()->set_slot(slot);
   impl_->Apply(request);
+  impl_->free_slots.push_back(slot);
 }
 
 void PluginHarness::AddPod(const v1alpha1::Pod& pod) {
