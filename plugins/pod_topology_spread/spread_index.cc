@@ -82,14 +82,6 @@ std::string KeyOf(const NodeGroupSpec& spec) {
   return key;
 }
 
-// The entry that was not used for longest.
-template <typename Map>
-typename Map::iterator Oldest(Map& map) {
-  return std::min_element(map.begin(), map.end(), [](const auto& a, const auto& b) {
-    return a.second->last_use_ < b.second->last_use_;
-  });
-}
-
 }  // namespace
 
 uint32_t Topology::ValueOf(const NodeView& node) {

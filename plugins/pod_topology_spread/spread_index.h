@@ -9,6 +9,7 @@
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_SPREAD_INDEX_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_SPREAD_INDEX_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -180,6 +181,13 @@ class SpreadIndex {
   };
   using MatchingMap = absl::flat_hash_map<std::string, std::shared_ptr<MatchingPods>>;
 
+  // The entry that was not used for longest.
+  template <typename Map>
+  static typename Map::iterator Oldest(Map& map) {
+    return std::min_element(map.begin(), map.end(), [](const auto& a, const auto& b) {
+      return a.second->last_use_ < b.second->last_use_;
+    });
+  }
   void Count(const Namespace& ns, const sdk::PodRecord& pod, sdk::Slot slot, int32_t sign);
   void BuildMatching(MatchingPods* matching);
   void DropMatching(MatchingMap::iterator it);
