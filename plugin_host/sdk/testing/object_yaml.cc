@@ -24,7 +24,7 @@ bool IsResourceList(const std::string& key) {
 }
 bool IsEnum(const std::string& key) {
   return key == "operator" || key == "effect" || key == "whenUnsatisfiable" ||
-         key == "preemptionPolicy";
+         key == "preemptionPolicy" || key == "nodeAffinityPolicy" || key == "nodeTaintsPolicy";
 }
 bool IsBool(const std::string& key) {
   return key == "unschedulable" || key == "hostNetwork" || key == "restartPolicyAlways" ||
@@ -169,6 +169,24 @@ absl::StatusOr<v1alpha1::Node> NodeFromYaml(const YAML::Node& yaml) {
   if (node.uid().empty()) node.set_uid("uid-" + node.name());
   if (!node.allocatable().has_pods()) node.mutable_allocatable()->set_pods(110);
   return node;
+}
+
+absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml) {
+  absl::StatusOr<Json> json = ToJson(yaml, "", false);
+  if (!json.ok()) return json.status();
+  v1alpha1::ClusterObject object;
+  if (absl::Status status = Parse(*json, &object); !status.ok()) return status;
+  // All objects of a namespace say so in a field of the same name.
+  const auto* reflection = object.GetReflection();
+  const auto* kind =
+      reflection->GetOneofFieldDescriptor(object, object.GetDescriptor()->oneof_decl(0));
+  if (kind == nullptr) return absl::InvalidArgumentError("an object needs a kind");
+  google::protobuf::Message* inner = reflection->MutableMessage(&object, kind);
+  const auto* ns = inner->GetDescriptor()->FindFieldByName("namespace");
+  if (ns != nullptr && inner->GetReflection()->GetString(*inner, ns).empty()) {
+    inner->GetReflection()->SetString(inner, ns, "default");
+  }
+  return object;
 }
 
 std::string YamlToJson(const YAML::Node& yaml) { return ArgsJson(yaml).dump(); }

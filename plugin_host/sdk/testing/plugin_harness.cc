@@ -134,7 +134,7 @@ void PluginHarness::AddNode(const v1alpha1::Node& node) {
   v1alpha1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
   if (known != nodes.slot_by_name.end()) {
     upsert->set_slot(known->second);
-  } else if (!impl_->free_slots.empty()) {
+  } else if (!impl_->free_slots.empty()) {  // As the shim does, so that plugins see slots reused.
     upsert->set_slot(impl_->free_slots.back());
     impl_->free_slots.pop_back();
   } else {
@@ -195,6 +195,18 @@ void PluginHarness::AddNamespace(const std::string& name,
 void PluginHarness::RemoveNamespace(const std::string& name) {
   v1alpha1::SyncRequest request = impl_->Delta();
   request.add_changes()->mutable_namespace_remove()->set_name(name);
+  impl_->Apply(request);
+}
+
+void PluginHarness::AddObject(const v1alpha1::ClusterObject& object) {
+  v1alpha1::SyncRequest request = impl_->Delta();
+  *request.add_changes()->mutable_object_upsert() = object;
+  impl_->Apply(request);
+}
+
+void PluginHarness::RemoveObject(const v1alpha1::ClusterObject& object) {
+  v1alpha1::SyncRequest request = impl_->Delta();
+  *request.add_changes()->mutable_object_remove() = object;
   impl_->Apply(request);
 }
 

@@ -39,6 +39,9 @@ class PluginHarness {
   void Place(const std::string& uid, v1alpha1::PlacementState state, const std::string& node);
   void AddNamespace(const std::string& name, const std::map<std::string, std::string>& labels);
   void RemoveNamespace(const std::string& name);
+  // A service, a workload, a volume …; RemoveObject needs only what names it.
+  void AddObject(const v1alpha1::ClusterObject& object);
+  void RemoveObject(const v1alpha1::ClusterObject& object);
   void SetNow(absl::Time now);
   ClusterView cluster() const;
   Plugin& plugin();

@@ -1,0 +1,61 @@
+// A topology spread constraint with its selector ready to match.
+#ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_CONSTRAINTS_H_
+#define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_CONSTRAINTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "plugin_host/sdk/selectors.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::pod_topology_spread {
+
+using WhenUnsatisfiable = v1alpha1::TopologySpreadConstraint::WhenUnsatisfiable;
+
+// Which pods a constraint counts.
+//
+// Threading: immutable after it is built. Lifetime: a value. Errors: Parse tells what Kubernetes
+//            would.
+class PodSelector {
+ public:
+  // Matches nothing: an absent label selector.
+  PodSelector() = default;
+  static PodSelector Everything();
+  static absl::StatusOr<PodSelector> Parse(const v1alpha1::LabelSelector& selector);
+
+  bool Matches(const sdk::LabelMap& labels) const { return compiled_.Matches(labels); }
+  bool nothing() const { return nothing_; }
+  // Matches everything. Kubernetes counts no pod for such a constraint, though the pod that is to
+  // be placed matches it.
+  bool empty() const { return compiled_.matches_everything(); }
+  const std::vector<sdk::Requirement>& requirements() const { return compiled_.requirements(); }
+  // Narrows it; nothing stays nothing.
+  void Add(sdk::Requirement requirement) { compiled_.AddRequirement(std::move(requirement)); }
+  void AddLabel(const std::string& key, const std::string& value);
+
+ private:
+  bool nothing_ = true;
+  sdk::CompiledLabelSelector compiled_;
+};
+
+struct Constraint {
+  int32_t max_skew = 1;
+  std::string topology_key;
+  PodSelector selector;
+  int32_t min_domains = 1;
+  bool honor_affinity = true;
+  bool honor_taints = false;
+};
+
+// Those of `constraints` whose action is `action`. `pod_labels` give matchLabelKeys their values.
+// An error is the first selector's that cannot be parsed.
+absl::StatusOr<std::vector<Constraint>> ConstraintsWithAction(
+    absl::Span<const v1alpha1::TopologySpreadConstraint* const> constraints,
+    const sdk::LabelMap& pod_labels, WhenUnsatisfiable action);
+
+}  // namespace outboard::pod_topology_spread
+
+#endif  // OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_CONSTRAINTS_H_

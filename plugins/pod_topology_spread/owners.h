@@ -1,0 +1,50 @@
+// Which pods belong to the same service or controller as a pod.
+#ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_OWNERS_H_
+#define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_OWNERS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/cluster_objects.h"
+#include "plugins/pod_topology_spread/constraints.h"
+#include "plugins/pod_topology_spread/label_buckets.h"
+
+namespace outboard::pod_topology_spread {
+
+// Services by namespace and label, kept by the mirror's changes, so that a pod's services are found
+// without looking at all.
+//
+// Threading: thread-compatible.
+// Lifetime:  keeps copies of selectors.
+// Errors:    none.
+class Owners {
+ public:
+  void Reset() { services_.clear(); }
+  void ObjectChanged(const v1alpha1::ClusterObject& object);
+  void ObjectRemoved(const v1alpha1::ClusterObject& object);
+
+  // The selectors of the services that match the pod and of the ReplicationController, ReplicaSet
+  // or StatefulSet that controls it, all together. Empty if there are none.
+  PodSelector SelectorOf(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objects) const;
+
+ private:
+  struct ServiceSelector {
+    std::vector<sdk::Requirement> labels;
+    int place = 0;  // In the buckets.
+  };
+  struct NamespaceServices {
+    absl::flat_hash_map<std::string, std::unique_ptr<ServiceSelector>> by_name;
+    LabelBuckets<const ServiceSelector*> buckets;
+  };
+
+  void RemoveService(absl::string_view ns, absl::string_view name);
+
+  absl::flat_hash_map<std::string, NamespaceServices> services_;
+};
+
+}  // namespace outboard::pod_topology_spread
+
+#endif  // OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_OWNERS_H_

@@ -1,0 +1,26 @@
+// The arguments of PodTopologySpread: what pods without constraints get.
+#ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_POD_TOPOLOGY_SPREAD_ARGS_H_
+#define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_POD_TOPOLOGY_SPREAD_ARGS_H_
+
+#include <vector>
+
+#include "plugin_host/sdk/args_reader.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::pod_topology_spread {
+
+// A JSON schema of the arguments.
+extern const char kArgsSchema[];
+
+struct SpreadArgs {
+  // The constraints are the system's, which leave nodes without one of the labels in play.
+  bool system_defaulted = true;
+  std::vector<v1alpha1::TopologySpreadConstraint> default_constraints;
+};
+
+// Reads and checks the arguments; faults go to the reader.
+SpreadArgs ReadArgs(sdk::ArgsReader* reader);
+
+}  // namespace outboard::pod_topology_spread
+
+#endif  // OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_POD_TOPOLOGY_SPREAD_ARGS_H_
