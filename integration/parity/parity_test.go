@@ -64,7 +64,7 @@ func TestOutboardDecidesAsKubeScheduler(t *testing.T) {
 	var totals compare.Totals
 	different := 0
 	for seed := uint64(1); seed <= lastSeed() && different < 5; seed++ {
-		c := generate.New(seed)
+		c := generate.New(seed, generate.None)
 		outcome, err := compare.Run(context.Background(), c, t.TempDir(), outboard)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestTheSameSeedGivesTheSameFiles(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3, 20, 77, 300} {
 		var contents [2][]byte
 		for i := range contents {
-			files, err := generate.New(seed).Write(t.TempDir())
+			files, err := generate.New(seed, generate.None).Write(t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestCasesCoverTheSlice(t *testing.T) {
 	var totals compare.Totals
 	covered := compare.NewCoverage()
 	for seed := uint64(1); seed <= 300; seed++ {
-		c := generate.New(seed)
+		c := generate.New(seed, generate.None)
 		outcome, err := compare.Run(context.Background(), c, t.TempDir(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -337,7 +337,7 @@ func TestEveryMistakeIsFound(t *testing.T) {
 		t.Run(mistake, func(t *testing.T) {
 			t.Setenv(pretend, mistake)
 			for _, seed := range []uint64{3, 7} {
-				outcome, err := compare.Run(context.Background(), generate.New(seed), t.TempDir(), self)
+				outcome, err := compare.Run(context.Background(), generate.New(seed, generate.None), t.TempDir(), self)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -356,7 +356,7 @@ func TestReproductionIsSmall(t *testing.T) {
 	}
 	t.Setenv(pretend, "score")
 	directory := t.TempDir()
-	if err := compare.Reproduce(context.Background(), generate.New(3), directory, self, 100); err != nil {
+	if err := compare.Reproduce(context.Background(), generate.New(3, generate.None), directory, self, 100); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(directory, "expected.jsonl"))
