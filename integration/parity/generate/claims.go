@@ -129,7 +129,7 @@ func (w *world) addPodVolumes(pod object, name string, running bool) {
 		choice := w.IntN(100)
 		if running && choice < 55 {
 			// Disks of running pods are what others collide with.
-			choice += pick(w.random, 0, 45)
+			choice += pick(w.random, 0, 45, 45)
 		}
 		switch {
 		case choice < 50:
@@ -176,7 +176,7 @@ func (w *world) ephemeral(pod, volume object, namespace string, running bool) {
 // disk is one of the sources that pods may not share at will, or that translate into CSI volumes.
 func (w *world) disk(volume object) {
 	readOnly := w.chance(35)
-	id := fmt.Sprint("disk-", w.between(1, 3))
+	id := fmt.Sprint("disk-", w.between(1, 2))
 	switch w.IntN(6) {
 	case 0, 1:
 		volume["gcePersistentDisk"] = object{"pdName": id, "readOnly": readOnly}

@@ -50,14 +50,16 @@ func newWorld(seed uint64, features Features) *world {
 	switch {
 	case seed%100 == 77:
 		count = 0
-	case seed%20 == 0:
+	case seed%20 == 0 && !w.dense():
 		count, w.large = w.between(100, 300), true
 	case seed%5 == 1:
 		count = w.between(1, 8)
 	case seed%5 == 2:
 		count = w.between(3, 30)
+	case w.dense():
+		count = w.between(2, 12)
 	case w.about == Preemption:
-		count = w.between(2, 25)
+		count = w.between(3, 30)
 	}
 	w.name(count)
 	w.zones = some(w.random, w.between(1, 4), allZones)
@@ -190,13 +192,19 @@ func (w *world) nodeResources() object {
 	}
 	cores := pick(w.random, 500, 1000, 1900, 2000, 4000, 4000, 3920, 8000, 16000)
 	memory := pick[int64](w.random, 1<<30, 3<<29, 4<<30, 8e9, 16<<30, 8065134592, 32<<30, 128974848)
-	if w.about == Preemption {
+	switch {
+	case w.about == Preemption:
 		cores, memory = pick(w.random, 4000, 4000, 6000, 8000), pick[int64](w.random, 8<<30, 8<<30, 16<<30)
+	case w.quiet() && cores < 2000:
+		cores, memory = 4*cores, 8e9
 	}
 	resources := object{
 		"cpu":    w.cpu(cores),
 		"memory": w.bytes(memory),
 		"pods":   pick[any](w.random, "110", "110", 110, "30", "8", "4", "2", "1e1"),
+	}
+	if w.about == Preemption && w.chance(85) {
+		resources["pods"] = pick[any](w.random, "110", 110, "16")
 	}
 	if w.chance(88) {
 		resources["ephemeral-storage"] = w.bytes(pick[int64](w.random, 10<<30, 100e9, 50<<30, 1<<30))

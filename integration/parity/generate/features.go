@@ -129,3 +129,6 @@ func (w *world) noise(usual, less float64) bool {
 
 // quiet: a node must not be rejected for other reasons before the feature's plugins get to see it.
 func (w *world) quiet() bool { return w.about != None }
+
+// dense: the case is about preemption and nothing else, so that many pods of a small, full cluster preempt.
+func (w *world) dense() bool { return w.features == Preemption }

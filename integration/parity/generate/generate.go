@@ -47,6 +47,8 @@ func New(seed uint64, features Features) *Case {
 func (w *world) addRunning(c *Case) {
 	crowd := pick(w.random, 0, 1, 2, 4)
 	switch {
+	case w.dense():
+		crowd = pick(w.random, 8, 12, 16)
 	case w.about == Preemption:
 		crowd = pick(w.random, 3, 4, 6)
 	case w.about != None:
@@ -70,8 +72,8 @@ func (w *world) addRunning(c *Case) {
 }
 
 func (w *world) pendingCount() int {
-	if w.about&Preemption != 0 {
-		return w.between(25, 60)
+	if w.dense() {
+		return w.between(40, 80)
 	}
 	return w.between(12, 40)
 }

@@ -46,7 +46,11 @@ func (w *world) addPriority(pod object, running bool) {
 		return
 	}
 	if running {
-		w.demand(spec, 40, 4, 22, 2, 24)
+		if w.dense() {
+			w.demand(spec, 80, 2, 14, 1, 14)
+		} else {
+			w.demand(spec, 50, 3, 18, 2, 20)
+		}
 		spec["priority"] = pick(w.random, priorities[:7]...)
 		if w.chance(7) {
 			metadata["deletionTimestamp"] = "2026-04-02T03:04:05Z"
@@ -65,7 +69,11 @@ func (w *world) addPriority(pod object, running bool) {
 		status["nominatedNodeName"] = w.nodeName()
 	}
 	// Large enough that something must go, on most nodes.
-	w.demand(spec, 65, 4, 38, 2, 60)
+	if w.dense() {
+		w.demand(spec, 85, 4, 38, 2, 60)
+	} else {
+		w.demand(spec, 60, 4, 38, 2, 60)
+	}
 }
 
 // demand gives most pods one container that asks for so many tenths of a core and eighths of a GiB.

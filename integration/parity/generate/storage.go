@@ -47,7 +47,7 @@ func (w *world) addStorage(c *Case) {
 	}
 	for _, namespace := range namespaceNames {
 		for i := range w.between(1, 3) {
-			w.storage.shared[namespace] = append(w.storage.shared[namespace], w.boundClaim(namespace, fmt.Sprintf("shared-%d", i), "", false))
+			w.storage.shared[namespace] = append(w.storage.shared[namespace], w.boundClaim(namespace, fmt.Sprintf("shared-%d", i), "", w.chance(35)))
 		}
 	}
 	for i := range w.between(0, 2*len(w.nodes)) {

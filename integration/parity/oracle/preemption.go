@@ -65,9 +65,13 @@ func (r *run) postFilter(ctx context.Context, profile framework.Framework, state
 	return &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: node}, nil
 }
 
-// evict removes the victims and takes the nominations of less important pods to the node away.
+// evict removes the victims and takes the nominations of less important pods to the node away. Victims that are going already
+// stay: nobody knows when they will have gone.
 func (r *run) evict(ctx context.Context, preemptor *v1.Pod, node string, victims *extenderv1.Victims) error {
 	for _, victim := range victims.Pods {
+		if victim.DeletionTimestamp != nil {
+			continue
+		}
 		if err := r.sched.Cache.RemovePod(r.logger, victim); err != nil {
 			return err
 		}
