@@ -43,7 +43,7 @@ func (w *world) boundClaim(namespace, name, class string, exclusive bool) string
 	if w.chance(50) {
 		annotate(claim, annBoundBy, "yes")
 	}
-	if w.chance(4) {
+	if w.chance(6) {
 		spec["volumeName"] = "no-such-volume"
 		return name
 	}

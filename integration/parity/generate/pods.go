@@ -85,6 +85,9 @@ func (w *world) runningPod(index int, node string) object {
 		metadata["deletionGracePeriodSeconds"] = 30
 	}
 	spec := w.podSpec(1)
+	if w.chance(25) {
+		w.take(spec)
+	}
 	spec["nodeName"] = node
 	if w.chance(30) {
 		spec["schedulerName"] = pick(w.random, "another-scheduler", "default-scheduler")
@@ -104,6 +107,30 @@ func (w *world) runningPod(index int, node string) object {
 		w.addFeatures(pod, "running", index)
 	}
 	return pod
+}
+
+// take gives the pod some of what nodes have little of.
+func (w *world) take(spec object) {
+	name, amount := pick(w.random, extendedResources...), "1"
+	if w.chance(30) {
+		name, amount = "hugepages-2Mi", pick(w.random, "64Mi", "512Mi")
+	} else if w.chance(15) {
+		name, amount = "hugepages-1Gi", "2Gi"
+	}
+	container := spec["containers"].([]any)[0].(object)
+	resources, _ := container["resources"].(object)
+	if resources == nil {
+		resources = object{}
+	}
+	for _, list := range []string{"requests", "limits"} {
+		amounts, _ := resources[list].(object)
+		if amounts == nil {
+			amounts = object{}
+		}
+		amounts[name] = amount
+		resources[list] = amounts
+	}
+	container["resources"] = resources
 }
 
 // addResize makes the pod one whose in-place resize is under way, deferred or impossible.
@@ -242,7 +269,7 @@ func (w *world) containerResources(size int) object {
 		name := pick(w.random, "hugepages-2Mi", "hugepages-2Mi", "hugepages-1Gi")
 		limits[name] = pick(w.random, "2Gi", "1Gi")
 		if name == "hugepages-2Mi" {
-			limits[name] = pick(w.random, "64Mi", "128Mi", "256Mi", "600Mi")
+			limits[name] = pick(w.random, "64Mi", "128Mi", "256Mi", "400Mi", "600Mi")
 		}
 	}
 	if w.chance(6) {
