@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -52,40 +54,84 @@ func program(t *testing.T) string {
 	return absolute
 }
 
-func lastSeed() uint64 {
-	if testing.Short() {
-		return 40
+// What the tests compare, and how much of it. A nightly run has more clusters: go test ./parity -timeout 5h -args -seeds 2000
+var (
+	featureList = flag.String("features", "base", "what the cases of the comparison may exercise; see generate.ParseFeatures")
+	seedCount   = flag.Uint64("seeds", 300, "clusters of the comparison, and of the measurement of what such clusters cover")
+	denseSeeds  = flag.Uint64("preemption-seeds", 150, "small full clusters, if the features include preemption")
+)
+
+func served(t *testing.T) generate.Features {
+	features, err := generate.ParseFeatures(*featureList)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return 300
+	return features
+}
+
+// seeds is the number of clusters; -short makes fewer of them.
+func seeds(count uint64) int {
+	if testing.Short() {
+		count = min(count, 40)
+	}
+	return int(count)
 }
 
 func TestOutboardDecidesAsKubeScheduler(t *testing.T) {
+	features := served(t)
+	mustAgree(t, seeds(*seedCount), func(i int) *generate.Case { return generate.New(uint64(i+1), features) })
+}
+
+func TestOutboardPreemptsAsKubeScheduler(t *testing.T) {
+	if served(t)&generate.Preemption == 0 {
+		t.Skip("preemption is not among the features")
+	}
+	mustAgree(t, seeds(*denseSeeds), func(i int) *generate.Case { return generate.New(uint64(i+1), generate.Preemption) })
+}
+
+// Hundreds of pods, one after the other: the same nodes in the same order, though not all nodes are looked at.
+func TestOutboardPlacesSequencesAsKubeScheduler(t *testing.T) {
+	features, sizes := served(t), []int{200, 1000, 5000}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, size := range sizes {
+		t.Run(fmt.Sprintf("%d nodes", size), func(t *testing.T) {
+			mustAgree(t, 1, func(i int) *generate.Case { return generate.NewSequence(uint64(size+i), features, size, 200) })
+		})
+	}
+}
+
+// mustAgree runs cases and fails for each of the first few that differ.
+func mustAgree(t *testing.T, count int, create func(i int) *generate.Case) {
+	t.Helper()
 	outboard := program(t)
 	var totals compare.Totals
 	different := 0
-	for seed := uint64(1); seed <= lastSeed() && different < 5; seed++ {
-		c := generate.New(seed)
-		outcome, err := compare.Run(context.Background(), c, t.TempDir(), outboard)
-		if err != nil {
-			t.Fatal(err)
-		}
+	batch := compare.Batch{Directory: t.TempDir(), Outboard: outboard, Jobs: runtime.NumCPU()}
+	err := batch.Run(context.Background(), count, create, func(i int, outcome *compare.Outcome) (bool, error) {
 		totals.Add(outcome.Totals)
 		if !outcome.Differs() {
-			continue
+			return true, nil
 		}
 		different++
-		directory, err := os.MkdirTemp("", fmt.Sprintf("parity-seed-%d-", seed))
+		c := create(i)
+		directory, err := os.MkdirTemp("", fmt.Sprintf("parity-seed-%d-", c.Seed))
 		if err != nil {
-			t.Fatal(err)
+			return false, err
 		}
 		if err := compare.Reproduce(context.Background(), c, directory, outboard, 60); err != nil {
-			t.Fatal(err)
+			return false, err
 		}
 		text, err := os.ReadFile(filepath.Join(directory, "difference.txt"))
 		if err != nil {
-			t.Fatal(err)
+			return false, err
 		}
 		t.Errorf("%s\nreproduction: %s", text, directory)
+		return different < 5, nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Log(totals)
 }
@@ -94,7 +140,7 @@ func TestTheSameSeedGivesTheSameFiles(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3, 20, 77, 300} {
 		var contents [2][]byte
 		for i := range contents {
-			files, err := generate.New(seed).Write(t.TempDir())
+			files, err := generate.New(seed, generate.All).Write(t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,73 +155,6 @@ func TestTheSameSeedGivesTheSameFiles(t *testing.T) {
 		if !bytes.Equal(contents[0], contents[1]) {
 			t.Errorf("seed %d gives different files", seed)
 		}
-	}
-}
-
-// Cases that exercise nothing would agree about nothing. The oracle's own cross-check runs here too.
-func TestCasesCoverTheSlice(t *testing.T) {
-	var totals compare.Totals
-	covered := compare.NewCoverage()
-	for seed := uint64(1); seed <= 300; seed++ {
-		c := generate.New(seed)
-		outcome, err := compare.Run(context.Background(), c, t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		totals.Add(outcome.Totals)
-		covered.Add(len(c.Nodes), outcome.Expected)
-	}
-	t.Log(totals)
-	least := func(what string, got, want int) {
-		if got < want {
-			t.Errorf("%s: %d, want at least %d", what, got, want)
-		}
-	}
-	least("clusters", totals.Clusters, 300)
-	least("pods", totals.Pods, 5000)
-	least("scheduled pods", totals.Scheduled, totals.Pods*45/100)
-	least("unschedulable pods", totals.Unschedulable, totals.Pods*20/100)
-	least("pods in error", totals.Errors, 5)
-	least("pods with a random pick", totals.FreeChoices, 1)
-	least("searches cut short", covered.CutShort, 100)
-	least("pods narrowed to named nodes", covered.Narrowed, 100)
-	for _, plugin := range []string{"NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "TaintToleration", "NodeAffinity"} {
-		least("pods whose scores differ by "+plugin, covered.Decided[plugin], 700)
-	}
-	unresolvable, unschedulable := "UnschedulableAndUnresolvable ", "Unschedulable "
-	for reason, want := range map[string]int{
-		unresolvable + "NodeUnschedulable: node(s) were unschedulable":                          1000,
-		unresolvable + "TaintToleration: node(s) had untolerated taint(s)":                      1000,
-		unresolvable + "NodeAffinity: node(s) didn't match Pod's node affinity/selector":        1000,
-		unresolvable + "NodeAffinity: node(s) didn't match scheduler-enforced node affinity":    500,
-		unresolvable + ": node(s) didn't satisfy plugin(s) [NodeAffinity]":                      1000,
-		unschedulable + "NodePorts: node(s) didn't have free ports for the requested pod ports": 300,
-		unschedulable + "NodeResourcesFit: Too many pods":                                       300,
-		unschedulable + "NodeResourcesFit: Insufficient cpu":                                    300,
-		unschedulable + "NodeResourcesFit: Insufficient memory":                                 300,
-		unschedulable + "NodeResourcesFit: Insufficient ephemeral-storage":                      100,
-		unschedulable + "NodeResourcesFit: Insufficient nvidia.com/gpu":                         20,
-		unschedulable + "NodeResourcesFit: Insufficient hugepages-2Mi":                          10,
-		unresolvable + "NodeResourcesFit: Insufficient cpu":                                     300,
-		unresolvable + "NodeResourcesFit: Insufficient memory":                                  300,
-		unresolvable + "NodeResourcesFit: Insufficient ephemeral-storage":                       300,
-		unresolvable + "NodeResourcesFit: Insufficient example.com/licence":                     300,
-		unresolvable + "NodeResourcesFit: Insufficient hugepages-1Gi":                           100,
-	} {
-		least(reason, covered.Reasons[reason], want)
-	}
-	for text, want := range map[string]int{"waiting for scheduling gates: [": 100, "pod affinity terms conflict": 10,
-		"no nodes available to schedule pods": 20, "running PreScore plugin": 5} {
-		count := 0
-		for message, n := range covered.Messages {
-			if strings.Contains(message, text) {
-				count += n
-			}
-		}
-		if text == "running PreScore plugin" {
-			count = totals.Errors
-		}
-		least(text, count, want)
 	}
 }
 
@@ -316,6 +295,12 @@ func spoil(verdict *oracle.Verdict, mistake string) bool {
 	switch {
 	case mistake == "result" && verdict.Result != oracle.Scheduled:
 		verdict.Result = map[string]string{oracle.Unschedulable: oracle.Error, oracle.Error: oracle.Unschedulable}[verdict.Result]
+	case mistake == "victims" && len(verdict.Victims) > 0:
+		verdict.Victims = verdict.Victims[1:]
+	case mistake == "order of victims" && len(verdict.Victims) > 1:
+		verdict.Victims[0], verdict.Victims[1] = verdict.Victims[1], verdict.Victims[0]
+	case mistake == "nominated node" && verdict.NominatedNode != "":
+		verdict.NominatedNode = ""
 	case mistake == "node" && verdict.Result == oracle.Scheduled:
 		verdict.Node += "x"
 	case mistake == "message" && verdict.Message != "":
@@ -333,11 +318,11 @@ func TestEveryMistakeIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mistake := range []string{"none", "result", "node", "message", "code", "plugin", "reason", "verdict", "score", "total",
-		"skipped plugin", "order", "missing", "format", "crash"} {
+		"skipped plugin", "order", "missing", "victims", "order of victims", "nominated node", "format", "crash"} {
 		t.Run(mistake, func(t *testing.T) {
 			t.Setenv(pretend, mistake)
-			for _, seed := range []uint64{3, 7} {
-				outcome, err := compare.Run(context.Background(), generate.New(seed), t.TempDir(), self)
+			for _, seed := range []uint64{3, 8} {
+				outcome, err := compare.Run(context.Background(), generate.New(seed, generate.Preemption), t.TempDir(), self)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -356,7 +341,7 @@ func TestReproductionIsSmall(t *testing.T) {
 	}
 	t.Setenv(pretend, "score")
 	directory := t.TempDir()
-	if err := compare.Reproduce(context.Background(), generate.New(3), directory, self, 100); err != nil {
+	if err := compare.Reproduce(context.Background(), generate.New(3, generate.None), directory, self, 100); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(directory, "expected.jsonl"))

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"sort"
 
 	"outboard.dev/integration/parity/oracle"
@@ -18,6 +19,13 @@ type Coverage struct {
 	Messages map[string]int
 	// Scored counts pods by plugin, Decided those for which the plugin's scores are not all equal.
 	Scored, Decided map[string]int
+	// Rejections counts nodes by the plugin that rejected them.
+	Rejections map[string]int
+	// Pods counts attempts on clusters of three nodes and more; Choices those of them that left two nodes or more, and rejected one
+	// or more.
+	Pods, Choices int
+	// Preemptions counts pods that got a nomination, Victims pods that went for them, Violations those that a budget protects.
+	Preemptions, Victims, Violations int
 	// CutShort counts pods whose search ended before all nodes were examined.
 	CutShort int
 	// Narrowed counts pods for which PreFilter ruled out nodes by name.
@@ -27,7 +35,7 @@ type Coverage struct {
 // NewCoverage returns an empty one.
 func NewCoverage() *Coverage {
 	return &Coverage{Results: map[string]int{}, Reasons: map[string]int{}, Messages: map[string]int{},
-		Scored: map[string]int{}, Decided: map[string]int{}}
+		Scored: map[string]int{}, Decided: map[string]int{}, Rejections: map[string]int{}}
 }
 
 // Add counts one case that was run on a cluster of so many nodes.
@@ -35,14 +43,26 @@ func (c *Coverage) Add(nodes int, verdicts []oracle.Verdict) {
 	for _, verdict := range verdicts {
 		c.Results[verdict.Result]++
 		if verdict.Result != oracle.Scheduled && len(verdict.Filter) == 0 {
-			c.Messages[verdict.Message]++
+			c.Messages[withoutNumbers(verdict.Message)]++
 		}
+		if attempted := verdict.Feasible > 0 || len(verdict.Filter) > 0; nodes > 2 && attempted {
+			c.Pods++
+			if verdict.Feasible > 1 && len(verdict.Filter) > 0 {
+				c.Choices++
+			}
+		}
+		if verdict.NominatedNode != "" {
+			c.Preemptions++
+		}
+		c.Victims += len(verdict.Victims)
+		c.Violations += int(verdict.Violations)
 		if verdict.Result == oracle.Scheduled && verdict.Feasible+len(verdict.Filter) < nodes {
 			c.CutShort++
 		}
 		narrowed := false
 		for _, rejection := range verdict.Filter {
 			narrowed = narrowed || rejection.Plugin == ""
+			c.Rejections[rejection.Plugin]++
 			for _, reason := range rejection.Reasons {
 				c.Reasons[fmt.Sprintf("%s %s: %s", rejection.Code, rejection.Plugin, reason)]++
 			}
@@ -72,6 +92,11 @@ func (c *Coverage) addScores(scores map[string]oracle.NodeScore) {
 	}
 }
 
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// withoutNumbers makes messages of one kind equal.
+func withoutNumbers(message string) string { return numbers.ReplaceAllString(message, "#") }
+
 // Print writes a table of everything.
 func (c *Coverage) Print(w io.Writer) {
 	print := func(title string, counts map[string]int) {
@@ -88,9 +113,12 @@ func (c *Coverage) Print(w io.Writer) {
 		}
 	}
 	print("pods by result", c.Results)
+	print("nodes by plugin", c.Rejections)
 	print("nodes by reason", c.Reasons)
 	print("pods by message without nodes", c.Messages)
 	print("pods scored by plugin", c.Scored)
 	print("of these with different scores", c.Decided)
+	fmt.Fprintf(w, "pods with a choice of two nodes or more, but not of all: %d of %d\n", c.Choices, c.Pods)
+	fmt.Fprintf(w, "pods that preempt: %d, their victims: %d, of these protected by a budget: %d\n", c.Preemptions, c.Victims, c.Violations)
 	fmt.Fprintf(w, "searches cut short: %d, pods narrowed to named nodes: %d\n", c.CutShort, c.Narrowed)
 }

@@ -34,6 +34,7 @@ func Reproduce(ctx context.Context, c *generate.Case, directory, outboard string
 	// Pods behind the first difference do not matter, and often none before it does.
 	small.Pending = shrink(small.Pending, func(list []map[string]any) bool { small.Pending = list; return differs() })
 	small.Nodes = shrink(small.Nodes, func(list []map[string]any) bool { small.Nodes = list; return differs() })
+	small.Objects = shrink(small.Objects, func(list []map[string]any) bool { small.Objects = list; return differs() })
 	small.Running = shrink(small.Running, func(list []map[string]any) bool { small.Running = list; return differs() })
 	outcome, err := Run(ctx, &small, directory, outboard)
 	if err != nil {
@@ -80,7 +81,8 @@ func describeOutcome(c *generate.Case, outcome *Outcome, directory, outboard str
 		return err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "seed %d, reduced to %d nodes, %d running and %d pending pods\n\n", c.Seed, len(c.Nodes), len(c.Running), len(c.Pending))
+	fmt.Fprintf(&text, "seed %d with features %v, reduced to %d nodes, %d other objects, %d running and %d pending pods\n\n",
+		c.Seed, c.Features, len(c.Nodes), len(c.Objects), len(c.Running), len(c.Pending))
 	files, err := c.Write(directory)
 	if err != nil {
 		return err

@@ -33,11 +33,12 @@ func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Ou
 		return nil, err
 	}
 	outcome := &Outcome{}
+	// Where kube-scheduler picks at random, a pod that got a node or, failing that, a nomination may have picked differently.
 	choices := map[string]string{}
 	if outboard != "" {
 		outcome.Actual, outcome.Failure = simulate(ctx, outboard, directory, files)
 		for _, verdict := range outcome.Actual {
-			choices[verdict.Pod] = verdict.Node
+			choices[verdict.Pod] = verdict.Node + verdict.NominatedNode
 		}
 	}
 	outcome.Expected, err = oracle.RunFiles(ctx, files.Cluster, files.Pods, files.Config,
@@ -57,7 +58,7 @@ func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Ou
 }
 
 func simulate(ctx context.Context, outboard, directory string, files generate.Files) ([]oracle.Verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, outboard, arguments(files)...)

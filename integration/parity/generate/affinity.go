@@ -24,7 +24,7 @@ func (w *world) addSelection(spec object) {
 func (w *world) value(key string) string {
 	switch key {
 	case zoneLabel:
-		return pick(w.random, append([]string{"zone-a"}, w.zones...)...)
+		return pick(w.random, append([]string{allZones[0]}, w.zones...)...)
 	case "disk":
 		return pick(w.random, "ssd", "ssd", "hdd", "")
 	case "tier":

@@ -16,15 +16,27 @@ var (
 	tierValues = []string{"gold", "silver", "bronze", "", "true", "null", "1e3", "0x10", "007", "y", "1.0"}
 	// Numbers for Gt and Lt, and label values that are not one.
 	sizeValues = []string{"1", "4", "16", "64", "32", "007", "", "abc", "4.5", "9223372036854775808", "9223372036854775807", "0"}
+	// Two regions, named as clouds do it: volumes of theirs are translated, and the region is read from the zone's name.
+	allZones   = []string{"us-east1-a", "us-east1-b", "eu-west4-a", "eu-west4-b"}
 	imageNames = []string{"registry.example.com/web/front", "busybox", "nginx", "docker.io/library/redis", "quay.io/team/model",
 		"localhost:5000/tool", "registry.example.com:8443/a/b/c", "k8s.gcr.io/pause", "tensor/flow", "db"}
 )
 
+func regionOf(zone string) string { return zone[:len(zone)-2] }
+
 // world is what the pods of one seed can refer to.
 type world struct {
 	random
+	features Features
+	// about is what most pods of this seed are about.
+	about Features
 	nodes []string
 	zones []string
+	// objects collects what pods need beside them: claims of their own, for instance.
+	objects []object
+	storage storage
+	// started counts pods that have a start time; no two have the same.
+	started int
 	// large clusters are there for sampling and for the rotating start; narrow ones for everything else.
 	large bool
 	// unscored: a profile without scoring stops at the first feasible node.
@@ -32,26 +44,36 @@ type world struct {
 }
 
 // newWorld chooses the size of the cluster: usually up to 90 nodes, one seed in twenty 100 to 300, one in a hundred none.
-func newWorld(seed uint64) *world {
-	w := &world{random: newRandom(seed, 1)}
+func newWorld(seed uint64, features Features) *world {
+	w := &world{random: newRandom(seed, 1), features: features, about: features.emphasis(seed)}
 	count := w.between(1, 90)
 	switch {
 	case seed%100 == 77:
 		count = 0
-	case seed%20 == 0:
+	case seed%20 == 0 && !w.dense():
 		count, w.large = w.between(100, 300), true
 	case seed%5 == 1:
 		count = w.between(1, 8)
 	case seed%5 == 2:
 		count = w.between(3, 30)
+	case w.dense():
+		count = w.between(2, 12)
+	case w.about == Preemption:
+		count = w.between(3, 30)
 	}
+	w.name(count)
+	w.zones = some(w.random, w.between(1, 4), allZones)
+	return w
+}
+
+// name names so many nodes.
+func (w *world) name(count int) {
+	w.nodes = nil
 	style := pick(w.random, "node-%d", "n%03d", "ip-10-0-0-%d.example.internal", "worker-%d")
 	for i := range count {
 		w.nodes = append(w.nodes, fmt.Sprintf(style, i))
 	}
 	w.Shuffle(len(w.nodes), func(i, j int) { w.nodes[i], w.nodes[j] = w.nodes[j], w.nodes[i] })
-	w.zones = some(w.random, w.between(1, 4), []string{"zone-a", "zone-b", "zone-c", "zone-d"})
-	return w
 }
 
 // nodeObjects makes the nodes: all different, or of a few kinds as node pools are, so that many scores are equal.
@@ -105,6 +127,9 @@ func (w *world) node(name string) object {
 	if images := w.nodeImages(); len(images) > 0 {
 		status["images"] = images
 	}
+	if w.when(Declared, 90, 75) {
+		status["declaredFeatures"] = w.declaredFeatures()
+	}
 	return object{"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
 }
 
@@ -113,9 +138,9 @@ func (w *world) nodeLabels(name string) object {
 	zone := pick(w.random, w.zones...)
 	switch {
 	case w.chance(80):
-		labels[zoneLabel], labels[regionLabel] = zone, "region-"+zone[5:]
+		labels[zoneLabel], labels[regionLabel] = zone, regionOf(zone)
 	case w.chance(30):
-		labels[betaZoneLabel], labels[betaRegionLabel] = zone, "region-"+zone[5:]
+		labels[betaZoneLabel], labels[betaRegionLabel] = zone, regionOf(zone)
 	case w.chance(30):
 		labels[zoneLabel], labels[betaZoneLabel] = zone, "zone-old"
 	case w.chance(50):
@@ -132,12 +157,15 @@ func (w *world) nodeLabels(name string) object {
 	if w.chance(60) {
 		labels["tier"] = pick(w.random, tierValues...)
 	}
+	if w.features&(Spread|Affinity) != 0 && w.chance(90) {
+		labels["rack"] = fmt.Sprintf("r%d", w.IntN(6))
+	}
 	return labels
 }
 
 func (w *world) taints() []any {
 	var taints []any
-	if !w.chance(30) {
+	if !w.noise(30, 15) {
 		return nil
 	}
 	seen := map[string]bool{}
@@ -164,10 +192,19 @@ func (w *world) nodeResources() object {
 	}
 	cores := pick(w.random, 500, 1000, 1900, 2000, 4000, 4000, 3920, 8000, 16000)
 	memory := pick[int64](w.random, 1<<30, 3<<29, 4<<30, 8e9, 16<<30, 8065134592, 32<<30, 128974848)
+	switch {
+	case w.about == Preemption:
+		cores, memory = pick(w.random, 4000, 4000, 6000, 8000), pick[int64](w.random, 8<<30, 8<<30, 16<<30)
+	case w.quiet() && cores < 2000:
+		cores, memory = 4*cores, 8e9
+	}
 	resources := object{
 		"cpu":    w.cpu(cores),
 		"memory": w.bytes(memory),
 		"pods":   pick[any](w.random, "110", "110", 110, "30", "8", "4", "2", "1e1"),
+	}
+	if w.about == Preemption && w.chance(85) {
+		resources["pods"] = pick[any](w.random, "110", 110, "16")
 	}
 	if w.chance(88) {
 		resources["ephemeral-storage"] = w.bytes(pick[int64](w.random, 10<<30, 100e9, 50<<30, 1<<30))

@@ -1,33 +1,60 @@
 package generate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// notServed are the default plugins that this slice leaves out.
-var notServed = []string{"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
-	"InterPodAffinity", "DynamicResources", "DefaultPreemption", "NodeDeclaredFeatures"}
+// defaults are kube-scheduler's default plugins, in its order.
+var defaults = []string{"SchedulingGates", "PrioritySort", "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
+	"NodePorts", "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
+	"InterPodAffinity", "DynamicResources", "DefaultPreemption", "NodeResourcesBalancedAllocation", "ImageLocality",
+	"DefaultBinder", "NodeDeclaredFeatures"}
 
-// served are the others, in kube-scheduler's order.
-var served = []string{"SchedulingGates", "PrioritySort", "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
-	"NodePorts", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "DefaultBinder"}
+// served are the default plugins that the case's features leave enabled.
+func (w *world) served() []string {
+	disabled := w.features.disabled()
+	return slices.DeleteFunc(slices.Clone(defaults), func(name string) bool { return slices.Contains(disabled, name) })
+}
 
-var scoring = []string{"TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"}
+// scoring are those of them that score.
+func (w *world) scoring() []string {
+	list := []string{"TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"}
+	if w.features&Spread != 0 {
+		list = append(list, "PodTopologySpread")
+	}
+	if w.features&Affinity != 0 {
+		list = append(list, "InterPodAffinity")
+	}
+	return list
+}
 
-// config is the default profile without the plugins of other slices in one seed of three, and a variant otherwise.
-// It returns the configuration and the names of its profiles.
+// profile is the default one without the plugins of features that the case lacks.
+func (w *world) profile(name string) object {
+	profile := object{"schedulerName": name}
+	if disabled := w.features.disabled(); len(disabled) > 0 {
+		profile["plugins"] = object{"multiPoint": object{"disabled": plugins(disabled...)}}
+	}
+	return profile
+}
+
+// config is that profile in one seed of three, and a variant otherwise. It returns the configuration and the names of its profiles.
 func (w *world) config(seed uint64) (object, []string) {
 	config := object{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 	if w.large && w.chance(70) || w.chance(10) {
 		config["percentageOfNodesToScore"] = pick(w.random, 0, 1, 5, 40, 70, 100)
 	}
 	names := []string{"default-scheduler"}
-	profile := object{"schedulerName": "default-scheduler", "plugins": object{"multiPoint": object{"disabled": plugins(notServed...)}}}
+	profile := w.profile("default-scheduler")
 	if seed%3 != 0 {
 		w.vary(profile)
+	} else {
+		w.addPreemptionArgs(profile, nil)
 	}
 	profiles := []any{profile}
 	if w.chance(15) {
 		names = append(names, "second-scheduler")
-		second := object{"schedulerName": "second-scheduler", "plugins": object{"multiPoint": object{"disabled": plugins(notServed...)}}}
+		second := w.profile("second-scheduler")
 		w.vary(second)
 		profiles = append(profiles, second)
 	}
@@ -63,12 +90,35 @@ func (w *world) vary(profile object) {
 		}
 		args = append(args, object{"name": "NodeResourcesBalancedAllocation", "args": object{"resources": resources}})
 	}
+	args = w.addFeatureArgs(args)
 	for _, entry := range args {
 		// A type in the arguments is optional, and must be the right one.
 		if entry := entry.(object); w.chance(50) {
 			entry["args"].(object)["apiVersion"] = "kubescheduler.config.k8s.io/v1"
 			entry["args"].(object)["kind"] = fmt.Sprint(entry["name"], "Args")
 		}
+	}
+	w.addPreemptionArgs(profile, args)
+}
+
+// addFeatureArgs adds arguments of the plugins that features bring.
+func (w *world) addFeatureArgs(args []any) []any {
+	if w.when(Spread, 60, 30) {
+		args = append(args, object{"name": "PodTopologySpread", "args": w.spreadArgs()})
+	}
+	if w.when(Affinity, 60, 30) {
+		args = append(args, object{"name": "InterPodAffinity", "args": w.interPodAffinityArgs()})
+	}
+	return args
+}
+
+// addPreemptionArgs completes the profile's arguments. In a large cluster kube-scheduler would look at a random part of the
+// candidates only, unless it is told to look at all.
+func (w *world) addPreemptionArgs(profile object, args []any) {
+	if w.features&Preemption != 0 && w.large {
+		args = append(args, object{"name": "DefaultPreemption", "args": object{"minCandidateNodesPercentage": 100}})
+	} else if w.when(Preemption, 10, 5) {
+		args = append(args, object{"name": "DefaultPreemption", "args": object{"minCandidateNodesPercentage": pick(w.random, 100, 50), "minCandidateNodesAbsolute": pick(w.random, 100, 1000)}})
 	}
 	if len(args) > 0 {
 		profile["pluginConfig"] = args
@@ -77,7 +127,16 @@ func (w *world) vary(profile object) {
 
 // varyPlugins changes weights, the order of plugins, or which of them run where.
 func (w *world) varyPlugins(profile object) {
-	points := profile["plugins"].(object)
+	points, _ := profile["plugins"].(object)
+	if points == nil {
+		points = object{}
+		defer func() {
+			if len(points) > 0 {
+				profile["plugins"] = points
+			}
+		}()
+	}
+	scoring := w.scoring()
 	weight := func(name string) object { return object{"name": name, "weight": pick(w.random, 1, 2, 5, 10, 100)} }
 	switch w.IntN(8) {
 	case 0:
@@ -93,16 +152,16 @@ func (w *world) varyPlugins(profile object) {
 		for _, name := range some(w.random, w.between(1, 3), scoring) {
 			enabled = append(enabled, weight(name))
 		}
-		points["multiPoint"] = object{"enabled": enabled, "disabled": plugins(notServed...)}
+		points["multiPoint"] = object{"enabled": enabled, "disabled": plugins(w.features.disabled()...)}
 	case 2:
 		points["score"] = object{"disabled": plugins(some(w.random, w.between(1, 4), scoring)...)}
 	case 3:
 		points["filter"] = object{"disabled": plugins(some(w.random, w.between(1, 2),
-			[]string{"NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts"})...)}
+			w.filtering())...)}
 	case 4:
 		// Everything named, in another order.
 		var enabled []any
-		for _, name := range some(w.random, len(served), served) {
+		for _, name := range w.shuffled() {
 			entry := object{"name": name}
 			if w.chance(20) {
 				entry["weight"] = w.between(0, 7)
@@ -121,6 +180,23 @@ func (w *world) varyPlugins(profile object) {
 			}
 		}
 	}
+}
+
+// filtering are plugins without which Filter still says something.
+func (w *world) filtering() []string {
+	list := []string{"NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts"}
+	for feature := Spread; feature < end; feature <<= 1 {
+		if w.features&feature != 0 && feature != Preemption {
+			list = append(list, pluginsOf[feature]...)
+		}
+	}
+	return list
+}
+
+// shuffled are the enabled plugins in another order.
+func (w *world) shuffled() []string {
+	list := w.served()
+	return some(w.random, len(list), list)
 }
 
 func (w *world) fitArgs() object {
@@ -173,7 +249,7 @@ func (w *world) addedAffinity() object {
 	if w.chance(70) || len(affinity) == 0 {
 		affinity["preferredDuringSchedulingIgnoredDuringExecution"] = []any{
 			object{"weight": w.between(1, 100), "preference": object{"matchExpressions": []any{
-				object{"key": zoneLabel, "operator": "In", "values": []any{"zone-a", "zone-c"}}}}},
+				object{"key": zoneLabel, "operator": "In", "values": []any{allZones[0], allZones[2]}}}}},
 			object{"weight": w.between(1, 100), "preference": object{"matchExpressions": []any{
 				object{"key": "example.com/size", "operator": "Gt", "values": []any{"4"}}}}},
 		}

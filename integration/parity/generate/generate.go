@@ -11,8 +11,11 @@ import (
 
 // Case is one generated experiment. Manifests are kept untyped, as they are written.
 type Case struct {
-	Seed    uint64
-	Nodes   []map[string]any
+	Seed     uint64
+	Features Features
+	Nodes    []map[string]any
+	// Objects are neither nodes nor pods: namespaces, services, controllers, budgets, volumes.
+	Objects []map[string]any
 	Running []map[string]any
 	Pending []map[string]any
 	Config  map[string]any
@@ -21,12 +24,39 @@ type Case struct {
 // Files are the paths of a written case.
 type Files struct{ Cluster, Pods, Config string }
 
-// New makes the case of a seed. The same seed gives the same case, byte for byte.
-func New(seed uint64) *Case {
-	w := newWorld(seed)
-	c := &Case{Seed: seed}
+// New makes the case of a seed. The same seed and features give the same case, byte for byte.
+func New(seed uint64, features Features) *Case {
+	w := newWorld(seed, features)
+	c := &Case{Seed: seed, Features: features}
 	c.Nodes = w.nodeObjects()
+	w.addSurroundings(c)
+	w.addRunning(c)
+	var profiles []string
+	c.Config, profiles = w.config(seed)
+	for i := range w.pendingCount() {
+		pod := w.pendingPod(i, profiles)
+		if i > 0 && w.chance(25) {
+			w.makeReplica(pod, c.Pending[i-1])
+		}
+		c.Pending = append(c.Pending, pod)
+	}
+	c.Objects = append(c.Objects, w.objects...)
+	return c
+}
+
+func (w *world) addRunning(c *Case) {
 	crowd := pick(w.random, 0, 1, 2, 4)
+	switch {
+	case w.dense():
+		crowd = pick(w.random, 8, 12, 16)
+	case w.about == Preemption:
+		crowd = pick(w.random, 3, 4, 6)
+	case w.about != None:
+		crowd = pick(w.random, 1, 2, 3, 6)
+	}
+	if len(w.nodes) > 60 {
+		crowd = min(crowd, 3)
+	}
 	for _, node := range w.nodes {
 		for range w.between(0, crowd) {
 			c.Running = append(c.Running, w.runningPod(len(c.Running), node))
@@ -39,17 +69,24 @@ func New(seed uint64) *Case {
 	if w.chance(30) {
 		w.Shuffle(len(c.Running), func(i, j int) { c.Running[i], c.Running[j] = c.Running[j], c.Running[i] })
 	}
-	var profiles []string
-	c.Config, profiles = w.config(seed)
-	for i := range w.between(12, 40) {
-		pod := w.pendingPod(i, profiles)
-		if i > 0 && w.chance(25) {
-			// Pods that only differ in name, as replicas do.
-			pod["spec"] = c.Pending[i-1]["spec"]
-		}
-		c.Pending = append(c.Pending, pod)
+}
+
+func (w *world) pendingCount() int {
+	if w.dense() {
+		return w.between(40, 80)
 	}
-	return c
+	return w.between(12, 40)
+}
+
+// makeReplica lets the pod differ in name only from another one, as pods of one controller do.
+func (w *world) makeReplica(pod, model object) {
+	pod["spec"] = model["spec"]
+	metadata, models := pod["metadata"].(object), model["metadata"].(object)
+	for _, key := range []string{"labels", "ownerReferences", "namespace"} {
+		if value, ok := models[key]; ok && w.features != None {
+			metadata[key] = value
+		}
+	}
 }
 
 // Write puts the case into three files; the form of the manifests varies with the seed.
@@ -62,7 +99,8 @@ func (c *Case) Write(directory string) (Files, error) {
 	if err := os.WriteFile(files.Config, config, 0o644); err != nil {
 		return files, err
 	}
-	if files.Cluster, err = c.write(directory, "cluster", append(append([]map[string]any{}, c.Nodes...), c.Running...)); err != nil {
+	cluster := append(append(append([]map[string]any{}, c.Nodes...), c.Objects...), c.Running...)
+	if files.Cluster, err = c.write(directory, "cluster", cluster); err != nil {
 		return files, err
 	}
 	files.Pods, err = c.write(directory, "pods", c.Pending)

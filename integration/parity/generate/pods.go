@@ -17,17 +17,23 @@ func (w *world) pendingPod(index int, profiles []string) object {
 	if w.chance(80) {
 		metadata["uid"] = fmt.Sprintf("uid-pending-%d", index)
 	}
-	spec := w.podSpec(pick(w.random, 1, 1, 1, 4))
+	size := pick(w.random, 1, 1, 1, 4)
+	if w.quiet() {
+		size = 1
+	}
+	spec := w.podSpec(size)
 	if w.chance(50) {
 		spec["priority"] = pick(w.random, priorities...)
 	}
 	if profile := pick(w.random, profiles...); profile != "default-scheduler" || w.chance(40) {
 		spec["schedulerName"] = profile
 	}
-	if w.chance(60) {
+	if w.noise(60, 18) {
 		w.addSelection(spec)
 	}
-	if w.chance(35) {
+	if w.quiet() && w.chance(60) {
+		spec["tolerations"] = []any{object{"operator": "Exists"}}
+	} else if w.chance(35) {
 		spec["tolerations"] = w.tolerations()
 	}
 	if w.chance(2.5) {
@@ -40,7 +46,32 @@ func (w *world) pendingPod(index int, profiles []string) object {
 	if w.chance(15) {
 		spec["volumes"] = w.volumes()
 	}
-	return object{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+	if w.features != None {
+		w.addFeatures(pod, "pending", index)
+	}
+	return pod
+}
+
+// addFeatures adds what the case's features bring to a pod: labels and an owner, rules about neighbours, volumes, priorities.
+func (w *world) addFeatures(pod object, state string, index int) {
+	running := state == "running"
+	w.addIdentity(pod)
+	if w.when(Spread, 55, 12) && !running {
+		w.addSpread(pod)
+	}
+	if often := 60.0; w.when(Affinity, map[bool]float64{true: 30, false: often}[running], map[bool]float64{true: 3, false: 12}[running]) {
+		w.addPodAffinity(pod, running)
+	}
+	if w.when(Volumes, 65, 15) {
+		w.addPodVolumes(pod, fmt.Sprintf("%s-%d", state, index), running)
+	}
+	if w.features&Preemption != 0 {
+		w.addPriority(pod, running)
+	}
+	if w.when(Declared, 40, 5) {
+		w.addNeededFeatures(pod)
+	}
 }
 
 // runningPod is a pod on a node, of any scheduler.
@@ -54,6 +85,9 @@ func (w *world) runningPod(index int, node string) object {
 		metadata["deletionGracePeriodSeconds"] = 30
 	}
 	spec := w.podSpec(1)
+	if w.chance(25) {
+		w.take(spec)
+	}
 	spec["nodeName"] = node
 	if w.chance(30) {
 		spec["schedulerName"] = pick(w.random, "another-scheduler", "default-scheduler")
@@ -68,7 +102,35 @@ func (w *world) runningPod(index int, node string) object {
 	if w.chance(6) {
 		w.addResize(spec, status)
 	}
-	return object{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+	if w.features != None {
+		w.addFeatures(pod, "running", index)
+	}
+	return pod
+}
+
+// take gives the pod some of what nodes have little of.
+func (w *world) take(spec object) {
+	name, amount := pick(w.random, extendedResources...), "1"
+	if w.chance(30) {
+		name, amount = "hugepages-2Mi", pick(w.random, "64Mi", "512Mi")
+	} else if w.chance(15) {
+		name, amount = "hugepages-1Gi", "2Gi"
+	}
+	container := spec["containers"].([]any)[0].(object)
+	resources, _ := container["resources"].(object)
+	if resources == nil {
+		resources = object{}
+	}
+	for _, list := range []string{"requests", "limits"} {
+		amounts, _ := resources[list].(object)
+		if amounts == nil {
+			amounts = object{}
+		}
+		amounts[name] = amount
+		resources[list] = amounts
+	}
+	container["resources"] = resources
 }
 
 // addResize makes the pod one whose in-place resize is under way, deferred or impossible.
@@ -161,7 +223,7 @@ func (w *world) container(name string, size int) object {
 	if resources := w.containerResources(size); len(resources) > 0 {
 		container["resources"] = resources
 	}
-	if w.chance(12) {
+	if w.noise(12, 16) {
 		container["ports"] = w.ports()
 	}
 	return container
@@ -180,6 +242,10 @@ func (w *world) containerResources(size int) object {
 	}
 	if w.chance(75) {
 		target()["memory"] = w.bytes(pick[int64](w.random, 1<<25, 1<<26, 1e8, 1<<27, 3<<27, 1<<28, 5e8) * int64(size))
+	}
+	if w.quiet() && w.chance(75) {
+		dropSmallLimits(requests, limits)
+		return resourceObject(requests, limits, false)
 	}
 	if w.chance(12) {
 		target()["ephemeral-storage"] = w.bytes(pick[int64](w.random, 1<<30, 2e9, 8<<30) * int64(size))
@@ -203,7 +269,7 @@ func (w *world) containerResources(size int) object {
 		name := pick(w.random, "hugepages-2Mi", "hugepages-2Mi", "hugepages-1Gi")
 		limits[name] = pick(w.random, "2Gi", "1Gi")
 		if name == "hugepages-2Mi" {
-			limits[name] = pick(w.random, "64Mi", "128Mi", "256Mi", "600Mi")
+			limits[name] = pick(w.random, "64Mi", "128Mi", "256Mi", "400Mi", "600Mi")
 		}
 	}
 	if w.chance(6) {
@@ -215,8 +281,12 @@ func (w *world) containerResources(size int) object {
 		requests[name] = w.huge(name)
 	}
 	dropSmallLimits(requests, limits)
+	return resourceObject(requests, limits, w.chance(10))
+}
+
+func resourceObject(requests, limits object, empty bool) object {
 	resources := object{}
-	if len(requests) > 0 || w.chance(10) {
+	if len(requests) > 0 || empty {
 		resources["requests"] = requests
 	}
 	if len(limits) > 0 {

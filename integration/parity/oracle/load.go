@@ -6,8 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -15,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 	schedulerserver "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	storagev1defaults "k8s.io/kubernetes/pkg/apis/storage/v1"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 )
@@ -23,7 +30,37 @@ import (
 type Objects struct {
 	Nodes []*v1.Node
 	Pods  []*v1.Pod
+	// Others are what plugins look up in informers: namespaces, services, controllers, budgets, volumes and their kin.
+	Others []Object
 }
+
+// Object is an API object of any kind.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// others makes empty objects of the kinds that go to Objects.Others.
+var others = map[string]func() Object{
+	"Namespace":             func() Object { return &v1.Namespace{} },
+	"Service":               func() Object { return &v1.Service{} },
+	"ReplicationController": func() Object { return &v1.ReplicationController{} },
+	"ReplicaSet":            func() Object { return &appsv1.ReplicaSet{} },
+	"StatefulSet":           func() Object { return &appsv1.StatefulSet{} },
+	"PodDisruptionBudget":   func() Object { return &policyv1.PodDisruptionBudget{} },
+	"PersistentVolume":      func() Object { return &v1.PersistentVolume{} },
+	"PersistentVolumeClaim": func() Object { return &v1.PersistentVolumeClaim{} },
+	"StorageClass":          func() Object { return &storagev1.StorageClass{} },
+	"CSINode":               func() Object { return &storagev1.CSINode{} },
+	"CSIDriver":             func() Object { return &storagev1.CSIDriver{} },
+	"CSIStorageCapacity":    func() Object { return &storagev1.CSIStorageCapacity{} },
+	"VolumeAttachment":      func() Object { return &storagev1.VolumeAttachment{} },
+	"DeviceClass":           func() Object { return &resourcev1.DeviceClass{} },
+}
+
+// clusterScoped are those of them that have no namespace.
+var clusterScoped = map[string]bool{"Namespace": true, "PersistentVolume": true, "StorageClass": true, "CSINode": true,
+	"CSIDriver": true, "VolumeAttachment": true, "DeviceClass": true}
 
 // LoadObjects reads manifests: YAML (one or many documents) or JSON, single objects or Lists.
 func LoadObjects(paths ...string) (*Objects, error) {
@@ -66,13 +103,15 @@ func (o *Objects) add(raw []byte) error {
 	if err := json.Unmarshal(raw, &meta); err != nil {
 		return err
 	}
-	switch meta.Kind {
-	case "List", "NodeList", "PodList":
+	if strings.HasSuffix(meta.Kind, "List") {
 		for i := range meta.Items {
 			if err := o.add(meta.Items[i].Raw); err != nil {
 				return fmt.Errorf("items[%d]: %w", i, err)
 			}
 		}
+		return nil
+	}
+	switch meta.Kind {
 	case "Node":
 		node := &v1.Node{}
 		if err := json.Unmarshal(raw, node); err != nil {
@@ -94,8 +133,42 @@ func (o *Objects) add(raw []byte) error {
 		}
 		o.Pods = append(o.Pods, pod)
 	default:
-		return fmt.Errorf("kind %q is none that the oracle reads", meta.Kind)
+		return o.addOther(meta.Kind, raw)
 	}
+	return nil
+}
+
+func (o *Objects) addOther(kind string, raw []byte) error {
+	create, ok := others[kind]
+	if !ok {
+		return fmt.Errorf("kind %q is none that the oracle reads", kind)
+	}
+	object := create()
+	if err := json.Unmarshal(raw, object); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	if object.GetNamespace() == "" && !clusterScoped[kind] {
+		object.SetNamespace("default")
+	}
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
+	}
+	switch typed := object.(type) {
+	case *v1.Namespace:
+		corev1defaults.SetObjectDefaults_Namespace(typed)
+	case *v1.PersistentVolume:
+		corev1defaults.SetObjectDefaults_PersistentVolume(typed)
+	case *v1.PersistentVolumeClaim:
+		corev1defaults.SetObjectDefaults_PersistentVolumeClaim(typed)
+	case *v1.ReplicationController:
+		corev1defaults.SetObjectDefaults_ReplicationController(typed)
+	case *storagev1.StorageClass:
+		storagev1defaults.SetObjectDefaults_StorageClass(typed)
+	case *storagev1.CSIDriver:
+		storagev1defaults.SetObjectDefaults_CSIDriver(typed)
+	}
+	// Others have no default that a plugin would see.
+	o.Others = append(o.Others, object)
 	return nil
 }
 

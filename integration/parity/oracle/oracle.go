@@ -4,33 +4,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
 	"time"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	testclock "k8s.io/utils/clock/testing"
 )
 
 // Input is one cluster and the pods that are to be placed on it.
 type Input struct {
 	Cluster *Objects
-	Pending []*v1.Pod
-	Config  *schedulerapi.KubeSchedulerConfiguration
+	// Pods holds what is not yet in the cluster; pods that have a node belong to the cluster wherever they are listed.
+	Pods   *Objects
+	Config *schedulerapi.KubeSchedulerConfiguration
 	// Choose, if set, picks among equally good nodes where kube-scheduler's own pick is random. It gets the pod's
 	// namespace/name and the nodes, and returns one of them; any other answer means the first of them by name.
 	Choose func(pod string, nodes []string) string
 }
 
-// Run places all pods, each with one attempt, in the order of the QueueSort plugin (file order breaks ties).
+func init() {
+	// Victims are deleted before PostFilter returns, so that the order of effects is one that can be compared; and the plugins'
+	// word counts for every pod, not a hint from the pod before.
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{
+		string(features.SchedulerAsyncPreemption): false,
+		string(features.OpportunisticBatching):    false,
+	}); err != nil {
+		panic(err)
+	}
+}
+
+// Run places all pods, each with one attempt, in the order of the scheduling queue.
 // The pods' verdicts come in that order, gated pods last.
 func Run(ctx context.Context, in Input) ([]Verdict, error) {
 	// What plugins log is noise here; an error that matters is in a verdict.
@@ -40,12 +55,25 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue, gated, err := r.sort(ctx, in.Pending)
+	waiting, gated, err := r.enqueue(ctx)
 	if err != nil {
 		return nil, err
 	}
-	verdicts := make([]Verdict, 0, len(in.Pending))
-	for _, info := range queue {
+	verdicts := make([]Verdict, 0, waiting+len(gated))
+	attempted := sets.New[string]()
+	for attempted.Len() < waiting {
+		info, err := r.sched.NextPod(r.logger)
+		if err != nil {
+			return nil, err
+		}
+		if attempted.Has(name(info.Pod)) {
+			// Something woke it up. It had its attempt.
+			if err := r.sched.SchedulingQueue.AddUnschedulableIfNotPresent(r.logger, info, r.sched.SchedulingQueue.SchedulingCycle()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		attempted.Insert(name(info.Pod))
 		verdict, err := r.schedule(ctx, info)
 		if err != nil {
 			return nil, fmt.Errorf("pod %s: %w", name(info.Pod), err)
@@ -55,76 +83,102 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 	return append(verdicts, gated...), nil
 }
 
-// run is kube-scheduler's own cache, snapshot and frameworks, with nothing started.
+// run is kube-scheduler's own queue, cache, snapshot and frameworks, with nothing started. Informers hold what manifests and
+// placements put into them and deliver no events.
 type run struct {
-	sched    *scheduler.Scheduler
-	snapshot *cache.Snapshot
-	logger   klog.Logger
-	config   *schedulerapi.KubeSchedulerConfiguration
-	choose   func(string, []string) string
-	// start shadows the scheduler's private nextStartNodeIndex; every attempt checks that the two agree.
-	start int
+	sched     *scheduler.Scheduler
+	informers informers.SharedInformerFactory
+	client    *fake.Clientset
+	clock     *testclock.FakeClock
+	snapshot  *cache.Snapshot
+	logger    klog.Logger
+	config    *schedulerapi.KubeSchedulerConfiguration
+	choose    func(string, []string) string
+	pending   []*v1.Pod
 }
 
 func newRun(ctx context.Context, in Input) (*run, error) {
-	client := fake.NewClientset()
+	r := &run{client: &fake.Clientset{}, clock: testclock.NewFakeClock(time.Unix(1_700_000_000, 0)), logger: klog.FromContext(ctx),
+		config: in.Config, choose: in.Choose}
+	r.informers = scheduler.NewInformerFactory(r.client, 0)
 	recorder := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
-	sched, err := scheduler.New(ctx, client, scheduler.NewInformerFactory(client, 0), nil, recorder,
+	var err error
+	r.sched, err = scheduler.New(ctx, r.client, r.informers, nil, recorder,
 		scheduler.WithComponentConfigVersion(in.Config.TypeMeta.APIVersion),
 		scheduler.WithProfiles(in.Config.Profiles...),
 		scheduler.WithPercentageOfNodesToScore(in.Config.PercentageOfNodesToScore),
+		scheduler.WithClock(r.clock),
 		// With one worker the order of feasible nodes, and so sampling and ties, are reproducible.
 		scheduler.WithParallelism(1))
 	if err != nil {
 		return nil, err
 	}
-	r := &run{sched: sched, logger: klog.FromContext(ctx), config: in.Config, choose: in.Choose}
-	for _, node := range in.Cluster.Nodes {
-		sched.Cache.AddNode(r.logger, node)
-	}
-	for _, pod := range in.Cluster.Pods {
-		// The scheduler's informer does not ask for finished pods.
-		if pod.Spec.NodeName == "" || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
-			continue
-		}
-		if err := sched.Cache.AddPod(r.logger, pod); err != nil {
-			return nil, fmt.Errorf("running pod %s: %w", name(pod), err)
-		}
-	}
-	for _, profile := range sched.Profiles {
+	for _, profile := range r.sched.Profiles {
 		snapshot, ok := profile.SnapshotSharedLister().(*cache.Snapshot)
 		if !ok {
 			return nil, fmt.Errorf("snapshot is a %T", profile.SnapshotSharedLister())
 		}
 		r.snapshot = snapshot
 	}
-	return r, nil
+	return r, r.fill(in)
 }
 
-// sort splits gated pods off and orders the others as the scheduling queue would.
-func (r *run) sort(ctx context.Context, pending []*v1.Pod) ([]*framework.QueuedPodInfo, []Verdict, error) {
-	var queue []*framework.QueuedPodInfo
+// fill puts the cluster into cache and informers, in file order, and collects the pods without a node.
+func (r *run) fill(in Input) error {
+	for _, objects := range []*Objects{in.Cluster, in.Pods} {
+		for _, node := range objects.Nodes {
+			r.sched.Cache.AddNode(r.logger, node)
+		}
+		for _, object := range objects.Others {
+			informer, err := r.informerOf(object)
+			if err != nil {
+				return err
+			}
+			if err := informer.GetIndexer().Add(object); err != nil {
+				return err
+			}
+		}
+		for _, pod := range objects.Pods {
+			// The scheduler's informer does not ask for finished pods.
+			if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+				continue
+			}
+			if err := r.keep(pod); err != nil {
+				return err
+			}
+			if pod.Spec.NodeName == "" {
+				r.pending = append(r.pending, pod)
+			} else if err := r.sched.Cache.AddPod(r.logger, pod); err != nil {
+				return fmt.Errorf("running pod %s: %w", name(pod), err)
+			}
+		}
+	}
+	return nil
+}
+
+// keep stores a pod, or its newest version, in the informer.
+func (r *run) keep(pod *v1.Pod) error {
+	return r.informers.Core().V1().Pods().Informer().GetIndexer().Update(pod)
+}
+
+// enqueue queues the pending pods in file order. It returns how many pods wait for an attempt, and the verdicts of the others.
+func (r *run) enqueue(ctx context.Context) (int, []Verdict, error) {
 	var gated []Verdict
-	first := time.Unix(1_700_000_000, 0)
-	for i, pod := range pending {
+	for _, pod := range r.pending {
 		profile, ok := r.sched.Profiles[pod.Spec.SchedulerName]
 		if !ok {
-			return nil, nil, fmt.Errorf("pod %s: no profile %q", name(pod), pod.Spec.SchedulerName)
+			return 0, nil, fmt.Errorf("pod %s: no profile %q", name(pod), pod.Spec.SchedulerName)
 		}
-		// NewPodInfo reports selectors that cannot be parsed and is usable nonetheless.
-		podInfo, _ := framework.NewPodInfo(pod)
-		info := &framework.QueuedPodInfo{PodInfo: podInfo, Timestamp: first.Add(time.Duration(i) * time.Second)}
 		if status := preEnqueue(ctx, profile, pod); !status.IsSuccess() {
 			verdict := newVerdict(pod)
 			verdict.Result, verdict.Message = Unschedulable, status.Message()
 			gated = append(gated, verdict)
-			continue
 		}
-		queue = append(queue, info)
+		// The queue is asked about the gated ones too: what it knows of them is its business.
+		r.sched.SchedulingQueue.Add(ctx, pod)
+		r.clock.Step(time.Second)
 	}
-	less := r.sched.Profiles[r.config.Profiles[0].SchedulerName].QueueSortFunc()
-	sort.SliceStable(queue, func(i, j int) bool { return less(queue[i], queue[j]) })
-	return queue, gated, nil
+	return len(r.pending) - len(gated), gated, nil
 }
 
 func preEnqueue(ctx context.Context, profile framework.Framework, pod *v1.Pod) *fwk.Status {
@@ -142,52 +196,107 @@ func newVerdict(pod *v1.Pod) Verdict {
 
 func name(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
-// schedule makes one attempt: Scheduler.SchedulePod decides; a walk through the same framework collects what
-// SchedulePod does not tell; both must agree.
+// schedule makes one attempt as Scheduler.ScheduleOne would: SchedulePod through a framework that records what plugins say, then
+// assume and Reserve, or PostFilter and back to the queue. Of binding only the end is there: it succeeds at once.
 func (r *run) schedule(ctx context.Context, info *framework.QueuedPodInfo) (Verdict, error) {
 	if err := r.sched.Cache.UpdateSnapshot(r.logger, r.snapshot); err != nil {
 		return Verdict{}, err
 	}
 	profile := r.sched.Profiles[info.Pod.Spec.SchedulerName]
+	record := newRecorder(profile, info.Pod)
+	state := framework.NewCycleState()
 	verdict := newVerdict(info.Pod)
-	w, err := r.walk(ctx, profile, info.Pod)
-	if err != nil {
+	result, err := r.sched.SchedulePod(ctx, record, state, info)
+	if err := record.fill(&verdict, r.snapshot); err != nil {
 		return Verdict{}, err
 	}
-	result, err := r.sched.SchedulePod(ctx, profile, framework.NewCycleState(), info)
-	w.fill(&verdict)
 	var fitError *framework.FitError
 	switch {
 	case err == nil:
 		verdict.Result, verdict.Node = Scheduled, result.SuggestedHost
-		if err := w.agrees(result); err != nil {
+		if err := record.agrees(result); err != nil {
 			return Verdict{}, err
 		}
-		if w.unordered && len(w.best()) > 1 {
-			verdict.FreeChoice = w.best()
-			verdict.Node = verdict.FreeChoice[0]
-			if r.choose != nil {
-				if node := r.choose(verdict.Pod, verdict.FreeChoice); sets.New(verdict.FreeChoice...).Has(node) {
-					verdict.Node = node
-				}
-			}
+		if record.unordered && len(record.best()) > 1 {
+			verdict.FreeChoice = record.best()
+			verdict.Node = r.pick(verdict.Pod, verdict.FreeChoice)
 		}
-		placed := info.Pod.DeepCopy()
-		placed.Spec.NodeName = verdict.Node
-		if err := r.sched.Cache.AddPod(r.logger, placed); err != nil {
+		return verdict, r.place(ctx, profile, state, info, &verdict)
+	case errors.As(err, &fitError):
+		verdict.Result = Unschedulable
+		if err := record.agreesWithFitError(fitError); err != nil {
 			return Verdict{}, err
 		}
+		nomination, err := r.postFilter(ctx, profile, state, info.Pod, fitError, &verdict)
+		if err != nil {
+			return Verdict{}, err
+		}
+		verdict.Message = fitError.Error()
+		return verdict, r.giveBack(ctx, profile, info, fwk.NewStatus(fwk.Unschedulable).WithError(fitError), nomination)
 	case errors.Is(err, scheduler.ErrNoNodesAvailable):
 		verdict.Result, verdict.Message = Unschedulable, err.Error()
-	case errors.As(err, &fitError):
-		verdict.Result, verdict.Message = Unschedulable, fitError.Error()
-		if err := w.agreesWithFitError(fitError); err != nil {
-			return Verdict{}, err
-		}
+		return verdict, r.giveBack(ctx, profile, info, fwk.NewStatus(fwk.UnschedulableAndUnresolvable).WithError(err), clearNomination)
 	default:
 		verdict.Result, verdict.Message = Error, err.Error()
+		return verdict, r.giveBack(ctx, profile, info, fwk.AsStatus(err), clearNomination)
 	}
-	return verdict, nil
+}
+
+var clearNomination = &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride}
+
+// pick takes one of several nodes among which kube-scheduler picks at random.
+func (r *run) pick(pod string, nodes []string) string {
+	if r.choose != nil {
+		if node := r.choose(pod, nodes); sets.New(nodes...).Has(node) {
+			return node
+		}
+	}
+	return nodes[0]
+}
+
+// place puts the pod on its node, for good.
+func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo, verdict *Verdict) error {
+	placed := info.Pod.DeepCopy()
+	placed.Spec.NodeName = verdict.Node
+	if err := r.sched.Cache.AddPod(r.logger, placed); err != nil {
+		return err
+	}
+	r.sched.SchedulingQueue.DeleteNominatedPodIfExists(placed)
+	if status := profile.RunReservePluginsReserve(ctx, state, placed, verdict.Node); !status.IsSuccess() {
+		profile.RunReservePluginsUnreserve(ctx, state, placed, verdict.Node)
+		if err := r.sched.Cache.RemovePod(r.logger, placed); err != nil {
+			return err
+		}
+		verdict.Result, verdict.Node, verdict.Message = Error, "", status.Message()
+		return r.giveBack(ctx, profile, info, status, clearNomination)
+	}
+	r.sched.SchedulingQueue.Done(placed.UID)
+	return r.keep(placed)
+}
+
+// giveBack returns a pod that got no node to the queue, and lets its status in the informer say what it was nominated to.
+func (r *run) giveBack(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status,
+	nomination *fwk.NominatingInfo) error {
+	pod := info.Pod
+	r.sched.FailureHandler(ctx, profile, info, status, nomination, r.clock.Now())
+	if nomination.Mode() == fwk.ModeOverride {
+		return r.nominate(ctx, pod, nomination.NominatedNodeName)
+	}
+	return nil
+}
+
+// nominate is the update of a pod's status that its watchers see.
+func (r *run) nominate(ctx context.Context, pod *v1.Pod, node string) error {
+	if pod.Status.NominatedNodeName == node {
+		return nil
+	}
+	updated := pod.DeepCopy()
+	updated.Status.NominatedNodeName = node
+	if err := r.keep(updated); err != nil {
+		return err
+	}
+	r.sched.SchedulingQueue.Update(ctx, pod, updated)
+	return nil
 }
 
 // RunFiles is Run on three files, the ones that `outboard simulate` is given.
@@ -200,10 +309,8 @@ func RunFiles(ctx context.Context, cluster, pods, config string, choose func(str
 	if in.Cluster, err = LoadObjects(cluster); err != nil {
 		return nil, err
 	}
-	pending, err := LoadObjects(pods)
-	if err != nil {
+	if in.Pods, err = LoadObjects(pods); err != nil {
 		return nil, err
 	}
-	in.Pending = pending.Pods
 	return Run(ctx, in)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -25,14 +26,25 @@ func main() {
 	keep := flag.Bool("keep", false, "write the files of every case into the output directory, also of equal ones")
 	stop := flag.Int("stop", 10, "stop after so many clusters that differ; 0: never")
 	runs := flag.Int("reduce", 80, "runs spent on making a difference small; 0: leave it as it is")
+	sequence := flag.Int("sequence", 0, "instead of small clusters, so many pods one after the other on clusters of --nodes nodes")
+	nodes := flag.String("nodes", "200,1000,5000", "sizes of clusters for --sequence; every seed is run with each")
+	jobs := flag.Int("jobs", runtime.NumCPU(), "clusters worked on at the same time")
 	coverage := flag.Bool("coverage", false, "print what the cases cover")
+	featureList := flag.String("features", "base", "what cases may exercise beside resources, taints, node affinity, ports and images: "+
+		"a list of spread, affinity, volumes, preemption and features (that nodes declare), or all")
 	flag.Parse()
 	// What the configuration loader has to say would drown the report.
 	klog.SetLogger(logr.Discard())
-	options := options{outboard: *outboard, output: *output, keep: *keep, stop: *stop, runs: *runs,
+	options := options{outboard: *outboard, output: *output, keep: *keep, stop: *stop, runs: *runs, jobs: *jobs,
 		coverage: *coverage || *outboard == ""}
 	var err error
-	if options.seeds, err = parseSeeds(*seeds); err == nil && flag.NArg() > 0 {
+	if options.features, err = generate.ParseFeatures(*featureList); err == nil {
+		options.seeds, err = parseSeeds(*seeds)
+	}
+	if err == nil {
+		err = options.plan(*sequence, *nodes)
+	}
+	if err == nil && flag.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
 	if err != nil {
@@ -50,10 +62,13 @@ func main() {
 }
 
 type options struct {
-	seeds            []uint64
+	seeds []uint64
+	// cases make one case each.
+	cases            []func() *generate.Case
+	features         generate.Features
 	outboard, output string
 	keep, coverage   bool
-	stop, runs       int
+	stop, runs, jobs int
 }
 
 func parseSeeds(text string) ([]uint64, error) {
@@ -78,6 +93,24 @@ func parseSeeds(text string) ([]uint64, error) {
 	return seeds, nil
 }
 
+// plan lists the cases.
+func (o *options) plan(sequence int, nodes string) error {
+	for _, seed := range o.seeds {
+		if sequence == 0 {
+			o.cases = append(o.cases, func() *generate.Case { return generate.New(seed, o.features) })
+			continue
+		}
+		for _, word := range strings.Split(nodes, ",") {
+			size, err := strconv.Atoi(word)
+			if err != nil {
+				return err
+			}
+			o.cases = append(o.cases, func() *generate.Case { return generate.NewSequence(seed, o.features, size, sequence) })
+		}
+	}
+	return nil
+}
+
 func (o *options) run(ctx context.Context) (int, error) {
 	scratch, err := os.MkdirTemp("", "parity-")
 	if err != nil {
@@ -91,36 +124,36 @@ func (o *options) run(ctx context.Context) (int, error) {
 	begin := time.Now()
 	different := 0
 	kinds := map[string]int{}
-	for _, seed := range o.seeds {
-		c := generate.New(seed)
-		directory := filepath.Join(scratch, "case")
-		if o.keep {
-			directory = filepath.Join(o.output, fmt.Sprintf("seed-%d", seed))
-		}
-		if err := os.RemoveAll(filepath.Join(scratch, "case")); err != nil {
-			return 0, err
-		}
-		if err := os.MkdirAll(directory, 0o755); err != nil {
-			return 0, err
-		}
-		outcome, err := compare.Run(ctx, c, directory, o.outboard)
-		if err != nil {
-			return 0, err
-		}
+	cases := make([]*generate.Case, len(o.cases))
+	create := func(i int) *generate.Case {
+		cases[i] = o.cases[i]()
+		return cases[i]
+	}
+	batch := compare.Batch{Directory: scratch, Outboard: o.outboard, Jobs: o.jobs}
+	if o.keep {
+		batch.Directory, batch.Keep = o.output, true
+	}
+	err = batch.Run(ctx, len(o.cases), create, func(i int, outcome *compare.Outcome) (bool, error) {
+		c := cases[i]
+		cases[i] = nil
 		totals.Add(outcome.Totals)
 		covered.Add(len(c.Nodes), outcome.Expected)
 		if !outcome.Differs() {
-			continue
+			return true, nil
 		}
 		different++
 		kinds[kind(outcome)]++
 		if err := o.report(ctx, c, outcome); err != nil {
-			return 0, err
+			return false, err
 		}
 		if o.stop > 0 && different == o.stop {
 			fmt.Printf("stopped after %d clusters that differ\n", different)
-			break
+			return false, nil
 		}
+		return true, nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	for kind, count := range kinds {
 		fmt.Printf("%d clusters differ first in: %s\n", count, kind)
@@ -145,7 +178,7 @@ func kind(outcome *compare.Outcome) string {
 }
 
 func (o *options) report(ctx context.Context, c *generate.Case, outcome *compare.Outcome) error {
-	directory := filepath.Join(o.output, fmt.Sprintf("difference-%d", c.Seed))
+	directory := filepath.Join(o.output, fmt.Sprintf("difference-%d-of-%d-nodes", c.Seed, len(c.Nodes)))
 	fmt.Printf("seed %d: ", c.Seed)
 	if outcome.Failure != nil {
 		fmt.Println(outcome.Failure)
