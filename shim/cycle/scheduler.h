@@ -94,6 +94,8 @@ class Scheduler final : private queue::PreEnqueueGate {
   void OnPodDelete(const std::string& uid, absl::Time now);
   void OnNamespaceUpsert(const kube::NamespacePtr& ns, absl::Time now);
   void OnNamespaceDelete(const std::string& name, absl::Time now);
+  void OnObjectUpsert(const kube::ClusterObjectPtr& object, absl::Time now);
+  void OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now);
 
   void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
 
@@ -154,6 +156,7 @@ class Scheduler final : private queue::PreEnqueueGate {
   // A pod with an attempt under way is being deleted or is gone.
   void OnAssumedPodGone(const std::string& uid, absl::Time now);
   void OnPodRemoved(const PodOutcome& outcome, const std::string& uid, absl::Time now);
+  void OnObjectEvent(const kube::ClusterObject& object, queue::Action action, absl::Time now);
   // Keeps in mind the node that status.nominatedNodeName names.
   void UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome);
   void OnPodAssigned(const kube::PodPtr& pod, absl::Time now);
