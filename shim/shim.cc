@@ -104,11 +104,14 @@ class ShimProcess final : public Shim {
   using PodInformer = informer::Informer<kube::PodObject>;
   using NodeInformer = informer::Informer<kube::NodeObject>;
   using NamespaceInformer = informer::Informer<kube::NamespaceObject>;
+  using ObjectInformer = informer::Informer<kube::ClusterObject>;
 
   kube::CurlApiClientOptions ClientOptions(double qps, int burst);
   // Until when binds may be sent, on the clock of absl::Now.
   absl::Time Fence() const;
   bool Leading() const { return elector_ == nullptr || elector_->leading(); }
+  // Every informer's first list has been taken in.
+  bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
   absl::Status CheckSynced() const;
   absl::Status StartServer();
   void StartElector();
@@ -145,6 +148,9 @@ class ShimProcess final : public Shim {
   PodInformer pods_;
   NodeInformer nodes_;
   NamespaceInformer namespaces_;
+  PostingHandler<kube::ClusterObject> object_handler_;
+  // One for each kind of objects.proto.
+  std::vector<std::unique_ptr<ObjectInformer>> objects_;
   std::unique_ptr<hosts::HostConnector> connector_;
   std::unique_ptr<leader::LeaseElector> elector_;
   std::unique_ptr<http::Server> server_;
@@ -238,7 +244,16 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
                                    [this] { ++synced_; }}),
       pods_(client_, informer::Pods(), &pod_handler_),
       nodes_(client_, informer::Nodes(), &node_handler_),
-      namespaces_(client_, informer::Namespaces(), &namespace_handler_) {
+      namespaces_(client_, informer::Namespaces(), &namespace_handler_),
+      object_handler_(&inbox_, {[this](const kube::ClusterObjectPtr& object, absl::Time now) {
+                                  scheduler_.OnObjectUpsert(object, now);
+                                },
+                                [this](const kube::ClusterObjectPtr& object, absl::Time now) {
+                                  scheduler_.OnObjectDelete(object, now);
+                                },
+                                [this] { ++synced_; }}) {
+  for (const auto& resource : informer::ClusterObjects())
+    objects_.push_back(std::make_unique<ObjectInformer>(client_, resource, &object_handler_));
   effects_.SetScheduler(&scheduler_);
   cluster_ = scheduler_.cluster();
   std::vector<std::string> names;
@@ -255,6 +270,7 @@ ShimProcess::~ShimProcess() {
   pods_.Stop();
   nodes_.Stop();
   namespaces_.Stop();
+  for (const auto& objects : objects_) objects->Stop();
 }
 
 kube::CurlApiClientOptions ShimProcess::ClientOptions(double qps, int burst) {
@@ -282,9 +298,17 @@ absl::Time ShimProcess::Fence() const {
 }
 
 absl::Status ShimProcess::CheckSynced() const {
-  if (synced_.load() == 3) return absl::OkStatus();
+  if (Synced()) return absl::OkStatus();
+  std::vector<std::string> missing;
+  const auto check = [&](const auto& informer) {
+    if (!informer.synced()) missing.push_back(informer.name());
+  };
+  check(pods_);
+  check(nodes_);
+  check(namespaces_);
+  for (const auto& objects : objects_) check(*objects);
   return absl::UnavailableError(
-      "the first lists of pods, nodes and namespaces have not been taken in");
+      absl::StrCat("first lists have not been taken in: ", absl::StrJoin(missing, ", ")));
 }
 
 absl::Status ShimProcess::StartServer() {
@@ -348,6 +372,7 @@ absl::Status ShimProcess::Start() {
   pods_.Start();
   nodes_.Start();
   namespaces_.Start();
+  for (const auto& objects : objects_) objects->Start();
   connector_ = std::make_unique<hosts::HostConnector>(
       config_.shim.hosts,
       hosts::HostConnector::Callbacks{
@@ -403,7 +428,7 @@ absl::Status ShimProcess::Run() {
   while (!stopping_ && !lease_lost_ && fatal_.ok()) {
     const absl::Time now = absl::Now();
     Turn(now);
-    const bool may_schedule = synced_.load() == 3 && Leading();
+    const bool may_schedule = Synced() && Leading();
     if (may_schedule && scheduler_.ScheduleOne(now)) continue;
     loop_.Wait(NextWakeup(now));
   }

@@ -170,6 +170,8 @@ ChangeLog::Stage ChangeLog::StageOf(const ChangeRecord& record) {
       return record.removed ? kNodeRemoves : kNodes;
     case ChangeKind::kNamespace:
       return kNamespaces;
+    case ChangeKind::kObject:
+      return kObjects;
     case ChangeKind::kPod:
       break;
   }

@@ -18,7 +18,7 @@
 
 namespace outboard::cycle {
 
-enum class ChangeKind : uint8_t { kNode, kPod, kNamespace };
+enum class ChangeKind : uint8_t { kNode, kPod, kNamespace, kObject };
 
 // What every object of the state carries: its place in the log. Belongs to one life of the object;
 // an object that comes again is another.
@@ -47,7 +47,7 @@ class ChangeEncoder {
   // knows nothing.
   virtual void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
                       std::vector<v1alpha1::Change>* out) const = 0;
-  // All living records, in the order: nodes, namespaces, pods.
+  // All living records, in the order: nodes, namespaces, other objects, pods.
   virtual void ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> visit) const = 0;
   virtual void FillNodeOrder(v1alpha1::NodeOrder* order) const = 0;
 };
@@ -107,7 +107,7 @@ class ChangeLog {
   };
 
   // In the order in which a mirror must apply them.
-  enum Stage { kNodeRemoves, kNodes, kNamespaces, kPodRemoves, kPods, kStages };
+  enum Stage { kNodeRemoves, kNodes, kNamespaces, kObjects, kPodRemoves, kPods, kStages };
   class Packer;
 
   static Stage StageOf(const ChangeRecord& record);

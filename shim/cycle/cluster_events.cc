@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "shim/cycle/contract_content.h"
 #include "shim/cycle/node_guard.h"
@@ -91,6 +92,33 @@ std::vector<ClusterEvent> PodUpdateEvents(const kube::PodObject& before,
   if (a.tolerations_size() != b.tolerations_size()) add(queue::kUpdatePodToleration);
   if (events.empty() && !SameSpec(a, b)) add(queue::kUpdate);
   return events;
+}
+
+std::optional<ClusterEvent> ObjectEvent(const kube::ClusterObject& object, queue::Action action) {
+  using Object = v1alpha1::ClusterObject;
+  absl::string_view group;
+  switch (object.object.object_case()) {
+    case Object::kPersistentVolume:
+    case Object::kPersistentVolumeClaim:
+      break;
+    case Object::kStorageClass:
+    case Object::kCsiNode:
+    case Object::kCsiDriver:
+    case Object::kCsiStorageCapacity:
+    case Object::kVolumeAttachment:
+      group = "storage.k8s.io/";
+      break;
+    case Object::kDeviceClass:
+      group = "resource.k8s.io/";
+      break;
+    default:
+      return std::nullopt;
+  }
+  ClusterEvent event{
+      .resource = kube::KindOf(object.object), .actions = action, .custom_label = ""};
+  // kube-scheduler's label has the group before the kind.
+  if (!group.empty()) event.custom_label = absl::StrCat(group, event.Label());
+  return event;
 }
 
 }  // namespace outboard::cycle

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_CYCLE_CLUSTER_EVENTS_H_
 #define OUTBOARD_SHIM_CYCLE_CLUSTER_EVENTS_H_
 
+#include <optional>
 #include <vector>
 
 #include "shim/kube/objects.h"
@@ -19,6 +20,11 @@ std::vector<queue::ClusterEvent> NodeUpdateEvents(const kube::NodeObject& before
 // alone is no event, so that our own writes do not wake a pod.
 std::vector<queue::ClusterEvent> PodUpdateEvents(const kube::PodObject& before,
                                                  const kube::PodObject& after);
+
+// What kube-scheduler makes of an object of another kind that came, changed or went; nothing for
+// kinds whose changes wake no pod (services, workloads, budgets).
+std::optional<queue::ClusterEvent> ObjectEvent(const kube::ClusterObject& object,
+                                               queue::Action action);
 
 }  // namespace outboard::cycle
 

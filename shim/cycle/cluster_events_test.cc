@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 namespace outboard::cycle {
 namespace {
 
@@ -82,6 +84,35 @@ TEST(PodUpdateEventsTest, EachKindOfChange) {
               ElementsAre("UnscheduledPodUpdate"));
   EXPECT_THAT(PodEvents("", "nominated_node_name: 'n' generation: 2"), IsEmpty())
       << "the status alone";
+  EXPECT_THAT(PodEvents("",
+                        "preempted_by_scheduler: true pod_actual_requests { cpu_millis: 1 } "
+                        "pod_allocated_requests { cpu_millis: 1 }"),
+              IsEmpty())
+      << "the status alone";
+}
+
+TEST(ObjectEventTest, OnlyKindsThatKubeSchedulerListensTo) {
+  const auto label = [](const std::string& text, queue::Action action) -> std::string {
+    kube::ClusterObject object;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &object.object));
+    const auto event = ObjectEvent(object, action);
+    return event.has_value() ? absl::StrCat(event->resource, ": ", event->Label()) : "none";
+  };
+  EXPECT_EQ(label("persistent_volume {}", queue::kAdd), "PersistentVolume: PersistentVolumeAdd");
+  EXPECT_EQ(label("persistent_volume_claim {}", queue::kUpdate),
+            "PersistentVolumeClaim: PersistentVolumeClaimUpdate");
+  EXPECT_EQ(label("storage_class {}", queue::kDelete),
+            "StorageClass: storage.k8s.io/StorageClassDelete");
+  EXPECT_EQ(label("csi_node {}", queue::kUpdate), "CSINode: storage.k8s.io/CSINodeUpdate");
+  EXPECT_EQ(label("csi_driver {}", queue::kAdd), "CSIDriver: storage.k8s.io/CSIDriverAdd");
+  EXPECT_EQ(label("csi_storage_capacity {}", queue::kAdd),
+            "CSIStorageCapacity: storage.k8s.io/CSIStorageCapacityAdd");
+  EXPECT_EQ(label("volume_attachment {}", queue::kDelete),
+            "VolumeAttachment: storage.k8s.io/VolumeAttachmentDelete");
+  EXPECT_EQ(label("device_class {}", queue::kAdd), "DeviceClass: resource.k8s.io/DeviceClassAdd");
+  for (const char* silent : {"service {}", "workload {}", "pod_disruption_budget {}", ""}) {
+    EXPECT_EQ(label(silent, queue::kAdd), "none") << silent;
+  }
 }
 
 }  // namespace

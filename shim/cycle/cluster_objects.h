@@ -50,6 +50,13 @@ struct ClusterState::Namespace : ChangeRecord {
   std::string name;
 };
 
+// An object of the kinds of objects.proto.
+struct ClusterState::Object : ChangeRecord {
+  Object() : ChangeRecord(ChangeKind::kObject) {}
+  kube::ClusterObjectPtr object;         // null once removed
+  v1alpha1::ClusterObject removed_name;  // once removed
+};
+
 }  // namespace outboard::cycle
 
 #endif  // OUTBOARD_SHIM_CYCLE_CLUSTER_OBJECTS_H_

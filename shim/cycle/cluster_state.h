@@ -62,6 +62,13 @@ struct NodeOutcome {
   kube::NodePtr old;
 };
 
+// What an informer's word about an object of another kind meant.
+struct ObjectOutcome {
+  enum class Kind { kIgnored, kAdded, kUpdated, kReplaced, kRemoved };
+  Kind kind = Kind::kIgnored;
+  kube::ClusterObjectPtr old;
+};
+
 // kube-scheduler's cache (backend/cache, v1.36), with stable slots for nodes and a log of changes
 // for hosts.
 //
@@ -95,6 +102,11 @@ class ClusterState : private ChangeEncoder {
   // False: nothing that a host sees changed.
   bool UpsertNamespace(kube::NamespacePtr ns);
   bool RemoveNamespace(absl::string_view name);
+  // Objects of the kinds of objects.proto, by kind and name. One of a known name and another uid
+  // takes the old one's place. Hosts hear of it if its content changed.
+  ObjectOutcome UpsertObject(kube::ClusterObjectPtr object);
+  // `named` as in object_remove.
+  ObjectOutcome RemoveObject(const v1alpha1::ClusterObject& named);
 
   // Nodes.
   size_t node_count() const { return tree_.size(); }
@@ -107,6 +119,10 @@ class ClusterState : private ChangeEncoder {
   // Null if the slot is free.
   const kube::NodePtr& NodeAt(uint32_t slot) const;
   uint32_t SlotOf(absl::string_view node_name) const;
+
+  // Other objects. Null if there is none.
+  size_t object_count() const { return objects_.size(); }
+  kube::ClusterObjectPtr FindObject(const v1alpha1::ClusterObject& named) const;
 
   // Pods.
   size_t pod_count() const { return pods_.size(); }
@@ -156,6 +172,7 @@ class ClusterState : private ChangeEncoder {
   struct NodeRecord;
   struct Pod;
   struct Namespace;
+  struct Object;
 
   void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
               std::vector<v1alpha1::Change>* out) const override;
@@ -193,6 +210,7 @@ class ClusterState : private ChangeEncoder {
   absl::flat_hash_map<std::string, std::unique_ptr<Pod>> pods_;  // by uid
   absl::flat_hash_map<std::string, Pod*> pods_by_name_;          // by namespace/name
   absl::flat_hash_map<std::string, std::unique_ptr<Namespace>> namespaces_;
+  absl::flat_hash_map<std::string, std::unique_ptr<Object>> objects_;  // by kind and name
   absl::flat_hash_set<Pod*> nominated_;
   size_t assumed_ = 0;
   uint64_t nodes_generation_ = 1;

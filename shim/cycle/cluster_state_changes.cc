@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "shim/cycle/cluster_objects.h"
 #include "shim/cycle/cluster_state.h"
 #include "shim/cycle/contract_content.h"
@@ -16,6 +17,11 @@ void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
   for (auto it = annotations->begin(); it != annotations->end();) {
     it = keys.contains(it->first) ? std::next(it) : annotations->erase(it);
   }
+}
+
+// Names are unique within a kind; of workloads there are several kinds.
+std::string KeyOf(const v1alpha1::ClusterObject& object) {
+  return absl::StrCat(kube::KindOf(object), "/", kube::NamespacedName(object));
 }
 
 }  // namespace
@@ -45,6 +51,47 @@ bool ClusterState::RemoveNamespace(absl::string_view name) {
   return true;
 }
 
+ObjectOutcome ClusterState::UpsertObject(kube::ClusterObjectPtr object) {
+  ObjectOutcome outcome;
+  std::unique_ptr<Object>& record = objects_[KeyOf(object->object)];
+  if (record == nullptr) {
+    outcome.kind = ObjectOutcome::Kind::kAdded;
+    record = std::make_unique<Object>();
+    record->object = std::move(object);
+    log_.Created(*record);
+    return outcome;
+  }
+  outcome.old = record->object;
+  const std::string& version = object->resource_version;
+  if (outcome.old->uid() == object->uid() && !version.empty() &&
+      outcome.old->resource_version == version) {
+    return outcome;
+  }
+  outcome.kind = outcome.old->uid() == object->uid() ? ObjectOutcome::Kind::kUpdated
+                                                     : ObjectOutcome::Kind::kReplaced;
+  record->object = std::move(object);
+  if (!SameMessage(outcome.old->object, record->object->object)) log_.ContentChanged(*record);
+  return outcome;
+}
+
+ObjectOutcome ClusterState::RemoveObject(const v1alpha1::ClusterObject& named) {
+  ObjectOutcome outcome;
+  const auto it = objects_.find(KeyOf(named));
+  if (it == objects_.end()) return outcome;
+  outcome.kind = ObjectOutcome::Kind::kRemoved;
+  std::unique_ptr<Object> record = std::move(it->second);
+  objects_.erase(it);
+  outcome.old = std::move(record->object);
+  record->removed_name = kube::NameOnly(outcome.old->object);
+  log_.Removed(std::move(record));
+  return outcome;
+}
+
+kube::ClusterObjectPtr ClusterState::FindObject(const v1alpha1::ClusterObject& named) const {
+  const auto it = objects_.find(KeyOf(named));
+  return it == objects_.end() ? nullptr : it->second->object;
+}
+
 std::vector<v1alpha1::SyncRequest> ClusterState::TakeChanges(Cursor host, absl::Time now) {
   now_ = now;
   return log_.TakeChanges(host);
@@ -55,6 +102,7 @@ void ClusterState::ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> vi
     if (node != nullptr) visit(*node->record);
   }
   for (const auto& [name, ns] : namespaces_) visit(*ns);
+  for (const auto& [key, object] : objects_) visit(*object);
   for (const auto& [uid, pod] : pods_) visit(*pod);
 }
 
@@ -85,6 +133,15 @@ void ClusterState::Encode(const ChangeRecord& record, int64_t known, const Field
         out->emplace_back().mutable_namespace_remove()->set_name(ns.name);
       } else {
         *out->emplace_back().mutable_namespace_upsert()->mutable_namespace_() = ns.object->ns;
+      }
+      return;
+    }
+    case ChangeKind::kObject: {
+      const auto& object = static_cast<const Object&>(record);
+      if (object.removed) {
+        *out->emplace_back().mutable_object_remove() = object.removed_name;
+      } else {
+        *out->emplace_back().mutable_object_upsert() = object.object->object;
       }
       return;
     }

@@ -48,7 +48,7 @@ class RandomRun {
     const std::string node = absl::StrCat("n", Pick(8));
     const uint32_t slot =
         state_.slot_limit() == 0 ? 0 : Pick(static_cast<int>(state_.slot_limit()));
-    switch (Pick(18)) {
+    switch (Pick(20)) {
       case 0:
       case 1:
         UpsertNode(node);
@@ -120,7 +120,38 @@ class RandomRun {
       case 17:
         if (!hosts_.empty()) Take(*hosts_[Pick(static_cast<int>(hosts_.size()))]);
         break;
+      case 18:
+      case 19:
+        ChangeObject();
+        break;
     }
+  }
+
+  // Volumes, and workloads of two kinds with the same names.
+  void ChangeObject() {
+    auto object = std::make_shared<kube::ClusterObject>();
+    const std::string name = absl::StrCat("o", Pick(3));
+    if (Pick(2) == 0) {
+      object->object.mutable_persistent_volume()->set_name(name);
+      object->object.mutable_persistent_volume()->set_capacity_bytes(Pick(2));
+    } else {
+      object->object.mutable_workload()->set_kind(Pick(2) == 0 ? "ReplicaSet" : "StatefulSet");
+      object->object.mutable_workload()->set_namespace_("ns");
+      object->object.mutable_workload()->set_name(name);
+      (*object->object.mutable_workload()->mutable_selector()->mutable_match_labels())["a"] =
+          absl::StrCat(Pick(2));
+    }
+    object->object_uid = absl::StrCat("u", Pick(10) == 0);
+    object->resource_version = Version();
+    const std::string key = ModelMirror::KeyOf(object->object);
+    if (Pick(3) != 0) {
+      state_.UpsertObject(object);
+      objects_[key] = object->object;
+      return;
+    }
+    const bool known = objects_.erase(key) > 0;
+    EXPECT_EQ(state_.RemoveObject(object->object).kind,
+              known ? ObjectOutcome::Kind::kRemoved : ObjectOutcome::Kind::kIgnored);
   }
 
   void UpsertNode(const std::string& name) {
@@ -202,6 +233,7 @@ class RandomRun {
     EXPECT_EQ(host.mirror.ended_attempts, host.ended);
     CheckNodes(host);
     CheckPods(host);
+    CheckObjects(host);
     EXPECT_TRUE(state_.TakeChanges(host.cursor, now_).empty()) << "nothing is told twice";
   }
 
@@ -225,6 +257,15 @@ class RandomRun {
       ASSERT_NE(actual, nullptr);
       EXPECT_EQ(Text(actual->node, host.fields.node_annotations),
                 Text(node, {"wanted", "unwanted"}));
+    }
+  }
+
+  void CheckObjects(const Host& host) {
+    EXPECT_EQ(state_.object_count(), objects_.size());
+    EXPECT_EQ(host.mirror.objects.size(), objects_.size());
+    for (const auto& [key, object] : host.mirror.objects) {
+      ASSERT_TRUE(objects_.count(key)) << key;
+      EXPECT_EQ(object.ShortDebugString(), objects_.at(key).ShortDebugString());
     }
   }
 
@@ -283,6 +324,8 @@ class RandomRun {
 
   std::mt19937 random_;
   ClusterState state_;
+  // What the state's objects must be.
+  std::map<std::string, v1alpha1::ClusterObject> objects_;
   std::vector<std::unique_ptr<Host>> hosts_;
   absl::Time now_ = absl::FromUnixSeconds(1000);
   uint64_t resource_version_ = 0;

@@ -393,5 +393,64 @@ TEST_F(ClusterStateTest, Namespaces) {
   EXPECT_TRUE(mirror_.namespaces.empty());
 }
 
+kube::ClusterObjectPtr MakeClaim(const std::string& name, const std::string& phase,
+                                 const std::string& version, const std::string& uid = "u") {
+  auto object = std::make_shared<kube::ClusterObject>();
+  v1alpha1::PersistentVolumeClaim* claim = object->object.mutable_persistent_volume_claim();
+  claim->set_namespace_("ns");
+  claim->set_name(name);
+  claim->set_phase(phase);
+  object->object_uid = uid;
+  object->resource_version = version;
+  return object;
+}
+
+TEST_F(ClusterStateTest, ObjectsAreToldWhenTheirContentChanges) {
+  using Kind = ObjectOutcome::Kind;
+  const auto host = state_.AddHost({});
+  Take(host);
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Pending", "1")).kind, Kind::kAdded);
+  EXPECT_THAT(Take(host), ElementsAre("object_upsert { persistent_volume_claim { namespace: \"ns\" "
+                                      "name: \"a\" phase: \"Pending\" } }"));
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Bound", "1")).kind, Kind::kIgnored)
+      << "the same version again";
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Pending", "2")).kind, Kind::kUpdated);
+  EXPECT_THAT(Take(host), IsEmpty()) << "nothing that a host sees";
+  // Twice between two takings: told once.
+  state_.UpsertObject(MakeClaim("a", "Lost", "3"));
+  const ObjectOutcome outcome = state_.UpsertObject(MakeClaim("a", "Bound", "4"));
+  EXPECT_EQ(outcome.old->object.persistent_volume_claim().phase(), "Lost");
+  EXPECT_THAT(Take(host), ElementsAre(::testing::HasSubstr("phase: \"Bound\"")));
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Bound", "5", "other")).kind, Kind::kReplaced);
+  EXPECT_EQ(state_.RemoveObject(MakeClaim("a", "", "9")->object).kind, Kind::kRemoved);
+  EXPECT_EQ(state_.RemoveObject(MakeClaim("a", "", "9")->object).kind, Kind::kIgnored);
+  EXPECT_EQ(state_.FindObject(MakeClaim("a", "", "9")->object), nullptr);
+  EXPECT_THAT(Take(host), ElementsAre("object_remove { persistent_volume_claim { namespace: \"ns\" "
+                                      "name: \"a\" } }"));
+  // Came and went unseen.
+  state_.UpsertObject(MakeClaim("b", "Bound", "6"));
+  state_.RemoveObject(MakeClaim("b", "", "")->object);
+  EXPECT_THAT(Take(host), IsEmpty());
+}
+
+TEST_F(ClusterStateTest, KindsHaveNamesOfTheirOwnAndComeBeforePods) {
+  for (const char* kind : {"ReplicaSet", "StatefulSet"}) {
+    auto object = std::make_shared<kube::ClusterObject>();
+    object->object.mutable_workload()->set_kind(kind);
+    object->object.mutable_workload()->set_namespace_("ns");
+    object->object.mutable_workload()->set_name("web");
+    EXPECT_EQ(state_.UpsertObject(object).kind, ObjectOutcome::Kind::kAdded);
+  }
+  state_.UpsertPod(MakePod("p"));
+  state_.UpsertObject(MakeClaim("web", "Bound", "1"));
+  EXPECT_EQ(state_.object_count(), 3u);
+  const auto host = state_.AddHost({});
+  EXPECT_EQ(Take(host).size(), 5u) << "three objects, a pod and the order of nodes";
+  EXPECT_EQ(mirror_.objects.size(), 3u);
+  state_.UpsertPod(MakePod("q"));
+  state_.UpsertObject(MakeClaim("later", "Bound", "1"));
+  EXPECT_THAT(Take(host), ElementsAre(::testing::HasSubstr("later"), "pod q"));
+}
+
 }  // namespace
 }  // namespace outboard::cycle

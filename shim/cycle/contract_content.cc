@@ -46,6 +46,18 @@ bool Same(const Object& a, const Object& b, AnnotationFilter wanted) {
   return SameMessage(x, y);
 }
 
+v1alpha1::Pod WithoutStatus(v1alpha1::Pod pod) {
+  pod.clear_nominated_node_name();
+  pod.clear_generation();
+  pod.clear_container_statuses();
+  pod.clear_resize_infeasible();
+  pod.clear_start_unix_seconds();
+  pod.clear_preempted_by_scheduler();
+  pod.clear_pod_allocated_requests();
+  pod.clear_pod_actual_requests();
+  return pod;
+}
+
 }  // namespace
 
 bool SameMessage(const google::protobuf::MessageLite& a, const google::protobuf::MessageLite& b) {
@@ -68,13 +80,7 @@ bool SameButForNode(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFi
 }
 
 bool SameSpec(const v1alpha1::Pod& a, const v1alpha1::Pod& b) {
-  v1alpha1::Pod x = b;
-  x.set_nominated_node_name(a.nominated_node_name());
-  x.set_generation(a.generation());
-  x.set_resize_infeasible(a.resize_infeasible());
-  x.set_start_unix_seconds(a.start_unix_seconds());
-  *x.mutable_container_statuses() = a.container_statuses();
-  return SameMessage(a, x);
+  return SameMessage(WithoutStatus(a), WithoutStatus(b));
 }
 
 }  // namespace outboard::cycle

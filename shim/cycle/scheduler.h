@@ -98,6 +98,8 @@ class Scheduler final : private queue::PreEnqueueGate {
   void OnPodDelete(const std::string& uid, absl::Time now);
   void OnNamespaceUpsert(const kube::NamespacePtr& ns, absl::Time now);
   void OnNamespaceDelete(const std::string& name, absl::Time now);
+  void OnObjectUpsert(const kube::ClusterObjectPtr& object, absl::Time now);
+  void OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now);
 
   void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
 
@@ -176,6 +178,7 @@ class Scheduler final : private queue::PreEnqueueGate {
                              absl::Time now);
   // The plugin in whose name the pod stays out of the queue, for it has others leave; null: none.
   const std::string* PreemptionGateOf(const std::string& uid) const;
+  void OnObjectEvent(const kube::ClusterObject& object, queue::Action action, absl::Time now);
   // Keeps in mind the node that status.nominatedNodeName names.
   void UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome);
   void OnPodAssigned(const kube::PodPtr& pod, absl::Time now);

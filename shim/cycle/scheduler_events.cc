@@ -198,4 +198,34 @@ void Scheduler::OnNamespaceDelete(const std::string& name, absl::Time now) {
   cluster_.RemoveNamespace(name);
 }
 
+void Scheduler::OnObjectUpsert(const kube::ClusterObjectPtr& object, absl::Time now) {
+  const ObjectOutcome outcome = cluster_.UpsertObject(object);
+  switch (outcome.kind) {
+    case ObjectOutcome::Kind::kAdded:
+      return OnObjectEvent(*object, queue::kAdd, now);
+    case ObjectOutcome::Kind::kUpdated:
+      // Also where nothing changed that hosts see, as kube-scheduler does.
+      return OnObjectEvent(*object, queue::kUpdate, now);
+    case ObjectOutcome::Kind::kReplaced:
+      OnObjectEvent(*outcome.old, queue::kDelete, now);
+      return OnObjectEvent(*object, queue::kAdd, now);
+    default:
+      return;
+  }
+}
+
+void Scheduler::OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now) {
+  const ObjectOutcome outcome = cluster_.RemoveObject(object->object);
+  if (outcome.kind == ObjectOutcome::Kind::kRemoved)
+    OnObjectEvent(*outcome.old, queue::kDelete, now);
+}
+
+void Scheduler::OnObjectEvent(const kube::ClusterObject& object, queue::Action action,
+                              absl::Time now) {
+  const std::optional<queue::ClusterEvent> event = ObjectEvent(object, action);
+  if (!event.has_value()) return;
+  const EventTimer timer(observer_, event->Label());
+  queue_.MoveAllToActiveOrBackoff(*event, now);
+}
+
 }  // namespace outboard::cycle

@@ -64,6 +64,8 @@ class SchedulerTest : public ::testing::Test {
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd), queue::AssignedPodDelete()};
     plan.wake_up_events["Gang"] = {queue::AssignedPodAdd()};
+    plan.wake_up_events["Volumes"] = {
+        {.resource = "PersistentVolumeClaim", .actions = queue::kUpdate, .custom_label = ""}};
     scheduler_.SetPlan(plan);
     cursor_ = scheduler_.cluster()->AddHost({});
     scheduler_.SetHost(kHost, &host_, cursor_, now_);
@@ -196,6 +198,53 @@ TEST_F(SchedulerTest, AnUnschedulablePodWaitsForAnEventThatItsRejectorNamed) {
   Pass(absl::Seconds(2));
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SchedulerTest, ObjectsReachTheHostAndWakeThePodsThatTheyMayHelp) {
+  AddNode("n");
+  host_.cycle = [this](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    host_.Infeasible("Volumes", "node(s) had no volume", response);
+    return absl::OkStatus();
+  };
+  const kube::PodPtr pod = AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const auto claim = [this](const std::string& phase, const std::string& uid) {
+    auto object = std::make_shared<kube::ClusterObject>();
+    object->object.mutable_persistent_volume_claim()->set_namespace_("ns");
+    object->object.mutable_persistent_volume_claim()->set_name("data");
+    object->object.mutable_persistent_volume_claim()->set_phase(phase);
+    object->object_uid = uid;
+    object->resource_version = absl::StrCat(++resource_version_);
+    return object;
+  };
+  const auto where = [&] { return scheduler_.queue().Find(pod->uid())->place; };
+  using State = queue::Place;
+  EXPECT_EQ(where(), State::kUnschedulable);
+  scheduler_.OnObjectUpsert(claim("Pending", "u"), now_);
+  EXPECT_EQ(where(), State::kUnschedulable) << "an addition was not asked for";
+  auto service = std::make_shared<kube::ClusterObject>();
+  service->object.mutable_service()->set_name("s");
+  scheduler_.OnObjectUpsert(service, now_);
+  EXPECT_EQ(where(), State::kUnschedulable);
+  scheduler_.OnObjectUpsert(claim("Pending", "u"), now_);
+  EXPECT_NE(where(), State::kUnschedulable) << "an update, though the same but for its version";
+  Pass(absl::Seconds(2));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(where(), State::kUnschedulable);
+  const auto sent = [&](v1alpha1::Change::ChangeCase which) {
+    int count = 0;
+    for (const auto& request : host_.changes) {
+      for (const auto& change : request.changes()) count += change.change_case() == which;
+    }
+    return count;
+  };
+  EXPECT_EQ(sent(v1alpha1::Change::kObjectUpsert), 2);
+  scheduler_.OnObjectDelete(claim("", "u"), now_);
+  EXPECT_EQ(where(), State::kUnschedulable) << "nor a deletion";
+  scheduler_.OnObjectDelete(claim("", "u"), now_);
+  scheduler_.OnObjectUpsert(claim("Bound", "u"), now_);
+  scheduler_.OnObjectUpsert(claim("Bound", "u"), now_);
+  EXPECT_NE(where(), State::kUnschedulable);
 }
 
 TEST_F(SchedulerTest, ParksThePodWhenItsHostGivesNoAnswer) {

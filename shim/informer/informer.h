@@ -41,14 +41,15 @@ class Informer : private ReflectorTarget {
       : resource_(resource),
         handler_(handler),
         store_(handler),
-        reflector_(
-            client, *this,
-            ReflectorOptions{resource.name, resource.path, resource.field_selector, options}) {}
+        reflector_(client, *this,
+                   ReflectorOptions{resource.name, resource.path, resource.field_selector,
+                                    resource.may_be_absent, options}) {}
   ~Informer() override { Stop(); }
 
   void Start() { reflector_.Start(); }
   void Stop() { reflector_.Stop(); }
 
+  const std::string& name() const { return resource_.name; }
   // The first complete state has been delivered.
   bool synced() const { return synced_.load(std::memory_order_acquire); }
   const ReflectorStats& stats() const { return reflector_.stats(); }
@@ -126,7 +127,7 @@ class Informer : private ReflectorTarget {
       auto envelope = kube::OpenEnvelope(body);
       if (!envelope.ok()) return envelope.status();
       if (envelope->kind != resource_.list_kind) return WrongKind(envelope->kind);
-      return (decoder_.*resource_.decode_list)(envelope->raw);
+      return resource_.decode_list(decoder_, envelope->raw);
     }
     auto document = kube::ParseJson(resource_.name, body);
     if (!document.ok()) return document.status();
@@ -148,7 +149,7 @@ class Informer : private ReflectorTarget {
       return event;
     }
     if (frame->type != kube::WatchEventType::kBookmark) {
-      auto object = (decoder_.*resource_.decode)(frame->object.raw);
+      auto object = resource_.decode(decoder_, frame->object.raw);
       if (object.ok()) return Keep(*std::move(object), std::move(event));
       Reject(object.status().message());
     }

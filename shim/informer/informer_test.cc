@@ -283,5 +283,148 @@ TEST(InformerWatchList, WithoutItsEndMarkFallsBackToAList) {
   EXPECT_EQ(server.Count("GET", "sendInitialEvents"), 1);
 }
 
+// Remembers what there is by key, and whether the first state has come.
+class ObjectPicture : public InformerHandler<kube::ClusterObject> {
+ public:
+  void OnAdd(const Ptr& object) override { Set(object); }
+  void OnUpdate(const Ptr&, const Ptr& object) override { Set(object); }
+  void OnDelete(const Ptr& object) override {
+    absl::MutexLock lock(&mutex_);
+    objects_.erase(object->key());
+  }
+  void OnSynced() override {
+    absl::MutexLock lock(&mutex_);
+    synced_ = true;
+  }
+  // Waits until the first state has come and the keys are `keys`, joined by blanks.
+  bool Reaches(const std::string& keys, absl::Duration timeout = absl::Seconds(20)) {
+    absl::MutexLock lock(&mutex_);
+    auto reached = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      std::string known;
+      for (const auto& [key, object] : objects_)
+        absl::StrAppend(&known, known.empty() ? "" : " ", key);
+      return synced_ && known == keys;
+    };
+    return mutex_.AwaitWithTimeout(absl::Condition(&reached), timeout);
+  }
+
+ private:
+  void Set(const Ptr& object) {
+    absl::MutexLock lock(&mutex_);
+    objects_[object->key()] = object;
+  }
+  absl::Mutex mutex_;
+  std::map<std::string, Ptr> objects_ ABSL_GUARDED_BY(mutex_);
+  bool synced_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+ReflectorPolicyOptions Impatient() {
+  ReflectorPolicyOptions options;
+  options.page_size = 2;
+  options.min_backoff = absl::Milliseconds(20);
+  options.max_backoff = absl::Milliseconds(40);
+  return options;
+}
+
+TEST(ObjectInformer, EveryKindIsListedAndWatchedInBothEncodings) {
+  for (const bool protobuf : {true, false}) {
+    for (const auto& resource : ClusterObjects()) {
+      SCOPED_TRACE(absl::StrCat(resource.name, protobuf ? " protobuf" : " JSON"));
+      const std::string plural = resource.path.substr(resource.path.rfind('/') + 1);
+      FakeApiServer server;
+      server.SetProtobufSupported(protobuf);
+      // Without WatchList the same server also lists.
+      server.SetWatchListSupported(protobuf);
+      kube::CurlApiClientOptions client_options;
+      client_options.qps = -1;
+      kube::CurlApiClient client(server.Config(), client_options);
+      const auto object = [](const char* name) {
+        return json{{"metadata", {{"name", name}, {"namespace", "n"}}}};
+      };
+      for (const char* name : {"a", "b", "c"}) server.Put(plural, object(name));
+      ObjectPicture picture;
+      Informer<kube::ClusterObject> informer(client, resource, &picture, Impatient());
+      informer.Start();
+      const bool namespaced =
+          kube::FindObjectKind(resource.path.substr(0, 5) == "/api/"
+                                   ? ""
+                                   : resource.path.substr(6, resource.path.find('/', 6) - 6),
+                               resource.list_kind.substr(0, resource.list_kind.size() - 4))
+              ->namespaced;
+      EXPECT_TRUE(picture.Reaches(namespaced ? "n/a n/b n/c" : "a b c"));
+      server.Put(plural, object("d"));
+      server.Delete(plural, "n/b");
+      EXPECT_TRUE(picture.Reaches(namespaced ? "n/a n/c n/d" : "a c d"));
+      informer.Stop();
+      EXPECT_EQ(informer.rejected_objects(), 0u);
+      for (const auto& request : server.Requests()) EXPECT_EQ(request.path, resource.path);
+    }
+  }
+}
+
+TEST(ObjectInformer, AKindThatIsNotServedIsEmptyUntilItIs) {
+  for (const bool watch_list : {true, false}) {
+    FakeApiServer server;
+    server.Put("deviceclasses", {{"metadata", {{"name", "gpu"}}}});
+    Fault unknown;
+    unknown.path_part = "deviceclasses";
+    unknown.http_status = 404;
+    unknown.body = "404 page not found";
+    unknown.times = 1000;
+    server.Inject(unknown);
+    kube::CurlApiClientOptions client_options;
+    client_options.qps = -1;
+    kube::CurlApiClient client(server.Config(), client_options);
+    ObjectPicture picture;
+    ReflectorPolicyOptions options = Impatient();
+    options.watch_list = watch_list;
+    Informer<kube::ClusterObject> informer(client, ClusterObjects().back(), &picture, options);
+    informer.Start();
+    EXPECT_TRUE(picture.Reaches(""));
+    EXPECT_EQ(informer.stats().failures, 0u);
+    ASSERT_TRUE(server.AwaitCount("GET", "deviceclasses", 4));
+    server.ClearFaults();
+    EXPECT_TRUE(picture.Reaches("gpu"));
+    // Once known, a proxy's 404 does not make it forgotten.
+    server.Compact();
+    unknown.times = 12;
+    server.Inject(unknown);
+    const int before = server.Count("GET", "deviceclasses");
+    server.CloseConnections();
+    ASSERT_TRUE(server.AwaitCount("GET", "deviceclasses", before + 13));
+    EXPECT_TRUE(picture.Reaches("gpu"));
+  }
+}
+
+TEST(ObjectInformer, AForbiddenKindIsAFailureThatIsTriedAgain) {
+  FakeApiServer server;
+  Fault forbidden;
+  forbidden.path_part = "deviceclasses";
+  forbidden.http_status = 403;
+  forbidden.body = "forbidden";
+  forbidden.times = 3;
+  server.Inject(forbidden);
+  kube::CurlApiClient client(server.Config(), {});
+  ObjectPicture picture;
+  Informer<kube::ClusterObject> informer(client, ClusterObjects().back(), &picture, Impatient());
+  informer.Start();
+  EXPECT_TRUE(picture.Reaches(""));
+  EXPECT_EQ(informer.stats().failures, 3u);
+}
+
+TEST(PodInformer, APodListThatIsNotFoundIsNotAnEmptyCluster) {
+  FakeApiServer server;
+  Fault unknown;
+  unknown.http_status = 404;
+  unknown.times = 1000;
+  server.Inject(unknown);
+  kube::CurlApiClient client(server.Config(), {});
+  Picture picture;
+  Informer<PodObject> informer(client, Pods(), &picture, Impatient());
+  informer.Start();
+  ASSERT_TRUE(server.AwaitCount("GET", "/pods", 4));
+  EXPECT_FALSE(informer.synced());
+}
+
 }  // namespace
 }  // namespace outboard::informer

@@ -189,7 +189,7 @@ class Reflector::WatchSink : public kube::StreamSink {
         collecting_ = false;
         ++reflector_.stats_.lists;
         reflector_.stats_.rewinds = policy_.rewinds();
-        reflector_.target_.CommitSnapshot();
+        reflector_.Commit();
         break;
       case EventVerdict::kReset: {
         Failure rewound;
@@ -251,9 +251,15 @@ void Reflector::Run() {
     bool failed = true;
     const Failure failure = step.kind == Step::Kind::kList ? List(step, &failed) : Watch(step);
     if (!failed || cancel_.cancelled()) continue;
-    Count(failure);
+    if (!IsAbsent(step, failure)) Count(failure);
     policy_.OnEnd(failure, absl::Now());
   }
+}
+
+void Reflector::Commit() {
+  have_state_ = true;
+  absence_logged_ = false;
+  target_.CommitSnapshot();
 }
 
 void Reflector::Count(const Failure& failure) {
@@ -265,8 +271,34 @@ void Reflector::Count(const Failure& failure) {
   } else {
     ++stats_.failures;
   }
+  if (failure.kind == Failure::Kind::kHttp && failure.code == 403) {
+    LOG(ERROR) << options_.name
+               << ": listing and watching them is forbidden (403); the scheduler's "
+               << "account needs get, list and watch on " << options_.name << ": "
+               << failure.message;
+    return;
+  }
   LOG(WARNING) << options_.name << ": list or watch ended: " << failure.message << " (code "
                << failure.code << "); resuming";
+}
+
+bool Reflector::IsAbsent(const Step& step, const Failure& failure) {
+  if (!options_.may_be_absent || step.kind == Step::Kind::kWatch ||
+      failure.kind != Failure::Kind::kHttp || failure.code != 404) {
+    return false;
+  }
+  // What was known once is not forgotten for a proxy's 404.
+  if (!have_state_) {
+    have_state_ = true;
+    target_.BeginSnapshot();
+    target_.CommitSnapshot();
+  }
+  if (!absence_logged_) {
+    LOG(WARNING) << options_.name << ": the API server does not serve them (404 for "
+                 << options_.path << "); going on with what is known, and asking again";
+  }
+  absence_logged_ = true;
+  return true;
 }
 
 std::string Reflector::Query(const Step& step) const {
@@ -322,7 +354,7 @@ Failure Reflector::List(const Step& step, bool* failed) {
   if (policy_.OnPage(page->resource_version, page->continue_token)) {
     ++stats_.lists;
     stats_.rewinds = policy_.rewinds();
-    target_.CommitSnapshot();
+    Commit();
   }
   return Failure();
 }

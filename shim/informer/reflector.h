@@ -70,6 +70,9 @@ struct ReflectorOptions {
   std::string name;
   std::string path;
   std::string field_selector;
+  // 404 instead of a first list means that there are none, and is no failure. Asked again all the
+  // same, as after a failure.
+  bool may_be_absent = false;
   ReflectorPolicyOptions policy;
 };
 
@@ -95,7 +98,11 @@ class Reflector {
   void Run();
   Failure List(const Step& step, bool* failed);
   Failure Watch(const Step& step);
+  // What was collected becomes the target's state.
+  void Commit();
   void Count(const Failure& failure);
+  // Whether `failure` says that the server does not know the resource; then it is empty.
+  bool IsAbsent(const Step& step, const Failure& failure);
   std::string Query(const Step& step) const;
 
   kube::ApiClient& client_;
@@ -103,6 +110,9 @@ class Reflector {
   const ReflectorOptions options_;
   ReflectorPolicy policy_;
   ReflectorStats stats_;
+  // A complete state has been given to the target. Of the reflector's thread.
+  bool have_state_ = false;
+  bool absence_logged_ = false;
   kube::CancelToken cancel_;
   std::thread thread_;
 };

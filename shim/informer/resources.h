@@ -1,10 +1,13 @@
-// The resources that can be watched: where each is and how it is decoded. A new one is one line in
-// resources.cc.
+// The resources that can be watched: where each is and how it is decoded. Those of
+// shim/kube/wire/object_kinds.h are all there by themselves; a new one of another type is one entry
+// in resources.cc.
 #ifndef OUTBOARD_SHIM_INFORMER_RESOURCES_H_
 #define OUTBOARD_SHIM_INFORMER_RESOURCES_H_
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,16 +25,21 @@ struct Resource {
   std::string path;
   std::string field_selector;
   std::string list_kind;
-  absl::StatusOr<Ptr> (kube::Decoder::*decode)(absl::string_view raw);
-  absl::StatusOr<kube::ListPage<T>> (kube::Decoder::*decode_list)(absl::string_view raw);
-  absl::StatusOr<Ptr> (*decode_json)(const kube::DocNode& document);
-  absl::StatusOr<kube::ListPage<T>> (*decode_list_json)(const kube::DocNode& document);
+  std::function<absl::StatusOr<Ptr>(kube::Decoder&, absl::string_view raw)> decode;
+  std::function<absl::StatusOr<kube::ListPage<T>>(kube::Decoder&, absl::string_view raw)>
+      decode_list;
+  std::function<absl::StatusOr<Ptr>(const kube::DocNode& document)> decode_json;
+  std::function<absl::StatusOr<kube::ListPage<T>>(const kube::DocNode& document)> decode_list_json;
+  // A server may not know it (404); there are none then.
+  bool may_be_absent = false;
 };
 
 // Pods that have not ended, as kube-scheduler watches them: a pod that ends looks deleted.
 const Resource<kube::PodObject>& Pods();
 const Resource<kube::NodeObject>& Nodes();
 const Resource<kube::NamespaceObject>& Namespaces();
+// One for each kind of shim/kube/wire/object_kinds.h, in its order.
+const std::vector<Resource<kube::ClusterObject>>& ClusterObjects();
 
 }  // namespace outboard::informer
 

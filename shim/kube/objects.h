@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "proto/outboard/v1alpha1/objects.pb.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::kube {
@@ -55,9 +56,29 @@ struct NamespaceObject {
   std::string key() const { return ns.name(); }
 };
 
+// An object of one of the kinds of objects.proto.
+struct ClusterObject {
+  v1alpha1::ClusterObject object;
+  std::string object_uid;
+  std::string resource_version;
+
+  const std::string& uid() const { return object_uid; }
+  // As NamespacedName; unique among objects of the same Kubernetes kind.
+  std::string key() const;
+};
+
 using PodPtr = std::shared_ptr<const PodObject>;
 using NodePtr = std::shared_ptr<const NodeObject>;
 using NamespacePtr = std::shared_ptr<const NamespaceObject>;
+using ClusterObjectPtr = std::shared_ptr<const ClusterObject>;
+
+// Its Kubernetes kind: `Service`, `ReplicaSet`, `CSINode`, …; empty where it holds nothing.
+std::string KindOf(const v1alpha1::ClusterObject& object);
+// `namespace/name`, or `name` where the kind has no namespaces.
+std::string NamespacedName(const v1alpha1::ClusterObject& object);
+// Only the fields that name it, as a host is told that an object went: `namespace`, `name`, and a
+// workload's `kind`.
+v1alpha1::ClusterObject NameOnly(const v1alpha1::ClusterObject& object);
 
 }  // namespace outboard::kube
 

@@ -24,7 +24,8 @@ Usage:
   outboard simulate --cluster FILE... --pods FILE... [flags]
 
 Flags:
-  --cluster FILE...      Nodes, running pods (with spec.nodeName), namespaces; YAML or JSON, lists and several documents too
+  --cluster FILE...      Nodes, running pods (with spec.nodeName), namespaces, services, controllers, budgets, volumes and their classes;
+                         YAML or JSON, lists and several documents too
   --pods FILE...         Pods to schedule; queued in this order, then by priority
   --config FILE          KubeSchedulerConfiguration with profiles and plugin arguments (default: kube-scheduler's defaults)
   -o, --output FORMAT    table (default) or json: one object a line, printed when a pod's first attempt ends

@@ -132,6 +132,7 @@ absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
   Scene scene;
   std::set<std::string> pods_seen;
   std::set<std::string> nodes_seen;
+  std::set<std::string> objects_seen;
   const auto add = [&](const std::string& file) -> absl::Status {
     absl::StatusOr<kube::Manifests> manifests = ReadFile(file);
     if (!manifests.ok()) return manifests.status();
@@ -142,6 +143,14 @@ absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
             absl::StrCat(file, ": node ", node->key(), " is there twice"));
       }
       scene.nodes.push_back(std::move(node));
+    }
+    for (kube::ClusterObjectPtr& object : manifests->objects) {
+      const std::string name =
+          absl::StrCat(kube::KindOf(object->object), " ", kube::NamespacedName(object->object));
+      if (!objects_seen.insert(name).second) {
+        return absl::InvalidArgumentError(absl::StrCat(file, ": ", name, " is there twice"));
+      }
+      scene.objects.push_back(std::move(object));
     }
     for (kube::NamespacePtr& ns : manifests->namespaces) scene.namespaces.push_back(std::move(ns));
     for (kube::PodPtr& pod : manifests->pods) {
@@ -195,6 +204,7 @@ absl::Status Simulate(const Scene& scene, const config::Config& config, const st
     handled.insert(profile.scheduler_name);
   }
   scheduler.SetProfileNames(names);
+  for (const kube::ClusterObjectPtr& object : scene.objects) scheduler.OnObjectUpsert(object, now);
   for (const kube::NodePtr& node : scene.nodes) scheduler.OnNodeUpsert(node, now);
   for (const kube::NamespacePtr& ns : scene.namespaces) scheduler.OnNamespaceUpsert(ns, now);
   for (const kube::PodPtr& pod : scene.running) scheduler.OnPodUpsert(pod, now);

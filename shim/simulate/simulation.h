@@ -18,6 +18,8 @@ namespace outboard::simulate {
 struct Scene {
   std::vector<kube::NodePtr> nodes;
   std::vector<kube::NamespacePtr> namespaces;
+  // Of the kinds of objects.proto; there before nodes and pods.
+  std::vector<kube::ClusterObjectPtr> objects;
   std::vector<kube::PodPtr> running;  // have a node
   std::vector<kube::PodPtr> pending;  // in the order in which they are queued
 };

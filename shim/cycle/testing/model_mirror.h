@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "shim/kube/objects.h"
 
 namespace outboard::cycle::testing {
 
@@ -35,6 +36,8 @@ class ModelMirror {
   std::vector<uint32_t> order;
   std::map<std::string, Pod> pods;
   std::map<std::string, v1alpha1::Namespace> namespaces;
+  // By "Kind namespace/name".
+  std::map<std::string, v1alpha1::ClusterObject> objects;
   std::set<uint64_t> ended_attempts;
   int64_t version = 0;
   bool complete = false;
@@ -52,6 +55,7 @@ class ModelMirror {
         order.clear();
         pods.clear();
         namespaces.clear();
+        objects.clear();
         complete = false;
         in_snapshot_ = true;
         ++snapshots;
@@ -75,6 +79,10 @@ class ModelMirror {
       complete = true;
     }
     version = request.version();
+  }
+
+  static std::string KeyOf(const v1alpha1::ClusterObject& object) {
+    return kube::KindOf(object) + " " + kube::NamespacedName(object);
   }
 
  private:
@@ -120,6 +128,17 @@ class ModelMirror {
         if (namespaces.erase(change.namespace_remove().name()) == 0)
           Complain("removal of an unknown namespace");
         break;
+      case v1alpha1::Change::kObjectUpsert:
+        if (!pods.empty() && in_snapshot_) Complain("an object after pods");
+        objects[KeyOf(change.object_upsert())] = change.object_upsert();
+        break;
+      case v1alpha1::Change::kObjectRemove: {
+        const v1alpha1::ClusterObject& named = change.object_remove();
+        if (named.ByteSizeLong() != kube::NameOnly(named).ByteSizeLong())
+          Complain("more than the name of an object that goes");
+        if (objects.erase(KeyOf(named)) == 0) Complain("removal of an unknown object");
+        break;
+      }
       default:
         Complain("an empty change");
     }

@@ -10,6 +10,8 @@ namespace outboard::kube::testing {
 
 // An object, list or Status of JSON in its protobuf envelope; empty where the kind is not known.
 std::string ToProtobuf(const nlohmann::json& object);
+// Whether objects of this resource ("pods") are known as protobuf.
+bool HasProtobuf(const std::string& resource);
 // One frame of a watch, with its length or its newline.
 std::string ProtobufFrame(const std::string& type, const nlohmann::json& object);
 std::string JsonFrame(const std::string& type, const nlohmann::json& object);

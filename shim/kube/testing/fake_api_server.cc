@@ -10,13 +10,23 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "shim/kube/testing/fake_api_encoding.h"
+#include "shim/kube/wire/object_kinds.h"
 
 namespace outboard::kube::testing {
 namespace {
 
 using nlohmann::json;
 
-const char* KindOf(const std::string& resource) {
+// One of object_kinds.h; null for others.
+const ObjectKind* ObjectKindOf(const std::string& resource) {
+  for (const ObjectKind& kind : ObjectKinds()) {
+    if (kind.resource == resource) return &kind;
+  }
+  return nullptr;
+}
+
+std::string KindOf(const std::string& resource) {
+  if (const ObjectKind* kind = ObjectKindOf(resource)) return std::string(kind->kind);
   if (resource == "pods") return "Pod";
   if (resource == "nodes") return "Node";
   if (resource == "namespaces") return "Namespace";
@@ -24,7 +34,8 @@ const char* KindOf(const std::string& resource) {
   return "Event";
 }
 
-const char* VersionOf(const std::string& resource) {
+std::string VersionOf(const std::string& resource) {
+  if (const ObjectKind* kind = ObjectKindOf(resource)) return std::string(kind->api_version);
   if (resource == "leases") return "coordination.k8s.io/v1";
   if (resource == "events") return "events.k8s.io/v1";
   return "v1";
@@ -201,6 +212,11 @@ void FakeApiServer::Inject(Fault fault) {
   faults_.push_back(std::move(fault));
 }
 
+void FakeApiServer::ClearFaults() {
+  absl::MutexLock lock(&mutex_);
+  faults_.clear();
+}
+
 void FakeApiServer::Compact() {
   absl::MutexLock lock(&mutex_);
   compacted_ = ++version_;
@@ -338,8 +354,7 @@ void FakeApiServer::Handle(const HttpRequest& request, HttpConnection& connectio
 bool FakeApiServer::WantsProtobuf(const HttpRequest& request, const std::string& resource) const {
   auto accept = request.headers.find("accept");
   absl::MutexLock lock(&mutex_);
-  return protobuf_ && (resource == "pods" || resource == "nodes" || resource == "namespaces") &&
-         accept != request.headers.end() &&
+  return protobuf_ && HasProtobuf(resource) && accept != request.headers.end() &&
          absl::StartsWith(accept->second, "application/vnd.kubernetes.protobuf");
 }
 

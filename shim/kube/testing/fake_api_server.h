@@ -48,7 +48,8 @@ struct RequestLog {
   std::string body;
 };
 
-// Knows pods (with binding and status), nodes, namespaces, leases and events: get, list (limit and
+// Knows pods (with binding and status), nodes, namespaces, the kinds of object_kinds.h, leases and
+// events: get, list (limit and
 // continue, pods' status.phase selector), watch (resume, WatchList, bookmarks, timeoutSeconds),
 // create, update and patch with resourceVersion checks, delete; protobuf where asked for and known.
 // Binding is checked as the real server does: UID, nodeName, deletion.
@@ -64,8 +65,7 @@ class FakeApiServer {
   ClientConfig Config() const;
 
   // Creates or replaces an object; uid, resourceVersion and creationTimestamp are filled in where
-  // missing. `resource` is "pods", "nodes", "namespaces", "leases" or "events". Returns the
-  // resource version.
+  // missing. `resource` is as in paths: "pods", "leases", …. Returns the resource version.
   std::string Put(const std::string& resource, nlohmann::json object);
   bool Delete(const std::string& resource, const std::string& key);
   // By "namespace/name", or "name" for nodes and namespaces; null where absent.
@@ -73,6 +73,7 @@ class FakeApiServer {
   std::vector<nlohmann::json> All(const std::string& resource) const;
 
   void Inject(Fault fault);
+  void ClearFaults();
   // Forgets history: watches from before now get 410.
   void Compact();
   // Sends a bookmark on every watch.

@@ -243,6 +243,22 @@ absl::StatusOr<ListPage<NamespaceObject>> Decoder::DecodeNamespaceList(absl::str
       raw, [this](absl::string_view item) { return DecodeNamespace(item); });
 }
 
+absl::StatusOr<ClusterObjectPtr> Decoder::DecodeObject(const ObjectKind& kind,
+                                                       absl::string_view raw) {
+  const google::protobuf::Message& prototype = kind.prototype();
+  if (object_ == nullptr || object_->GetDescriptor() != prototype.GetDescriptor()) {
+    object_.reset(prototype.New());
+  }
+  if (absl::Status status = ParseObject(raw, object_.get()); !status.ok()) return status;
+  return kind.from_wire(*object_);
+}
+
+absl::StatusOr<ListPage<ClusterObject>> Decoder::DecodeObjectList(const ObjectKind& kind,
+                                                                  absl::string_view raw) {
+  return DecodeList<ClusterObject>(
+      raw, [&](absl::string_view item) { return DecodeObject(kind, item); });
+}
+
 absl::StatusOr<Bookmark> Decoder::DecodeBookmark(absl::string_view raw) {
   wire::ObjectMeta meta;
   FieldWalker fields(raw);

@@ -29,6 +29,7 @@
 #include "shim/kube/objects.h"
 #include "shim/kube/wire/core_v1.pb.h"
 #include "shim/kube/wire/meta_v1.pb.h"
+#include "shim/kube/wire/object_kinds.h"
 
 namespace outboard::kube {
 
@@ -114,6 +115,11 @@ class Decoder {
   absl::StatusOr<ListPage<NodeObject>> DecodeNodeList(absl::string_view raw);
   absl::StatusOr<ListPage<NamespaceObject>> DecodeNamespaceList(absl::string_view raw);
 
+  // An object, or a list, of one of the kinds of object_kinds.h.
+  absl::StatusOr<ClusterObjectPtr> DecodeObject(const ObjectKind& kind, absl::string_view raw);
+  absl::StatusOr<ListPage<ClusterObject>> DecodeObjectList(const ObjectKind& kind,
+                                                           absl::string_view raw);
+
   // `raw` is an object of any kind; only its metadata is read.
   absl::StatusOr<Bookmark> DecodeBookmark(absl::string_view raw);
   absl::StatusOr<ApiStatus> DecodeStatus(absl::string_view raw);
@@ -122,6 +128,8 @@ class Decoder {
   wire::Pod pod_;
   wire::Node node_;
   wire::Namespace namespace_;
+  // Of the kind that was decoded last.
+  std::unique_ptr<google::protobuf::Message> object_;
 };
 
 }  // namespace outboard::kube

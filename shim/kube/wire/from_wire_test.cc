@@ -315,6 +315,154 @@ TEST(PodFromWire, EveryVolumeKindByItsName) {
                  volumes { name: "model" source: "image" image_reference: "r/m:1" })pb");
 }
 
+TEST(PodFromWire, VolumesWithTheirDisks) {
+  ExpectPod(R"pb(spec {
+                   volumes {
+                     name: "scratch"
+                     volumeSource { ephemeral {} }
+                   }
+                   volumes {
+                     name: "g"
+                     volumeSource { gcePersistentDisk { pdName: "pd" readOnly: true } }
+                   }
+                   volumes {
+                     name: "a"
+                     volumeSource { awsElasticBlockStore { volumeID: "vol" } }
+                   }
+                   volumes {
+                     name: "i"
+                     volumeSource { iscsi { iqn: "iqn.x" readOnly: true } }
+                   }
+                   volumes {
+                     name: "r"
+                     volumeSource {
+                       rbd { monitors: "m1" monitors: "m2" image: "img" pool: "rbd" readOnly: true }
+                     }
+                   }
+                 })pb",
+            R"pb(volumes { name: "scratch" source: "ephemeral" claim_name: "p-scratch" }
+                 volumes { name: "g" source: "gcePersistentDisk" disk: "pd" read_only: true }
+                 volumes { name: "a" source: "awsElasticBlockStore" disk: "vol" }
+                 volumes { name: "i" source: "iscsi" disk: "iqn.x" read_only: true }
+                 volumes {
+                   name: "r"
+                   source: "rbd"
+                   disk: "img"
+                   read_only: true
+                   monitors: "m1"
+                   monitors: "m2"
+                   pool: "rbd"
+                 })pb");
+}
+
+TEST(PodFromWire, SpreadConstraintsWhole) {
+  ExpectPod(R"pb(spec {
+                   topologySpreadConstraints {
+                     maxSkew: 1
+                     topologyKey: "zone"
+                     whenUnsatisfiable: "DoNotSchedule"
+                     minDomains: 3
+                     nodeAffinityPolicy: "Ignore"
+                     nodeTaintsPolicy: "Honor"
+                     matchLabelKeys: "pod-template-hash"
+                   }
+                   topologySpreadConstraints {
+                     maxSkew: 1
+                     topologyKey: "host"
+                     whenUnsatisfiable: "Later"
+                     nodeAffinityPolicy: "Later"
+                   }
+                 })pb",
+            R"pb(topology_spread_constraints {
+                   max_skew: 1
+                   topology_key: "zone"
+                   when_unsatisfiable: DO_NOT_SCHEDULE
+                   min_domains: 3
+                   node_affinity_policy: IGNORE
+                   node_taints_policy: HONOR
+                   match_label_keys: "pod-template-hash"
+                 }
+                 topology_spread_constraints {
+                   max_skew: 1
+                   topology_key: "host"
+                   when_unsatisfiable: 1000
+                   node_affinity_policy: 1000
+                 })pb");
+}
+
+TEST(PodFromWire, FeaturesThatTheNodeMustDeclare) {
+  ExpectPod(R"pb(spec {
+                   hostNetwork: true
+                   hostUsers: false
+                   containers {
+                     name: "c"
+                     restartPolicyRules { action: "RestartAllContainers" }
+                   }
+                 })pb",
+            R"pb(host_network: true
+                 containers { name: "c" }
+                 required_node_features: "RestartAllContainersOnContainerExits"
+                 required_node_features: "UserNamespacesHostNetworkSupport")pb");
+  ExpectPod(R"pb(spec {
+                   initContainers {
+                     name: "i"
+                     restartPolicyRules { action: "Restart" }
+                     restartPolicyRules { action: "RestartAllContainers" }
+                   }
+                 })pb",
+            R"pb(init_containers { name: "i" }
+                 required_node_features: "RestartAllContainersOnContainerExits")pb");
+  // Each of these alone asks for nothing.
+  ExpectPod("spec { hostUsers: false }", "");
+  ExpectPod("spec { hostNetwork: true }", "host_network: true");
+  ExpectPod("spec { hostNetwork: true hostUsers: true }", "host_network: true");
+  ExpectPod("spec { containers { restartPolicyRules { action: 'Restart' } } }", "containers {}");
+}
+
+TEST(PodFromWire, PreemptedBySchedulerIsWhatTheFirstConditionSays) {
+  const auto preempted = [](const std::string& conditions) {
+    return Convert(PodWith("status {" + conditions + "}"))->pod.preempted_by_scheduler();
+  };
+  const std::string ours =
+      "conditions { type: 'DisruptionTarget' status: 'True' reason: 'PreemptionByScheduler' }";
+  EXPECT_TRUE(preempted(ours));
+  EXPECT_FALSE(
+      preempted("conditions { type: 'DisruptionTarget' status: 'False' "
+                "reason: 'PreemptionByScheduler' }"));
+  EXPECT_FALSE(
+      preempted("conditions { type: 'DisruptionTarget' status: 'True' "
+                "reason: 'EvictionByEvictionAPI' }" +
+                ours));
+  EXPECT_FALSE(preempted("conditions { type: 'Ready' status: 'True' }"));
+}
+
+TEST(PodFromWire, PodLevelStatusOfAResize) {
+  ExpectPod(R"pb(status {
+                   allocatedResources {
+                     key: "cpu"
+                     value { string: "1" }
+                   }
+                   resources {
+                     requests {
+                       key: "cpu"
+                       value { string: "1500m" }
+                     }
+                     limits {
+                       key: "cpu"
+                       value { string: "9" }
+                     }
+                   }
+                 })pb",
+            R"pb(pod_allocated_requests { cpu_millis: 1000 }
+                 pod_actual_requests { cpu_millis: 1500 })pb");
+  // That there are resources counts, even if there is nothing in them.
+  ExpectPod("status { resources {} }", "pod_actual_requests {}");
+  absl::StatusOr<PodPtr> bad =
+      PodFromWire(PodWith("status { allocatedResources { key: 'memory' value { string: 'x' } } }"));
+  EXPECT_NE(bad.status().message().find("status.allocatedResources.memory"), std::string::npos)
+      << bad.status();
+}
+
 TEST(PodFromWire, Status) {
   const wire::Pod pod = PodWith(R"pb(status {
                                        phase: "Running"
@@ -430,6 +578,8 @@ TEST(NodeFromWire, Everything) {
       conditions { type: "Ready" status: "True" }
       conditions { type: "MemoryPressure" status: "False" }
       images { names: "a:1" names: "a@sha256:0" sizeBytes: 77 }
+      declaredFeatures: "B"
+      declaredFeatures: "A"
     })pb"));
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_EQ((*node)->conditions, "Ready=True,MemoryPressure=False");
@@ -449,7 +599,9 @@ TEST(NodeFromWire, Everything) {
       pods: 110
       extended { key: "nvidia.com/gpu" value: 8 }
     }
-    images { names: "a:1" names: "a@sha256:0" size_bytes: 77 })pb");
+    images { names: "a:1" names: "a@sha256:0" size_bytes: 77 }
+    declared_features: "A"
+    declared_features: "B")pb");
   EXPECT_TRUE(MessageDifferencer::Equals(want, (*node)->node)) << (*node)->node.DebugString();
 }
 

@@ -1,5 +1,6 @@
 #include "shim/kube/wire/json_decode.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -97,6 +98,18 @@ absl::StatusOr<ListPage<NodeObject>> DecodeNodeListJson(const DocNode& doc) {
 absl::StatusOr<ListPage<NamespaceObject>> DecodeNamespaceListJson(const DocNode& doc) {
   return DecodeList<NamespaceObject>(doc,
                                      [](const DocNode& item) { return DecodeNamespaceJson(item); });
+}
+
+absl::StatusOr<ClusterObjectPtr> DecodeObjectJson(const ObjectKind& kind, const DocNode& doc) {
+  std::unique_ptr<google::protobuf::Message> message(kind.prototype().New());
+  if (absl::Status status = FillFromJson(doc, message.get()); !status.ok()) return status;
+  return kind.from_wire(*message);
+}
+
+absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(const ObjectKind& kind,
+                                                             const DocNode& doc) {
+  return DecodeList<ClusterObject>(
+      doc, [&](const DocNode& item) { return DecodeObjectJson(kind, item); });
 }
 
 absl::StatusOr<ApiStatus> DecodeStatusJson(const DocNode& doc) {

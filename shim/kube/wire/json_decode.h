@@ -20,6 +20,7 @@
 #include "shim/kube/objects.h"
 #include "shim/kube/wire/decode.h"
 #include "shim/kube/wire/document.h"
+#include "shim/kube/wire/object_kinds.h"
 
 namespace outboard::kube {
 
@@ -36,6 +37,11 @@ absl::StatusOr<NamespacePtr> DecodeNamespaceJson(absl::string_view json);
 absl::StatusOr<ListPage<PodObject>> DecodePodListJson(const DocNode& doc);
 absl::StatusOr<ListPage<NodeObject>> DecodeNodeListJson(const DocNode& doc);
 absl::StatusOr<ListPage<NamespaceObject>> DecodeNamespaceListJson(const DocNode& doc);
+
+// An object, or a list, of one of the kinds of object_kinds.h.
+absl::StatusOr<ClusterObjectPtr> DecodeObjectJson(const ObjectKind& kind, const DocNode& doc);
+absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(const ObjectKind& kind,
+                                                             const DocNode& doc);
 
 absl::StatusOr<ApiStatus> DecodeStatusJson(const DocNode& doc);
 absl::StatusOr<Bookmark> DecodeBookmarkJson(const DocNode& doc);

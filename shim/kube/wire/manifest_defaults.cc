@@ -6,9 +6,12 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "shim/kube/wire/from_wire_objects.h"
 
 namespace outboard::kube {
 namespace {
@@ -153,6 +156,31 @@ void ApplyDefaults(wire::Namespace* ns) {
   meta->clear_namespace_();
   if (meta->uid().empty()) meta->set_uid(MakeUid("namespace", *meta));
   (*meta->mutable_labels())["kubernetes.io/metadata.name"] = meta->name();
+}
+
+void ApplyObjectDefaults(const ObjectKind& kind, google::protobuf::Message* message) {
+  const google::protobuf::FieldDescriptor* field =
+      message->GetDescriptor()->FindFieldByName("metadata");
+  auto* meta =
+      static_cast<wire::ObjectMeta*>(message->GetReflection()->MutableMessage(message, field));
+  if (!kind.namespaced) {
+    meta->clear_namespace_();
+  } else if (meta->namespace_().empty()) {
+    meta->set_namespace_("default");
+  }
+  if (meta->uid().empty()) meta->set_uid(MakeUid(absl::AsciiStrToLower(kind.kind), *meta));
+  if (auto* controller = dynamic_cast<wire::ReplicationController*>(message)) {
+    wire::ReplicationControllerSpec* spec = controller->mutable_spec();
+    if (spec->selector().empty()) *spec->mutable_selector() = spec->template_().metadata().labels();
+  } else if (auto* volume = dynamic_cast<wire::PersistentVolume*>(message)) {
+    if (!volume->spec().has_volumemode()) volume->mutable_spec()->set_volumemode("Filesystem");
+    if (volume->status().phase().empty()) volume->mutable_status()->set_phase("Pending");
+  } else if (auto* claim = dynamic_cast<wire::PersistentVolumeClaim*>(message)) {
+    if (!claim->spec().has_volumemode()) claim->mutable_spec()->set_volumemode("Filesystem");
+    if (claim->status().phase().empty()) claim->mutable_status()->set_phase("Pending");
+  } else if (auto* storage_class = dynamic_cast<wire::StorageClass*>(message)) {
+    if (!storage_class->has_volumebindingmode()) storage_class->set_volumebindingmode("Immediate");
+  }
 }
 
 void ApplyPodLevelDefaults(api::Pod* pod) {

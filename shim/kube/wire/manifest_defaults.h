@@ -8,6 +8,7 @@
 
 #include "proto/outboard/v1alpha1/types.pb.h"
 #include "shim/kube/wire/core_v1.pb.h"
+#include "shim/kube/wire/object_kinds.h"
 
 namespace outboard::kube {
 
@@ -15,6 +16,8 @@ namespace outboard::kube {
 void ApplyDefaults(wire::Pod* pod);
 void ApplyDefaults(wire::Node* node);
 void ApplyDefaults(wire::Namespace* ns);
+// A message of `kind`'s type.
+void ApplyObjectDefaults(const ObjectKind& kind, google::protobuf::Message* message);
 
 // Pod-level requests from pod-level limits and the containers' requests. After conversion: it needs
 // amounts. Does nothing for a pod without pod-level resources, which is nearly all of them.

@@ -1,16 +1,13 @@
 #include "shim/kube/wire/manifest_validation.h"
 
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "shim/kube/wire/manifest_checks.h"
 #include "shim/kube/wire/name_rules.h"
 #include "shim/kube/wire/quantity.h"
 
@@ -18,69 +15,18 @@ namespace outboard::kube {
 namespace {
 
 using Result = std::optional<Fault>;
-using QuantityMap = google::protobuf::Map<std::string, wire::Quantity>;
-using StringMap = google::protobuf::Map<std::string, std::string>;
-using NameCheck = std::string (*)(absl::string_view);
 
-constexpr int64_t kSaturated = std::numeric_limits<int64_t>::max();
-
-bool IsOneOf(absl::string_view text, std::initializer_list<absl::string_view> words) {
-  for (absl::string_view word : words) {
-    if (text == word) return true;
-  }
-  return false;
-}
-
-class Validator {
+class Validator : private ManifestChecks {
  public:
   Result Pod(const wire::Pod& pod);
   Result Node(const wire::Node& node);
   Result Namespace(const wire::Namespace& ns);
 
  private:
-  Result Fail(absl::string_view message) const { return Fault{path_, std::string(message)}; }
-  Result At(absl::string_view name, absl::string_view message) {
-    FieldPath::Step step(&path_, name);
-    return Fail(message);
-  }
-  Result Name(absl::string_view field, const std::string& value, NameCheck check) {
-    const std::string wrong = check(value);
-    return wrong.empty() ? std::nullopt : At(field, wrong);
-  }
-  Result Word(absl::string_view field, const std::string& value,
-              std::initializer_list<absl::string_view> words) {
-    if (IsOneOf(value, words)) return std::nullopt;
-    return At(field, absl::StrCat("\"", value, "\" must be one of ", absl::StrJoin(words, ", ")));
-  }
-  Result Range(absl::string_view field, int64_t value, int64_t min, int64_t max) {
-    if (value >= min && value <= max) return std::nullopt;
-    return At(field, absl::StrCat(value, " must be between ", min, " and ", max));
-  }
-  // Calls `check` for each item with the path at `field[i]`.
-  template <typename List, typename Check>
-  Result Each(absl::string_view field, const List& list, Check check) {
-    FieldPath::Step step(&path_, field);
-    for (int i = 0; i < list.size(); ++i) {
-      FieldPath::Step index(&path_, i);
-      if (Result fault = check(list[i])) return fault;
-    }
-    return std::nullopt;
-  }
-  template <typename Check>
-  Result In(absl::string_view field, Check check) {
-    FieldPath::Step step(&path_, field);
-    return check();
-  }
-
-  Result Metadata(const wire::ObjectMeta& meta, NameCheck check_name);
-  Result Labels(absl::string_view field, const StringMap& labels);
-  Result Quantities(absl::string_view field, const QuantityMap& quantities, bool of_container);
   Result Resources(const wire::ResourceRequirements& resources);
   Result Container(const wire::Container& container, std::set<std::string>* names);
   Result Port(const wire::ContainerPort& port);
   Result Toleration(const wire::Toleration& toleration);
-  Result Selector(absl::string_view field, const wire::LabelSelector& selector);
-  Result NodeTerm(const wire::NodeSelectorTerm& term);
   Result NodeAffinity(const wire::NodeAffinity& affinity);
   Result PodTerm(const wire::PodAffinityTerm& term);
   template <typename WireAffinity>
@@ -90,65 +36,7 @@ class Validator {
   Result Spec(const wire::PodSpec& spec);
   Result SpecLists(const wire::PodSpec& spec);
   Result Taint(const wire::Taint& taint, std::set<std::pair<std::string, std::string>>* seen);
-
-  FieldPath path_;
 };
-
-Result Validator::Metadata(const wire::ObjectMeta& meta, NameCheck check_name) {
-  FieldPath::Step step(&path_, "metadata");
-  if (meta.name().empty() && !meta.generatename().empty()) {
-    return At("generateName", "no name is generated here; set metadata.name");
-  }
-  if (Result fault = Name("name", meta.name(), check_name)) return fault;
-  if (!meta.namespace_().empty()) {
-    if (Result fault = Name("namespace", meta.namespace_(), CheckDnsLabel)) return fault;
-  }
-  if (Result fault = Labels("labels", meta.labels())) return fault;
-  return In("annotations", [&]() -> Result {
-    for (const auto& [key, value] : meta.annotations()) {
-      if (Result fault = Name(key, absl::AsciiStrToLower(key), CheckQualifiedName)) return fault;
-    }
-    return std::nullopt;
-  });
-}
-
-Result Validator::Labels(absl::string_view field, const StringMap& labels) {
-  FieldPath::Step step(&path_, field);
-  for (const auto& [key, value] : labels) {
-    if (Result fault = Name(key, key, CheckQualifiedName)) return fault;
-    if (Result fault = Name(key, value, CheckLabelValue)) return fault;
-  }
-  return std::nullopt;
-}
-
-bool IsHugePages(absl::string_view name) { return absl::StartsWith(name, "hugepages-"); }
-
-bool IsWhole(const std::string& quantity) {
-  const int64_t millis = QuantityMilliValue(quantity).value_or(0);
-  return millis == kSaturated || millis % 1000 == 0;
-}
-
-Result Validator::Quantities(absl::string_view field, const QuantityMap& quantities,
-                             bool of_container) {
-  FieldPath::Step step(&path_, field);
-  for (const auto& [name, quantity] : quantities) {
-    if (Result fault = Name(name, name, CheckQualifiedName)) return fault;
-    const bool fractional = IsOneOf(name, {"cpu", "memory", "ephemeral-storage", "storage"});
-    if (of_container && !IsOneOf(name, {"cpu", "memory", "ephemeral-storage"}) &&
-        !IsHugePages(name) && !absl::StrContains(name, "/")) {
-      return At(name,
-                "must be cpu, memory, ephemeral-storage, hugepages-SIZE or a name with a domain, "
-                "as in example.com/foo");
-    }
-    absl::StatusOr<int64_t> millis = QuantityMilliValue(quantity.string());
-    if (!millis.ok()) return At(name, millis.status().message());
-    if (*millis < 0)
-      return At(name, absl::StrCat(quantity.string(), " must be greater than or equal to 0"));
-    if (!fractional && !IsWhole(quantity.string()))
-      return At(name, absl::StrCat(quantity.string(), " must be an integer"));
-  }
-  return std::nullopt;
-}
 
 Result Validator::Resources(const wire::ResourceRequirements& resources) {
   FieldPath::Step step(&path_, "resources");
@@ -212,68 +100,10 @@ Result Validator::Toleration(const wire::Toleration& toleration) {
   return Word("effect", toleration.effect(), {"NoSchedule", "PreferNoSchedule", "NoExecute"});
 }
 
-Result Validator::Selector(absl::string_view field, const wire::LabelSelector& selector) {
-  FieldPath::Step step(&path_, field);
-  if (Result fault = Labels("matchLabels", selector.matchlabels())) return fault;
-  return Each("matchExpressions", selector.matchexpressions(),
-              [&](const wire::LabelSelectorRequirement& requirement) -> Result {
-                if (Result fault = Name("key", requirement.key(), CheckQualifiedName)) return fault;
-                const std::string& op = requirement.operator_();
-                if (Result fault = Word("operator", op, {"In", "NotIn", "Exists", "DoesNotExist"}))
-                  return fault;
-                const bool wants_values = IsOneOf(op, {"In", "NotIn"});
-                if (wants_values != (requirement.values_size() > 0)) {
-                  return At("values",
-                            wants_values
-                                ? "must be specified when `operator` is In or NotIn"
-                                : "may not be specified when `operator` is Exists or DoesNotExist");
-                }
-                return Each("values", requirement.values(),
-                            [&](const std::string& value) -> Result {
-                              const std::string wrong = CheckLabelValue(value);
-                              return wrong.empty() ? std::nullopt : Fail(wrong);
-                            });
-              });
-}
-
-Result Validator::NodeTerm(const wire::NodeSelectorTerm& term) {
-  using Requirement = wire::NodeSelectorRequirement;
-  Result fault = Each(
-      "matchExpressions", term.matchexpressions(), [&](const Requirement& requirement) -> Result {
-        if (Result wrong = Name("key", requirement.key(), CheckQualifiedName)) return wrong;
-        const std::string& op = requirement.operator_();
-        if (Result wrong =
-                Word("operator", op, {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}))
-          return wrong;
-        if (IsOneOf(op, {"In", "NotIn"}) && requirement.values().empty()) {
-          return At("values", "must be specified when `operator` is In or NotIn");
-        }
-        if (IsOneOf(op, {"Exists", "DoesNotExist"}) && !requirement.values().empty()) {
-          return At("values", "may not be specified when `operator` is Exists or DoesNotExist");
-        }
-        if (IsOneOf(op, {"Gt", "Lt"}) && requirement.values_size() != 1) {
-          return At("values", "must be one value when `operator` is Gt or Lt");
-        }
-        return std::nullopt;
-      });
-  if (fault) return fault;
-  return Each("matchFields", term.matchfields(), [&](const Requirement& requirement) -> Result {
-    if (Result wrong = Word("key", requirement.key(), {"metadata.name"})) return wrong;
-    if (Result wrong = Word("operator", requirement.operator_(), {"In", "NotIn"})) return wrong;
-    if (requirement.values_size() != 1)
-      return At("values", "must be one value in a field selector");
-    return std::nullopt;
-  });
-}
-
 Result Validator::NodeAffinity(const wire::NodeAffinity& affinity) {
   if (affinity.has_requiredduringschedulingignoredduringexecution()) {
-    const wire::NodeSelector& selector = affinity.requiredduringschedulingignoredduringexecution();
-    FieldPath::Step step(&path_, "requiredDuringSchedulingIgnoredDuringExecution");
-    if (selector.nodeselectorterms().empty())
-      return At("nodeSelectorTerms", "must have at least one node selector term");
-    Result fault = Each("nodeSelectorTerms", selector.nodeselectorterms(),
-                        [&](const wire::NodeSelectorTerm& term) { return NodeTerm(term); });
+    Result fault = NodeSelector("requiredDuringSchedulingIgnoredDuringExecution",
+                                affinity.requiredduringschedulingignoredduringexecution());
     if (fault) return fault;
   }
   return Each("preferredDuringSchedulingIgnoredDuringExecution",
@@ -326,6 +156,29 @@ Result Validator::Spread(const wire::TopologySpreadConstraint& constraint) {
                           {"DoNotSchedule", "ScheduleAnyway"})) {
     return fault;
   }
+  if (constraint.has_mindomains()) {
+    if (constraint.mindomains() < 1)
+      return At("minDomains", absl::StrCat(constraint.mindomains(), " must be greater than 0"));
+    if (constraint.whenunsatisfiable() != "DoNotSchedule")
+      return At("minDomains", "can only use minDomains if whenUnsatisfiable=DoNotSchedule");
+  }
+  if (constraint.has_nodeaffinitypolicy()) {
+    if (Result fault =
+            Word("nodeAffinityPolicy", constraint.nodeaffinitypolicy(), {"Honor", "Ignore"}))
+      return fault;
+  }
+  if (constraint.has_nodetaintspolicy()) {
+    if (Result fault = Word("nodeTaintsPolicy", constraint.nodetaintspolicy(), {"Honor", "Ignore"}))
+      return fault;
+  }
+  if (!constraint.has_labelselector() && !constraint.matchlabelkeys().empty())
+    return At("matchLabelKeys", "must not be specified when labelSelector is not set");
+  Result fault =
+      Each("matchLabelKeys", constraint.matchlabelkeys(), [&](const std::string& key) -> Result {
+        const std::string wrong = CheckQualifiedName(key);
+        return wrong.empty() ? std::nullopt : Fail(wrong);
+      });
+  if (fault) return fault;
   return Selector("labelSelector", constraint.labelselector());
 }
 

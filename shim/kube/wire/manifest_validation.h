@@ -12,12 +12,16 @@
 
 #include "shim/kube/wire/core_v1.pb.h"
 #include "shim/kube/wire/document.h"
+#include "shim/kube/wire/object_kinds.h"
 
 namespace outboard::kube {
 
 std::optional<Fault> Validate(const wire::Pod& pod);
 std::optional<Fault> Validate(const wire::Node& node);
 std::optional<Fault> Validate(const wire::Namespace& ns);
+// A message of `kind`'s type.
+std::optional<Fault> ValidateObject(const ObjectKind& kind,
+                                    const google::protobuf::Message& message);
 
 }  // namespace outboard::kube
 

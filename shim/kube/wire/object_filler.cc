@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "google/protobuf/descriptor.h"
 #include "shim/kube/wire/core_v1.pb.h"
+#include "shim/kube/wire/core_v1_objects.pb.h"
 #include "shim/kube/wire/intstr.pb.h"
 #include "shim/kube/wire/meta_v1.pb.h"
 #include "shim/kube/wire/quantity.h"
@@ -39,6 +40,17 @@ void SetTime(absl::Time time, TimeMessage* out) {
   out->set_seconds(seconds);
   out->set_nanos(
       static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+}
+
+// The field whose own fields JSON writes beside the others, as Go does with embedded structs; null
+// for most messages.
+const FieldDescriptor* InlinedField(const Descriptor* type) {
+  static const FieldDescriptor* const volume =
+      wire::Volume::descriptor()->FindFieldByName("volumeSource");
+  static const FieldDescriptor* const persistent_volume =
+      wire::PersistentVolumeSpec::descriptor()->FindFieldByName("persistentVolumeSource");
+  if (type == volume->containing_type()) return volume;
+  return type == persistent_volume->containing_type() ? persistent_volume : nullptr;
 }
 
 bool IsObjectRoot(const Descriptor* type) { return type->FindFieldByName("metadata") != nullptr; }
@@ -77,12 +89,14 @@ ObjectFiller::Result ObjectFiller::FillMessage(const DocNode& node, Message* out
 ObjectFiller::Result ObjectFiller::FillMember(const std::string& name, const DocNode& node,
                                               Message* out) {
   const Descriptor* type = out->GetDescriptor();
-  if (type == wire::Volume::descriptor() && name != "name") {
-    wire::VolumeSource* source = static_cast<wire::Volume*>(out)->mutable_volumesource();
-    if (source->GetDescriptor()->FindFieldByName(name) != nullptr)
-      return FillMember(name, node, source);
-  } else if (const FieldDescriptor* field = type->FindFieldByName(name)) {
-    return FillField(field, node, out);
+  const FieldDescriptor* inlined = InlinedField(type);
+  const FieldDescriptor* field = type->FindFieldByName(name);
+  if (field != nullptr && field != inlined) return FillField(field, node, out);
+  if (inlined != nullptr) {
+    const Descriptor* source = inlined->message_type();
+    if (source->FindFieldByName(name) != nullptr)
+      return FillMember(name, node, out->GetReflection()->MutableMessage(out, inlined));
+    if (source->IsReservedName(name)) return std::nullopt;
   }
   if (type->IsReservedName(name)) return std::nullopt;
   if ((name == "apiVersion" || name == "kind") && IsObjectRoot(type)) return std::nullopt;

@@ -1,9 +1,9 @@
 // Fills a wire message from a document, by reflection: field names are Kubernetes' JSON names.
 //
 // Special are Quantity (a string or number, checked), Time and MicroTime (RFC 3339), IntOrString,
-// maps, base64 for bytes, and Volume, whose source's fields stand beside its name. A name that the
-// message reserves is a field of Kubernetes' that nobody here reads: it is passed over in silence.
-// Any other name is unknown and reported.
+// maps, base64 for bytes, and Volume and PersistentVolumeSpec, where the source's fields stand
+// beside the others. A name that the message reserves is a field of Kubernetes' that nobody here
+// reads: it is passed over in silence. Any other name is unknown and reported.
 //
 // Threading: thread-compatible. Lifetime: for one Fill. Errors: the first Fault.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_OBJECT_FILLER_H_

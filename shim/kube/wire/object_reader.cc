@@ -14,32 +14,12 @@
 #include "shim/kube/wire/manifest_defaults.h"
 #include "shim/kube/wire/manifest_validation.h"
 #include "shim/kube/wire/object_filler.h"
+#include "shim/kube/wire/object_kinds.h"
 #include "shim/kube/wire/utf8.h"
 #include "shim/kube/wire/yaml_document.h"
 
 namespace outboard::kube {
 namespace {
-
-// Kinds that a cluster may hold beside pods, nodes and namespaces, by group (versions of a group do
-// not differ in what they mean).
-struct KnownKind {
-  absl::string_view group;
-  absl::string_view kind;
-};
-constexpr KnownKind kKnownKinds[] = {
-    {"", "Service"},
-    {"", "ReplicationController"},
-    {"", "PersistentVolume"},
-    {"", "PersistentVolumeClaim"},
-    {"apps", "ReplicaSet"},
-    {"apps", "StatefulSet"},
-    {"policy", "PodDisruptionBudget"},
-    {"storage.k8s.io", "StorageClass"},
-    {"storage.k8s.io", "CSINode"},
-    {"storage.k8s.io", "CSIDriver"},
-    {"storage.k8s.io", "CSIStorageCapacity"},
-    {"scheduling.k8s.io", "PriorityClass"},
-};
 
 // Groups with a dot that are Kubernetes' own; all others with a dot hold custom resources, also
 // many that end in k8s.io.
@@ -97,8 +77,11 @@ class ManifestReader {
   absl::Status ReadPod(const DocNode& doc);
   absl::Status ReadNode(const DocNode& doc);
   absl::Status ReadNamespace(const DocNode& doc);
+  absl::Status ReadObject(const DocNode& doc, const ObjectKind& kind);
   absl::Status ReadOther(const DocNode& doc, absl::string_view api_version, absl::string_view kind,
                          bool custom);
+  // Reads the fields.
+  absl::Status FillFields(const DocNode& doc, google::protobuf::Message* out);
   // Fills, defaults and validates.
   template <typename Message>
   absl::Status Fill(const DocNode& doc, Message* out);
@@ -124,11 +107,9 @@ absl::Status ManifestReader::Read(const DocNode& doc, absl::string_view list_api
   if (group.empty() && kind == "Pod") return ReadPod(doc);
   if (group.empty() && kind == "Node") return ReadNode(doc);
   if (group.empty() && kind == "Namespace") return ReadNamespace(doc);
-  const bool known =
-      std::any_of(std::begin(kKnownKinds), std::end(kKnownKinds), [&](const KnownKind& candidate) {
-        return candidate.group == group && candidate.kind == kind;
-      });
-  if (known || IsCustom(group)) return ReadOther(doc, api_version, kind, !known);
+  if (const ObjectKind* known = FindObjectKind(group, kind)) return ReadObject(doc, *known);
+  const bool priority_class = group == "scheduling.k8s.io" && kind == "PriorityClass";
+  if (priority_class || IsCustom(group)) return ReadOther(doc, api_version, kind, !priority_class);
   return Refuse(doc, absl::StrCat("objects of kind ", ToUtf8(kind), " (", ToUtf8(api_version),
                                   ") are not read here"));
 }
@@ -148,12 +129,17 @@ absl::Status ManifestReader::ReadList(const DocNode& doc, absl::string_view api_
   return absl::OkStatus();
 }
 
-template <typename Message>
-absl::Status ManifestReader::Fill(const DocNode& doc, Message* out) {
+absl::Status ManifestReader::FillFields(const DocNode& doc, google::protobuf::Message* out) {
   ObjectFiller filler([this](const FieldPath& path, const DocNode& node) {
     out_.warnings.push_back(absl::StrCat(Place(node), path.ToString(), ": unknown field, ignored"));
   });
   if (std::optional<Fault> fault = filler.Fill(doc, out)) return Refuse(doc, *fault);
+  return absl::OkStatus();
+}
+
+template <typename Message>
+absl::Status ManifestReader::Fill(const DocNode& doc, Message* out) {
+  if (absl::Status status = FillFields(doc, out); !status.ok()) return status;
   ApplyDefaults(out);
   if (std::optional<Fault> fault = Validate(*out)) return Refuse(doc, *fault);
   return absl::OkStatus();
@@ -188,6 +174,17 @@ absl::Status ManifestReader::ReadNamespace(const DocNode& doc) {
   absl::StatusOr<NamespacePtr> ns = NamespaceFromWire(message);
   if (!ns.ok()) return Refuse(doc, ns.status().message());
   out_.namespaces.push_back(*std::move(ns));
+  return absl::OkStatus();
+}
+
+absl::Status ManifestReader::ReadObject(const DocNode& doc, const ObjectKind& kind) {
+  std::unique_ptr<google::protobuf::Message> message(kind.prototype().New());
+  if (absl::Status status = FillFields(doc, message.get()); !status.ok()) return status;
+  ApplyObjectDefaults(kind, message.get());
+  if (std::optional<Fault> fault = ValidateObject(kind, *message)) return Refuse(doc, *fault);
+  absl::StatusOr<ClusterObjectPtr> object = kind.from_wire(*message);
+  if (!object.ok()) return Refuse(doc, object.status().message());
+  out_.objects.push_back(*std::move(object));
   return absl::OkStatus();
 }
 

@@ -20,9 +20,8 @@
 
 namespace outboard::kube {
 
-// An object of a kind that is recognised but not interpreted here: Service, ReplicationController,
-// ReplicaSet, StatefulSet, PodDisruptionBudget, PersistentVolume, PersistentVolumeClaim,
-// StorageClass, CSINode, CSIDriver, CSIStorageCapacity, PriorityClass, and custom resources.
+// An object of a kind that is recognised but not interpreted here: PriorityClass, and custom
+// resources.
 struct OtherObject {
   std::string api_version;
   std::string kind;
@@ -36,6 +35,8 @@ struct Manifests {
   std::vector<PodPtr> pods;
   std::vector<NodePtr> nodes;
   std::vector<NamespacePtr> namespaces;
+  // Of the kinds of object_kinds.h.
+  std::vector<ClusterObjectPtr> objects;
   std::vector<OtherObject> others;
   // "FILE:LINE:COLUMN: path: …"
   std::vector<std::string> warnings;

@@ -145,23 +145,140 @@ TEST(Manifests, Json) {
   EXPECT_THAT(ErrorOf("{\"a\": "), HasSubstr("f.yaml:1:"));
 }
 
+std::string ObjectText(const std::string& manifest) {
+  const Manifests manifests = Read(manifest);
+  EXPECT_THAT(manifests.warnings, IsEmpty()) << manifest;
+  return manifests.objects.size() == 1 ? manifests.objects[0]->object.ShortDebugString()
+                                       : "not one object";
+}
+
+TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
+  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
+                       "spec: {selector: {a: b}, ports: [{port: 1}]}\n"),
+            "service { namespace: \"default\" name: \"s\" selector { key: \"a\" value: \"b\" } }");
+  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\n"
+                       "spec: {template: {metadata: {labels: {a: b}}, spec: {}}}\n"),
+            "workload { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+            "name: \"r\" uid: \"replicationcontroller-default-r\" "
+            "selector { match_labels { key: \"a\" value: \"b\" } } }");
+  // The version of a group makes no difference.
+  EXPECT_EQ(
+      ObjectText("apiVersion: apps/v1beta2\nkind: StatefulSet\nmetadata: {name: t, namespace: "
+                 "n}\nspec: {selector: {matchLabels: {a: b}}}\n"),
+      "workload { api_version: \"apps/v1\" kind: \"StatefulSet\" namespace: \"n\" name: "
+      "\"t\" uid: \"statefulset-n-t\" selector { match_labels { key: \"a\" value: \"b\" } } }");
+  EXPECT_EQ(
+      ObjectText("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v, namespace: x}\n"
+                 "spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1}, nfs: {path: /}}"),
+      "persistent_volume { name: \"v\" uid: \"persistentvolume-v\" capacity_bytes: 1 "
+      "access_modes: \"ReadWriteOnce\" volume_mode: \"Filesystem\" phase: \"Pending\" }");
+  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\n"
+                       "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1}}}"),
+            "persistent_volume_claim { namespace: \"default\" name: \"c\" uid: "
+            "\"persistentvolumeclaim-default-c\" access_modes: \"ReadWriteOnce\" request_bytes: 1 "
+            "volume_mode: \"Filesystem\" phase: \"Pending\" }");
+  EXPECT_EQ(
+      ObjectText("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: c}\n"
+                 "provisioner: d.io\n"),
+      "storage_class { name: \"c\" provisioner: \"d.io\" volume_binding_mode: \"Immediate\" }");
+}
+
+TEST(Manifests, WhatIsWrittenGoesBeforeWhatIsFilledIn) {
+  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r, uid: u}\n"
+                       "spec: {selector: {c: d}, template: {metadata: {labels: {a: b}}}}\n"),
+            "workload { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+            "name: \"r\" uid: \"u\" selector { match_labels { key: \"c\" value: \"d\" } } }");
+  EXPECT_EQ(ObjectText("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: c}\n"
+                       "provisioner: d.io\nvolumeBindingMode: WaitForFirstConsumer\n"),
+            "storage_class { name: \"c\" provisioner: \"d.io\" volume_binding_mode: "
+            "\"WaitForFirstConsumer\" }");
+  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v, uid: u}\nspec: "
+                       "{accessModes: [ReadWriteOnce], capacity: {storage: 1}, volumeMode: Block, "
+                       "csi: {driver: d.io, volumeHandle: h}}\nstatus: {phase: Bound}\n"),
+            "persistent_volume { name: \"v\" uid: \"u\" capacity_bytes: 1 access_modes: "
+            "\"ReadWriteOnce\" volume_mode: \"Block\" phase: \"Bound\" "
+            "csi { driver: \"d.io\" volume_handle: \"h\" } }");
+}
+
+TEST(Manifests, ObjectsThatAreRefused) {
+  const auto refused = [](const std::string& api_version, const std::string& kind,
+                          const std::string& rest) {
+    return ErrorOf("apiVersion: " + api_version + "\nkind: " + kind + "\nmetadata: {name: x}\n" +
+                   rest);
+  };
+  EXPECT_THAT(refused("v1", "Service", "spec: {selector: {'/x': y}}"), HasSubstr("spec.selector"));
+  EXPECT_THAT(refused("v1", "ReplicationController", ""),
+              HasSubstr("spec.selector: must not be empty"));
+  EXPECT_THAT(refused("apps/v1", "ReplicaSet", "spec: {selector: {}}"),
+              HasSubstr("spec.selector: must not be empty"));
+  EXPECT_THAT(refused("apps/v1", "StatefulSet",
+                      "spec: {selector: {matchExpressions: [{key: a, operator: Near}]}}"),
+              HasSubstr("spec.selector.matchExpressions[0].operator"));
+  EXPECT_THAT(refused("policy/v1", "PodDisruptionBudget", "status: {disruptionsAllowed: -1}"),
+              HasSubstr("status.disruptionsAllowed: -1"));
+  const std::string modes = "accessModes: [ReadWriteOnce]";
+  EXPECT_THAT(refused("v1", "PersistentVolume", "spec: {}"), HasSubstr("spec.accessModes"));
+  EXPECT_THAT(refused("v1", "PersistentVolume", "spec: {" + modes + "}"),
+              HasSubstr("spec.capacity"));
+  EXPECT_THAT(refused("v1", "PersistentVolume",
+                      "spec: {" + modes + ", capacity: {storage: 1}, volumeMode: Tape}"),
+              HasSubstr("spec.volumeMode: \"Tape\" must be one of Filesystem, Block"));
+  EXPECT_THAT(refused("v1", "PersistentVolume",
+                      "spec: {" + modes + ", capacity: {storage: 1}, nodeAffinity: {}}"),
+              HasSubstr("spec.nodeAffinity.required.nodeSelectorTerms"));
+  EXPECT_THAT(refused("v1", "PersistentVolumeClaim", "spec: {accessModes: [ReadSometimes]}"),
+              HasSubstr("spec.accessModes[0]: \"ReadSometimes\" must be one of"));
+  EXPECT_THAT(refused("v1", "PersistentVolumeClaim", "spec: {" + modes + "}"),
+              HasSubstr("spec.resources.requests: must name storage"));
+  EXPECT_THAT(refused("v1", "PersistentVolumeClaim",
+                      "spec: {" + modes +
+                          ", resources: {requests: {storage: 1}}}\n"
+                          "status: {phase: Lucky}"),
+              HasSubstr("status.phase: \"Lucky\""));
+  EXPECT_THAT(refused("storage.k8s.io/v1", "StorageClass", ""), HasSubstr("provisioner"));
+  EXPECT_THAT(refused("storage.k8s.io/v1", "StorageClass",
+                      "provisioner: d.io\nvolumeBindingMode: Sometime\n"),
+              HasSubstr("volumeBindingMode: \"Sometime\""));
+  EXPECT_THAT(refused("storage.k8s.io/v1", "CSINode", "spec: {drivers: [{name: d}, {name: d}]}"),
+              HasSubstr("spec.drivers[1].name: \"d\" is there twice"));
+  EXPECT_THAT(
+      refused("storage.k8s.io/v1", "CSIStorageCapacity", "storageClassName: c\ncapacity: -1\n"),
+      HasSubstr("capacity: -1 must be greater than or equal to 0"));
+  EXPECT_THAT(refused("storage.k8s.io/v1", "VolumeAttachment", "spec: {attacher: d.io}"),
+              HasSubstr("spec.nodeName: must not be empty"));
+  EXPECT_THAT(refused("resource.k8s.io/v1", "DeviceClass", "spec: {extendedResourceName: '/'}"),
+              HasSubstr("spec.extendedResourceName"));
+  EXPECT_THAT(refused("storage.k8s.io/v1", "CSIDriver", "spec: {storageCapacity: maybe}"),
+              HasSubstr("spec.storageCapacity: must be a boolean"));
+}
+
+TEST(Manifests, SpreadConstraintsThatAreRefused) {
+  const auto refused = [](const std::string& more) {
+    return ErrorOf(PodSpec("  topologySpreadConstraints:\n  - {maxSkew: 1, topologyKey: zone, " +
+                           more + "}\n"));
+  };
+  EXPECT_THAT(refused("whenUnsatisfiable: DoNotSchedule, minDomains: 0"),
+              HasSubstr("topologySpreadConstraints[0].minDomains: 0 must be greater than 0"));
+  EXPECT_THAT(refused("whenUnsatisfiable: ScheduleAnyway, minDomains: 2"),
+              HasSubstr("can only use minDomains if whenUnsatisfiable=DoNotSchedule"));
+  EXPECT_THAT(refused("whenUnsatisfiable: DoNotSchedule, nodeTaintsPolicy: Sometimes"),
+              HasSubstr("nodeTaintsPolicy: \"Sometimes\" must be one of Honor, Ignore"));
+  EXPECT_THAT(refused("whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [a]"),
+              HasSubstr("must not be specified when labelSelector is not set"));
+}
+
 TEST(Manifests, OtherKinds) {
   const Manifests manifests = Read(R"(
-{apiVersion: v1, kind: Service, metadata: {name: s, namespace: x}, spec: {selector: {a: b}}}
----
-{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: t}}
----
 {apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g},
  spec: {minMember: 3}}
 ---
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 5}
 )");
-  ASSERT_THAT(manifests.others, SizeIs(4));
-  EXPECT_EQ(manifests.others[0].kind, "Service");
-  EXPECT_EQ(manifests.others[0].ns, "x");
-  EXPECT_FALSE(manifests.others[0].custom);
-  EXPECT_TRUE(manifests.others[2].custom);
-  EXPECT_EQ(manifests.others[2].json,
+  ASSERT_THAT(manifests.others, SizeIs(2));
+  EXPECT_EQ(manifests.others[1].kind, "PriorityClass");
+  EXPECT_FALSE(manifests.others[1].custom);
+  EXPECT_TRUE(manifests.others[0].custom);
+  EXPECT_EQ(manifests.others[0].json,
             "{\"apiVersion\":\"scheduling.x-k8s.io/"
             "v1alpha1\",\"kind\":\"PodGroup\",\"metadata\":{\"name\":\"g\"},"
             "\"spec\":{\"minMember\":3}}");

@@ -1,0 +1,63 @@
+#include "shim/kube/objects.h"
+
+#include <initializer_list>
+
+#include "absl/strings/match.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+
+namespace outboard::kube {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// The field of the kind that `object` holds; null for none.
+const FieldDescriptor* HeldField(const v1alpha1::ClusterObject& object) {
+  static const auto* const kinds = v1alpha1::ClusterObject::descriptor()->FindOneofByName("object");
+  return object.GetReflection()->GetOneofFieldDescriptor(object, kinds);
+}
+
+// The string field `name` of `message`; empty where it has none.
+std::string TextOf(const Message& message, const std::string& name) {
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  return field == nullptr ? "" : message.GetReflection()->GetString(message, field);
+}
+
+}  // namespace
+
+std::string KindOf(const v1alpha1::ClusterObject& object) {
+  const FieldDescriptor* held = HeldField(object);
+  if (held == nullptr) return "";
+  if (object.has_workload()) return object.workload().kind();
+  // The contract's names follow C++ where Kubernetes writes CSI in capitals.
+  const std::string& name = held->message_type()->name();
+  return absl::StartsWith(name, "Csi") ? "CSI" + name.substr(3) : name;
+}
+
+std::string NamespacedName(const v1alpha1::ClusterObject& object) {
+  const FieldDescriptor* held = HeldField(object);
+  if (held == nullptr) return "";
+  const Message& message = object.GetReflection()->GetMessage(object, held);
+  const bool namespaced = held->message_type()->FindFieldByName("namespace") != nullptr;
+  return (namespaced ? TextOf(message, "namespace") + "/" : "") + TextOf(message, "name");
+}
+
+v1alpha1::ClusterObject NameOnly(const v1alpha1::ClusterObject& object) {
+  v1alpha1::ClusterObject named;
+  const FieldDescriptor* held = HeldField(object);
+  if (held == nullptr) return named;
+  const Message& from = object.GetReflection()->GetMessage(object, held);
+  Message* to = named.GetReflection()->MutableMessage(&named, held);
+  for (const char* name : {"namespace", "name", "kind"}) {
+    const FieldDescriptor* field = held->message_type()->FindFieldByName(name);
+    if (field == nullptr) continue;
+    to->GetReflection()->SetString(to, field, from.GetReflection()->GetString(from, field));
+  }
+  return named;
+}
+
+std::string ClusterObject::key() const { return NamespacedName(object); }
+
+}  // namespace outboard::kube

@@ -1,0 +1,71 @@
+// What the conversions from wire messages share; for from_wire*.cc only.
+//
+// Threading: pure functions. Errors: InvalidArgument naming the field's path.
+#ifndef OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_PARTS_H_
+#define OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_PARTS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+#include "shim/kube/objects.h"
+#include "shim/kube/wire/core_v1.pb.h"
+#include "shim/kube/wire/from_wire.h"
+
+namespace outboard::kube {
+
+using QuantityMap = google::protobuf::Map<std::string, wire::Quantity>;
+using StringList = google::protobuf::RepeatedPtrField<std::string>;
+using StringMap = google::protobuf::Map<std::string, std::string>;
+
+template <typename Enum>
+Enum UnknownEnum() {
+  return static_cast<Enum>(kUnknownEnumValue);
+}
+
+// The API server checks the bytes of most texts, but not of all (schedulerName, annotations,
+// images); what is not UTF-8 is repaired.
+void CopyText(const std::string& from, std::string* to);
+void CopyTexts(const StringList& from, StringList* to);
+void CopyTexts(const StringMap& from, StringMap* to);
+// Without those that no plugin may ask for.
+void CopyAnnotations(const StringMap& from, StringMap* to);
+
+// Canonical amounts; `path` is that of the map.
+absl::Status ConvertResources(absl::string_view path, const QuantityMap& from,
+                              v1alpha1::ResourceList* to);
+void ConvertLabelSelector(const wire::LabelSelector& from, v1alpha1::LabelSelector* to);
+void ConvertNodeTerm(const wire::NodeSelectorTerm& from, v1alpha1::NodeSelectorTerm* to);
+void ConvertNodeSelector(const wire::NodeSelector& from, v1alpha1::NodeSelector* to);
+v1alpha1::TaintEffect ConvertEffect(const std::string& text);
+
+// The owner that is the controller, into `controller` of an object that has such a field.
+template <typename Object>
+void ConvertController(const wire::ObjectMeta& meta, Object* to) {
+  for (const wire::OwnerReference& owner : meta.ownerreferences()) {
+    if (!owner.controller()) continue;
+    v1alpha1::ControllerReference* out = to->mutable_controller();
+    CopyText(owner.apiversion(), out->mutable_api_version());
+    CopyText(owner.kind(), out->mutable_kind());
+    CopyText(owner.name(), out->mutable_name());
+    CopyText(owner.uid(), out->mutable_uid());
+    return;
+  }
+}
+
+// An object of `kind` with uid and version, to be filled in.
+absl::StatusOr<std::shared_ptr<ClusterObject>> NewClusterObject(absl::string_view kind,
+                                                                const wire::ObjectMeta& meta);
+
+// What an object must have whatever its kind: name and uid, in UTF-8.
+absl::Status CheckIdentity(const wire::ObjectMeta& meta);
+// `status` with kind and name of the object before it.
+absl::Status Named(absl::string_view kind, const wire::ObjectMeta& meta,
+                   const absl::Status& status);
+
+}  // namespace outboard::kube
+
+#endif  // OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_PARTS_H_
