@@ -47,14 +47,6 @@ std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod) {
     return Message(absl::StrCat("volume \"", volume.name(), "\" of kind ", volume.source()),
                    PluginOfVolume(volume.source()));
   }
-  for (const v1alpha1::TopologySpreadConstraint& constraint : pod.topology_spread_constraints()) {
-    const bool soft =
-        constraint.when_unsatisfiable() == v1alpha1::TopologySpreadConstraint::SCHEDULE_ANYWAY;
-    return Message(
-        absl::StrCat("a topology spread constraint (", soft ? "ScheduleAnyway" : "DoNotSchedule",
-                     " over ", constraint.topology_key(), ")"),
-        "PodTopologySpread");
-  }
   const v1alpha1::Affinity& affinity = pod.affinity();
   auto of_kind = [](const v1alpha1::PodAffinity& rules) -> std::string {
     if (!rules.required_during_scheduling_ignored_during_execution().empty()) return "a required";
