@@ -15,6 +15,7 @@
 #include "plugins/node_resources_fit/node_resources_fit.h"
 #include "plugins/node_unschedulable/node_unschedulable.h"
 #include "plugins/not_served/not_served.h"
+#include "plugins/pod_topology_spread/pod_topology_spread.h"
 #include "plugins/priority_sort/priority_sort.h"
 #include "plugins/scheduling_gates/scheduling_gates.h"
 #include "plugins/taint_toleration/taint_toleration.h"
@@ -37,6 +38,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &node_resources_fit::Descriptor,
            &node_unschedulable::Descriptor,
            &not_served::Descriptor,
+           &pod_topology_spread::Descriptor,
            &priority_sort::Descriptor,
            &scheduling_gates::Descriptor,
            &taint_toleration::Descriptor,

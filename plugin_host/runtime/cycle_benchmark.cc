@@ -21,11 +21,11 @@ v1alpha1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry) {
   request.set_session_id("s");
   auto* profile = request.add_profiles();
   profile->set_name("default-scheduler");
-  const char* const order[] = {"NodeUnschedulable", "NodeName",
-                               "TaintToleration",   "NodeAffinity",
-                               "NodePorts",         "NodeResourcesFit",
-                               "InterPodAffinity",  "NodeResourcesBalancedAllocation",
-                               "ImageLocality"};
+  const char* const order[] = {
+      "NodeUnschedulable", "NodeName",         "TaintToleration",
+      "NodeAffinity",      "NodePorts",        "NodeResourcesFit",
+      "PodTopologySpread", "InterPodAffinity", "NodeResourcesBalancedAllocation",
+      "ImageLocality"};
   for (auto point :
        {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
     auto* config = profile->add_points();
@@ -190,6 +190,97 @@ BENCHMARK(BM_AffinityCycle)
     ->Args({5000, kPreferApartOnHosts, 0})
     ->Args({5000, kPreferTogetherInZone, 0})
     ->Unit(benchmark::kMicrosecond);
+
+// Two pods of `app: web` on every node, a service that selects them, and pods to place: `hard` with
+// a constraint over zones, `soft` with what the profile gives to the service's pods.
+void AddSpreadPods(int nodes, Session* session) {
+  v1alpha1::SyncRequest request;
+  request.set_version(2);
+  for (int i = 0; i < 2 * nodes; ++i) {
+    *request.add_changes()->mutable_pod_upsert()->mutable_pod() =
+        PodBuilder(absl::StrCat("web-", i))
+            .Label("app", "web")
+            .OnNode(absl::StrCat("node-", i % nodes));
+  }
+  auto* service = request.add_changes()->mutable_object_upsert()->mutable_service();
+  service->set_namespace_("default");
+  service->set_name("web");
+  (*service->mutable_selector())["app"] = "web";
+  *request.add_changes()->mutable_pod_upsert()->mutable_pod() =
+      PodBuilder("soft").Label("app", "web").Requests({{"cpu", "500m"}, {"memory", "1Gi"}});
+  v1alpha1::Pod hard =
+      PodBuilder("hard").Label("app", "web").Requests({{"cpu", "500m"}, {"memory", "1Gi"}});
+  auto* constraint = hard.add_topology_spread_constraints();
+  constraint->set_topology_key("topology.kubernetes.io/zone");
+  constraint->set_max_skew(2);
+  constraint->set_when_unsatisfiable(v1alpha1::TopologySpreadConstraint::DO_NOT_SCHEDULE);
+  (*constraint->mutable_label_selector()->mutable_match_labels())["app"] = "web";
+  *request.add_changes()->mutable_pod_upsert()->mutable_pod() = hard;
+  if (!session->Apply(request, absl::UnixEpoch()).ok()) abort();
+}
+
+// Arguments: nodes; percentageOfNodesToScore; 1: the pod has a hard constraint, 0: the defaults'
+// soft ones. Between two cycles a pod of the service leaves and comes back, as the mirror's deltas
+// of a real run would have it.
+void BM_SpreadCycle(benchmark::State& state) {
+  sdk::PluginRegistry registry;
+  if (!RegisterBuiltinPlugins(&registry).ok()) abort();
+  Session session("s", &registry);
+  v1alpha1::ConfigureResponse configured;
+  session.Configure(DefaultProfile(registry), &configured);
+  if (!configured.problems().empty()) return state.SkipWithError("not configured");
+  const int nodes = static_cast<int>(state.range(0));
+  FillSession(nodes, &session);
+  AddSpreadPods(nodes, &session);
+  v1alpha1::CycleRequest request;
+  request.mutable_header()->set_profile("default-scheduler");
+  request.mutable_pre_filter()->set_pod_uid(state.range(2) != 0 ? "default/hard" : "default/soft");
+  request.mutable_filter()->set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
+  v1alpha1::CycleResponse response;
+  v1alpha1::SyncRequest delta;
+  delta.set_version(2);
+  *delta.add_changes()->mutable_pod_upsert()->mutable_pod() =
+      PodBuilder("web-0").Label("app", "web").OnNode("node-0");
+  uint64_t attempt = 0;
+  uint32_t offset = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    if (!session.Apply(delta, absl::UnixEpoch()).ok()) abort();
+    response.Clear();
+    request.mutable_header()->set_attempt_id(++attempt);
+    request.mutable_filter()->set_start_offset(offset);
+    state.ResumeTiming();
+    if (!session.Cycle(request, absl::UnixEpoch(), &response).ok()) abort();
+    offset = (offset + response.filter().processed()) % static_cast<uint32_t>(nodes);
+  }
+  if (response.score().plugins().empty()) return state.SkipWithError("nothing was scored");
+  state.counters["scored"] = static_cast<double>(response.score().plugins(0).scores().size());
+}
+BENCHMARK(BM_SpreadCycle)
+    ->Args({5000, 0, 1})
+    ->Args({5000, 0, 0})
+    ->Args({5000, 100, 1})
+    ->Args({5000, 100, 0})
+    ->Unit(benchmark::kMicrosecond);
+
+// What a change of a placed pod costs the mirror and the plugins' indexes.
+void BM_PodUpdate(benchmark::State& state) {
+  sdk::PluginRegistry registry;
+  if (!RegisterBuiltinPlugins(&registry).ok()) abort();
+  Session session("s", &registry);
+  v1alpha1::ConfigureResponse configured;
+  session.Configure(DefaultProfile(registry), &configured);
+  FillSession(5000, &session);
+  AddSpreadPods(5000, &session);
+  v1alpha1::SyncRequest delta;
+  delta.set_version(2);
+  *delta.add_changes()->mutable_pod_upsert()->mutable_pod() =
+      PodBuilder("web-0").Label("app", "web").OnNode("node-0");
+  for (auto _ : state) {
+    if (!session.Apply(delta, absl::UnixEpoch()).ok()) abort();
+  }
+}
+BENCHMARK(BM_PodUpdate)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace outboard::runtime

@@ -43,14 +43,6 @@ std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod) {
     return Message(absl::StrCat("volume \"", volume.name(), "\" of kind ", volume.source()),
                    PluginOfVolume(volume.source()));
   }
-  for (const v1alpha1::TopologySpreadConstraint& constraint : pod.topology_spread_constraints()) {
-    const bool soft =
-        constraint.when_unsatisfiable() == v1alpha1::TopologySpreadConstraint::SCHEDULE_ANYWAY;
-    return Message(
-        absl::StrCat("a topology spread constraint (", soft ? "ScheduleAnyway" : "DoNotSchedule",
-                     " over ", constraint.topology_key(), ")"),
-        "PodTopologySpread");
-  }
   if (!pod.resource_claims().empty()) {
     return Message(absl::StrCat("resource claim \"", pod.resource_claims(0), "\""),
                    "DynamicResources");

@@ -130,6 +130,20 @@ TEST_F(SpreadIndexTest, IsRightWhateverHadToBeDroppedBefore) {
   }
 }
 
+// Autoscaled clusters see new host names for ever.
+TEST_F(SpreadIndexTest, GivesDomainsOfGoneNodesToOthers) {
+  harness_->AddNode(NodeBuilder("stays").Label("host", "stays"));
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = absl::StrCat("n", i);
+    harness_->AddNode(NodeBuilder(name).Label("host", name));
+    harness_->AddPod(PodBuilder(name).Label("app", "a").OnNode(name));
+    EXPECT_EQ(Sums("default", "a", "host", {}), Recount("default", "a", "host", ""));
+    harness_->RemovePod("default/" + name);
+    harness_->RemoveNode(name);
+  }
+  EXPECT_LE(index().TopologyOf("host")->size(), 3u);
+}
+
 TEST_F(SpreadIndexTest, DropsWhatNobodyUses) {
   harness_->AddNode(NodeBuilder("n").Label("zone", "a"));
   harness_->AddPod(PodBuilder("p").Label("app", "a").OnNode("n"));
