@@ -14,6 +14,7 @@
 #include "proto/outboard/v1alpha1/filter.pb.h"
 #include "proto/outboard/v1alpha1/permit.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "proto/outboard/v1alpha1/pre_bind.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.pb.h"
 #include "proto/outboard/v1alpha1/reserve.pb.h"
@@ -66,6 +67,8 @@ class HostClient {
                                                                 absl::Time deadline) = 0;
   virtual absl::StatusOr<v1alpha1::PermitResponse> Permit(v1alpha1::PermitRequest request,
                                                           absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
+                                                            absl::Time deadline) = 0;
 };
 
 // The reason that a failed call's status carries; REASON_UNSPECIFIED if the call failed on the way.

@@ -76,6 +76,14 @@ bool Load(const YAML::Node& given, PluginHarness* harness) {
   for (const auto& yaml : given["namespaces"]) {
     harness->AddNamespace(yaml["name"].as<std::string>(), TextMap(yaml["labels"]));
   }
+  for (const auto& yaml : given["objects"]) {
+    absl::StatusOr<v1alpha1::ClusterObject> object = ObjectFromYaml(yaml);
+    if (!object.ok()) {
+      ADD_FAILURE() << "objects: " << object.status();
+      return false;
+    }
+    harness->AddObject(*object);
+  }
   for (const auto& yaml : given["nodes"]) {
     absl::StatusOr<v1alpha1::Node> node = NodeFromYaml(yaml);
     if (!node.ok()) {
@@ -119,7 +127,7 @@ void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   ASSERT_EQ(parts.size(), 2u) << "a case has a cluster, a line `--`, and what is expected";
   const YAML::Node given = YAML::Load(parts[0]);
   const YAML::Node expected = YAML::Load(parts[1]);
-  CheckKeys(given, {"args", "now", "nodes", "pods", "namespaces", "pod"});
+  CheckKeys(given, {"args", "now", "nodes", "pods", "namespaces", "objects", "pod"});
   CheckKeys(expected,
             {"preFilter", "nodeNames", "filter", "raw", "scores", "preEnqueue", "argsProblems"});
   ASSERT_TRUE(expected.IsMap() && expected.size() > 0) << "a case must expect something";

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk::testing {
@@ -15,6 +16,9 @@ namespace outboard::sdk::testing {
 // its one container. Errors name the field.
 absl::StatusOr<v1alpha1::Pod> PodFromYaml(const YAML::Node& yaml);
 absl::StatusOr<v1alpha1::Node> NodeFromYaml(const YAML::Node& yaml);
+// `{persistentVolume: {name: pv1, …}}`: the kind's field of ClusterObject, and the object;
+// namespace `default` and a uid made of the name unless given.
+absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml);
 // A plugin's arguments as JSON; plain scalars become numbers and booleans where they look like
 // them.
 std::string YamlToJson(const YAML::Node& yaml);
