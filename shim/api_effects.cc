@@ -54,6 +54,14 @@ void ApiEffects::Bind(const cycle::BindOrder& order, absl::Time now) {
                 });
 }
 
+void ApiEffects::Write(const cycle::EffectOrder& order, absl::Time now) {
+  writer_->Write(
+      order.effect, now,
+      [this, attempt_id = order.attempt_id](const bind::WriteResult& result, absl::Time ended) {
+        scheduler_->OnEffectEnded(attempt_id, {result.status, result.resource_version}, ended);
+      });
+}
+
 void ApiEffects::RecordScheduled(const kube::PodObject& pod, const std::string& profile,
                                  const std::string& node_name, absl::Time now) {
   events_->Record(bind::ScheduledEvent(pod, profile, node_name), now);

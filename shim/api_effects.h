@@ -22,6 +22,7 @@ class ApiEffects final : public cycle::Effects {
   void SetScheduler(cycle::Scheduler* scheduler) { scheduler_ = scheduler; }
 
   void Bind(const cycle::BindOrder& order, absl::Time now) override;
+  void Write(const cycle::EffectOrder& order, absl::Time now) override;
   void RecordScheduled(const kube::PodObject& pod, const std::string& profile,
                        const std::string& node_name, absl::Time now) override;
   void RecordFailed(const kube::PodObject& pod, const std::string& profile,

@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::bind {
@@ -54,6 +55,14 @@ std::string PodStatusPath(absl::string_view pod_namespace, absl::string_view pod
 // nothing if there is no difference.
 std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusChange& change,
                                               absl::Time now);
+
+// The patch that carries an effect out: a strategic merge patch with the object's uid and
+// resourceVersion as preconditions. Empty path: the effect is not known.
+struct EffectRequest {
+  std::string path;
+  std::string body;
+};
+EffectRequest RequestOf(const v1alpha1::Effect& effect);
 
 // An event of events.k8s.io/v1 about a pod.
 struct EventFields {

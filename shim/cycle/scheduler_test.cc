@@ -25,6 +25,7 @@ constexpr char kHost[] = "default";
 class RecordedEffects final : public Effects {
  public:
   void Bind(const BindOrder& order, absl::Time) override { binds.push_back(order); }
+  void Write(const EffectOrder&, absl::Time) override {}
   void RecordScheduled(const kube::PodObject& pod, const std::string&, const std::string& node,
                        absl::Time) override {
     events.push_back(absl::StrCat(pod.pod.name(), " to ", node));

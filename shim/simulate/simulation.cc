@@ -35,6 +35,9 @@ absl::StatusOr<kube::Manifests> ReadFile(const std::string& file) {
 class SimulatedEffects final : public cycle::Effects {
  public:
   void Bind(const cycle::BindOrder& order, absl::Time now) override { orders_.push_back(order); }
+  void Write(const cycle::EffectOrder& order, absl::Time now) override {
+    writes_.push_back(order.attempt_id);
+  }
   void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
                        absl::Time) override {}
   void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
@@ -44,6 +47,11 @@ class SimulatedEffects final : public cycle::Effects {
 
   // Confirms what was ordered, as the API server and its watch would.
   void CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
+    for (; !writes_.empty(); writes_.pop_front()) {
+      scheduler->OnEffectEnded(
+          writes_.front(), {absl::UnimplementedError("the simulator has no volume controller"), ""},
+          now);
+    }
     while (!orders_.empty()) {
       cycle::BindOrder order = std::move(orders_.front());
       orders_.pop_front();
@@ -58,6 +66,7 @@ class SimulatedEffects final : public cycle::Effects {
 
  private:
   std::deque<cycle::BindOrder> orders_;
+  std::deque<uint64_t> writes_;  // by attempt
 };
 
 absl::Status Connect(const std::string& name, const std::string& address, hosts::HostLoop* loop,
