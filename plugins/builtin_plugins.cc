@@ -14,11 +14,15 @@
 #include "plugins/node_resources_balanced_allocation/node_resources_balanced_allocation.h"
 #include "plugins/node_resources_fit/node_resources_fit.h"
 #include "plugins/node_unschedulable/node_unschedulable.h"
+#include "plugins/node_volume_limits/node_volume_limits.h"
 #include "plugins/not_served/not_served.h"
 #include "plugins/pod_topology_spread/pod_topology_spread.h"
 #include "plugins/priority_sort/priority_sort.h"
 #include "plugins/scheduling_gates/scheduling_gates.h"
 #include "plugins/taint_toleration/taint_toleration.h"
+#include "plugins/volume_binding/volume_binding.h"
+#include "plugins/volume_restrictions/volume_restrictions.h"
+#include "plugins/volume_zone/volume_zone.h"
 
 namespace outboard {
 
@@ -37,11 +41,15 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &node_resources_balanced_allocation::Descriptor,
            &node_resources_fit::Descriptor,
            &node_unschedulable::Descriptor,
+           &node_volume_limits::Descriptor,
            &not_served::Descriptor,
            &pod_topology_spread::Descriptor,
            &priority_sort::Descriptor,
            &scheduling_gates::Descriptor,
            &taint_toleration::Descriptor,
+           &volume_binding::Descriptor,
+           &volume_restrictions::Descriptor,
+           &volume_zone::Descriptor,
        }) {
     status.Update(registry->Add(descriptor()));
   }

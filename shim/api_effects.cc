@@ -91,6 +91,14 @@ void ApiEffects::RecordPreempted(const kube::PodObject& victim, const std::strin
   events_->Record(bind::PreemptedEvent(victim, profile, preemptor_uid, node_name, in_memory), now);
 }
 
+void ApiEffects::Write(const cycle::EffectOrder& order, absl::Time now) {
+  writer_->Write(
+      order.effect, now,
+      [this, attempt_id = order.attempt_id](const bind::WriteResult& result, absl::Time ended) {
+        scheduler_->OnEffectEnded(attempt_id, {result.status, result.resource_version}, ended);
+      });
+}
+
 void ApiEffects::RecordScheduled(const kube::PodObject& pod, const std::string& profile,
                                  const std::string& node_name, absl::Time now) {
   events_->Record(bind::ScheduledEvent(pod, profile, node_name), now);

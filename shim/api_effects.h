@@ -28,6 +28,7 @@ class ApiEffects final : public cycle::Effects {
   void RecordPreempted(const kube::PodObject& victim, const std::string& profile,
                        const std::string& preemptor_uid, const std::string& node_name,
                        bool in_memory, absl::Time now) override;
+  void Write(const cycle::EffectOrder& order, absl::Time now) override;
   void RecordScheduled(const kube::PodObject& pod, const std::string& profile,
                        const std::string& node_name, absl::Time now) override;
   void RecordFailed(const kube::PodObject& pod, const std::string& profile,

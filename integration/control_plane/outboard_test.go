@@ -70,6 +70,7 @@ func TestOutboardBesideKubeScheduler(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("health", c.testHealth)
+	t.Run("volumes", c.testVolumes)
 	t.Run("deployments", c.testDeployments)
 	t.Run("lease", c.testLease)
 	t.Run("metrics", c.testMetrics)

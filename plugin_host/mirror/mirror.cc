@@ -237,6 +237,7 @@ absl::Status Mirror::ApplyPodUpsert(const v1alpha1::PodUpsert& upsert) {
 
   if (!proto.node_name().empty()) {
     pod->waits.clear();
+    pod->effects.clear();
     auto node = nodes_.slot_by_name.find(proto.node_name());
     if (node != nodes_.slot_by_name.end()) {
       Place(pod, sdk::Place::kBound, node->second);
@@ -296,6 +297,7 @@ absl::Status Mirror::ApplyPlacement(const v1alpha1::PodPlacement& placement, abs
   }
   pod->waits.clear();
   pod->waiting_attempt = 0;
+  pod->effects.assign(placement.effects().begin(), placement.effects().end());
   if (place == sdk::Place::kWaiting) {
     pod->waiting_attempt = placement.attempt_id();
     for (const v1alpha1::PluginWait& wait : placement.waits()) {

@@ -1,5 +1,5 @@
-// The part of a session that follows a placement: Reserve, Unreserve, Permit, and decisions on
-// waiting pods.
+// The part of a session that follows a placement: Reserve, Unreserve, Permit, PreBind, and
+// decisions on waiting pods.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -60,8 +60,16 @@ CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time 
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1alpha1::RESERVE)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
-    const sdk::Verdict verdict = plugin.reserve->Reserve(View(target, index, now), *node);
-    if (verdict.ok()) continue;
+    sdk::ReserveAnswer answer;
+    const sdk::Verdict verdict = plugin.reserve->Reserve(View(target, index, now), *node, &answer);
+    if (verdict.ok()) {
+      for (v1alpha1::Effect& effect : answer.effects) {
+        effect.set_plugin(plugin.name);
+        *response->add_effects() = std::move(effect);
+      }
+      continue;
+    }
+    response->clear_effects();
     FillRejection("Reserve", plugin.name, verdict, response->mutable_rejection());
     google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
     RunUnreserve(target, request.node_name(), now, &decisions);
@@ -135,6 +143,54 @@ CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time no
     }
     response->clear_waits();
     FillRejection("Permit", plugin.name, verdict, response->mutable_rejection());
+    break;
+  }
+  return CallStatus::Ok();
+}
+
+CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time now,
+                            v1alpha1::PreBindResponse* response) {
+  if (request.results_size() != request.effects_size()) {
+    return CallStatus(CallError::INVALID, "effects and results differ in number");
+  }
+  Target target;
+  AttemptRecord anew;
+  if (!FindAttempt(request.header(), &target).ok()) {
+    // The host started after Reserve: what the mirror says is enough.
+    std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
+    if (profile == nullptr) {
+      return CallStatus(CallError::NOT_CONFIGURED, request.header().profile());
+    }
+    target.pod = mirror_.FindPod(request.pod_uid());
+    if (target.pod == nullptr) {
+      return CallStatus(CallError::OBJECT_UNKNOWN,
+                        absl::StrCat("the mirror has no pod ", request.pod_uid()));
+    }
+    anew.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
+    target.attempt = &anew;
+  }
+  const Profile& profile = *target.attempt->profile;
+  for (uint32_t index : profile.at(v1alpha1::PRE_BIND)) {
+    const ProfilePlugin& plugin = profile.plugins()[index];
+    std::vector<const v1alpha1::Effect*> effects;
+    std::vector<const v1alpha1::EffectResult*> results;
+    for (int i = 0; i < request.effects_size(); ++i) {
+      if (request.effects(i).plugin() != plugin.name) continue;
+      effects.push_back(&request.effects(i));
+      results.push_back(&request.results(i));
+    }
+    if (effects.empty()) continue;
+    const sdk::PreBindProgress progress{effects, results,
+                                        absl::Milliseconds(request.elapsed_millis())};
+    const sdk::Verdict verdict =
+        plugin.pre_bind->PreBind(View(target, index, now), request.node_name(), progress);
+    if (verdict.ok()) continue;
+    if (verdict.code() == v1alpha1::WAIT) {
+      response->set_wait(true);
+      continue;
+    }
+    response->set_wait(false);
+    FillRejection("PreBind", plugin.name, verdict, response->mutable_rejection());
     break;
   }
   return CallStatus::Ok();

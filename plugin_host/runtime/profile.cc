@@ -39,8 +39,9 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
       return plugin.reserve != nullptr;
     case v1alpha1::PERMIT:
       return plugin.permit != nullptr;
-    // The shim acts at these itself; a plugin there is a name in the profile.
     case v1alpha1::PRE_BIND:
+      return plugin.pre_bind != nullptr;
+    // The shim acts at these itself; a plugin there is a name in the profile.
     case v1alpha1::BIND:
     case v1alpha1::POST_BIND:
       return true;
@@ -165,6 +166,7 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   entry.score = dynamic_cast<sdk::ScorePlugin*>(p);
   entry.reserve = dynamic_cast<sdk::ReservePlugin*>(p);
   entry.permit = dynamic_cast<sdk::PermitPlugin*>(p);
+  entry.pre_bind = dynamic_cast<sdk::PreBindPlugin*>(p);
   entry.observer = dynamic_cast<sdk::ClusterObserver*>(p);
   entry.plugin = *std::move(plugin);
   plugins_.push_back(std::move(entry));

@@ -29,6 +29,7 @@ struct ProfilePlugin {
   sdk::ScorePlugin* score = nullptr;
   sdk::ReservePlugin* reserve = nullptr;
   sdk::PermitPlugin* permit = nullptr;
+  sdk::PreBindPlugin* pre_bind = nullptr;
   sdk::ClusterObserver* observer = nullptr;
 };
 

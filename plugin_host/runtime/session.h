@@ -21,6 +21,7 @@
 #include "proto/outboard/v1alpha1/permit.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.pb.h"
+#include "proto/outboard/v1alpha1/pre_bind.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.pb.h"
 #include "proto/outboard/v1alpha1/reserve.pb.h"
@@ -85,6 +86,8 @@ class Session : private PushTarget {
                        v1alpha1::UnreserveResponse* response);
   CallStatus Permit(const v1alpha1::PermitRequest& request, absl::Time now,
                     v1alpha1::PermitResponse* response);
+  CallStatus PreBind(const v1alpha1::PreBindRequest& request, absl::Time now,
+                     v1alpha1::PreBindResponse* response);
 
  private:
   struct Target {

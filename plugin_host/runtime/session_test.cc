@@ -35,7 +35,8 @@ class GatePlugin : public sdk::Plugin,
                    public sdk::QueueSortPlugin {
  public:
   GatePlugin(std::string name, Gate* gate) : name_(std::move(name)), gate_(gate) {}
-  Verdict Reserve(const sdk::Attempt&, const sdk::NodeView& node) override {
+  Verdict Reserve(const sdk::Attempt&, const sdk::NodeView& node,
+                  sdk::ReserveAnswer* answer) override {
     gate_->heard.push_back(name_ + " reserve " + node.name());
     return gate_->reserve;
   }

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/string_table.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
@@ -41,6 +42,8 @@ struct PodRecord {
   Slot slot = kNoSlot;
   uint64_t waiting_attempt = 0;
   std::vector<PodWait> waits;
+  // What Reserve wants carried out before the bind; of an assumed or waiting pod.
+  std::vector<v1alpha1::Effect> effects;
   // Changes with every upsert of the pod; lets plugins cache what they derived.
   uint64_t generation = 0;
 

@@ -145,10 +145,18 @@ struct WaitDecision {
   std::string message;  // REQUIRED unless allow.
 };
 
+// Beside the verdict of Reserve.
+struct ReserveAnswer {
+  // What the shim is to carry out before it binds the pod. From the next change of the mirror on
+  // they stand in the pod's record, which is where plugins count with them; after a restart too.
+  // `plugin` is filled in by the host.
+  std::vector<v1alpha1::Effect> effects;
+};
+
 class ReservePlugin {
  public:
   virtual ~ReservePlugin() = default;
-  virtual Verdict Reserve(const Attempt& attempt, const NodeView& node) = 0;
+  virtual Verdict Reserve(const Attempt& attempt, const NodeView& node, ReserveAnswer* answer) = 0;
   // Also called if Reserve never was, on nodes that are gone, and after a restart with empty state.
   // Idempotent.
   virtual void Unreserve(const Attempt& attempt, absl::string_view node_name,
@@ -167,6 +175,23 @@ class PermitPlugin {
   virtual ~PermitPlugin() = default;
   // SUCCESS, WAIT (with answer->timeout), or a rejection.
   virtual Verdict Permit(const Attempt& attempt, const NodeView& node, PermitAnswer* answer) = 0;
+};
+
+// The effects of a pod, all carried out.
+struct PreBindProgress {
+  absl::Span<const v1alpha1::Effect* const> effects;
+  absl::Span<const v1alpha1::EffectResult* const> results;  // In the same order.
+  absl::Duration elapsed;                                   // Since the last of them.
+};
+
+class PreBindPlugin {
+ public:
+  virtual ~PreBindPlugin() = default;
+  // Whether the pod may be bound: SUCCESS, WAIT (asked again in a second), or a rejection. Only
+  // called for pods whose Reserve named effects. Must judge by the mirror and what it is given: the
+  // host may have started after Reserve.
+  virtual Verdict PreBind(const Attempt& attempt, absl::string_view node_name,
+                          const PreBindProgress& progress) = 0;
 };
 
 // For plugins that keep an index over the cluster: told of every change right after the mirror made

@@ -19,6 +19,7 @@
 #include "proto/outboard/v1alpha1/permit.grpc.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
+#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
@@ -70,6 +71,7 @@ class Engine::Impl {
     builder->RegisterService(&score_);
     builder->RegisterService(&reserve_);
     builder->RegisterService(&permit_);
+    builder->RegisterService(&pre_bind_);
     queue_ = builder->AddCompletionQueue();
   }
 
@@ -180,6 +182,7 @@ class Engine::Impl {
   v1alpha1::ScoreService::AsyncService score_;
   v1alpha1::ReserveService::AsyncService reserve_;
   v1alpha1::PermitService::AsyncService permit_;
+  v1alpha1::PreBindService::AsyncService pre_bind_;
 
   runtime::Host host_;
   Parking parking_;
@@ -278,6 +281,11 @@ void Engine::Impl::ListenToSingleCalls() {
          AtLeast<PermitRequest, PermitResponse>(
              false, [](Session& session, const auto& request, absl::Time now, auto* response) {
                return session.Permit(request, now, response);
+             }));
+  Listen(&pre_bind_, &PreBindService::AsyncService::RequestPreBind,
+         AtLeast<PreBindRequest, PreBindResponse>(
+             false, [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.PreBind(request, now, response);
              }));
 }
 

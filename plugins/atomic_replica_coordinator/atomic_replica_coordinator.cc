@@ -91,7 +91,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  sdk::Verdict Reserve(const sdk::Attempt& attempt, const sdk::NodeView& node) override {
+  sdk::Verdict Reserve(const sdk::Attempt& attempt, const sdk::NodeView& node,
+                       sdk::ReserveAnswer* answer) override {
     return sdk::Verdict::Success();
   }
 

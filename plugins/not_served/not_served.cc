@@ -4,32 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace outboard::not_served {
 namespace {
-
-// Sources of volumes that none of kube-scheduler's plugins looks at. Any other is refused.
-bool IsTrivialVolume(const v1alpha1::Volume& volume) {
-  static const auto& trivial = *new absl::flat_hash_set<absl::string_view>{
-      "azureFile", "cephfs",   "configMap",  "csi",     "downwardAPI",
-      "emptyDir",  "fc",       "flexVolume", "flocker", "gitRepo",
-      "glusterfs", "hostPath", "image",      "nfs",     "photonPersistentDisk",
-      "projected", "quobyte",  "scaleIO",    "secret",  "storageos"};
-  return trivial.contains(volume.source());
-}
-
-// Which plugin decides on a volume; for the message.
-std::string PluginOfVolume(absl::string_view source) {
-  if (source == "persistentVolumeClaim" || source == "ephemeral") return "VolumeBinding";
-  if (source == "awsElasticBlockStore" || source == "gcePersistentDisk" || source == "iscsi" ||
-      source == "rbd") {
-    return "VolumeRestrictions";
-  }
-  return "NodeVolumeLimits";
-}
 
 std::string Message(const std::string& feature, const std::string& plugin) {
   return absl::StrCat("pod uses ", feature, ", which plugin ", plugin,
@@ -39,9 +18,9 @@ std::string Message(const std::string& feature, const std::string& plugin) {
 // What the pod itself needs that nobody judges; absent: nothing.
 std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod) {
   for (const v1alpha1::Volume& volume : pod.volumes()) {
-    if (IsTrivialVolume(volume)) continue;
-    return Message(absl::StrCat("volume \"", volume.name(), "\" of kind ", volume.source()),
-                   PluginOfVolume(volume.source()));
+    if (volume.source() != "unknown") continue;
+    return Message(absl::StrCat("volume \"", volume.name(), "\" of an unknown kind"),
+                   "NodeVolumeLimits");
   }
   if (!pod.resource_claims().empty()) {
     return Message(absl::StrCat("resource claim \"", pod.resource_claims(0), "\""),

@@ -201,6 +201,56 @@ std::string DeleteBody(const EvictRequest& request) {
   return body;
 }
 
+namespace {
+
+std::string Preconditions(const std::string& uid, const std::string& resource_version) {
+  std::string out = "{\"metadata\":{\"uid\":";
+  AppendJsonString(uid, &out);
+  AppendField("resourceVersion", resource_version, &out);
+  return out;
+}
+
+EffectRequest BindVolumeRequest(const v1alpha1::BindVolume& bind) {
+  EffectRequest request;
+  request.path = "/api/v1/persistentvolumes/";
+  AppendSegment(bind.name(), &request.path);
+  std::string& body = request.body;
+  body = Preconditions(bind.uid(), bind.resource_version());
+  if (bind.bound_by_controller()) {
+    body += ",\"annotations\":{\"pv.kubernetes.io/bound-by-controller\":\"yes\"}";
+  }
+  body += "},\"spec\":{\"claimRef\":{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\"";
+  AppendField("namespace", bind.claim().namespace_(), &body);
+  AppendField("name", bind.claim().name(), &body);
+  AppendField("uid", bind.claim().uid(), &body);
+  if (!bind.claim_resource_version().empty()) {
+    AppendField("resourceVersion", bind.claim_resource_version(), &body);
+  }
+  body += "}}}";
+  return request;
+}
+
+EffectRequest SelectNodeRequest(const v1alpha1::SelectNode& select) {
+  EffectRequest request;
+  request.path = "/api/v1/namespaces/";
+  AppendSegment(select.namespace_(), &request.path);
+  request.path += "/persistentvolumeclaims/";
+  AppendSegment(select.name(), &request.path);
+  request.body = Preconditions(select.uid(), select.resource_version());
+  request.body += ",\"annotations\":{\"volume.kubernetes.io/selected-node\":";
+  AppendJsonString(select.node_name(), &request.body);
+  request.body += "}}}";
+  return request;
+}
+
+}  // namespace
+
+EffectRequest RequestOf(const v1alpha1::Effect& effect) {
+  if (effect.has_bind_volume()) return BindVolumeRequest(effect.bind_volume());
+  if (effect.has_select_node()) return SelectNodeRequest(effect.select_node());
+  return {};
+}
+
 std::string EventsPath(absl::string_view event_namespace) {
   std::string path = "/apis/events.k8s.io/v1/namespaces/";
   AppendSegment(event_namespace, &path);

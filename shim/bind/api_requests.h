@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::bind {
@@ -70,6 +71,14 @@ struct EvictRequest {
 std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now);
 // Deletes the pod of this UID and no other of its name.
 std::string DeleteBody(const EvictRequest& request);
+
+// The patch that carries an effect out: a strategic merge patch with the object's uid and
+// resourceVersion as preconditions. Empty path: the effect is not known.
+struct EffectRequest {
+  std::string path;
+  std::string body;
+};
+EffectRequest RequestOf(const v1alpha1::Effect& effect);
 
 // An event of events.k8s.io/v1 about a pod.
 struct EventFields {

@@ -49,6 +49,42 @@ TEST(Binding, CarriesTheUid) {
   EXPECT_EQ(AssignedNote(request), "Successfully assigned ns/pod-1 to node-1");
 }
 
+TEST(RequestOf, BindsAVolume) {
+  v1alpha1::Effect effect;
+  v1alpha1::BindVolume* bind = effect.mutable_bind_volume();
+  bind->set_name("pv1");
+  bind->set_uid("u1");
+  bind->set_resource_version("7");
+  bind->mutable_claim()->set_namespace_("ns");
+  bind->mutable_claim()->set_name("data");
+  bind->mutable_claim()->set_uid("u2");
+  bind->set_claim_resource_version("8");
+  bind->set_bound_by_controller(true);
+  EXPECT_EQ(RequestOf(effect).path, "/api/v1/persistentvolumes/pv1");
+  EXPECT_EQ(
+      RequestOf(effect).body,
+      R"({"metadata":{"uid":"u1","resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},)"
+      R"("spec":{"claimRef":{"kind":"PersistentVolumeClaim","apiVersion":"v1","namespace":"ns","name":"data","uid":"u2","resourceVersion":"8"}}})");
+  bind->set_bound_by_controller(false);
+  EXPECT_TRUE(nlohmann::json::accept(RequestOf(effect).body));
+  EXPECT_EQ(RequestOf(effect).body.find("annotations"), std::string::npos);
+}
+
+TEST(RequestOf, SelectsANode) {
+  v1alpha1::Effect effect;
+  v1alpha1::SelectNode* select = effect.mutable_select_node();
+  select->set_namespace_("ns");
+  select->set_name("data");
+  select->set_uid("u2");
+  select->set_resource_version("8");
+  select->set_node_name("n1");
+  EXPECT_EQ(RequestOf(effect).path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
+  EXPECT_EQ(
+      RequestOf(effect).body,
+      R"({"metadata":{"uid":"u2","resourceVersion":"8","annotations":{"volume.kubernetes.io/selected-node":"n1"}}})");
+  EXPECT_EQ(RequestOf(v1alpha1::Effect()).path, "");
+}
+
 struct PatchCase {
   const char* what;
   kube::PodScheduledCondition old;

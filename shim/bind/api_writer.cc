@@ -47,6 +47,13 @@ struct BindOperation {
 };
 using BindPtr = std::shared_ptr<BindOperation>;
 
+struct WriteOperation {
+  EffectRequest request;
+  WriteDone done;
+  int sendings = 0;
+};
+using WritePtr = std::shared_ptr<WriteOperation>;
+
 struct StatusOperation {
   PodFacts pod;
   StatusChange change;
@@ -83,6 +90,16 @@ bool ReadPlace(const std::string& body, PodPlace* out) {
   return true;
 }
 
+// metadata.resourceVersion of an answer; empty if it has none.
+std::string ReadVersion(const std::string& body) {
+  const nlohmann::json object = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || !object.contains("metadata")) return "";
+  const nlohmann::json& metadata = object["metadata"];
+  if (!metadata.is_object() || !metadata.contains("resourceVersion")) return "";
+  const nlohmann::json& version = metadata["resourceVersion"];
+  return version.is_string() ? version.get<std::string>() : "";
+}
+
 // The server understood the request and refused to carry it out, whatever is tried.
 bool IsRefusal(int status) {
   return status >= 400 && status < 500 && status != 408 && status != 409 && status != 429;
@@ -105,6 +122,11 @@ struct ApiWriter::State : std::enable_shared_from_this<ApiWriter::State> {
   void End(const BindPtr& op, BindOutcome outcome, absl::Time now);
   void EndFenced(const BindPtr& op, absl::Time now);
 
+  // Effects.
+  void StartWrites(absl::Time now);
+  void OnWritten(const WritePtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
+                 absl::Time now);
+
   // Status.
   void StartStatus(absl::Time now);
   void OnStatus(const StatusPtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
@@ -118,6 +140,9 @@ struct ApiWriter::State : std::enable_shared_from_this<ApiWriter::State> {
 
   std::deque<BindPtr> ready;
   int bind_requests = 0;
+
+  std::deque<WritePtr> writes_ready;
+  int write_requests = 0;
 
   std::deque<StatusPtr> status_ready;
   absl::flat_hash_map<std::string, StatusPtr>
@@ -258,6 +283,45 @@ void ApiWriter::State::End(const BindPtr& op, BindOutcome outcome, absl::Time no
   done(result, now);
 }
 
+void ApiWriter::State::StartWrites(absl::Time now) {
+  while (!writes_ready.empty() && write_requests < options.max_writes_in_flight) {
+    WritePtr op = std::move(writes_ready.front());
+    writes_ready.pop_front();
+    if (now >= options.fence()) {
+      op->done({absl::FailedPreconditionError(kFencedMessage), ""}, now);
+      continue;
+    }
+    ++write_requests;
+    ++op->sendings;
+    kube::ApiRequest request;
+    request.method = kube::Method::kPatch;
+    request.path = op->request.path;
+    request.content_type = std::string(kube::kStrategicMergePatch);
+    request.body = op->request.body;
+    sender.Start(std::move(request), weak_from_this(), &State::OnWritten, op);
+  }
+}
+
+void ApiWriter::State::OnWritten(const WritePtr& op,
+                                 const absl::StatusOr<kube::ApiResponse>& answer, absl::Time now) {
+  --write_requests;
+  const bool not_done = answer.ok() ? answer->http_status == 429
+                                    : kube::DeliveryOf(answer.status()) == kube::Delivery::kNotSent;
+  if (not_done && op->sendings < kMaxSendings && now < options.fence()) {
+    const absl::Duration wanted = answer.ok() ? answer->retry_after : absl::ZeroDuration();
+    delays.Add(now + std::max(Backoff(op->sendings), wanted),
+               [this, op](absl::Time) { writes_ready.push_back(op); });
+  } else {
+    // An effect whose fate is open counts as failed: tried again, its preconditions tell whether it
+    // was carried out, and the pod's next attempt sees the object as it is.
+    WriteResult result;
+    result.status = answer.ok() ? kube::ToStatus(*answer) : answer.status();
+    if (result.status.ok()) result.resource_version = ReadVersion(answer->body);
+    op->done(result, now);
+  }
+  StartWrites(now);
+}
+
 void ApiWriter::State::StartStatus(absl::Time now) {
   size_t held_back = 0;  // patches of pods that have one under way
   while (status_ready.size() > held_back && status_requests < options.max_status_in_flight) {
@@ -327,6 +391,18 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
   state_->StartReady(now);
 }
 
+void ApiWriter::Write(const v1alpha1::Effect& effect, absl::Time now, WriteDone done) {
+  auto op = std::make_shared<WriteOperation>();
+  op->request = RequestOf(effect);
+  if (op->request.path.empty()) {
+    done({absl::UnimplementedError("this shim does not know the effect"), ""}, now);
+    return;
+  }
+  op->done = std::move(done);
+  state_->writes_ready.push_back(std::move(op));
+  state_->StartWrites(now);
+}
+
 void ApiWriter::PatchStatus(const kube::PodObject& pod, const StatusChange& change,
                             absl::Time now) {
   PodFacts facts = FactsOf(pod);
@@ -358,6 +434,7 @@ void ApiWriter::PatchStatus(const kube::PodObject& pod, const StatusChange& chan
 void ApiWriter::Tick(absl::Time now) {
   state_->delays.RunDue(now);
   state_->StartReady(now);
+  state_->StartWrites(now);
   state_->StartStatus(now);
 }
 

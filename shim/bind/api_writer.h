@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
@@ -39,6 +40,13 @@ struct BindResult {
 };
 using BindDone = std::function<void(const BindResult&, absl::Time now)>;
 
+// What became of an effect.
+struct WriteResult {
+  absl::Status status;
+  std::string resource_version;  // of the object afterwards
+};
+using WriteDone = std::function<void(const WriteResult&, absl::Time now)>;
+
 struct ApiWriterOptions {
   // Writes are sent only before this moment, the lease's renew deadline; InfiniteFuture without
   // leader election. Asked on the client's thread too, right before a request leaves: thread-safe.
@@ -46,6 +54,7 @@ struct ApiWriterOptions {
   // What the fence is compared with on the client's thread.
   std::function<absl::Time()> clock = [] { return absl::Now(); };
   int max_binds_in_flight = 64;
+  int max_writes_in_flight = 16;
   int max_status_in_flight = 16;
   size_t max_status_queued = 20000;
 };
@@ -81,6 +90,10 @@ class ApiWriter {
 
   // `done` runs on the scheduling thread; inside Bind itself only when the fence has passed.
   void Bind(BindRequest request, absl::Time now, BindDone done);
+
+  // Carries an effect out. `done` runs on the scheduling thread; inside Write itself only when the
+  // fence has passed or the effect is unknown. An error is the API server's, in its words.
+  void Write(const v1alpha1::Effect& effect, absl::Time now, WriteDone done);
 
   // Writes the PodScheduled condition and, if given, status.nominatedNodeName; nothing if the pod,
   // as the informer has it, says the same already. A newer patch of the same pod replaces one that

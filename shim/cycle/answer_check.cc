@@ -192,4 +192,46 @@ absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_n
   return absl::OkStatus();
 }
 
+absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
+                          const v1alpha1::Pod& pod, const std::string& node_name) {
+  const auto is_claim_of_pod = [&](const std::string& name_space, const std::string& name) {
+    return name_space == pod.namespace_() &&
+           std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
+             if (volume.source() == "ephemeral") {
+               return name == absl::StrCat(pod.name(), "-", volume.name());
+             }
+             return volume.source() == "persistentVolumeClaim" && name == volume.claim_name();
+           });
+  };
+  absl::flat_hash_set<std::string> keys;
+  for (const v1alpha1::Effect& effect : effects) {
+    if (effect.plugin().empty() || effect.key().empty() || !keys.insert(effect.key()).second) {
+      return Wrong("Reserve names an effect without a plugin or a key of its own");
+    }
+    if (effect.has_bind_volume()) {
+      const v1alpha1::BindVolume& bind = effect.bind_volume();
+      if (bind.name().empty() || bind.uid().empty() || bind.resource_version().empty() ||
+          bind.claim().uid().empty()) {
+        return Wrong("Reserve binds a volume without preconditions");
+      }
+      if (!is_claim_of_pod(bind.claim().namespace_(), bind.claim().name())) {
+        return Wrong(absl::StrCat("Reserve binds volume ", bind.name(),
+                                  " to a claim that is not the pod's"));
+      }
+    } else if (effect.has_select_node()) {
+      const v1alpha1::SelectNode& select = effect.select_node();
+      if (select.uid().empty() || select.resource_version().empty()) {
+        return Wrong("Reserve selects a node for a claim without preconditions");
+      }
+      if (select.node_name() != node_name || !is_claim_of_pod(select.namespace_(), select.name())) {
+        return Wrong(absl::StrCat("Reserve selects node ", select.node_name(), " for claim ",
+                                  select.name(), ", which is not the pod's way"));
+      }
+    } else {
+      return Wrong("Reserve names an effect that this shim does not know");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace outboard::cycle

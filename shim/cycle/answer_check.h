@@ -8,9 +8,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
 #include "proto/outboard/v1alpha1/filter.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.pb.h"
 #include "proto/outboard/v1alpha1/score.pb.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::cycle {
 
@@ -38,6 +40,11 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
 // INTERNAL, naming what is wrong. Pure.
 absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
                          const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals);
+
+// Checks what Reserve wants carried out for a pod on a node: it may touch the pod's own claims and
+// volumes for them, and nothing else. Errors: INTERNAL, naming what is wrong. Pure.
+absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
+                          const v1alpha1::Pod& pod, const std::string& node_name);
 
 }  // namespace outboard::cycle
 

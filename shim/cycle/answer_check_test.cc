@@ -123,5 +123,71 @@ TEST(CheckPreFilter, RefusesCodesThatItMayNotGive) {
   EXPECT_TRUE(CheckPreFilter(response).ok());
 }
 
+v1alpha1::Effect BindEffect() {
+  v1alpha1::Effect effect;
+  effect.set_key("e1");
+  effect.set_plugin("VolumeBinding");
+  v1alpha1::BindVolume* bind = effect.mutable_bind_volume();
+  bind->set_name("pv");
+  bind->set_uid("u");
+  bind->set_resource_version("1");
+  bind->mutable_claim()->set_namespace_("ns");
+  bind->mutable_claim()->set_name("data");
+  bind->mutable_claim()->set_uid("c");
+  return effect;
+}
+
+bool TakesEffects(const std::vector<v1alpha1::Effect>& effects) {
+  v1alpha1::Pod pod;
+  pod.set_namespace_("ns");
+  pod.set_name("p");
+  v1alpha1::Volume* claim = pod.add_volumes();
+  claim->set_source("persistentVolumeClaim");
+  claim->set_claim_name("data");
+  v1alpha1::Volume* ephemeral = pod.add_volumes();
+  ephemeral->set_source("ephemeral");
+  ephemeral->set_name("tmp");
+  google::protobuf::RepeatedPtrField<v1alpha1::Effect> list(effects.begin(), effects.end());
+  return CheckEffects(list, pod, "n1").ok();
+}
+
+TEST(CheckEffects, TakesThoseOnThePodsOwnClaims) {
+  EXPECT_TRUE(TakesEffects({}));
+  EXPECT_TRUE(TakesEffects({BindEffect()}));
+  v1alpha1::Effect select;
+  select.set_key("e2");
+  select.set_plugin("VolumeBinding");
+  select.mutable_select_node()->set_namespace_("ns");
+  select.mutable_select_node()->set_name("p-tmp");
+  select.mutable_select_node()->set_uid("u");
+  select.mutable_select_node()->set_resource_version("1");
+  select.mutable_select_node()->set_node_name("n1");
+  EXPECT_TRUE(TakesEffects({BindEffect(), select}));
+  select.mutable_select_node()->set_node_name("n2");
+  EXPECT_FALSE(TakesEffects({select})) << "not the pod's node";
+  select.mutable_select_node()->set_node_name("n1");
+  select.mutable_select_node()->set_namespace_("other");
+  EXPECT_FALSE(TakesEffects({select}));
+  select.mutable_select_node()->set_namespace_("ns");
+  select.mutable_select_node()->clear_uid();
+  EXPECT_FALSE(TakesEffects({select}));
+}
+
+TEST(CheckEffects, RefusesOthers) {
+  EXPECT_FALSE(TakesEffects({BindEffect(), BindEffect()})) << "one key twice";
+  v1alpha1::Effect effect = BindEffect();
+  effect.mutable_bind_volume()->mutable_claim()->set_name("another");
+  EXPECT_FALSE(TakesEffects({effect}));
+  effect = BindEffect();
+  effect.mutable_bind_volume()->clear_resource_version();
+  EXPECT_FALSE(TakesEffects({effect}));
+  effect = BindEffect();
+  effect.clear_plugin();
+  EXPECT_FALSE(TakesEffects({effect}));
+  effect = BindEffect();
+  effect.clear_action();
+  EXPECT_FALSE(TakesEffects({effect})) << "nothing that this shim knows";
+}
+
 }  // namespace
 }  // namespace outboard::cycle

@@ -41,7 +41,8 @@ struct ClusterState::Pod : ChangeRecord {
   std::string nominated_node;
   uint64_t waiting_attempt = 0;
   std::vector<PluginWait> waits;
-  std::string removed_uid;  // once removed
+  std::vector<v1alpha1::Effect> effects;  // of an assumed pod
+  std::string removed_uid;                // once removed
 };
 
 struct ClusterState::Namespace : ChangeRecord {

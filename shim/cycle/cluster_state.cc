@@ -209,6 +209,7 @@ void ClusterState::EndAssumption(Pod& pod, bool bound) {
   pod.state = bound ? Pod::State::kBound : Pod::State::kPending;
   pod.waiting_attempt = 0;
   pod.waits.clear();
+  pod.effects.clear();
 }
 
 bool ClusterState::DropNomination(Pod& pod) {
@@ -373,6 +374,17 @@ absl::Status ClusterState::Forget(absl::string_view uid) {
   }
   Unplace(*pod);
   EndAssumption(*pod, /*bound=*/false);
+  log_.PlacementChanged(*pod);
+  return absl::OkStatus();
+}
+
+absl::Status ClusterState::SetEffects(absl::string_view uid,
+                                      std::vector<v1alpha1::Effect> effects) {
+  Pod* pod = Find(uid);
+  if (pod == nullptr || pod->state != Pod::State::kAssumed) {
+    return absl::NotFoundError(absl::StrCat("pod ", uid, " is not assumed"));
+  }
+  pod->effects = std::move(effects);
   log_.PlacementChanged(*pod);
   return absl::OkStatus();
 }

@@ -139,6 +139,8 @@ class ClusterState : private ChangeEncoder {
   // Ends an assumption, or a wait. NOT_FOUND if the pod is not assumed (confirmed or gone
   // meanwhile), which is no fault.
   absl::Status Forget(absl::string_view uid);
+  // What is to be carried out before an assumed pod is bound; hosts count with it.
+  absl::Status SetEffects(absl::string_view uid, std::vector<v1alpha1::Effect> effects);
   // An assumed pod waits at Permit; hosts are told who is waited for.
   absl::Status SetWaiting(absl::string_view uid, uint64_t attempt_id, std::vector<PluginWait> waits,
                           absl::Time now);

@@ -199,6 +199,7 @@ void ClusterState::EncodePlacement(const Pod& pod, v1alpha1::PodPlacement* out) 
     return;
   }
   out->set_slot(slot);
+  for (const v1alpha1::Effect& effect : pod.effects) *out->add_effects() = effect;
   if (pod.waiting_attempt == 0 || pod.state != Pod::State::kAssumed) return;
   out->set_attempt_id(pod.waiting_attempt);
   for (const PluginWait& wait : pod.waits) {

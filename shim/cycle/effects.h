@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
 #include "shim/cycle/algorithm.h"
 #include "shim/kube/objects.h"
 
@@ -21,6 +23,18 @@ struct BindOrder {
   kube::PodPtr pod;
   std::string node_name;
   std::string profile;
+};
+
+// An effect that a plugin wants, checked.
+struct EffectOrder {
+  uint64_t attempt_id = 0;
+  v1alpha1::Effect effect;
+};
+
+// How it ended; comes back through Scheduler::OnEffectEnded.
+struct EffectEnd {
+  absl::Status status;
+  std::string resource_version;  // of the object afterwards
 };
 
 // How a bind ended; comes back through Scheduler::OnBindEnded.
@@ -66,6 +80,7 @@ class Effects {
   virtual void RecordPreempted(const kube::PodObject& victim, const std::string& profile,
                                const std::string& preemptor_uid, const std::string& node_name,
                                bool in_memory, absl::Time now) = 0;
+  virtual void Write(const EffectOrder& order, absl::Time now) = 0;
   // `Successfully assigned …`
   virtual void RecordScheduled(const kube::PodObject& pod, const std::string& profile,
                                const std::string& node_name, absl::Time now) = 0;
@@ -107,7 +122,7 @@ class Observer {
   virtual void OnProtocolError(const std::string& host_instance, const absl::Status& status) {}
   // What happened in the cluster was taken in; `event` is its label, as `NodeAdd`.
   virtual void OnEventHandled(absl::string_view event, absl::Duration elapsed) {}
-  // A call of PostFilter, Reserve or Permit was answered, or a bind ended.
+  // A call of PostFilter, Reserve, Permit or PreBind was answered, or a bind ended.
   virtual void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
                       v1alpha1::Code code, absl::Duration elapsed) {}
 };

@@ -15,6 +15,7 @@
 #include "proto/outboard/v1alpha1/permit.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.pb.h"
+#include "proto/outboard/v1alpha1/pre_bind.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.pb.h"
 #include "proto/outboard/v1alpha1/reserve.pb.h"
@@ -69,6 +70,8 @@ class HostClient {
                                                                 absl::Time deadline) = 0;
   virtual absl::StatusOr<v1alpha1::PermitResponse> Permit(v1alpha1::PermitRequest request,
                                                           absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
+                                                            absl::Time deadline) = 0;
 };
 
 // The reason that a failed call's status carries; REASON_UNSPECIFIED if the call failed on the way.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/answer_check.h"
 #include "shim/cycle/scheduler_attempt.h"
 
 namespace outboard::cycle {
@@ -188,7 +189,20 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
     GiveBack(attempt.get(), "reserve was not answered", now);
     return FailHostAway(std::move(attempt), answer.status(), now);
   }
-  if (!answer->has_rejection()) return Permit(std::move(attempt), now);
+  if (!answer->has_rejection()) {
+    if (answer->effects().empty()) return Permit(std::move(attempt), now);
+    if (absl::Status checked =
+            CheckEffects(answer->effects(), attempt->pod->pod, attempt->node_name);
+        !checked.ok()) {
+      observer_->OnProtocolError(host->client->info().host_instance(), checked);
+      GiveBack(attempt.get(), "effects were refused", now);
+      return FailError(std::move(attempt), std::string(checked.message()), now);
+    }
+    attempt->effects.assign(answer->effects().begin(), answer->effects().end());
+    // It was assumed a moment ago.
+    cluster_.SetEffects(attempt->pod->uid(), attempt->effects).IgnoreError();
+    return Permit(std::move(attempt), now);
+  }
   GiveBack(attempt.get(), "reserve was rejected", now);
   if (answer->rejection().code() == v1alpha1::ERROR) {
     return FailError(std::move(attempt), absl::StrJoin(answer->rejection().reasons(), ", "), now);
@@ -231,16 +245,18 @@ void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
   Attempt* const pending = attempt.get();
   attempt_of_pod_[pending->pod->uid()] = pending->id;
   attempts_[pending->id] = std::move(attempt);
+  if (!permit.waits().empty() || !pending->effects.empty()) {
+    // Others (a cluster autoscaler) learn where it is about to go.
+    effects_->PatchStatus(*pending->pod, std::nullopt, pending->node_name, now);
+  }
   if (permit.waits().empty()) {
-    Bind(pending, now);
+    BeginBinding(pending, now);
   } else if (auto end = waiting_.Add(pending->id, pending->pod->uid(), permit, now)) {
     EndWait(*end, now);
   } else {
     VLOG(4) << "Pod " << pending->pod->key() << " waits on permit for " << permit.waits(0).plugin();
     cluster_.SetWaiting(pending->pod->uid(), pending->id, waiting_.Describe(pending->id), now)
         .IgnoreError();
-    // Others (a cluster autoscaler) learn where it is about to go.
-    effects_->PatchStatus(*pending->pod, std::nullopt, pending->node_name, now);
   }
   ApplyDecisions(permit.decisions(), now);
 }
@@ -264,7 +280,7 @@ void Scheduler::EndWait(const WaitEnd& end, absl::Time now) {
                                                          : v1alpha1::UNSCHEDULABLE);
   if (end.allowed) {
     cluster_.EndWaiting(attempt->pod->uid()).IgnoreError();
-    return Bind(attempt, now);
+    return BeginBinding(attempt, now);
   }
   VLOG(4) << "Pod " << attempt->pod->key() << " rejected while waiting on permit: " << end.message;
   std::unique_ptr<Attempt> taken = TakeAttempt(end.attempt_id);
@@ -287,7 +303,6 @@ void Scheduler::EndWait(const WaitEnd& end, absl::Time now) {
 }
 
 void Scheduler::Bind(Attempt* attempt, absl::Time now) {
-  queue_.Done(attempt->pod->uid());
   if (absl::Status fits = StillFits(*attempt); !fits.ok()) {
     // While it waited, somebody else's pod came to the node, or the node went.
     std::unique_ptr<Attempt> taken = TakeAttempt(attempt->id);

@@ -54,6 +54,7 @@ struct SchedulerOptions {
   absl::Duration cycle_deadline = absl::Seconds(1);
   absl::Duration reserve_deadline = absl::Seconds(1);
   absl::Duration permit_deadline = absl::Seconds(1);
+  absl::Duration pre_bind_deadline = absl::Seconds(1);
   absl::Duration queue_deadline = absl::Milliseconds(100);
   // How long pods stay in the queue, untouched, while their host is away; after that each one is
   // parked with an event.
@@ -101,6 +102,7 @@ class Scheduler final : private queue::PreEnqueueGate {
   void OnObjectUpsert(const kube::ClusterObjectPtr& object, absl::Time now);
   void OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now);
 
+  void OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::Time now);
   void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
 
   void OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& victim, EvictEnd end,
@@ -148,6 +150,12 @@ class Scheduler final : private queue::PreEnqueueGate {
                const v1alpha1::PreemptionCandidate& candidate, absl::Time now);
   void AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
   void Permit(std::unique_ptr<Attempt> attempt, absl::Time now);
+  // The binding cycle: carries out the effects that Reserve named, waits until PreBind agrees, and
+  // binds.
+  void BeginBinding(Attempt* attempt, absl::Time now);
+  void WriteNextEffect(Attempt* attempt, absl::Time now);
+  void AskPreBind(Attempt* attempt, absl::Time now);
+  void FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
   void EndWait(const WaitEnd& end, absl::Time now);
   void ApplyDecisions(const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions,
@@ -213,6 +221,7 @@ class Scheduler final : private queue::PreEnqueueGate {
   uint32_t next_start_ = 0;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Attempt>> attempts_;
   absl::flat_hash_map<std::string, uint64_t> attempt_of_pod_;
+  std::multimap<absl::Time, uint64_t> pre_bind_questions_;  // attempts by when to ask next
 };
 
 }  // namespace outboard::cycle

@@ -17,6 +17,14 @@ bool Concerns(const InterestedPlugin& plugin, const v1alpha1::Pod& pod) {
       if (!pod.scheduling_gates().empty()) return true;
       continue;
     }
+    if (absl::ConsumePrefix(&path, "spec.volumes[*].")) {
+      const auto& volumes = pod.volumes();
+      if (std::any_of(volumes.begin(), volumes.end(),
+                      [&](const v1alpha1::Volume& volume) { return volume.source() == path; })) {
+        return true;
+      }
+      continue;
+    }
     const bool label = absl::ConsumePrefix(&path, "metadata.labels['");
     if (!label && !absl::ConsumePrefix(&path, "metadata.annotations['")) return true;
     if (!absl::ConsumeSuffix(&path, "']")) return true;

@@ -25,7 +25,11 @@ struct Scheduler::Attempt {
   std::string node_name;  // empty: no node yet
   uint32_t slot = 0;
   bool assumed = false;
-  absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
+  // What Reserve wants carried out before the bind, and the results so far, in this order.
+  std::vector<v1alpha1::Effect> effects;
+  std::vector<v1alpha1::EffectResult> effect_results;
+  absl::Time pre_bind_began = absl::InfinitePast();  // when the last of them had been
+  absl::Time bind_began = absl::InfinitePast();      // in the scheduler's time
   // The pod went while its bind was under way; the outcome no longer matters.
   bool pod_gone = false;
   // What a failure does to the nomination: it becomes this node, or none, unless it is kept.

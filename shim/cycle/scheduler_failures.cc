@@ -165,11 +165,18 @@ void Scheduler::Tick(absl::Time now) {
     }
   }
   while (auto end = waiting_.TakeExpired(now)) EndWait(*end, now);
+  while (!pre_bind_questions_.empty() && pre_bind_questions_.begin()->first <= now) {
+    const uint64_t attempt_id = pre_bind_questions_.extract(pre_bind_questions_.begin()).mapped();
+    if (const auto it = attempts_.find(attempt_id); it != attempts_.end()) {
+      AskPreBind(it->second.get(), now);
+    }
+  }
   queue_.FlushDue(now);
 }
 
 absl::Time Scheduler::NextWakeup(absl::Time now) const {
   absl::Time next = std::min(waiting_.NextDeadline(), queue_.NextWakeup());
+  if (!pre_bind_questions_.empty()) next = std::min(next, pre_bind_questions_.begin()->first);
   if (queue_.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : hosts_) {
     if (host.client == nullptr && host.away_since > absl::InfinitePast() && queue_.HasNext()) {

@@ -29,6 +29,7 @@ class RecordedEffects final : public Effects {
     binds.push_back(order);
     Note("bind ", order.pod->pod.name(), " to ", order.node_name);
   }
+  void Write(const EffectOrder&, absl::Time) override { ADD_FAILURE() << "writes an effect"; }
   void Evict(const EvictOrder& order, absl::Time) override {
     evictions.push_back(order);
     Note("evict ", order.victim->pod.name());

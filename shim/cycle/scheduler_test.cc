@@ -30,6 +30,7 @@ class RecordedEffects final : public Effects {
   }
   void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
                        const std::string&, bool, absl::Time) override {}
+  void Write(const EffectOrder&, absl::Time) override {}
   void RecordScheduled(const kube::PodObject& pod, const std::string&, const std::string& node,
                        absl::Time) override {
     events.push_back(absl::StrCat(pod.pod.name(), " to ", node));

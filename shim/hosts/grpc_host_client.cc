@@ -261,7 +261,8 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
       queue_sort_stub_(QueueSortService::NewStub(channel_)),
       pre_enqueue_stub_(PreEnqueueService::NewStub(channel_)),
       reserve_stub_(ReserveService::NewStub(channel_)),
-      permit_stub_(PermitService::NewStub(channel_)) {}
+      permit_stub_(PermitService::NewStub(channel_)),
+      pre_bind_stub_(PreBindService::NewStub(channel_)) {}
 
 GrpcHostClient::~GrpcHostClient() {
   if (sync_ != nullptr) sync_->Abandon();
@@ -370,6 +371,7 @@ OUTBOARD_UNARY(PreEnqueue, PreEnqueueService, pre_enqueue_stub_)
 OUTBOARD_UNARY(Reserve, ReserveService, reserve_stub_)
 OUTBOARD_UNARY(Unreserve, ReserveService, reserve_stub_)
 OUTBOARD_UNARY(Permit, PermitService, permit_stub_)
+OUTBOARD_UNARY(PreBind, PreBindService, pre_bind_stub_)
 #undef OUTBOARD_UNARY
 
 }  // namespace outboard::hosts

@@ -14,6 +14,7 @@
 #include "proto/outboard/v1alpha1/permit.grpc.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
+#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
@@ -84,6 +85,8 @@ class GrpcHostClient final : public cycle::HostClient {
                                                         absl::Time deadline) override;
   absl::StatusOr<v1alpha1::PermitResponse> Permit(v1alpha1::PermitRequest request,
                                                   absl::Time deadline) override;
+  absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
+                                                    absl::Time deadline) override;
 
  private:
   class SyncStream;
@@ -110,6 +113,7 @@ class GrpcHostClient final : public cycle::HostClient {
   std::unique_ptr<v1alpha1::PreEnqueueService::Stub> pre_enqueue_stub_;
   std::unique_ptr<v1alpha1::ReserveService::Stub> reserve_stub_;
   std::unique_ptr<v1alpha1::PermitService::Stub> permit_stub_;
+  std::unique_ptr<v1alpha1::PreBindService::Stub> pre_bind_stub_;
 
   // Streams own themselves: they live until gRPC has returned their last operation.
   SyncStream* sync_ = nullptr;

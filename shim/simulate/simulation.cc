@@ -16,6 +16,7 @@
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_set.h"
 #include "shim/kube/wire/object_reader.h"
+#include "shim/simulate/volume_controller.h"
 
 namespace outboard::simulate {
 namespace {
@@ -34,7 +35,12 @@ absl::StatusOr<kube::Manifests> ReadFile(const std::string& file) {
 // The world of a simulation: binds and evictions succeed at once, nobody reads events.
 class SimulatedEffects final : public cycle::Effects {
  public:
+  explicit SimulatedEffects(const std::vector<kube::ClusterObjectPtr>& objects)
+      : volumes_(objects) {}
+  const std::vector<kube::ClusterObjectPtr>& objects() const { return volumes_.objects(); }
+
   void Bind(const cycle::BindOrder& order, absl::Time now) override { orders_.push_back(order); }
+  void Write(const cycle::EffectOrder& order, absl::Time now) override { writes_.push_back(order); }
   void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
                        absl::Time) override {}
   void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
@@ -47,6 +53,13 @@ class SimulatedEffects final : public cycle::Effects {
   void PatchStatus(const kube::PodObject& pod, const std::optional<cycle::PodScheduledFalse>&,
                    const std::optional<std::string>& nominated_node, absl::Time) override {
     if (nominated_node.has_value()) nominations_.emplace_back(pod.uid(), *nominated_node);
+  }
+
+  // What the volume controller and provisioners do of their own accord.
+  void ReconcileVolumes(cycle::Scheduler* scheduler, absl::Time now) {
+    for (const kube::ClusterObjectPtr& object : volumes_.Reconcile()) {
+      scheduler->OnObjectUpsert(object, now);
+    }
   }
 
   // Confirms what was ordered, as the API server and its watch would.
@@ -67,6 +80,14 @@ class SimulatedEffects final : public cycle::Effects {
       scheduler->OnEvictionEnded(order.preemption_id, order.victim, cycle::EvictEnd::kEvicted, "",
                                  now);
     }
+    while (!writes_.empty()) {
+      const cycle::EffectOrder order = std::move(writes_.front());
+      writes_.pop_front();
+      std::vector<kube::ClusterObjectPtr> changed;
+      absl::StatusOr<std::string> version = volumes_.Write(order.effect, &changed);
+      for (const kube::ClusterObjectPtr& object : changed) scheduler->OnObjectUpsert(object, now);
+      scheduler->OnEffectEnded(order.attempt_id, {version.status(), version.value_or("")}, now);
+    }
     while (!orders_.empty()) {
       cycle::BindOrder order = std::move(orders_.front());
       orders_.pop_front();
@@ -84,6 +105,8 @@ class SimulatedEffects final : public cycle::Effects {
   std::deque<cycle::EvictOrder> evictions_;
   std::vector<std::pair<std::string, std::string>> nominations_;  // pod uid, node
   int changes_ = 0;
+  std::deque<cycle::EffectOrder> writes_;
+  VolumeController volumes_;
 };
 
 absl::Status Connect(const std::string& name, const std::string& address, hosts::HostLoop* loop,
@@ -184,7 +207,7 @@ absl::Status Simulate(const Scene& scene, const config::Config& config, const st
   queue_options.max_backoff = config.scheduler.pod_max_backoff;
 
   hosts::HostLoop loop;
-  SimulatedEffects effects;
+  SimulatedEffects effects(scene.objects);
   const cycle::ClusterState* cluster = nullptr;
   Reporter reporter(&cluster, sink);
   cycle::Scheduler scheduler(options, queue_options, &effects, &reporter, nullptr, now);
@@ -204,7 +227,8 @@ absl::Status Simulate(const Scene& scene, const config::Config& config, const st
     handled.insert(profile.scheduler_name);
   }
   scheduler.SetProfileNames(names);
-  for (const kube::ClusterObjectPtr& object : scene.objects) scheduler.OnObjectUpsert(object, now);
+  for (const kube::ClusterObjectPtr& object : effects.objects())
+    scheduler.OnObjectUpsert(object, now);
   for (const kube::NodePtr& node : scene.nodes) scheduler.OnNodeUpsert(node, now);
   for (const kube::NamespacePtr& ns : scene.namespaces) scheduler.OnNamespaceUpsert(ns, now);
   for (const kube::PodPtr& pod : scene.running) scheduler.OnPodUpsert(pod, now);
@@ -220,8 +244,9 @@ absl::Status Simulate(const Scene& scene, const config::Config& config, const st
     effects.CarryOut(&scheduler, now);
     host_set.Tick(now);
     if (worked) continue;
-    // Only waits at Permit can still end; virtual time jumps to the next one.
-    if (scheduler.waiting_pods() == 0) break;
+    // Only waits at Permit and for volumes can still end; virtual time jumps to the next one.
+    if (scheduler.attempts_in_flight() == 0) break;
+    effects.ReconcileVolumes(&scheduler, now);
     now = std::max(now, scheduler.NextWakeup(now));
   }
   if (lost)

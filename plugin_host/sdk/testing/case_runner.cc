@@ -76,6 +76,14 @@ bool Load(const YAML::Node& given, PluginHarness* harness) {
   for (const auto& yaml : given["namespaces"]) {
     harness->AddNamespace(yaml["name"].as<std::string>(), TextMap(yaml["labels"]));
   }
+  for (const auto& yaml : given["objects"]) {
+    absl::StatusOr<v1alpha1::ClusterObject> object = ObjectFromYaml(yaml);
+    if (!object.ok()) {
+      ADD_FAILURE() << "objects: " << object.status();
+      return false;
+    }
+    harness->AddObject(*object);
+  }
   for (const auto& yaml : given["nodes"]) {
     absl::StatusOr<v1alpha1::Node> node = NodeFromYaml(yaml);
     if (!node.ok()) {

@@ -28,7 +28,12 @@ bool IsEnum(const std::string& key) {
 }
 bool IsBool(const std::string& key) {
   return key == "unschedulable" || key == "hostNetwork" || key == "restartPolicyAlways" ||
-         key == "resizeInfeasible";
+         key == "resizeInfeasible" || key == "deleting" || key == "boundByController" ||
+         key == "bindCompleted" || key == "storageCapacity" || key == "readOnly";
+}
+// Amounts of storage, written as Kubernetes' quantities.
+bool IsStorage(const std::string& key) {
+  return key == "capacityBytes" || key == "requestBytes" || key == "maximumVolumeBytes";
 }
 // Maps whose keys and values are the user's.
 bool IsTextMap(const std::string& key) {
@@ -64,6 +69,11 @@ absl::StatusOr<Json> ToJson(const YAML::Node& yaml, const std::string& key, bool
     const std::string text = yaml.as<std::string>();
     if (!user_map && IsBool(key)) return Json(text == "true");
     if (!user_map && IsEnum(key)) return Json(EnumName(text));
+    if (!user_map && IsStorage(key)) {
+      absl::StatusOr<int64_t> bytes = ParseQuantity(text, 1);
+      if (!bytes.ok()) return bytes.status();
+      return Json(absl::StrCat(*bytes));
+    }
     return Json(text);
   }
   if (yaml.IsSequence()) {
@@ -174,19 +184,24 @@ absl::StatusOr<v1alpha1::Node> NodeFromYaml(const YAML::Node& yaml) {
 absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml) {
   absl::StatusOr<Json> json = ToJson(yaml, "", false);
   if (!json.ok()) return json.status();
-  v1alpha1::ClusterObject object;
-  if (absl::Status status = Parse(*json, &object); !status.ok()) return status;
-  // All objects of a namespace say so in a field of the same name.
-  const auto* reflection = object.GetReflection();
-  const auto* kind =
-      reflection->GetOneofFieldDescriptor(object, object.GetDescriptor()->oneof_decl(0));
-  if (kind == nullptr) return absl::InvalidArgumentError("an object needs a kind");
-  google::protobuf::Message* inner = reflection->MutableMessage(&object, kind);
-  const auto* ns = inner->GetDescriptor()->FindFieldByName("namespace");
-  if (ns != nullptr && inner->GetReflection()->GetString(*inner, ns).empty()) {
-    inner->GetReflection()->SetString(inner, ns, "default");
+  if (!json->is_object() || json->size() != 1 || !json->begin()->is_object()) {
+    return absl::InvalidArgumentError("an object is written as {kind: {name: …}}");
   }
-  return object;
+  const auto* kind =
+      v1alpha1::ClusterObject::descriptor()->FindFieldByCamelcaseName(json->begin().key());
+  if (kind == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("no kind ", json->begin().key()));
+  }
+  Json& object = *json->begin();
+  const std::string name = object.value("name", "");
+  if (name.empty()) return absl::InvalidArgumentError("an object needs a name");
+  for (const char* key : {"namespace", "uid"}) {
+    if (kind->message_type()->FindFieldByName(key) == nullptr || object.contains(key)) continue;
+    object[key] = std::string(key) == "uid" ? absl::StrCat("uid-", name) : "default";
+  }
+  v1alpha1::ClusterObject result;
+  if (absl::Status status = Parse(*json, &result); !status.ok()) return status;
+  return result;
 }
 
 std::string YamlToJson(const YAML::Node& yaml) { return ArgsJson(yaml).dump(); }

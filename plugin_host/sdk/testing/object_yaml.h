@@ -16,7 +16,8 @@ namespace outboard::sdk::testing {
 // its one container. Errors name the field.
 absl::StatusOr<v1alpha1::Pod> PodFromYaml(const YAML::Node& yaml);
 absl::StatusOr<v1alpha1::Node> NodeFromYaml(const YAML::Node& yaml);
-// An object of objects.proto under the name of its kind: {service: {name: s, selector: {app: a}}}.
+// `{persistentVolume: {name: pv1, …}}`: the kind's field of ClusterObject, and the object;
+// namespace `default` and a uid made of the name unless given.
 absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml);
 // A plugin's arguments as JSON; plain scalars become numbers and booleans where they look like
 // them.

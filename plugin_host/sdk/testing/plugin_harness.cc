@@ -165,9 +165,10 @@ void PluginHarness::RemovePod(const std::string& uid) {
 }
 
 void PluginHarness::Place(const std::string& uid, v1alpha1::PlacementState state,
-                          const std::string& node) {
+                          const std::string& node, const std::vector<v1alpha1::Effect>& effects) {
   v1alpha1::SyncRequest request = impl_->Delta();
   v1alpha1::PodPlacement* placement = request.add_changes()->mutable_pod_placement();
+  placement->mutable_effects()->Add(effects.begin(), effects.end());
   placement->set_uid(uid);
   placement->set_state(state);
   if (state != v1alpha1::UNPLACED) {
@@ -311,10 +312,25 @@ std::string PluginHarness::SortKey(const v1alpha1::Pod& pod) {
   return impl_->plugin().queue_sort->SortKey(PodView(&impl_->Record(pod)), impl_->mirror.view());
 }
 
-Verdict PluginHarness::Reserve(const v1alpha1::Pod& pod, const std::string& node) {
+Verdict PluginHarness::Reserve(const v1alpha1::Pod& pod, const std::string& node,
+                               ReserveAnswer* answer) {
   const PodRecord& record = impl_->Begin(pod);
-  return impl_->plugin().reserve->Reserve(impl_->View(record),
-                                          *impl_->mirror.view().FindNode(node));
+  ReserveAnswer ignored;
+  return impl_->plugin().reserve->Reserve(impl_->View(record), *impl_->mirror.view().FindNode(node),
+                                          answer != nullptr ? answer : &ignored);
+}
+
+Verdict PluginHarness::PreBind(const v1alpha1::Pod& pod, const std::string& node,
+                               const std::vector<v1alpha1::Effect>& effects,
+                               const std::vector<v1alpha1::EffectResult>& results,
+                               absl::Duration elapsed) {
+  const PodRecord& record = impl_->Begin(pod);
+  std::vector<const v1alpha1::Effect*> effect_pointers;
+  std::vector<const v1alpha1::EffectResult*> result_pointers;
+  for (const auto& effect : effects) effect_pointers.push_back(&effect);
+  for (const auto& result : results) result_pointers.push_back(&result);
+  return impl_->plugin().pre_bind->PreBind(impl_->View(record), node,
+                                           {effect_pointers, result_pointers, elapsed});
 }
 
 std::vector<WaitDecision> PluginHarness::Unreserve(const v1alpha1::Pod& pod,

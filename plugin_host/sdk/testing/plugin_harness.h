@@ -36,7 +36,8 @@ class PluginHarness {
   void AddPod(const v1alpha1::Pod& pod);
   void RemovePod(const std::string& uid);
   // As if the shim had assumed it there; `state` as in PodPlacement.
-  void Place(const std::string& uid, v1alpha1::PlacementState state, const std::string& node);
+  void Place(const std::string& uid, v1alpha1::PlacementState state, const std::string& node,
+             const std::vector<v1alpha1::Effect>& effects = {});
   void AddNamespace(const std::string& name, const std::map<std::string, std::string>& labels);
   void RemoveNamespace(const std::string& name);
   // A service, a workload, a volume …; RemoveObject needs only what names it.
@@ -63,7 +64,12 @@ class PluginHarness {
                                                           std::vector<std::string> nodes = {});
   Verdict PreEnqueue(const v1alpha1::Pod& pod);
   std::string SortKey(const v1alpha1::Pod& pod);
-  Verdict Reserve(const v1alpha1::Pod& pod, const std::string& node);
+  Verdict Reserve(const v1alpha1::Pod& pod, const std::string& node,
+                  ReserveAnswer* answer = nullptr);
+  Verdict PreBind(const v1alpha1::Pod& pod, const std::string& node,
+                  const std::vector<v1alpha1::Effect>& effects,
+                  const std::vector<v1alpha1::EffectResult>& results,
+                  absl::Duration elapsed = absl::ZeroDuration());
   std::vector<WaitDecision> Unreserve(const v1alpha1::Pod& pod, const std::string& node);
   Verdict Permit(const v1alpha1::Pod& pod, const std::string& node, PermitAnswer* answer);
   // What the plugin pushed since the last call.

@@ -27,6 +27,8 @@ class ScriptedHost final : public HostClient {
   bool is_usable = true;
   std::function<absl::Status(const v1alpha1::CycleRequest&, v1alpha1::CycleResponse*)> cycle;
   std::function<absl::StatusOr<v1alpha1::PermitResponse>(const v1alpha1::PermitRequest&)> permit;
+  std::function<absl::StatusOr<v1alpha1::PreBindResponse>(const v1alpha1::PreBindRequest&)>
+      pre_bind;
   std::function<absl::StatusOr<v1alpha1::ReserveResponse>(const v1alpha1::ReserveRequest&)> reserve;
   std::function<absl::StatusOr<v1alpha1::UnreserveResponse>(const v1alpha1::UnreserveRequest&)>
       unreserve;
@@ -98,6 +100,11 @@ class ScriptedHost final : public HostClient {
                                                   absl::Time) override {
     if (permit) return permit(request);
     return v1alpha1::PermitResponse();
+  }
+  absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
+                                                    absl::Time) override {
+    if (pre_bind) return pre_bind(request);
+    return v1alpha1::PreBindResponse();
   }
   absl::StatusOr<v1alpha1::PreEnqueueResponse> PreEnqueue(v1alpha1::PreEnqueueRequest request,
                                                           absl::Time) override {

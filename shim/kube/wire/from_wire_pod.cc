@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "shim/kube/wire/csi_translation.h"
 #include "shim/kube/wire/from_wire.h"
 #include "shim/kube/wire/from_wire_parts.h"
 
@@ -184,7 +185,7 @@ void ConvertDisk(const wire::VolumeSource& source, api::Volume* to) {
   }
 }
 
-void ConvertVolume(const wire::Volume& from, const std::string& pod_name, api::Volume* to) {
+void ConvertVolume(const wire::Volume& from, const api::Pod& pod, api::Volume* to) {
   CopyText(from.name(), to->mutable_name());
   const wire::VolumeSource& source = from.volumesource();
   to->set_source(*VolumeKind(source));
@@ -192,10 +193,11 @@ void ConvertVolume(const wire::Volume& from, const std::string& pod_name, api::V
     CopyText(source.persistentvolumeclaim().claimname(), to->mutable_claim_name());
   } else if (source.has_ephemeral()) {
     // The name of the claim that the ephemeral volume controller makes.
-    CopyText(absl::StrCat(pod_name, "-", from.name()), to->mutable_claim_name());
+    CopyText(absl::StrCat(pod.name(), "-", from.name()), to->mutable_claim_name());
   }
   if (source.has_image()) CopyText(source.image().reference(), to->mutable_image_reference());
   ConvertDisk(source, to);
+  TranslateInlineVolume(from, pod.namespace_(), to);
 }
 
 // What a node must declare for the pod; feature names of k8s.io/component-helpers'
@@ -269,7 +271,7 @@ absl::Status ConvertSpec(const wire::PodSpec& spec, api::Pod* pod) {
                          spec.hostnetwork(), pod->add_init_containers());
     if (!status.ok()) return status;
   }
-  for (const auto& volume : spec.volumes()) ConvertVolume(volume, pod->name(), pod->add_volumes());
+  for (const auto& volume : spec.volumes()) ConvertVolume(volume, *pod, pod->add_volumes());
   for (const auto& claim : spec.resourceclaims())
     CopyText(claim.name(), pod->add_resource_claims());
   CopyText(spec.schedulinggroup().podgroupname(), pod->mutable_pod_group_name());

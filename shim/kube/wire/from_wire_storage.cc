@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "shim/kube/wire/csi_translation.h"
 #include "shim/kube/wire/from_wire_objects.h"
 #include "shim/kube/wire/from_wire_parts.h"
 #include "shim/kube/wire/quantity.h"
@@ -80,6 +81,7 @@ absl::StatusOr<ClusterObjectPtr> PersistentVolumeFromWire(const wire::Persistent
   }
   CopyClass(meta, from.spec().storageclassname(), volume->mutable_storage_class_name());
   ConvertVolumeSpec(from.spec(), volume);
+  TranslateVolume(from, volume);
   CopyText(from.status().phase(), volume->mutable_phase());
   volume->set_bound_by_controller(FindAnnotation(meta, kBoundByController) != nullptr);
   return *object;

@@ -1,0 +1,236 @@
+#include "plugins/node_volume_limits/node_volume_limits.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/volumes.h"
+
+namespace outboard::node_volume_limits {
+namespace {
+
+// Volumes by `driver/handle`, with the driver.
+using VolumeSet = absl::flat_hash_map<std::string, std::string>;
+
+// A volume as a driver sees it.
+struct AttachableVolume {
+  absl::string_view driver;
+  std::string handle;
+};
+
+// Whether the pod has a volume that some driver might have to attach.
+bool HasAttachableVolume(const v1alpha1::Pod& pod) {
+  return std::any_of(pod.volumes().begin(), pod.volumes().end(), [](const auto& volume) {
+    return sdk::IsClaimVolume(volume) || volume.has_migrated();
+  });
+}
+
+bool IsAttachable(const v1alpha1::CsiVolume& csi) {
+  return csi.in_tree_plugin().empty() || sdk::IsMigratedPlugin(csi.in_tree_plugin());
+}
+
+// The volume that will be made for a claim, as far as its class tells. The handle is one that no
+// driver gives.
+std::optional<AttachableVolume> FutureVolume(const v1alpha1::PersistentVolumeClaim& claim,
+                                             const sdk::ClusterObjects& objects) {
+  if (claim.storage_class_name().empty()) return std::nullopt;
+  const auto* storage_class = objects.Find<v1alpha1::StorageClass>(claim.storage_class_name());
+  if (storage_class == nullptr) return std::nullopt;
+  const absl::string_view provisioner = storage_class->provisioner();
+  const absl::string_view driver = sdk::DriverOfProvisioner(provisioner).value_or(provisioner);
+  if (driver.empty()) return std::nullopt;
+  return AttachableVolume{driver, absl::StrCat("\n", claim.namespace_(), "/", claim.name())};
+}
+
+// Absent: none that counts.
+std::optional<AttachableVolume> VolumeOfClaim(const v1alpha1::PersistentVolumeClaim& claim,
+                                              const sdk::ClusterObjects& objects) {
+  const v1alpha1::PersistentVolume* volume =
+      claim.volume_name().empty() ? nullptr
+                                  : objects.Find<v1alpha1::PersistentVolume>(claim.volume_name());
+  if (volume == nullptr) return FutureVolume(claim, objects);
+  const v1alpha1::CsiVolume& csi = volume->csi();
+  if (csi.driver().empty() || csi.volume_handle().empty() || !IsAttachable(csi)) {
+    return std::nullopt;
+  }
+  return AttachableVolume{csi.driver(), csi.volume_handle()};
+}
+
+std::string UniqueName(absl::string_view driver, absl::string_view handle) {
+  return absl::StrCat(driver, "/", handle);
+}
+
+// Adds the attachable volumes of a pod; success or what kept it from that. Of the new pod every
+// claim must be there; of others those that are not do not count.
+sdk::Verdict AddVolumes(const v1alpha1::Pod& pod, bool is_new, const sdk::ClusterObjects& objects,
+                        VolumeSet* volumes) {
+  for (const v1alpha1::Volume& volume : pod.volumes()) {
+    const std::optional<sdk::PodClaim> named = sdk::ClaimOfVolume(pod, volume);
+    if (!named) {
+      const v1alpha1::CsiVolume& csi = volume.migrated();
+      if (volume.has_migrated() && IsAttachable(csi)) {
+        volumes->try_emplace(UniqueName(csi.driver(), csi.volume_handle()), csi.driver());
+      }
+      continue;
+    }
+    if (named->name.empty()) return sdk::Verdict::Error("PersistentVolumeClaim had no name");
+    const auto* claim = sdk::FindClaim(objects, pod.namespace_(), named->name);
+    if (claim == nullptr) {
+      if (!is_new) continue;
+      return sdk::Verdict::Unresolvable(
+          absl::StrCat("looking up PVC ", pod.namespace_(), "/", named->name, ": ",
+                       sdk::NotFoundText("persistentvolumeclaim", named->name)));
+    }
+    if (named->ephemeral) {
+      if (auto text = sdk::NotCreatedForPod(pod, *claim)) return sdk::Verdict::Error(*text);
+    }
+    if (std::optional<AttachableVolume> found = VolumeOfClaim(*claim, objects)) {
+      volumes->try_emplace(UniqueName(found->driver, found->handle), std::string(found->driver));
+    }
+  }
+  return sdk::Verdict::Success();
+}
+
+bool HasLimits(const v1alpha1::CsiNode& node) {
+  return std::any_of(node.drivers().begin(), node.drivers().end(),
+                     [](const auto& driver) { return driver.has_allocatable_count(); });
+}
+
+struct NewVolumes : sdk::AttemptState {
+  sdk::Verdict verdict;  // Unless success, of every node.
+  VolumeSet volumes;
+};
+
+class NodeVolumeLimits : public sdk::Plugin,
+                         public sdk::PreFilterPlugin,
+                         public sdk::FilterPlugin,
+                         public sdk::ClusterObserver {
+ public:
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
+    if (!HasAttachableVolume(attempt.pod().proto())) return sdk::Verdict::Skip();
+    Collect(attempt);
+    return sdk::Verdict::Success();
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* state = attempt.filter_state<NewVolumes>();
+    if (state == nullptr) state = &Collect(attempt);  // A profile may leave PreFilter out.
+    if (!state->verdict.ok()) {
+      block.ForEach([&](int i, sdk::Slot) { sink.RejectWith(i, state->verdict); });
+      return;
+    }
+    if (state->volumes.empty()) return;
+    const sdk::ClusterObjects& objects = attempt.cluster().objects();
+    block.ForEach([&](int i, sdk::Slot slot) {
+      const sdk::NodeView node = attempt.cluster().node(slot);
+      const auto* csi_node = objects.Find<v1alpha1::CsiNode>(node.name());
+      if (csi_node == nullptr || !HasLimits(*csi_node)) return;
+      const sdk::Verdict verdict = JudgeNode(*state, node, *csi_node, objects);
+      if (!verdict.ok()) sink.RejectWith(i, verdict);
+    });
+  }
+
+  void OnReset() override { attachments_.clear(); }
+  void OnObjectChanged(const v1alpha1::ClusterObject* old,
+                       const v1alpha1::ClusterObject& object) override {
+    if (!object.has_volume_attachment()) return;
+    if (old != nullptr) OnObjectRemoved(*old);
+    const v1alpha1::VolumeAttachment& attachment = object.volume_attachment();
+    attachments_[attachment.node_name()].insert(attachment.name());
+  }
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+    if (!object.has_volume_attachment()) return;
+    auto node = attachments_.find(object.volume_attachment().node_name());
+    if (node == attachments_.end()) return;
+    node->second.erase(object.volume_attachment().name());
+    if (node->second.empty()) attachments_.erase(node);
+  }
+
+ private:
+  static NewVolumes& Collect(const sdk::Attempt& attempt) {
+    auto& state = attempt.NewFilterState<NewVolumes>();
+    state.verdict = AddVolumes(attempt.pod().proto(), /*is_new=*/true, attempt.cluster().objects(),
+                               &state.volumes);
+    return state;
+  }
+
+  // The pods are counted anew on each node, so that those count which are there only in thought.
+  sdk::Verdict JudgeNode(const NewVolumes& wanted, const sdk::NodeView& node,
+                         const v1alpha1::CsiNode& csi_node,
+                         const sdk::ClusterObjects& objects) const {
+    VolumeSet attached;
+    for (const sdk::PodRecord* pod : node.pods()) {
+      sdk::Verdict verdict = AddVolumes(pod->pod, /*is_new=*/false, objects, &attached);
+      if (!verdict.ok()) return verdict;
+    }
+    absl::flat_hash_map<absl::string_view, int64_t> counts;  // By driver.
+    for (const auto& [name, driver] : attached) ++counts[driver];
+    // Volumes that are attached though no pod of ours has them (yet, or any more).
+    VolumeSet others;
+    AddAttachments(node.name(), objects, attached, &others);
+    for (const auto& [name, driver] : others) ++counts[driver];
+
+    absl::flat_hash_map<absl::string_view, int64_t> new_counts;
+    for (const auto& [name, driver] : wanted.volumes) {
+      if (!attached.contains(name)) ++new_counts[driver];
+    }
+    for (const v1alpha1::CsiNodeDriver& driver : csi_node.drivers()) {
+      if (!driver.has_allocatable_count()) continue;
+      auto more = new_counts.find(driver.name());
+      if (more == new_counts.end()) continue;
+      auto have = counts.find(driver.name());
+      const int64_t sum = more->second + (have == counts.end() ? 0 : have->second);
+      if (sum > driver.allocatable_count()) return exceeded_;
+    }
+    return sdk::Verdict::Success();
+  }
+
+  void AddAttachments(const std::string& node_name, const sdk::ClusterObjects& objects,
+                      const VolumeSet& known, VolumeSet* out) const {
+    auto names = attachments_.find(node_name);
+    if (names == attachments_.end()) return;
+    for (const std::string& name : names->second) {
+      const auto* attachment = objects.Find<v1alpha1::VolumeAttachment>(name);
+      if (attachment == nullptr || attachment->attacher().empty()) continue;
+      const auto* volume =
+          objects.Find<v1alpha1::PersistentVolume>(attachment->persistent_volume_name());
+      // Translated volumes are not looked at here, in kube-scheduler neither.
+      if (volume == nullptr || !volume->has_csi() || !volume->csi().in_tree_plugin().empty()) {
+        continue;
+      }
+      std::string unique = UniqueName(attachment->attacher(), volume->csi().volume_handle());
+      if (!known.contains(unique)) out->try_emplace(std::move(unique), attachment->attacher());
+    }
+  }
+
+  // Names of VolumeAttachments by node.
+  absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> attachments_;
+  const sdk::Verdict exceeded_ = sdk::Verdict::Unschedulable("node(s) exceed max volume count");
+};
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = "NodeVolumeLimits";
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
+  d.wake_up_events = {sdk::WakeOn("CSINode", {Event::ADD, Event::UPDATE_OTHER}),
+                      sdk::WakeOn("Pod", {Event::DELETE}),
+                      sdk::WakeOn("PersistentVolumeClaim", {Event::ADD}),
+                      sdk::WakeOn("VolumeAttachment", {Event::DELETE})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<NodeVolumeLimits>();
+  };
+  return d;
+}
+
+}  // namespace outboard::node_volume_limits

@@ -1,0 +1,95 @@
+// Volumes, storage capacities and assumptions about volumes, indexed for the search.
+#ifndef OUTBOARD_PLUGINS_VOLUME_BINDING_VOLUME_INDEX_H_
+#define OUTBOARD_PLUGINS_VOLUME_BINDING_VOLUME_INDEX_H_
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/selectors.h"
+#include "plugin_host/sdk/views.h"
+#include "plugins/volume_binding/by_node_label.h"
+
+namespace outboard::volume_binding {
+
+// A volume with its node affinities compiled.
+struct IndexedVolume {
+  v1alpha1::PersistentVolume volume;
+  sdk::CompiledNodeSelector affinity;
+  // Of the CSI volume that it stands for on nodes where its in-tree plugin is migrated.
+  sdk::CompiledNodeSelector migrated_affinity;
+  bool migratable = false;
+  NodeLabelKey key;
+
+  // As the volume controller sees it.
+  bool Reaches(const sdk::NodeView& node) const;
+  // As the node sees it; `csi_node` may be null.
+  bool ReachesTranslated(const sdk::NodeView& node, const v1alpha1::CsiNode* csi_node) const;
+};
+
+// Storage left for a class on some nodes.
+struct IndexedCapacity {
+  int64_t limit = 0;
+  sdk::CompiledLabelSelector nodes;
+  NodeLabelKey key;
+};
+
+// Kept by what the mirror tells. Assumptions are the effects of pods that have a place but are not
+// bound: until the mirror has a newer version of the object, they count as carried out.
+//
+// Threading: thread-compatible. Lifetime: what it hands out holds until the next change.
+// Errors: none.
+class VolumeIndex {
+ public:
+  void Clear();
+  void Set(const v1alpha1::ClusterObject& object);
+  void Remove(const v1alpha1::ClusterObject& object);
+  // What the pod's effects are now; none of a pod that is bound or gone.
+  void SetEffects(const std::string& pod_uid, const std::vector<v1alpha1::Effect>& effects);
+
+  const IndexedVolume* Find(absl::string_view name) const;
+  // Volumes of a class; null: none.
+  const ByNodeLabel<IndexedVolume>* OfClass(absl::string_view name) const;
+  // Volumes of a class that are meant for the claim, by name.
+  std::vector<const IndexedVolume*> MeantFor(const v1alpha1::PersistentVolumeClaim& claim) const;
+  // The claim that the volume is, or is assumed to be, meant for; null: none.
+  const v1alpha1::ClaimReference* ClaimOf(const IndexedVolume& volume) const;
+  // The node for which the claim's volume is, or is assumed to be, made.
+  std::optional<std::string> SelectedNode(const v1alpha1::PersistentVolumeClaim& claim) const;
+  const ByNodeLabel<IndexedCapacity>* CapacitiesOf(absl::string_view class_name) const;
+
+ private:
+  struct Assumption {
+    std::string pod_uid;
+    v1alpha1::Effect effect;
+  };
+  using Assumptions = absl::flat_hash_map<std::string, std::vector<Assumption>>;
+
+  void SetVolume(const v1alpha1::PersistentVolume& volume);
+  void RemoveVolume(const std::string& name);
+  void SetCapacity(const v1alpha1::CsiStorageCapacity& capacity);
+  void RemoveCapacity(const v1alpha1::CsiStorageCapacity& capacity);
+
+  absl::flat_hash_map<std::string, std::unique_ptr<IndexedVolume>> volumes_;  // By name.
+  absl::flat_hash_map<std::string, ByNodeLabel<IndexedVolume>> by_class_;
+  // Names of volumes by the `namespace/name` of the claim in their claimRef.
+  absl::flat_hash_map<std::string, std::set<std::string>> by_claim_;
+  absl::flat_hash_map<std::string, std::unique_ptr<IndexedCapacity>> capacities_;
+  absl::flat_hash_map<std::string, std::string> class_of_capacity_;
+  absl::flat_hash_map<std::string, ByNodeLabel<IndexedCapacity>> capacities_by_class_;
+  Assumptions assumed_volumes_;                                              // By name.
+  Assumptions assumed_claims_;                                               // By `namespace/name`.
+  absl::flat_hash_map<std::string, std::vector<v1alpha1::Effect>> effects_;  // By the pod's uid.
+};
+
+// Whether the volume is meant for the claim: by name, and by uid where the reference has one.
+bool IsMeantFor(const v1alpha1::ClaimReference& reference,
+                const v1alpha1::PersistentVolumeClaim& claim);
+
+}  // namespace outboard::volume_binding
+
+#endif  // OUTBOARD_PLUGINS_VOLUME_BINDING_VOLUME_INDEX_H_

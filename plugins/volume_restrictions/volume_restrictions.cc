@@ -1,0 +1,176 @@
+#include "plugins/volume_restrictions/volume_restrictions.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/volumes.h"
+
+namespace outboard::volume_restrictions {
+namespace {
+
+constexpr char kReadWriteOncePod[] = "ReadWriteOncePod";
+
+bool IsRestrictedDisk(const v1alpha1::Volume& volume) {
+  const std::string& source = volume.source();
+  return source == "gcePersistentDisk" || source == "awsElasticBlockStore" || source == "rbd" ||
+         source == "iscsi";
+}
+
+bool HasRestrictedDisk(const v1alpha1::Pod& pod) {
+  return std::any_of(pod.volumes().begin(), pod.volumes().end(), IsRestrictedDisk);
+}
+
+bool ShareMonitor(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
+  return std::any_of(a.monitors().begin(), a.monitors().end(), [&](const std::string& monitor) {
+    return std::find(b.monitors().begin(), b.monitors().end(), monitor) != b.monitors().end();
+  });
+}
+
+// Whether two pods may not have these volumes on one node.
+bool Conflict(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
+  if (a.source() != b.source() || !IsRestrictedDisk(a) || a.disk() != b.disk()) return false;
+  if (a.source() == "awsElasticBlockStore") return true;  // Not even for reading.
+  if (a.read_only() && b.read_only()) return false;
+  return a.source() != "rbd" || (a.pool() == b.pool() && ShareMonitor(a, b));
+}
+
+bool ConflictOnNode(const v1alpha1::Pod& pod, const sdk::NodeView& node) {
+  for (const v1alpha1::Volume& volume : pod.volumes()) {
+    if (!IsRestrictedDisk(volume)) continue;
+    for (const sdk::PodRecord* other : node.pods()) {
+      for (const v1alpha1::Volume& theirs : other->pod.volumes()) {
+        if (Conflict(volume, theirs)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+struct ClaimsState : sdk::AttemptState {
+  // Claims of the pod that one pod alone may use; by their names.
+  absl::flat_hash_set<std::string> exclusive;
+  // Pods that use one of them, counted as kube-scheduler counts.
+  int users = 0;
+  bool has_disks = false;
+
+  std::unique_ptr<sdk::AttemptState> Clone() const override {
+    return std::make_unique<ClaimsState>(*this);
+  }
+  // Looks at the names only, as kube-scheduler does, though the pod may be of another namespace.
+  int Users(const v1alpha1::Pod& pod) const {
+    int count = 0;
+    for (const v1alpha1::Volume& volume : pod.volumes()) {
+      if (volume.source() == "persistentVolumeClaim" && exclusive.contains(volume.claim_name())) {
+        ++count;
+      }
+    }
+    return count;
+  }
+};
+
+class VolumeRestrictions : public sdk::Plugin,
+                           public sdk::PreFilterPlugin,
+                           public sdk::FilterPlugin,
+                           public sdk::ClusterObserver {
+ public:
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    ClaimsState state;
+    state.has_disks = HasRestrictedDisk(pod);
+    for (const v1alpha1::Volume& volume : pod.volumes()) {
+      if (volume.source() != "persistentVolumeClaim") continue;
+      const v1alpha1::PersistentVolumeClaim* claim =
+          sdk::FindClaim(attempt.cluster().objects(), pod.namespace_(), volume.claim_name());
+      if (claim == nullptr) {
+        return sdk::Verdict::Unresolvable(
+            sdk::NotFoundText("persistentvolumeclaim", volume.claim_name()));
+      }
+      const auto& modes = claim->access_modes();
+      if (std::find(modes.begin(), modes.end(), kReadWriteOncePod) == modes.end()) continue;
+      if (!state.exclusive.insert(claim->name()).second) continue;
+      if (users_.contains(sdk::NamespacedKey(pod.namespace_(), claim->name()))) ++state.users;
+    }
+    if (!state.has_disks && state.users == 0) return sdk::Verdict::Skip();
+    attempt.NewFilterState<ClaimsState>(std::move(state));
+    return sdk::Verdict::Success();
+  }
+
+  sdk::Verdict AddPod(const sdk::Attempt& attempt, const sdk::PodView& pod,
+                      const sdk::NodeView& node) const override {
+    return Recount(attempt, pod, 1);
+  }
+  sdk::Verdict RemovePod(const sdk::Attempt& attempt, const sdk::PodView& pod,
+                         const sdk::NodeView& node) const override {
+    return Recount(attempt, pod, -1);
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* state = attempt.filter_state<ClaimsState>();
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    if (state == nullptr || state->has_disks) {
+      block.ForEach([&](int i, sdk::Slot slot) {
+        if (ConflictOnNode(pod, attempt.cluster().node(slot))) sink.Reject(i, disk_conflict_);
+      });
+    }
+    if (state == nullptr) {
+      block.ForEach([&](int i, sdk::Slot slot) { sink.RejectWith(i, no_state_); });
+    } else if (state->users > 0) {
+      sink.RejectAll(block.candidates, claim_in_use_);
+    }
+  }
+
+  void OnReset() override { users_.clear(); }
+  void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
+    for (const v1alpha1::Volume& volume : pod.pod.volumes()) {
+      if (volume.source() != "persistentVolumeClaim") continue;
+      ++users_[sdk::NamespacedKey(pod.pod.namespace_(), volume.claim_name())];
+    }
+  }
+  void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
+    for (const v1alpha1::Volume& volume : pod.pod.volumes()) {
+      if (volume.source() != "persistentVolumeClaim") continue;
+      auto it = users_.find(sdk::NamespacedKey(pod.pod.namespace_(), volume.claim_name()));
+      if (it != users_.end() && --it->second == 0) users_.erase(it);
+    }
+  }
+
+ private:
+  sdk::Verdict Recount(const sdk::Attempt& attempt, const sdk::PodView& pod, int sign) const {
+    auto* state = attempt.filter_state<ClaimsState>();
+    if (state == nullptr) return no_state_;
+    state->users += sign * state->Users(pod.proto());
+    return sdk::Verdict::Success();
+  }
+
+  absl::flat_hash_map<std::string, int> users_;  // Volumes of pods on nodes, by namespace/claim.
+  const sdk::Verdict disk_conflict_ = sdk::Verdict::Unschedulable("node(s) had no available disk");
+  const sdk::Verdict claim_in_use_ = sdk::Verdict::Unschedulable(
+      "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
+      "in-use by another pod");
+  // A profile may leave PreFilter out.
+  const sdk::Verdict no_state_ =
+      sdk::Verdict::Error("cannot read \"PreFilterVolumeRestrictions\" from cycleState");
+};
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = "VolumeRestrictions";
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
+  d.wake_up_events = {sdk::WakeOn("Pod", {Event::DELETE}), sdk::WakeOn("Node", {Event::ADD}),
+                      sdk::WakeOn("PersistentVolumeClaim", {Event::ADD})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<VolumeRestrictions>();
+  };
+  return d;
+}
+
+}  // namespace outboard::volume_restrictions

@@ -1,0 +1,100 @@
+// Between Permit and the bind: what plugins want carried out first.
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/cycle/scheduler_attempt.h"
+
+namespace outboard::cycle {
+namespace {
+
+// How often PreBind is asked; kube-scheduler's interval for looking at volumes.
+constexpr absl::Duration kPreBindInterval = absl::Seconds(1);
+
+v1alpha1::PluginStatus ErrorStatus(const std::string& plugin, absl::string_view message) {
+  v1alpha1::PluginStatus status;
+  status.set_plugin(plugin);
+  status.set_code(v1alpha1::ERROR);
+  status.add_reasons(absl::StrCat("running PreBind plugin \"", plugin, "\": ", message));
+  return status;
+}
+
+}  // namespace
+
+void Scheduler::BeginBinding(Attempt* attempt, absl::Time now) {
+  // From here on nothing that happens can make the pod unschedulable.
+  queue_.Done(attempt->pod->uid());
+  if (attempt->effects.empty()) return Bind(attempt, now);
+  WriteNextEffect(attempt, now);
+}
+
+void Scheduler::WriteNextEffect(Attempt* attempt, absl::Time now) {
+  effects_->Write({attempt->id, attempt->effects[attempt->effect_results.size()]}, now);
+}
+
+void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::Time now) {
+  const auto it = attempts_.find(attempt_id);
+  if (it == attempts_.end()) return;
+  Attempt* const attempt = it->second.get();
+  const v1alpha1::Effect& effect = attempt->effects[attempt->effect_results.size()];
+  if (!end.status.ok()) {
+    return FailPreBind(attempt, ErrorStatus(effect.plugin(), end.status.message()), now);
+  }
+  v1alpha1::EffectResult& result = attempt->effect_results.emplace_back();
+  result.set_key(effect.key());
+  result.set_resource_version(end.resource_version);
+  if (attempt->effect_results.size() < attempt->effects.size() && !attempt->pod_gone) {
+    return WriteNextEffect(attempt, now);
+  }
+  attempt->pre_bind_began = now;
+  pre_bind_questions_.emplace(now + kPreBindInterval, attempt_id);
+}
+
+void Scheduler::AskPreBind(Attempt* attempt, absl::Time now) {
+  if (attempt->pod_gone) return FailPreBind(attempt, v1alpha1::PluginStatus(), now);
+  Host* host = UsableHost(*attempt->plan);
+  absl::StatusOr<v1alpha1::PreBindResponse> answer = absl::UnavailableError("the host is away");
+  if (host != nullptr) {
+    SendChanges(host, now);
+    v1alpha1::PreBindRequest request;
+    FillHeader(*attempt, *host, request.mutable_header());
+    request.set_pod_uid(attempt->pod->uid());
+    request.set_node_name(attempt->node_name);
+    request.mutable_effects()->Add(attempt->effects.begin(), attempt->effects.end());
+    request.mutable_results()->Add(attempt->effect_results.begin(), attempt->effect_results.end());
+    request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt->pre_bind_began));
+    const absl::Time began = absl::Now();
+    answer = host->client->PreBind(std::move(request), absl::Now() + options_.pre_bind_deadline);
+    const v1alpha1::Code code = !answer.ok()     ? v1alpha1::ERROR
+                                : answer->wait() ? v1alpha1::WAIT
+                                                 : answer->rejection().code();
+    observer_->OnCall(v1alpha1::PRE_BIND, attempt->plan->algorithm.name, code, absl::Now() - began);
+  }
+  if (answer.ok() && answer->has_rejection()) return FailPreBind(attempt, answer->rejection(), now);
+  if (answer.ok() && !answer->wait()) return Bind(attempt, now);
+  // What has been carried out stays so, whoever is asked next.
+  if (!answer.ok()) {
+    VLOG(2) << "PreBind of pod " << attempt->pod->key() << " was not answered: " << answer.status();
+  }
+  pre_bind_questions_.emplace(now + kPreBindInterval, attempt->id);
+}
+
+void Scheduler::FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection,
+                            absl::Time now) {
+  std::unique_ptr<Attempt> taken = TakeAttempt(attempt->id);
+  const std::string message = absl::StrJoin(rejection.reasons(), ", ");
+  GiveBack(taken.get(), taken->pod_gone ? "the pod is gone" : message, now);
+  queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+  if (taken->pod_gone) {
+    queue_.Forget(taken->pod->uid());
+    return EndAttempt(*taken);
+  }
+  if (rejection.code() == v1alpha1::ERROR) return FailError(std::move(taken), message, now);
+  FailUnschedulable(std::move(taken), DiagnosisOfRejectedNode(rejection), now);
+}
+
+}  // namespace outboard::cycle

@@ -1,0 +1,267 @@
+// Effects that Reserve names, and the question at PreBind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/cycle/testing/scripted_host.h"
+
+namespace outboard::cycle {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kProfile[] = "outboard";
+constexpr char kHost[] = "default";
+
+// Remembers what was ordered.
+class RecordedEffects final : public Effects {
+ public:
+  void Bind(const BindOrder& order, absl::Time) override { binds.push_back(order); }
+  void Write(const EffectOrder& order, absl::Time) override { writes.push_back(order); }
+  void Evict(const EvictOrder& order, absl::Time) override {
+    ADD_FAILURE() << "evicts " << order.victim->key();
+  }
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject&, const std::string&, const std::string& message,
+                    absl::Time) override {
+    failures.push_back(message);
+  }
+  void PatchStatus(const kube::PodObject&, const std::optional<PodScheduledFalse>&,
+                   const std::optional<std::string>& nominated, absl::Time) override {
+    if (nominated) nominations.push_back(*nominated);
+  }
+
+  std::vector<BindOrder> binds;
+  std::vector<EffectOrder> writes;
+  std::vector<std::string> failures;
+  std::vector<std::string> nominations;
+};
+
+class PreBindTest : public ::testing::Test {
+ protected:
+  PreBindTest()
+      : scheduler_(SchedulerOptions(), queue::QueueOptions(), &effects_, &observer_, nullptr,
+                   now_) {
+    scheduler_.SetProfileNames({kProfile});
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.host_name = kHost;
+    plan.reserve = {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}};
+    plan.guard.resources = false;
+    scheduler_.SetPlan(plan);
+    scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
+    auto node = std::make_shared<kube::NodeObject>();
+    node->node.set_uid("n1");
+    node->node.set_name("n1");
+    node->node.mutable_allocatable()->set_pods(10);
+    node->resource_version = "1";
+    scheduler_.OnNodeUpsert(node, now_);
+    host_.reserve = [this](const v1alpha1::ReserveRequest&) { return reserved_; };
+    host_.pre_bind = [this](const v1alpha1::PreBindRequest& request) {
+      questions_.push_back(request);
+      return answer_;
+    };
+  }
+
+  void AddPod(const std::string& source = "persistentVolumeClaim") {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid("p");
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name("p");
+    pod->pod.set_scheduler_name(kProfile);
+    pod->pod.add_containers();
+    v1alpha1::Volume* volume = pod->pod.add_volumes();
+    volume->set_name("v");
+    volume->set_source(source);
+    volume->set_claim_name("data");
+    pod->resource_version = "2";
+    scheduler_.OnPodUpsert(pod, now_);
+  }
+  v1alpha1::Effect* AddEffect(const std::string& claim) {
+    v1alpha1::Effect* effect = reserved_.add_effects();
+    effect->set_key(absl::StrCat("e", reserved_.effects_size()));
+    effect->set_plugin("VolumeBinding");
+    v1alpha1::SelectNode* select = effect->mutable_select_node();
+    select->set_namespace_("ns");
+    select->set_name(claim);
+    select->set_uid("u");
+    select->set_resource_version("5");
+    select->set_node_name("n1");
+    return effect;
+  }
+  void EndWrite(size_t index, const absl::Status& status = absl::OkStatus()) {
+    scheduler_.OnEffectEnded(effects_.writes[index].attempt_id, {status, absl::StrCat(index + 10)},
+                             now_);
+  }
+  void Pass(absl::Duration duration) {
+    now_ += duration;
+    scheduler_.Tick(now_);
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  RecordedEffects effects_;
+  Observer observer_;
+  ScriptedHost host_;
+  Scheduler scheduler_;
+  v1alpha1::ReserveResponse reserved_;
+  absl::StatusOr<v1alpha1::PreBindResponse> answer_ = v1alpha1::PreBindResponse();
+  std::vector<v1alpha1::PreBindRequest> questions_;
+};
+
+TEST_F(PreBindTest, BindsAtOnceWithoutEffects) {
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_THAT(questions_, IsEmpty());
+  EXPECT_THAT(effects_.nominations, IsEmpty());
+}
+
+TEST_F(PreBindTest, APodWithoutClaimsIsNotReserved) {
+  bool reserved = false;
+  host_.reserve = [&](const v1alpha1::ReserveRequest&) {
+    reserved = true;
+    return v1alpha1::ReserveResponse();
+  };
+  AddPod("emptyDir");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_FALSE(reserved);
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
+  AddEffect("data");
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.nominations, ElementsAre("n1"));
+  ASSERT_THAT(effects_.writes, SizeIs(1)) << "one after the other";
+  EXPECT_EQ(effects_.writes[0].effect.key(), "e1");
+  EndWrite(0);
+  ASSERT_THAT(effects_.writes, SizeIs(2));
+  EndWrite(1);
+  EXPECT_THAT(questions_, IsEmpty()) << "not before a second has passed";
+  EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(1));
+  answer_->set_wait(true);
+  Pass(absl::Seconds(1));
+  ASSERT_THAT(questions_, SizeIs(1));
+  EXPECT_EQ(questions_[0].node_name(), "n1");
+  EXPECT_EQ(questions_[0].effects_size(), 2);
+  ASSERT_EQ(questions_[0].results_size(), 2);
+  EXPECT_EQ(questions_[0].results(1).key(), "e2");
+  EXPECT_EQ(questions_[0].results(1).resource_version(), "11");
+  EXPECT_EQ(questions_[0].elapsed_millis(), 1000);
+  Pass(absl::Milliseconds(500));
+  EXPECT_THAT(questions_, SizeIs(1));
+  answer_->set_wait(false);
+  Pass(absl::Milliseconds(500));
+  EXPECT_THAT(questions_, SizeIs(2));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, TheEffectsStandInThePlacement) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  // A host that starts now is told with its snapshot.
+  const auto cursor = scheduler_.cluster()->AddHost({});
+  int told = 0;
+  for (const auto& request : scheduler_.cluster()->TakeChanges(cursor, now_)) {
+    for (const auto& change : request.changes()) told += change.pod_placement().effects_size();
+  }
+  EXPECT_EQ(told, 1);
+  EndWrite(0, absl::AbortedError("conflict"));
+  for (const auto& request : scheduler_.cluster()->TakeChanges(cursor, now_)) {
+    for (const auto& change : request.changes()) {
+      EXPECT_EQ(change.pod_placement().effects_size(), 0);
+    }
+  }
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, AFailedWriteEndsTheAttempt) {
+  AddEffect("data");
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0, absl::AbortedError("the object has been modified"));
+  EXPECT_THAT(effects_.writes, SizeIs(1));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("running PreBind plugin \"VolumeBinding\": the object has been "
+                          "modified"));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  // It is tried again after its backoff.
+  reserved_.clear_effects();
+  Pass(absl::Seconds(20));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, ARejectionEndsTheAttempt) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0);
+  answer_->mutable_rejection()->set_plugin("VolumeBinding");
+  answer_->mutable_rejection()->set_code(v1alpha1::ERROR);
+  answer_->mutable_rejection()->add_reasons("binding volumes: context deadline exceeded");
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.failures, ElementsAre("binding volumes: context deadline exceeded"));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+}
+
+TEST_F(PreBindTest, AHostThatIsAwayIsAskedLater) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0);
+  host_.is_usable = false;
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(questions_, IsEmpty());
+  host_.is_usable = true;
+  answer_ = absl::DeadlineExceededError("slow");
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  answer_ = v1alpha1::PreBindResponse();
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, APodThatGoesIsNotBound) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0);
+  scheduler_.OnPodDelete("p", now_);
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(questions_, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+}
+
+TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
+  AddEffect("another");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.failures, SizeIs(1));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+}  // namespace
+}  // namespace outboard::cycle

@@ -1,0 +1,26 @@
+// In-tree volumes as the CSI volumes that stand for them.
+#ifndef OUTBOARD_SHIM_KUBE_WIRE_CSI_TRANSLATION_H_
+#define OUTBOARD_SHIM_KUBE_WIRE_CSI_TRANSLATION_H_
+
+#include <string>
+
+#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "shim/kube/wire/core_v1.pb.h"
+#include "shim/kube/wire/core_v1_objects.pb.h"
+
+namespace outboard::kube {
+
+// Sets `migrated` of a pod's volume whose source is in-tree. Nothing is set where Kubernetes could
+// not translate it.
+//
+// Threading: pure functions. Errors: none.
+void TranslateInlineVolume(const wire::Volume& from, const std::string& pod_namespace,
+                           v1alpha1::Volume* to);
+
+// Sets `csi` and `migrated_node_affinity` of a volume whose source is in-tree; its labels, claim
+// and node affinity are set already.
+void TranslateVolume(const wire::PersistentVolume& from, v1alpha1::PersistentVolume* to);
+
+}  // namespace outboard::kube
+
+#endif  // OUTBOARD_SHIM_KUBE_WIRE_CSI_TRANSLATION_H_
