@@ -46,7 +46,7 @@ func init() {
 }
 
 // Run places all pods, each with one attempt, in the order of the scheduling queue.
-// The pods' verdicts come in that order, gated pods last.
+// The pods' verdicts come in that order, but those of pods that wait for their volumes after all others, and gated pods last.
 func Run(ctx context.Context, in Input) ([]Verdict, error) {
 	// What plugins log is noise here; an error that matters is in a verdict.
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
@@ -60,6 +60,7 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 		return nil, err
 	}
 	verdicts := make([]Verdict, 0, waiting+len(gated))
+	var late []Verdict
 	attempted := sets.New[string]()
 	for attempted.Len() < waiting {
 		info, err := r.sched.NextPod(r.logger)
@@ -78,9 +79,13 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 		if err != nil {
 			return nil, fmt.Errorf("pod %s: %w", name(info.Pod), err)
 		}
-		verdicts = append(verdicts, verdict)
+		if verdict.awaitsVolumes {
+			late = append(late, verdict)
+		} else {
+			verdicts = append(verdicts, verdict)
+		}
 	}
-	return append(verdicts, gated...), nil
+	return append(append(verdicts, late...), gated...), nil
 }
 
 // run is kube-scheduler's own queue, cache, snapshot and frameworks, with nothing started. Informers hold what manifests and
@@ -221,7 +226,8 @@ func (r *run) schedule(ctx context.Context, info *framework.QueuedPodInfo) (Verd
 			verdict.FreeChoice = record.best()
 			verdict.Node = r.pick(verdict.Pod, verdict.FreeChoice)
 		}
-		return verdict, r.place(ctx, profile, state, info, &verdict)
+		err := r.place(ctx, profile, state, info, &verdict)
+		return verdict, err
 	case errors.As(err, &fitError):
 		verdict.Result = Unschedulable
 		if err := record.agreesWithFitError(fitError); err != nil {
@@ -270,6 +276,8 @@ func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.
 		verdict.Result, verdict.Node, verdict.Message = Error, "", status.Message()
 		return r.giveBack(ctx, profile, info, status, clearNomination)
 	}
+	// Something to do before the pod can be bound: of the plugins that are compared, VolumeBinding alone ever has.
+	verdict.awaitsVolumes = profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess()
 	r.sched.SchedulingQueue.Done(placed.UID)
 	return r.keep(placed)
 }

@@ -66,8 +66,12 @@ func (r *run) postFilter(ctx context.Context, profile framework.Framework, state
 }
 
 // evict removes the victims and takes the nominations of less important pods to the node away. Victims that are going already
-// stay: nobody knows when they will have gone.
+// stay: nobody knows when they will have gone. If there are no others, nothing is done at all (as with asynchronous preemption,
+// which is the default).
 func (r *run) evict(ctx context.Context, preemptor *v1.Pod, node string, victims *extenderv1.Victims) error {
+	if len(effects(victims)) == 0 {
+		return nil
+	}
 	for _, victim := range victims.Pods {
 		if victim.DeletionTimestamp != nil {
 			continue
