@@ -9,6 +9,7 @@
 #include "plugins/image_locality/image_locality.h"
 #include "plugins/inter_pod_affinity/inter_pod_affinity.h"
 #include "plugins/node_affinity/node_affinity.h"
+#include "plugins/node_declared_features/node_declared_features.h"
 #include "plugins/node_name/node_name.h"
 #include "plugins/node_ports/node_ports.h"
 #include "plugins/node_resources_balanced_allocation/node_resources_balanced_allocation.h"
@@ -36,6 +37,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &image_locality::Descriptor,
            &inter_pod_affinity::Descriptor,
            &node_affinity::Descriptor,
+           &node_declared_features::Descriptor,
            &node_name::Descriptor,
            &node_ports::Descriptor,
            &node_resources_balanced_allocation::Descriptor,

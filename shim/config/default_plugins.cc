@@ -38,9 +38,8 @@ constexpr std::array<DefaultPlugin, 20> kDefaults = {{
     {"NodeDeclaredFeatures", 0},
 }};
 
-constexpr std::array<absl::string_view, 8> kUnserved = {
-    "PodTopologySpread",    "InterPodAffinity", "DynamicResources",           "DefaultPreemption",
-    "NodeDeclaredFeatures", "GangScheduling",   "TopologyPlacementGenerator", "PodGroupPodsCount"};
+constexpr std::array<absl::string_view, 4> kUnserved = {
+    "DynamicResources", "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"};
 
 constexpr std::array<absl::string_view, 4> kRemoved = {"AzureDiskLimits", "CinderLimits",
                                                        "EBSLimits", "GCEPDLimits"};

@@ -1,0 +1,66 @@
+#include "plugins/node_declared_features/node_declared_features.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace outboard::node_declared_features {
+namespace {
+
+using Event = v1alpha1::ClusterEvent;
+
+// Nothing but that PreFilter ran: what the pod needs stands in the pod.
+struct Required : sdk::AttemptState {};
+
+// Which features a pod needs was worked out at the shim's edge, from fields that the contract does
+// not have.
+class NodeDeclaredFeatures : public sdk::Plugin,
+                             public sdk::PreFilterPlugin,
+                             public sdk::FilterPlugin {
+ public:
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
+    if (attempt.pod().proto().required_node_features().empty()) return sdk::Verdict::Skip();
+    attempt.NewFilterState<Required>();
+    return sdk::Verdict::Success();
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const bool prepared = attempt.filter_state<Required>() != nullptr;
+    const auto& required = attempt.pod().proto().required_node_features();
+    block.ForEach([&](int i, sdk::Slot slot) {
+      if (!prepared) {
+        sink.Fail(i, "error reading \"PreFilterNodeDeclaredFeatures\" from cycle-state: not found");
+        return;
+      }
+      // Both are sorted.
+      const auto& declared = attempt.cluster().node(slot).proto().declared_features();
+      if (!std::includes(declared.begin(), declared.end(), required.begin(), required.end())) {
+        sink.Reject(i, mismatch_);
+      }
+    });
+  }
+
+ private:
+  const sdk::Verdict mismatch_ =
+      sdk::Verdict::Unresolvable("node(s) didn't match Pod's required features");
+};
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  sdk::PluginDescriptor d;
+  d.name = "NodeDeclaredFeatures";
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
+  d.wake_up_events = {
+      sdk::WakeOn("Node", {Event::ADD}),
+      sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN,
+                          Event::UPDATE_POD_TOLERATION,
+                          Event::UPDATE_POD_SCHEDULING_GATES_ELIMINATED, Event::UPDATE_OTHER})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<NodeDeclaredFeatures>();
+  };
+  return d;
+}
+
+}  // namespace outboard::node_declared_features

@@ -1,0 +1,13 @@
+// NodeDeclaredFeatures: keeps pods off nodes that do not declare what the pods need.
+#ifndef OUTBOARD_PLUGINS_NODE_DECLARED_FEATURES_NODE_DECLARED_FEATURES_H_
+#define OUTBOARD_PLUGINS_NODE_DECLARED_FEATURES_NODE_DECLARED_FEATURES_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::node_declared_features {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::node_declared_features
+
+#endif  // OUTBOARD_PLUGINS_NODE_DECLARED_FEATURES_NODE_DECLARED_FEATURES_H_
