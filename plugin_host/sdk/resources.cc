@@ -68,6 +68,18 @@ void Max(const From& from, Resources* into) {
   Merge(from, into, MaxAmount);
 }
 
+// While a resize is under way: the highest of what is wanted, in force and set aside; what is
+// wanted does not count if the node can never do it.
+Resources EffectiveRequests(const v1alpha1::Pod& pod, const v1alpha1::ResourceList& wanted,
+                            const v1alpha1::ResourceList& actual,
+                            const v1alpha1::ResourceList& allocated) {
+  Resources requests;
+  if (!pod.resize_infeasible()) Max(wanted, &requests);
+  Max(actual, &requests);
+  Max(allocated, &requests);
+  return requests;
+}
+
 using StatusByName = absl::flat_hash_map<absl::string_view, const v1alpha1::ContainerStatus*>;
 
 // What one container asks for: its spec, what a resize made of it, what is assumed.
@@ -76,9 +88,8 @@ Resources ContainerRequests(const v1alpha1::Pod& pod, const v1alpha1::Container&
   Resources requests;
   auto status = statuses.find(container.name());
   if (status != statuses.end() && status->second->has_actual_requests()) {
-    if (!pod.resize_infeasible()) Max(container.requests(), &requests);
-    Max(status->second->actual_requests(), &requests);
-    Max(status->second->allocated_requests(), &requests);
+    requests = EffectiveRequests(pod, container.requests(), status->second->actual_requests(),
+                                 status->second->allocated_requests());
   } else {
     Add(container.requests(), &requests);
   }
@@ -144,10 +155,19 @@ Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions&
   if (!options.skip_pod_level && HasPodLevelRequests(pod)) {
     v1alpha1::ResourceList supported;
     const v1alpha1::ResourceList& named = pod.pod_requests();
-    if (named.has_cpu_millis()) supported.set_cpu_millis(named.cpu_millis());
-    if (named.has_memory_bytes()) supported.set_memory_bytes(named.memory_bytes());
+    const bool resized = options.use_status && pod.has_pod_actual_requests();
+    const Resources effective = resized ? EffectiveRequests(pod, named, pod.pod_actual_requests(),
+                                                            pod.pod_allocated_requests())
+                                        : Resources();
+    const auto amount_of = [&](const std::string& name, int64_t amount) {
+      return resized ? effective.Get(name) : amount;
+    };
+    if (named.has_cpu_millis()) supported.set_cpu_millis(amount_of("cpu", named.cpu_millis()));
+    if (named.has_memory_bytes())
+      supported.set_memory_bytes(amount_of("memory", named.memory_bytes()));
     for (const auto& [name, amount] : named.extended()) {
-      if (absl::StartsWith(name, kHugePages)) (*supported.mutable_extended())[name] = amount;
+      if (absl::StartsWith(name, kHugePages))
+        (*supported.mutable_extended())[name] = amount_of(name, amount);
     }
     Merge(supported, &requests, SetAmount);
   }

@@ -67,6 +67,31 @@ TEST(ResourcesTest, AResizeCountsWithTheHighest) {
   EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 8000);
 }
 
+TEST(ResourcesTest, AResizeOfPodLevelRequestsCountsWithTheHighest) {
+  PodBuilder pod("p");
+  pod.Container("a", {{"cpu", "9"}});
+  *pod.proto().mutable_pod_requests() =
+      MakeResources({{"cpu", "1"}, {"memory", "1Gi"}, {"hugepages-2Mi", "4Mi"}});
+  EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 1000);
+  *pod.proto().mutable_pod_allocated_requests() = MakeResources({{"cpu", "4"}});
+  EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 1000) << "nothing is in force";
+  *pod.proto().mutable_pod_actual_requests() =
+      MakeResources({{"cpu", "2"}, {"memory", "3Gi"}, {"ephemeral-storage", "1Gi"}});
+  EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 4000);
+  EXPECT_EQ(ComputePodUsage(pod).requests.memory_bytes, int64_t{3} << 30);
+  EXPECT_EQ(ComputePodUsage(pod).requests.Get("hugepages-2Mi"), 4 << 20);
+  EXPECT_FALSE(ComputePodUsage(pod).requests.has_ephemeral_storage) << "not named by the pod";
+  EXPECT_EQ(ComputePodRequests(pod).cpu_millis, 1000) << "the spec alone";
+  // What can never be does not count; a resource that then has no amount at all counts nothing.
+  pod.proto().set_resize_infeasible(true);
+  pod.proto().mutable_pod_requests()->set_cpu_millis(50000);
+  EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 4000);
+  EXPECT_EQ(ComputePodUsage(pod).requests.Get("hugepages-2Mi"), 0);
+  // Without pod-level requests the pod's status says nothing.
+  pod.proto().clear_pod_requests();
+  EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 9000);
+}
+
 TEST(ResourcesTest, AssumesAMinimumWhereNothingIsNamed) {
   PodBuilder silent("p");
   EXPECT_EQ(ComputePodUsage(silent).nonzero_cpu_millis, 100);

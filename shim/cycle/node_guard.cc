@@ -61,13 +61,19 @@ PodDemand FromList(const ResourceList& list) {
 
 // While a container is resized in place, the node must have room for what it wants, has been
 // allotted and has; if the node can never do the resize, what it wants does not count.
+PodDemand ResizedDemand(const Pod& pod, const ResourceList& wanted, const ResourceList& actual,
+                        const ResourceList& allocated) {
+  PodDemand demand = FromList(actual);
+  RaiseTo(demand, FromList(allocated));
+  if (!pod.resize_infeasible()) RaiseTo(demand, FromList(wanted));
+  return demand;
+}
+
 PodDemand ContainerDemand(const Pod& pod, const Container& container) {
   for (const ContainerStatus& status : pod.container_statuses()) {
     if (status.name() != container.name() || !status.has_actual_requests()) continue;
-    PodDemand demand = FromList(status.actual_requests());
-    RaiseTo(demand, FromList(status.allocated_requests()));
-    if (!pod.resize_infeasible()) RaiseTo(demand, FromList(container.requests()));
-    return demand;
+    return ResizedDemand(pod, container.requests(), status.actual_requests(),
+                         status.allocated_requests());
   }
   return FromList(container.requests());
 }
@@ -83,12 +89,21 @@ void CollectPorts(const Container& container, std::vector<HostPort>& ports) {
   }
 }
 
-void ApplyPodLevel(const ResourceList& requests, PodDemand& demand) {
-  if (requests.has_cpu_millis()) demand.cpu_millis = requests.cpu_millis();
-  if (requests.has_memory_bytes()) demand.memory_bytes = requests.memory_bytes();
-  for (const auto& [name, amount] : requests.extended()) {
+void ApplyPodLevel(const Pod& pod, PodDemand& demand) {
+  const ResourceList& requests = pod.pod_requests();
+  const PodDemand wanted =
+      pod.has_pod_actual_requests()
+          ? ResizedDemand(pod, requests, pod.pod_actual_requests(), pod.pod_allocated_requests())
+          : FromList(requests);
+  if (requests.has_cpu_millis()) demand.cpu_millis = wanted.cpu_millis;
+  if (requests.has_memory_bytes()) demand.memory_bytes = wanted.memory_bytes;
+  for (const auto& [name, unused] : requests.extended()) {
     if (!absl::StartsWith(name, "hugepages-")) continue;
-    Merge(demand.extended, {{name, amount}}, [](int64_t, int64_t wanted) { return wanted; });
+    const auto amount =
+        std::find_if(wanted.extended.begin(), wanted.extended.end(),
+                     [&resource = name](const auto& entry) { return entry.first == resource; });
+    Merge(demand.extended, {{name, amount == wanted.extended.end() ? 0 : amount->second}},
+          [](int64_t, int64_t replacement) { return replacement; });
   }
 }
 
@@ -128,7 +143,7 @@ PodDemand DemandOf(const Pod& pod) {
     }
   }
   RaiseTo(demand, starting);
-  ApplyPodLevel(pod.pod_requests(), demand);
+  ApplyPodLevel(pod, demand);
   AddTo(demand, FromList(pod.overhead()));
   demand.extended.erase(std::remove_if(demand.extended.begin(), demand.extended.end(),
                                        [](const auto& entry) { return entry.second == 0; }),

@@ -73,6 +73,21 @@ TEST(DemandTest, AResizeCountsAtItsLargest) {
       << "not in force yet";
 }
 
+TEST(DemandTest, AResizeOfPodLevelRequestsCountsAtItsLargest) {
+  const std::string pod = R"(
+    containers { name: "c" requests { cpu_millis: 900 } }
+    pod_requests { cpu_millis: 500 memory_bytes: 10 extended { key: "hugepages-2Mi" value: 7 } }
+    pod_allocated_requests { cpu_millis: 300 } )";
+  const std::string in_force = pod + R"(pod_actual_requests { memory_bytes: 40
+                                        extended { key: "hugepages-2Mi" value: 9 } } )";
+  EXPECT_EQ(DemandOf(PodFrom(pod)).memory_bytes, 10) << "nothing is in force";
+  const PodDemand demand = DemandOf(PodFrom(in_force));
+  EXPECT_EQ(demand.cpu_millis, 500);
+  EXPECT_EQ(demand.memory_bytes, 40);
+  EXPECT_THAT(demand.extended, ElementsAre(std::make_pair("hugepages-2Mi", 9)));
+  EXPECT_EQ(DemandOf(PodFrom(in_force + "resize_infeasible: true")).cpu_millis, 300);
+}
+
 TEST(DemandTest, SumsStopAtTheLargestNumber) {
   const PodDemand demand = DemandOf(PodFrom(R"(
     containers { requests { cpu_millis: 9223372036854775807 } }
