@@ -27,7 +27,7 @@ void AddPlugin(v1alpha1::GetHostInfoResponse* info, const std::string& name,
 PluginCatalog Catalog() {
   using namespace v1alpha1;  // NOLINT: names of points
   GetHostInfoResponse info;
-  AddPlugin(&info, "NotServed", {PRE_FILTER});
+  AddPlugin(&info, "NotServed", {PRE_FILTER, FILTER});
   AddPlugin(&info, "SchedulingGates", {PRE_ENQUEUE});
   AddPlugin(&info, "PrioritySort", {QUEUE_SORT});
   AddPlugin(&info, "NodeUnschedulable", {FILTER});
@@ -39,6 +39,7 @@ PluginCatalog Catalog() {
   AddPlugin(&info, "NodeResourcesBalancedAllocation", {PRE_SCORE, SCORE});
   AddPlugin(&info, "ImageLocality", {SCORE});
   AddPlugin(&info, "DefaultBinder", {BIND});
+  AddPlugin(&info, "NodeDeclaredFeatures", {PRE_FILTER, FILTER});
   AddPlugin(&info, "GPUAware", {FILTER, SCORE}, 4);
   AddPlugin(&info, "OtherSort", {QUEUE_SORT});
   AddPlugin(&info, "Gang", {PERMIT, static_cast<ExtensionPoint>(99)});
@@ -72,10 +73,11 @@ TEST(ResolveProfiles, Defaults) {
   EXPECT_THAT(At(*p, v1alpha1::PRE_ENQUEUE), ElementsAre("SchedulingGates"));
   EXPECT_THAT(At(*p, v1alpha1::QUEUE_SORT), ElementsAre("PrioritySort"));
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
-              ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit"));
+              ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+                          "NodeDeclaredFeatures"));
   EXPECT_THAT(At(*p, v1alpha1::FILTER),
-              ElementsAre("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
-                          "NodePorts", "NodeResourcesFit"));
+              ElementsAre("NotServed", "NodeUnschedulable", "NodeName", "TaintToleration",
+                          "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeDeclaredFeatures"));
   EXPECT_THAT(At(*p, v1alpha1::PRE_SCORE),
               ElementsAre("TaintToleration", "NodeAffinity", "NodeResourcesFit",
                           "NodeResourcesBalancedAllocation"));
@@ -109,13 +111,14 @@ struct OrderCase {
 };
 
 TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
-  const std::vector<std::string> kFilter = {"NodeUnschedulable", "NodeName",  "TaintToleration",
-                                            "NodeAffinity",      "NodePorts", "NodeResourcesFit"};
+  const std::vector<std::string> kFilter = {"NodeUnschedulable",   "NodeName",  "TaintToleration",
+                                            "NodeAffinity",        "NodePorts", "NodeResourcesFit",
+                                            "NodeDeclaredFeatures"};
   const OrderCase cases[] = {
       {"a plugin added at multiPoint comes last",
        "multiPoint: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
-        "NodeResourcesFit", "GPUAware"},
+        "NodeResourcesFit", "NodeDeclaredFeatures", "GPUAware"},
        {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1", "GPUAware:4"}},
       {"a default named at multiPoint keeps its place and loses its weight",
@@ -144,7 +147,8 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
        {"NodeResourcesFit:3"}},
       {"disabled at multiPoint",
        "multiPoint: {disabled: [{name: NodeAffinity}]}",
-       {"NodeUnschedulable", "NodeName", "TaintToleration", "NodePorts", "NodeResourcesFit"},
+       {"NodeUnschedulable", "NodeName", "TaintToleration", "NodePorts", "NodeResourcesFit",
+        "NodeDeclaredFeatures"},
        {"TaintToleration:3", "NodeResourcesFit:1", "NodeResourcesBalancedAllocation:1",
         "ImageLocality:1"}},
       {"* at multiPoint starts from nothing",
@@ -165,7 +169,7 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
       {"a weight at multiPoint serves a plugin that score names without one",
        "multiPoint: {enabled: [{name: GPUAware, weight: 7}]}, score: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
-        "NodeResourcesFit", "GPUAware"},
+        "NodeResourcesFit", "NodeDeclaredFeatures", "GPUAware"},
        {"GPUAware:4", "TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
   };
@@ -173,7 +177,9 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
     absl::StatusOr<Profiles> p =
         Resolve(absl::StrCat("profiles: [{plugins: {", c.plugins, "}}]\n"));
     ASSERT_TRUE(p.ok()) << c.what << ": " << p.status();
-    EXPECT_EQ(At(*p, v1alpha1::FILTER), c.filter) << c.what;
+    std::vector<std::string> filter = {"NotServed"};
+    filter.insert(filter.end(), c.filter.begin(), c.filter.end());
+    EXPECT_EQ(At(*p, v1alpha1::FILTER), filter) << c.what;
     EXPECT_EQ(At(*p, v1alpha1::SCORE), c.score) << c.what;
     ASSERT_FALSE(At(*p, v1alpha1::PRE_FILTER).empty()) << c.what;
     EXPECT_EQ(At(*p, v1alpha1::PRE_FILTER)[0], "NotServed") << c.what;
@@ -185,17 +191,21 @@ TEST(ResolveProfiles, NotServedGoesOnlyByName) {
       Resolve("profiles: [{plugins: {preFilter: {disabled: [{name: '*'}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER), ElementsAre("NotServed"));
+  EXPECT_EQ(At(*p, v1alpha1::FILTER)[0], "NotServed");
   for (const char* set : {"preFilter", "multiPoint"}) {
     p = Resolve(
         absl::StrCat("profiles: [{plugins: {", set, ": {disabled: [{name: NotServed}]}}}]\n"));
     ASSERT_TRUE(p.ok()) << p.status();
-    EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
-                ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit"));
+    EXPECT_THAT(
+        At(*p, v1alpha1::PRE_FILTER),
+        ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeDeclaredFeatures"));
+    EXPECT_EQ(At(*p, v1alpha1::FILTER)[0], "NodeUnschedulable");
   }
   p = Resolve("profiles: [{plugins: {multiPoint: {enabled: [{name: NotServed}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
-              ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit"));
+              ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+                          "NodeDeclaredFeatures"));
 
   PluginCatalog without = Catalog();
   without.plugins.erase("NotServed");

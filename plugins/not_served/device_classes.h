@@ -1,0 +1,43 @@
+// Extended resources that device classes stand for: kube-scheduler's DynamicResources allocates
+// them on nodes where no device plugin provides them.
+#ifndef OUTBOARD_PLUGINS_NOT_SERVED_DEVICE_CLASSES_H_
+#define OUTBOARD_PLUGINS_NOT_SERVED_DEVICE_CLASSES_H_
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::not_served {
+
+// An index of device classes by the resources that they stand for: the one that they name, and the
+// one that every class has by its own name.
+//
+// Threading: thread-compatible. Lifetime: a value. Errors: none.
+class DeviceClasses {
+ public:
+  struct Mapped {
+    std::string resource;
+    std::string device_class;
+  };
+
+  void Clear() { classes_.clear(); }
+  void Add(const v1alpha1::DeviceClass& device_class);
+  void Remove(const v1alpha1::DeviceClass& device_class);
+
+  // What the pod asks for that a class stands for, by resource. Of several classes that name one
+  // resource the first by name: kube-scheduler would take the newest, but only the message depends
+  // on it here.
+  std::vector<Mapped> WantedBy(const v1alpha1::Pod& pod) const;
+
+ private:
+  absl::flat_hash_map<std::string, std::set<std::string>> classes_;  // By resource.
+};
+
+}  // namespace outboard::not_served
+
+#endif  // OUTBOARD_PLUGINS_NOT_SERVED_DEVICE_CLASSES_H_
