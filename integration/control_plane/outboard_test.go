@@ -2,9 +2,13 @@ package controlplane_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +76,7 @@ func TestOutboardBesideKubeScheduler(t *testing.T) {
 	t.Run("health", c.testHealth)
 	t.Run("volumes", c.testVolumes)
 	t.Run("deployments", c.testDeployments)
+	t.Run("explain", c.testExplain)
 	t.Run("lease", c.testLease)
 	t.Run("metrics", c.testMetrics)
 	t.Run("gang", c.testGang)
@@ -133,6 +138,47 @@ func (c *cluster) testDeployments(t *testing.T) {
 		for _, pod := range pods {
 			eventually(t, func(ctx context.Context) error { return c.scheduledBy(ctx, &pod, scheduler) })
 		}
+	}
+}
+
+// testExplain asks, as a person would, why a pod of the Deployment went where it is, and about a pod that nobody knows.
+func (c *cluster) testExplain(t *testing.T) {
+	directory, err := controlplane.OutboardDirectory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	explain := func(pod string, flags ...string) (string, error) {
+		arguments := append([]string{"explain", "pod", pod, "--server", strings.TrimPrefix(c.outboard.URL(), "http://")}, flags...)
+		out, err := exec.CommandContext(t.Context(), filepath.Join(directory, "outboard"), arguments...).CombinedOutput()
+		return string(out), err
+	}
+	pod := c.pods(t.Context(), t, "app="+ourScheduler)[0]
+	name := pod.Namespace + "/" + pod.Name
+	table, err := explain(name)
+	if err != nil || !strings.Contains(table, "scheduled on "+pod.Spec.NodeName) {
+		t.Errorf("explain %s, which is on %s: %v\n%s", name, pod.Spec.NodeName, err, table)
+	}
+	text, err := explain(name, "-o", "json")
+	var all struct {
+		Attempts []struct {
+			Node            string
+			SnapshotVersion int64
+			Filter, Scores  map[string]any
+		}
+	}
+	if err := errors.Join(err, json.Unmarshal([]byte(text), &all)); err != nil {
+		t.Fatalf("explain -o json: %v\n%s", err, text)
+	}
+	newest := all.Attempts[0]
+	told := len(newest.Filter) + len(newest.Scores)
+	if len(newest.Scores) == 0 {
+		told++ // A single feasible node is taken unscored.
+	}
+	if newest.Node != pod.Spec.NodeName || newest.SnapshotVersion == 0 || told != 5 {
+		t.Errorf("the newest attempt does not tell of all 5 nodes: %+v", newest)
+	}
+	if out, err := explain("default/nobody"); err == nil || !strings.Contains(out, "default/nobody") {
+		t.Errorf("explain of a pod that does not exist: %v\n%s", err, out)
 	}
 }
 
