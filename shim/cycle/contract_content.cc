@@ -73,7 +73,13 @@ bool SameSpec(const v1alpha1::Pod& a, const v1alpha1::Pod& b) {
   x.set_generation(a.generation());
   x.set_resize_infeasible(a.resize_infeasible());
   x.set_start_unix_seconds(a.start_unix_seconds());
+  x.set_preempted_by_scheduler(a.preempted_by_scheduler());
   *x.mutable_container_statuses() = a.container_statuses();
+  x.clear_pod_allocated_requests();
+  if (a.has_pod_allocated_requests())
+    *x.mutable_pod_allocated_requests() = a.pod_allocated_requests();
+  x.clear_pod_actual_requests();
+  if (a.has_pod_actual_requests()) *x.mutable_pod_actual_requests() = a.pod_actual_requests();
   return SameMessage(a, x);
 }
 

@@ -25,6 +25,7 @@ struct Scheduler::Attempt {
   std::string node_name;  // empty: no node yet
   uint32_t slot = 0;
   bool assumed = false;
+  bool binding = false;                          // past Permit, or waiting there
   absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
   // The pod went while its bind was under way; the outcome no longer matters.
   bool pod_gone = false;
