@@ -86,6 +86,7 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
   void Decide(const std::string&, const sdk::WaitDecision&) override {}
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string>) override {}
+  void Activate(const std::string&, absl::Span<const std::string>) override {}
 
   void SetUp() override {
     v1alpha1::ProfileConfig config;

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "plugin_host/runtime/wake_up_events.h"
 
 namespace outboard::runtime {
 namespace {
@@ -31,14 +32,15 @@ void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
   response->set_build(identity_.build);
   response->set_build_digest(identity_.build_digest);
   response->add_capabilities(v1alpha1::FUSED_CYCLE);
+  response->add_capabilities(v1alpha1::QUEUEING_HINTS);
   for (const auto& [name, descriptor] : registry_->descriptors()) {
     v1alpha1::PluginInfo* info = response->add_plugins();
     info->set_name(name);
     for (auto point : descriptor.extension_points) info->add_extension_points(point);
     info->set_default_weight(descriptor.default_weight);
     info->set_args_schema(descriptor.args_schema);
-    info->mutable_wake_up_events()->Add(descriptor.wake_up_events.begin(),
-                                        descriptor.wake_up_events.end());
+    const std::vector<v1alpha1::ClusterEvent> events = WakeUpEventsOf(descriptor);
+    info->mutable_wake_up_events()->Add(events.begin(), events.end());
     for (const std::string& field : descriptor.needed_fields) info->add_needed_fields(field);
     info->mutable_interests()->Add(descriptor.interests.begin(), descriptor.interests.end());
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/runtime/wake_up_events.h"
 
 namespace outboard::runtime {
 namespace {
@@ -64,6 +65,9 @@ class Profile::PluginPushes : public sdk::Pushes {
   void GateChanged(absl::Span<const std::string> pod_uids) override {
     target_->GateChanged(pod_uids);
   }
+  void Activate(absl::Span<const std::string> pod_uids) override {
+    target_->Activate(plugin_, pod_uids);
+  }
 
  private:
   const std::string plugin_;
@@ -113,6 +117,12 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
 }
 
 Profile::Profile(mirror::Mirror* mirror) : mirror_(mirror) {}
+
+const ProfilePlugin* Profile::Find(const std::string& plugin) const {
+  const auto it = std::find_if(plugins_.begin(), plugins_.end(),
+                               [&](const ProfilePlugin& p) { return p.name == plugin; });
+  return it == plugins_.end() ? nullptr : &*it;
+}
 
 Profile::~Profile() {
   if (!observing_) return;
@@ -168,6 +178,9 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   entry.permit = dynamic_cast<sdk::PermitPlugin*>(p);
   entry.pre_bind = dynamic_cast<sdk::PreBindPlugin*>(p);
   entry.observer = dynamic_cast<sdk::ClusterObserver*>(p);
+  entry.queueing_hint = dynamic_cast<sdk::QueueingHintPlugin*>(p);
+  entry.wake_up_events = WakeUpEventsOf(*descriptor);
+  entry.hinted_events = descriptor->wake_up_events;
   entry.plugin = *std::move(plugin);
   plugins_.push_back(std::move(entry));
   return static_cast<int>(plugins_.size() - 1);

@@ -11,6 +11,7 @@
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/post_filter.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
 
 namespace outboard::runtime {
@@ -31,6 +32,10 @@ struct ProfilePlugin {
   sdk::PermitPlugin* permit = nullptr;
   sdk::PreBindPlugin* pre_bind = nullptr;
   sdk::ClusterObserver* observer = nullptr;
+  sdk::QueueingHintPlugin* queueing_hint = nullptr;
+  // Events that wake pods which it rejected, and those of them that it is asked about first.
+  std::vector<v1alpha1::ClusterEvent> wake_up_events;
+  std::vector<v1alpha1::ClusterEvent> hinted_events;
 };
 
 // What plugins push, with their names put in by the profile.
@@ -40,6 +45,7 @@ class PushTarget {
   virtual void Decide(const std::string& plugin, const sdk::WaitDecision& decision) = 0;
   virtual void SortKeysChanged(absl::Span<const std::string> pod_uids) = 0;
   virtual void GateChanged(absl::Span<const std::string> pod_uids) = 0;
+  virtual void Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) = 0;
 };
 
 // The plugins of a profile, in the order of each point.
@@ -60,6 +66,8 @@ class Profile {
 
   const std::string& name() const { return name_; }
   const std::vector<ProfilePlugin>& plugins() const { return plugins_; }
+  // Null if the profile has no plugin of that name.
+  const ProfilePlugin* Find(const std::string& plugin) const;
   // Indices of plugins enabled at a point, in order.
   const std::vector<uint32_t>& at(sdk::ExtensionPoint point) const {
     return points_[static_cast<size_t>(point)];

@@ -12,6 +12,7 @@ namespace {
 using v1alpha1::CallError;
 
 constexpr int kMaxPodsPerCall = 4096;
+constexpr int kMaxWakesPerPush = 4096;
 constexpr size_t kMaxSortKeyBytes = 64;
 constexpr size_t kMaxSpareAttempts = 64;
 
@@ -44,20 +45,40 @@ void Session::Configure(const v1alpha1::ConfigureRequest& request,
   }
   if (response->problems_size() > 0) return;
   // Attempts under way keep the profile that they began with.
-  profiles_ = std::move(profiles);
+  profiles_.swap(profiles);
+  hints_.ProfilesChanged();
   configured_ = true;
 }
 
 void Session::BeginSync() {
   EndAll();
+  hints_.Reset();
   mirror_.Reset();
 }
 
 absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
   // States may point into the mirror, so none outlives it.
-  if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_BEGIN) EndAll();
+  if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_BEGIN) {
+    EndAll();
+    hints_.Reset();
+  }
   for (uint64_t id : request.ended_attempts()) End(id);
-  return mirror_.Apply(request, now);
+  hints_.BeforeChange(request);
+  if (absl::Status status = mirror_.Apply(request, now); !status.ok()) return status;
+  hints_.AfterChange(request, &wakes_);
+  if (!wakes_.empty()) PushWakes();
+  return absl::OkStatus();
+}
+
+void Session::PushWakes() {
+  v1alpha1::SyncResponse response;
+  for (size_t i = 0; i < wakes_.size(); ++i) {
+    *response.mutable_wakes()->add_wakes() = std::move(wakes_[i]);
+    if (i + 1 < wakes_.size() && response.wakes().wakes_size() < kMaxWakesPerPush) continue;
+    if (push_) push_(response);
+    response.Clear();
+  }
+  wakes_.clear();
 }
 
 Session::Readiness Session::Reached(const v1alpha1::CallHeader& header) const {
@@ -324,6 +345,14 @@ void Session::GateChanged(absl::Span<const std::string> pod_uids) {
   v1alpha1::SyncResponse response;
   auto* changed = response.mutable_gate_changed();
   for (const std::string& uid : pod_uids) changed->add_pod_uids(uid);
+  push_(response);
+}
+
+void Session::Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) {
+  if (!push_ || pod_uids.empty()) return;
+  v1alpha1::SyncResponse response;
+  response.mutable_activate()->set_plugin(plugin);
+  for (const std::string& uid : pod_uids) response.mutable_activate()->add_pod_uids(uid);
   push_(response);
 }
 

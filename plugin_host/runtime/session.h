@@ -15,6 +15,7 @@
 #include "plugin_host/runtime/call_status.h"
 #include "plugin_host/runtime/evaluator.h"
 #include "plugin_host/runtime/profile.h"
+#include "plugin_host/runtime/queueing_hints.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
@@ -114,6 +115,8 @@ class Session : private PushTarget {
   void Decide(const std::string& plugin, const sdk::WaitDecision& decision) override;
   void SortKeysChanged(absl::Span<const std::string> pod_uids) override;
   void GateChanged(absl::Span<const std::string> pod_uids) override;
+  void Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) override;
+  void PushWakes();
 
   const std::string id_;
   const sdk::PluginRegistry* registry_;
@@ -122,6 +125,10 @@ class Session : private PushTarget {
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<AttemptRecord>> attempts_;
   std::vector<std::unique_ptr<AttemptRecord>> spare_attempts_;
+  QueueingHints hints_{&mirror_, [this](const std::string& name) -> const Profile* {
+                         return FindProfile(name).get();
+                       }};
+  std::vector<v1alpha1::Wake> wakes_;
   std::vector<sdk::Slot> nodes_;
   std::vector<sdk::Slot> feasible_;
   std::vector<uint32_t> seen_;  // By slot: the last call that named it.

@@ -228,6 +228,9 @@ class Pushes {
   // Empty: all pods.
   virtual void SortKeysChanged(absl::Span<const std::string> pod_uids) = 0;
   virtual void GateChanged(absl::Span<const std::string> pod_uids) = 0;
+  // Of these pods, those that this plugin rejected and that wait for an event or the end of their
+  // backoff are tried at once.
+  virtual void Activate(absl::Span<const std::string> pod_uids) = 0;
 };
 
 // What a plugin gets when it is made.

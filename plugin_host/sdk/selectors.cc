@@ -106,6 +106,13 @@ std::optional<absl::string_view> Lookup(const Map& map, const std::string& key) 
   return absl::string_view(it->second);
 }
 
+std::optional<absl::string_view> LabelOf(const NodeView& node, const std::string& key) {
+  return node.Label(key);
+}
+std::optional<absl::string_view> LabelOf(const v1alpha1::Node& node, const std::string& key) {
+  return Lookup(node.labels(), key);
+}
+
 }  // namespace
 
 std::optional<int64_t> ParseGoInt(absl::string_view text) {
@@ -231,10 +238,11 @@ CompiledNodeTerm CompiledNodeTerm::Parse(const v1alpha1::NodeSelectorTerm& term,
   return result;
 }
 
-bool CompiledNodeTerm::Matches(const NodeView& node) const {
+template <typename Node>
+bool CompiledNodeTerm::MatchesNode(const Node& node) const {
   if (empty_ || !error_.ok()) return false;
   for (const Requirement& requirement : labels_) {
-    if (!requirement.Matches(node.Label(requirement.key))) return false;
+    if (!requirement.Matches(LabelOf(node, requirement.key))) return false;
   }
   for (const Requirement& requirement : fields_) {
     // Kubernetes compares an unknown field as if it were empty.
@@ -245,6 +253,9 @@ bool CompiledNodeTerm::Matches(const NodeView& node) const {
   return true;
 }
 
+bool CompiledNodeTerm::Matches(const NodeView& node) const { return MatchesNode(node); }
+bool CompiledNodeTerm::Matches(const v1alpha1::Node& node) const { return MatchesNode(node); }
+
 CompiledNodeSelector::CompiledNodeSelector(const v1alpha1::NodeSelector& selector) {
   for (int i = 0; i < selector.node_selector_terms_size(); ++i) {
     CompiledNodeTerm term = CompiledNodeTerm::Parse(selector.node_selector_terms(i),
@@ -253,7 +264,8 @@ CompiledNodeSelector::CompiledNodeSelector(const v1alpha1::NodeSelector& selecto
   }
 }
 
-absl::StatusOr<bool> CompiledNodeSelector::Matches(const NodeView& node) const {
+template <typename Node>
+absl::StatusOr<bool> CompiledNodeSelector::MatchesNode(const Node& node) const {
   bool failed = false;
   for (const CompiledNodeTerm& term : terms_) {
     if (!term.error().ok()) {
@@ -264,6 +276,13 @@ absl::StatusOr<bool> CompiledNodeSelector::Matches(const NodeView& node) const {
   }
   if (failed) return error();
   return false;
+}
+
+absl::StatusOr<bool> CompiledNodeSelector::Matches(const NodeView& node) const {
+  return MatchesNode(node);
+}
+absl::StatusOr<bool> CompiledNodeSelector::Matches(const v1alpha1::Node& node) const {
+  return MatchesNode(node);
 }
 
 absl::Status CompiledNodeSelector::error() const {
@@ -284,12 +303,20 @@ RequiredNodeAffinity::RequiredNodeAffinity(const v1alpha1::Pod& pod)
   }
 }
 
-absl::StatusOr<bool> RequiredNodeAffinity::Matches(const NodeView& node) const {
+template <typename Node>
+absl::StatusOr<bool> RequiredNodeAffinity::MatchesNode(const Node& node) const {
   for (const auto& [key, value] : labels_) {
-    if (node.Label(key) != value) return false;
+    if (LabelOf(node, key) != value) return false;
   }
   if (!has_selector_) return true;
   return selector_.Matches(node);
+}
+
+absl::StatusOr<bool> RequiredNodeAffinity::Matches(const NodeView& node) const {
+  return MatchesNode(node);
+}
+absl::StatusOr<bool> RequiredNodeAffinity::Matches(const v1alpha1::Node& node) const {
+  return MatchesNode(node);
 }
 
 absl::StatusOr<PreferredNodeTerms> PreferredNodeTerms::Parse(

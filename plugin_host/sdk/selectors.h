@@ -62,10 +62,15 @@ class CompiledNodeTerm {
   static CompiledNodeTerm Parse(const v1alpha1::NodeSelectorTerm& term, const std::string& path);
   // False if the term has an error.
   bool Matches(const NodeView& node) const;
+  // A node as it was, or as an event brings it.
+  bool Matches(const v1alpha1::Node& node) const;
   bool empty() const { return empty_; }  // Matches no node.
   const absl::Status& error() const { return error_; }
 
  private:
+  template <typename Node>
+  bool MatchesNode(const Node& node) const;
+
   bool empty_ = true;
   absl::Status error_;
   std::vector<Requirement> labels_;
@@ -79,11 +84,15 @@ class CompiledNodeSelector {
   explicit CompiledNodeSelector(const v1alpha1::NodeSelector& selector);
   // Kubernetes reports errors of terms only where no term matches.
   absl::StatusOr<bool> Matches(const NodeView& node) const;
+  absl::StatusOr<bool> Matches(const v1alpha1::Node& node) const;
   const std::vector<CompiledNodeTerm>& terms() const { return terms_; }
   // All errors of all terms joined; OK if there are none.
   absl::Status error() const;
 
  private:
+  template <typename Node>
+  absl::StatusOr<bool> MatchesNode(const Node& node) const;
+
   std::vector<CompiledNodeTerm> terms_;
 };
 
@@ -94,8 +103,12 @@ class RequiredNodeAffinity {
   explicit RequiredNodeAffinity(const v1alpha1::Pod& pod);
   bool empty() const { return labels_.empty() && !has_selector_; }
   absl::StatusOr<bool> Matches(const NodeView& node) const;
+  absl::StatusOr<bool> Matches(const v1alpha1::Node& node) const;
 
  private:
+  template <typename Node>
+  absl::StatusOr<bool> MatchesNode(const Node& node) const;
+
   std::vector<std::pair<std::string, std::string>> labels_;
   bool has_selector_ = false;
   CompiledNodeSelector selector_;

@@ -26,12 +26,27 @@ bool ToleratesAny(const Tolerations& tolerations, const v1alpha1::Taint& taint) 
   return false;
 }
 
-const v1alpha1::Taint* FindUntoleratedTaint(const std::vector<v1alpha1::Taint>& taints,
-                                            const Tolerations& tolerations) {
+namespace {
+
+template <typename Taints>
+const v1alpha1::Taint* Find(const Taints& taints, const Tolerations& tolerations) {
   for (const v1alpha1::Taint& taint : taints) {
     if (TaintFilters(taint) && !ToleratesAny(tolerations, taint)) return &taint;
   }
   return nullptr;
+}
+
+}  // namespace
+
+const v1alpha1::Taint* FindUntoleratedTaint(const std::vector<v1alpha1::Taint>& taints,
+                                            const Tolerations& tolerations) {
+  return Find(taints, tolerations);
+}
+
+const v1alpha1::Taint* FindUntoleratedTaint(
+    const google::protobuf::RepeatedPtrField<v1alpha1::Taint>& taints,
+    const Tolerations& tolerations) {
+  return Find(taints, tolerations);
 }
 
 }  // namespace outboard::sdk

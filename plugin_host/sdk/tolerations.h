@@ -23,6 +23,9 @@ inline bool TaintFilters(const v1alpha1::Taint& taint) {
 // The first taint that filters and that no toleration covers; null if there is none.
 const v1alpha1::Taint* FindUntoleratedTaint(const std::vector<v1alpha1::Taint>& taints,
                                             const Tolerations& tolerations);
+const v1alpha1::Taint* FindUntoleratedTaint(
+    const google::protobuf::RepeatedPtrField<v1alpha1::Taint>& taints,
+    const Tolerations& tolerations);
 
 }  // namespace outboard::sdk
 

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::atomic_replica_coordinator {
@@ -57,11 +58,15 @@ std::optional<Gang> GangOf(const v1alpha1::Pod& pod) {
 class AtomicReplicaCoordinator : public sdk::Plugin,
                                  public sdk::ReservePlugin,
                                  public sdk::PermitPlugin,
+                                 public sdk::QueueingHintPlugin,
                                  public sdk::ClusterObserver {
  public:
   AtomicReplicaCoordinator(absl::Duration timeout, int64_t default_size,
-                           const sdk::ClusterView& cluster)
-      : timeout_(timeout), default_size_(default_size), cluster_(cluster) {}
+                           const sdk::PluginContext& context)
+      : timeout_(timeout),
+        default_size_(default_size),
+        cluster_(context.cluster),
+        pushes_(context.pushes) {}
 
   sdk::Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView& node,
                       sdk::PermitAnswer* answer) override {
@@ -82,6 +87,11 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     if (placed < size) {
       answer->timeout = timeout_;
       answer->wait_reason = Progress(gang->job, placed, size);
+      // The first to wait calls the others, who may have given up before it came.
+      if (std::none_of(others.begin(), others.end(),
+                       [](const auto* other) { return WaitsForUs(*other); })) {
+        CallMembers(gang->key, size);
+      }
       return sdk::Verdict(v1alpha1::WAIT, answer->wait_reason);
     }
     for (const sdk::PodRecord* other : others) {
@@ -117,6 +127,16 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     }
   }
 
+  // A member that was rejected here misses others, not room: it goes on when another has a place,
+  // or when itself it belongs elsewhere or says another number. Others that come call it (Permit).
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
+    if (change.action != v1alpha1::ClusterEvent::ADD) return sdk::Hint::kSkip;
+    const std::optional<Gang> gang = GangOf(pod.proto());
+    const std::optional<Gang> of_other = GangOf(*change.new_pod);
+    return gang && of_other && gang->key == of_other->key ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
+
   void OnReset() override {
     members_.clear();
     key_of_pod_.clear();
@@ -136,6 +156,23 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
  private:
   static std::string Progress(const std::string& job, int64_t placed, int64_t size) {
     return absl::StrCat("gang ", sdk::Quote(job), ": ", placed, " of ", size, " members placed");
+  }
+
+  // Has the members tried that have no place, if there are enough of them to be placed at all.
+  void CallMembers(const std::string& key, int64_t size) const {
+    const auto it = members_.find(key);
+    if (it == members_.end()) return;
+    int64_t living = 0;
+    std::vector<std::string> pending;
+    for (const std::string& uid : it->second) {
+      const sdk::PodRecord* record = cluster_.FindPod(uid);
+      if (record == nullptr || record->pod.deletion_unix_seconds() != 0) continue;
+      ++living;
+      if (!record->on_node() || rejected_.contains(uid)) pending.push_back(uid);
+    }
+    if (living < size || pending.empty()) return;
+    std::sort(pending.begin(), pending.end());
+    pushes_->Activate(pending);
   }
 
   // Members that have a place which they will keep, in the order of their uids. What counts is the
@@ -182,6 +219,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   const absl::Duration timeout_;
   const int64_t default_size_;
   const sdk::ClusterView cluster_;
+  sdk::Pushes* const pushes_;
   absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> members_;  // Uids by gang.
   absl::flat_hash_map<std::string, std::string> key_of_pod_;
   // Attempts that were rejected and whose places the mirror still has. Only saves repetition: every
@@ -197,9 +235,8 @@ sdk::PluginDescriptor Descriptor() {
   d.name = kName;
   d.extension_points = {v1alpha1::RESERVE, v1alpha1::PERMIT};
   d.args_schema = kArgsSchema;
-  d.wake_up_events = {sdk::WakeOn("Pod", {Event::ADD, Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
-                      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE,
-                                           Event::UPDATE_NODE_LABEL, Event::UPDATE_NODE_TAINT})};
+  d.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::ADD, Event::UPDATE_POD_LABEL, Event::UPDATE_OTHER})};
   for (const char* key : kSizeAnnotations) {
     d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
   }
@@ -218,8 +255,7 @@ sdk::PluginDescriptor Descriptor() {
     if (size < 1 || size > kMaxReplicas) {
       args.Problem("defaultMinReplicas", sdk::InvalidValue(size, "not in valid range [1, 100000]"));
     }
-    return std::make_unique<AtomicReplicaCoordinator>(absl::Seconds(timeout), size,
-                                                      context.cluster);
+    return std::make_unique<AtomicReplicaCoordinator>(absl::Seconds(timeout), size, context);
   };
   return d;
 }

@@ -167,6 +167,52 @@ TEST_F(CoordinatorTest, UnreserveOfAPodOutsideOfAGangDecidesNothing) {
   EXPECT_THAT(harness_->Unreserve(PodBuilder("single"), "n1"), IsEmpty());
 }
 
+TEST_F(CoordinatorTest, TheFirstToWaitCallsTheOthersOnceThereAreEnough) {
+  harness_->AddPod(Member("b", "3"));
+  Permit(Member("a", "3"));
+  EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "two can never be three";
+  harness_->Place("default/a", v1alpha1::UNPLACED, "");  // Its wait ran out.
+  Permit(Member("c", "3"));
+  EXPECT_THAT(harness_->TakeActivated(), ElementsAre("default/a", "default/b"));
+  Permit(Member("a", "3"));
+  EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "the first has called";
+  EXPECT_EQ(Permit(Member("b", "3")), Verdict::Success());
+  EXPECT_THAT(harness_->TakeActivated(), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, MembersBeingDeletedAreNotWaitedFor) {
+  v1alpha1::Pod leaving = Member("leaving", "2");
+  leaving.set_deletion_unix_seconds(1);
+  harness_->AddPod(leaving);
+  Permit(Member("a", "2"));
+  EXPECT_THAT(harness_->TakeActivated(), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, ARejectedMemberIsHelpedByOthersThatHaveAPlaceAndByItself) {
+  const v1alpha1::Pod member = Member("a", "2");
+  v1alpha1::Pod other = Member("b", "2");
+  other.set_node_name("n1");
+  v1alpha1::Pod of_another_gang = Member("x", "2", "other");
+  of_another_gang.set_node_name("n1");
+  sdk::ObjectChange change;
+  change.resource = "AssignedPod";
+  change.action = v1alpha1::ClusterEvent::ADD;
+  change.new_pod = &other;
+  EXPECT_EQ(harness_->Hint(member, change), "queue");
+  change.new_pod = &of_another_gang;
+  EXPECT_EQ(harness_->Hint(member, change), "skip");
+  change.new_pod = &other;
+  change.old_pod = &other;
+  change.action = v1alpha1::ClusterEvent::UPDATE_POD_LABEL;
+  EXPECT_EQ(harness_->Hint(member, change), "skip");
+  change.action = v1alpha1::ClusterEvent::DELETE;
+  EXPECT_EQ(harness_->Hint(member, change), "not registered");
+  change.resource = "UnscheduledPod";
+  change.action = v1alpha1::ClusterEvent::UPDATE_OTHER;
+  change.old_pod = change.new_pod = &member;
+  EXPECT_EQ(harness_->Hint(member, change), "queue") << "another number of replicas";
+}
+
 TEST_F(CoordinatorTest, AnUnreadableSizeIsRejectedRatherThanTakenForASinglePod) {
   for (const char* text : {"many", "0", "-1", "2.5", "100001"}) {
     EXPECT_EQ(Permit(Member("a", text)),

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/score.h"
 #include "plugin_host/sdk/validation.h"
@@ -48,6 +49,7 @@ using NodeLabel = std::pair<std::string, std::string>;
 class GpuAware : public sdk::Plugin,
                  public sdk::FilterPlugin,
                  public sdk::ScorePlugin,
+                 public sdk::QueueingHintPlugin,
                  public sdk::ClusterObserver {
  public:
   GpuAware(Args args, const sdk::ClusterView& cluster)
@@ -58,7 +60,7 @@ class GpuAware : public sdk::Plugin,
     const auto* demand = attempt.filter_state<Demand>();
     if (demand == nullptr) {
       auto& made = attempt.NewFilterState<Demand>();
-      made.gpus = DemandOf(attempt.pod());
+      made.gpus = DemandOf(attempt.pod().proto());
       demand = &made;
     }
     if (demand->gpus.empty()) return;
@@ -71,7 +73,7 @@ class GpuAware : public sdk::Plugin,
   // Pods without GPUs are indifferent: all nodes score 0.
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    const bool wants_gpus = !DemandOf(attempt.pod()).empty();
+    const bool wants_gpus = !DemandOf(attempt.pod().proto()).empty();
     for (size_t i = 0; i < nodes.size(); ++i) {
       raw[i] = wants_gpus ? ScoreNode(attempt.pod(), attempt.cluster().node(nodes[i])) : 0;
     }
@@ -82,6 +84,31 @@ class GpuAware : public sdk::Plugin,
                          absl::Span<int64_t> scores) const override {
     sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/false, scores);
     return sdk::Verdict::Success();
+  }
+
+  // A node helps that could take the pod if it were empty, and could not before or has more GPUs
+  // now; a pod that leaves GPUs of a wanted kind behind helps too.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    const std::vector<std::pair<std::string, int64_t>> demand = DemandOf(pod.proto());
+    bool helps;
+    if (change.new_node != nullptr) {
+      helps = CouldTake(demand, *change.new_node) &&
+              (change.old_node == nullptr || !CouldTake(demand, *change.old_node) ||
+               std::any_of(demand.begin(), demand.end(), [&](const auto& gpus) {
+                 return GpusOf(*change.new_node, gpus.first) > GpusOf(*change.old_node, gpus.first);
+               }));
+    } else if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) {
+      helps = true;
+    } else {
+      const v1alpha1::Pod& before = *change.old_pod;
+      const bool had_place = !before.node_name().empty() || !before.nominated_node_name().empty();
+      helps = had_place && std::any_of(demand.begin(), demand.end(), [&](const auto& gpus) {
+                const int64_t left =
+                    change.new_pod == nullptr ? 0 : AmountOf(*change.new_pod, gpus.first);
+                return AmountOf(before, gpus.first) > left;
+              });
+    }
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
   void OnReset() override {
@@ -107,8 +134,28 @@ class GpuAware : public sdk::Plugin,
   }
 
  private:
-  std::vector<std::pair<std::string, int64_t>> DemandOf(const sdk::PodView& pod) const {
-    const sdk::Resources requests = sdk::ComputePodRequests(pod.proto());
+  static int64_t GpusOf(const v1alpha1::Node& node, const std::string& name) {
+    const auto& extended = node.allocatable().extended();
+    const auto it = extended.find(name);
+    return it == extended.end() ? 0 : it->second;
+  }
+  static int64_t AmountOf(const v1alpha1::Pod& pod, const std::string& name) {
+    sdk::PodRequestsOptions options;
+    options.use_status = true;
+    return sdk::ComputePodRequests(pod, options).Get(name);
+  }
+  bool CouldTake(const std::vector<std::pair<std::string, int64_t>>& demand,
+                 const v1alpha1::Node& node) const {
+    for (const auto& [name, need] : demand) {
+      if (GpusOf(node, name) < need) return false;
+    }
+    std::vector<MalformedLabel> malformed;  // Warned of when the node came.
+    const GpuFacts facts = ReadGpuFacts(node.labels(), args_.generations, &malformed);
+    return !facts.memory_gb || *facts.memory_gb >= args_.min_memory_gb;
+  }
+
+  std::vector<std::pair<std::string, int64_t>> DemandOf(const v1alpha1::Pod& pod) const {
+    const sdk::Resources requests = sdk::ComputePodRequests(pod);
     std::vector<std::pair<std::string, int64_t>> gpus;
     for (const std::string& name : args_.resources) {
       const int64_t amount = requests.Get(name);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/score.h"
 #include "plugin_host/sdk/selectors.h"
 #include "plugins/node_affinity/node_affinity_args.h"
@@ -48,7 +49,8 @@ class NodeAffinity : public sdk::Plugin,
                      public sdk::PreFilterPlugin,
                      public sdk::FilterPlugin,
                      public sdk::PreScorePlugin,
-                     public sdk::ScorePlugin {
+                     public sdk::ScorePlugin,
+                     public sdk::QueueingHintPlugin {
  public:
   explicit NodeAffinity(const v1alpha1::NodeAffinity& added) {
     if (added.has_required_during_scheduling_ignored_during_execution()) {
@@ -128,6 +130,19 @@ class NodeAffinity : public sdk::Plugin,
                          absl::Span<int64_t> scores) const override {
     sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/false, scores);
     return sdk::Verdict::Success();
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (added_required_ && !added_required_->Matches(*change.new_node).value_or(false)) {
+      return sdk::Hint::kSkip;
+    }
+    const sdk::RequiredNodeAffinity required(pod.proto());
+    const absl::StatusOr<bool> matches = required.Matches(*change.new_node);
+    if (!matches.ok()) return sdk::Hint::kQueue;
+    if (!*matches) return sdk::Hint::kSkip;
+    if (change.old_node == nullptr) return sdk::Hint::kQueue;
+    const absl::StatusOr<bool> matched = required.Matches(*change.old_node);
+    return matched.ok() && *matched ? sdk::Hint::kSkip : sdk::Hint::kQueue;
   }
 
  private:

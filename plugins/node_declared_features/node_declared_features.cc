@@ -52,7 +52,7 @@ sdk::PluginDescriptor Descriptor() {
   d.name = "NodeDeclaredFeatures";
   d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
   d.wake_up_events = {
-      sdk::WakeOn("Node", {Event::ADD}),
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_DECLARED_FEATURE}),
       sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN,
                           Event::UPDATE_POD_TOLERATION,
                           Event::UPDATE_POD_SCHEDULING_GATES_ELIMINATED, Event::UPDATE_OTHER})};

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "plugin_host/sdk/queueing_hint.h"
+
 namespace outboard::node_ports {
 namespace {
 
@@ -25,21 +27,28 @@ void AppendPorts(const v1alpha1::Container& container, std::vector<sdk::HostPort
   }
 }
 
+std::vector<sdk::HostPort> PortsOf(const v1alpha1::Pod& pod) {
+  std::vector<sdk::HostPort> ports;
+  // An init container gives its ports back before the pod runs, unless it is a sidecar.
+  for (const v1alpha1::Container& container : pod.init_containers()) {
+    if (container.restart_policy_always()) AppendPorts(container, &ports);
+  }
+  for (const v1alpha1::Container& container : pod.containers()) AppendPorts(container, &ports);
+  return ports;
+}
+
 bool Conflicts(const sdk::HostPort& a, const sdk::HostPort& b) {
   return a.port == b.port && a.protocol == b.protocol &&
          (a.ip == b.ip || a.ip == kAnyIp || b.ip == kAnyIp);
 }
 
-class NodePorts : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::FilterPlugin {
+class NodePorts : public sdk::Plugin,
+                  public sdk::PreFilterPlugin,
+                  public sdk::FilterPlugin,
+                  public sdk::QueueingHintPlugin {
  public:
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
-    std::vector<sdk::HostPort> ports;
-    // An init container gives its ports back before the pod runs, unless it is a sidecar.
-    for (const v1alpha1::Container& container : pod.init_containers()) {
-      if (container.restart_policy_always()) AppendPorts(container, &ports);
-    }
-    for (const v1alpha1::Container& container : pod.containers()) AppendPorts(container, &ports);
+    std::vector<sdk::HostPort> ports = PortsOf(attempt.pod().proto());
     if (ports.empty()) return sdk::Verdict::Skip();
     attempt.NewFilterState<WantedPorts>().ports = std::move(ports);
     return sdk::Verdict::Success();
@@ -56,6 +65,14 @@ class NodePorts : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::F
         sink.Reject(i, taken_);
       }
     });
+  }
+
+  // A pod that goes helps if it had a port that this one wants, on whatever node.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.old_pod == nullptr) return sdk::Hint::kQueue;  // A node was added.
+    const v1alpha1::Pod& gone = *change.old_pod;
+    if (gone.node_name().empty() && gone.nominated_node_name().empty()) return sdk::Hint::kSkip;
+    return AnyConflict(PortsOf(pod.proto()), PortsOf(gone)) ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
  private:

@@ -9,8 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
+#include "plugins/node_resources_fit/hints.h"
 #include "plugins/node_resources_fit/scoring_strategy.h"
 
 namespace outboard::node_resources_fit {
@@ -73,7 +75,8 @@ class NodeResourcesFit : public sdk::Plugin,
                          public sdk::PreFilterPlugin,
                          public sdk::FilterPlugin,
                          public sdk::PreScorePlugin,
-                         public sdk::ScorePlugin {
+                         public sdk::ScorePlugin,
+                         public sdk::QueueingHintPlugin {
  public:
   NodeResourcesFit(std::set<std::string> ignored, std::set<std::string> ignored_groups,
                    ScoringStrategy strategy)
@@ -91,6 +94,9 @@ class NodeResourcesFit : public sdk::Plugin,
   Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const Slot> nodes) const override;
   Verdict Score(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
                 absl::Span<int64_t> raw) const override;
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    return HintOf(pod.proto(), change);
+  }
 
  private:
   bool Ignored(const std::string& resource) const;
@@ -312,8 +318,10 @@ sdk::PluginDescriptor Descriptor() {
                                  v1alpha1::SCORE};
   descriptor.default_weight = 1;
   descriptor.args_schema = kArgsSchema;
-  descriptor.wake_up_events = {sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
-                               sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE})};
+  descriptor.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE}),
+      sdk::WakeOn("resource.k8s.io/DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
   descriptor.maturity = sdk::Maturity::kBeta;
   descriptor.create = Create;
   return descriptor;

@@ -2,12 +2,15 @@
 
 #include <memory>
 
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/tolerations.h"
 
 namespace outboard::node_unschedulable {
 namespace {
 
-class NodeUnschedulable : public sdk::Plugin, public sdk::FilterPlugin {
+class NodeUnschedulable : public sdk::Plugin,
+                          public sdk::FilterPlugin,
+                          public sdk::QueueingHintPlugin {
  public:
   NodeUnschedulable() {
     cordon_.set_key("node.kubernetes.io/unschedulable");
@@ -22,6 +25,18 @@ class NodeUnschedulable : public sdk::Plugin, public sdk::FilterPlugin {
         [&](int i, sdk::Slot slot) { cordoned |= uint64_t{unschedulable[slot] != 0} << i; });
     if (cordoned == 0 || sdk::ToleratesAny(attempt.pod().proto().tolerations(), cordon_)) return;
     sink.RejectAll(cordoned, unschedulable_);
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    bool helps;
+    if (change.new_pod != nullptr) {
+      helps = change.new_pod->uid() == pod.uid() &&
+              sdk::ToleratesAny(change.new_pod->tolerations(), cordon_);
+    } else {
+      helps = !change.new_node->unschedulable() &&
+              (change.old_node == nullptr || change.old_node->unschedulable());
+    }
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
  private:

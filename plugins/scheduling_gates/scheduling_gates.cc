@@ -4,11 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plugin_host/sdk/queueing_hint.h"
 
 namespace outboard::scheduling_gates {
 namespace {
 
-class SchedulingGates : public sdk::Plugin, public sdk::PreEnqueuePlugin {
+class SchedulingGates : public sdk::Plugin,
+                        public sdk::PreEnqueuePlugin,
+                        public sdk::QueueingHintPlugin {
  public:
   sdk::Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView& cluster,
                           absl::Time now) const override {
@@ -16,6 +19,10 @@ class SchedulingGates : public sdk::Plugin, public sdk::PreEnqueuePlugin {
     if (gates.empty()) return sdk::Verdict::Success();
     return sdk::Verdict::Unresolvable(
         absl::StrCat("waiting for scheduling gates: [", absl::StrJoin(gates, " "), "]"));
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    return change.new_pod->uid() == pod.uid() ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/score.h"
 #include "plugin_host/sdk/tolerations.h"
 
@@ -31,7 +32,8 @@ class PerTaintSet {
 class TaintToleration : public sdk::Plugin,
                         public sdk::FilterPlugin,
                         public sdk::PreScorePlugin,
-                        public sdk::ScorePlugin {
+                        public sdk::ScorePlugin,
+                        public sdk::QueueingHintPlugin {
  public:
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
@@ -76,6 +78,21 @@ class TaintToleration : public sdk::Plugin,
                          absl::Span<int64_t> scores) const override {
     sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/true, scores);
     return sdk::Verdict::Success();
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    bool helps;
+    if (change.new_pod != nullptr) {
+      helps = change.new_pod->uid() == pod.uid();
+    } else {
+      const sdk::Tolerations& tolerations = pod.proto().tolerations();
+      const bool was_untolerated =
+          change.old_node == nullptr ||
+          sdk::FindUntoleratedTaint(change.old_node->taints(), tolerations) != nullptr;
+      helps = was_untolerated &&
+              sdk::FindUntoleratedTaint(change.new_node->taints(), tolerations) == nullptr;
+    }
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
  private:

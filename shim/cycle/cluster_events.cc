@@ -71,6 +71,10 @@ std::vector<ClusterEvent> NodeUpdateEvents(const kube::NodeObject& before,
   if (!SameTaints(a, b)) add(queue::kUpdateNodeTaint);
   if (!SameConditions(before.conditions, after.conditions)) add(queue::kUpdateNodeCondition);
   if (!SameMap(a.annotations(), b.annotations())) add(queue::kUpdateNodeAnnotation);
+  if (!std::equal(a.declared_features().begin(), a.declared_features().end(),
+                  b.declared_features().begin(), b.declared_features().end())) {
+    add(queue::kUpdateNodeDeclaredFeature);
+  }
   return events;
 }
 

@@ -55,6 +55,8 @@ TEST(NodeUpdateEventsTest, EachKindOfChange) {
               ElementsAre("NodeUpdateNodeCondition"));
   EXPECT_THAT(NodeEvents("", "", "Ready=True,Disk=False", "Disk=False,Ready=True"), IsEmpty());
   EXPECT_THAT(NodeEvents("images { names: 'x' }", ""), IsEmpty());
+  EXPECT_THAT(NodeEvents("declared_features: 'a'", "declared_features: 'b'"),
+              ElementsAre("NodeUpdateNodeDeclaredFeature"));
   EXPECT_THAT(
       NodeEvents("unschedulable: true", "allocatable { pods: 1 } labels { key: 'a' }"),
       ElementsAre("NodeUpdateNodeTaint", "NodeUpdateNodeAllocatable", "NodeUpdateNodeLabel"));
@@ -82,7 +84,10 @@ TEST(PodUpdateEventsTest, EachKindOfChange) {
               ElementsAre("UnscheduledPodUpdatePodToleration"));
   EXPECT_THAT(PodEvents("", "annotations { key: 'a' value: '1' }"),
               ElementsAre("UnscheduledPodUpdate"));
-  EXPECT_THAT(PodEvents("", "nominated_node_name: 'n' generation: 2"), IsEmpty())
+  EXPECT_THAT(PodEvents("",
+                        "nominated_node_name: 'n' generation: 2 preempted_by_scheduler: true "
+                        "pod_actual_requests { cpu_millis: 1 }"),
+              IsEmpty())
       << "the status alone";
   EXPECT_THAT(PodEvents("",
                         "preempted_by_scheduler: true pod_actual_requests { cpu_millis: 1 } "

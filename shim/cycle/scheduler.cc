@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -20,7 +21,7 @@ Scheduler::Scheduler(SchedulerOptions options, queue::QueueOptions queue_options
     : options_(options),
       effects_(effects),
       observer_(observer),
-      queue_(queue_options, now, this, nullptr, queue_observer),
+      queue_(queue_options, now, this, this, queue_observer),
       algorithm_(&cluster_) {}
 
 Scheduler::~Scheduler() = default;
@@ -43,8 +44,17 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   host.cursor = cursor;
   host.wants_new_session = false;
   host.away_since = client == nullptr ? now : absl::InfinitePast();
+  host.hints.Clear();
+  host.hints_lost = false;
+  host.judges = client != nullptr && !options_.single_attempt &&
+                absl::c_linear_search(client->info().capabilities(), v1alpha1::QUEUEING_HINTS);
+  host.knows_events_from = queue_.next_event_number();
   if (client == nullptr) return;
   queue_.HostReturned(name, now);
+  // Its predecessor's last words may be lost.
+  for (const auto& [profile, plan] : plans_) {
+    if (plan.host_name == name) queue_.JudgeLost(profile, now);
+  }
 }
 
 bool Scheduler::WantsNewSession(const std::string& host_name) const {
@@ -62,11 +72,6 @@ Scheduler::Host* Scheduler::UsableHost(const ProfilePlan& plan) {
   if (it == hosts_.end() || it->second.client == nullptr || !it->second.client->usable())
     return nullptr;
   return &it->second;
-}
-
-void Scheduler::SendChanges(Host* host, absl::Time now) {
-  for (const v1alpha1::SyncRequest& changes : cluster_.TakeChanges(host->cursor, now))
-    host->client->SendChanges(changes);
 }
 
 void Scheduler::FillHeader(const Attempt& attempt, const Host& host,
@@ -243,6 +248,7 @@ void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
     return ApplyDecisions(permit.decisions(), now);
   }
   Attempt* const pending = attempt.get();
+  pending->binding = true;
   attempt_of_pod_[pending->pod->uid()] = pending->id;
   attempts_[pending->id] = std::move(attempt);
   if (!permit.waits().empty() || !pending->effects.empty()) {
@@ -392,9 +398,12 @@ void Scheduler::GiveBack(Attempt* attempt, const std::string& reason, absl::Time
 }
 
 void Scheduler::Forget(Attempt* attempt) {
+  if (!std::exchange(attempt->assumed, false)) return;
   // NOT_FOUND: the informer confirmed the pod or took it away meanwhile, and its word counts.
-  if (attempt->assumed) cluster_.Forget(attempt->pod->uid()).IgnoreError();
-  attempt->assumed = false;
+  const absl::Status forgotten = cluster_.Forget(attempt->pod->uid());
+  // As in kube-scheduler, a place that is given back within the cycle in which it was taken is no
+  // event: nobody else was tried meanwhile.
+  if (forgotten.ok() && attempt->binding) AnnouncePlaceGivenBack(*attempt->pod);
 }
 
 absl::Status Scheduler::StillFits(const Attempt& attempt) const {

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "shim/cycle/algorithm.h"
 #include "shim/cycle/cluster_state.h"
 #include "shim/cycle/effects.h"
+#include "shim/cycle/hint_feed.h"
 #include "shim/cycle/host_client.h"
 #include "shim/cycle/preemptions.h"
 #include "shim/cycle/waiting_pods.h"
@@ -72,7 +74,7 @@ struct SchedulerOptions {
 // Lifetime:  effects and observer outlive it; a host client must live until SetHost replaces it.
 // Errors:    none to the caller. Every popped pod ends bound, queued again, parked for its host, or
 // gone.
-class Scheduler final : private queue::PreEnqueueGate {
+class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge {
  public:
   // `queue_observer` may be null.
   Scheduler(SchedulerOptions options, queue::QueueOptions queue_options, Effects* effects,
@@ -133,6 +135,12 @@ class Scheduler final : private queue::PreEnqueueGate {
     absl::Time parked_pods_checked = absl::InfinitePast();
     // The connection's state has to be mended by a new handshake.
     bool wants_new_session = false;
+    // It judges queueing hints: those events from this number on.
+    bool judges = false;
+    uint64_t knows_events_from = 0;
+    HintFeed hints;
+    // It could not be told of some event, or forgot who waits.
+    bool hints_lost = false;
   };
 
   bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
@@ -195,6 +203,24 @@ class Scheduler final : private queue::PreEnqueueGate {
   void Forget(Attempt* attempt);
   // Whether the node can still take the pod that was assumed on it.
   absl::Status StillFits(const Attempt& attempt) const;
+  // scheduler_hints.cc. Announce tells judging hosts of an event. It must follow the change of
+  // `cluster_` at once: the event has to travel with the change, for the host compares its mirror
+  // before and after.
+  static v1alpha1::QueueEvent AboutPod(const std::string& uid);
+  static v1alpha1::QueueEvent AboutNode(const std::string& name);
+  static v1alpha1::QueueEvent AboutObject(const v1alpha1::ClusterObject& object);
+  void Announce(const queue::ClusterEvent& event, v1alpha1::QueueEvent about);
+  void AnnouncePlaceGivenBack(const kube::PodObject& pod);
+  void AnnounceNominationEnded(const kube::PodObject& pod);
+  void AnnounceUpsert(const PodOutcome& outcome, const kube::PodObject& pod);
+  void AnnounceRemoval(const PodOutcome& outcome);
+  // What is to be told and goes with no call.
+  void SendHints(absl::Time now);
+  void TakeWakes(const Host& host, const v1alpha1::Wakes& wakes, absl::Time now);
+  bool Judges(const std::string& profile, uint64_t since) override;
+  void OnWaiting(const queue::QueuedPod& pod) override;
+  void OnNotWaiting(const queue::QueuedPod& pod) override;
+
   // Ends the attempt for hosts and for the books of this class.
   void EndAttempt(const Attempt& attempt);
   std::unique_ptr<Attempt> TakeAttempt(uint64_t attempt_id);
@@ -216,6 +242,8 @@ class Scheduler final : private queue::PreEnqueueGate {
   std::set<std::string> profile_names_;
   std::map<std::string, ProfilePlan> plans_;
   std::map<std::string, Host> hosts_;
+  // Kinds of events that hosts were told of.
+  absl::flat_hash_set<queue::ClusterEvent> announced_;
 
   uint64_t last_attempt_id_ = 0;
   uint32_t next_start_ = 0;

@@ -25,6 +25,7 @@ struct Scheduler::Attempt {
   std::string node_name;  // empty: no node yet
   uint32_t slot = 0;
   bool assumed = false;
+  bool binding = false;  // past Permit, or waiting there
   // What Reserve wants carried out before the bind, and the results so far, in this order.
   std::vector<v1alpha1::Effect> effects;
   std::vector<v1alpha1::EffectResult> effect_results;

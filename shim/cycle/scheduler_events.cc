@@ -44,6 +44,12 @@ absl::string_view EventLabel(PodOutcome::Kind kind) {
   }
 }
 
+// A node was kept in mind for the pod, and is no more.
+bool NominationEnded(const kube::PodObject& before, const kube::PodObject& after) {
+  return !before.pod.nominated_node_name().empty() &&
+         before.pod.nominated_node_name() != after.pod.nominated_node_name();
+}
+
 }  // namespace
 
 void Scheduler::OnNodeUpsert(const kube::NodePtr& node, absl::Time now) {
@@ -52,14 +58,16 @@ void Scheduler::OnNodeUpsert(const kube::NodePtr& node, absl::Time now) {
   switch (outcome.kind) {
     case NodeOutcome::Kind::kAdded:
     case NodeOutcome::Kind::kReplaced:
+      Announce(queue::NodeEvent(queue::kAdd), AboutNode(node->key()));
       queue_.MoveAllToActiveOrBackoff(queue::NodeEvent(queue::kAdd), now);
       break;
-    case NodeOutcome::Kind::kUpdated:
+    case NodeOutcome::Kind::kUpdated: {
       timer.Rename("NodeUpdate");
-      for (const queue::ClusterEvent& event : NodeUpdateEvents(*outcome.old, *node)) {
-        queue_.MoveAllToActiveOrBackoff(event, now);
-      }
+      const std::vector<queue::ClusterEvent> events = NodeUpdateEvents(*outcome.old, *node);
+      for (const queue::ClusterEvent& event : events) Announce(event, AboutNode(node->key()));
+      for (const queue::ClusterEvent& event : events) queue_.MoveAllToActiveOrBackoff(event, now);
       break;
+    }
     default:
       break;
   }
@@ -68,6 +76,7 @@ void Scheduler::OnNodeUpsert(const kube::NodePtr& node, absl::Time now) {
 void Scheduler::OnNodeDelete(const std::string& name, absl::Time now) {
   const EventTimer timer(observer_, "NodeDelete");
   cluster_.RemoveNode(name);
+  Announce(queue::NodeEvent(queue::kDelete), AboutNode(name));
   queue_.MoveAllToActiveOrBackoff(queue::NodeEvent(queue::kDelete), now);
 }
 
@@ -75,13 +84,15 @@ void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
   EventTimer timer(observer_, "");
   const PodOutcome outcome = cluster_.UpsertPod(pod);
   timer.Rename(EventLabel(outcome.kind));
+  PodOutcome removed;
   if (outcome.replaced != nullptr) {
-    PodOutcome removed;
     removed.kind = PodOutcome::Kind::kRemoved;
     removed.old = outcome.replaced;
     removed.old_node = outcome.replaced->pod.node_name();
-    OnPodRemoved(removed, outcome.replaced->uid(), now);
+    AnnounceRemoval(removed);
   }
+  AnnounceUpsert(outcome, *pod);
+  if (outcome.replaced != nullptr) OnPodRemoved(removed, outcome.replaced->uid(), now);
   UpdateNomination(*pod, outcome);
   switch (outcome.kind) {
     case PodOutcome::Kind::kIgnored:
@@ -109,6 +120,45 @@ void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
     case PodOutcome::Kind::kRemoved:
       OnPodRemoved(outcome, pod->uid(), now);
       break;
+  }
+}
+
+void Scheduler::AnnounceUpsert(const PodOutcome& outcome, const kube::PodObject& pod) {
+  switch (outcome.kind) {
+    case PodOutcome::Kind::kIgnored:
+    case PodOutcome::Kind::kAddedPending:
+      break;
+    case PodOutcome::Kind::kUpdatedPending:
+      if (!HandlesProfile(pod.pod.scheduler_name()) || attempt_of_pod_.contains(pod.uid())) break;
+      if (queue_.MustTell(pod.uid())) {
+        for (const queue::ClusterEvent& event : PodUpdateEvents(*outcome.old, pod)) {
+          Announce(event, AboutPod(pod.uid()));
+        }
+      }
+      if (NominationEnded(*outcome.old, pod)) AnnounceNominationEnded(*outcome.old);
+      break;
+    case PodOutcome::Kind::kUpdatedAssigned:
+      for (const queue::ClusterEvent& event : PodUpdateEvents(*outcome.old, pod)) {
+        Announce(event, AboutPod(pod.uid()));
+      }
+      break;
+    case PodOutcome::Kind::kAddedAssigned:
+    case PodOutcome::Kind::kBound:
+    case PodOutcome::Kind::kConfirmed:
+    case PodOutcome::Kind::kMoved:
+      Announce(queue::AssignedPodAdd(), AboutPod(pod.uid()));
+      break;
+    case PodOutcome::Kind::kRemoved:
+      AnnounceRemoval(outcome);
+      break;
+  }
+}
+
+void Scheduler::AnnounceRemoval(const PodOutcome& outcome) {
+  if (!outcome.old_node.empty()) {
+    AnnouncePlaceGivenBack(*outcome.old);
+  } else if (!outcome.old->pod.nominated_node_name().empty()) {
+    AnnounceNominationEnded(*outcome.old);
   }
 }
 
@@ -149,8 +199,7 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
   if (options_.single_attempt && queue_.Find(pod->uid()) == nullptr) return;
   queue_.Update(pod, PodUpdateEvents(*outcome.old, *pod), now);
   UpdateSortKey(*pod, now);
-  const std::string& old_nomination = outcome.old->pod.nominated_node_name();
-  if (!old_nomination.empty() && old_nomination != pod->pod.nominated_node_name()) {
+  if (NominationEnded(*outcome.old, *pod)) {
     // The node it was kept in mind for is free for pods that had to count it.
     const int32_t priority = outcome.old->pod.priority();
     queue_.MoveAllToActiveOrBackoff(
@@ -162,6 +211,7 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
 void Scheduler::OnPodDelete(const std::string& uid, absl::Time now) {
   EventTimer timer(observer_, "UnscheduledPodDelete");
   const PodOutcome outcome = cluster_.RemovePod(uid);
+  if (outcome.kind == PodOutcome::Kind::kRemoved) AnnounceRemoval(outcome);
   if (!outcome.old_node.empty()) timer.Rename("AssignedPodDelete");
   if (outcome.kind == PodOutcome::Kind::kRemoved) OnPodRemoved(outcome, uid, now);
 }
@@ -224,6 +274,7 @@ void Scheduler::OnObjectEvent(const kube::ClusterObject& object, queue::Action a
                               absl::Time now) {
   const std::optional<queue::ClusterEvent> event = ObjectEvent(object, action);
   if (!event.has_value()) return;
+  Announce(*event, AboutObject(object.object));
   const EventTimer timer(observer_, event->Label());
   queue_.MoveAllToActiveOrBackoff(*event, now);
 }

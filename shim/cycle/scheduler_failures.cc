@@ -144,6 +144,16 @@ void Scheduler::TakePushes(Host* host, absl::Time now) {
           if (const QueuedPod* info = queue_.Find(uid)) UpdateSortKey(*info->pod, now);
         }
         break;
+      case v1alpha1::SyncResponse::kWakes:
+        TakeWakes(*host, push.wakes(), now);
+        break;
+      case v1alpha1::SyncResponse::kActivate: {
+        const auto& uids = push.activate().pod_uids();
+        if (push.activate().plugin().empty()) break;
+        queue_.Activate(std::vector<std::string>(uids.begin(), uids.end()), now,
+                        push.activate().plugin());
+        break;
+      }
       case v1alpha1::SyncResponse::kResync:
         LOG(WARNING) << "Host asks for a new snapshot: " << push.resync().reason();
         host->wants_new_session = true;
@@ -172,6 +182,7 @@ void Scheduler::Tick(absl::Time now) {
     }
   }
   queue_.FlushDue(now);
+  SendHints(now);
 }
 
 absl::Time Scheduler::NextWakeup(absl::Time now) const {

@@ -5,6 +5,8 @@
 namespace outboard::queue {
 namespace {
 
+constexpr int kLastAction = v1alpha1::ClusterEvent::UPDATE_NODE_DECLARED_FEATURE;
+
 absl::string_view ActionLabel(uint32_t actions) {
   switch (actions) {
     case kAdd:
@@ -31,6 +33,8 @@ absl::string_view ActionLabel(uint32_t actions) {
       return "UpdatePodSchedulingGatesEliminated";
     case kUpdate:
       return "Update";
+    case kUpdateNodeDeclaredFeature:
+      return "UpdateNodeDeclaredFeature";
     case kAllActions:
       return "All";
     default:
@@ -62,9 +66,19 @@ ClusterEvent NodeEvent(Action action) { return Make(kNode, action); }
 ClusterEvent FromContract(const v1alpha1::ClusterEvent& event) {
   ClusterEvent result = Make(event.resource(), kNoAction);
   for (const int action : event.actions()) {
-    if (action < v1alpha1::ClusterEvent::ADD || action > v1alpha1::ClusterEvent::UPDATE_OTHER)
-      continue;
+    if (action < v1alpha1::ClusterEvent::ADD || action > kLastAction) continue;
     result.actions |= 1u << (action - v1alpha1::ClusterEvent::ADD);
+  }
+  return result;
+}
+
+v1alpha1::ClusterEvent ToContract(const ClusterEvent& event) {
+  v1alpha1::ClusterEvent result;
+  result.set_resource(event.resource);
+  for (int action = v1alpha1::ClusterEvent::ADD; action <= kLastAction; ++action) {
+    if ((event.actions & (1u << (action - v1alpha1::ClusterEvent::ADD))) != 0) {
+      result.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(action));
+    }
   }
   return result;
 }

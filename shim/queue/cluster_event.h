@@ -27,7 +27,8 @@ enum Action : uint32_t {
   kUpdatePodSchedulingGatesEliminated = 1u << 10,
   // Any other change. kube-scheduler calls the label of such an event "Update".
   kUpdate = 1u << 11,
-  kAllActions = (1u << 12) - 1,
+  kUpdateNodeDeclaredFeature = 1u << 12,
+  kAllActions = (1u << 13) - 1,
 };
 
 // Resources with a meaning of their own; others go by their Kubernetes names.
@@ -67,6 +68,7 @@ ClusterEvent NodeEvent(Action action);
 // A registration of the contract; actions that this build does not know are left out, so that they
 // never match.
 ClusterEvent FromContract(const v1alpha1::ClusterEvent& event);
+v1alpha1::ClusterEvent ToContract(const ClusterEvent& event);
 
 // Whether an event that comes in concerns a plugin that registered `registered`.
 bool Matches(const ClusterEvent& registered, const ClusterEvent& incoming);

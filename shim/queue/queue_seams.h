@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_QUEUE_QUEUE_SEAMS_H_
 #define OUTBOARD_SHIM_QUEUE_QUEUE_SEAMS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,13 +37,19 @@ class PreEnqueueGate {
   virtual std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) = 0;
 };
 
-// A closer look at an event that a plugin registered: can it help this pod?
-class QueueingHints {
+// Hosts that judge themselves which events help which of the pods that their plugins rejected. The
+// queue moves such a pod on no event; it says that the pod waits, and hears by Wake.
+//
+// Threading: called by the queue, on its thread, and must not call the queue back.
+class HintJudge {
  public:
-  virtual ~QueueingHints() = default;
-  // Asked only for plugins that rejected the pod. In doubt: true.
-  virtual bool ShouldQueue(absl::string_view plugin, const ClusterEvent& event,
-                           const QueuedPod& pod) = 0;
+  virtual ~HintJudge() = default;
+  // Whether the profile's host knows, or will be told of, every event from number `since` on.
+  virtual bool Judges(const std::string& profile, uint64_t since) = 0;
+  // The pod waits, for its rejectors as they are now, since `pod.judged_since`.
+  virtual void OnWaiting(const QueuedPod& pod) = 0;
+  // A pod of which OnWaiting told waits no more.
+  virtual void OnNotWaiting(const QueuedPod& pod) = 0;
 };
 
 // Told of every move; for metrics.

@@ -55,6 +55,12 @@ struct QueuedPod {
   // With kGated: who gates, and why.
   std::string gating_plugin;
   std::string gate_message;
+  // With kUnschedulable and kGated: a host judges the events from number `judged_since` on, and no
+  // event moves the pod here.
+  bool judged = false;
+  uint64_t judged_since = 0;
+  // Number of the first event after it began to wait.
+  uint64_t waiting_since = 0;
   // With kParked.
   std::string parked_host;
   absl::Time parked_since = absl::InfinitePast();

@@ -22,10 +22,10 @@ absl::Duration BackoffOf(int count, const QueueOptions& options) {
 }  // namespace
 
 SchedulingQueue::SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueueGate* gate,
-                                 QueueingHints* hints, QueueObserver* observer)
+                                 HintJudge* judge, QueueObserver* observer)
     : options_(options),
       gate_(gate),
-      hints_(hints),
+      judge_(judge),
       observer_(observer),
       next_backoff_flush_(AlignToWindow(now) + kWindow),
       next_unschedulable_flush_(now + kUnschedulableScan) {}
@@ -110,7 +110,8 @@ void SchedulingQueue::Update(kube::PodPtr pod, absl::Span<const ClusterEvent> ev
         info->own_events.push_back(event);
       }
     }
-  } else if (info->place == Place::kUnschedulable || info->place == Place::kGated) {
+  } else if ((info->place == Place::kUnschedulable || info->place == Place::kGated) &&
+             !info->judged) {
     UpdateWaiting(*info, events, now);
   }
 }
@@ -194,11 +195,15 @@ bool SchedulingQueue::AddUnschedulable(const std::string& uid, Rejectors rejecto
   info->backoff_expiration.reset();
   info->was_flushed = false;
   NoteRejectors(*info, +1);
-  const Strategy strategy = StrategyAfterAttempt(*info);
+  // A judging host looks at what happened during the attempt; what was looked at here it need not.
+  const bool judged =
+      judge_ != nullptr && judge_->Judges(info->pod->pod.scheduler_name(), info->recording_since);
+  const Strategy strategy = StrategyAfterAttempt(*info, judged);
   StopRecording(*info);
   if (strategy == Strategy::kSkip) {
     Leave(*info);
-    EnterUnschedulable(*info, kScheduleAttemptFailure);
+    EnterUnschedulable(*info, kScheduleAttemptFailure,
+                       judged ? info->recording_since : event_clock_);
   } else {
     RequeueOne(*info, strategy, kScheduleAttemptFailure, now);
   }

@@ -50,7 +50,7 @@ struct QueueCounts {
 //
 // Threading: thread-compatible; all calls on the scheduling thread. Never waits, logs or reads a
 // clock; calls only its seams.
-// Lifetime:  seams must outlive the queue and may be null (no gate, no hints: every registered
+// Lifetime:  seams must outlive the queue and may be null (no gate, no judge: every registered
 // event counts, no observer).
 //            A QueuedPod pointer is valid until the pod is forgotten: for a popped pod, until its
 //            attempt is given back or forgotten.
@@ -58,7 +58,7 @@ struct QueueCounts {
 class SchedulingQueue {
  public:
   SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueueGate* gate = nullptr,
-                  QueueingHints* hints = nullptr, QueueObserver* observer = nullptr);
+                  HintJudge* judge = nullptr, QueueObserver* observer = nullptr);
   ~SchedulingQueue();
   SchedulingQueue(const SchedulingQueue&) = delete;
   SchedulingQueue& operator=(const SchedulingQueue&) = delete;
@@ -107,9 +107,34 @@ class SchedulingQueue {
   using PodFilter = absl::FunctionRef<bool(const QueuedPod&)>;
   void MoveAllToActiveOrBackoff(const ClusterEvent& event, absl::Time now);
   void MoveAllToActiveOrBackoff(const ClusterEvent& event, PodFilter precheck, absl::Time now);
+
+  // A host's judgement: a plugin that rejected the pod is helped by an event.
+  struct WakeUp {
+    std::string uid;
+    std::string plugin;
+    ClusterEvent event;
+    uint64_t number = 0;  // the event's; 0: what happened since the attempt is not known
+  };
+  // Moves the pods that wait still: one that began to wait after the event hears of its own events.
+  void Wake(absl::Span<const WakeUp> wakes, absl::Time now);
+  // The judging host of a profile is another, or its word was lost: pods that waited for it are
+  // tried.
+  void JudgeLost(const std::string& profile, absl::Time now);
+  // Whether a judging host must be told of an event: one that may help a waiting pod, or one that
+  // is being tried.
+  bool MustTell(const ClusterEvent& event) const;
+  // The same of an update of a pod.
+  bool MustTell(const std::string& uid) const;
+  // Numbers an event that a judging host is told of.
+  uint64_t TakeEventNumber() { return event_clock_++; }
+  uint64_t next_event_number() const { return event_clock_; }
+  // The first event that concerns an attempt under way.
+  uint64_t EventsNeededFrom() const;
+
   // Tries these pods at once, whatever rejected them; those in flight, as soon as they come back,
-  // after backoff.
-  void Activate(absl::Span<const std::string> uids, absl::Time now);
+  // after backoff. With `plugin`, only pods that it rejected.
+  void Activate(absl::Span<const std::string> uids, absl::Time now,
+                absl::string_view plugin = absl::string_view());
   // Asks the gate again about gated pods.
   void RecheckGates(absl::Span<const std::string> uids, absl::Time now);
   void RecheckGates(PodFilter which, absl::Time now);
@@ -145,7 +170,7 @@ class SchedulingQueue {
   void Leave(QueuedPod& pod);
   void EnterActive(QueuedPod& pod, absl::string_view event, absl::Time now);
   void EnterBackoff(QueuedPod& pod, absl::string_view event);
-  void EnterUnschedulable(QueuedPod& pod, absl::string_view event);
+  void EnterUnschedulable(QueuedPod& pod, absl::string_view event, uint64_t judged_since);
   void EnterParked(QueuedPod& pod, const std::string& host, absl::string_view event,
                    absl::Time now);
   std::vector<GateVerdict> Judge(const std::vector<Move>& moves) const;
@@ -157,13 +182,15 @@ class SchedulingQueue {
   bool PluginMatches(const std::string& profile, const std::string& plugin,
                      const ClusterEvent& event) const;
   Strategy WorthRequeuing(const QueuedPod& pod, const ClusterEvent& event, bool about_itself) const;
-  Strategy StrategyAfterAttempt(const QueuedPod& pod) const;
+  Strategy StrategyAfterAttempt(const QueuedPod& pod, bool judged) const;
   std::vector<QueuedPod*> Candidates(const ClusterEvent& event) const;
   bool AnyProfileMatches(const std::string& plugin, const ClusterEvent& event) const;
   void MoveMatching(std::vector<QueuedPod*> pods, const ClusterEvent& event, absl::Time now);
   void RecordEvent(const ClusterEvent& event);
   void StopRecording(QueuedPod& pod);
   void NoteRejectors(const QueuedPod& pod, int delta);
+  void BeginWaiting(QueuedPod& pod, uint64_t judged_since);
+  void EndWaiting(QueuedPod& pod);
   void IndexRejectors(QueuedPod& pod, bool insert);
   void SetPod(QueuedPod& info, kube::PodPtr pod);
   void FlushBackoff(absl::Time now);
@@ -175,7 +202,7 @@ class SchedulingQueue {
 
   const QueueOptions options_;
   PreEnqueueGate* const gate_;
-  QueueingHints* const hints_;
+  HintJudge* const judge_;
   QueueObserver* const observer_;
 
   absl::flat_hash_map<std::string, std::unique_ptr<QueuedPod>> pods_;
@@ -183,8 +210,9 @@ class SchedulingQueue {
   PodHeap<BackoffOrder> backoff_;
   PodHeap<BackoffOrder> error_backoff_;
   // Pods in kUnschedulable and kGated by each plugin that rejected them, so that an event costs
-  // only the pods it can help.
+  // only the pods it can help; of those that a host judges only how many.
   absl::flat_hash_map<std::string, absl::flat_hash_set<QueuedPod*>> by_rejector_;
+  absl::flat_hash_map<std::string, size_t> judged_rejectors_;
   size_t unschedulable_ = 0;
   size_t gated_ = 0;
   size_t in_flight_ = 0;

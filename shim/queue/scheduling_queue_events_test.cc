@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "shim/queue/scheduling_queue.h"
 #include "shim/queue/testing/fake_seams.h"
@@ -11,7 +12,6 @@ namespace outboard::queue {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::FakeHints;
 using testing::MakePod;
 
 class QueueEventsTest : public ::testing::Test {
@@ -36,8 +36,7 @@ class QueueEventsTest : public ::testing::Test {
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
-  FakeHints hints_;
-  SchedulingQueue queue_{QueueOptions{}, now_, nullptr, &hints_};
+  SchedulingQueue queue_{QueueOptions{}, now_};
 };
 
 TEST_F(QueueEventsTest, OnlyPodsWhoseRejectorsAreHelpedMove) {
@@ -56,15 +55,6 @@ TEST_F(QueueEventsTest, APodRegistrationCoversAssignedAndUnscheduledPods) {
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
   queue_.MoveAllToActiveOrBackoff(AssignedPodDelete(), now_);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
-}
-
-TEST_F(QueueEventsTest, HintsDecide) {
-  Reject("p", {{"Fit"}, {}});
-  Reject("q", {{"Fit"}, {}});
-  hints_.skip = {"Fit/p"};
-  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
-  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
-  EXPECT_EQ(PlaceOf("q"), Place::kBackoff);
 }
 
 TEST_F(QueueEventsTest, PendingPluginsSkipBackoff) {
@@ -221,6 +211,14 @@ TEST_F(QueueEventsTest, ActivateDuringAnAttemptBringsThePodBackAfterIt) {
   EXPECT_EQ(PlaceOf("q"), Place::kUnschedulable);
 }
 
+TEST_F(QueueEventsTest, ActivateForAPluginTakesOnlyPodsThatItRejected) {
+  Reject("fit", {{"Fit"}, {}});
+  Reject("quiet", {{"Quiet"}, {}});
+  queue_.Activate(std::vector<std::string>{"fit", "quiet"}, now_, "Quiet");
+  EXPECT_EQ(PlaceOf("fit"), Place::kUnschedulable);
+  EXPECT_EQ(PlaceOf("quiet"), Place::kActive);
+}
+
 TEST_F(QueueEventsTest, Labels) {
   EXPECT_EQ(AssignedPodDelete().Label(), "AssignedPodDelete");
   EXPECT_EQ(UnscheduledPodAdd().Label(), "UnscheduledPodAdd");
@@ -239,7 +237,8 @@ TEST_F(QueueEventsTest, FromContractKeepsKnownActions) {
   event.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(77));
   EXPECT_EQ(FromContract(event).actions, kAdd | kUpdateNodeTaint);
   event.clear_actions();
-  for (int a = v1alpha1::ClusterEvent::ADD; a <= v1alpha1::ClusterEvent::UPDATE_OTHER; ++a) {
+  for (int a = v1alpha1::ClusterEvent::ADD;
+       a <= v1alpha1::ClusterEvent::UPDATE_NODE_DECLARED_FEATURE; ++a) {
     event.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(a));
   }
   event.set_resource("*");

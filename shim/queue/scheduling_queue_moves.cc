@@ -33,11 +33,11 @@ void SchedulingQueue::Leave(QueuedPod& pod) {
       break;
     case Place::kUnschedulable:
       --unschedulable_;
-      IndexRejectors(pod, /*insert=*/false);
+      EndWaiting(pod);
       break;
     case Place::kGated:
       --gated_;
-      IndexRejectors(pod, /*insert=*/false);
+      EndWaiting(pod);
       break;
     case Place::kParked: {
       const auto it = parked_.find(pod.parked_host);
@@ -72,10 +72,11 @@ void SchedulingQueue::EnterBackoff(QueuedPod& pod, absl::string_view event) {
   Incoming("backoff", event);
 }
 
-void SchedulingQueue::EnterUnschedulable(QueuedPod& pod, absl::string_view event) {
+void SchedulingQueue::EnterUnschedulable(QueuedPod& pod, absl::string_view event,
+                                         uint64_t judged_since) {
   pod.place = Place::kUnschedulable;
   ++unschedulable_;
-  IndexRejectors(pod, /*insert=*/true);
+  BeginWaiting(pod, judged_since);
   Incoming("unschedulable", event);
 }
 
@@ -92,7 +93,7 @@ void SchedulingQueue::EnterGated(QueuedPod& pod, const GateVerdict& verdict,
   pod.gate_message = verdict.message;
   pod.place = Place::kGated;
   ++gated_;
-  IndexRejectors(pod, /*insert=*/true);
+  BeginWaiting(pod, event_clock_);
   if (!was_here) Incoming("unschedulable", event);
 }
 
@@ -105,8 +106,28 @@ void SchedulingQueue::EnterParked(QueuedPod& pod, const std::string& host, absl:
   Incoming("parked", event);
 }
 
+void SchedulingQueue::BeginWaiting(QueuedPod& pod, uint64_t judged_since) {
+  pod.waiting_since = event_clock_;
+  pod.judged_since = judged_since;
+  pod.judged = judge_ != nullptr && judge_->Judges(pod.pod->pod.scheduler_name(), judged_since);
+  IndexRejectors(pod, /*insert=*/true);
+  if (pod.judged) judge_->OnWaiting(pod);
+}
+
+void SchedulingQueue::EndWaiting(QueuedPod& pod) {
+  IndexRejectors(pod, /*insert=*/false);
+  if (pod.judged) judge_->OnNotWaiting(pod);
+  pod.judged = false;
+}
+
 void SchedulingQueue::IndexRejectors(QueuedPod& pod, bool insert) {
   const auto index = [&](const std::string& plugin) {
+    if (pod.judged) {
+      size_t& count = judged_rejectors_[plugin];
+      count += insert ? 1 : -1;
+      if (count == 0) judged_rejectors_.erase(plugin);
+      return;
+    }
     if (insert) {
       by_rejector_[plugin].insert(&pod);
       return;
@@ -217,8 +238,7 @@ SchedulingQueue::Strategy SchedulingQueue::WorthRequeuing(const QueuedPod& pod,
   const auto helped = [&](const std::string& plugin) {
     const auto it = plugins->second.find(plugin);
     if (it == plugins->second.end() || it->second.empty()) return about_itself;
-    return AnyMatches(it->second, event) &&
-           (hints_ == nullptr || hints_->ShouldQueue(plugin, event, pod));
+    return AnyMatches(it->second, event);
   };
   if (std::any_of(pod.pending_plugins.begin(), pod.pending_plugins.end(), helped)) {
     return Strategy::kImmediately;
@@ -229,12 +249,14 @@ SchedulingQueue::Strategy SchedulingQueue::WorthRequeuing(const QueuedPod& pod,
   return Strategy::kSkip;
 }
 
-SchedulingQueue::Strategy SchedulingQueue::StrategyAfterAttempt(const QueuedPod& pod) const {
+SchedulingQueue::Strategy SchedulingQueue::StrategyAfterAttempt(const QueuedPod& pod,
+                                                                bool judged) const {
   // Nobody rejected it: something unusual happened. Or it failed past Permit, and what happened
   // since is not known.
   if (!pod.has_rejectors() || !pod.recording || pod.activate_requested) {
     return Strategy::kAfterBackoff;
   }
+  if (judged) return Strategy::kSkip;
   Strategy best = Strategy::kSkip;
   const auto consider = [&](const ClusterEvent& event, bool about_itself) {
     best = std::max(best, WorthRequeuing(pod, event, about_itself));
@@ -300,11 +322,70 @@ void SchedulingQueue::MoveMatching(std::vector<QueuedPod*> pods, const ClusterEv
   RecordEvent(event);
 }
 
-void SchedulingQueue::Activate(absl::Span<const std::string> uids, absl::Time now) {
+void SchedulingQueue::Wake(absl::Span<const WakeUp> wakes, absl::Time now) {
+  std::vector<Move> moves;
+  std::string label;
+  const auto flush = [&] {
+    Requeue(moves, label, now);
+    moves.clear();
+  };
+  for (const WakeUp& wake : wakes) {
+    QueuedPod* pod = FindMutable(wake.uid);
+    if (pod == nullptr || !pod->judged) continue;
+    if (wake.number != 0 && wake.number < pod->judged_since) continue;
+    const bool pending = pod->pending_plugins.count(wake.plugin) > 0;
+    if (!pending && pod->unschedulable_plugins.count(wake.plugin) == 0) continue;
+    // kube-scheduler judges what happened during an attempt when the attempt ends.
+    std::string its_label = wake.number < pod->waiting_since ? std::string(kScheduleAttemptFailure)
+                                                             : wake.event.Label();
+    if (its_label != label) {
+      flush();
+      label = std::move(its_label);
+    }
+    moves.push_back({pod, !pending && IsBackingOff(*pod, now)});
+    // As with every event: counted as coming in again if the gate sends it back. An update of the
+    // pod itself is counted otherwise there.
+    if (wake.event.resource != kUnscheduledPod) Leave(*pod);
+  }
+  flush();
+}
+
+void SchedulingQueue::JudgeLost(const std::string& profile, absl::Time now) {
+  std::vector<Move> moves;
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod->judged || pod->pod->pod.scheduler_name() != profile) continue;
+    moves.push_back({pod.get(), IsBackingOff(*pod, now)});
+  }
+  std::sort(moves.begin(), moves.end(),
+            [](const Move& a, const Move& b) { return a.pod->sequence < b.pod->sequence; });
+  Requeue(moves, kHostReturned, now);
+}
+
+bool SchedulingQueue::MustTell(const ClusterEvent& event) const {
+  if (!recording_since_.empty()) return IsOfInterest(event);
+  return std::any_of(judged_rejectors_.begin(), judged_rejectors_.end(),
+                     [&](const auto& entry) { return AnyProfileMatches(entry.first, event); });
+}
+
+bool SchedulingQueue::MustTell(const std::string& uid) const {
+  const QueuedPod* pod = Find(uid);
+  return pod != nullptr && (pod->judged || pod->recording);
+}
+
+uint64_t SchedulingQueue::EventsNeededFrom() const {
+  return recording_since_.empty() ? event_clock_ : *recording_since_.begin();
+}
+
+void SchedulingQueue::Activate(absl::Span<const std::string> uids, absl::Time now,
+                               absl::string_view plugin) {
   std::vector<Move> moves;
   for (const std::string& uid : uids) {
     QueuedPod* pod = FindMutable(uid);
     if (pod == nullptr) continue;
+    if (!plugin.empty() && pod->unschedulable_plugins.count(plugin) == 0 &&
+        pod->pending_plugins.count(plugin) == 0) {
+      continue;
+    }
     switch (pod->place) {
       case Place::kUnschedulable:
       case Place::kGated:

@@ -18,6 +18,7 @@ namespace {
 
 using testing::CountingObserver;
 using testing::FakeGate;
+using testing::FakeJudge;
 using testing::MakePod;
 
 class RandomRun {
@@ -126,7 +127,7 @@ class RandomRun {
         queue_.FlushDue(now_);
         break;
       case 15:
-        switch (Pick(6)) {
+        switch (Pick(9)) {
           case 0:
             queue_.HostReturned(Pick(2) == 0 ? "h1" : "h2", now_);
             break;
@@ -150,6 +151,20 @@ class RandomRun {
             } else {
               gate_.unavailable_at.erase(uid);
             }
+            break;
+          case 6: {
+            const SchedulingQueue::WakeUp wake{
+                uid, Pick(2) == 0 ? "Fit" : "Gates", NodeEvent(kAdd),
+                Pick(3) == 0 ? 0 : queue_.next_event_number() - Pick(2)};
+            queue_.Wake({&wake, 1}, now_);
+            break;
+          }
+          case 7:
+            judge_.judges = Pick(2) == 0;
+            judge_.knows_from = queue_.next_event_number();
+            break;
+          case 8:
+            queue_.JudgeLost("default", now_);
             break;
         }
         break;
@@ -188,6 +203,10 @@ class RandomRun {
       }
       ASSERT_EQ(pod.place == Place::kInFlight, in_flight_.count(pod.uid()) != 0) << pod.uid();
       ASSERT_EQ(pod.place == Place::kInFlight || !pod.recording, true);
+      ASSERT_EQ(pod.judged, judge_.waiting.count(pod.uid()) != 0) << pod.uid();
+      if (pod.judged) {
+        ASSERT_TRUE(pod.place == Place::kUnschedulable || pod.place == Place::kGated);
+      }
       ASSERT_EQ(pod.deleted, alive_.count(pod.uid()) == 0) << pod.uid();
       if (pod.place == Place::kInFlight) return;
       std::set<std::string> plugins(pod.unschedulable_plugins.begin(),
@@ -243,7 +262,8 @@ class RandomRun {
   absl::Time now_ = absl::FromUnixMillis(1000500);
   FakeGate gate_;
   CountingObserver observer_;
-  SchedulingQueue queue_{QueueOptions{}, now_, &gate_, nullptr, &observer_};
+  FakeJudge judge_;
+  SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &judge_, &observer_};
   std::set<std::string> alive_;      // in the cluster and unbound
   std::set<std::string> in_flight_;  // popped, and not given back
   int version_ = 0;

@@ -130,14 +130,64 @@ void ExpectScores(const YAML::Node& expected,
   EXPECT_EQ(TextMap(expected), texts);
 }
 
+// An object of an event, before or after; ADD has no `old`, DELETE no `new`.
+struct EventObject {
+  v1alpha1::Node node;
+  v1alpha1::Pod pod;
+};
+
+void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::string& expected,
+                PluginHarness* harness) {
+  ObjectChange change;
+  const std::string resource = yaml["resource"].as<std::string>();
+  change.resource = resource;
+  ASSERT_TRUE(
+      v1alpha1::ClusterEvent::Action_Parse(yaml["action"].as<std::string>(), &change.action))
+      << "no action " << yaml["action"].as<std::string>();
+  EXPECT_EQ(change.action == v1alpha1::ClusterEvent::ADD, !yaml["old"]) << "ADD has no `old`";
+  EXPECT_EQ(change.action == v1alpha1::ClusterEvent::DELETE, !yaml["new"]) << "DELETE has no `new`";
+  EventObject before, after;
+  for (const char* side : {"old", "new"}) {
+    if (!yaml[side]) continue;
+    EventObject& object = side == std::string("old") ? before : after;
+    const auto set = [&](auto parsed, auto* into, auto** old_into, auto** new_into) {
+      ASSERT_TRUE(parsed.ok()) << side << ": " << parsed.status();
+      *into = *std::move(parsed);
+      (&object == &before ? *old_into : *new_into) = into;
+    };
+    if (resource == "Node") {
+      set(NodeFromYaml(yaml[side]), &object.node, &change.old_node, &change.new_node);
+    } else if (resource == "AssignedPod" || resource == "UnscheduledPod") {
+      set(PodFromYaml(yaml[side]), &object.pod, &change.old_pod, &change.new_pod);
+    } else {
+      FAIL() << "cases know no events of " << resource;
+    }
+  }
+  EXPECT_EQ(expected, harness->Hint(pod, change));
+}
+
+// `events` by names of their own, and what each of them means to the pod.
+void ExpectHints(const YAML::Node& events, const YAML::Node& expected, const v1alpha1::Pod& pod,
+                 PluginHarness* harness) {
+  for (const auto& event : events) {
+    const std::string name = event.first.as<std::string>();
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(expected[name]) << "hints say nothing of the event";
+    ExpectHint(event.second, pod, expected[name].as<std::string>(), harness);
+  }
+  for (const auto& hint : expected) {
+    EXPECT_TRUE(events[hint.first.as<std::string>()]) << "no event " << hint.first;
+  }
+}
+
 void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, "\n--\n");
   ASSERT_EQ(parts.size(), 2u) << "a case has a cluster, a line `--`, and what is expected";
   const YAML::Node given = YAML::Load(parts[0]);
   const YAML::Node expected = YAML::Load(parts[1]);
-  CheckKeys(given, {"args", "now", "nodes", "pods", "namespaces", "objects", "pod"});
-  CheckKeys(expected,
-            {"preFilter", "nodeNames", "filter", "raw", "scores", "preEnqueue", "argsProblems"});
+  CheckKeys(given, {"args", "now", "nodes", "pods", "namespaces", "objects", "pod", "events"});
+  CheckKeys(expected, {"preFilter", "nodeNames", "filter", "raw", "scores", "preEnqueue", "hints",
+                       "argsProblems"});
   ASSERT_TRUE(expected.IsMap() && expected.size() > 0) << "a case must expect something";
 
   absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
@@ -176,6 +226,7 @@ void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
     for (const auto& [node, verdict] : h.Filter(*pod)) verdicts[node] = Text(verdict);
     EXPECT_EQ(TextMap(expected["filter"]), verdicts);
   }
+  if (expected["hints"]) ExpectHints(given["events"], expected["hints"], *pod, &h);
   if (expected["raw"]) ExpectScores(expected["raw"], h.RawScore(*pod));
   if (expected["scores"]) ExpectScores(expected["scores"], h.Score(*pod));
 }

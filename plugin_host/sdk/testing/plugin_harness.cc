@@ -10,6 +10,8 @@
 #include "plugin_host/mirror/mirror.h"
 #include "plugin_host/runtime/evaluator.h"
 #include "plugin_host/runtime/profile.h"
+#include "plugin_host/runtime/queueing_hints.h"
+#include "plugin_host/runtime/wake_up_events.h"
 #include "plugin_host/sdk/plugin_registry.h"
 
 namespace outboard::sdk::testing {
@@ -36,6 +38,7 @@ struct PluginHarness::Impl : runtime::PushTarget {
   Slot next_slot = 0;
   std::vector<WaitDecision> decisions;
   std::vector<std::string> gate_changes;
+  std::vector<std::string> activated;
 
   ~Impl() override {
     attempt = runtime::AttemptRecord();
@@ -47,6 +50,9 @@ struct PluginHarness::Impl : runtime::PushTarget {
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string> uids) override {
     gate_changes.insert(gate_changes.end(), uids.begin(), uids.end());
+  }
+  void Activate(const std::string&, absl::Span<const std::string> uids) override {
+    activated.insert(activated.end(), uids.begin(), uids.end());
   }
 
   v1alpha1::SyncRequest Delta() const {
@@ -354,6 +360,19 @@ std::vector<WaitDecision> PluginHarness::TakeDecisions() {
 
 std::vector<std::string> PluginHarness::TakeGateChanges() {
   return std::exchange(impl_->gate_changes, {});
+}
+
+std::vector<std::string> PluginHarness::TakeActivated() {
+  return std::exchange(impl_->activated, {});
+}
+
+std::string PluginHarness::Hint(const v1alpha1::Pod& pod, const ObjectChange& change) {
+  const PodRecord& record = impl_->Record(pod);
+  const runtime::ProfilePlugin& plugin = impl_->plugin();
+  if (!runtime::AnyRegistered(plugin.wake_up_events, change.resource, change.action)) {
+    return "not registered";
+  }
+  return runtime::Helps(plugin, record, change) ? "queue" : "skip";
 }
 
 void PluginHarness::Tick() { impl_->mirror.Tick(impl_->now); }

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/plugin.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
 
 namespace outboard::sdk::testing {
@@ -75,6 +76,10 @@ class PluginHarness {
   // What the plugin pushed since the last call.
   std::vector<WaitDecision> TakeDecisions();
   std::vector<std::string> TakeGateChanges();
+  std::vector<std::string> TakeActivated();
+  // What an event means to a waiting pod that the plugin rejected: `queue`, `skip`, or `not
+  // registered`.
+  std::string Hint(const v1alpha1::Pod& pod, const ObjectChange& change);
   // Calls the observer's OnTick at the current time.
   void Tick();
 

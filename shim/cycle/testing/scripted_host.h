@@ -22,6 +22,9 @@ class ScriptedHost final : public HostClient {
     info_.add_capabilities(v1alpha1::FUSED_CYCLE);
   }
 
+  // Before it is given to the scheduler: it judges queueing hints.
+  void JudgeHints() { info_.add_capabilities(v1alpha1::QUEUEING_HINTS); }
+
   // What is answered.
   uint32_t num_nodes = 1;
   bool is_usable = true;

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,15 +56,18 @@ class CountingObserver : public QueueObserver {
   }
 };
 
-// Lets an event count only for the plugins named.
-class FakeHints : public QueueingHints {
+// A host that judges, from a number on, and remembers who waits.
+class FakeJudge : public HintJudge {
  public:
-  std::set<std::string> skip;  // "plugin" or "plugin/uid"
-  bool ShouldQueue(absl::string_view plugin, const ClusterEvent& event,
-                   const QueuedPod& pod) override {
-    return skip.count(std::string(plugin)) == 0 &&
-           skip.count(absl::StrCat(plugin, "/", pod.uid())) == 0;
+  bool judges = true;
+  uint64_t knows_from = 0;
+  std::map<std::string, uint64_t> waiting;  // uid -> since
+
+  bool Judges(const std::string& profile, uint64_t since) override {
+    return judges && since >= knows_from;
   }
+  void OnWaiting(const QueuedPod& pod) override { waiting[pod.uid()] = pod.judged_since; }
+  void OnNotWaiting(const QueuedPod& pod) override { waiting.erase(pod.uid()); }
 };
 
 inline kube::PodPtr MakePod(const std::string& uid, int32_t priority = 0,

@@ -1,0 +1,247 @@
+#include "plugin_host/runtime/queueing_hints.h"
+
+#include <algorithm>
+
+#include "plugin_host/runtime/wake_up_events.h"
+
+namespace outboard::runtime {
+namespace {
+
+using v1alpha1::ClusterEvent;
+using v1alpha1::QueueEvent;
+using v1alpha1::Wake;
+
+constexpr absl::string_view kUnscheduledPod = "UnscheduledPod";
+
+Wake MakeWake(const std::string& uid, const std::string& plugin,
+              const QueueEvent& event = QueueEvent()) {
+  Wake wake;
+  wake.set_uid(uid);
+  wake.set_plugin(plugin);
+  if (event.has_event()) *wake.mutable_event() = event.event();
+  wake.set_number(event.number());
+  return wake;
+}
+
+bool ConcernsOnlyItsPod(absl::string_view resource, ClusterEvent::Action action) {
+  return resource == kUnscheduledPod && action != ClusterEvent::ADD &&
+         action != ClusterEvent::DELETE;
+}
+
+// The pod as it counts: with the node that it has in the shim's books.
+std::unique_ptr<v1alpha1::Pod> CopyOf(const sdk::PodRecord& record, const sdk::ClusterView& view) {
+  auto pod = std::make_unique<v1alpha1::Pod>(record.pod);
+  if (record.on_node()) pod->set_node_name(view.node(record.slot).name());
+  return pod;
+}
+
+}  // namespace
+
+bool QueueingHints::Event::concerns_only_its_pod() const {
+  return ConcernsOnlyItsPod(resource(), action());
+}
+
+bool QueueingHints::Event::complete() const {
+  const bool has_old = old_node != nullptr || old_pod != nullptr || old_object != nullptr;
+  const bool has_new = new_node != nullptr || new_pod != nullptr || new_object != nullptr;
+  switch (action()) {
+    case ClusterEvent::ADD:
+      return has_new;
+    case ClusterEvent::DELETE:
+      return has_old;
+    default:
+      return has_old && has_new;
+  }
+}
+
+sdk::ObjectChange QueueingHints::Event::change() const {
+  sdk::ObjectChange change;
+  change.resource = resource();
+  change.action = action();
+  change.old_node = old_node.get();
+  change.new_node = new_node.get();
+  change.old_pod = old_pod.get();
+  change.new_pod = new_pod.get();
+  change.old_object = old_object.get();
+  change.new_object = new_object.get();
+  return change;
+}
+
+void QueueingHints::Reset() {
+  waiting_.clear();
+  by_rejector_.clear();
+  history_.clear();
+  pending_.clear();
+  history_from_ = 0;
+}
+
+void QueueingHints::Keep(bool after, Event* event) const {
+  // An object that appeared has no past that counts, one that went no future.
+  if (event->action() == (after ? ClusterEvent::DELETE : ClusterEvent::ADD)) return;
+  const sdk::ClusterView view = mirror_->view();
+  switch (event->told.about_case()) {
+    case QueueEvent::kNodeName:
+      if (auto node = view.FindNode(event->told.node_name())) {
+        (after ? event->new_node : event->old_node) =
+            std::make_unique<v1alpha1::Node>(node->proto());
+      }
+      break;
+    case QueueEvent::kPodUid:
+      if (const sdk::PodRecord* pod = view.FindPod(event->told.pod_uid())) {
+        (after ? event->new_pod : event->old_pod) = CopyOf(*pod, view);
+      }
+      break;
+    case QueueEvent::kObject:
+      if (const v1alpha1::ClusterObject* object = view.objects().FindSame(event->told.object())) {
+        (after ? event->new_object : event->old_object) =
+            std::make_unique<v1alpha1::ClusterObject>(*object);
+      }
+      break;
+    case QueueEvent::ABOUT_NOT_SET:
+      break;  // A kind of a later shim.
+  }
+}
+
+void QueueingHints::BeforeChange(const v1alpha1::SyncRequest& request) {
+  pending_.clear();
+  for (const QueueEvent& told : request.events()) {
+    if (told.event().actions_size() != 1) continue;
+    Event& event = pending_.emplace_back();
+    event.told = told;
+    Keep(/*after=*/false, &event);
+  }
+}
+
+void QueueingHints::AfterChange(const v1alpha1::SyncRequest& request, std::vector<Wake>* wakes) {
+  for (const std::string& uid : request.no_longer_waiting()) StopWaiting(uid);
+  for (const v1alpha1::WaitingPod& told : request.waiting_pods()) BeginWaiting(told, wakes);
+  for (Event& event : pending_) {
+    Keep(/*after=*/true, &event);
+    if (!event.complete()) continue;
+    JudgeAll(event, wakes);
+    history_.push_back(std::move(event));
+  }
+  pending_.clear();
+  // Not before: a pod of this message may need what no attempt needs any more.
+  history_from_ = std::max(history_from_, request.events_needed_from());
+  while (!history_.empty() &&
+         (history_.front().told.number() < history_from_ || history_.size() > kMaxHistory)) {
+    history_from_ = std::max(history_from_, history_.front().told.number() + 1);
+    history_.pop_front();
+  }
+}
+
+void QueueingHints::Resolve(Waiting* waiting) const {
+  const Profile* profile = find_profile_(waiting->profile);
+  const auto find = [&](const std::string& name) {
+    return profile == nullptr ? nullptr : profile->Find(name);
+  };
+  waiting->rejectors.clear();
+  for (const auto* names : {&waiting->told.pending_by(), &waiting->told.rejected_by()}) {
+    for (const std::string& name : *names) waiting->rejectors.push_back(find(name));
+  }
+  waiting->gate = find(waiting->told.gated_by());
+}
+
+void QueueingHints::ProfilesChanged() {
+  by_rejector_.clear();
+  for (auto& [uid, waiting] : waiting_) {
+    Resolve(&waiting);
+    for (const ProfilePlugin* plugin : waiting.rejectors) by_rejector_[plugin].insert(uid);
+  }
+}
+
+void QueueingHints::StopWaiting(const std::string& uid) {
+  auto it = waiting_.find(uid);
+  if (it == waiting_.end()) return;
+  for (const ProfilePlugin* plugin : it->second.rejectors) {
+    auto pods = by_rejector_.find(plugin);
+    if (pods == by_rejector_.end()) continue;
+    pods->second.erase(uid);
+    if (pods->second.empty()) by_rejector_.erase(pods);
+  }
+  waiting_.erase(it);
+}
+
+void QueueingHints::BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<Wake>* wakes) {
+  StopWaiting(told.uid());
+  const sdk::PodRecord* pod = mirror_->FindPod(told.uid());
+  if (pod == nullptr) return;
+  if (told.since() < history_from_) {
+    const auto& plugins = told.pending_by().empty() ? told.rejected_by() : told.pending_by();
+    if (!plugins.empty()) wakes->push_back(MakeWake(told.uid(), plugins[0]));
+    return;
+  }
+  Waiting waiting;
+  waiting.told = told;
+  waiting.profile = pod->pod.scheduler_name();
+  Resolve(&waiting);
+  for (const Event& event : history_) {
+    if (event.told.number() < told.since()) continue;
+    const ProfilePlugin* plugin = Judge(waiting, event);
+    if (plugin == nullptr) continue;
+    wakes->push_back(MakeWake(told.uid(), plugin->name, event.told));
+    return;
+  }
+  for (const ProfilePlugin* plugin : waiting.rejectors) by_rejector_[plugin].insert(told.uid());
+  waiting_[told.uid()] = std::move(waiting);
+}
+
+void QueueingHints::JudgeAll(const Event& event, std::vector<Wake>* wakes) {
+  std::vector<std::string> woken;
+  const auto judge = [&](const std::string& uid) {
+    Waiting& waiting = waiting_.at(uid);
+    if (waiting.judged == event.told.number() || event.told.number() < waiting.told.since()) return;
+    waiting.judged = event.told.number();
+    const ProfilePlugin* plugin = Judge(waiting, event);
+    if (plugin == nullptr) return;
+    wakes->push_back(MakeWake(uid, plugin->name, event.told));
+    woken.push_back(uid);
+  };
+  if (event.concerns_only_its_pod()) {
+    if (waiting_.contains(event.told.pod_uid())) judge(event.told.pod_uid());
+  } else {
+    for (const auto& [plugin, uids] : by_rejector_) {
+      if (plugin == nullptr ||
+          !AnyRegistered(plugin->wake_up_events, event.resource(), event.action()))
+        continue;
+      for (const std::string& uid : uids) judge(uid);
+    }
+  }
+  for (const std::string& uid : woken) StopWaiting(uid);
+}
+
+const ProfilePlugin* QueueingHints::Judge(const Waiting& waiting, const Event& event) const {
+  const sdk::PodRecord* pod = mirror_->FindPod(waiting.told.uid());
+  if (pod == nullptr) return nullptr;
+  const bool is_own = event.told.pod_uid() == waiting.told.uid();
+  if (event.concerns_only_its_pod() != is_own) return nullptr;
+  if (event.told.has_max_priority() && pod->pod.priority() > event.told.max_priority()) {
+    return nullptr;
+  }
+  // As in kube-scheduler, who keeps a pod out decides which events count for it; not so with
+  // updates of the pod itself.
+  if (!waiting.told.gated_by().empty() && !is_own &&
+      (waiting.gate == nullptr ||
+       !AnyRegistered(waiting.gate->wake_up_events, event.resource(), event.action()))) {
+    return nullptr;
+  }
+  for (const ProfilePlugin* plugin : waiting.rejectors) {
+    if (plugin != nullptr && Helps(*plugin, *pod, event.change())) return plugin;
+  }
+  return nullptr;
+}
+
+bool Helps(const ProfilePlugin& plugin, const sdk::PodRecord& pod,
+           const sdk::ObjectChange& change) {
+  // Without a registration only a change of the pod itself helps (PluginInfo.wake_up_events).
+  if (plugin.wake_up_events.empty()) return ConcernsOnlyItsPod(change.resource, change.action);
+  if (!AnyRegistered(plugin.wake_up_events, change.resource, change.action)) return false;
+  if (plugin.queueing_hint == nullptr ||
+      !AnyRegistered(plugin.hinted_events, change.resource, change.action)) {
+    return true;
+  }
+  return plugin.queueing_hint->QueueingHint(sdk::PodView(&pod), change) == sdk::Hint::kQueue;
+}
+
+}  // namespace outboard::runtime

@@ -1,0 +1,23 @@
+// Which events a plugin registered.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_WAKE_UP_EVENTS_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_WAKE_UP_EVENTS_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/plugin.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+
+namespace outboard::runtime {
+
+// The events of a descriptor, and what kube-scheduler (v1.36) adds to every plugin's: who registers
+// that nodes are added, and no change of taints, is also woken by each of these, without a hint.
+std::vector<v1alpha1::ClusterEvent> WakeUpEventsOf(const sdk::PluginDescriptor& descriptor);
+
+// Whether an event that happened is among the registered ones.
+bool AnyRegistered(const std::vector<v1alpha1::ClusterEvent>& registered,
+                   absl::string_view resource, v1alpha1::ClusterEvent::Action action);
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_WAKE_UP_EVENTS_H_

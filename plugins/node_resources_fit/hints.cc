@@ -1,0 +1,117 @@
+#include "plugins/node_resources_fit/hints.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/resources.h"
+
+namespace outboard::node_resources_fit {
+namespace {
+
+using sdk::Hint;
+
+// A resource that stands for a claim of one device of a class.
+constexpr char kDeviceClassPrefix[] = "deviceclass.resource.kubernetes.io/";
+
+int64_t ExtendedOf(const v1alpha1::Node& node, const std::string& name) {
+  const auto& extended = node.allocatable().extended();
+  const auto it = extended.find(name);
+  return it == extended.end() ? 0 : it->second;
+}
+
+// Calls fn(wanted amount, amount of `before`, amount of `after`) for every resource that the pod
+// asks for; true once fn is.
+template <typename Fn>
+bool AnyRequest(const sdk::Resources& wanted, const v1alpha1::Node& before,
+                const v1alpha1::Node& after, Fn fn) {
+  const v1alpha1::ResourceList& a = before.allocatable();
+  const v1alpha1::ResourceList& b = after.allocatable();
+  if (wanted.cpu_millis > 0 && fn(wanted.cpu_millis, a.cpu_millis(), b.cpu_millis())) return true;
+  if (wanted.memory_bytes > 0 && fn(wanted.memory_bytes, a.memory_bytes(), b.memory_bytes())) {
+    return true;
+  }
+  if (wanted.ephemeral_storage_bytes > 0 &&
+      fn(wanted.ephemeral_storage_bytes, a.ephemeral_storage_bytes(),
+         b.ephemeral_storage_bytes())) {
+    return true;
+  }
+  for (const auto& [name, amount] : wanted.extended) {
+    if (amount > 0 && sdk::IsScalarResourceName(name) &&
+        fn(amount, ExtendedOf(before, name), ExtendedOf(after, name))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Hint AfterNode(const v1alpha1::Pod& pod, const v1alpha1::Node* before,
+               const v1alpha1::Node& after) {
+  const sdk::Resources wanted = sdk::ComputePodRequests(pod);
+  const bool too_small = after.allocatable().pods() < 1 ||
+                         AnyRequest(wanted, after, after, [](int64_t amount, int64_t, int64_t has) {
+                           return amount > has;
+                         });
+  if (too_small) return Hint::kSkip;
+  if (before == nullptr) return Hint::kQueue;
+  const bool grew = after.allocatable().pods() > before->allocatable().pods() ||
+                    AnyRequest(wanted, *before, after,
+                               [](int64_t, int64_t had, int64_t has) { return has > had; });
+  return grew ? Hint::kQueue : Hint::kSkip;
+}
+
+Hint AfterScaleDown(const v1alpha1::Pod& pod, const v1alpha1::Pod& before,
+                    const v1alpha1::Pod& after) {
+  if (after.uid() == pod.uid()) return Hint::kQueue;
+  if (after.node_name().empty()) return Hint::kSkip;
+  sdk::PodRequestsOptions options;
+  options.use_status = true;
+  const sdk::Resources had = sdk::ComputePodRequests(before, options);
+  const sdk::Resources has = sdk::ComputePodRequests(after, options);
+  const sdk::Resources wanted = sdk::ComputePodRequests(pod, options);
+  if ((wanted.cpu_millis != 0 && had.cpu_millis > has.cpu_millis) ||
+      (wanted.memory_bytes != 0 && had.memory_bytes > has.memory_bytes) ||
+      (wanted.ephemeral_storage_bytes != 0 &&
+       had.ephemeral_storage_bytes > has.ephemeral_storage_bytes)) {
+    return Hint::kQueue;
+  }
+  for (const auto& [name, amount] : wanted.extended) {
+    if (amount != 0 && sdk::IsScalarResourceName(name) && had.Get(name) > has.Get(name)) {
+      return Hint::kQueue;
+    }
+  }
+  return Hint::kSkip;
+}
+
+Hint AfterDeviceClass(const v1alpha1::Pod& pod, const v1alpha1::DeviceClass* before,
+                      const v1alpha1::DeviceClass& after) {
+  if (before != nullptr && before->extended_resource_name() == after.extended_resource_name()) {
+    return Hint::kSkip;
+  }
+  const sdk::Resources wanted = sdk::ComputePodRequests(pod);
+  const auto wants = [&](const std::string& name) { return wanted.extended.contains(name); };
+  if (before == nullptr && wants(absl::StrCat(kDeviceClassPrefix, after.name()))) {
+    return Hint::kQueue;
+  }
+  return !after.extended_resource_name().empty() && wants(after.extended_resource_name())
+             ? Hint::kQueue
+             : Hint::kSkip;
+}
+
+}  // namespace
+
+Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change) {
+  if (change.new_node != nullptr) return AfterNode(pod, change.old_node, *change.new_node);
+  if (change.new_object != nullptr) {
+    return AfterDeviceClass(
+        pod, change.old_object == nullptr ? nullptr : &change.old_object->device_class(),
+        change.new_object->device_class());
+  }
+  if (change.new_pod != nullptr) return AfterScaleDown(pod, *change.old_pod, *change.new_pod);
+  // A pod went: whatever it had may be what is missing.
+  const v1alpha1::Pod& gone = *change.old_pod;
+  return gone.node_name().empty() && gone.nominated_node_name().empty() ? Hint::kSkip
+                                                                        : Hint::kQueue;
+}
+
+}  // namespace outboard::node_resources_fit

@@ -1,0 +1,212 @@
+// Pods whose host judges events: the queue tells who waits, and moves them when the host says so.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "shim/queue/scheduling_queue.h"
+#include "shim/queue/testing/fake_seams.h"
+
+namespace outboard::queue {
+namespace {
+
+using testing::CountingObserver;
+using ::testing::ElementsAre;
+using testing::FakeGate;
+using testing::FakeJudge;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using testing::MakePod;
+using ::testing::Pair;
+
+class JudgedQueueTest : public ::testing::Test {
+ protected:
+  JudgedQueueTest() {
+    queue_.SetWakeUpEvents("default", {{"Fit", {NodeEvent(kAdd), {"Pod", kDelete, ""}}},
+                                       {"Taints", {NodeEvent(kUpdateNodeTaint)}},
+                                       {"Gates", {{"Pod", kUpdatePodLabel, ""}}}});
+  }
+  void Reject(const std::string& uid, SchedulingQueue::Rejectors rejectors) {
+    queue_.Add(MakePod(uid), now_);
+    QueuedPod* pod = queue_.Pop(now_);
+    ASSERT_NE(pod, nullptr);
+    ASSERT_EQ(pod->uid(), uid);
+    ASSERT_TRUE(queue_.AddUnschedulable(uid, std::move(rejectors), now_));
+  }
+  // An event that hosts are told of, by the number that it gets.
+  uint64_t Happens(const ClusterEvent& event) {
+    const uint64_t number = queue_.TakeEventNumber();
+    queue_.MoveAllToActiveOrBackoff(event, now_);
+    return number;
+  }
+  void Wake(const std::string& uid, const std::string& plugin, uint64_t number,
+            const ClusterEvent& event = NodeEvent(kAdd)) {
+    const SchedulingQueue::WakeUp wake{uid, plugin, event, number};
+    queue_.Wake({&wake, 1}, now_);
+  }
+  Place PlaceOf(const std::string& uid) {
+    const QueuedPod* pod = queue_.Find(uid);
+    return pod == nullptr ? Place::kNone : pod->place;
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  FakeGate gate_;
+  FakeJudge judge_;
+  CountingObserver observer_;
+  SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &judge_, &observer_};
+};
+
+TEST_F(JudgedQueueTest, NoEventMovesAPodUntilItsHostSaysSo) {
+  Reject("p", {{"Fit"}, {}});
+  EXPECT_THAT(judge_.waiting, ElementsAre(Key("p")));
+  const uint64_t number = Happens(NodeEvent(kAdd));
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  Wake("p", "Fit", number);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_EQ(observer_.incoming["backoff/NodeAdd"], 1);
+}
+
+TEST_F(JudgedQueueTest, APendingPluginsWakeSkipsBackoff) {
+  Reject("p", {{"Taints"}, {"Fit"}});
+  Wake("p", "Fit", Happens(NodeEvent(kAdd)));
+  EXPECT_EQ(PlaceOf("p"), Place::kActive);
+}
+
+TEST_F(JudgedQueueTest, ABackoffThatIsOverIsNotWaitedFor) {
+  Reject("p", {{"Fit"}, {}});
+  now_ += absl::Seconds(3);
+  Wake("p", "Fit", Happens(NodeEvent(kAdd)));
+  EXPECT_EQ(PlaceOf("p"), Place::kActive);
+  EXPECT_EQ(observer_.incoming["active/NodeAdd"], 1);
+}
+
+TEST_F(JudgedQueueTest, AWakeOfAnEarlierAttemptIsLate) {
+  Reject("p", {{"Fit"}, {}});
+  const uint64_t number = Happens(NodeEvent(kAdd));
+  queue_.Activate({{"p"}}, now_);
+  ASSERT_NE(queue_.Pop(now_), nullptr);
+  Wake("p", "Fit", number);
+  EXPECT_EQ(PlaceOf("p"), Place::kInFlight);
+  queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
+  Wake("p", "Fit", number);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable) << "the attempt had seen the event";
+  EXPECT_THAT(judge_.waiting, ElementsAre(Pair("p", number + 1)));
+}
+
+TEST_F(JudgedQueueTest, EventsDuringTheAttemptAreTheHostsToJudge) {
+  queue_.Add(MakePod("p"), now_);
+  queue_.Pop(now_);
+  const uint64_t number = Happens(NodeEvent(kAdd));
+  EXPECT_EQ(queue_.EventsNeededFrom(), number);
+  queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  EXPECT_THAT(judge_.waiting, ElementsAre(Pair("p", number)));
+  EXPECT_GT(queue_.EventsNeededFrom(), number);
+  Wake("p", "Fit", number);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+  EXPECT_EQ(observer_.incoming["backoff/ScheduleAttemptFailure"], 1) << "as kube-scheduler counts";
+}
+
+TEST_F(JudgedQueueTest, EventsThatTheHostDoesNotKnowAreJudgedByKind) {
+  queue_.Add(MakePod("p"), now_);
+  queue_.Add(MakePod("q"), now_);
+  queue_.Pop(now_);
+  queue_.Pop(now_);
+  Happens(NodeEvent(kAdd));
+  judge_.knows_from = queue_.next_event_number();  // Another instance took over.
+  queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
+  queue_.AddUnschedulable("q", {{"Taints"}, {}}, now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+  EXPECT_EQ(PlaceOf("q"), Place::kUnschedulable);
+  EXPECT_THAT(judge_.waiting, ElementsAre(Pair("q", judge_.knows_from)))
+      << "from now on the host judges";
+}
+
+TEST_F(JudgedQueueTest, AnAwayHostsPodsAreMovedByKind) {
+  judge_.judges = false;
+  Reject("p", {{"Fit"}, {}});
+  EXPECT_THAT(judge_.waiting, IsEmpty());
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(JudgedQueueTest, AWakeByWhoDidNotRejectIsIgnored) {
+  Reject("p", {{"Fit"}, {}});
+  Wake("p", "Taints", Happens(NodeEvent(kAdd)));
+  Wake("nobody", "Fit", Happens(NodeEvent(kAdd)));
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+}
+
+TEST_F(JudgedQueueTest, AHostThatLostTrackWakesWithoutANumber) {
+  Reject("p", {{"Fit"}, {}});
+  Wake("p", "Fit", 0);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(JudgedQueueTest, WhenTheHostIsReplacedWhoWaitsIsTried) {
+  Reject("p", {{"Fit"}, {}});
+  gate_.gated_by["g"] = "Gates";
+  queue_.Add(MakePod("g"), now_);
+  ASSERT_THAT(judge_.waiting, ElementsAre(Key("g"), Key("p")));
+  judge_.waiting.clear();
+  queue_.JudgeLost("default", now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+  EXPECT_EQ(PlaceOf("g"), Place::kGated) << "the gate was asked again";
+  EXPECT_THAT(judge_.waiting, ElementsAre(Key("g"))) << "and the new host is told";
+}
+
+TEST_F(JudgedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
+  gate_.gated_by["g"] = "Gates";
+  queue_.Add(MakePod("g"), now_);
+  gate_.gated_by.clear();
+  gate_.calls.clear();
+  const ClusterEvent labels{"UnscheduledPod", kUpdatePodLabel, ""};
+  EXPECT_TRUE(queue_.MustTell("g"));
+  const uint64_t number = queue_.TakeEventNumber();
+  queue_.Update(MakePod("g", 0, "2"), {labels}, now_);
+  EXPECT_EQ(PlaceOf("g"), Place::kGated);
+  EXPECT_THAT(gate_.calls, IsEmpty());
+  Wake("g", "Gates", number, labels);
+  EXPECT_EQ(PlaceOf("g"), Place::kActive);
+  EXPECT_EQ(observer_.incoming["active/UnscheduledPodUpdatePodLabel"], 1);
+}
+
+TEST_F(JudgedQueueTest, AGateThatStaysShutKeepsAWokenPod) {
+  gate_.gated_by["g"] = "Gates";
+  queue_.Add(MakePod("g"), now_);
+  judge_.waiting.clear();
+  Wake("g", "Gates", Happens(NodeEvent(kAdd)));
+  EXPECT_EQ(PlaceOf("g"), Place::kGated);
+  EXPECT_THAT(judge_.waiting, ElementsAre(Key("g"))) << "a Wake ends the wait for the host";
+}
+
+TEST_F(JudgedQueueTest, TheFlushTakesJudgedPodsToo) {
+  Reject("p", {{"Fit"}, {}});
+  now_ += absl::Minutes(6);
+  queue_.FlushDue(now_);
+  EXPECT_EQ(PlaceOf("p"), Place::kActive);
+  EXPECT_THAT(judge_.waiting, IsEmpty());
+}
+
+TEST_F(JudgedQueueTest, OnlyEventsThatMayHelpSomebodyAreTold) {
+  EXPECT_FALSE(queue_.MustTell(NodeEvent(kAdd))) << "nobody waits";
+  Reject("p", {{"Fit"}, {}});
+  EXPECT_TRUE(queue_.MustTell(NodeEvent(kAdd)));
+  EXPECT_FALSE(queue_.MustTell(NodeEvent(kUpdateNodeTaint)));
+  EXPECT_FALSE(queue_.MustTell("q"));
+  queue_.Add(MakePod("q"), now_);
+  EXPECT_FALSE(queue_.MustTell("q")) << "its attempt will see everything";
+  queue_.Pop(now_);
+  EXPECT_TRUE(queue_.MustTell("q"));
+  EXPECT_TRUE(queue_.MustTell(NodeEvent(kUpdateNodeTaint))) << "whatever may yet reject it";
+  EXPECT_FALSE(queue_.MustTell(NodeEvent(kUpdateNodeCondition))) << "nobody registered it";
+  queue_.Forget("q");
+  queue_.Delete("p");
+  EXPECT_FALSE(queue_.MustTell(NodeEvent(kAdd)));
+  EXPECT_THAT(judge_.waiting, IsEmpty());
+}
+
+}  // namespace
+}  // namespace outboard::queue
