@@ -9,12 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "plugin_host/mirror/mirror.h"
-#include "plugin_host/runtime/evaluator.h"
-#include "plugin_host/runtime/profile.h"
-#include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/testing/builders.h"
-#include "plugin_host/sdk/testing/plugin_harness.h"
+#include "plugin_host/sdk/testing/preemption_harness.h"
 
 namespace outboard::default_preemption {
 namespace {
@@ -22,6 +18,7 @@ namespace {
 using sdk::Verdict;
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
+using sdk::testing::PreemptionHarness;
 using ::testing::ElementsAre;
 
 // Says no where CPUs are short, and never to nodes that are closed.
@@ -37,63 +34,30 @@ class Room : public sdk::Plugin, public sdk::NodeFilterPlugin {
   }
 };
 
-// A cluster of nodes with 4 CPUs, and a pod `p` of priority 10 that wants some.
-class DefaultPreemptionTest : public ::testing::Test, public runtime::PushTarget {
- protected:
-  void Decide(const std::string&, const sdk::WaitDecision&) override {}
-  void SortKeysChanged(absl::Span<const std::string>) override {}
-  void GateChanged(absl::Span<const std::string>) override {}
+sdk::PluginDescriptor RoomDescriptor() {
+  sdk::PluginDescriptor room;
+  room.name = "Room";
+  room.extension_points = {v1alpha1::FILTER};
+  room.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<Room>();
+  };
+  return room;
+}
 
+// A cluster of nodes with 4 CPUs, and a pod `p` of priority 10 that wants some.
+class DefaultPreemptionTest : public ::testing::Test {
+ protected:
   void SetUp() override { Configure(""); }
   void Configure(const std::string& args_json) {
-    registry_ = sdk::PluginRegistry();
-    ASSERT_TRUE(registry_.Add(Descriptor()).ok());
-    sdk::PluginDescriptor room;
-    room.name = "Room";
-    room.extension_points = {v1alpha1::FILTER};
-    room.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-      return std::make_unique<Room>();
-    };
-    ASSERT_TRUE(registry_.Add(room).ok());
-    v1alpha1::ProfileConfig config;
-    config.set_name("default-scheduler");
-    for (auto [point, plugin] : {std::pair{v1alpha1::FILTER, "Room"},
-                                 std::pair{v1alpha1::POST_FILTER, "DefaultPreemption"}}) {
-      auto* out = config.add_points();
-      out->set_extension_point(point);
-      out->add_plugins(plugin);
-    }
-    if (!args_json.empty()) {
-      auto* args = config.add_args();
-      args->set_plugin("DefaultPreemption");
-      args->set_args_json(args_json);
-    }
-    google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
-    profile_ = runtime::Profile::Create(config, registry_, &mirror_, this, &problems);
-    ASSERT_NE(profile_, nullptr) << problems[0].message();
-    v1alpha1::SyncRequest snapshot;
-    snapshot.set_version(1);
-    for (auto phase :
-         {v1alpha1::SyncRequest::SNAPSHOT_BEGIN, v1alpha1::SyncRequest::SNAPSHOT_END}) {
-      snapshot.set_phase(phase);
-      ASSERT_TRUE(mirror_.Apply(snapshot, now_).ok());
-    }
-    next_slot_ = 0;
-  }
-  void Apply(v1alpha1::SyncRequest request) {
-    request.set_version(mirror_.version() + 1);
-    const absl::Status applied = mirror_.Apply(request, now_);
-    ASSERT_TRUE(applied.ok()) << applied;
+    auto made = PreemptionHarness::Create(Descriptor(), {RoomDescriptor()}, args_json);
+    ASSERT_TRUE(made.ok()) << made.status();
+    harness_ = *std::move(made);
   }
   void AddNode(const std::string& name, const std::string& label = "") {
     NodeBuilder node(name);
     node.Allocatable({{"cpu", "4"}, {"pods", "110"}});
     if (!label.empty()) node.Label(label, "");
-    v1alpha1::SyncRequest request;
-    auto* upsert = request.add_changes()->mutable_node_upsert();
-    upsert->set_slot(next_slot_++);
-    *upsert->mutable_node() = node.Build();
-    Apply(request);
+    harness_->AddNode(node);
   }
   // On `node`; started at `start`, in seconds, unless 0.
   PodBuilder Running(const std::string& name, const std::string& node, int32_t priority,
@@ -103,40 +67,20 @@ class DefaultPreemptionTest : public ::testing::Test, public runtime::PushTarget
     pod.proto().set_start_unix_seconds(start);
     return pod;
   }
-  void Add(const v1alpha1::Pod& pod) {
-    v1alpha1::SyncRequest request;
-    *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
-    Apply(request);
-  }
+  void Add(const v1alpha1::Pod& pod) { harness_->AddPod(pod); }
   void AddBudget(const std::string& name, const std::string& app, int32_t allowed,
                  const std::vector<std::string>& disrupted = {}) {
-    v1alpha1::SyncRequest request;
-    auto* budget = request.add_changes()->mutable_object_upsert()->mutable_pod_disruption_budget();
-    budget->set_namespace_("default");
-    budget->set_name(name);
-    (*budget->mutable_selector()->mutable_match_labels())["app"] = app;
-    budget->set_disruptions_allowed(allowed);
-    for (const std::string& pod : disrupted) budget->add_disrupted_pods(pod);
-    Apply(request);
-  }
-
-  // The first attempt of a pod: Filter, and, where that finds nothing, PostFilter.
-  v1alpha1::PostFilterResponse Attempt(const v1alpha1::Pod& pod) {
-    Add(pod);
-    const sdk::PodRecord& record = *mirror_.FindPod(pod.uid());
-    runtime::AttemptRecord attempt;
-    attempt.Begin(1, pod.uid(), profile_);
-    v1alpha1::FilterResponse filter;
-    std::vector<sdk::Slot> feasible;
-    evaluator_.Filter(attempt, record, now_, mirror_.view().node_order(), {}, &filter, &feasible);
-    EXPECT_TRUE(feasible.empty()) << "the pod fits as it is";
-    v1alpha1::PostFilterResponse response;
-    evaluator_.PostFilter(attempt, record, now_, &response);
-    return response;
+    v1alpha1::PodDisruptionBudget budget;
+    budget.set_namespace_("default");
+    budget.set_name(name);
+    (*budget.mutable_selector()->mutable_match_labels())["app"] = app;
+    budget.set_disruptions_allowed(allowed);
+    for (const std::string& pod : disrupted) budget.add_disrupted_pods(pod);
+    harness_->AddBudget(budget);
   }
   // Candidates as `n1: a b`, best first, a budget's violations as `n1 !1: a b`; or the rejection.
   std::vector<std::string> Preempt(const v1alpha1::Pod& pod) {
-    const v1alpha1::PostFilterResponse response = Attempt(pod);
+    const v1alpha1::PostFilterResponse response = harness_->Attempt(pod);
     if (response.has_rejection()) {
       return {absl::StrCat(v1alpha1::Code_Name(response.rejection().code()), " ",
                            absl::StrJoin(response.rejection().reasons(), "; "),
@@ -149,7 +93,7 @@ class DefaultPreemptionTest : public ::testing::Test, public runtime::PushTarget
                                          ? ""
                                          : absl::StrCat(" !", candidate.budget_violations());
       texts.push_back(absl::StrCat(
-          mirror_.view().node(candidate.slot()).name(), violations, ": ",
+          harness_->cluster().node(candidate.slot()).name(), violations, ": ",
           absl::StrJoin(candidate.victim_uids(), " ", [](std::string* out, const std::string& uid) {
             absl::StrAppend(out, uid.substr(sizeof("default/") - 1));
           })));
@@ -162,12 +106,7 @@ class DefaultPreemptionTest : public ::testing::Test, public runtime::PushTarget
     return pod;
   }
 
-  absl::Time now_ = absl::FromUnixSeconds(1000);
-  sdk::PluginRegistry registry_;
-  mirror::Mirror mirror_;
-  std::shared_ptr<const runtime::Profile> profile_;
-  runtime::Evaluator evaluator_{&mirror_};
-  sdk::Slot next_slot_ = 0;
+  std::unique_ptr<PreemptionHarness> harness_;
 };
 
 TEST_F(DefaultPreemptionTest, TakesAsFewPodsOffAsPossibleTheLeastImportantFirst) {
@@ -310,12 +249,7 @@ TEST_F(DefaultPreemptionTest, HigherPodsNominatedToANodeKeepTheirRoom) {
   AddNode("n1");
   Add(Running("low", "n1", 1, "4"));
   Add(PodBuilder("first").Priority(20).Requests({{"cpu", "2"}}));
-  v1alpha1::SyncRequest request;
-  auto* placement = request.add_changes()->mutable_pod_placement();
-  placement->set_uid("default/first");
-  placement->set_state(v1alpha1::NOMINATED);
-  placement->set_slot(0);
-  Apply(request);
+  harness_->Nominate("default/first", "n1");
   EXPECT_THAT(Preempt(Preemptor("2")), ElementsAre("n1: low"));
   PodBuilder large("large");
   large.Priority(10).Requests({{"cpu", "3"}});
@@ -326,7 +260,7 @@ TEST_F(DefaultPreemptionTest, HigherPodsNominatedToANodeKeepTheirRoom) {
 
 TEST(DefaultPreemption, ChecksItsArguments) {
   const auto problems = [](const std::string& args) {
-    return std::string(sdk::testing::PluginHarness::Create(Descriptor(), args).status().message());
+    return std::string(PreemptionHarness::Create(Descriptor(), {}, args).status().message());
   };
   EXPECT_EQ(problems(R"({"minCandidateNodesPercentage": 101, "minCandidateNodesAbsolute": -1})"),
             "minCandidateNodesPercentage: Invalid value: 101: not in valid range [0, 100]\n"

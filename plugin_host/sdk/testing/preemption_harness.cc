@@ -1,0 +1,132 @@
+#include "plugin_host/sdk/testing/preemption_harness.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/runtime/evaluator.h"
+#include "plugin_host/runtime/profile.h"
+#include "plugin_host/sdk/plugin_registry.h"
+
+namespace outboard::sdk::testing {
+namespace {
+
+constexpr char kProfile[] = "default-scheduler";
+
+}  // namespace
+
+struct PreemptionHarness::Impl : runtime::PushTarget {
+  PluginRegistry registry;
+  mirror::Mirror mirror;
+  std::shared_ptr<const runtime::Profile> profile;
+  runtime::Evaluator evaluator{&mirror};
+  absl::Time now = absl::FromUnixSeconds(1000);
+  uint64_t last_attempt = 0;
+  Slot next_slot = 0;
+
+  // The profile takes its observers off the mirror.
+  ~Impl() override { profile.reset(); }
+  void Decide(const std::string&, const WaitDecision&) override {}
+  void SortKeysChanged(absl::Span<const std::string>) override {}
+  void GateChanged(absl::Span<const std::string>) override {}
+
+  void Apply(v1alpha1::SyncRequest request) {
+    if (request.version() == 0) request.set_version(mirror.version() + 1);
+    const absl::Status applied = mirror.Apply(request, now);
+    ASSERT_TRUE(applied.ok()) << applied;
+  }
+};
+
+absl::StatusOr<std::unique_ptr<PreemptionHarness>> PreemptionHarness::Create(
+    const PluginDescriptor& plugin, const std::vector<PluginDescriptor>& filters,
+    absl::string_view args_json) {
+  auto impl = std::make_unique<Impl>();
+  v1alpha1::ProfileConfig config;
+  config.set_name(kProfile);
+  if (absl::Status added = impl->registry.Add(plugin); !added.ok()) return added;
+  v1alpha1::PointConfig* post_filter = config.add_points();
+  post_filter->set_extension_point(v1alpha1::POST_FILTER);
+  post_filter->add_plugins(plugin.name);
+  v1alpha1::PointConfig* filter = config.add_points();
+  filter->set_extension_point(v1alpha1::FILTER);
+  for (const PluginDescriptor& descriptor : filters) {
+    if (absl::Status added = impl->registry.Add(descriptor); !added.ok()) return added;
+    filter->add_plugins(descriptor.name);
+  }
+  if (!args_json.empty()) {
+    v1alpha1::PluginArgs* args = config.add_args();
+    args->set_plugin(plugin.name);
+    args->set_args_json(std::string(args_json));
+  }
+  google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
+  impl->profile =
+      runtime::Profile::Create(config, impl->registry, &impl->mirror, impl.get(), &problems);
+  if (impl->profile == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrJoin(problems, "\n", [](std::string* out, const v1alpha1::ConfigProblem& problem) {
+          absl::StrAppend(out, problem.field(), problem.field().empty() ? "" : ": ",
+                          problem.message());
+        }));
+  }
+  v1alpha1::SyncRequest snapshot;
+  snapshot.set_version(1);
+  for (auto phase : {v1alpha1::SyncRequest::SNAPSHOT_BEGIN, v1alpha1::SyncRequest::SNAPSHOT_END}) {
+    snapshot.set_phase(phase);
+    impl->Apply(snapshot);
+  }
+  return std::unique_ptr<PreemptionHarness>(new PreemptionHarness(std::move(impl)));
+}
+
+PreemptionHarness::PreemptionHarness(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+PreemptionHarness::~PreemptionHarness() = default;
+
+void PreemptionHarness::AddNode(const v1alpha1::Node& node) {
+  v1alpha1::SyncRequest request;
+  v1alpha1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
+  upsert->set_slot(impl_->next_slot++);
+  *upsert->mutable_node() = node;
+  impl_->Apply(request);
+}
+
+void PreemptionHarness::AddPod(const v1alpha1::Pod& pod) {
+  v1alpha1::SyncRequest request;
+  *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
+  impl_->Apply(request);
+}
+
+void PreemptionHarness::Nominate(const std::string& uid, const std::string& node) {
+  v1alpha1::SyncRequest request;
+  v1alpha1::PodPlacement* placement = request.add_changes()->mutable_pod_placement();
+  placement->set_uid(uid);
+  placement->set_state(v1alpha1::NOMINATED);
+  placement->set_slot(cluster().nodes().slot_by_name.at(node));
+  impl_->Apply(request);
+}
+
+void PreemptionHarness::AddBudget(const v1alpha1::PodDisruptionBudget& budget) {
+  v1alpha1::SyncRequest request;
+  *request.add_changes()->mutable_object_upsert()->mutable_pod_disruption_budget() = budget;
+  impl_->Apply(request);
+}
+
+v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod) {
+  AddPod(pod);
+  const PodRecord& record = *impl_->mirror.FindPod(pod.uid());
+  runtime::AttemptRecord attempt;
+  attempt.Begin(++impl_->last_attempt, pod.uid(), impl_->profile);
+  v1alpha1::FilterResponse filter;
+  std::vector<Slot> feasible;
+  impl_->evaluator.Filter(attempt, record, impl_->now, cluster().node_order(), {}, &filter,
+                          &feasible);
+  EXPECT_TRUE(feasible.empty()) << "the pod fits as it is";
+  v1alpha1::PostFilterResponse response;
+  impl_->evaluator.PostFilter(attempt, record, impl_->now, &response);
+  return response;
+}
+
+ClusterView PreemptionHarness::cluster() const { return impl_->mirror.view(); }
+
+}  // namespace outboard::sdk::testing

@@ -1,0 +1,50 @@
+// Runs a PostFilter plugin behind Filter plugins on a small cluster, through the same runtime that
+// the host uses.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_PREEMPTION_HARNESS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_TESTING_PREEMPTION_HARNESS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/plugin.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.pb.h"
+
+namespace outboard::sdk::testing {
+
+// A cluster, a plugin at postFilter, and plugins at filter. Add nodes, pods and budgets, then let a
+// pod be tried.
+//
+// Threading: one thread.
+// Lifetime:  owns the cluster and the plugins.
+// Errors:    Create reports problems of args as `path: message` lines; wrong use of the cluster
+//            fails the test.
+class PreemptionHarness {
+ public:
+  static absl::StatusOr<std::unique_ptr<PreemptionHarness>> Create(
+      const PluginDescriptor& plugin, const std::vector<PluginDescriptor>& filters,
+      absl::string_view args_json = "");
+  ~PreemptionHarness();
+
+  void AddNode(const v1alpha1::Node& node);
+  // On the node that it names, or pending; one that is there already is updated.
+  void AddPod(const v1alpha1::Pod& pod);
+  // Keeps a node in mind for a pending pod.
+  void Nominate(const std::string& uid, const std::string& node);
+  void AddBudget(const v1alpha1::PodDisruptionBudget& budget);
+  // The pod's attempt, PreFilter apart: Filter on every node, which must find none, and PostFilter.
+  v1alpha1::PostFilterResponse Attempt(const v1alpha1::Pod& pod);
+  ClusterView cluster() const;
+
+ private:
+  struct Impl;
+  explicit PreemptionHarness(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace outboard::sdk::testing
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_TESTING_PREEMPTION_HARNESS_H_
