@@ -56,7 +56,7 @@ func program(t *testing.T) string {
 
 // What the tests compare, and how much of it. A nightly run has more clusters: go test ./parity -timeout 5h -args -seeds 2000
 var (
-	featureList = flag.String("features", "base", "what the cases of the comparison may exercise; see generate.ParseFeatures")
+	featureList = flag.String("features", "all", "what the cases of the comparison may exercise; see generate.ParseFeatures")
 	seedCount   = flag.Uint64("seeds", 300, "clusters of the comparison, and of the measurement of what such clusters cover")
 	denseSeeds  = flag.Uint64("preemption-seeds", 150, "small full clusters, if the features include preemption")
 )

@@ -30,7 +30,7 @@ func main() {
 	nodes := flag.String("nodes", "200,1000,5000", "sizes of clusters for --sequence; every seed is run with each")
 	jobs := flag.Int("jobs", runtime.NumCPU(), "clusters worked on at the same time")
 	coverage := flag.Bool("coverage", false, "print what the cases cover")
-	featureList := flag.String("features", "base", "what cases may exercise beside resources, taints, node affinity, ports and images: "+
+	featureList := flag.String("features", "all", "what cases may exercise beside resources, taints, node affinity, ports and images: "+
 		"a list of spread, affinity, volumes, preemption and features (that nodes declare), or all")
 	flag.Parse()
 	// What the configuration loader has to say would drown the report.
