@@ -114,17 +114,25 @@ func (o *Objects) add(raw []byte) error {
 	switch meta.Kind {
 	case "Node":
 		node := &v1.Node{}
-		if err := json.Unmarshal(raw, node); err != nil {
+		err := json.Unmarshal(raw, node)
+		if err != nil {
 			return fmt.Errorf("node: %w", err)
 		}
 		corev1defaults.SetObjectDefaults_Node(node)
+		if node, err = asServed(node); err != nil {
+			return fmt.Errorf("node %s: %w", node.Name, err)
+		}
 		o.Nodes = append(o.Nodes, node)
 	case "Pod":
 		pod := &v1.Pod{}
-		if err := json.Unmarshal(raw, pod); err != nil {
+		err := json.Unmarshal(raw, pod)
+		if err != nil {
 			return fmt.Errorf("pod: %w", err)
 		}
 		corev1defaults.SetObjectDefaults_Pod(pod)
+		if pod, err = asServed(pod); err != nil {
+			return fmt.Errorf("pod %s: %w", pod.Name, err)
+		}
 		if pod.Namespace == "" {
 			pod.Namespace = "default"
 		}
@@ -136,6 +144,20 @@ func (o *Objects) add(raw []byte) error {
 		return o.addOther(meta.Kind, raw)
 	}
 	return nil
+}
+
+// asServed is the object as an API server would send it. Quantities are in their canonical form then; one that is kept as
+// it was written ("1.5Gi") shares its digits with its copies, and kube-scheduler's sums change the object itself.
+func asServed[T any](object *T) (*T, error) {
+	served := new(T)
+	data, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(data, served)
+	}
+	if err != nil {
+		return object, err
+	}
+	return served, nil
 }
 
 func (o *Objects) addOther(kind string, raw []byte) error {
