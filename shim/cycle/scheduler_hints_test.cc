@@ -24,6 +24,10 @@ constexpr char kHost[] = "default";
 
 class NoEffects final : public Effects {
  public:
+  void Write(const EffectOrder&, absl::Time) override {}
+  void Evict(const EvictOrder&, absl::Time) override {}
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
   void Bind(const BindOrder& order, absl::Time) override { binds.push_back(order); }
   void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
                        absl::Time) override {}

@@ -32,6 +32,7 @@ struct PreemptionHarness::Impl : runtime::PushTarget {
   void Decide(const std::string&, const WaitDecision&) override {}
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string>) override {}
+  void Activate(const std::string&, absl::Span<const std::string>) override {}
 
   void Apply(v1alpha1::SyncRequest request) {
     if (request.version() == 0) request.set_version(mirror.version() + 1);
