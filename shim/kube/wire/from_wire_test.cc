@@ -341,8 +341,27 @@ TEST(PodFromWire, VolumesWithTheirDisks) {
                    }
                  })pb",
             R"pb(volumes { name: "scratch" source: "ephemeral" claim_name: "p-scratch" }
-                 volumes { name: "g" source: "gcePersistentDisk" disk: "pd" read_only: true }
-                 volumes { name: "a" source: "awsElasticBlockStore" disk: "vol" }
+                 volumes {
+                   name: "g"
+                   source: "gcePersistentDisk"
+                   disk: "pd"
+                   read_only: true
+                   migrated {
+                     driver: "pd.csi.storage.gke.io"
+                     volume_handle: "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/pd"
+                     in_tree_plugin: "kubernetes.io/gce-pd"
+                   }
+                 }
+                 volumes {
+                   name: "a"
+                   source: "awsElasticBlockStore"
+                   disk: "vol"
+                   migrated {
+                     driver: "ebs.csi.aws.com"
+                     volume_handle: "vol"
+                     in_tree_plugin: "kubernetes.io/aws-ebs"
+                   }
+                 }
                  volumes { name: "i" source: "iscsi" disk: "iqn.x" read_only: true }
                  volumes {
                    name: "r"
