@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "shim/bind/delays.h"
 #include "shim/bind/sender.h"
 
@@ -98,6 +100,13 @@ std::string ReadVersion(const std::string& body) {
   if (!metadata.is_object() || !metadata.contains("resourceVersion")) return "";
   const nlohmann::json& version = metadata["resourceVersion"];
   return version.is_string() ? version.get<std::string>() : "";
+}
+
+// The API server's words alone, as kube-scheduler tells them.
+absl::Status WithoutCode(const absl::Status& status, const kube::ApiResponse& answer) {
+  absl::string_view message = status.message();
+  absl::ConsumeSuffix(&message, absl::StrCat(" (HTTP ", answer.http_status, ")"));
+  return absl::Status(status.code(), message);
 }
 
 // The server understood the request and refused to carry it out, whatever is tried.
@@ -315,7 +324,7 @@ void ApiWriter::State::OnWritten(const WritePtr& op,
     // An effect whose fate is open counts as failed: tried again, its preconditions tell whether it
     // was carried out, and the pod's next attempt sees the object as it is.
     WriteResult result;
-    result.status = answer.ok() ? kube::ToStatus(*answer) : answer.status();
+    result.status = answer.ok() ? WithoutCode(kube::ToStatus(*answer), *answer) : answer.status();
     if (result.status.ok()) result.resource_version = ReadVersion(answer->body);
     op->done(result, now);
   }
