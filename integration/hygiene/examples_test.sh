@@ -27,7 +27,7 @@ expect 3 "members of the gang that does not fit, not placed" '"pod":"research/tr
 expect 1 "pods that ask for too many GPUs" '"pod":"research/needs-16","result":"unschedulable".*insufficient GPU: need 16, available 8'
 expect 1 "pods without the toleration" '"pod":"research/no-toleration","result":"unschedulable".*had untolerated taint'
 expect 1 "pods for a zone that does not exist" '"pod":"default/zone-c","result":"unschedulable".*didn.t match Pod.s node affinity/selector'
-expect 1 "pods that need what is not served" '"pod":"default/database","result":"unschedulable".*VolumeBinding'
+expect 1 "pods whose claims are not there" '"pod":"default/database","result":"unschedulable".*persistentvolumeclaim ..data.. not found'
 expect 1 "gated pods" '"pod":"default/gated","result":"unschedulable".*waiting for scheduling gates'
 # The gang alone, on the same cluster with all but so many of the free GPUs taken: all of it or nothing of it.
 folder=$(mktemp -d)

@@ -148,6 +148,23 @@ TEST_F(MirrorTest, WaitsAreKeptWithTheirEnds) {
   EXPECT_EQ(nodes().pod_count[0], 1);
 }
 
+TEST_F(MirrorTest, EffectsStandWithThePlaceUntilThePodIsBound) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a")).ok());
+  SyncRequest request = Delta();
+  auto* placement = request.add_changes()->mutable_pod_placement();
+  placement->set_uid("default/a");
+  placement->set_state(v1alpha1::ASSUMED);
+  placement->add_effects()->set_key("x");
+  ASSERT_TRUE(Apply(request).ok());
+  const sdk::PodRecord* pod = mirror_.FindPod("default/a");
+  ASSERT_EQ(pod->effects.size(), 1u);
+  EXPECT_EQ(pod->effects[0].key(), "x");
+  ASSERT_TRUE(UpsertPod(PodBuilder("a").Label("k", "v")).ok());
+  EXPECT_EQ(pod->effects.size(), 1u) << "an update does not know of them";
+  ASSERT_TRUE(UpsertPod(PodBuilder("a").OnNode("n0")).ok());
+  EXPECT_TRUE(pod->effects.empty());
+}
+
 TEST_F(MirrorTest, NominatedPodsTakeNoRoom) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
   ASSERT_TRUE(Place("default/a", v1alpha1::NOMINATED, 0).ok());

@@ -23,6 +23,8 @@ using v1alpha1::CallError;
 struct Gate {
   Verdict reserve;
   Verdict permit;
+  Verdict pre_bind;
+  std::vector<v1alpha1::Effect> effects;
   absl::Duration timeout = absl::Hours(1);
   std::vector<std::string> heard;
   sdk::Pushes* pushes = nullptr;
@@ -31,6 +33,7 @@ struct Gate {
 class GatePlugin : public sdk::Plugin,
                    public sdk::ReservePlugin,
                    public sdk::PermitPlugin,
+                   public sdk::PreBindPlugin,
                    public sdk::PreEnqueuePlugin,
                    public sdk::QueueSortPlugin {
  public:
@@ -38,6 +41,7 @@ class GatePlugin : public sdk::Plugin,
   Verdict Reserve(const sdk::Attempt&, const sdk::NodeView& node,
                   sdk::ReserveAnswer* answer) override {
     gate_->heard.push_back(name_ + " reserve " + node.name());
+    answer->effects = gate_->effects;
     return gate_->reserve;
   }
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node,
@@ -49,6 +53,14 @@ class GatePlugin : public sdk::Plugin,
     answer->timeout = gate_->timeout;
     answer->decisions.push_back({4, "default/other", true, ""});
     return gate_->permit;
+  }
+  Verdict PreBind(const sdk::Attempt&, absl::string_view node,
+                  const sdk::PreBindProgress& progress) override {
+    for (size_t i = 0; i < progress.effects.size(); ++i) {
+      gate_->heard.push_back(name_ + " asked about " + progress.effects[i]->key() + " at " +
+                             progress.results[i]->resource_version());
+    }
+    return gate_->pre_bind;
   }
   Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView&, absl::Time) const override {
     return pod.name() == "gated" ? Verdict::Unresolvable("gated") : Verdict::Success();
@@ -69,8 +81,8 @@ class SessionTest : public ::testing::Test {
       Gate* gate = name == "A" ? &a_ : &b_;
       sdk::PluginDescriptor descriptor;
       descriptor.name = name;
-      descriptor.extension_points = {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_ENQUEUE,
-                                     v1alpha1::QUEUE_SORT};
+      descriptor.extension_points = {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_BIND,
+                                     v1alpha1::PRE_ENQUEUE, v1alpha1::QUEUE_SORT};
       descriptor.create =
           [name, gate](
               const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
@@ -102,7 +114,8 @@ class SessionTest : public ::testing::Test {
     request.set_contract_version("v1alpha1");
     auto* profile = request.add_profiles();
     profile->set_name("default");
-    for (auto point : {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_ENQUEUE}) {
+    for (auto point :
+         {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_BIND, v1alpha1::PRE_ENQUEUE}) {
       auto* out = profile->add_points();
       out->set_extension_point(point);
       out->add_plugins("A");
@@ -128,6 +141,56 @@ class SessionTest : public ::testing::Test {
   sdk::PluginRegistry registry_;
   std::unique_ptr<Session> session_;
 };
+
+v1alpha1::Effect EffectNamed(const std::string& key, const std::string& plugin = "") {
+  v1alpha1::Effect effect;
+  effect.set_key(key);
+  effect.set_plugin(plugin);
+  return effect;
+}
+
+TEST_F(SessionTest, ReserveNamesTheEffectsOfAllPlugins) {
+  a_.effects = {EffectNamed("x")};
+  b_.effects = {EffectNamed("y"), EffectNamed("z")};
+  v1alpha1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  ASSERT_EQ(response.effects_size(), 3);
+  EXPECT_EQ(response.effects(0).plugin(), "A");
+  EXPECT_EQ(response.effects(2).plugin(), "B");
+  EXPECT_EQ(response.effects(2).key(), "z");
+  b_.reserve = Verdict::Unschedulable("taken");
+  response.Clear();
+  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  EXPECT_EQ(response.effects_size(), 0);
+}
+
+// The host may have started after Reserve, so no attempt is known.
+TEST_F(SessionTest, PreBindAsksEachPluginAboutItsOwnEffects) {
+  auto request = Call<v1alpha1::PreBindRequest>(77);
+  v1alpha1::PreBindResponse response;
+  for (const char* plugin : {"B", "A"}) {
+    *request.add_effects() = EffectNamed(std::string("of ") + plugin, plugin);
+    request.add_results()->set_resource_version(plugin);
+  }
+  ASSERT_TRUE(session_->PreBind(request, now_, &response).ok());
+  EXPECT_FALSE(response.wait());
+  EXPECT_FALSE(response.has_rejection());
+  EXPECT_THAT(a_.heard, ElementsAre("A asked about of A at A"));
+  EXPECT_THAT(b_.heard, ElementsAre("B asked about of B at B"));
+  a_.pre_bind = Verdict(v1alpha1::WAIT, "not yet");
+  ASSERT_TRUE(session_->PreBind(request, now_, &response).ok());
+  EXPECT_TRUE(response.wait());
+  b_.pre_bind = Verdict::Error("lost");
+  ASSERT_TRUE(session_->PreBind(request, now_, &response).ok());
+  EXPECT_FALSE(response.wait());
+  EXPECT_EQ(response.rejection().reasons(0), "running PreBind plugin \"B\": lost");
+  request.add_effects();
+  EXPECT_EQ(session_->PreBind(request, now_, &response).reason(), CallError::INVALID);
+  request.mutable_effects()->RemoveLast();
+  request.set_pod_uid("default/unknown");
+  EXPECT_EQ(session_->PreBind(request, now_, &response).reason(), CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(session_->attempts_in_flight(), 0u);
+}
 
 TEST_F(SessionTest, ReserveIsAllOrNothing) {
   b_.reserve = Verdict::Unschedulable("taken");

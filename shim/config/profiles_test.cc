@@ -36,6 +36,10 @@ PluginCatalog Catalog() {
   AddPlugin(&info, "NodeAffinity", {PRE_FILTER, FILTER, PRE_SCORE, SCORE});
   AddPlugin(&info, "NodePorts", {PRE_FILTER, FILTER});
   AddPlugin(&info, "NodeResourcesFit", {PRE_FILTER, FILTER, PRE_SCORE, SCORE});
+  AddPlugin(&info, "VolumeRestrictions", {PRE_FILTER, FILTER});
+  AddPlugin(&info, "NodeVolumeLimits", {PRE_FILTER, FILTER});
+  AddPlugin(&info, "VolumeBinding", {PRE_FILTER, FILTER, RESERVE, PRE_BIND});
+  AddPlugin(&info, "VolumeZone", {PRE_FILTER, FILTER});
   AddPlugin(&info, "NodeResourcesBalancedAllocation", {PRE_SCORE, SCORE});
   AddPlugin(&info, "ImageLocality", {SCORE});
   AddPlugin(&info, "DefaultBinder", {BIND});
@@ -74,16 +78,21 @@ TEST(ResolveProfiles, Defaults) {
   EXPECT_THAT(At(*p, v1alpha1::QUEUE_SORT), ElementsAre("PrioritySort"));
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+                          "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
                           "NodeDeclaredFeatures"));
-  EXPECT_THAT(At(*p, v1alpha1::FILTER),
-              ElementsAre("NotServed", "NodeUnschedulable", "NodeName", "TaintToleration",
-                          "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeDeclaredFeatures"));
+  EXPECT_THAT(
+      At(*p, v1alpha1::FILTER),
+      ElementsAre("NotServed", "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
+                  "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits",
+                  "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures"));
   EXPECT_THAT(At(*p, v1alpha1::PRE_SCORE),
               ElementsAre("TaintToleration", "NodeAffinity", "NodeResourcesFit",
                           "NodeResourcesBalancedAllocation"));
   EXPECT_THAT(At(*p, v1alpha1::SCORE),
               ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
                           "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
+  EXPECT_THAT(At(*p, v1alpha1::RESERVE), ElementsAre("VolumeBinding"));
+  EXPECT_THAT(At(*p, v1alpha1::PRE_BIND), ElementsAre("VolumeBinding"));
   EXPECT_THAT(At(*p, v1alpha1::BIND), ElementsAre("DefaultBinder"));
   EXPECT_THAT(At(*p, v1alpha1::PERMIT), IsEmpty());
   EXPECT_THAT(At(*p, v1alpha1::POST_FILTER), IsEmpty());
@@ -111,14 +120,16 @@ struct OrderCase {
 };
 
 TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
-  const std::vector<std::string> kFilter = {"NodeUnschedulable",   "NodeName",  "TaintToleration",
-                                            "NodeAffinity",        "NodePorts", "NodeResourcesFit",
-                                            "NodeDeclaredFeatures"};
+  const std::vector<std::string> kFilter = {
+      "NodeUnschedulable", "NodeName",         "TaintToleration",     "NodeAffinity",
+      "NodePorts",         "NodeResourcesFit", "VolumeRestrictions",  "NodeVolumeLimits",
+      "VolumeBinding",     "VolumeZone",       "NodeDeclaredFeatures"};
   const OrderCase cases[] = {
       {"a plugin added at multiPoint comes last",
        "multiPoint: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
-        "NodeResourcesFit", "NodeDeclaredFeatures", "GPUAware"},
+        "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
+        "NodeDeclaredFeatures", "GPUAware"},
        {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1", "GPUAware:4"}},
       {"a default named at multiPoint keeps its place and loses its weight",
@@ -148,6 +159,7 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
       {"disabled at multiPoint",
        "multiPoint: {disabled: [{name: NodeAffinity}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodePorts", "NodeResourcesFit",
+        "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
         "NodeDeclaredFeatures"},
        {"TaintToleration:3", "NodeResourcesFit:1", "NodeResourcesBalancedAllocation:1",
         "ImageLocality:1"}},
@@ -169,7 +181,8 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
       {"a weight at multiPoint serves a plugin that score names without one",
        "multiPoint: {enabled: [{name: GPUAware, weight: 7}]}, score: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
-        "NodeResourcesFit", "NodeDeclaredFeatures", "GPUAware"},
+        "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
+        "NodeDeclaredFeatures", "GPUAware"},
        {"GPUAware:4", "TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
   };
@@ -198,13 +211,15 @@ TEST(ResolveProfiles, NotServedGoesOnlyByName) {
     ASSERT_TRUE(p.ok()) << p.status();
     EXPECT_THAT(
         At(*p, v1alpha1::PRE_FILTER),
-        ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeDeclaredFeatures"));
+        ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
+                    "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures"));
     EXPECT_EQ(At(*p, v1alpha1::FILTER)[0], "NodeUnschedulable");
   }
   p = Resolve("profiles: [{plugins: {multiPoint: {enabled: [{name: NotServed}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+                          "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
                           "NodeDeclaredFeatures"));
 
   PluginCatalog without = Catalog();
