@@ -40,6 +40,10 @@ PluginCatalog Catalog() {
   AddPlugin(&info, "NodeVolumeLimits", {PRE_FILTER, FILTER});
   AddPlugin(&info, "VolumeBinding", {PRE_FILTER, FILTER, RESERVE, PRE_BIND});
   AddPlugin(&info, "VolumeZone", {PRE_FILTER, FILTER});
+  // Without their scores, for which the others are enough.
+  AddPlugin(&info, "PodTopologySpread", {PRE_FILTER, FILTER});
+  AddPlugin(&info, "InterPodAffinity", {PRE_FILTER, FILTER});
+  AddPlugin(&info, "DefaultPreemption", {POST_FILTER});
   AddPlugin(&info, "NodeResourcesBalancedAllocation", {PRE_SCORE, SCORE});
   AddPlugin(&info, "ImageLocality", {SCORE});
   AddPlugin(&info, "DefaultBinder", {BIND});
@@ -79,12 +83,12 @@ TEST(ResolveProfiles, Defaults) {
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
                           "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-                          "NodeDeclaredFeatures"));
-  EXPECT_THAT(
-      At(*p, v1alpha1::FILTER),
-      ElementsAre("NotServed", "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
-                  "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits",
-                  "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures"));
+                          "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures"));
+  EXPECT_THAT(At(*p, v1alpha1::FILTER),
+              ElementsAre("NotServed", "NodeUnschedulable", "NodeName", "TaintToleration",
+                          "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
+                          "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
+                          "InterPodAffinity", "NodeDeclaredFeatures"));
   EXPECT_THAT(At(*p, v1alpha1::PRE_SCORE),
               ElementsAre("TaintToleration", "NodeAffinity", "NodeResourcesFit",
                           "NodeResourcesBalancedAllocation"));
@@ -95,21 +99,21 @@ TEST(ResolveProfiles, Defaults) {
   EXPECT_THAT(At(*p, v1alpha1::PRE_BIND), ElementsAre("VolumeBinding"));
   EXPECT_THAT(At(*p, v1alpha1::BIND), ElementsAre("DefaultBinder"));
   EXPECT_THAT(At(*p, v1alpha1::PERMIT), IsEmpty());
-  EXPECT_THAT(At(*p, v1alpha1::POST_FILTER), IsEmpty());
+  EXPECT_THAT(At(*p, v1alpha1::POST_FILTER), ElementsAre("DefaultPreemption"));
   EXPECT_EQ(p->profiles[0].name, "default-scheduler");
   EXPECT_THAT(p->warnings, IsEmpty());
 }
 
 TEST(ResolveProfiles, PluginsThatComeLaterReplaceTheirPartOfNotServed) {
   PluginCatalog catalog = Catalog();
-  catalog.plugins["PodTopologySpread"].points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER,
-                                                 v1alpha1::SCORE};
+  catalog.plugins["DynamicResources"].points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER,
+                                                v1alpha1::SCORE};
   absl::StatusOr<Profiles> p = Resolve("", catalog);
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(
       At(*p, v1alpha1::SCORE),
-      ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
-                  "PodTopologySpread:2", "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
+      ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1", "DynamicResources:2",
+                  "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
 }
 
 struct OrderCase {
@@ -121,15 +125,16 @@ struct OrderCase {
 
 TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
   const std::vector<std::string> kFilter = {
-      "NodeUnschedulable", "NodeName",         "TaintToleration",     "NodeAffinity",
-      "NodePorts",         "NodeResourcesFit", "VolumeRestrictions",  "NodeVolumeLimits",
-      "VolumeBinding",     "VolumeZone",       "NodeDeclaredFeatures"};
+      "NodeUnschedulable",   "NodeName",         "TaintToleration",    "NodeAffinity",
+      "NodePorts",           "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits",
+      "VolumeBinding",       "VolumeZone",       "PodTopologySpread",  "InterPodAffinity",
+      "NodeDeclaredFeatures"};
   const OrderCase cases[] = {
       {"a plugin added at multiPoint comes last",
        "multiPoint: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
         "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-        "NodeDeclaredFeatures", "GPUAware"},
+        "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures", "GPUAware"},
        {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1", "GPUAware:4"}},
       {"a default named at multiPoint keeps its place and loses its weight",
@@ -160,7 +165,7 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
        "multiPoint: {disabled: [{name: NodeAffinity}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodePorts", "NodeResourcesFit",
         "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-        "NodeDeclaredFeatures"},
+        "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures"},
        {"TaintToleration:3", "NodeResourcesFit:1", "NodeResourcesBalancedAllocation:1",
         "ImageLocality:1"}},
       {"* at multiPoint starts from nothing",
@@ -174,7 +179,7 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
        {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:2"}},
       {"unserved plugins may be disabled",
-       "multiPoint: {disabled: [{name: PodTopologySpread}, {name: DynamicResources}]}",
+       "multiPoint: {disabled: [{name: DynamicResources}, {name: GangScheduling}]}",
        kFilter,
        {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
@@ -182,7 +187,7 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
        "multiPoint: {enabled: [{name: GPUAware, weight: 7}]}, score: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
         "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-        "NodeDeclaredFeatures", "GPUAware"},
+        "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures", "GPUAware"},
        {"GPUAware:4", "TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
   };
@@ -209,10 +214,10 @@ TEST(ResolveProfiles, NotServedGoesOnlyByName) {
     p = Resolve(
         absl::StrCat("profiles: [{plugins: {", set, ": {disabled: [{name: NotServed}]}}}]\n"));
     ASSERT_TRUE(p.ok()) << p.status();
-    EXPECT_THAT(
-        At(*p, v1alpha1::PRE_FILTER),
-        ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
-                    "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures"));
+    EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
+                ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
+                            "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
+                            "InterPodAffinity", "NodeDeclaredFeatures"));
     EXPECT_EQ(At(*p, v1alpha1::FILTER)[0], "NodeUnschedulable");
   }
   p = Resolve("profiles: [{plugins: {multiPoint: {enabled: [{name: NotServed}]}}}]\n");
@@ -220,7 +225,7 @@ TEST(ResolveProfiles, NotServedGoesOnlyByName) {
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
                           "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-                          "NodeDeclaredFeatures"));
+                          "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures"));
 
   PluginCatalog without = Catalog();
   without.plugins.erase("NotServed");
@@ -240,7 +245,7 @@ profiles:
   plugins: {permit: {enabled: [{name: Gang}]}}
   pluginConfig:
   - {name: Gang, args: {timeoutSeconds: 5}}
-  - {name: DefaultPreemption, args: {minCandidateNodesPercentage: 5}}
+  - {name: DynamicResources, args: {filterTimeout: 5s}}
 - schedulerName: b
 )");
   ASSERT_TRUE(p.ok()) << p.status();
@@ -252,8 +257,8 @@ profiles:
   ASSERT_THAT(p->profiles[0].args, SizeIs(1));
   EXPECT_EQ(p->profiles[0].args[0].args_json, R"({"timeoutSeconds":5})");
   EXPECT_THAT(p->warnings,
-              ElementsAre(HasSubstr("f.yaml:11:31: profiles[0].pluginConfig[1].args: plugin "
-                                    "\"DefaultPreemption\" does not run in this profile")));
+              ElementsAre(HasSubstr("f.yaml:11:30: profiles[0].pluginConfig[1].args: plugin "
+                                    "\"DynamicResources\" does not run in this profile")));
 }
 
 struct ErrorCase {
@@ -263,12 +268,13 @@ struct ErrorCase {
 
 TEST(ResolveProfiles, Errors) {
   const ErrorCase cases[] = {
-      {"profiles: [{plugins: {score: {enabled: [{name: PodTopologySpread, weight: 5}]}}}]\n",
-       "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"PodTopologySpread\" is not "
+      {"profiles: [{plugins: {score: {enabled: [{name: DynamicResources, weight: 5}]}}}]\n",
+       "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"DynamicResources\" is not "
        "served yet; pods that "
        "need it are refused by NotServed: remove it here"},
       {"profiles: [{plugins: {multiPoint: {enabled: [{name: GPUAwere}]}}}]\n",
        "plugin \"GPUAwere\" is served by no host; did you mean GPUAware? Known: DefaultBinder, "
+       "DefaultPreemption, "
        "GPUAware, Gang, "},
       {"profiles: [{plugins: {score: {enabled: [{name: Gang}]}}}]\n",
        "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"Gang\" does not implement "
