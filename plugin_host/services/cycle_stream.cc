@@ -37,8 +37,8 @@ void CycleStream::OnRead(bool ok) {
   if (!ok) {
     closed_ = true;
     if (parked_) {
-      parked_ = false;
       streams_->parking->Leave(this);
+      Unpark();
     }
     OperationBegins();
     stream_.Finish(grpc::Status::OK, finished_.tag());
@@ -55,19 +55,26 @@ void CycleStream::OnRead(bool ok) {
 
 void CycleStream::AnswerOrPark() {
   if (TryAnswer(absl::Now())) return;
+  // Nothing else may be under way; what waits must not go.
+  OperationBegins();
   parked_ = true;
   streams_->parking->Park(this, session_id_, give_up_);
+}
+
+void CycleStream::Unpark() {
+  parked_ = false;
+  OperationEnds();
 }
 
 bool CycleStream::TryAnswer(absl::Time now) {
   if (closed_) return true;
   if (!Evaluate(now)) return false;
-  parked_ = false;
   have_request_ = false;
   writing_ = true;
   OperationBegins();
   stream_.Write(response_, written_.tag());
   Read();
+  if (parked_) Unpark();
   return true;
 }
 

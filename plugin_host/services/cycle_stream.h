@@ -49,6 +49,8 @@ class CycleStream final : public Parkable {
   bool Evaluate(absl::Time now);
   void Read();
   void AnswerOrPark();
+  // The call waits no more; it has left the parking, or is about to.
+  void Unpark();
   void OperationBegins() { ++operations_; }
 
   CycleStreams* const streams_;
