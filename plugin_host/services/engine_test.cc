@@ -240,8 +240,8 @@ TEST_F(EngineTest, ACallWaitsForItsVersion) {
   auto context = Context();
   auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
   ASSERT_TRUE(cycle->Write(MakeCycle(1, 2)));
-  // The engine has one thread and the client one connection: once these are answered, the call before
-  // them has been looked at, and waits.
+  // The engine has one thread and the client one connection: once these are answered, the call
+  // before them has been looked at, and waits.
   for (int i = 0; i < 3; ++i) {
     GetHostInfoResponse info;
     ASSERT_TRUE(PluginHostService::NewStub(channel_)
