@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,51 +53,81 @@ type Case struct {
 }
 
 // Record runs the tests of upstream's packages with recorders and returns what they recorded. module is the directory of a Go
-// module that requires k8s.io/kubernetes. Tests that fail because of the recorders do not matter.
-func Record(ctx context.Context, module, folder string, packages []string) ([]Case, error) {
-	replace := map[string]string{}
-	for _, name := range packages {
-		directory, err := goList(ctx, module, Prefix+name)
-		if err != nil {
-			return nil, err
-		}
-		replaced, err := overlay(directory, folder)
-		if err != nil {
-			return nil, err
-		}
-		for path, copied := range replaced {
-			replace[path] = copied
-		}
-	}
-	data, err := json.Marshal(map[string]any{"Replace": replace})
+// module that requires k8s.io/kubernetes; copied is where a copy of that goes, which is used again if it is there. Tests that fail
+// because of the recorders do not matter.
+func Record(ctx context.Context, module, copied, folder string, packages []string) ([]Case, error) {
+	original, err := run(ctx, module, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "overlay.json"), data, 0o644); err != nil {
+	if err := copyModule(original, copied); err != nil {
 		return nil, err
 	}
+	for _, name := range packages {
+		directory := filepath.Join("pkg/scheduler/framework/plugins", name)
+		if err := instrument(filepath.Join(original, directory), filepath.Join(copied, directory)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(module, name))
+		if err != nil {
+			return nil, err
+		}
+		if name == "go.mod" {
+			data = append(data, "\nreplace k8s.io/kubernetes => "+copied+"\n"...)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+			return nil, err
+		}
+	}
 	output := filepath.Join(folder, "cases.jsonl")
-	arguments := []string{"test", "-count=1", "-overlay", filepath.Join(folder, "overlay.json")}
+	arguments := []string{"test", "-count=1", "-mod=mod", "-modfile=" + filepath.Join(folder, "go.mod")}
 	for _, name := range packages {
 		arguments = append(arguments, Prefix+name)
 	}
 	tests := exec.CommandContext(ctx, "go", arguments...)
 	tests.Dir, tests.Env = module, append(os.Environ(), "HARVEST_OUTPUT="+output)
 	log, failed := tests.CombinedOutput()
-	if bytes.Contains(log, []byte("[build failed]")) || bytes.Contains(log, []byte("[setup failed]")) {
-		return nil, fmt.Errorf("go test: %w\n%s", failed, log[:min(len(log), 4000)])
+	if _, err := os.Stat(output); err != nil || bytes.Contains(log, []byte(" failed]")) || bytes.Contains(log, []byte("\npanic: ")) {
+		return nil, fmt.Errorf("go test: %v\n%s", failed, log[max(0, len(log)-6000):])
 	}
 	return read(output)
 }
 
-func goList(ctx context.Context, module, name string) (string, error) {
-	command := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", name)
-	command.Dir = module
+func run(ctx context.Context, directory, name string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir = directory
 	output, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("go list %s: %w", name, err)
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(arguments, " "), err)
 	}
 	return strings.TrimSpace(string(output)), nil
+}
+
+// copyModule copies the files of a module that are not yet there. (Files in the module cache cannot be overlaid.)
+func copyModule(from, to string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, relative)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		if _, err := os.Lstat(target); err == nil || !entry.Type().IsRegular() {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o644)
+	})
 }
 
 func read(path string) ([]Case, error) {
@@ -113,7 +144,19 @@ func read(path string) ([]Case, error) {
 		if err := json.Unmarshal(scanner.Bytes(), &c); err != nil {
 			return nil, err
 		}
+		if len(c.Nodes) == 1 && c.Nodes[0].Node.Name == "" {
+			// Tests of one node often leave it without a name.
+			c.nameNode("node")
+		}
+		c.makeStorable()
 		cases = append(cases, c)
 	}
 	return cases, scanner.Err()
+}
+
+func (c *Case) nameNode(name string) {
+	c.Nodes[0].Node.Name, c.Target = name, name
+	if score, ok := c.Scores[""]; ok {
+		c.Scores = map[string]int64{name: score}
+	}
 }

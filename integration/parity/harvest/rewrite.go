@@ -22,38 +22,31 @@ var recorder string
 // methods are those of a plugin that are recorded, with the number of their parameters.
 var methods = map[string]int{"Filter": 4, "PreFilter": 4, "AddPod": 5, "RemovePod": 5, "PreScore": 4, "Score": 4, "NormalizeScore": 4}
 
-// overlay writes changed copies of the Go files of the package in directory into folder. It returns which file stands for which,
-// as `go test -overlay` wants to know.
-func overlay(directory, folder string) (map[string]string, error) {
+// instrument writes the Go files of the package in directory, with recorders, over their copies in copied.
+func instrument(directory, copied string) error {
 	paths, err := filepath.Glob(filepath.Join(directory, "*.go"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	replaced, name := map[string]string{}, ""
+	name := ""
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		text, pkg, err := rewrite(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		name = pkg
 		if text == nil {
 			continue
 		}
-		copied := filepath.Join(folder, name+"-"+filepath.Base(path))
-		if err := os.WriteFile(copied, text, 0o644); err != nil {
-			return nil, err
+		if err := os.WriteFile(filepath.Join(copied, filepath.Base(path)), text, 0o644); err != nil {
+			return err
 		}
-		replaced[path] = copied
 	}
-	added := filepath.Join(folder, name+"-recorder.go")
-	if err := os.WriteFile(added, []byte(strings.Replace(recorder, "package PACKAGE", "package "+name, 1)), 0o644); err != nil {
-		return nil, err
-	}
-	replaced[filepath.Join(directory, "zz_harvest_recorder.go")] = added
-	return replaced, nil
+	text := strings.Replace(recorder, "package PACKAGE", "package "+name, 1)
+	return os.WriteFile(filepath.Join(copied, "zz_harvest_recorder.go"), []byte(text), 0o644)
 }
 
 // rewrite renames what is to be recorded and adds functions of the old names that call it and record. Text is nil if there is
@@ -110,7 +103,7 @@ func wrap(set *token.FileSet, function *ast.FuncDecl) (string, error) {
 			features = "p3"
 		}
 		hook = fmt.Sprintf("\tharvestMade(r0, p1, p2, %s)\n", features)
-	case function.Recv != nil && methods[name] == len(types) && name != "" && isPluginMethod(types):
+	case function.Recv != nil && methods[name] > 0 && methods[name] == len(types) && isPluginMethod(types):
 		kind, err := source(set, function.Recv.List[0].Type)
 		if err != nil {
 			return "", err
