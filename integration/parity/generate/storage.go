@@ -182,9 +182,9 @@ func (w *world) zoneLabels(zone string) object {
 		return object{zoneLabel: zone + "__" + allZones[1]}
 	case w.chance(30):
 		return object{regionLabel: regionOf(zone)}
-	case w.chance(30):
-		// Names no zone.
-		return object{zoneLabel: zone + "__"}
+	case w.chance(20):
+		// Names no zone between two, and so none at all.
+		return object{zoneLabel: zone + "____" + allZones[1]}
 	}
 	return object{zoneLabel: zone, regionLabel: regionOf(zone), "speed": "fast"}
 }
