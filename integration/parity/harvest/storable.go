@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -24,6 +25,7 @@ func (c *Case) makeStorable() {
 	}
 	c.Scores = scores
 	c.completePod(c.Pod)
+	c.completeObjects()
 	if c.Plugin != "NodeName" {
 		c.Pod.Spec.NodeName = ""
 	}
@@ -60,6 +62,71 @@ func (c *Case) completePod(pod *v1.Pod) {
 	for i := range pod.Spec.Volumes {
 		if name := &pod.Spec.Volumes[i].Name; *name == "" || *name != strings.ToLower(*name) {
 			*name = fmt.Sprint("v", i)
+		}
+	}
+}
+
+// completeObjects names objects without a name: they are found by what they select. Namespaces lose characters that their names may
+// not have, as do those that pods are in or speak of.
+func (c *Case) completeObjects() {
+	for kind, objects := range c.Objects {
+		for i := range objects {
+			var object map[string]any
+			if json.Unmarshal(objects[i], &object) != nil {
+				continue
+			}
+			metadata, _ := object["metadata"].(map[string]any)
+			if metadata == nil {
+				metadata = map[string]any{}
+				object["metadata"] = metadata
+			}
+			if name, _ := metadata["name"].(string); name == "" && kind != "v1/Namespace" {
+				metadata["name"] = fmt.Sprint("object-", i)
+			} else if kind == "v1/Namespace" {
+				metadata["name"] = namespaceName(name)
+			}
+			if namespace, _ := metadata["namespace"].(string); namespace != "" {
+				metadata["namespace"] = namespaceName(namespace)
+			}
+			if data, err := json.Marshal(object); err == nil {
+				objects[i] = data
+			}
+		}
+	}
+	pods := []*v1.Pod{c.Pod}
+	for _, node := range c.Nodes {
+		pods = append(pods, node.Pods...)
+	}
+	for _, pod := range pods {
+		pod.Namespace = namespaceName(pod.Namespace)
+		forEachTerm(pod, func(term *v1.PodAffinityTerm) {
+			for i := range term.Namespaces {
+				term.Namespaces[i] = namespaceName(term.Namespaces[i])
+			}
+		})
+	}
+}
+
+func namespaceName(name string) string { return strings.ReplaceAll(strings.ToLower(name), ".", "-") }
+
+func forEachTerm(pod *v1.Pod, change func(*v1.PodAffinityTerm)) {
+	if pod.Spec.Affinity == nil {
+		return
+	}
+	if rules := pod.Spec.Affinity.PodAffinity; rules != nil {
+		for i := range rules.RequiredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.RequiredDuringSchedulingIgnoredDuringExecution[i])
+		}
+		for i := range rules.PreferredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
+		}
+	}
+	if rules := pod.Spec.Affinity.PodAntiAffinity; rules != nil {
+		for i := range rules.RequiredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.RequiredDuringSchedulingIgnoredDuringExecution[i])
+		}
+		for i := range rules.PreferredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
 		}
 	}
 }
