@@ -84,7 +84,11 @@ func (c *Case) completeObjects() {
 				metadata["name"] = fmt.Sprint("object-", i)
 			} else if kind == "v1/Namespace" {
 				metadata["name"] = namespaceName(name)
+				if name == "" {
+					metadata["name"] = "default"
+				}
 			}
+			completeStorage(kind, object)
 			if namespace, _ := metadata["namespace"].(string); namespace != "" {
 				metadata["namespace"] = namespaceName(namespace)
 			}
@@ -104,6 +108,32 @@ func (c *Case) completeObjects() {
 				term.Namespaces[i] = namespaceName(term.Namespaces[i])
 			}
 		})
+	}
+}
+
+// completeStorage gives volumes, claims and classes what they must have, where its absence means the same.
+func completeStorage(kind string, object map[string]any) {
+	switch kind {
+	case "storage.k8s.io/v1/StorageClass":
+		if provisioner, _ := object["provisioner"].(string); provisioner == "" {
+			object["provisioner"] = "kubernetes.io/no-provisioner"
+		}
+	case "v1/PersistentVolume", "v1/PersistentVolumeClaim":
+		spec, _ := object["spec"].(map[string]any)
+		if spec == nil {
+			spec = map[string]any{}
+			object["spec"] = spec
+		}
+		if spec["accessModes"] == nil {
+			spec["accessModes"] = []any{"ReadWriteOnce"}
+		}
+		amount := map[string]any{"storage": "1Gi"}
+		if resources, _ := spec["resources"].(map[string]any); kind == "v1/PersistentVolumeClaim" && resources["requests"] == nil {
+			spec["resources"] = map[string]any{"requests": amount}
+		}
+		if kind == "v1/PersistentVolume" && spec["capacity"] == nil {
+			spec["capacity"] = amount
+		}
 	}
 }
 
