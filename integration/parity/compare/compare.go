@@ -80,7 +80,7 @@ func Count(verdicts []oracle.Verdict) Totals {
 // Diff lists all differences, in the order of the pods.
 func Diff(expected, actual []oracle.Verdict) []Difference {
 	var differences []Difference
-	if names, got := order(expected), order(actual); !slices.Equal(names, got) {
+	if names, got := order(expected, expected), order(actual, expected); !slices.Equal(names, got) {
 		at := 0
 		for at < min(len(names), len(got)) && names[at] == got[at] {
 			at++
@@ -103,10 +103,18 @@ func Diff(expected, actual []oracle.Verdict) []Difference {
 	return differences
 }
 
-func order(verdicts []oracle.Verdict) []string {
+// order lists pods as they come, without those that by expected wait for their volumes: these end in the order in which a volume
+// controller happens to serve them.
+func order(verdicts, expected []oracle.Verdict) []string {
+	late := map[string]bool{}
+	for _, verdict := range expected {
+		late[verdict.Pod] = verdict.AwaitsVolumes
+	}
 	var names []string
 	for _, verdict := range verdicts {
-		names = append(names, verdict.Pod)
+		if !late[verdict.Pod] {
+			names = append(names, verdict.Pod)
+		}
 	}
 	return names
 }

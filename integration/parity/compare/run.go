@@ -36,7 +36,7 @@ func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Ou
 	// Where kube-scheduler picks at random, a pod that got a node or, failing that, a nomination may have picked differently.
 	choices := map[string]string{}
 	if outboard != "" {
-		outcome.Actual, outcome.Failure = simulate(ctx, outboard, directory, files)
+		outcome.Actual, outcome.Failure = Simulate(ctx, outboard, directory, files)
 		for _, verdict := range outcome.Actual {
 			choices[verdict.Pod] = verdict.Node + verdict.NominatedNode
 		}
@@ -57,7 +57,8 @@ func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Ou
 	return outcome, nil
 }
 
-func simulate(ctx context.Context, outboard, directory string, files generate.Files) ([]oracle.Verdict, error) {
+// Simulate runs `outboard simulate` on the files of a case; what it printed stays in directory.
+func Simulate(ctx context.Context, outboard, directory string, files generate.Files) ([]oracle.Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var stdout, stderr bytes.Buffer

@@ -6,9 +6,7 @@ import "fmt"
 func (w *world) claim(namespace, name, class string) object {
 	w.storage.claims++
 	spec := object{"accessModes": []any{pick(w.random, "ReadWriteOnce", "ReadWriteOnce", "ReadWriteOnce", "ReadWriteMany")}}
-	if w.chance(95) {
-		spec["resources"] = object{"requests": object{"storage": fmt.Sprintf("%dMi", 512*w.between(1, 30)+w.storage.claims)}}
-	}
+	spec["resources"] = object{"requests": object{"storage": fmt.Sprintf("%dMi", 512*w.between(1, 30)+w.storage.claims)}}
 	metadata := object{"name": name, "namespace": namespace, "uid": "uid-" + namespace + "-" + name}
 	switch {
 	case class != "" && w.chance(5):
@@ -155,9 +153,11 @@ func (w *world) ephemeral(pod, volume object, namespace string, running bool) {
 	if !running && w.chance(15) {
 		return
 	}
+	// A claim knows its pod by the UID, which therefore must stand in the manifest.
 	uid := metadata["uid"]
 	if uid == nil {
-		uid = fmt.Sprint(namespace, "/", metadata["name"])
+		uid = fmt.Sprint("uid-of-", metadata["name"])
+		metadata["uid"] = uid
 	}
 	if !running && w.chance(10) {
 		uid = "uid-of-another"

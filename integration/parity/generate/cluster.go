@@ -35,6 +35,8 @@ type world struct {
 	// objects collects what pods need beside them: claims of their own, for instance.
 	objects []object
 	storage storage
+	// ports are host ports of running pods, by node/number.
+	ports map[string]bool
 	// started counts pods that have a start time; no two have the same.
 	started int
 	// large clusters are there for sampling and for the rotating start; narrow ones for everything else.

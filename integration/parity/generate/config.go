@@ -182,11 +182,11 @@ func (w *world) varyPlugins(profile object) {
 	}
 }
 
-// filtering are plugins without which Filter still says something.
+// filtering are plugins whose Filter a profile may leave out. (Those that judge volumes reserve what Filter found.)
 func (w *world) filtering() []string {
 	list := []string{"NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts"}
 	for feature := Spread; feature < end; feature <<= 1 {
-		if w.features&feature != 0 && feature != Preemption {
+		if w.features&feature != 0 && feature != Preemption && feature != Volumes {
 			list = append(list, pluginsOf[feature]...)
 		}
 	}

@@ -18,9 +18,12 @@ const (
 	// Declared are features that nodes declare and pods need.
 	Declared
 	end
-	// All enables every plugin: profiles are kube-scheduler's own, untouched ones too.
+	// All are all rules that can be exercised; the plugin for claims, which would have nothing to judge, is disabled.
 	All  = end - 1
 	None = Features(0)
+	// Untouched leaves that plugin enabled, too: with All, profiles are kube-scheduler's own, untouched ones among them. It has a
+	// say in messages, and keeps DefaultPreemption from running where PreFilter does not come as far as to it.
+	Untouched = end
 )
 
 var featureNames = []string{"spread", "affinity", "volumes", "preemption", "features"}
@@ -34,16 +37,18 @@ var pluginsOf = map[Features][]string{
 	Declared:   {"NodeDeclaredFeatures"},
 }
 
-// ParseFeatures reads a list with commas: names of features, "base" for none, "all".
+// ParseFeatures reads a list with commas: names of features, "base" for none, "all", and "untouched".
 func ParseFeatures(text string) (Features, error) {
 	features := None
 	for _, word := range strings.Split(text, ",") {
 		switch index := slices.Index(featureNames, word); {
 		case word == "all":
-			features = All
+			features |= All
+		case word == "untouched":
+			features |= Untouched
 		case word == "base":
 		case index < 0:
-			return 0, fmt.Errorf("no feature %q; there are base, all and %s", word, strings.Join(featureNames, ", "))
+			return 0, fmt.Errorf("no feature %q; there are base, all, untouched and %s", word, strings.Join(featureNames, ", "))
 		default:
 			features |= 1 << index
 		}
@@ -52,24 +57,24 @@ func ParseFeatures(text string) (Features, error) {
 }
 
 func (f Features) String() string {
-	if f == All {
-		return "all"
-	}
 	words := []string{"base"}
 	for i, word := range featureNames {
 		if f&(1<<i) != 0 {
 			words = append(words, word)
 		}
 	}
+	if f&Untouched != 0 {
+		words = append(words, "untouched")
+	}
 	return strings.Join(words, ",")
 }
 
 // disabled lists the default plugins that a case without the missing features must do without.
 func (f Features) disabled() []string {
-	if f == All {
-		return nil
+	var list []string
+	if f&Untouched == 0 {
+		list = append(list, "DynamicResources")
 	}
-	list := []string{"DynamicResources"}
 	for feature := Spread; feature < end; feature <<= 1 {
 		if f&feature == 0 {
 			list = append(list, pluginsOf[feature]...)
@@ -87,7 +92,7 @@ func (f Features) emphasis(seed uint64) Features {
 		}
 	}
 	if len(list) < 2 {
-		return f
+		return f &^ Untouched
 	}
 	if f&Volumes != 0 {
 		// Four plugins judge volumes.
@@ -97,7 +102,7 @@ func (f Features) emphasis(seed uint64) Features {
 	case len(list):
 		return None
 	case len(list) + 1:
-		return f
+		return f &^ Untouched
 	default:
 		return list[turn]
 	}

@@ -79,8 +79,8 @@ func (w *world) namespaceSelector() object {
 		object{"key": "kubernetes.io/metadata.name", "operator": "In", "values": []any{"team-a", "default"}})}}
 }
 
-// addLabelKeys adds matchLabelKeys or mismatchLabelKeys. kube-scheduler does not look at them: an API server has put what they
-// mean into the selector, or, in one case of four here, has not.
+// addLabelKeys adds matchLabelKeys or mismatchLabelKeys. kube-scheduler does not look at them: an API server puts what they mean
+// into the selector, and may have done so before the manifest was written.
 func (w *world) addLabelKeys(pod, term, selector object) {
 	labels, _ := pod["metadata"].(object)["labels"].(object)
 	key := pick(w.random, "version", "track", "missing")
@@ -89,7 +89,7 @@ func (w *world) addLabelKeys(pod, term, selector object) {
 		list, operator = "mismatchLabelKeys", "NotIn"
 	}
 	term[list] = []any{key}
-	if value, ok := labels[key]; ok && w.chance(75) {
+	if value, ok := labels[key]; ok && w.chance(50) {
 		require(selector, key, operator, value)
 	}
 }

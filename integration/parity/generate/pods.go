@@ -89,6 +89,7 @@ func (w *world) runningPod(index int, node string) object {
 		w.take(spec)
 	}
 	spec["nodeName"] = node
+	w.keepPortsApart(spec, node)
 	if w.chance(30) {
 		spec["schedulerName"] = pick(w.random, "another-scheduler", "default-scheduler")
 	}
@@ -107,6 +108,35 @@ func (w *world) runningPod(index int, node string) object {
 		w.addFeatures(pod, "running", index)
 	}
 	return pod
+}
+
+// keepPortsApart takes ports away that another pod on the node has: no kubelet runs both, and kube-scheduler, which keeps a set of
+// ports, forgets both when one pod goes.
+func (w *world) keepPortsApart(spec object, node string) {
+	if w.ports == nil {
+		w.ports = map[string]bool{}
+	}
+	for _, kind := range []string{"containers", "initContainers"} {
+		containers, _ := spec[kind].([]any)
+		for _, container := range containers {
+			var kept []any
+			ports, _ := container.(object)["ports"].([]any)
+			for _, port := range ports {
+				number := port.(object)["hostPort"]
+				if number == nil {
+					number = port.(object)["containerPort"]
+				}
+				if key := fmt.Sprint(node, "/", number); !w.ports[key] {
+					w.ports[key] = true
+					kept = append(kept, port)
+				}
+			}
+			delete(container.(object), "ports")
+			if len(kept) > 0 {
+				container.(object)["ports"] = kept
+			}
+		}
+	}
 }
 
 // take gives the pod some of what nodes have little of.
@@ -224,7 +254,7 @@ func (w *world) container(name string, size int) object {
 		container["resources"] = resources
 	}
 	if w.noise(12, 16) {
-		container["ports"] = w.ports()
+		container["ports"] = w.hostPorts()
 	}
 	return container
 }
@@ -312,7 +342,7 @@ func quantity(value any) resource.Quantity {
 	return resource.MustParse(fmt.Sprint(value))
 }
 
-func (w *world) ports() []any {
+func (w *world) hostPorts() []any {
 	var ports []any
 	for range w.between(1, 2) {
 		port := object{"containerPort": w.between(8000, 8004)}

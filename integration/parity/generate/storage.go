@@ -182,9 +182,9 @@ func (w *world) zoneLabels(zone string) object {
 		return object{zoneLabel: zone + "__" + allZones[1]}
 	case w.chance(30):
 		return object{regionLabel: regionOf(zone)}
-	case w.chance(30):
-		// Names no zone.
-		return object{zoneLabel: zone + "__"}
+	case w.chance(20):
+		// Names no zone between two, and so none at all.
+		return object{zoneLabel: zone + "____" + allZones[1]}
 	}
 	return object{zoneLabel: zone, regionLabel: regionOf(zone), "speed": "fast"}
 }
@@ -192,6 +192,15 @@ func (w *world) zoneLabels(zone string) object {
 // availableVolume may be bound by the scheduler; now and then it is not available, after all.
 func (w *world) availableVolume(nodes []map[string]any) object {
 	volume := w.volume(pick(w.random, "local", "local", "local", "zonal", "anywhere"))
+	spec := volume["spec"].(object)
+	if spec["nodeAffinity"] == nil && spec["local"] == nil {
+		// A disk of a cloud has its zone's affinity; without, it would be found to be elsewhere only when it is bound.
+		delete(spec, "gcePersistentDisk")
+		delete(spec, "awsElasticBlockStore")
+		if spec["nfs"] == nil && spec["csi"] == nil {
+			spec["nfs"] = object{"server": "nfs", "path": "/"}
+		}
+	}
 	volume["status"] = object{"phase": pick(w.random, "Available", "Available", "Available", "Available", "Available", "Released", "Failed", "Pending")}
 	if w.chance(4) {
 		volume["metadata"].(object)["deletionTimestamp"] = "2026-01-02T03:04:05Z"

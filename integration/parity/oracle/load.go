@@ -130,6 +130,7 @@ func (o *Objects) add(raw []byte) error {
 			return fmt.Errorf("pod: %w", err)
 		}
 		corev1defaults.SetObjectDefaults_Pod(pod)
+		mergeLabelKeys(pod)
 		if pod, err = asServed(pod); err != nil {
 			return fmt.Errorf("pod %s: %w", pod.Name, err)
 		}
@@ -158,6 +159,43 @@ func asServed[T any](object *T) (*T, error) {
 		return object, err
 	}
 	return served, nil
+}
+
+// mergeLabelKeys puts what matchLabelKeys and mismatchLabelKeys mean into the selectors of pod affinity, as an API server does when
+// the pod is created; the scheduler does not look at these lists. (Of spread constraints it does.)
+func mergeLabelKeys(pod *v1.Pod) {
+	if pod.Spec.Affinity == nil {
+		return
+	}
+	merge := func(term *v1.PodAffinityTerm) {
+		if term.LabelSelector == nil {
+			return
+		}
+		add := func(keys []string, operator metav1.LabelSelectorOperator) {
+			for _, key := range keys {
+				if value, ok := pod.Labels[key]; ok {
+					term.LabelSelector.MatchExpressions = append(term.LabelSelector.MatchExpressions,
+						metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
+				}
+			}
+		}
+		add(term.MatchLabelKeys, metav1.LabelSelectorOpIn)
+		add(term.MismatchLabelKeys, metav1.LabelSelectorOpNotIn)
+	}
+	both := func(required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
+		for i := range required {
+			merge(&required[i])
+		}
+		for i := range preferred {
+			merge(&preferred[i].PodAffinityTerm)
+		}
+	}
+	if rules := pod.Spec.Affinity.PodAffinity; rules != nil {
+		both(rules.RequiredDuringSchedulingIgnoredDuringExecution, rules.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if rules := pod.Spec.Affinity.PodAntiAffinity; rules != nil {
+		both(rules.RequiredDuringSchedulingIgnoredDuringExecution, rules.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
 }
 
 func (o *Objects) addOther(kind string, raw []byte) error {
@@ -190,7 +228,13 @@ func (o *Objects) addOther(kind string, raw []byte) error {
 		storagev1defaults.SetObjectDefaults_CSIDriver(typed)
 	}
 	// Others have no default that a plugin would see.
-	o.Others = append(o.Others, object)
+	served := create()
+	if data, err := json.Marshal(object); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	} else if err := json.Unmarshal(data, served); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	o.Others = append(o.Others, served)
 	return nil
 }
 

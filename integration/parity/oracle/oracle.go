@@ -79,7 +79,7 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 		if err != nil {
 			return nil, fmt.Errorf("pod %s: %w", name(info.Pod), err)
 		}
-		if verdict.awaitsVolumes {
+		if verdict.AwaitsVolumes {
 			late = append(late, verdict)
 		} else {
 			verdicts = append(verdicts, verdict)
@@ -277,7 +277,7 @@ func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.
 		return r.giveBack(ctx, profile, info, status, clearNomination)
 	}
 	// Something to do before the pod can be bound: of the plugins that are compared, VolumeBinding alone ever has.
-	verdict.awaitsVolumes = profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess()
+	verdict.AwaitsVolumes = profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess()
 	r.sched.SchedulingQueue.Done(placed.UID)
 	return r.keep(placed)
 }

@@ -57,7 +57,10 @@ func (r *run) postFilter(ctx context.Context, profile framework.Framework, state
 		sort.Strings(verdict.FreeChoice)
 		node = r.pick(verdict.Pod, verdict.FreeChoice)
 	}
-	verdict.NominatedNode, verdict.Victims = node, effects(equals[node])
+	verdict.NominatedNode = node
+	for _, victim := range equals[node].Pods {
+		verdict.Victims = append(verdict.Victims, name(victim))
+	}
 	verdict.Violations = equals[node].NumPDBViolations
 	if err := r.evict(ctx, pod, node, equals[node]); err != nil {
 		return nil, err

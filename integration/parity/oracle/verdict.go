@@ -31,8 +31,9 @@ type Verdict struct {
 
 	// FreeChoice holds the nodes among which kube-scheduler itself picks at random (it iterates over a Go map);
 	// nil if its choice is determined.
-	FreeChoice    []string `json:"-"`
-	awaitsVolumes bool
+	FreeChoice []string `json:"-"`
+	// AwaitsVolumes: the pod has its node, and its volumes are yet to be bound or made.
+	AwaitsVolumes bool `json:"-"`
 	// Violations is the number of victims that a disruption budget protects.
 	Violations int64 `json:"-"`
 	// Feasible is the number of nodes that passed, and Examined how many were looked at.

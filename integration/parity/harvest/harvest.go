@@ -1,0 +1,162 @@
+package harvest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Prefix is where upstream's plugins are.
+const Prefix = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/"
+
+// Packages are those of plugins that judge or score nodes.
+var Packages = []string{"imagelocality", "interpodaffinity", "nodeaffinity", "nodedeclaredfeatures", "nodename", "nodeports", "noderesources",
+	"nodeunschedulable", "nodevolumelimits", "podtopologyspread", "tainttoleration", "volumebinding", "volumerestrictions", "volumezone"}
+
+// Node is a node with the pods on it.
+type Node struct {
+	Node *v1.Node
+	Pods []*v1.Pod
+}
+
+// Case is one answer that a plugin gave in a test of upstream's, and what it was about.
+type Case struct {
+	Plugin, Test string
+	// Point is filter, prefilter or score.
+	Point string
+	// Args are those of the plugin, in the form that a configuration has.
+	Args json.RawMessage
+	// Features is default, others (feature gates that are not the default ones) or unknown (the test made no plugin by its
+	// constructor).
+	Features string
+	// DryRun: pods were added or removed since PreFilter.
+	DryRun  bool
+	Pod     *v1.Pod
+	Nodes   []Node
+	Objects map[string][]json.RawMessage
+	// Target is the node of a filter's answer.
+	Target       string
+	Code, Reason string
+	Reasons      []string
+	// Scored are the nodes that PreScore was told of.
+	Scored []string
+	Scores map[string]int64
+}
+
+// Record runs the tests of upstream's packages with recorders and returns what they recorded. module is the directory of a Go
+// module that requires k8s.io/kubernetes; copied is where a copy of that goes, which is used again if it is there. Tests that fail
+// because of the recorders do not matter.
+func Record(ctx context.Context, module, copied, folder string, packages []string) ([]Case, error) {
+	original, err := run(ctx, module, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	if err != nil {
+		return nil, err
+	}
+	if err := copyModule(original, copied); err != nil {
+		return nil, err
+	}
+	for _, name := range packages {
+		directory := filepath.Join("pkg/scheduler/framework/plugins", name)
+		if err := instrument(filepath.Join(original, directory), filepath.Join(copied, directory)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(module, name))
+		if err != nil {
+			return nil, err
+		}
+		if name == "go.mod" {
+			data = append(data, "\nreplace k8s.io/kubernetes => "+copied+"\n"...)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	output := filepath.Join(folder, "cases.jsonl")
+	arguments := []string{"test", "-count=1", "-mod=mod", "-modfile=" + filepath.Join(folder, "go.mod")}
+	for _, name := range packages {
+		arguments = append(arguments, Prefix+name)
+	}
+	tests := exec.CommandContext(ctx, "go", arguments...)
+	tests.Dir, tests.Env = module, append(os.Environ(), "HARVEST_OUTPUT="+output)
+	log, failed := tests.CombinedOutput()
+	if _, err := os.Stat(output); err != nil || bytes.Contains(log, []byte(" failed]")) || bytes.Contains(log, []byte("\npanic: ")) {
+		return nil, fmt.Errorf("go test: %v\n%s", failed, log[max(0, len(log)-6000):])
+	}
+	return read(output)
+}
+
+func run(ctx context.Context, directory, name string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir = directory
+	output, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(arguments, " "), err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// copyModule copies the files of a module that are not yet there. (Files in the module cache cannot be overlaid.)
+func copyModule(from, to string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, relative)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		if _, err := os.Lstat(target); err == nil || !entry.Type().IsRegular() {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o644)
+	})
+}
+
+func read(path string) ([]Case, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var cases []Case
+	scanner := bufio.NewScanner(file)
+	scanner.Buffer(make([]byte, 1<<20), 256<<20)
+	for scanner.Scan() {
+		var c Case
+		if err := json.Unmarshal(scanner.Bytes(), &c); err != nil {
+			return nil, err
+		}
+		if len(c.Nodes) == 1 && c.Nodes[0].Node.Name == "" {
+			// Tests of one node often leave it without a name.
+			c.nameNode("node")
+		}
+		c.makeStorable()
+		cases = append(cases, c)
+	}
+	return cases, scanner.Err()
+}
+
+func (c *Case) nameNode(name string) {
+	c.Nodes[0].Node.Name, c.Target = name, name
+	if score, ok := c.Scores[""]; ok {
+		c.Scores = map[string]int64{name: score}
+	}
+}

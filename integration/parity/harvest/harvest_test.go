@@ -1,0 +1,115 @@
+package harvest
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Upstream's tests take minutes to build: go test ./parity/harvest -args -packages nodeports,tainttoleration, or all
+var packages = flag.String("packages", "", "packages of upstream's plugins to harvest, or all; none: nothing is done")
+
+func TestUpstreamsTablesThroughOutboard(t *testing.T) {
+	if *packages == "" {
+		t.Skip("no -packages were named")
+	}
+	list := strings.Split(*packages, ",")
+	if *packages == "all" {
+		list = Packages
+	}
+	outboard := os.Getenv("OUTBOARD_BINARY")
+	if outboard == "" {
+		outboard = "../../../build/release/bin/outboard"
+	}
+	outboard, err := filepath.Abs(outboard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := Record(context.Background(), "../..", filepath.Join(cache, "outboard", "harvest", "kubernetes"), t.TempDir(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := Replay(context.Background(), cases, outboard, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for plugin, result := range results {
+		t.Logf("%s: %d taken, %d equal, skipped: %v", plugin, result.Taken, result.Equal, result.Skipped)
+		slices.Sort(result.Refusals)
+		for i, refusal := range slices.Compact(result.Refusals) {
+			if i < 12 {
+				t.Logf("%s: not counted: %s", plugin, refusal)
+			}
+		}
+		for i, failure := range result.Failed {
+			if i == 10 {
+				t.Errorf("%s: … and %d more", plugin, len(result.Failed)-i)
+				break
+			}
+			t.Errorf("%s: %s", plugin, failure)
+		}
+	}
+	if len(results) == 0 {
+		t.Error("nothing was recorded")
+	}
+}
+
+// The rewritten file must still be what it was, with one function more for each that is recorded.
+func TestRewriteAddsRecorders(t *testing.T) {
+	source := `package sample
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+type Plugin struct{}
+
+func New(_ context.Context, _ runtime.Object, _ fwk.Handle) (fwk.Plugin, error) { return &Plugin{}, nil }
+
+func (pl *Plugin) Filter(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status { return nil }
+
+// Filter of another kind stays as it is.
+func (pl *Plugin) Score(a, b int) int { return a + b }
+`
+	path := filepath.Join(t.TempDir(), "sample.go")
+	if err := os.WriteFile(path, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, name, err := rewrite(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != "sample" {
+		t.Errorf("package %q", name)
+	}
+	for _, want := range []string{
+		"func unrecordedNew(_ context.Context",
+		"func New(p0 context.Context, p1 runtime.Object, p2 fwk.Handle) (fwk.Plugin, error) {\n\tr0, r1 := unrecordedNew(p0, p1, p2)\n\tharvestMade(r0, p1, p2, nil)\n\treturn r0, r1\n}",
+		"func (pl *Plugin) unrecordedFilter(ctx context.Context",
+		"func (harvested *Plugin) Filter(p0 context.Context, p1 fwk.CycleState, p2 *v1.Pod, p3 fwk.NodeInfo) (*fwk.Status) {\n" +
+			"\tr0 := harvested.unrecordedFilter(p0, p1, p2, p3)\n\tharvestFilter(harvested, p1, p2, p3, r0)\n\treturn r0\n}",
+		"func (pl *Plugin) Score(a, b int) int { return a + b }",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("missing: %s\nin:\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "unrecordedScore") {
+		t.Error("a method of other parameters is recorded")
+	}
+	if !slices.Contains(Packages, "nodeaffinity") {
+		t.Error("nodeaffinity is not harvested")
+	}
+}

@@ -1,0 +1,329 @@
+package harvest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	"outboard.dev/integration/parity/compare"
+	"outboard.dev/integration/parity/generate"
+	"outboard.dev/integration/parity/oracle"
+)
+
+// Why a case is not replayed, or its answer not counted. There are no other reasons.
+const (
+	SkipDryRun    = "pods were added or removed in a dry run"
+	SkipGates     = "feature gates are not the default ones, and the answer differs"
+	SkipUnknown   = "the test did not make the plugin by its constructor"
+	SkipObjects   = "objects that no API server stores: no name, two of one name, no container"
+	SkipDefaults  = "objects that an API server's defaults would change"
+	SkipPlaced    = "the pod has a node already, or is being deleted"
+	SkipError     = "an error in upstream's own machinery"
+	SkipSubset    = "only some nodes were scored, or one"
+	SkipRefused   = "outboard refuses the manifests or the configuration"
+	SkipNotAsked  = "the filter would not be asked: PreFilter decides"
+	SkipDuplicate = "the same case again"
+)
+
+// Result is what became of the cases of one plugin.
+type Result struct {
+	Taken, Equal int
+	Skipped      map[string]int
+	Failed       []string
+	// Refusals are what outboard said of cases that it refuses, or that were recorded under other feature gates.
+	Refusals []string
+}
+
+// Replay puts each case to outboard, with a profile that has the case's plugin only. Results are by plugin.
+func Replay(ctx context.Context, cases []Case, outboard, folder string) (map[string]*Result, error) {
+	results := map[string]*Result{}
+	seen := map[[32]byte]bool{}
+	answers := map[[32]byte]*answer{}
+	for i := range cases {
+		c := &cases[i]
+		result := results[c.Plugin]
+		if result == nil {
+			result = &Result{Skipped: map[string]int{}}
+			results[c.Plugin] = result
+		}
+		data, err := json.Marshal(c)
+		if err != nil {
+			return nil, err
+		}
+		key := sha256.Sum256(data)
+		reason := c.skip()
+		if seen[key] {
+			reason = SkipDuplicate
+		}
+		seen[key] = true
+		if reason != "" {
+			result.Skipped[reason]++
+			continue
+		}
+		got, err := c.ask(ctx, answers, outboard, folder)
+		if err != nil {
+			return nil, err
+		}
+		difference := ""
+		if got.failure != nil {
+			reason = SkipRefused
+			result.Refusals = append(result.Refusals, fmt.Sprintf("%s: %v", c.Test, got.failure))
+		} else if c.Point == "filter" && decidedByPreFilter(&got.verdict) {
+			reason = SkipNotAsked
+		} else if difference = c.difference(&got.verdict); difference != "" && c.Features != "default" {
+			reason = SkipGates
+			result.Refusals = append(result.Refusals, fmt.Sprintf("%s (%s, gates): %s", c.Test, c.Point, difference))
+		}
+		switch {
+		case reason != "":
+			result.Skipped[reason]++
+		case difference == "":
+			result.Taken++
+			result.Equal++
+		default:
+			result.Taken++
+			result.Failed = append(result.Failed, fmt.Sprintf("%s (%s): %s", c.Test, c.Point, difference))
+		}
+	}
+	return results, nil
+}
+
+// skip says why the case cannot be put to outboard at all.
+func (c *Case) skip() string {
+	switch {
+	case c.Features == "unknown":
+		return SkipUnknown
+	case c.DryRun:
+		return SkipDryRun
+	case c.Pod.Spec.NodeName != "" || c.Pod.DeletionTimestamp != nil:
+		return SkipPlaced
+	case c.Code == "Error":
+		return SkipError
+	case c.Point == "score" && (len(c.Nodes) < 2 || len(c.Scored) > 0 && len(c.Scored) != len(c.Nodes) || len(c.Scores) > 1 && len(c.Scores) != len(c.Nodes)):
+		return SkipSubset
+	}
+	if len(c.Pod.Spec.Containers) == 0 {
+		return SkipObjects
+	}
+	names := map[string]bool{}
+	for _, node := range c.Nodes {
+		if node.Node.Name == "" || names[node.Node.Name] {
+			return SkipObjects
+		}
+		names[node.Node.Name] = true
+		for _, pod := range node.Pods {
+			if len(pod.Spec.Containers) == 0 {
+				return SkipObjects
+			}
+			if changedByDefaults(pod) {
+				return SkipDefaults
+			}
+		}
+	}
+	if len(names) == 0 {
+		return SkipObjects
+	}
+	if changedByDefaults(c.Pod) {
+		return SkipDefaults
+	}
+	return ""
+}
+
+// changedByDefaults: what plugins read would be another thing after a round through an API server.
+func changedByDefaults(pod *v1.Pod) bool {
+	changed := pod.DeepCopy()
+	corev1defaults.SetObjectDefaults_Pod(changed)
+	for i := range pod.Spec.Containers {
+		before, after := pod.Spec.Containers[i], changed.Spec.Containers[i]
+		if len(before.Resources.Requests) != len(after.Resources.Requests) {
+			return true
+		}
+		for j := range before.Ports {
+			if before.Ports[j].HostPort != after.Ports[j].HostPort {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type answer struct {
+	verdict oracle.Verdict
+	failure error
+}
+
+// ask runs outboard, once for all cases that differ in the node only.
+func (c *Case) ask(ctx context.Context, answers map[[32]byte]*answer, outboard, folder string) (*answer, error) {
+	scene, err := c.scene()
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal([]any{scene.Config, scene.Nodes, scene.Objects, scene.Running, scene.Pending})
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(data)
+	if known, ok := answers[key]; ok {
+		return known, nil
+	}
+	directory := filepath.Join(folder, "case")
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return nil, err
+	}
+	files, err := scene.Write(directory)
+	if err != nil {
+		return nil, err
+	}
+	got := &answer{}
+	verdicts, failure := compare.Simulate(ctx, outboard, directory, files)
+	switch {
+	case failure != nil:
+		got.failure = failure
+	case len(verdicts) != 1:
+		got.failure = fmt.Errorf("%d verdicts", len(verdicts))
+	default:
+		got.verdict = verdicts[0]
+	}
+	answers[key] = got
+	return got, nil
+}
+
+// scene is the case as manifests.
+func (c *Case) scene() (*generate.Case, error) {
+	scene := &generate.Case{Seed: 0}
+	for i, node := range c.Nodes {
+		manifest, err := manifestOf(node.Node, "v1", "Node")
+		if err != nil {
+			return nil, err
+		}
+		scene.Nodes = append(scene.Nodes, manifest)
+		for j, pod := range node.Pods {
+			placed := pod.DeepCopy()
+			placed.Spec.NodeName = node.Node.Name
+			// Names are not what these tests are about, and often the same or none.
+			identify(placed, fmt.Sprintf("running-%d-%d", i, j))
+			if manifest, err = manifestOf(placed, "v1", "Pod"); err != nil {
+				return nil, err
+			}
+			scene.Running = append(scene.Running, manifest)
+		}
+	}
+	for kind, objects := range c.Objects {
+		version := kind[:strings.LastIndex(kind, "/")]
+		for _, object := range objects {
+			manifest, err := manifestOf(object, version, kind[len(version)+1:])
+			if err != nil {
+				return nil, err
+			}
+			scene.Objects = append(scene.Objects, manifest)
+		}
+	}
+	pending := c.Pod.DeepCopy()
+	identify(pending, "pending")
+	pending.Spec.SchedulerName = ""
+	manifest, err := manifestOf(pending, "v1", "Pod")
+	if err != nil {
+		return nil, err
+	}
+	scene.Pending = []map[string]any{manifest}
+	scene.Config = c.config()
+	return scene, nil
+}
+
+func identify(pod *v1.Pod, name string) {
+	pod.Name, pod.UID = name, types.UID("uid-"+name)
+	if pod.Namespace == "" {
+		pod.Namespace = "default"
+	}
+}
+
+func manifestOf(object any, version, kind string) (map[string]any, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var manifest map[string]any
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		return nil, err
+	}
+	manifest["apiVersion"], manifest["kind"] = version, kind
+	return manifest, nil
+}
+
+// config has the plugin alone, and what a profile cannot do without. NodeName passes every node of a pending pod.
+func (c *Case) config() map[string]any {
+	enabled := []any{}
+	for _, name := range slices.Compact([]string{"PrioritySort", "NodeName", c.Plugin, "DefaultBinder"}) {
+		enabled = append(enabled, map[string]any{"name": name})
+	}
+	plugins := map[string]any{"multiPoint": map[string]any{"disabled": []any{map[string]any{"name": "*"}}, "enabled": enabled}}
+	if c.Point == "score" && c.Plugin != "NodeName" {
+		plugins["filter"] = map[string]any{"disabled": []any{map[string]any{"name": c.Plugin}}}
+		plugins["score"] = map[string]any{"enabled": []any{map[string]any{"name": c.Plugin, "weight": 1}}}
+	}
+	profile := map[string]any{"schedulerName": "default-scheduler", "plugins": plugins}
+	if len(c.Args) > 0 {
+		var args map[string]any
+		// Some tests give a plugin the arguments of another one, which it does not look at.
+		if json.Unmarshal(c.Args, &args) == nil && args["kind"] == c.Plugin+"Args" {
+			if c.Plugin == "VolumeBinding" {
+				// Read only with a feature gate that is off.
+				delete(args, "shape")
+			}
+			profile["pluginConfig"] = []any{map[string]any{"name": c.Plugin, "args": args}}
+		}
+	}
+	return map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": []any{profile}}
+}
+
+// decidedByPreFilter: no node, or not every node, would be shown to Filter. Tests show it to Filter nonetheless.
+func decidedByPreFilter(got *oracle.Verdict) bool {
+	for _, rejection := range got.Filter {
+		if rejection.Plugin == "" {
+			return true
+		}
+	}
+	return got.Result == oracle.Unschedulable && len(got.Filter) == 0
+}
+
+// difference compares outboard's answer with the recorded one; empty: they are equal.
+func (c *Case) difference(got *oracle.Verdict) string {
+	if got.Result == oracle.Error {
+		return "outboard: error: " + got.Message
+	}
+	switch c.Point {
+	case "prefilter":
+		if want := c.Reason; !strings.Contains(got.Message, want) {
+			return fmt.Sprintf("kube-scheduler: %q, outboard: %q", want, got.Message)
+		}
+	case "filter":
+		rejection, rejected := got.Filter[c.Target]
+		if c.Code == "Success" {
+			if rejected {
+				return fmt.Sprintf("node %s: kube-scheduler: fits, outboard: %v", c.Target, rejection)
+			}
+			return ""
+		}
+		reasons := oracle.CanonicalReasons(c.Reasons)
+		if !rejected || rejection.Code != c.Code || !slices.Equal(oracle.CanonicalReasons(rejection.Reasons), reasons) {
+			return fmt.Sprintf("node %s: kube-scheduler: %s %q, outboard: %v (%s)", c.Target, c.Code, reasons, rejection, got.Message)
+		}
+	case "score":
+		for node, want := range c.Scores {
+			score, scored := got.Scores[node]
+			// A plugin that has nothing to say is left out.
+			if have := score.Plugins[c.Plugin]; !scored || have != want {
+				return fmt.Sprintf("score of node %s: kube-scheduler: %d, outboard: %d of %v", node, want, have, got.Scores)
+			}
+		}
+	}
+	return ""
+}

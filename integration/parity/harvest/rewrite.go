@@ -1,0 +1,172 @@
+// Package harvest runs upstream's own table tests of plugins with recorders in the plugins, and replays what was recorded through
+// `outboard simulate`. Upstream's sources are read from the module cache; what is made of them lives in a temporary folder only.
+package harvest
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+//go:embed recorder.go.txt
+var recorder string
+
+// methods are those of a plugin that are recorded, with the number of their parameters.
+var methods = map[string]int{"Filter": 4, "PreFilter": 4, "AddPod": 5, "RemovePod": 5, "PreScore": 4, "Score": 4, "NormalizeScore": 4}
+
+// instrument writes the Go files of the package in directory, with recorders, over their copies in copied.
+func instrument(directory, copied string) error {
+	paths, err := filepath.Glob(filepath.Join(directory, "*.go"))
+	if err != nil {
+		return err
+	}
+	name := ""
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, pkg, err := rewrite(path)
+		if err != nil {
+			return err
+		}
+		name = pkg
+		if text == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(copied, filepath.Base(path)), text, 0o644); err != nil {
+			return err
+		}
+	}
+	text := strings.Replace(recorder, "package PACKAGE", "package "+name, 1)
+	return os.WriteFile(filepath.Join(copied, "zz_harvest_recorder.go"), []byte(text), 0o644)
+}
+
+// rewrite renames what is to be recorded and adds functions of the old names that call it and record. Text is nil if there is
+// nothing of that kind in the file.
+func rewrite(path string) (text []byte, name string, err error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", err
+	}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, "", err
+	}
+	type edit struct{ offset int }
+	var edits []edit
+	var added bytes.Buffer
+	for _, declaration := range file.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		wrapper, err := wrap(set, function)
+		if err != nil {
+			return nil, "", err
+		}
+		if wrapper != "" {
+			edits = append(edits, edit{set.Position(function.Name.Pos()).Offset})
+			added.WriteString(wrapper)
+		}
+	}
+	if len(edits) == 0 {
+		return nil, file.Name.Name, nil
+	}
+	sort.Slice(edits, func(i, j int) bool { return edits[i].offset > edits[j].offset })
+	for _, edit := range edits {
+		source = append(source[:edit.offset:edit.offset], append([]byte("unrecorded"), source[edit.offset:]...)...)
+	}
+	return append(source, added.Bytes()...), file.Name.Name, nil
+}
+
+// wrap returns the function that stands in for another one; none if that is not to be recorded.
+func wrap(set *token.FileSet, function *ast.FuncDecl) (string, error) {
+	types, err := parameterTypes(set, function)
+	if err != nil {
+		return "", err
+	}
+	name, receiver, call := function.Name.Name, "", "unrecorded"+function.Name.Name
+	var hook string
+	switch {
+	case function.Recv == nil && strings.HasPrefix(name, "New") && isConstructor(types):
+		features := "nil"
+		if len(types) > 3 {
+			features = "p3"
+		}
+		hook = fmt.Sprintf("\tharvestMade(r0, p1, p2, %s)\n", features)
+	case function.Recv != nil && methods[name] > 0 && methods[name] == len(types) && isPluginMethod(types):
+		kind, err := source(set, function.Recv.List[0].Type)
+		if err != nil {
+			return "", err
+		}
+		receiver, call = "(harvested "+kind+") ", "harvested."+call
+		hook = fmt.Sprintf("\tharvest%s(harvested, %s)\n", name, arguments(len(types), results(function)))
+	default:
+		return "", nil
+	}
+	var parameters, returned, values []string
+	for i, kind := range types {
+		parameters = append(parameters, fmt.Sprintf("p%d %s", i, kind))
+	}
+	for i, field := range function.Type.Results.List {
+		kind, err := source(set, field.Type)
+		if err != nil {
+			return "", err
+		}
+		returned, values = append(returned, kind), append(values, fmt.Sprintf("r%d", i))
+	}
+	return fmt.Sprintf("\nfunc %s%s(%s) (%s) {\n\t%s := %s(%s)\n%s\treturn %s\n}\n", receiver, name, strings.Join(parameters, ", "),
+		strings.Join(returned, ", "), strings.Join(values, ", "), call, names("p", len(types)), hook, strings.Join(values, ", ")), nil
+}
+
+func results(function *ast.FuncDecl) int { return len(function.Type.Results.List) }
+
+func names(letter string, count int) string {
+	var list []string
+	for i := range count {
+		list = append(list, fmt.Sprintf("%s%d", letter, i))
+	}
+	return strings.Join(list, ", ")
+}
+
+// arguments are parameters without the context, then results.
+func arguments(parameters, results int) string {
+	return strings.TrimPrefix(names("p", parameters), "p0, ") + ", " + names("r", results)
+}
+
+func parameterTypes(set *token.FileSet, function *ast.FuncDecl) ([]string, error) {
+	var types []string
+	for _, field := range function.Type.Params.List {
+		kind, err := source(set, field.Type)
+		if err != nil {
+			return nil, err
+		}
+		for range max(len(field.Names), 1) {
+			types = append(types, kind)
+		}
+	}
+	return types, nil
+}
+
+func isConstructor(types []string) bool {
+	return len(types) >= 3 && types[0] == "context.Context" && types[1] == "runtime.Object" && types[2] == "fwk.Handle"
+}
+
+func isPluginMethod(types []string) bool {
+	return types[0] == "context.Context" && types[1] == "fwk.CycleState"
+}
+
+func source(set *token.FileSet, expression ast.Expr) (string, error) {
+	var buffer bytes.Buffer
+	err := printer.Fprint(&buffer, set, expression)
+	return buffer.String(), err
+}

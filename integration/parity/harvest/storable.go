@@ -1,0 +1,162 @@
+package harvest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// makeStorable gives objects what an API server demands and the case's plugin does not look at.
+func (c *Case) makeStorable() {
+	rename := map[string]string{}
+	for _, node := range c.Nodes {
+		rename[node.Node.Name] = storableName(node.Node.Name)
+		node.Node.Name = rename[node.Node.Name]
+		for _, pod := range node.Pods {
+			c.completePod(pod)
+		}
+	}
+	c.Target = storableName(c.Target)
+	scores := map[string]int64{}
+	for node, score := range c.Scores {
+		scores[storableName(node)] = score
+	}
+	c.Scores = scores
+	c.completePod(c.Pod)
+	c.completeObjects()
+	if c.Plugin != "NodeName" {
+		c.Pod.Spec.NodeName = ""
+	}
+}
+
+func storableName(name string) string {
+	return strings.Trim(strings.ToLower(strings.ReplaceAll(name, "_", "-")), "-.")
+}
+
+func (c *Case) completePod(pod *v1.Pod) {
+	counted := c.Plugin == "ImageLocality" || strings.HasPrefix(c.Plugin, "NodeResources")
+	if len(pod.Spec.Containers) == 0 && !counted {
+		pod.Spec.Containers = []v1.Container{{}}
+	}
+	for kind, containers := range map[string][]v1.Container{"i": pod.Spec.InitContainers, "c": pod.Spec.Containers} {
+		for i := range containers {
+			container := &containers[i]
+			if container.Name == "" {
+				container.Name = fmt.Sprint(kind, i)
+			}
+			// An API server knows no such resource; nor do plugins, which count pods.
+			delete(container.Resources.Requests, v1.ResourcePods)
+			if container.Image == "" && c.Plugin != "ImageLocality" {
+				container.Image = "image"
+			}
+			for j := range container.Ports {
+				port := &container.Ports[j]
+				if port.ContainerPort == 0 {
+					port.ContainerPort = max(port.HostPort, 1)
+				}
+			}
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		if name := &pod.Spec.Volumes[i].Name; *name == "" || *name != strings.ToLower(*name) {
+			*name = fmt.Sprint("v", i)
+		}
+	}
+}
+
+// completeObjects names objects without a name: they are found by what they select. Namespaces lose characters that their names may
+// not have, as do those that pods are in or speak of.
+func (c *Case) completeObjects() {
+	for kind, objects := range c.Objects {
+		for i := range objects {
+			var object map[string]any
+			if json.Unmarshal(objects[i], &object) != nil {
+				continue
+			}
+			metadata, _ := object["metadata"].(map[string]any)
+			if metadata == nil {
+				metadata = map[string]any{}
+				object["metadata"] = metadata
+			}
+			if name, _ := metadata["name"].(string); name == "" && kind != "v1/Namespace" {
+				metadata["name"] = fmt.Sprint("object-", i)
+			} else if kind == "v1/Namespace" {
+				metadata["name"] = namespaceName(name)
+				if name == "" {
+					metadata["name"] = "default"
+				}
+			}
+			completeStorage(kind, object)
+			if namespace, _ := metadata["namespace"].(string); namespace != "" {
+				metadata["namespace"] = namespaceName(namespace)
+			}
+			if data, err := json.Marshal(object); err == nil {
+				objects[i] = data
+			}
+		}
+	}
+	pods := []*v1.Pod{c.Pod}
+	for _, node := range c.Nodes {
+		pods = append(pods, node.Pods...)
+	}
+	for _, pod := range pods {
+		pod.Namespace = namespaceName(pod.Namespace)
+		forEachTerm(pod, func(term *v1.PodAffinityTerm) {
+			for i := range term.Namespaces {
+				term.Namespaces[i] = namespaceName(term.Namespaces[i])
+			}
+		})
+	}
+}
+
+// completeStorage gives volumes, claims and classes what they must have, where its absence means the same.
+func completeStorage(kind string, object map[string]any) {
+	switch kind {
+	case "storage.k8s.io/v1/StorageClass":
+		if provisioner, _ := object["provisioner"].(string); provisioner == "" {
+			object["provisioner"] = "kubernetes.io/no-provisioner"
+		}
+	case "v1/PersistentVolume", "v1/PersistentVolumeClaim":
+		spec, _ := object["spec"].(map[string]any)
+		if spec == nil {
+			spec = map[string]any{}
+			object["spec"] = spec
+		}
+		if spec["accessModes"] == nil {
+			spec["accessModes"] = []any{"ReadWriteOnce"}
+		}
+		amount := map[string]any{"storage": "1Gi"}
+		if resources, _ := spec["resources"].(map[string]any); kind == "v1/PersistentVolumeClaim" && resources["requests"] == nil {
+			spec["resources"] = map[string]any{"requests": amount}
+		}
+		if kind == "v1/PersistentVolume" && spec["capacity"] == nil {
+			spec["capacity"] = amount
+		}
+	}
+}
+
+func namespaceName(name string) string { return strings.ReplaceAll(strings.ToLower(name), ".", "-") }
+
+func forEachTerm(pod *v1.Pod, change func(*v1.PodAffinityTerm)) {
+	if pod.Spec.Affinity == nil {
+		return
+	}
+	if rules := pod.Spec.Affinity.PodAffinity; rules != nil {
+		for i := range rules.RequiredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.RequiredDuringSchedulingIgnoredDuringExecution[i])
+		}
+		for i := range rules.PreferredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
+		}
+	}
+	if rules := pod.Spec.Affinity.PodAntiAffinity; rules != nil {
+		for i := range rules.RequiredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.RequiredDuringSchedulingIgnoredDuringExecution[i])
+		}
+		for i := range rules.PreferredDuringSchedulingIgnoredDuringExecution {
+			change(&rules.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
+		}
+	}
+}
