@@ -79,8 +79,8 @@ func testRights(t *testing.T, c *controlplane.ControlPlane) {
 	if _, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("list nodes: %v", err)
 	}
-	if err := client.CoreV1().Pods("default").Delete(t.Context(), "p", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("delete a pod: want Forbidden, got %v", err)
+	if err := client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("delete a node: want Forbidden, got %v", err)
 	}
 	_, err = client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-scheduler", metav1.GetOptions{})
 	if !apierrors.IsForbidden(err) {

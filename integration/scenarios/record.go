@@ -150,7 +150,9 @@ func conditionReason(pod *corev1.Pod) string {
 // podState is all that a scheduler writes into a pod, without times.
 func podState(pod *corev1.Pod) string {
 	parts := []string{fmt.Sprintf("node=%q nominated=%q", pod.Spec.NodeName, pod.Status.NominatedNodeName)}
-	for _, c := range pod.Status.Conditions {
+	// Conditions are a set by type; in which order a patch leaves them means nothing.
+	byType := func(a, b corev1.PodCondition) int { return strings.Compare(string(a.Type), string(b.Type)) }
+	for _, c := range slices.SortedFunc(slices.Values(pod.Status.Conditions), byType) {
 		parts = append(parts, fmt.Sprintf("%s=%s reason=%q message=%q observedGeneration=%d times=%s", c.Type, c.Status,
 			c.Reason, c.Message, c.ObservedGeneration, present("transition", c.LastTransitionTime, "probe", c.LastProbeTime)))
 	}

@@ -113,8 +113,9 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
   // A plugin's failure here is only logged in kube-scheduler, and the other nodes are tried.
   if (filtered->has_error()) return false;
   if (feasible.empty()) {
-    result_.diagnosis.AddRejection(filtered->reasons(static_cast<int>(filtered->rejected(0))), 1);
-    result_.examined_slots = {slot};
+    result_.tried_slot = slot;
+    result_.tried_status = filtered->reasons(static_cast<int>(filtered->rejected(0)));
+    result_.diagnosis.AddRejection(result_.tried_status, 1);
     return false;
   }
   result_.outcome = Outcome::kPlaced;
@@ -218,8 +219,11 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
   }
   FindCandidates();
   if (pre_filter.has_node_names()) {
-    const std::set<std::string> plugins(pre_filter.restricted_by().begin(),
-                                        pre_filter.restricted_by().end());
+    std::set<std::string> plugins(pre_filter.restricted_by().begin(),
+                                  pre_filter.restricted_by().end());
+    // As in kube-scheduler, whose two sets are one.
+    if (result_.tried_slot.has_value() && !result_.tried_status.plugin().empty())
+      plugins.insert(result_.tried_status.plugin());
     result_.diagnosis.unschedulable_plugins.insert(plugins.begin(), plugins.end());
     result_.diagnosis.absent_nodes_reason =
         absl::StrCat("node(s) didn't satisfy plugin(s) [", absl::StrJoin(plugins, " "), "]");
@@ -236,15 +240,14 @@ void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_
     return Fail(Outcome::kNoAnswer, std::move(checked));
   }
   // A nominated node that was tried first counts once, with the verdict of the last look at it.
-  const std::vector<uint32_t> tried_before = std::move(result_.examined_slots);
-  result_.examined_slots.clear();
   for (uint32_t i = 0; i < filter.processed(); ++i) {
     result_.examined_slots.push_back(candidates_[(request.start_offset + i) % num_nodes]);
   }
-  const bool seen_again = !tried_before.empty() &&
+  const bool seen_again = result_.tried_slot.has_value() &&
                           std::find(result_.examined_slots.begin(), result_.examined_slots.end(),
-                                    tried_before[0]) != result_.examined_slots.end();
+                                    *result_.tried_slot) != result_.examined_slots.end();
   if (seen_again) {
+    result_.tried_slot = std::nullopt;
     result_.diagnosis.reasons.clear();
     result_.diagnosis.num_rejected_nodes = 0;
   }

@@ -4,6 +4,7 @@
 #define OUTBOARD_SHIM_CYCLE_ALGORITHM_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,9 @@ struct AlgorithmResult {
   std::vector<uint32_t> examined_slots;      // slot of node i of the FilterResponse
   std::vector<uint32_t> feasible_positions;  // indices into examined_slots
   std::vector<int64_t> totals;               // one a feasible node; empty if nothing was scored
+  // The nominated node, if it was looked at alone, rejected, and not looked at again.
+  std::optional<uint32_t> tried_slot;
+  v1alpha1::PluginStatus tried_status;
 };
 
 // Runs attempts on one thread; keeps its buffers between them.

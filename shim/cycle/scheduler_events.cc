@@ -93,7 +93,7 @@ void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
   }
   AnnounceUpsert(outcome, *pod);
   if (outcome.replaced != nullptr) OnPodRemoved(removed, outcome.replaced->uid(), now);
-  UpdateNomination(*pod, outcome);
+  if (outcome.kind == PodOutcome::Kind::kUpdatedPending) UpdateNomination(*pod, outcome);
   switch (outcome.kind) {
     case PodOutcome::Kind::kIgnored:
       break;
@@ -101,6 +101,12 @@ void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
       if (!HandlesProfile(pod->pod.scheduler_name())) break;
       VLOG(3) << "Add event for unscheduled pod " << pod->key();
       queue_.Add(pod, now);
+      // As in kube-scheduler, a new pod's nomination counts once it is in the active queue, or
+      // changes.
+      if (const QueuedPod* info = queue_.Find(pod->uid());
+          info != nullptr && info->place != queue::Place::kGated) {
+        UpdateNomination(*pod, outcome);
+      }
       UpdateSortKey(*pod, now);
       break;
     case PodOutcome::Kind::kUpdatedPending:
@@ -163,9 +169,8 @@ void Scheduler::AnnounceRemoval(const PodOutcome& outcome) {
 }
 
 void Scheduler::UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome) {
-  const bool pending = outcome.kind == PodOutcome::Kind::kAddedPending ||
-                       outcome.kind == PodOutcome::Kind::kUpdatedPending;
-  if (!pending || cluster_.IsAssumed(pod.uid())) return;
+  // Other schedulers keep their nominations to themselves.
+  if (!HandlesProfile(pod.pod.scheduler_name()) || cluster_.IsAssumed(pod.uid())) return;
   const std::string before = outcome.old == nullptr ? "" : outcome.old->pod.nominated_node_name();
   // Neither names one: a nomination that the API server has not heard of yet stays.
   if (before.empty() && pod.pod.nominated_node_name().empty()) return;

@@ -301,15 +301,19 @@ TEST_F(SchedulerPreemptionTest, VictimsThatAreLeavingAreNotAskedAgain) {
 }
 
 TEST_F(SchedulerPreemptionTest, LessImportantPodsLoseTheirNominationThere) {
-  for (const auto& [name, priority, node] :
-       {std::tuple{"low", 5, "n1"}, std::tuple{"equal", 10, "n1"}, std::tuple{"other", 5, "n2"}}) {
+  const auto nominated = [&](const char* name, int priority, const char* node) {
     auto pod = MakePod(name, priority);
     pod->pod.set_nominated_node_name(node);
-    pod->pod.set_scheduler_name("another");
-    Upsert(pod);
-  }
+    return pod;
+  };
   AddPod("a", 1, "n1");
-  AddPod("p", 10);
+  AddPod("p", 10);  // Comes first: those of its priority are younger.
+  Upsert(nominated("low", 5, "n1"));
+  Upsert(nominated("equal", 10, "n1"));
+  Upsert(nominated("other", 5, "n2"));
+  auto foreign = nominated("foreign", 5, "n1");
+  foreign->pod.set_scheduler_name("another");
+  Upsert(foreign);
   Propose("n1", {"a"});
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.Take(),

@@ -434,9 +434,12 @@ TEST_F(SchedulerTest, AGatedPodWaitsUntilItsGateGoes) {
   };
   auto gated = std::make_shared<kube::PodObject>(*MakePod("p"));
   gated->pod.add_scheduling_gates("g");
+  gated->pod.set_nominated_node_name("n1");
   scheduler_.OnPodUpsert(gated, now_);
   EXPECT_FALSE(scheduler_.ScheduleOne(now_));
   EXPECT_EQ(scheduler_.queue().counts().gated, 1u);
+  // What is not in the active queue takes nobody's room, whatever its status says.
+  EXPECT_THAT(scheduler_.cluster()->NominatedTo("n1"), IsEmpty());
   auto free = std::make_shared<kube::PodObject>(*gated);
   free->pod.clear_scheduling_gates();
   free->resource_version = "later";

@@ -41,6 +41,8 @@ void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmP
   seen->feasible_positions = result.feasible_positions;
   seen->totals = result.totals;
   seen->absent_nodes_reason = result.diagnosis.absent_nodes_reason;
+  seen->tried_slot = result.tried_slot;
+  seen->tried_status = result.tried_status;
   seen->filter = response.filter();
   seen->score = response.score();
   seen->score_plugins = profile.score_plugins;
@@ -170,7 +172,7 @@ std::string AttemptLog::Render(const std::string& pod_key,
       const Seen& seen = *record.seen;
       FillNodes(
           {seen.examined_slots, seen.feasible_positions, seen.totals, seen.absent_nodes_reason,
-           seen.filter, seen.score, seen.score_plugins},
+           seen.tried_slot, seen.tried_status, seen.filter, seen.score, seen.score_plugins},
           seen.names->slots,
           [&](uint32_t slot) -> const std::string& { return seen.names->by_slot[slot]; }, &report);
     }

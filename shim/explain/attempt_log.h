@@ -7,6 +7,7 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,8 @@ class AttemptLog final : public cycle::Observer {
     std::vector<uint32_t> feasible_positions;
     std::vector<int64_t> totals;
     std::string absent_nodes_reason;
+    std::optional<uint32_t> tried_slot;
+    v1alpha1::PluginStatus tried_status;
     v1alpha1::FilterResponse filter;
     v1alpha1::ScoreResponse score;
     std::vector<cycle::WeightedPlugin> score_plugins;

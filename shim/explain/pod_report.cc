@@ -78,6 +78,13 @@ void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots
           CodeName(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE), "", {view.absent_nodes_reason}};
     }
   }
+  if (view.tried_slot.has_value()) {
+    const v1alpha1::PluginStatus& status = view.tried_status;
+    report->filter[node_name(*view.tried_slot)] = {
+        CodeName(status.code()),
+        status.plugin(),
+        {status.reasons().begin(), status.reasons().end()}};
+  }
   for (size_t i = 0; i < view.totals.size(); ++i) {
     NodeScores& scores = report->scores[node_name(view.examined_slots[view.feasible_positions[i]])];
     scores.total = view.totals[i];

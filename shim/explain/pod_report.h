@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct AlgorithmView {
   const std::vector<uint32_t>& feasible_positions;
   const std::vector<int64_t>& totals;
   const std::string& absent_nodes_reason;
+  const std::optional<uint32_t>& tried_slot;
+  const v1alpha1::PluginStatus& tried_status;
   const v1alpha1::FilterResponse& filter;
   const v1alpha1::ScoreResponse& score;
   const std::vector<cycle::WeightedPlugin>& score_plugins;
