@@ -441,6 +441,7 @@ TEST_F(SchedulerTest, AGatedPodWaitsUntilItsGateGoes) {
   // What is not in the active queue takes nobody's room, whatever its status says.
   EXPECT_THAT(scheduler_.cluster()->NominatedTo("n1"), IsEmpty());
   auto free = std::make_shared<kube::PodObject>(*gated);
+  free->pod.clear_nominated_node_name();
   free->pod.clear_scheduling_gates();
   free->resource_version = "later";
   scheduler_.OnPodUpsert(free, now_);

@@ -53,6 +53,10 @@ func (r *recorder) RunFilterPluginsWithNominatedPods(ctx context.Context, state 
 		r.failed = true
 	} else if !status.IsSuccess() {
 		r.rejected[node] = status
+		if len(r.examined) == 1 && node == r.pod.Status.NominatedNodeName && r.narrowers != nil && status.Plugin() != "" {
+			// Looked at before the others: the scheduler adds the plugin to its set before it says who narrowed the search.
+			r.narrowers.Insert(status.Plugin())
+		}
 	}
 	return status
 }
