@@ -182,11 +182,11 @@ TEST_P(InformerTest, ExpiredEitherWayListsAgainAndTellsTheDifference) {
   gone.http_status = 410;
   gone.body = "gone";
   const uint64_t expired_before = informer_->stats().expired;
-  server_.Inject(gone);
-  // A connection cut in the middle of the second list only begins that anew; cut until a watch was
-  // resumed, which is what is told that it is gone.
+  // A connection cut in the middle of the second list only begins that anew, and an answer may be
+  // cut on its way; cut and answer until a watch was resumed and told that it is gone.
   const absl::Time give_up = absl::Now() + absl::Seconds(20);
   while (informer_->stats().expired == expired_before && absl::Now() < give_up) {
+    server_.Inject(gone);
     server_.CloseConnections();
     absl::SleepFor(absl::Milliseconds(20));
   }
