@@ -33,7 +33,6 @@ std::shared_ptr<const AttemptLog::NodeNames> AttemptLog::CurrentNames() {
 void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
                              const cycle::AlgorithmResult& result,
                              const v1alpha1::CycleResponse& response, absl::Duration elapsed) {
-  const bool new_names = names_ == nullptr;
   const NodeNames* const old_names = names_.get();
   auto seen = std::make_shared<Seen>();
   seen->names = CurrentNames();
@@ -61,7 +60,7 @@ void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmP
                  seen->score.SpaceUsedLong() +
                  seen->score_plugins.size() * sizeof(cycle::WeightedPlugin);
   // Names that only this attempt uses so far are on its account.
-  if (new_names || old_names != seen->names.get()) record.bytes += seen->names->bytes;
+  if (old_names != seen->names.get()) record.bytes += seen->names->bytes;
   record.seen = std::move(seen);
   absl::MutexLock lock(&mutex_);
   Append(std::move(record));
