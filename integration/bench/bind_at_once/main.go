@@ -1,5 +1,6 @@
 // Command bind_at_once is the ceiling that a scheduler is measured against: it binds every pod as soon as it sees it, to
-// the next node in a row, and writes the same Scheduled event as a scheduler. It decides nothing and checks nothing.
+// the next node in a row, and writes the same Scheduled event as a scheduler. It decides nothing and checks nothing. With
+// --victims it makes room first, by the requests of a scheduler that preempts.
 package main
 
 import (
@@ -23,6 +24,7 @@ var (
 	kubeconfig    = flag.String("kubeconfig", "", "the cluster")
 	schedulerName = flag.String("scheduler-name", "default-scheduler", "whose pods to bind")
 	inFlight      = flag.Int("in-flight", 32, "how many requests at a time")
+	victims       = flag.Int("victims", 0, "how many pods of the node go before a pod of a priority above 0 is bound")
 )
 
 func main() {
@@ -55,6 +57,12 @@ func run(ctx context.Context) error {
 	for i := range nodeList.Items {
 		nodes[i] = nodeList.Items[i].Name
 	}
+	var evicting *evictor
+	if *victims > 0 {
+		if evicting, err = newEvictor(ctx, client); err != nil {
+			return err
+		}
+	}
 	pending := metav1.ListOptions{FieldSelector: "spec.nodeName=,spec.schedulerName=" + *schedulerName}
 	pods, err := client.CoreV1().Pods("").List(ctx, pending)
 	if err != nil {
@@ -75,6 +83,12 @@ func run(ctx context.Context) error {
 		node := nodes[next%len(nodes)]
 		next++
 		work <- func() {
+			if evicting != nil && pod.Spec.Priority != nil && *pod.Spec.Priority > 0 {
+				if err := evicting.makeRoom(ctx, pod, node); err != nil {
+					log.Printf("room for %s: %v", pod.Name, err)
+					return
+				}
+			}
 			if err := bind(ctx, client, pod, node); err != nil {
 				log.Printf("bind %s: %v", pod.Name, err)
 				return
@@ -118,18 +132,32 @@ func bind(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, nod
 var hostname, _ = os.Hostname()
 
 func recordScheduled(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, node string) error {
+	return record(ctx, client, pod, nil, corev1.EventTypeNormal, "Scheduled", "Binding",
+		fmt.Sprintf("Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node))
+}
+
+// record writes an event as a scheduler does.
+func record(ctx context.Context, client kubernetes.Interface, pod, related *corev1.Pod, kind, reason, action, note string) error {
 	now := time.Now()
-	_, err := client.EventsV1().Events(pod.Namespace).Create(ctx, &eventsv1.Event{
+	event := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: pod.Namespace, Name: fmt.Sprintf("%s.%x", pod.Name, now.UnixNano())},
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: *schedulerName,
 		ReportingInstance:   *schedulerName + "-" + hostname,
-		Action:              "Binding",
-		Reason:              "Scheduled",
-		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name,
-			UID: pod.UID, ResourceVersion: pod.ResourceVersion},
-		Note: fmt.Sprintf("Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node),
-		Type: corev1.EventTypeNormal,
-	}, metav1.CreateOptions{})
+		Action:              action,
+		Reason:              reason,
+		Regarding:           *reference(pod),
+		Note:                note,
+		Type:                kind,
+	}
+	if related != nil {
+		event.Related = reference(related)
+	}
+	_, err := client.EventsV1().Events(pod.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	return err
+}
+
+func reference(pod *corev1.Pod) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name,
+		UID: pod.UID, ResourceVersion: pod.ResourceVersion}
 }

@@ -29,7 +29,7 @@ var (
 	contenders = flag.String("contenders", "kube-scheduler,outboard,bind-at-once", "who is measured, in this order")
 	backlog    = flag.Bool("backlog", false, "create the pods first and start the scheduler then; no warm-up")
 	configFile = flag.String("config", "", "a KubeSchedulerConfiguration for both schedulers; default: the default profile")
-	ceiling    = flag.String("ceiling-command", "", "another program for bind-at-once; it gets --kubeconfig FILE")
+	ceiling    = flag.String("ceiling-command", "", "another program for bind-at-once; it gets --kubeconfig FILE --victims N")
 	jsonFile   = flag.String("json", "", "write all results into this file")
 	keepLogs   = flag.Bool("keep-logs", false, "keep the logs of every measurement")
 )

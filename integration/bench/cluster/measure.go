@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -51,6 +52,11 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err := createSurroundings(ctx, client); err != nil {
 		return nil, err
 	}
+	if work.initialOnNodes {
+		if err := createOnNodes(ctx, client, work); err != nil {
+			return nil, err
+		}
+	}
 	watcher, err := newPodWatcher(ctx, client)
 	if err != nil {
 		return nil, err
@@ -64,21 +70,23 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 		if started, err = createPods(ctx, client, "pod", work.measured, work.measuredPod); err != nil {
 			return nil, err
 		}
-		if scheduler, err = start(ctx, c, contender, config); err != nil {
+		if scheduler, err = start(ctx, c, contender, config, work); err != nil {
 			return nil, err
 		}
 	} else {
-		if scheduler, err = start(ctx, c, contender, config); err != nil {
+		if scheduler, err = start(ctx, c, contender, config, work); err != nil {
 			return nil, err
 		}
-		if _, err = createPods(ctx, client, "initial", work.initial, work.initialPod); err != nil {
-			return nil, err
-		}
-		if err := watcher.waitFor(ctx, "initial", work.initial); err != nil {
-			return nil, err
-		}
-		if err := waitForEvents(ctx, client, work.initial); err != nil {
-			return nil, err
+		if !work.initialOnNodes {
+			if _, err = createPods(ctx, client, "initial", work.initial, work.initialPod); err != nil {
+				return nil, err
+			}
+			if err := watcher.waitFor(ctx, "initial", work.initial); err != nil {
+				return nil, err
+			}
+			if err := waitForEvents(ctx, client, work.initial); err != nil {
+				return nil, err
+			}
 		}
 		if before, err = takeSnapshot(ctx, scheduler); err != nil {
 			return nil, err
@@ -92,8 +100,12 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err := errors.Join(err, end()); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, scheduler.Processes()[0].LogTail())
 	}
+	// Scheduled, and for a pod that preempts also FailedScheduling and its victims' Preempted.
 	events := work.measured
-	if !*backlog {
+	if work.victims > 0 {
+		events *= 2 + work.victims
+	}
+	if !*backlog && !work.initialOnNodes {
 		events += work.initial
 	}
 	if err := waitForEvents(ctx, client, events); err != nil {
@@ -174,6 +186,16 @@ func benchPod(name string) *corev1.Pod {
 	}
 }
 
+// createOnNodes creates the initial pods on nodes in a row.
+func createOnNodes(ctx context.Context, client kubernetes.Interface, work workload) error {
+	_, err := createPods(ctx, client, "initial", work.initial, func(i int) *corev1.Pod {
+		pod := work.initialPod(i)
+		pod.Spec.NodeName = controlplane.FakeNode(i % *nodes).Name
+		return pod
+	})
+	return err
+}
+
 func podName(prefix string, i int) string { return fmt.Sprintf("%s-%05d", prefix, i) }
 
 // createPods returns when the request to create each pod was sent.
@@ -189,7 +211,7 @@ func createPods(ctx context.Context, client kubernetes.Interface, prefix string,
 	})
 }
 
-func start(ctx context.Context, c *controlplane.ControlPlane, contender string, config controlplane.SchedulerConfig,
+func start(ctx context.Context, c *controlplane.ControlPlane, contender string, config controlplane.SchedulerConfig, work workload,
 ) (controlplane.Scheduler, error) {
 	switch contender {
 	case "kube-scheduler":
@@ -201,7 +223,7 @@ func start(ctx context.Context, c *controlplane.ControlPlane, contender string, 
 		if err != nil {
 			return nil, err
 		}
-		process, err := c.StartProcess("bind-at-once", *ceiling, "--kubeconfig", kubeconfig)
+		process, err := c.StartProcess("bind-at-once", *ceiling, "--kubeconfig", kubeconfig, "--victims", strconv.Itoa(work.victims))
 		return ceilingProcess{process}, err
 	}
 }

@@ -19,12 +19,15 @@ import (
 // A workload is what the pods ask for, and what else goes on. The shapes are those of Kubernetes' scheduler_perf.
 type workload struct {
 	about string
-	// Pods that are there before: scheduled by the contender, unmeasured.
-	initial int
+	// Pods that are there before, unmeasured: scheduled by the contender, or created on nodes in a row before it starts.
+	initial        int
+	initialOnNodes bool
 	// How many are measured unless --pods says otherwise.
 	measured int
 	// Makes the i-th pod, initial or measured.
 	initialPod, measuredPod func(i int) *corev1.Pod
+	// How many pods each measured one must drive away.
+	victims int
 	// Goes on while pods are measured, until the context ends. It tells what it did wrong.
 	meanwhile func(ctx context.Context, client kubernetes.Interface) error
 }
@@ -83,6 +86,14 @@ var workloads = map[string]workload{
 			return err
 		}),
 	},
+	"preemption": {
+		about:   "pods that need 3 CPUs, on nodes that less important pods of 900m have filled",
+		initial: 20000, initialOnNodes: true, measured: 5000, victims: 3,
+		initialPod: asking("900m", func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(int64(0)) }),
+		measuredPod: asking("3", func(pod *corev1.Pod) {
+			pod.Spec.Priority, pod.Spec.PriorityClassName = nil, importantClass
+		}),
+	},
 	"churn": {
 		about:   "plain pods, while once a second a node, a pod and a service come and go",
 		initial: 200, measured: 10000, initialPod: plain, measuredPod: plain,
@@ -100,6 +111,16 @@ func with(kind string, edit func(*corev1.PodSpec)) func(int) *corev1.Pod {
 		pod := benchPod("")
 		pod.Labels["kind"] = kind
 		edit(&pod.Spec)
+		return pod
+	}
+}
+
+// asking makes pods that ask for that much CPU.
+func asking(cpu string, edit func(*corev1.Pod)) func(int) *corev1.Pod {
+	return func(int) *corev1.Pod {
+		pod := benchPod("")
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+		edit(pod)
 		return pod
 	}
 }
