@@ -302,6 +302,19 @@ func (c *ControlPlane) CPU() (time.Duration, error) {
 	return total, nil
 }
 
+// ProcessCPU is what each process of the control plane has used so far, by name.
+func (c *ControlPlane) ProcessCPU() (map[string]time.Duration, error) {
+	used := map[string]time.Duration{}
+	for _, p := range c.processes {
+		usage, err := p.Usage()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		used[p.Name] += usage.CPU
+	}
+	return used, nil
+}
+
 // Stop ends all processes, the last first, and removes the directory. It may be called twice.
 func (c *ControlPlane) Stop() {
 	c.stopProcesses()

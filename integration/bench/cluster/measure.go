@@ -88,7 +88,7 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 				return nil, err
 			}
 		}
-		if before, err = takeSnapshot(ctx, scheduler); err != nil {
+		if before, err = takeSnapshot(ctx, c, scheduler); err != nil {
 			return nil, err
 		}
 		end = work.begin(ctx, client)
@@ -111,7 +111,7 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err := waitForEvents(ctx, client, events); err != nil {
 		return nil, err
 	}
-	after, err := takeSnapshot(ctx, scheduler)
+	after, err := takeSnapshot(ctx, c, scheduler)
 	if err != nil {
 		return nil, err
 	}

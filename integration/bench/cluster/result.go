@@ -25,14 +25,17 @@ type Result struct {
 	CPUMillisPerPod      float64            `json:"cpuMillisPerPod"`      // all processes of the scheduler
 	CPUMillisByProcess   map[string]float64 `json:"cpuMillisByProcess"`
 	RSSMiB               float64            `json:"rssMiB"` // all processes, at their peaks
-	AlgorithmP50         float64            `json:"algorithmP50Millis,omitzero"`
-	AlgorithmP99         float64            `json:"algorithmP99Millis,omitzero"`
-	AlgorithmMean        float64            `json:"algorithmMeanMillis,omitzero"`
-	AlgorithmSource      string             `json:"algorithmSource,omitempty"`
-	CreateToBoundP50     float64            `json:"createToBoundP50Millis"`
-	CreateToBoundP99     float64            `json:"createToBoundP99Millis"`
-	ForeignLoad          float64            `json:"foreignLoad"` // share of all CPUs that other programs used meanwhile
-	Check                *checker.Report    `json:"check"`
+	// What the scheduler's requests and watches cost the others.
+	APIServerCPUMillisPerPod float64         `json:"apiServerCpuMillisPerPod"`
+	EtcdCPUMillisPerPod      float64         `json:"etcdCpuMillisPerPod"`
+	AlgorithmP50             float64         `json:"algorithmP50Millis,omitzero"`
+	AlgorithmP99             float64         `json:"algorithmP99Millis,omitzero"`
+	AlgorithmMean            float64         `json:"algorithmMeanMillis,omitzero"`
+	AlgorithmSource          string          `json:"algorithmSource,omitempty"`
+	CreateToBoundP50         float64         `json:"createToBoundP50Millis"`
+	CreateToBoundP99         float64         `json:"createToBoundP99Millis"`
+	ForeignLoad              float64         `json:"foreignLoad"` // share of all CPUs that other programs used meanwhile
+	Check                    *checker.Report `json:"check"`
 }
 
 // judgedFaults are the checker's faults, as far as the contender promises anything: the ceiling counts no resources.
@@ -63,9 +66,11 @@ func (r *Result) String() string {
 type snapshot struct {
 	usage   map[string]controlplane.Usage
 	metrics map[string]*dto.MetricFamily
+	// The control plane's processes.
+	cpu map[string]time.Duration
 }
 
-func takeSnapshot(ctx context.Context, scheduler controlplane.Scheduler) (snapshot, error) {
+func takeSnapshot(ctx context.Context, c *controlplane.ControlPlane, scheduler controlplane.Scheduler) (snapshot, error) {
 	s := snapshot{usage: map[string]controlplane.Usage{}}
 	for _, process := range scheduler.Processes() {
 		usage, err := process.Usage()
@@ -75,6 +80,9 @@ func takeSnapshot(ctx context.Context, scheduler controlplane.Scheduler) (snapsh
 		s.usage[process.Name] = usage
 	}
 	var err error
+	if s.cpu, err = c.ProcessCPU(); err != nil {
+		return s, err
+	}
 	s.metrics, err = scheduler.Metrics(ctx)
 	return s, err
 }
@@ -95,6 +103,12 @@ func evaluate(contender string, created, bound []time.Time, before, after snapsh
 		r.CPUMillisByProcess[name] = millis
 		r.CPUMillisPerPod += millis
 		r.RSSMiB += float64(usage.PeakRSS) / (1 << 20)
+	}
+	if before.cpu != nil { // With a backlog they have done much else before.
+		others := func(name string) float64 {
+			return float64((after.cpu[name] - before.cpu[name]).Microseconds()) / 1000 / n
+		}
+		r.APIServerCPUMillisPerPod, r.EtcdCPUMillisPerPod = others("kube-apiserver"), others("etcd")
 	}
 	latencies := make([]time.Duration, len(bound))
 	for i := range bound {

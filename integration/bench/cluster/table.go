@@ -21,6 +21,8 @@ var columns = []column{
 	{"podsPerSecond", "pods/s", func(r *Result) float64 { return r.PodsPerSecond }, digits(0)},
 	{"schedulingThroughput", "pods/s scheduling", func(r *Result) float64 { return r.SchedulingThroughput }, digits(0)},
 	{"cpuMillisPerPod", "CPU ms/pod", func(r *Result) float64 { return r.CPUMillisPerPod }, digits(3)},
+	{"apiServerCpuMillisPerPod", "API server's CPU ms/pod", func(r *Result) float64 { return r.APIServerCPUMillisPerPod }, digits(3)},
+	{"etcdCpuMillisPerPod", "etcd's CPU ms/pod", func(r *Result) float64 { return r.EtcdCPUMillisPerPod }, digits(3)},
 	{"rssMiB", "RSS MiB", func(r *Result) float64 { return r.RSSMiB }, digits(0)},
 	{"algorithmMeanMillis", "algorithm ms mean", func(r *Result) float64 { return r.AlgorithmMean }, digits(3)},
 	{"algorithmP50Millis", "p50", func(r *Result) float64 { return r.AlgorithmP50 }, digits(3)},

@@ -193,13 +193,11 @@ func (w *world) zoneLabels(zone string) object {
 func (w *world) availableVolume(nodes []map[string]any) object {
 	volume := w.volume(pick(w.random, "local", "local", "local", "zonal", "anywhere"))
 	spec := volume["spec"].(object)
-	if spec["nodeAffinity"] == nil && spec["local"] == nil {
-		// A disk of a cloud has its zone's affinity; without, it would be found to be elsewhere only when it is bound.
-		delete(spec, "gcePersistentDisk")
-		delete(spec, "awsElasticBlockStore")
-		if spec["nfs"] == nil && spec["csi"] == nil {
-			spec["nfs"] = object{"server": "nfs", "path": "/"}
-		}
+	// The nodes lack the labels that a disk's translated affinity names, which is found out only when it is bound.
+	delete(spec, "gcePersistentDisk")
+	delete(spec, "awsElasticBlockStore")
+	if spec["local"] == nil && spec["nfs"] == nil && spec["csi"] == nil {
+		spec["nfs"] = object{"server": "nfs", "path": "/"}
 	}
 	volume["status"] = object{"phase": pick(w.random, "Available", "Available", "Available", "Available", "Available", "Released", "Failed", "Pending")}
 	if w.chance(4) {
