@@ -60,6 +60,7 @@ struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State>
   void OnAnswer(const WritePtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
                 absl::Time now);
   void Retry(const WritePtr& op, const absl::Status& status, absl::Time now);
+  size_t MayBeInFlight() const;
   void Forget(const std::string& key);
   void FinishSeries(absl::Time now);
   void RefreshSeries(absl::Time now);
@@ -88,8 +89,14 @@ void EventRecorder::State::Enqueue(WritePtr op, absl::Time now) {
   StartReady();
 }
 
+size_t EventRecorder::State::MayBeInFlight() const {
+  return std::min<size_t>(
+      options.max_in_flight,
+      options.min_in_flight + ready.size() / options.waiting_per_more_in_flight);
+}
+
 void EventRecorder::State::StartReady() {
-  while (!ready.empty() && stats.in_flight < static_cast<size_t>(options.max_in_flight)) {
+  while (!ready.empty() && stats.in_flight < MayBeInFlight()) {
     WritePtr op = std::move(ready.front());
     ready.pop_front();
     ++stats.in_flight;

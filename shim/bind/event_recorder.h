@@ -22,7 +22,11 @@ struct EventRecorderOptions {
   // As ApiWriterOptions.
   std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
   std::function<absl::Time()> clock = [] { return absl::Now(); };
+  // Binds come first: an API server that is busy with few events has more time for them. So few
+  // are written at a time, and one more for each so many that wait.
+  int min_in_flight = 2;
   int max_in_flight = 32;
+  size_t waiting_per_more_in_flight = 1000;
   size_t max_queued = 50000;  // beyond it new events are dropped and counted
   size_t max_series = 10000;  // events remembered for series; the oldest are forgotten
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -213,7 +214,7 @@ TEST_F(EventRecorderTest, AnAnswerIsFinal) {
 
 TEST_F(EventRecorderTest, IsBounded) {
   EventRecorderOptions options;
-  options.max_in_flight = 2;
+  options.min_in_flight = options.max_in_flight = 2;
   options.max_queued = 3;
   options.max_series = 4;
   Make(options);
@@ -229,6 +230,29 @@ TEST_F(EventRecorderTest, IsBounded) {
   EXPECT_EQ(client_.request(0).method, Method::kPost);
   Failed("a", "p4");
   EXPECT_EQ(client_.request(1).method, Method::kPatch);
+}
+
+TEST_F(EventRecorderTest, LeavesTheApiServerToBindsUnlessManyWait) {
+  EventRecorderOptions options;
+  options.min_in_flight = 1;
+  options.max_in_flight = 3;
+  options.waiting_per_more_in_flight = 10;
+  Make(options);
+  size_t most = 0;
+  for (int i = 0; i < 60; ++i) {
+    Failed("a", absl::StrCat("p", i));
+    if (i < 10) {
+      EXPECT_EQ(client_.waiting(), 1u) << i;
+    }
+    most = std::max(most, client_.waiting());
+  }
+  EXPECT_EQ(most, 3u);
+  while (recorder_->stats().queued > 20) Answer(201);
+  EXPECT_EQ(client_.waiting(), 3u);
+  while (recorder_->stats().queued > 9) Answer(201);
+  EXPECT_LE(client_.waiting(), 2u);
+  while (client_.waiting() > 0) Answer(201);
+  EXPECT_EQ(recorder_->stats().written, 60u);
 }
 
 TEST_F(EventRecorderTest, ScheduledIsNotRemembered) {
