@@ -31,6 +31,7 @@ var (
 	configFile = flag.String("config", "", "a KubeSchedulerConfiguration for both schedulers; default: the default profile")
 	ceiling    = flag.String("ceiling-command", "", "another program for bind-at-once; it gets --kubeconfig FILE --victims N")
 	jsonFile   = flag.String("json", "", "write all results into this file")
+	readme     = flag.String("readme", "", "put the medians of all workloads into the table of this document; without a fault only")
 	keepLogs   = flag.Bool("keep-logs", false, "keep the logs of every measurement")
 )
 
@@ -80,14 +81,19 @@ func run(ctx context.Context) error {
 	}
 	faults := 0
 	measured := map[string]any{}
+	results, works := map[string]map[string][]*Result{}, map[string]workload{}
 	for _, shape := range shapes {
-		all, found, err := runWorkload(ctx, shape, names, config)
+		works[shape] = chosenWorkload(shape)
+		all, found, err := runWorkload(ctx, shape, works[shape], names, config)
 		if err != nil {
 			return fmt.Errorf("%s: %w", shape, err)
 		}
 		faults += found
 		measured[shape] = jsonOf(names, all)
+		results[shape] = all
 	}
+	table := summary(shapes, works, results)
+	say("%s", table)
 	if *jsonFile != "" {
 		data, err := json.MarshalIndent(map[string]any{
 			"nodes": *nodes, "creators": *creators, "qps": *qps, "backlog": *backlog, "cpus": runtime.NumCPU(), "workloads": measured,
@@ -102,12 +108,21 @@ func run(ctx context.Context) error {
 	if faults > 0 {
 		return fmt.Errorf("the checker found %d faults (see above)", faults)
 	}
-	return nil
+	if *readme == "" {
+		return nil
+	}
+	document, err := os.ReadFile(*readme)
+	if err != nil {
+		return err
+	}
+	text, err := replaceTable(string(document), table)
+	if err != nil {
+		return fmt.Errorf("--readme %s: %w", *readme, err)
+	}
+	return os.WriteFile(*readme, []byte(text), 0o644)
 }
 
-// runWorkload measures every contender as often as asked, in turns.
-func runWorkload(ctx context.Context, shape string, names []string, config controlplane.SchedulerConfig,
-) (all map[string][]*Result, faults int, err error) {
+func chosenWorkload(shape string) workload {
 	work := workloads[shape]
 	if *pods > 0 {
 		work.measured = *pods
@@ -115,6 +130,12 @@ func runWorkload(ctx context.Context, shape string, names []string, config contr
 	if *initial >= 0 {
 		work.initial = *initial
 	}
+	return work
+}
+
+// runWorkload measures every contender as often as asked, in turns.
+func runWorkload(ctx context.Context, shape string, work workload, names []string, config controlplane.SchedulerConfig,
+) (all map[string][]*Result, faults int, err error) {
 	say("%s: %s. %d nodes, %d pods after %d, %d creators, QPS %d, %d CPUs; scheduler starts %s the pods exist; %d runs, contenders in turns.",
 		shape, work.about, *nodes, work.measured, work.initial, *creators, *qps, runtime.NumCPU(),
 		map[bool]string{false: "before", true: "after"}[*backlog], *runs)

@@ -90,3 +90,23 @@ func TestTableComparesMedians(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestSummaryGoesIntoItsPlace(t *testing.T) {
+	works := map[string]workload{"basic": {about: "plain", measured: 10, initial: 2}}
+	results := map[string]map[string][]*Result{"basic": {
+		"kube-scheduler": {{PodsPerSecond: 100, CPUMillisPerPod: 2, RSSMiB: 300}},
+		"outboard":       {{PodsPerSecond: 250, CPUMillisPerPod: 0.5, RSSMiB: 150}},
+	}}
+	table := summary([]string{"basic"}, works, results)
+	if want := "| `basic`: plain | 10, 2 | 100 | 250 | 2.50 | – | – | 0.50 : 2.00 = 0.25 | 150 : 300 |\n"; !strings.HasSuffix(table, want) {
+		t.Errorf("got %s want %s", table, want)
+	}
+	before, after := "above\n"+tableBegins+" with --x -->\n", tableEnds+"\nbelow\n"
+	got, err := replaceTable(before+"old\n"+after, table)
+	if err != nil || got != before+table+after {
+		t.Errorf("%v: %s", err, got)
+	}
+	if _, err := replaceTable(after+before, table); err == nil {
+		t.Error("a document without the marks is taken")
+	}
+}

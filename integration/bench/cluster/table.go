@@ -104,3 +104,49 @@ func orDash(value float64, format func(float64) string) string {
 	}
 	return format(value)
 }
+
+// summary is one row a workload: what matters of the medians, for the README.
+func summary(shapes []string, works map[string]workload, all map[string]map[string][]*Result) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "| workload | pods, after | kube-scheduler pods/s | Outboard pods/s | ratio | bind at once pods/s | Outboard of it | CPU ms a pod, ratio | RSS MiB, both |")
+	fmt.Fprintln(&b, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+	for _, shape := range shapes {
+		results, work := all[shape], works[shape]
+		theirs, ours, ceiling := results["kube-scheduler"], results["outboard"], results["bind-at-once"]
+		rate := func(r *Result) float64 { return r.PodsPerSecond }
+		cpu := func(r *Result) float64 { return r.CPUMillisPerPod }
+		rss := func(r *Result) float64 { return r.RSSMiB }
+		fmt.Fprintf(&b, "| `%s`: %s | %d, %d | %s | %s | %s | %s | %s | %s : %s = %s | %s : %s |\n", shape, work.about, work.measured, work.initial,
+			orDash(median(theirs, rate), digits(0)), orDash(median(ours, rate), digits(0)), orDash(ratioOf(ours, theirs, rate), digits(2)),
+			orDash(median(ceiling, rate), digits(0)), orDash(100*ratioOf(ours, ceiling, rate), percent),
+			orDash(median(ours, cpu), digits(2)), orDash(median(theirs, cpu), digits(2)), orDash(ratioOf(ours, theirs, cpu), digits(2)),
+			orDash(median(ours, rss), digits(0)), orDash(median(theirs, rss), digits(0)))
+	}
+	return b.String()
+}
+
+func percent(value float64) string { return fmt.Sprintf("%.0f %%", value) }
+
+// ratioOf is 0 if there is nothing to compare with.
+func ratioOf(of, to []*Result, value func(*Result) float64) float64 {
+	if below := median(to, value); below != 0 {
+		return median(of, value) / below
+	}
+	return 0
+}
+
+const (
+	tableBegins = "<!-- ./dev bench cluster writes this table"
+	tableEnds   = "<!-- end of the table -->"
+)
+
+// replaceTable puts a table between the two marks of a document. The first one keeps what is said behind it.
+func replaceTable(document, table string) (string, error) {
+	begin := strings.Index(document, tableBegins)
+	end := strings.Index(document, tableEnds)
+	if begin < 0 || end < begin {
+		return "", fmt.Errorf("there is no place for the table, between a line that begins with %q and %q", tableBegins, tableEnds)
+	}
+	line := begin + strings.Index(document[begin:], "\n") + 1
+	return document[:line] + table + document[end:], nil
+}
