@@ -15,8 +15,7 @@ const (
 	unschedulable = "Unschedulable "
 )
 
-// reasons are all that the default plugins give for a node, but for those of NodeName (a pod that names its node is not pending)
-// and those that only a profile without VolumeZone lets through.
+// reasons are all that the default plugins give for a node, but for that of NodeName: a pod that names its node is not pending.
 var reasons = []string{
 	unresolvable + "NodeUnschedulable: node(s) were unschedulable",
 	unresolvable + "TaintToleration: node(s) had untolerated taint(s)",
@@ -39,6 +38,7 @@ var reasons = []string{
 	unresolvable + "VolumeBinding: node(s) didn't find available persistent volumes to bind",
 	unresolvable + "VolumeBinding: node(s) didn't match PersistentVolume's node affinity",
 	unresolvable + "VolumeBinding: node(s) did not have enough free storage",
+	unresolvable + "VolumeBinding: node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 	unresolvable + "VolumeZone: node(s) had no available volume zone",
 	unschedulable + "PodTopologySpread: node(s) didn't match pod topology spread constraints",
 	unresolvable + "PodTopologySpread: node(s) didn't match pod topology spread constraints (missing required label)",

@@ -156,8 +156,13 @@ func (w *world) varyPlugins(profile object) {
 	case 2:
 		points["score"] = object{"disabled": plugins(some(w.random, w.between(1, 4), scoring)...)}
 	case 3:
-		points["filter"] = object{"disabled": plugins(some(w.random, w.between(1, 2),
-			w.filtering())...)}
+		disabled := some(w.random, w.between(1, 2), w.filtering())
+		if w.features&Volumes != 0 && w.chance(90) {
+			// Nothing else keeps VolumeBinding from meeting a claim whose volume is gone.
+			disabled = append(disabled, "VolumeZone")
+			points["preFilter"] = object{"disabled": plugins("VolumeZone")}
+		}
+		points["filter"] = object{"disabled": plugins(disabled...)}
 	case 4:
 		// Everything named, in another order.
 		var enabled []any
