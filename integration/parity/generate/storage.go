@@ -193,8 +193,9 @@ func (w *world) zoneLabels(zone string) object {
 func (w *world) availableVolume(nodes []map[string]any) object {
 	volume := w.volume(pick(w.random, "local", "local", "local", "zonal", "anywhere"))
 	spec := volume["spec"].(object)
-	if spec["nodeAffinity"] == nil && spec["local"] == nil {
-		// A disk of a cloud has its zone's affinity; without, it would be found to be elsewhere only when it is bound.
+	if spec["local"] == nil {
+		// Once a disk of a cloud is bound it is judged by labels that its CSI driver gives nodes, and here none does. That would be
+		// found at PreBind, which the oracle does not run.
 		delete(spec, "gcePersistentDisk")
 		delete(spec, "awsElasticBlockStore")
 		if spec["nfs"] == nil && spec["csi"] == nil {
