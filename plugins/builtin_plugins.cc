@@ -5,6 +5,7 @@
 #include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"
 #include "plugins/default_binder/default_binder.h"
 #include "plugins/default_preemption/default_preemption.h"
+#include "plugins/dynamic_resources/dynamic_resources.h"
 #include "plugins/gpu_aware/gpu_aware.h"
 #include "plugins/image_locality/image_locality.h"
 #include "plugins/inter_pod_affinity/inter_pod_affinity.h"
@@ -33,6 +34,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &atomic_replica_coordinator::Descriptor,
            &default_binder::Descriptor,
            &default_preemption::Descriptor,
+           &dynamic_resources::Descriptor,
            &gpu_aware::Descriptor,
            &image_locality::Descriptor,
            &inter_pod_affinity::Descriptor,

@@ -51,7 +51,9 @@ var reasons = []string{
 // messages are what pods hear that no node is asked about.
 var messages = []string{"waiting for scheduling gates: [", "no nodes available to schedule pods", "pod affinity terms conflict",
 	"pod has unbound immediate PersistentVolumeClaims", "is being deleted", "bound to non-existent persistentvolume",
-	"waiting for ephemeral volume controller to create", "was not created for pod", "persistentvolumeclaim \"no-such-claim\" not found"}
+	"waiting for ephemeral volume controller to create", "was not created for pod", "persistentvolumeclaim \"no-such-claim\" not found",
+	// Of DynamicResources, after DefaultPreemption's word and instead of it.
+	"no new claims to deallocate, preemption: ", ". not found"}
 
 // Cases that exercise nothing would agree about nothing. What 2,000 clusters must reach in whole, fewer must reach in part.
 // The oracle's own cross-checks run here too.

@@ -53,7 +53,7 @@ expect "the place that the first is to get counts as taken" \
   '"pod":"default/second".*"message":"'"$message"'".*"nominatedNode":"n2","victims":\["default/lesser"\]'
 expect "then a more important one has to leave" '"pod":"default/third".*"nominatedNode":"n1","victims":\["default/young"\]'
 expect "one that may not preempt says so" \
-  '"pod":"default/modest".*"message":"'"$message"' preemption: not eligible due to preemptionPolicy=Never\.".*"nominatedNode":"","victims":\[\]'
+  '"pod":"default/modest".*"message":"'"$message"' no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never\.".*"nominatedNode":"","victims":\[\]'
 expect "nobody is left for the least" \
-  '"pod":"default/least".*"message":"'"$message"' preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod\.".*"victims":\[\]'
+  '"pod":"default/least".*"message":"'"$message"' no new claims to deallocate, preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod\.".*"victims":\[\]'
 exit $failed

@@ -38,8 +38,8 @@ constexpr std::array<DefaultPlugin, 20> kDefaults = {{
     {"NodeDeclaredFeatures", 0},
 }};
 
-constexpr std::array<absl::string_view, 4> kUnserved = {
-    "DynamicResources", "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"};
+constexpr std::array<absl::string_view, 3> kUnserved = {
+    "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"};
 
 constexpr std::array<absl::string_view, 4> kRemoved = {"AzureDiskLimits", "CinderLimits",
                                                        "EBSLimits", "GCEPDLimits"};

@@ -182,15 +182,6 @@ class Resolver {
       return;
     }
     pre_filter.insert(pre_filter.begin(), EnabledPlugin{kNotServedPlugin, 0});
-    // What it refuses node by node comes before what other plugins say of those nodes.
-    if (plugin->second.points.count(v1alpha1::FILTER) == 0) return;
-    std::vector<EnabledPlugin>& filter = profile->points[v1alpha1::FILTER];
-    filter.erase(std::remove_if(filter.begin(), filter.end(),
-                                [](const EnabledPlugin& enabled_plugin) {
-                                  return enabled_plugin.name == kNotServedPlugin;
-                                }),
-                 filter.end());
-    filter.insert(filter.begin(), EnabledPlugin{kNotServedPlugin, 0});
   }
 
   void CheckCounts(const Profile& profile) {

@@ -27,7 +27,7 @@ void AddPlugin(v1alpha1::GetHostInfoResponse* info, const std::string& name,
 PluginCatalog Catalog() {
   using namespace v1alpha1;  // NOLINT: names of points
   GetHostInfoResponse info;
-  AddPlugin(&info, "NotServed", {PRE_FILTER, FILTER});
+  AddPlugin(&info, "NotServed", {PRE_FILTER});
   AddPlugin(&info, "SchedulingGates", {PRE_ENQUEUE});
   AddPlugin(&info, "PrioritySort", {QUEUE_SORT});
   AddPlugin(&info, "NodeUnschedulable", {FILTER});
@@ -43,6 +43,8 @@ PluginCatalog Catalog() {
   // Without their scores, for which the others are enough.
   AddPlugin(&info, "PodTopologySpread", {PRE_FILTER, FILTER});
   AddPlugin(&info, "InterPodAffinity", {PRE_FILTER, FILTER});
+  AddPlugin(&info, "DynamicResources",
+            {PRE_ENQUEUE, PRE_FILTER, FILTER, POST_FILTER, SCORE, RESERVE, PRE_BIND});
   AddPlugin(&info, "DefaultPreemption", {POST_FILTER});
   AddPlugin(&info, "NodeResourcesBalancedAllocation", {PRE_SCORE, SCORE});
   AddPlugin(&info, "ImageLocality", {SCORE});
@@ -78,42 +80,32 @@ std::vector<std::string> At(const Profiles& profiles, ExtensionPoint point, size
 TEST(ResolveProfiles, Defaults) {
   absl::StatusOr<Profiles> p = Resolve("");
   ASSERT_TRUE(p.ok()) << p.status();
-  EXPECT_THAT(At(*p, v1alpha1::PRE_ENQUEUE), ElementsAre("SchedulingGates"));
+  EXPECT_THAT(At(*p, v1alpha1::PRE_ENQUEUE), ElementsAre("SchedulingGates", "DynamicResources"));
   EXPECT_THAT(At(*p, v1alpha1::QUEUE_SORT), ElementsAre("PrioritySort"));
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
                           "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-                          "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures"));
+                          "PodTopologySpread", "InterPodAffinity", "DynamicResources",
+                          "NodeDeclaredFeatures"));
   EXPECT_THAT(At(*p, v1alpha1::FILTER),
-              ElementsAre("NotServed", "NodeUnschedulable", "NodeName", "TaintToleration",
-                          "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
-                          "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
-                          "InterPodAffinity", "NodeDeclaredFeatures"));
+              ElementsAre("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
+                          "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits",
+                          "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity",
+                          "DynamicResources", "NodeDeclaredFeatures"));
   EXPECT_THAT(At(*p, v1alpha1::PRE_SCORE),
               ElementsAre("TaintToleration", "NodeAffinity", "NodeResourcesFit",
                           "NodeResourcesBalancedAllocation"));
-  EXPECT_THAT(At(*p, v1alpha1::SCORE),
-              ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
-                          "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
-  EXPECT_THAT(At(*p, v1alpha1::RESERVE), ElementsAre("VolumeBinding"));
-  EXPECT_THAT(At(*p, v1alpha1::PRE_BIND), ElementsAre("VolumeBinding"));
-  EXPECT_THAT(At(*p, v1alpha1::BIND), ElementsAre("DefaultBinder"));
-  EXPECT_THAT(At(*p, v1alpha1::PERMIT), IsEmpty());
-  EXPECT_THAT(At(*p, v1alpha1::POST_FILTER), ElementsAre("DefaultPreemption"));
-  EXPECT_EQ(p->profiles[0].name, "default-scheduler");
-  EXPECT_THAT(p->warnings, IsEmpty());
-}
-
-TEST(ResolveProfiles, PluginsThatComeLaterReplaceTheirPartOfNotServed) {
-  PluginCatalog catalog = Catalog();
-  catalog.plugins["DynamicResources"].points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER,
-                                                v1alpha1::SCORE};
-  absl::StatusOr<Profiles> p = Resolve("", catalog);
-  ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(
       At(*p, v1alpha1::SCORE),
       ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1", "DynamicResources:2",
                   "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
+  EXPECT_THAT(At(*p, v1alpha1::RESERVE), ElementsAre("VolumeBinding", "DynamicResources"));
+  EXPECT_THAT(At(*p, v1alpha1::PRE_BIND), ElementsAre("VolumeBinding", "DynamicResources"));
+  EXPECT_THAT(At(*p, v1alpha1::BIND), ElementsAre("DefaultBinder"));
+  EXPECT_THAT(At(*p, v1alpha1::PERMIT), IsEmpty());
+  EXPECT_THAT(At(*p, v1alpha1::POST_FILTER), ElementsAre("DynamicResources", "DefaultPreemption"));
+  EXPECT_EQ(p->profiles[0].name, "default-scheduler");
+  EXPECT_THAT(p->warnings, IsEmpty());
 }
 
 struct OrderCase {
@@ -124,39 +116,43 @@ struct OrderCase {
 };
 
 TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
-  const std::vector<std::string> kFilter = {
-      "NodeUnschedulable",   "NodeName",         "TaintToleration",    "NodeAffinity",
-      "NodePorts",           "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits",
-      "VolumeBinding",       "VolumeZone",       "PodTopologySpread",  "InterPodAffinity",
-      "NodeDeclaredFeatures"};
+  const std::vector<std::string> kFilter = {"NodeUnschedulable",  "NodeName",
+                                            "TaintToleration",    "NodeAffinity",
+                                            "NodePorts",          "NodeResourcesFit",
+                                            "VolumeRestrictions", "NodeVolumeLimits",
+                                            "VolumeBinding",      "VolumeZone",
+                                            "PodTopologySpread",  "InterPodAffinity",
+                                            "DynamicResources",   "NodeDeclaredFeatures"};
   const OrderCase cases[] = {
       {"a plugin added at multiPoint comes last",
        "multiPoint: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
         "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-        "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures", "GPUAware"},
-       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+        "PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures",
+        "GPUAware"},
+       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1", "DynamicResources:2",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1", "GPUAware:4"}},
       {"a default named at multiPoint keeps its place and loses its weight",
        "multiPoint: {enabled: [{name: TaintToleration}, {name: NodeAffinity, weight: 5}]}",
        kFilter,
-       {"TaintToleration:1", "NodeAffinity:5", "NodeResourcesFit:1",
+       {"TaintToleration:1", "NodeAffinity:5", "NodeResourcesFit:1", "DynamicResources:2",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
       {"a default named at score goes first there",
        "score: {enabled: [{name: ImageLocality, weight: 8}]}",
        kFilter,
        {"ImageLocality:8", "TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
-        "NodeResourcesBalancedAllocation:1"}},
+        "DynamicResources:2", "NodeResourcesBalancedAllocation:1"}},
       {"overridden ones in the point's order, then multiPoint, then others",
        "score: {enabled: [{name: GPUAware, weight: 2}, {name: ImageLocality}, {name: "
        "NodeResourcesFit, weight: 6}]}",
        kFilter,
        {"ImageLocality:1", "NodeResourcesFit:6", "TaintToleration:3", "NodeAffinity:2",
-        "NodeResourcesBalancedAllocation:1", "GPUAware:2"}},
+        "DynamicResources:2", "NodeResourcesBalancedAllocation:1", "GPUAware:2"}},
       {"disabled at a point only",
        "score: {disabled: [{name: TaintToleration}, {name: ImageLocality}]}",
        kFilter,
-       {"NodeAffinity:2", "NodeResourcesFit:1", "NodeResourcesBalancedAllocation:1"}},
+       {"NodeAffinity:2", "NodeResourcesFit:1", "DynamicResources:2",
+        "NodeResourcesBalancedAllocation:1"}},
       {"* at a point leaves what the point names",
        "score: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 3}]}",
        kFilter,
@@ -165,9 +161,9 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
        "multiPoint: {disabled: [{name: NodeAffinity}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodePorts", "NodeResourcesFit",
         "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-        "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures"},
-       {"TaintToleration:3", "NodeResourcesFit:1", "NodeResourcesBalancedAllocation:1",
-        "ImageLocality:1"}},
+        "PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures"},
+       {"TaintToleration:3", "NodeResourcesFit:1", "DynamicResources:2",
+        "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
       {"* at multiPoint starts from nothing",
        "multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, {name: "
        "PrioritySort}, {name: GPUAware}]}",
@@ -176,28 +172,27 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
       {"enabled and disabled at one point: enabled, in its own place",
        "score: {enabled: [{name: ImageLocality, weight: 2}], disabled: [{name: ImageLocality}]}",
        kFilter,
-       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1", "DynamicResources:2",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:2"}},
       {"unserved plugins may be disabled",
-       "multiPoint: {disabled: [{name: DynamicResources}, {name: GangScheduling}]}",
+       "multiPoint: {disabled: [{name: GangScheduling}, {name: PodGroupPodsCount}]}",
        kFilter,
-       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
+       {"TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1", "DynamicResources:2",
         "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
       {"a weight at multiPoint serves a plugin that score names without one",
        "multiPoint: {enabled: [{name: GPUAware, weight: 7}]}, score: {enabled: [{name: GPUAware}]}",
        {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
         "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-        "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures", "GPUAware"},
+        "PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures",
+        "GPUAware"},
        {"GPUAware:4", "TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1",
-        "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
+        "DynamicResources:2", "NodeResourcesBalancedAllocation:1", "ImageLocality:1"}},
   };
   for (const OrderCase& c : cases) {
     absl::StatusOr<Profiles> p =
         Resolve(absl::StrCat("profiles: [{plugins: {", c.plugins, "}}]\n"));
     ASSERT_TRUE(p.ok()) << c.what << ": " << p.status();
-    std::vector<std::string> filter = {"NotServed"};
-    filter.insert(filter.end(), c.filter.begin(), c.filter.end());
-    EXPECT_EQ(At(*p, v1alpha1::FILTER), filter) << c.what;
+    EXPECT_EQ(At(*p, v1alpha1::FILTER), c.filter) << c.what;
     EXPECT_EQ(At(*p, v1alpha1::SCORE), c.score) << c.what;
     ASSERT_FALSE(At(*p, v1alpha1::PRE_FILTER).empty()) << c.what;
     EXPECT_EQ(At(*p, v1alpha1::PRE_FILTER)[0], "NotServed") << c.what;
@@ -209,7 +204,6 @@ TEST(ResolveProfiles, NotServedGoesOnlyByName) {
       Resolve("profiles: [{plugins: {preFilter: {disabled: [{name: '*'}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER), ElementsAre("NotServed"));
-  EXPECT_EQ(At(*p, v1alpha1::FILTER)[0], "NotServed");
   for (const char* set : {"preFilter", "multiPoint"}) {
     p = Resolve(
         absl::StrCat("profiles: [{plugins: {", set, ": {disabled: [{name: NotServed}]}}}]\n"));
@@ -217,15 +211,15 @@ TEST(ResolveProfiles, NotServedGoesOnlyByName) {
     EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
                 ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
                             "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
-                            "InterPodAffinity", "NodeDeclaredFeatures"));
-    EXPECT_EQ(At(*p, v1alpha1::FILTER)[0], "NodeUnschedulable");
+                            "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures"));
   }
   p = Resolve("profiles: [{plugins: {multiPoint: {enabled: [{name: NotServed}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
                           "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-                          "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures"));
+                          "PodTopologySpread", "InterPodAffinity", "DynamicResources",
+                          "NodeDeclaredFeatures"));
 
   PluginCatalog without = Catalog();
   without.plugins.erase("NotServed");
@@ -245,7 +239,7 @@ profiles:
   plugins: {permit: {enabled: [{name: Gang}]}}
   pluginConfig:
   - {name: Gang, args: {timeoutSeconds: 5}}
-  - {name: DynamicResources, args: {filterTimeout: 5s}}
+  - {name: OtherSort, args: {filterTimeout: 5s}}
 - schedulerName: b
 )");
   ASSERT_TRUE(p.ok()) << p.status();
@@ -257,8 +251,8 @@ profiles:
   ASSERT_THAT(p->profiles[0].args, SizeIs(1));
   EXPECT_EQ(p->profiles[0].args[0].args_json, R"({"timeoutSeconds":5})");
   EXPECT_THAT(p->warnings,
-              ElementsAre(HasSubstr("f.yaml:11:30: profiles[0].pluginConfig[1].args: plugin "
-                                    "\"DynamicResources\" does not run in this profile")));
+              ElementsAre(HasSubstr("f.yaml:11:23: profiles[0].pluginConfig[1].args: plugin "
+                                    "\"OtherSort\" does not run in this profile")));
 }
 
 struct ErrorCase {
@@ -268,14 +262,14 @@ struct ErrorCase {
 
 TEST(ResolveProfiles, Errors) {
   const ErrorCase cases[] = {
-      {"profiles: [{plugins: {score: {enabled: [{name: DynamicResources, weight: 5}]}}}]\n",
-       "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"DynamicResources\" is not "
+      {"profiles: [{plugins: {permit: {enabled: [{name: GangScheduling}]}}}]\n",
+       "f.yaml:3:42: profiles[0].plugins.permit.enabled[0]: plugin \"GangScheduling\" is not "
        "served yet; pods that "
        "need it are refused by NotServed: remove it here"},
       {"profiles: [{plugins: {multiPoint: {enabled: [{name: GPUAwere}]}}}]\n",
        "plugin \"GPUAwere\" is served by no host; did you mean GPUAware? Known: DefaultBinder, "
        "DefaultPreemption, "
-       "GPUAware, Gang, "},
+       "DynamicResources, GPUAware, Gang, "},
       {"profiles: [{plugins: {score: {enabled: [{name: Gang}]}}}]\n",
        "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"Gang\" does not implement "
        "score; it implements permit"},

@@ -116,6 +116,11 @@ func (w *world) preBind(claim object, namespace, name string) {
 // addPodVolumes adds one or two volumes: claims of its own or shared ones, claims that belong to the pod, disks written into it.
 func (w *world) addPodVolumes(pod object, name string, running bool) {
 	metadata, spec := pod["metadata"].(object), pod["spec"].(object)
+	if !running {
+		// In kube-scheduler each profile has volumes in mind for its own pods alone, until they are bound; Outboard's profiles know of
+		// each other's.
+		delete(spec, "schedulerName")
+	}
 	namespace, _ := metadata["namespace"].(string)
 	if namespace == "" {
 		namespace = "default"

@@ -26,6 +26,9 @@ func (w *world) scoring() []string {
 	if w.features&Affinity != 0 {
 		list = append(list, "InterPodAffinity")
 	}
+	if w.features&Untouched != 0 {
+		list = append(list, "DynamicResources")
+	}
 	return list
 }
 

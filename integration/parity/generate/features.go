@@ -17,16 +17,19 @@ const (
 	Preemption
 	// Declared are features that nodes declare and pods need.
 	Declared
-	end
-	// All are all rules that can be exercised; the plugin for claims, which would have nothing to judge, is disabled.
-	All  = end - 1
+	// Untouched leaves the plugin for claims enabled, which has nothing to judge here: with All, profiles are kube-scheduler's own,
+	// untouched ones among them. It has a say in messages, and keeps DefaultPreemption from running where PreFilter does not come
+	// as far as to it.
+	Untouched
+	// All are all rules that can be exercised.
+	All  = Untouched<<1 - 1
 	None = Features(0)
-	// Untouched leaves that plugin enabled, too: with All, profiles are kube-scheduler's own, untouched ones among them. It has a
-	// say in messages, and keeps DefaultPreemption from running where PreFilter does not come as far as to it.
-	Untouched = end
+
+	// Features below are what pods are about.
+	end = Untouched
 )
 
-var featureNames = []string{"spread", "affinity", "volumes", "preemption", "features"}
+var featureNames = []string{"spread", "affinity", "volumes", "preemption", "features", "untouched"}
 
 // pluginsOf are the default plugins that a feature needs; without it profiles disable them.
 var pluginsOf = map[Features][]string{
@@ -37,18 +40,16 @@ var pluginsOf = map[Features][]string{
 	Declared:   {"NodeDeclaredFeatures"},
 }
 
-// ParseFeatures reads a list with commas: names of features, "base" for none, "all", and "untouched".
+// ParseFeatures reads a list with commas: names of features, "base" for none, and "all".
 func ParseFeatures(text string) (Features, error) {
 	features := None
 	for _, word := range strings.Split(text, ",") {
 		switch index := slices.Index(featureNames, word); {
 		case word == "all":
 			features |= All
-		case word == "untouched":
-			features |= Untouched
 		case word == "base":
 		case index < 0:
-			return 0, fmt.Errorf("no feature %q; there are base, all, untouched and %s", word, strings.Join(featureNames, ", "))
+			return 0, fmt.Errorf("no feature %q; there are base, all and %s", word, strings.Join(featureNames, ", "))
 		default:
 			features |= 1 << index
 		}
@@ -62,9 +63,6 @@ func (f Features) String() string {
 		if f&(1<<i) != 0 {
 			words = append(words, word)
 		}
-	}
-	if f&Untouched != 0 {
-		words = append(words, "untouched")
 	}
 	return strings.Join(words, ",")
 }

@@ -2,7 +2,6 @@ package generate
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -51,20 +50,7 @@ func (w *world) pendingPod(index int, profiles []string) object {
 	if w.features != None {
 		w.addFeatures(pod, "pending", index)
 	}
-	if spec["schedulerName"] != "default-scheduler" && hasClaim(spec) {
-		// In kube-scheduler profiles do not know which volumes the others have taken, until the API knows.
-		delete(spec, "schedulerName")
-	}
 	return pod
-}
-
-func hasClaim(spec object) bool {
-	volumes, _ := spec["volumes"].([]any)
-	return slices.ContainsFunc(volumes, func(volume any) bool {
-		_, named := volume.(object)["persistentVolumeClaim"]
-		_, ephemeral := volume.(object)["ephemeral"]
-		return named || ephemeral
-	})
 }
 
 // addFeatures adds what the case's features bring to a pod: labels and an owner, rules about neighbours, volumes, priorities.

@@ -7,7 +7,7 @@ import (
 
 // addBudgets adds disruption budgets: some that allow disruptions, some that do not, some that select nothing.
 func (w *world) addBudgets(c *Case) {
-	for i := range w.between(0, 6) {
+	for i := range w.between(1, 7) {
 		selector := w.selectorOf(object{"app": pick(w.random, appNames...)})
 		switch {
 		case w.chance(10):

@@ -193,11 +193,14 @@ func (w *world) zoneLabels(zone string) object {
 func (w *world) availableVolume(nodes []map[string]any) object {
 	volume := w.volume(pick(w.random, "local", "local", "local", "zonal", "anywhere"))
 	spec := volume["spec"].(object)
-	// The nodes lack the labels that a disk's translated affinity names, which is found out only when it is bound.
-	delete(spec, "gcePersistentDisk")
-	delete(spec, "awsElasticBlockStore")
-	if spec["local"] == nil && spec["nfs"] == nil && spec["csi"] == nil {
-		spec["nfs"] = object{"server": "nfs", "path": "/"}
+	if spec["local"] == nil {
+		// Once a disk of a cloud is bound it is judged by labels that its CSI driver gives nodes, and here none does. That would be
+		// found at PreBind, which the oracle does not run.
+		delete(spec, "gcePersistentDisk")
+		delete(spec, "awsElasticBlockStore")
+		if spec["nfs"] == nil && spec["csi"] == nil {
+			spec["nfs"] = object{"server": "nfs", "path": "/"}
+		}
 	}
 	volume["status"] = object{"phase": pick(w.random, "Available", "Available", "Available", "Available", "Available", "Released", "Failed", "Pending")}
 	if w.chance(4) {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
 // recorder is a profile's framework that keeps what it answers: every node's verdict and every score of one attempt.
@@ -100,10 +99,6 @@ func (r *recorder) fill(verdict *Verdict, snapshot *cache.Snapshot) error {
 	for _, node := range r.scores {
 		score := NodeScore{Total: node.TotalScore, Plugins: map[string]int64{}}
 		for _, plugin := range node.Scores {
-			if plugin.Name == names.DynamicResources && plugin.Score == 0 {
-				// It has something to say of pods with claims only, which Outboard refuses; it has no such plugin.
-				continue
-			}
 			score.Plugins[plugin.Name] = plugin.Score
 		}
 		verdict.Scores[node.Name] = score

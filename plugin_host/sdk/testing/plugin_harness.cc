@@ -309,6 +309,13 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::RawScore(
   return result;
 }
 
+Verdict PluginHarness::PostFilter(const v1alpha1::Pod& pod) {
+  const PodRecord& record = impl_->Begin(pod);
+  v1alpha1::PostFilterResponse response;
+  impl_->evaluator.PostFilter(impl_->attempt, record, impl_->now, &response);
+  return response.has_rejection() ? FromProto(response.rejection()) : Verdict::Success();
+}
+
 Verdict PluginHarness::PreEnqueue(const v1alpha1::Pod& pod) {
   return impl_->plugin().pre_enqueue->PreEnqueue(PodView(&impl_->Record(pod)), impl_->mirror.view(),
                                                  impl_->now);

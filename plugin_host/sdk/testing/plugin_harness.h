@@ -63,6 +63,8 @@ class PluginHarness {
                                                        std::vector<std::string> nodes = {});
   absl::StatusOr<std::map<std::string, int64_t>> RawScore(const v1alpha1::Pod& pod,
                                                           std::vector<std::string> nodes = {});
+  // What the plugin says after the calls so far, without any: PreFilter did not come to it.
+  Verdict PostFilter(const v1alpha1::Pod& pod);
   Verdict PreEnqueue(const v1alpha1::Pod& pod);
   std::string SortKey(const v1alpha1::Pod& pod);
   Verdict Reserve(const v1alpha1::Pod& pod, const std::string& node,

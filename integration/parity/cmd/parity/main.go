@@ -31,7 +31,7 @@ func main() {
 	jobs := flag.Int("jobs", runtime.NumCPU(), "clusters worked on at the same time")
 	coverage := flag.Bool("coverage", false, "print what the cases cover")
 	featureList := flag.String("features", "all", "what cases may exercise beside resources, taints, node affinity, ports and images: "+
-		"a list of spread, affinity, volumes, preemption and features (that nodes declare), or all; untouched: DynamicResources is not disabled")
+		"a list of spread, affinity, volumes, preemption, features (that nodes declare) and untouched (DynamicResources is enabled), or all")
 	flag.Parse()
 	// What the configuration loader has to say would drown the report.
 	klog.SetLogger(logr.Discard())

@@ -1,7 +1,7 @@
 // Extended resources that device classes stand for: kube-scheduler's DynamicResources allocates
 // them on nodes where no device plugin provides them.
-#ifndef OUTBOARD_PLUGINS_NOT_SERVED_DEVICE_CLASSES_H_
-#define OUTBOARD_PLUGINS_NOT_SERVED_DEVICE_CLASSES_H_
+#ifndef OUTBOARD_PLUGINS_DYNAMIC_RESOURCES_DEVICE_CLASSES_H_
+#define OUTBOARD_PLUGINS_DYNAMIC_RESOURCES_DEVICE_CLASSES_H_
 
 #include <set>
 #include <string>
@@ -12,7 +12,7 @@
 #include "proto/outboard/v1alpha1/objects.pb.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
-namespace outboard::not_served {
+namespace outboard::dynamic_resources {
 
 // An index of device classes by the resources that they stand for: the one that they name, and the
 // one that every class has by its own name.
@@ -20,24 +20,24 @@ namespace outboard::not_served {
 // Threading: thread-compatible. Lifetime: a value. Errors: none.
 class DeviceClasses {
  public:
-  struct Mapped {
+  struct Wanted {
     std::string resource;
-    std::string device_class;
+    std::string device_class;  // Empty: no class stands for it.
   };
 
   void Clear() { classes_.clear(); }
   void Add(const v1alpha1::DeviceClass& device_class);
   void Remove(const v1alpha1::DeviceClass& device_class);
 
-  // What the pod asks for that a class stands for, by resource. Of several classes that name one
-  // resource the first by name: kube-scheduler would take the newest, but only the message depends
-  // on it here.
-  std::vector<Mapped> WantedBy(const v1alpha1::Pod& pod) const;
+  // The extended resources that the pod asks for, if a class stands for any of them; by name. Of
+  // several classes that name one resource the first by name: kube-scheduler would take the newest,
+  // but only the message depends on it here.
+  std::vector<Wanted> WantedBy(const v1alpha1::Pod& pod) const;
 
  private:
   absl::flat_hash_map<std::string, std::set<std::string>> classes_;  // By resource.
 };
 
-}  // namespace outboard::not_served
+}  // namespace outboard::dynamic_resources
 
-#endif  // OUTBOARD_PLUGINS_NOT_SERVED_DEVICE_CLASSES_H_
+#endif  // OUTBOARD_PLUGINS_DYNAMIC_RESOURCES_DEVICE_CLASSES_H_

@@ -1,11 +1,11 @@
-#include "plugins/not_served/device_classes.h"
+#include "plugins/dynamic_resources/device_classes.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "plugin_host/sdk/resources.h"
 
-namespace outboard::not_served {
+namespace outboard::dynamic_resources {
 namespace {
 
 constexpr absl::string_view kPrefix = "deviceclass.resource.kubernetes.io/";
@@ -33,16 +33,19 @@ void DeviceClasses::Remove(const v1alpha1::DeviceClass& device_class) {
   }
 }
 
-std::vector<DeviceClasses::Mapped> DeviceClasses::WantedBy(const v1alpha1::Pod& pod) const {
-  std::vector<Mapped> wanted;
+std::vector<DeviceClasses::Wanted> DeviceClasses::WantedBy(const v1alpha1::Pod& pod) const {
+  std::vector<Wanted> wanted;
   if (classes_.empty()) return wanted;
+  bool any = false;
   for (const auto& [resource, amount] : sdk::ComputePodRequests(pod).extended) {
     if (amount == 0) continue;
     if (!sdk::IsExtendedResourceName(resource) && !absl::StartsWith(resource, kPrefix)) continue;
     auto it = classes_.find(resource);
-    if (it != classes_.end()) wanted.push_back({resource, *it->second.begin()});
+    any |= it != classes_.end();
+    wanted.push_back({resource, it == classes_.end() ? "" : *it->second.begin()});
   }
+  if (!any) wanted.clear();
   return wanted;
 }
 
-}  // namespace outboard::not_served
+}  // namespace outboard::dynamic_resources

@@ -1,0 +1,194 @@
+#include "plugins/dynamic_resources/dynamic_resources.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "plugin_host/sdk/post_filter.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/resources.h"
+#include "plugin_host/sdk/validation.h"
+#include "plugins/dynamic_resources/device_classes.h"
+
+namespace outboard::dynamic_resources {
+namespace {
+
+using sdk::Verdict;
+
+const char kArgsSchema[] = R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "filterTimeout": {"type": "string", "default": "10s",
+      "description": "How long the search for devices may take on a node; 0s: as long as it takes."},
+    "bindingTimeout": {"type": "string", "default": "600s",
+      "description": "How long devices may take to become ready; at least 1s."}}})json";
+
+// kube-scheduler's error where its PreFilter did not come as far as to this plugin.
+constexpr char kNotFound[] = "not found";
+
+Verdict Refuse(absl::string_view feature) {
+  return Verdict::Unresolvable(absl::StrCat("pod uses ", feature, ", which plugin ",
+                                            "DynamicResources decides; this host does not serve it "
+                                            "yet"));
+}
+
+// Made for every pod, as in kube-scheduler: that it is there says that PreFilter ran.
+struct State : sdk::AttemptState {
+  struct Resource {
+    std::string name;
+    // Of a node without a device plugin for it, if a class stands for the resource.
+    std::optional<Verdict> refusal;
+  };
+  // All that kube-scheduler would look for on each node; empty if no class stands for any of them.
+  std::vector<Resource> resources;
+};
+
+class DynamicResources : public sdk::Plugin,
+                         public sdk::PreEnqueuePlugin,
+                         public sdk::PreFilterPlugin,
+                         public sdk::FilterPlugin,
+                         public sdk::PostFilterPlugin,
+                         public sdk::ScorePlugin,
+                         public sdk::ReservePlugin,
+                         public sdk::PreBindPlugin,
+                         public sdk::QueueingHintPlugin,
+                         public sdk::ClusterObserver {
+ public:
+  // kube-scheduler keeps pods out whose claims do not exist; whether they do is not known here.
+  Verdict PreEnqueue(const sdk::PodView&, const sdk::ClusterView&, absl::Time) const override {
+    return Verdict::Success();
+  }
+
+  Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
+    auto& state = attempt.NewFilterState<State>();
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    if (!pod.resource_claims().empty()) {
+      return Refuse(absl::StrCat("resource claim \"", pod.resource_claims(0), "\""));
+    }
+    const std::vector<DeviceClasses::Wanted> wanted = device_classes_.WantedBy(pod);
+    if (wanted.empty()) return Verdict::Skip();
+    for (const DeviceClasses::Wanted& resource : wanted) {
+      state.resources.push_back({resource.resource, std::nullopt});
+      if (resource.device_class.empty()) continue;
+      state.resources.back().refusal = Refuse(
+          absl::StrCat("resource ", resource.resource, " of device class \"", resource.device_class,
+                       "\", which the node has no device plugin for"));
+    }
+    return Verdict::Success();
+  }
+
+  // A node whose device plugin provides the resource is NodeResourcesFit's business.
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* state = attempt.filter_state<State>();
+    block.ForEach([&](int i, sdk::Slot slot) {
+      if (state == nullptr) {
+        sink.Fail(i, kNotFound);
+        return;
+      }
+      const auto& allocatable = attempt.cluster().node(slot).proto().allocatable().extended();
+      for (const State::Resource& resource : state->resources) {
+        const auto it = allocatable.find(resource.name);
+        if (it != allocatable.end() && (it->second > 0 || !resource.refusal)) continue;
+        sink.Reject(i, resource.refusal ? *resource.refusal : no_such_resource_);
+        return;
+      }
+    });
+  }
+
+  Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun&,
+                     sdk::PostFilterAnswer*) const override {
+    const auto* state = attempt.filter_state<State>();
+    if (state == nullptr) return Verdict::Error(kNotFound);
+    return Verdict(v1alpha1::UNSCHEDULABLE, state->resources.empty() ? "no new claims to deallocate"
+                                                                     : "still not schedulable");
+  }
+
+  // Only allocations for claims have a score, and there are none.
+  Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>,
+                absl::Span<int64_t> raw) const override {
+    if (attempt.filter_state<State>() == nullptr) return Verdict::Error(kNotFound);
+    std::fill(raw.begin(), raw.end(), 0);
+    return Verdict::Success();
+  }
+
+  // For pods that get here there is nothing to reserve and to bind.
+  Verdict Reserve(const sdk::Attempt&, const sdk::NodeView&, sdk::ReserveAnswer*) override {
+    return Verdict::Success();
+  }
+  void Unreserve(const sdk::Attempt&, absl::string_view, std::vector<sdk::WaitDecision>*) override {
+  }
+  Verdict PreBind(const sdk::Attempt&, absl::string_view, const sdk::PreBindProgress&) override {
+    return Verdict::Success();
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.new_pod == nullptr) return sdk::Hint::kQueue;
+    return change.new_pod->uid() == pod.uid() ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
+
+  void OnReset() override { device_classes_.Clear(); }
+  void OnObjectChanged(const v1alpha1::ClusterObject* old,
+                       const v1alpha1::ClusterObject& object) override {
+    if (old != nullptr && old->has_device_class()) device_classes_.Remove(old->device_class());
+    if (object.has_device_class()) device_classes_.Add(object.device_class());
+  }
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+    if (object.has_device_class()) device_classes_.Remove(object.device_class());
+  }
+
+ private:
+  const Verdict no_such_resource_ = Verdict::Unresolvable("cannot fit resource");
+  DeviceClasses device_classes_;
+};
+
+// They have no effect, as nothing is allocated; mistakes are reported all the same.
+void CheckArgs(const sdk::ArgsObject& args) {
+  constexpr char kFilterTimeout[] = "filterTimeout";
+  constexpr char kBindingTimeout[] = "bindingTimeout";
+  const auto text = [](absl::Duration value) {
+    return value == absl::ZeroDuration() ? "0s" : absl::FormatDuration(value);
+  };
+  if (const absl::Duration value = args.Duration(kFilterTimeout, absl::Seconds(10));
+      value < absl::ZeroDuration()) {
+    args.Problem(kFilterTimeout, sdk::InvalidValue(text(value), "must be zero or positive"));
+  }
+  if (const absl::Duration value = args.Duration(kBindingTimeout, absl::Seconds(600));
+      value < absl::Seconds(1)) {
+    args.Problem(kBindingTimeout, sdk::InvalidValue(text(value), "must be at least 1 second"));
+  }
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  sdk::PluginDescriptor d;
+  d.name = "DynamicResources";
+  d.extension_points = {v1alpha1::PRE_ENQUEUE, v1alpha1::PRE_FILTER, v1alpha1::FILTER,
+                        v1alpha1::POST_FILTER, v1alpha1::SCORE,      v1alpha1::RESERVE,
+                        v1alpha1::PRE_BIND};
+  d.args_schema = kArgsSchema;
+  // kube-scheduler's, but for ResourceClaims and ResourceSlices, which the mirror does not have,
+  // and for the names of generated claims in a pod's status, of which the contract knows nothing.
+  using Event = v1alpha1::ClusterEvent;
+  d.wake_up_events = {
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL, Event::UPDATE_NODE_ALLOCATABLE}),
+      sdk::WakeOn("Pod", {Event::UPDATE_OTHER}),
+      sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
+  // Without claims there is nothing to do there, and pods with claims do not come so far.
+  d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE, {}),
+                 sdk::InterestIn(v1alpha1::RESERVE, {})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    CheckArgs(context.args->root());
+    return std::make_unique<DynamicResources>();
+  };
+  return d;
+}
+
+}  // namespace outboard::dynamic_resources
