@@ -8,6 +8,7 @@
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
 #include "shim/explain/command.h"
+#include "shim/queue_report/command.h"
 #include "shim/simulate/command.h"
 
 namespace {
@@ -20,6 +21,7 @@ Usage:
 Commands:
   simulate    Where would these pods go, and why? Needs no cluster
   explain     Why did this pod go there, or nowhere? Asks a running shim
+  queue       Which pods wait, where in the queue, and why? Asks a running shim
   config      Check a configuration file and show it with all defaults
   version     Print the version
   help        This text
@@ -66,6 +68,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + (argc > 1 ? 2 : 1), argv + argc);
   if (command == "simulate") return outboard::simulate::RunSimulate(arguments);
   if (command == "explain") return outboard::explain::RunExplain(arguments);
+  if (command == "queue") return outboard::queue_report::RunQueue(arguments);
   if (command == "config") return RunConfig(arguments);
   if (command == "version" || command == "--version") {
     puts("outboard " OUTBOARD_VERSION);

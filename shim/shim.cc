@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include "shim/metrics/metrics.h"
 #include "shim/metrics_observer.h"
 #include "shim/observers.h"
+#include "shim/queue_report/queue_report.h"
 
 namespace outboard::shim {
 namespace {
@@ -42,6 +44,8 @@ constexpr absl::Duration kLongestSleep = absl::Seconds(1);
 // What a stopping process waits for binds, and then for events, that are under way.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
 constexpr absl::Duration kEventDrain = absl::Seconds(2);
+// What /queue waits for the scheduling thread; its own calls end within a second or so.
+constexpr absl::Duration kQueueAnswer = absl::Seconds(10);
 // As kube-scheduler: liveness fails if a lost lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
 
@@ -114,6 +118,7 @@ class ShimProcess final : public Shim {
   bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
   absl::Status CheckSynced() const;
   absl::Status StartServer();
+  absl::StatusOr<std::string> DescribeQueue(size_t limit, const std::string& pod);
   void StartElector();
   void OnHandshake(const std::string& name, std::shared_ptr<grpc::Channel> channel,
                    v1alpha1::GetHostInfoResponse info, absl::Time now);
@@ -264,6 +269,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
 
 ShimProcess::~ShimProcess() {
   // Threads that post stop before what they post to goes.
+  inbox_.Close();
   server_ = nullptr;
   elector_ = nullptr;
   connector_ = nullptr;
@@ -327,6 +333,9 @@ absl::Status ShimProcess::StartServer() {
   options.metrics = [this] { return metrics_.Text(); };
   options.configz = [this] { return config::EffectiveConfigYaml(config_, nullptr); };
   options.explain = [this](const std::string& pod) { return attempt_log_.Explain(pod); };
+  options.queue = [this](size_t limit, const std::string& pod) {
+    return DescribeQueue(limit, pod);
+  };
   options.version_json = "{\"version\":\"" OUTBOARD_VERSION "\"}";
   absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options));
   if (!server.ok()) return server.status();
@@ -388,6 +397,27 @@ absl::Status ShimProcess::Start() {
           }});
   host_set_.SetOnLost([this](const std::string& name) { connector_->NeedsHandshake(name); });
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::string& pod) {
+  queue_report::Query query;
+  if (limit != 0) query.limit = limit;
+  query.pod = pod;
+  const std::optional<queue_report::Report> report = inbox_.Ask<queue_report::Report>(
+      [this, query](absl::Time now) {
+        // What hosts have said counts: an acknowledgement comes with it.
+        scheduler_.Tick(now);
+        queue_report::Report report = queue_report::Collect(scheduler_.queue(), query, now);
+        for (const hosts::HostSet::Progress& host : host_set_.progress()) {
+          report.hosts.push_back({host.name, host.instance, host.usable, host.sent_version,
+                                  host.acknowledged_version});
+        }
+        return report;
+      },
+      kQueueAnswer);
+  if (!report.has_value())
+    return absl::UnavailableError("the scheduling thread did not come to it in time");
+  return queue_report::ToJson(*report);
 }
 
 void ShimProcess::OnHandshake(const std::string& name, std::shared_ptr<grpc::Channel> channel,

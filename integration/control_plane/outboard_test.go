@@ -77,6 +77,7 @@ func TestOutboardBesideKubeScheduler(t *testing.T) {
 	t.Run("volumes", c.testVolumes)
 	t.Run("deployments", c.testDeployments)
 	t.Run("explain", c.testExplain)
+	t.Run("queue", c.testQueue)
 	t.Run("lease", c.testLease)
 	t.Run("metrics", c.testMetrics)
 	t.Run("gang", c.testGang)
@@ -180,6 +181,49 @@ func (c *cluster) testExplain(t *testing.T) {
 	if out, err := explain("default/nobody"); err == nil || !strings.Contains(out, "default/nobody") {
 		t.Errorf("explain of a pod that does not exist: %v\n%s", err, out)
 	}
+}
+
+// testQueue asks for a pod that fits nowhere, before and after an event that might have helped it.
+func (c *cluster) testQueue(t *testing.T) {
+	directory, err := controlplane.OutboardDirectory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := podSpec(ourScheduler, "100")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "too-big", Namespace: "default"}, Spec: spec}
+	if _, err := c.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = c.client.CoreV1().Pods("default").Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	}()
+	eventually(t, func(ctx context.Context) error {
+		out, err := exec.CommandContext(ctx, filepath.Join(directory, "outboard"), "queue", "default/too-big", "-o", "json",
+			"--server", strings.TrimPrefix(c.outboard.URL(), "http://")).Output()
+		if err != nil {
+			return err
+		}
+		var queue struct {
+			Counts map[string]int
+			Pods   []struct {
+				Where, LastEvent     string
+				Attempts             int
+				UnschedulablePlugins []string
+			}
+			Hosts []struct{ SentVersion, AcknowledgedVersion int64 }
+		}
+		if err := json.Unmarshal(out, &queue); err != nil {
+			return err
+		}
+		if len(queue.Pods) != 1 || len(queue.Hosts) != 1 || queue.Hosts[0].AcknowledgedVersion == 0 {
+			return fmt.Errorf("%s", out)
+		}
+		if p := queue.Pods[0]; p.Where != "unschedulable" || p.Attempts == 0 || p.LastEvent == "" || queue.Counts["unschedulable"] == 0 ||
+			!slices.Equal(p.UnschedulablePlugins, []string{"NodeResourcesFit"}) {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
 }
 
 // scheduledBy looks for the one Scheduled event of a pod.

@@ -98,6 +98,17 @@ void HostSet::Tick(absl::Time now) {
   }
 }
 
+std::vector<HostSet::Progress> HostSet::progress() const {
+  std::vector<Progress> all;
+  for (const auto& [name, host] : hosts_) {
+    if (host.client == nullptr) continue;
+    all.push_back({name, host.info.host_instance(), host.client->usable(),
+                   scheduler_->cluster()->VersionOf(host.cursor),
+                   host.client->acknowledged_version()});
+  }
+  return all;
+}
+
 bool HostSet::AllReady() const {
   if (!plans_.has_value()) return false;
   for (const auto& [name, request] : plans_->configure) {

@@ -4,6 +4,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,6 +49,15 @@ class HostSet {
   void OnDraining(const std::string& name);
   // Notices hosts that have become ready, or were lost.
   void Tick(absl::Time now);
+
+  // A host that has an instance, and how far that has followed the cluster.
+  struct Progress {
+    std::string name, instance;
+    bool usable = false;
+    int64_t sent_version = 0;
+    int64_t acknowledged_version = 0;
+  };
+  std::vector<Progress> progress() const;
 
   // True once every host that serves a profile is in use.
   bool AllReady() const;

@@ -174,6 +174,7 @@ struct Server::Impl {
     AddPage("/configz", "application/yaml", options.configz);
     AddPage("/version", "application/json", [this] { return options.version_json; });
     AddExplain();
+    AddQueue();
     server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty() && response.status == 404)
         response.set_content("404 page not found\n", kText);
@@ -194,6 +195,24 @@ struct Server::Impl {
       if (known.ok()) return response.set_content(*known, "application/json");
       response.status = 404;
       response.set_content(absl::StrCat(known.status().message(), "\n"), kText);
+    });
+  }
+
+  void AddQueue() {
+    if (!options.queue) return;
+    server.Get("/queue", [this](const httplib::Request& request, httplib::Response& response) {
+      size_t limit = 0;
+      if (request.has_param("limit") &&
+          (!absl::SimpleAtoi(request.get_param_value("limit"), &limit) || limit == 0)) {
+        response.status = 400;
+        response.set_content("limit must be a positive number\n", kText);
+        return;
+      }
+      const absl::StatusOr<std::string> queue =
+          options.queue(limit, request.get_param_value("pod"));
+      if (queue.ok()) return response.set_content(*queue, "application/json");
+      response.status = 503;
+      response.set_content(absl::StrCat(queue.status().message(), "\n"), kText);
     });
   }
 

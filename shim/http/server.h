@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_HTTP_SERVER_H_
 #define OUTBOARD_SHIM_HTTP_SERVER_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,9 @@ struct ServerOptions {
   std::function<std::string()> configz;  // YAML
   // What is known of the attempts at a pod (namespace/name), as JSON. NOT_FOUND: nothing.
   std::function<absl::StatusOr<std::string>(const std::string& pod)> explain;
+  // At most `limit` pods of the scheduling queue (0: as many as it sees fit), or only the one of
+  // that name (namespace/name), as JSON. An error: the queue could not be looked at.
+  std::function<absl::StatusOr<std::string>(size_t limit, const std::string& pod)> queue;
   std::string version_json;
 };
 
@@ -37,10 +41,10 @@ struct ServerOptions {
 // everyone, and this slice has no TLS.
 //
 // Paths: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
-// /configz, /version, /explain?pod=NAMESPACE/NAME. Bounded: 4 threads, 64 waiting connections,
-// requests of 8 KiB without a body, 5 s to read or write. Threading: Start and Stop from one
-// thread; callbacks run on server threads. Lifetime:  stops when destroyed; what callbacks use
-// outlives it.
+// /configz, /version, /explain?pod=NAMESPACE/NAME, /queue?limit=N&pod=NAMESPACE/NAME. Bounded: 4
+// threads, 64 waiting connections, requests of 8 KiB without a body, 5 s to read or write.
+// Threading: Start and Stop from one thread; callbacks run on server threads. Lifetime:  stops when
+// destroyed; what callbacks use outlives it.
 class Server {
  public:
   // Errors: INVALID_ARGUMENT for an address that is malformed or not loopback; UNAVAILABLE if it

@@ -46,6 +46,12 @@ struct QueuedPod {
   // When it first entered the active queue (start of the scheduling SLI); unset while it was always
   // gated.
   std::optional<absl::Time> initial_attempt_time;
+  // When it came to the place where it is.
+  absl::Time last_transition = absl::InfinitePast();
+  // Label of what let it into the active or the backoff queue last, and how often that was so since
+  // it was added; ends of backoff and attempts do not count.
+  std::string last_event;
+  int requeues = 0;
   // It came back by the flush timeout, not by an event.
   bool was_flushed = false;
 

@@ -159,6 +159,7 @@ QueuedPod* SchedulingQueue::Pop(absl::Time now) {
   if (info.place == Place::kBackoff) Incoming("active", kPopFromBackoffQ);
   Leave(info);
   info.place = Place::kInFlight;
+  info.last_transition = now;
   ++in_flight_;
   ++info.attempts;
   if (!info.initial_attempt_time.has_value()) info.initial_attempt_time = now;
@@ -203,7 +204,7 @@ bool SchedulingQueue::AddUnschedulable(const std::string& uid, Rejectors rejecto
   if (strategy == Strategy::kSkip) {
     Leave(*info);
     EnterUnschedulable(*info, kScheduleAttemptFailure,
-                       judged ? info->recording_since : event_clock_);
+                       judged ? info->recording_since : event_clock_, now);
   } else {
     RequeueOne(*info, strategy, kScheduleAttemptFailure, now);
   }

@@ -169,12 +169,14 @@ class SchedulingQueue {
   QueuedPod* FindMutable(const std::string& uid);
   void Leave(QueuedPod& pod);
   void EnterActive(QueuedPod& pod, absl::string_view event, absl::Time now);
-  void EnterBackoff(QueuedPod& pod, absl::string_view event);
-  void EnterUnschedulable(QueuedPod& pod, absl::string_view event, uint64_t judged_since);
+  void EnterBackoff(QueuedPod& pod, absl::string_view event, absl::Time now);
+  void EnterUnschedulable(QueuedPod& pod, absl::string_view event, uint64_t judged_since,
+                          absl::Time now);
   void EnterParked(QueuedPod& pod, const std::string& host, absl::string_view event,
                    absl::Time now);
   std::vector<GateVerdict> Judge(const std::vector<Move>& moves) const;
-  void EnterGated(QueuedPod& pod, const GateVerdict& verdict, absl::string_view event);
+  void EnterGated(QueuedPod& pod, const GateVerdict& verdict, absl::string_view event,
+                  absl::Time now);
   void Requeue(const std::vector<Move>& moves, absl::string_view event, absl::Time now);
   void RequeueOne(QueuedPod& pod, Strategy strategy, absl::string_view event, absl::Time now);
   bool IsBackingOff(QueuedPod& pod, absl::Time now) const;

@@ -55,13 +55,15 @@ void SchedulingQueue::Leave(QueuedPod& pod) {
 
 void SchedulingQueue::EnterActive(QueuedPod& pod, absl::string_view event, absl::Time now) {
   pod.place = Place::kActive;
+  pod.last_transition = now;
   if (!pod.initial_attempt_time.has_value()) pod.initial_attempt_time = now;
   active_.Add(pod);
   Incoming("active", event);
 }
 
-void SchedulingQueue::EnterBackoff(QueuedPod& pod, absl::string_view event) {
+void SchedulingQueue::EnterBackoff(QueuedPod& pod, absl::string_view event, absl::Time now) {
   BackoffEnd(pod);
+  pod.last_transition = now;
   if (pod.has_rejectors()) {
     pod.place = Place::kBackoff;
     backoff_.Add(pod);
@@ -73,15 +75,16 @@ void SchedulingQueue::EnterBackoff(QueuedPod& pod, absl::string_view event) {
 }
 
 void SchedulingQueue::EnterUnschedulable(QueuedPod& pod, absl::string_view event,
-                                         uint64_t judged_since) {
+                                         uint64_t judged_since, absl::Time now) {
   pod.place = Place::kUnschedulable;
+  pod.last_transition = now;
   ++unschedulable_;
   BeginWaiting(pod, judged_since);
   Incoming("unschedulable", event);
 }
 
 void SchedulingQueue::EnterGated(QueuedPod& pod, const GateVerdict& verdict,
-                                 absl::string_view event) {
+                                 absl::string_view event, absl::Time now) {
   // A pod that was gated and is again has not come in anew.
   const bool was_here = pod.place == Place::kGated || pod.place == Place::kUnschedulable;
   Leave(pod);
@@ -92,6 +95,7 @@ void SchedulingQueue::EnterGated(QueuedPod& pod, const GateVerdict& verdict,
   pod.gating_plugin = verdict.plugin;
   pod.gate_message = verdict.message;
   pod.place = Place::kGated;
+  if (!was_here) pod.last_transition = now;
   ++gated_;
   BeginWaiting(pod, event_clock_);
   if (!was_here) Incoming("unschedulable", event);
@@ -102,6 +106,7 @@ void SchedulingQueue::EnterParked(QueuedPod& pod, const std::string& host, absl:
   pod.place = Place::kParked;
   pod.parked_host = host;
   pod.parked_since = now;
+  pod.last_transition = now;
   parked_[host].insert(&pod);
   Incoming("parked", event);
 }
@@ -170,14 +175,16 @@ void SchedulingQueue::Requeue(const std::vector<Move>& moves, absl::string_view 
         Leave(pod);
         pod.gating_plugin.clear();
         pod.gate_message.clear();
+        if (pod.last_transition != absl::InfinitePast()) ++pod.requeues;
+        pod.last_event.assign(event.data(), event.size());
         if (moves[i].to_backoff) {
-          EnterBackoff(pod, event);
+          EnterBackoff(pod, event, now);
         } else {
           EnterActive(pod, event, now);
         }
         break;
       case GateVerdict::Kind::kGated:
-        EnterGated(pod, verdicts[i], event);
+        EnterGated(pod, verdicts[i], event, now);
         break;
       case GateVerdict::Kind::kUnavailable:
         Leave(pod);
