@@ -34,9 +34,9 @@ class EventTimer {
 absl::string_view EventLabel(PodOutcome::Kind kind) {
   switch (kind) {
     case PodOutcome::Kind::kAddedPending:
-      return "UnscheduledPodAdd";
+      return "UnschedulablePodAdd";
     case PodOutcome::Kind::kUpdatedPending:
-      return "UnscheduledPodUpdate";
+      return "UnschedulablePodUpdate";
     case PodOutcome::Kind::kUpdatedAssigned:
       return "AssignedPodUpdate";
     default:
@@ -214,7 +214,7 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
 }
 
 void Scheduler::OnPodDelete(const std::string& uid, absl::Time now) {
-  EventTimer timer(observer_, "UnscheduledPodDelete");
+  EventTimer timer(observer_, "UnschedulablePodDelete");
   const PodOutcome outcome = cluster_.RemovePod(uid);
   if (outcome.kind == PodOutcome::Kind::kRemoved) AnnounceRemoval(outcome);
   if (!outcome.old_node.empty()) timer.Rename("AssignedPodDelete");
