@@ -117,7 +117,7 @@ absl::Status Connect(const std::string& name, const std::string& address, hosts:
   do {
     // The child needs a moment until it listens; a refused connection fails at once.
     channel = hosts::NewHostChannel(address);
-    info = hosts::Handshake(channel, absl::Milliseconds(200));
+    info = hosts::Handshake(channel, give_up - absl::Now());
     if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
   } while (absl::IsUnavailable(info.status()) && absl::Now() < give_up);
   if (!info.ok()) {
