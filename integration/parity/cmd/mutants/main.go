@@ -26,12 +26,13 @@ func main() {
 	root := flag.String("root", "..", "root of the repository")
 	scratch := flag.String("scratch", "", "directory for the copy and its build, kept and used again (default: a temporary one)")
 	only := flag.String("only", "", "run only mutants whose name contains this")
+	from := flag.String("from", "", "begin with the first mutant whose name contains this")
 	seeds := flag.Int("seeds", 150, "seeds after which a mutant has survived")
 	jobs := flag.Int("jobs", runtime.NumCPU(), "compilers and clusters at the same time")
 	flag.Parse()
 	klog.SetLogger(logr.Discard())
 	r := &runner{seeds: *seeds, jobs: *jobs}
-	survivors, err := r.run(context.Background(), *root, *scratch, *only)
+	survivors, err := r.run(context.Background(), *root, *scratch, *only, *from)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
@@ -46,7 +47,7 @@ type runner struct {
 	seeds, jobs int
 }
 
-func (r *runner) run(ctx context.Context, root, scratch, only string) (int, error) {
+func (r *runner) run(ctx context.Context, root, scratch, only, from string) (int, error) {
 	all, err := mutants.Load()
 	if err != nil {
 		return 0, err
@@ -70,9 +71,9 @@ func (r *runner) run(ctx context.Context, root, scratch, only string) (int, erro
 	if err := r.build(ctx, "outboard", "outboard-host"); err != nil {
 		return 0, err
 	}
-	caught, survivors := 0, 0
+	caught, survivors, begun := 0, 0, false
 	for i := range all {
-		if !strings.Contains(all[i].Name, only) {
+		if begun = begun || strings.Contains(all[i].Name, from); !begun || !strings.Contains(all[i].Name, only) {
 			continue
 		}
 		verdict, found, err := r.try(ctx, &all[i])
@@ -103,7 +104,7 @@ func (r *runner) try(ctx context.Context, mutant *mutants.Mutant) (verdict strin
 	}()
 	begin := time.Now()
 	if err := r.build(ctx, "outboard-host"); err != nil {
-		return fmt.Sprintf("DOES NOT BUILD: %v", err), false, nil
+		return "", false, fmt.Errorf("does not build: %w", err)
 	}
 	built := time.Since(begin)
 	features, err := generate.ParseFeatures(mutant.Features)
