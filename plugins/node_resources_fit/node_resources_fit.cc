@@ -318,10 +318,9 @@ sdk::PluginDescriptor Descriptor() {
                                  v1alpha1::SCORE};
   descriptor.default_weight = 1;
   descriptor.args_schema = kArgsSchema;
-  descriptor.wake_up_events = {
-      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE}),
-      sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
+  descriptor.wake_up_events = {sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
+                               sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE}),
+                               sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
   descriptor.maturity = sdk::Maturity::kBeta;
   descriptor.create = Create;
   return descriptor;
