@@ -1,0 +1,102 @@
+#include "plugins/builtin_plugins.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+
+namespace outboard {
+namespace {
+
+using v1alpha1::ClusterEvent;
+
+const sdk::PluginRegistry& Builtins() {
+  static const sdk::PluginRegistry& registry = *[] {
+    auto* made = new sdk::PluginRegistry();
+    EXPECT_TRUE(RegisterBuiltinPlugins(made).ok());
+    return made;
+  }();
+  return registry;
+}
+
+// `Node: ADD, UPDATE_NODE_LABEL; Pod: DELETE`.
+std::string EventsOf(const sdk::PluginDescriptor& descriptor) {
+  std::map<std::string, std::set<ClusterEvent::Action>> actions;
+  for (const ClusterEvent& event : descriptor.wake_up_events) {
+    for (const int action : event.actions()) {
+      actions[event.resource()].insert(static_cast<ClusterEvent::Action>(action));
+    }
+  }
+  std::vector<std::string> events;
+  for (const auto& [resource, of_resource] : actions) {
+    std::vector<std::string> names;
+    for (const ClusterEvent::Action action : of_resource) {
+      names.push_back(ClusterEvent::Action_Name(action));
+    }
+    events.push_back(absl::StrCat(resource, ": ", absl::StrJoin(names, ", ")));
+  }
+  return absl::StrJoin(events, "; ");
+}
+
+// What EventsToRegister of kube-scheduler v1.36 says with the feature gates as they come; there
+// UPDATE_OTHER is Update, which in a registration for pods stands for every kind of update.
+TEST(BuiltinPluginsTest, EventsAreThoseThatKubeSchedulersPluginsRegister) {
+  const std::map<std::string, std::string> expected = {
+      {"SchedulingGates", "Pod: UPDATE_POD_SCHEDULING_GATES_ELIMINATED"},
+      {"NodeName", "Node: ADD"},
+      {"NodeUnschedulable", "Node: ADD, UPDATE_NODE_TAINT; Pod: UPDATE_POD_TOLERATION"},
+      {"TaintToleration", "Node: ADD, UPDATE_NODE_TAINT; Pod: UPDATE_POD_TOLERATION"},
+      {"NodeAffinity", "Node: ADD, UPDATE_NODE_LABEL"},
+      {"NodePorts", "Node: ADD; Pod: DELETE"},
+      {"NodeResourcesFit",
+       "DeviceClass: ADD, UPDATE_OTHER; Node: ADD, UPDATE_NODE_ALLOCATABLE; "
+       "Pod: DELETE, UPDATE_POD_SCALE_DOWN"},
+      {"VolumeRestrictions", "Node: ADD; PersistentVolumeClaim: ADD; Pod: DELETE"},
+      {"NodeVolumeLimits",
+       "CSINode: ADD, UPDATE_OTHER; PersistentVolumeClaim: ADD; Pod: DELETE; "
+       "VolumeAttachment: DELETE"},
+      {"VolumeBinding",
+       "CSIDriver: UPDATE_OTHER; CSINode: ADD, UPDATE_OTHER; CSIStorageCapacity: ADD, "
+       "UPDATE_OTHER; Node: ADD, UPDATE_NODE_LABEL; PersistentVolume: ADD, UPDATE_OTHER; "
+       "PersistentVolumeClaim: ADD, UPDATE_OTHER; StorageClass: ADD, UPDATE_OTHER"},
+      {"VolumeZone",
+       "Node: ADD, UPDATE_NODE_LABEL; PersistentVolume: ADD, UPDATE_OTHER; "
+       "PersistentVolumeClaim: ADD, UPDATE_OTHER; StorageClass: ADD"},
+      {"InterPodAffinity", "Node: ADD, UPDATE_NODE_LABEL; Pod: ADD, DELETE, UPDATE_POD_LABEL"},
+      {"PodTopologySpread",
+       "Node: ADD, DELETE, UPDATE_NODE_LABEL, UPDATE_NODE_TAINT; "
+       "Pod: ADD, DELETE, UPDATE_POD_LABEL, UPDATE_POD_TOLERATION"},
+      {"DefaultPreemption", "Pod: DELETE"},
+      {"NodeDeclaredFeatures",
+       "Node: ADD, UPDATE_NODE_DECLARED_FEATURE; Pod: UPDATE_POD_LABEL, UPDATE_POD_SCALE_DOWN, "
+       "UPDATE_POD_TOLERATION, UPDATE_POD_SCHEDULING_GATES_ELIMINATED, UPDATE_OTHER"}};
+  for (const auto& [name, events] : expected) {
+    const sdk::PluginDescriptor* descriptor = Builtins().Find(name);
+    ASSERT_NE(descriptor, nullptr) << name;
+    EXPECT_EQ(EventsOf(*descriptor), events) << name;
+  }
+}
+
+// Any other name would never match an event.
+TEST(BuiltinPluginsTest, EventsAreOfKindsThatTheShimTellsOf) {
+  const auto* kinds = v1alpha1::ClusterObject::descriptor();
+  for (const auto& [name, descriptor] : Builtins().descriptors()) {
+    for (const ClusterEvent& event : descriptor.wake_up_events) {
+      bool known = event.resource() == "Pod" || event.resource() == "Node";
+      for (int i = 0; i < kinds->field_count(); ++i) {
+        known |= absl::EqualsIgnoreCase(kinds->field(i)->message_type()->name(), event.resource());
+      }
+      EXPECT_TRUE(known) << name << " registers " << event.resource();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outboard
