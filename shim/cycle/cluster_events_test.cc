@@ -64,26 +64,26 @@ TEST(NodeUpdateEventsTest, EachKindOfChange) {
 
 TEST(PodUpdateEventsTest, EachKindOfChange) {
   EXPECT_THAT(PodEvents("", ""), IsEmpty());
-  EXPECT_THAT(PodEvents("", "labels { key: 'a' }"), ElementsAre("UnscheduledPodUpdatePodLabel"));
+  EXPECT_THAT(PodEvents("", "labels { key: 'a' }"), ElementsAre("UnschedulablePodUpdatePodLabel"));
   EXPECT_THAT(PodEvents("node_name: 'n'", "node_name: 'n' labels { key: 'a' }"),
               ElementsAre("AssignedPodUpdatePodLabel"));
   EXPECT_THAT(PodEvents("containers { requests { cpu_millis: 2 } }",
                         "containers { requests { cpu_millis: 1 } }"),
-              ElementsAre("UnscheduledPodUpdatePodScaleDown"));
+              ElementsAre("UnschedulablePodUpdatePodScaleDown"));
   EXPECT_THAT(
       PodEvents("containers { requests { extended { key: 'g' value: 2 } } }", "containers { }"),
-      ElementsAre("UnscheduledPodUpdatePodScaleDown"));
+      ElementsAre("UnschedulablePodUpdatePodScaleDown"));
   EXPECT_THAT(PodEvents("containers { requests { cpu_millis: 1 } }",
                         "containers { requests { cpu_millis: 2 } }"),
-              ElementsAre("UnscheduledPodUpdate"));
+              ElementsAre("UnschedulablePodUpdate"));
   EXPECT_THAT(PodEvents("scheduling_gates: 'a'", ""),
-              ElementsAre("UnscheduledPodUpdatePodSchedulingGatesEliminated"));
+              ElementsAre("UnschedulablePodUpdatePodSchedulingGatesEliminated"));
   EXPECT_THAT(PodEvents("scheduling_gates: 'a' scheduling_gates: 'b'", "scheduling_gates: 'a'"),
-              ElementsAre("UnscheduledPodUpdate"));
+              ElementsAre("UnschedulablePodUpdate"));
   EXPECT_THAT(PodEvents("", "tolerations { key: 'a' }"),
-              ElementsAre("UnscheduledPodUpdatePodToleration"));
+              ElementsAre("UnschedulablePodUpdatePodToleration"));
   EXPECT_THAT(PodEvents("", "annotations { key: 'a' value: '1' }"),
-              ElementsAre("UnscheduledPodUpdate"));
+              ElementsAre("UnschedulablePodUpdate"));
   EXPECT_THAT(PodEvents("",
                         "nominated_node_name: 'n' generation: 2 preempted_by_scheduler: true "
                         "pod_actual_requests { cpu_millis: 1 }"),

@@ -232,7 +232,7 @@ TEST_F(SchedulerHintsTest, AWaitingPodsOwnUpdateIsAnEvent) {
   WithAWaitingPod();
   PutPod("p", "", "", 50);
   const Heard heard = Hear();
-  EXPECT_THAT(heard.events, ElementsAre("UnscheduledPodUpdatePodScaleDown uid-p"));
+  EXPECT_THAT(heard.events, ElementsAre("UnschedulablePodUpdatePodScaleDown uid-p"));
   Wake("uid-p", "Fit", heard.raw[0]);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff);
 }

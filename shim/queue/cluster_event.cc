@@ -55,7 +55,11 @@ ClusterEvent Make(absl::string_view resource, uint32_t actions) {
 
 std::string ClusterEvent::Label() const {
   if (!custom_label.empty()) return custom_label;
-  return absl::StrCat(resource, ActionLabel(actions));
+  // kube-scheduler v1.36 names its constants after pods that are unscheduled, and its labels after
+  // pods that are unschedulable.
+  return absl::StrCat(
+      resource == kUnscheduledPod ? absl::string_view("UnschedulablePod") : resource,
+      ActionLabel(actions));
 }
 
 ClusterEvent AssignedPodAdd() { return Make(kAssignedPod, kAdd); }

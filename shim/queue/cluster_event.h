@@ -79,8 +79,8 @@ inline constexpr absl::string_view kBackoffComplete = "BackoffComplete";
 inline constexpr absl::string_view kPopFromBackoffQ = "PopFromBackoffQ";
 inline constexpr absl::string_view kForceActivate = "ForceActivate";
 inline constexpr absl::string_view kUnschedulableTimeout = "UnschedulableTimeout";
-inline constexpr absl::string_view kUnscheduledPodAdd = "UnscheduledPodAdd";
-inline constexpr absl::string_view kUnscheduledPodUpdate = "UnscheduledPodUpdate";
+inline constexpr absl::string_view kUnscheduledPodAdd = "UnschedulablePodAdd";
+inline constexpr absl::string_view kUnscheduledPodUpdate = "UnschedulablePodUpdate";
 // Ours, without a counterpart in kube-scheduler.
 inline constexpr absl::string_view kGateChanged = "GateChanged";
 inline constexpr absl::string_view kHostReturned = "HostReturned";

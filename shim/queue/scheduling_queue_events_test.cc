@@ -221,9 +221,9 @@ TEST_F(QueueEventsTest, ActivateForAPluginTakesOnlyPodsThatItRejected) {
 
 TEST_F(QueueEventsTest, Labels) {
   EXPECT_EQ(AssignedPodDelete().Label(), "AssignedPodDelete");
-  EXPECT_EQ(UnscheduledPodAdd().Label(), "UnscheduledPodAdd");
+  EXPECT_EQ(UnscheduledPodAdd().Label(), "UnschedulablePodAdd");
   EXPECT_EQ(NodeEvent(kUpdateNodeTaint).Label(), "NodeUpdateNodeTaint");
-  EXPECT_EQ((ClusterEvent{"UnscheduledPod", kUpdate, ""}).Label(), "UnscheduledPodUpdate");
+  EXPECT_EQ((ClusterEvent{"UnscheduledPod", kUpdate, ""}).Label(), "UnschedulablePodUpdate");
   EXPECT_EQ((ClusterEvent{"*", kAllActions, "UnschedulableTimeout"}).Label(),
             "UnschedulableTimeout");
 }

@@ -170,7 +170,7 @@ TEST_F(JudgedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
   EXPECT_THAT(gate_.calls, IsEmpty());
   Wake("g", "Gates", number, labels);
   EXPECT_EQ(PlaceOf("g"), Place::kActive);
-  EXPECT_EQ(observer_.incoming["active/UnscheduledPodUpdatePodLabel"], 1);
+  EXPECT_EQ(observer_.incoming["active/UnschedulablePodUpdatePodLabel"], 1);
 }
 
 TEST_F(JudgedQueueTest, AGateThatStaysShutKeepsAWokenPod) {

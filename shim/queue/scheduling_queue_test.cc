@@ -239,7 +239,7 @@ TEST_F(QueueTest, DeleteFromEachPlace) {
 TEST_F(QueueTest, UpdateOfAnUnknownPodAddsIt) {
   queue_.Update(MakePod("p"), {}, now_);
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
-  EXPECT_EQ(observer_.incoming["active/UnscheduledPodUpdate"], 1);
+  EXPECT_EQ(observer_.incoming["active/UnschedulablePodUpdate"], 1);
 }
 
 TEST_F(QueueTest, SameResourceVersionIsIgnored) {
@@ -299,7 +299,7 @@ TEST_F(QueueTest, GatedPodsStayOutUntilTheirPluginsEvent) {
   EXPECT_EQ(PlaceOf("p"), Place::kGated);
   EXPECT_EQ(queue_.Find("p")->gate_message, "gated by Gates");
   EXPECT_FALSE(queue_.Find("p")->initial_attempt_time.has_value());
-  EXPECT_EQ(observer_.incoming["unschedulable/UnscheduledPodAdd"], 1);
+  EXPECT_EQ(observer_.incoming["unschedulable/UnschedulablePodAdd"], 1);
   EXPECT_EQ(observer_.unschedulable["Gates/default"], 1);
   gate_.gated_by.clear();
   queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
@@ -310,7 +310,7 @@ TEST_F(QueueTest, GatedPodsStayOutUntilTheirPluginsEvent) {
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
   EXPECT_EQ(queue_.Find("p")->gating_plugin, "");
   EXPECT_EQ(queue_.Find("p")->initial_attempt_time, now_);
-  EXPECT_EQ(observer_.incoming["active/UnscheduledPodUpdatePodSchedulingGatesEliminated"], 1);
+  EXPECT_EQ(observer_.incoming["active/UnschedulablePodUpdatePodSchedulingGatesEliminated"], 1);
 }
 
 TEST_F(QueueTest, GatedAgainIsNotCountedTwice) {
