@@ -1,5 +1,7 @@
 #include "plugin_host/sdk/volumes.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/validation.h"
@@ -16,6 +18,21 @@ std::optional<PodClaim> ClaimOfVolume(const v1alpha1::Pod& pod, const v1alpha1::
     return PodClaim{absl::StrCat(pod.name(), "-", volume.name()), true};
   }
   return std::nullopt;
+}
+
+bool NamesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim) {
+  return pod.namespace_() == claim.namespace_() &&
+         std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
+           return volume.source() == "persistentVolumeClaim" && volume.claim_name() == claim.name();
+         });
+}
+
+bool UsesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim) {
+  return pod.namespace_() == claim.namespace_() &&
+         std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
+           const std::optional<PodClaim> named = ClaimOfVolume(pod, volume);
+           return named && named->name == claim.name();
+         });
 }
 
 const v1alpha1::PersistentVolumeClaim* FindClaim(const ClusterObjects& objects,

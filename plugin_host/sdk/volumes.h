@@ -20,6 +20,10 @@ struct PodClaim {
 bool IsClaimVolume(const v1alpha1::Volume& volume);
 // Absent if the volume is no claim.
 std::optional<PodClaim> ClaimOfVolume(const v1alpha1::Pod& pod, const v1alpha1::Volume& volume);
+// Whether a volume of the pod names the claim.
+bool NamesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim);
+// The same, or an ephemeral volume of the pod has a claim of that name, whoever owns it.
+bool UsesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim);
 const v1alpha1::PersistentVolumeClaim* FindClaim(const ClusterObjects& objects,
                                                  absl::string_view namespace_name,
                                                  absl::string_view name);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugin_host/sdk/post_filter.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/default_preemption/budgets.h"
 #include "plugins/default_preemption/victims.h"
@@ -79,6 +80,7 @@ Verdict Say(v1alpha1::Code code, absl::string_view message) {
 class DefaultPreemption : public sdk::Plugin,
                           public sdk::PostFilterPlugin,
                           public sdk::PreEnqueuePlugin,
+                          public sdk::QueueingHintPlugin,
                           public sdk::ClusterObserver {
  public:
   explicit DefaultPreemption(Args args) : args_(args) {}
@@ -86,6 +88,12 @@ class DefaultPreemption : public sdk::Plugin,
   // Whether evictions are under way for the pod is the shim's to know, and it never asks here.
   Verdict PreEnqueue(const sdk::PodView&, const sdk::ClusterView&, absl::Time) const override {
     return Verdict::Success();
+  }
+
+  // A pod that goes lets events count for one whose evictions are under way, but those that
+  // rejected it tell whether it helps.
+  sdk::Hint QueueingHint(const sdk::PodView&, const sdk::ObjectChange&) const override {
+    return sdk::Hint::kSkip;
   }
 
   Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/preemption_harness.h"
 
 namespace outboard::default_preemption {
@@ -42,6 +43,10 @@ sdk::PluginDescriptor RoomDescriptor() {
     return std::make_unique<Room>();
   };
   return room;
+}
+
+TEST(DefaultPreemptionHintsTest, Cases) {
+  sdk::testing::RunCases(Descriptor(), "plugins/default_preemption/testdata");
 }
 
 // A cluster of nodes with 4 CPUs, and a pod `p` of priority 10 that wants some.

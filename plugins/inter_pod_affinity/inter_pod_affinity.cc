@@ -10,6 +10,7 @@
 #include "plugin_host/sdk/validation.h"
 #include "plugins/inter_pod_affinity/affinity_index.h"
 #include "plugins/inter_pod_affinity/filter_state.h"
+#include "plugins/inter_pod_affinity/hints.h"
 
 namespace outboard::inter_pod_affinity {
 namespace {
@@ -46,6 +47,7 @@ class InterPodAffinity : public sdk::Plugin,
                          public sdk::FilterPlugin,
                          public sdk::PreScorePlugin,
                          public sdk::ScorePlugin,
+                         public sdk::QueueingHintPlugin,
                          public sdk::ClusterObserver {
  public:
   InterPodAffinity(Args args, sdk::ClusterView cluster)
@@ -136,6 +138,12 @@ class InterPodAffinity : public sdk::Plugin,
                                    (static_cast<double>(score - min) / static_cast<double>(range)));
     }
     return sdk::Verdict::Success();
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    const bool is_deletion = change.old_pod != nullptr && change.new_pod == nullptr;
+    return HintOf(pod.proto(), index_->Rules(pod.proto()).get(), change,
+                  is_deletion ? index_->Rules(*change.old_pod).get() : nullptr);
   }
 
   void OnReset() override { index_->Reset(); }

@@ -124,19 +124,23 @@ PodRules PodRules::Parse(const v1alpha1::Pod& pod) {
   PodRules rules;
   std::vector<std::string> errors;
   const std::string& owner = pod.namespace_();
+  // Whether the list could be parsed.
   auto take = [&](auto parsed, const char* list, auto* out) {
     if (!parsed.ok()) {
       errors.push_back(absl::StrCat(list, ": ", parsed.status().message()));
-      return;
+      return false;
     }
     for (auto& term : *parsed) out->push_back(std::move(term));
+    return true;
   };
   const v1alpha1::PodAffinity& affinity = pod.affinity().pod_affinity();
   const v1alpha1::PodAffinity& anti_affinity = pod.affinity().pod_anti_affinity();
-  take(ParseTerms(affinity.required_during_scheduling_ignored_during_execution(), owner),
-       "requiredAffinityTerms", &rules.required_affinity);
-  take(ParseTerms(anti_affinity.required_during_scheduling_ignored_during_execution(), owner),
-       "requiredAntiAffinityTerms", &rules.required_anti_affinity);
+  rules.broken_affinity =
+      !take(ParseTerms(affinity.required_during_scheduling_ignored_during_execution(), owner),
+            "requiredAffinityTerms", &rules.required_affinity);
+  rules.broken_anti_affinity =
+      !take(ParseTerms(anti_affinity.required_during_scheduling_ignored_during_execution(), owner),
+            "requiredAntiAffinityTerms", &rules.required_anti_affinity);
   take(ParseWeighted(affinity.preferred_during_scheduling_ignored_during_execution(), 1, owner),
        "preferredAffinityTerms", &rules.preferred);
   take(ParseWeighted(anti_affinity.preferred_during_scheduling_ignored_during_execution(), -1,

@@ -72,6 +72,9 @@ struct PodRules {
   std::vector<PodTerm> required_affinity;
   std::vector<PodTerm> required_anti_affinity;
   std::vector<WeightedPodTerm> preferred;
+  // Whether a list of required terms is empty because it could not be parsed.
+  bool broken_affinity = false;
+  bool broken_anti_affinity = false;
   // What is wrong with the terms, in kube-scheduler's words; empty if nothing is.
   std::string error;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "plugin_host/sdk/queueing_hint.h"
+
 namespace outboard::node_declared_features {
 namespace {
 
@@ -15,7 +17,8 @@ struct Required : sdk::AttemptState {};
 // not have.
 class NodeDeclaredFeatures : public sdk::Plugin,
                              public sdk::PreFilterPlugin,
-                             public sdk::FilterPlugin {
+                             public sdk::FilterPlugin,
+                             public sdk::QueueingHintPlugin {
  public:
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
     if (attempt.pod().proto().required_node_features().empty()) return sdk::Verdict::Skip();
@@ -38,6 +41,22 @@ class NodeDeclaredFeatures : public sdk::Plugin,
         sink.Reject(i, mismatch_);
       }
     });
+  }
+
+  // A node with other features than before helps whatever the pod needs; a pod helps itself alone,
+  // and only by needing others.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    const auto same = [](const auto& a, const auto& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    };
+    bool helps = true;
+    if (change.new_pod != nullptr) {
+      helps = change.new_pod->uid() == pod.uid() && !same(change.old_pod->required_node_features(),
+                                                          change.new_pod->required_node_features());
+    } else if (change.old_node != nullptr) {
+      helps = !same(change.old_node->declared_features(), change.new_node->declared_features());
+    }
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
  private:

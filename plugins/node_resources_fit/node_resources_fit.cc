@@ -321,7 +321,7 @@ sdk::PluginDescriptor Descriptor() {
   descriptor.wake_up_events = {
       sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE}),
-      sdk::WakeOn("resource.k8s.io/DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
+      sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
   descriptor.maturity = sdk::Maturity::kBeta;
   descriptor.create = Create;
   return descriptor;

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/volumes.h"
 
 namespace outboard::node_volume_limits {
@@ -102,6 +103,41 @@ bool HasLimits(const v1alpha1::CsiNode& node) {
                      [](const auto& driver) { return driver.has_allocatable_count(); });
 }
 
+// Whether the volume's source is in-tree and has a CSI driver in place of its plugin; also one
+// whose name of the volume cannot be translated.
+bool IsMigratable(const v1alpha1::Volume& volume) {
+  return volume.has_migrated() || volume.source() == "awsElasticBlockStore";
+}
+
+// Whether a pod that went had a place, and a volume there that may have counted.
+bool FreesVolumes(const v1alpha1::Pod& gone) {
+  if (gone.node_name().empty() && gone.nominated_node_name().empty()) return false;
+  return std::any_of(gone.volumes().begin(), gone.volumes().end(), [](const auto& volume) {
+    return sdk::IsClaimVolume(volume) || IsMigratable(volume);
+  });
+}
+
+// Whether what is not attached any more may be of a driver that the pod needs; of a claim's volume
+// that is not looked at.
+bool ConcernsPod(const v1alpha1::VolumeAttachment& gone, const v1alpha1::Pod& pod) {
+  return std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
+    if (volume.source() == "persistentVolumeClaim") return true;
+    if (!IsMigratable(volume)) return false;
+    return !volume.has_migrated() || volume.migrated().driver() == gone.attacher();
+  });
+}
+
+// Whether a driver can attach more than before; one without a limit counts as one that can attach
+// nothing, as in kube-scheduler.
+bool AnyLimitGrew(const v1alpha1::CsiNode& before, const v1alpha1::CsiNode& after) {
+  absl::flat_hash_map<absl::string_view, int32_t> limits;
+  for (const auto& driver : before.drivers()) limits[driver.name()] = driver.allocatable_count();
+  return std::any_of(after.drivers().begin(), after.drivers().end(), [&](const auto& driver) {
+    const auto old = limits.find(driver.name());
+    return driver.allocatable_count() > (old == limits.end() ? 0 : old->second);
+  });
+}
+
 struct NewVolumes : sdk::AttemptState {
   sdk::Verdict verdict;  // Unless success, of every node.
   VolumeSet volumes;
@@ -110,6 +146,7 @@ struct NewVolumes : sdk::AttemptState {
 class NodeVolumeLimits : public sdk::Plugin,
                          public sdk::PreFilterPlugin,
                          public sdk::FilterPlugin,
+                         public sdk::QueueingHintPlugin,
                          public sdk::ClusterObserver {
  public:
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
@@ -137,6 +174,10 @@ class NodeVolumeLimits : public sdk::Plugin,
     });
   }
 
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    return Helps(pod.proto(), change) ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
+
   void OnReset() override { attachments_.clear(); }
   void OnObjectChanged(const v1alpha1::ClusterObject* old,
                        const v1alpha1::ClusterObject& object) override {
@@ -154,6 +195,17 @@ class NodeVolumeLimits : public sdk::Plugin,
   }
 
  private:
+  static bool Helps(const v1alpha1::Pod& pod, const sdk::ObjectChange& change) {
+    if (change.old_pod != nullptr) return FreesVolumes(*change.old_pod);
+    const v1alpha1::ClusterObject* before = change.old_object;
+    const v1alpha1::ClusterObject* after = change.new_object;
+    if (after == nullptr) return ConcernsPod(before->volume_attachment(), pod);
+    if (after->has_persistent_volume_claim()) {
+      return sdk::UsesClaim(pod, after->persistent_volume_claim());
+    }
+    return before == nullptr || AnyLimitGrew(before->csi_node(), after->csi_node());
+  }
+
   static NewVolumes& Collect(const sdk::Attempt& attempt) {
     auto& state = attempt.NewFilterState<NewVolumes>();
     state.verdict = AddVolumes(attempt.pod().proto(), /*is_new=*/true, attempt.cluster().objects(),

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/pod_topology_spread/constraints.h"
+#include "plugins/pod_topology_spread/hints.h"
 #include "plugins/pod_topology_spread/logarithm.h"
 #include "plugins/pod_topology_spread/owners.h"
 #include "plugins/pod_topology_spread/pod_topology_spread_args.h"
@@ -45,11 +46,13 @@ class PodTopologySpread : public sdk::Plugin,
                           public sdk::FilterPlugin,
                           public sdk::PreScorePlugin,
                           public sdk::ScorePlugin,
+                          public sdk::QueueingHintPlugin,
                           public sdk::ClusterObserver {
  public:
   PodTopologySpread(SpreadArgs args, const sdk::ClusterView& cluster)
       : system_defaulted_(args.system_defaulted),
         default_constraints_(std::move(args.default_constraints)),
+        cluster_(cluster),
         index_(cluster) {
     for (const Proto& constraint : default_constraints_) defaults_.push_back(&constraint);
   }
@@ -70,6 +73,7 @@ class PodTopologySpread : public sdk::Plugin,
                 absl::Span<int64_t> raw) const override;
   Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
                     absl::Span<int64_t> scores) const override;
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override;
 
   void OnReset() override {
     index_.Reset();
@@ -94,7 +98,7 @@ class PodTopologySpread : public sdk::Plugin,
 
  private:
   // The pod's constraints with this action, or else the profile's.
-  absl::StatusOr<std::vector<Constraint>> ConstraintsOf(const sdk::Attempt& attempt,
+  absl::StatusOr<std::vector<Constraint>> ConstraintsOf(const v1alpha1::Pod& pod,
                                                         WhenUnsatisfiable action) const;
   // The columns that tell how a constraint stands. `keys`: labels that nodes must have.
   SpreadColumns ColumnsOf(const sdk::Attempt& attempt, const Constraint& constraint,
@@ -105,6 +109,7 @@ class PodTopologySpread : public sdk::Plugin,
   const bool system_defaulted_;
   const std::vector<Proto> default_constraints_;
   std::vector<const Proto*> defaults_;
+  const sdk::ClusterView cluster_;
   mutable SpreadIndex index_;  // Columns are made when they are first asked for.
   Owners owners_;
   const Verdict mismatch_ =
@@ -114,8 +119,7 @@ class PodTopologySpread : public sdk::Plugin,
 };
 
 absl::StatusOr<std::vector<Constraint>> PodTopologySpread::ConstraintsOf(
-    const sdk::Attempt& attempt, WhenUnsatisfiable action) const {
-  const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1alpha1::Pod& pod, WhenUnsatisfiable action) const {
   const auto& own = pod.topology_spread_constraints();
   const bool hard = action == Proto::DO_NOT_SCHEDULE;
   if (!own.empty()) {
@@ -129,7 +133,7 @@ absl::StatusOr<std::vector<Constraint>> PodTopologySpread::ConstraintsOf(
   // They have no selectors of their own, so they always parse.
   auto result = ConstraintsWithAction(defaults_, pod.labels(), action);
   if (!result.ok() || result->empty()) return result;
-  const PodSelector selector = owners_.SelectorOf(pod, attempt.cluster().objects());
+  const PodSelector selector = owners_.SelectorOf(pod, cluster_.objects());
   if (selector.empty()) result->clear();
   for (Constraint& constraint : *result) constraint.selector = selector;
   return result;
@@ -156,7 +160,7 @@ SpreadColumns PodTopologySpread::ColumnsOf(const sdk::Attempt& attempt,
 
 Verdict PodTopologySpread::PreFilter(const sdk::Attempt& attempt,
                                      sdk::PreFilterResult* result) const {
-  auto constraints = ConstraintsOf(attempt, Proto::DO_NOT_SCHEDULE);
+  auto constraints = ConstraintsOf(attempt.pod().proto(), Proto::DO_NOT_SCHEDULE);
   if (!constraints.ok()) {
     return Verdict::Error(
         absl::StrCat("get constraints from pod: ", constraints.status().message()));
@@ -202,7 +206,7 @@ void PodTopologySpread::Filter(const sdk::Attempt& attempt, const sdk::NodeBlock
 Verdict PodTopologySpread::PreScore(const sdk::Attempt& attempt,
                                     absl::Span<const Slot> nodes) const {
   if (attempt.cluster().node_order().empty()) return Verdict::Skip();
-  auto constraints = ConstraintsOf(attempt, Proto::SCHEDULE_ANYWAY);
+  auto constraints = ConstraintsOf(attempt.pod().proto(), Proto::SCHEDULE_ANYWAY);
   if (!constraints.ok()) {
     return Verdict::Error(
         absl::StrCat("calculating preScoreState: ", constraints.status().message()));
@@ -256,6 +260,14 @@ Verdict PodTopologySpread::Normalize(const sdk::Attempt& attempt, absl::Span<con
     }
   }
   return Verdict::Success();
+}
+
+sdk::Hint PodTopologySpread::QueueingHint(const sdk::PodView& pod,
+                                          const sdk::ObjectChange& change) const {
+  if (!MayConcern(pod.proto(), change)) return sdk::Hint::kSkip;
+  const auto constraints = ConstraintsOf(pod.proto(), Proto::DO_NOT_SCHEDULE);
+  if (!constraints.ok()) return sdk::Hint::kQueue;
+  return HintOf(pod.proto(), *constraints, change);
 }
 
 }  // namespace

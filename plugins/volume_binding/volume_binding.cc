@@ -10,6 +10,7 @@
 #include "plugin_host/sdk/validation.h"
 #include "plugins/volume_binding/binding_progress.h"
 #include "plugins/volume_binding/claim_matching.h"
+#include "plugins/volume_binding/hints.h"
 #include "plugins/volume_binding/volume_index.h"
 
 namespace outboard::volume_binding {
@@ -83,6 +84,7 @@ class VolumeBinding : public sdk::Plugin,
                       public sdk::ScorePlugin,
                       public sdk::ReservePlugin,
                       public sdk::PreBindPlugin,
+                      public sdk::QueueingHintPlugin,
                       public sdk::ClusterObserver {
  public:
   explicit VolumeBinding(absl::Duration bind_timeout) : bind_timeout_(bind_timeout) {}
@@ -164,6 +166,10 @@ class VolumeBinding : public sdk::Plugin,
   Verdict PreBind(const sdk::Attempt& attempt, absl::string_view node_name,
                   const sdk::PreBindProgress& progress) override {
     return JudgeProgress(node_name, progress, attempt.cluster(), index_, bind_timeout_);
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    return HintOf(pod.proto(), change);
   }
 
   void OnReset() override { index_.Clear(); }

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/volumes.h"
 
 namespace outboard::volume_restrictions {
@@ -38,16 +39,31 @@ bool Conflict(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
   return a.source() != "rbd" || (a.pool() == b.pool() && ShareMonitor(a, b));
 }
 
-bool ConflictOnNode(const v1alpha1::Pod& pod, const sdk::NodeView& node) {
+// Whether two pods may not be on one node.
+bool ConflictOfPods(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
   for (const v1alpha1::Volume& volume : pod.volumes()) {
     if (!IsRestrictedDisk(volume)) continue;
-    for (const sdk::PodRecord* other : node.pods()) {
-      for (const v1alpha1::Volume& theirs : other->pod.volumes()) {
-        if (Conflict(volume, theirs)) return true;
-      }
+    for (const v1alpha1::Volume& theirs : other.volumes()) {
+      if (Conflict(volume, theirs)) return true;
     }
   }
   return false;
+}
+
+// Whether both name a claim; which modes it has is not looked at, as in kube-scheduler.
+bool ShareClaim(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
+  absl::flat_hash_set<absl::string_view> names;
+  for (const v1alpha1::Volume& volume : pod.volumes()) {
+    if (volume.source() == "persistentVolumeClaim") names.insert(volume.claim_name());
+  }
+  return std::any_of(other.volumes().begin(), other.volumes().end(), [&](const auto& volume) {
+    return volume.source() == "persistentVolumeClaim" && names.contains(volume.claim_name());
+  });
+}
+
+bool ConflictOnNode(const v1alpha1::Pod& pod, const sdk::NodeView& node) {
+  return std::any_of(node.pods().begin(), node.pods().end(),
+                     [&](const sdk::PodRecord* other) { return ConflictOfPods(pod, other->pod); });
 }
 
 struct ClaimsState : sdk::AttemptState {
@@ -75,6 +91,7 @@ struct ClaimsState : sdk::AttemptState {
 class VolumeRestrictions : public sdk::Plugin,
                            public sdk::PreFilterPlugin,
                            public sdk::FilterPlugin,
+                           public sdk::QueueingHintPlugin,
                            public sdk::ClusterObserver {
  public:
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
@@ -122,6 +139,18 @@ class VolumeRestrictions : public sdk::Plugin,
     } else if (state->users > 0) {
       sink.RejectAll(block.candidates, claim_in_use_);
     }
+  }
+
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    bool helps = true;  // Every new node does.
+    if (change.old_pod != nullptr) {
+      const v1alpha1::Pod& gone = *change.old_pod;
+      helps = gone.namespace_() == pod.namespace_name() &&
+              (ConflictOfPods(pod.proto(), gone) || ShareClaim(pod.proto(), gone));
+    } else if (change.new_object != nullptr) {
+      helps = sdk::NamesClaim(pod.proto(), change.new_object->persistent_volume_claim());
+    }
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
   void OnReset() override { users_.clear(); }

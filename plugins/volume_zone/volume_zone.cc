@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugin_host/sdk/volumes.h"
 
@@ -23,6 +26,7 @@ struct TopologyLabel {
   absl::string_view key;
   absl::string_view current_key;
 };
+constexpr absl::string_view kWaitForFirstConsumer = "WaitForFirstConsumer";
 constexpr absl::string_view kZone = "topology.kubernetes.io/zone";
 constexpr absl::string_view kRegion = "topology.kubernetes.io/region";
 constexpr std::array<TopologyLabel, 4> kTopologyLabels = {{
@@ -62,8 +66,32 @@ void AddTopologies(const v1alpha1::PersistentVolume& volume, std::vector<VolumeT
   }
 }
 
-class VolumeZone : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::FilterPlugin {
+// Whether both say the same, in whatever order.
+bool SameTopologies(const v1alpha1::PersistentVolume& a, const v1alpha1::PersistentVolume& b) {
+  const auto values_of = [](const v1alpha1::PersistentVolume& volume) {
+    std::vector<VolumeTopology> topologies;
+    AddTopologies(volume, &topologies);
+    std::map<absl::string_view, std::set<std::string>> values;
+    for (const VolumeTopology& topology : topologies) {
+      values[topology.label.key].insert(topology.values.begin(), topology.values.end());
+    }
+    return values;
+  };
+  return values_of(a) == values_of(b);
+}
+
+class VolumeZone : public sdk::Plugin,
+                   public sdk::PreFilterPlugin,
+                   public sdk::FilterPlugin,
+                   public sdk::QueueingHintPlugin {
  public:
+  // A node helps if it is new or has other labels; which ones is not looked at.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.new_object == nullptr) return sdk::Hint::kQueue;
+    return Helps(pod.proto(), change.old_object, *change.new_object) ? sdk::Hint::kQueue
+                                                                     : sdk::Hint::kSkip;
+  }
+
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
     std::vector<VolumeTopology> topologies;
     sdk::Verdict verdict = Collect(attempt, &topologies);
@@ -91,6 +119,18 @@ class VolumeZone : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::
   }
 
  private:
+  static bool Helps(const v1alpha1::Pod& pod, const v1alpha1::ClusterObject* before,
+                    const v1alpha1::ClusterObject& after) {
+    if (after.has_persistent_volume_claim()) {
+      return sdk::NamesClaim(pod, after.persistent_volume_claim());
+    }
+    if (after.has_persistent_volume()) {
+      return before == nullptr ||
+             !SameTopologies(before->persistent_volume(), after.persistent_volume());
+    }
+    return after.storage_class().volume_binding_mode() == kWaitForFirstConsumer;
+  }
+
   static sdk::Verdict Collect(const sdk::Attempt& attempt, std::vector<VolumeTopology>* out) {
     const v1alpha1::Pod& pod = attempt.pod().proto();
     for (const v1alpha1::Volume& volume : pod.volumes()) {
@@ -136,7 +176,7 @@ class VolumeZone : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::
       return Verdict::Unresolvable(
           absl::StrCat("VolumeBindingMode not set for StorageClass ", sdk::Quote(class_name)));
     }
-    if (storage_class->volume_binding_mode() == "WaitForFirstConsumer") return Verdict::Success();
+    if (storage_class->volume_binding_mode() == kWaitForFirstConsumer) return Verdict::Success();
     return Verdict::Unresolvable("PersistentVolume had no name");
   }
 

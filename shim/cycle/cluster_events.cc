@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "shim/cycle/contract_content.h"
 #include "shim/cycle/node_guard.h"
@@ -100,29 +99,20 @@ std::vector<ClusterEvent> PodUpdateEvents(const kube::PodObject& before,
 
 std::optional<ClusterEvent> ObjectEvent(const kube::ClusterObject& object, queue::Action action) {
   using Object = v1alpha1::ClusterObject;
-  absl::string_view group;
   switch (object.object.object_case()) {
     case Object::kPersistentVolume:
     case Object::kPersistentVolumeClaim:
-      break;
     case Object::kStorageClass:
     case Object::kCsiNode:
     case Object::kCsiDriver:
     case Object::kCsiStorageCapacity:
     case Object::kVolumeAttachment:
-      group = "storage.k8s.io/";
-      break;
     case Object::kDeviceClass:
-      group = "resource.k8s.io/";
-      break;
+      return ClusterEvent{
+          .resource = kube::KindOf(object.object), .actions = action, .custom_label = ""};
     default:
       return std::nullopt;
   }
-  ClusterEvent event{
-      .resource = kube::KindOf(object.object), .actions = action, .custom_label = ""};
-  // kube-scheduler's label has the group before the kind.
-  if (!group.empty()) event.custom_label = absl::StrCat(group, event.Label());
-  return event;
 }
 
 }  // namespace outboard::cycle

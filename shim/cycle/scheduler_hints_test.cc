@@ -44,10 +44,19 @@ class ErrorCounter final : public Observer {
   int errors = 0;
 };
 
+class QueueLog final : public queue::QueueObserver {
+ public:
+  void OnIncoming(absl::string_view queue, absl::string_view event) override {
+    last = absl::StrCat(queue, " by ", event);
+  }
+  void OnUnschedulableReason(const std::string&, const std::string&, int) override {}
+  std::string last;
+};
+
 class SchedulerHintsTest : public ::testing::Test {
  protected:
   SchedulerHintsTest()
-      : scheduler_(SchedulerOptions(), queue::QueueOptions(), &effects_, &observer_, nullptr,
+      : scheduler_(SchedulerOptions(), queue::QueueOptions(), &effects_, &observer_, &queue_log_,
                    now_) {
     scheduler_.SetProfileNames({kProfile});
     ProfilePlan plan;
@@ -58,6 +67,7 @@ class SchedulerHintsTest : public ::testing::Test {
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd),
                                   {"Pod", queue::kDelete | queue::kUpdatePodScaleDown, ""}};
+    plan.wake_up_events["Volumes"] = {{"StorageClass", queue::kAdd, ""}};
     plan.wake_up_events["Labels"] = {queue::NodeEvent(queue::kUpdateNodeLabel)};
     plan.wake_up_events["Gang"] = {};
     scheduler_.SetPlan(plan);
@@ -161,6 +171,7 @@ class SchedulerHintsTest : public ::testing::Test {
   int resource_version_ = 0;
   NoEffects effects_;
   ErrorCounter observer_;
+  QueueLog queue_log_;
   ScriptedHost host_;
   Scheduler scheduler_;
   ClusterState::Cursor cursor_ = 0;
@@ -288,6 +299,26 @@ TEST_F(SchedulerHintsTest, AnEventThatWasNeverToldIsNoLabel) {
   Wake("uid-p", "Fit", invented);
   EXPECT_EQ(observer_.errors, 1);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff) << "a try too many does no harm";
+}
+
+TEST_F(SchedulerHintsTest, AWakeIsCountedUnderKubeSchedulersLabelOfItsEvent) {
+  RejectAllBy("Volumes");
+  PutNode("n1");
+  PutPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  Hear();
+  auto storage_class = std::make_shared<kube::ClusterObject>();
+  storage_class->object.mutable_storage_class()->set_name("fast");
+  storage_class->object_uid = "uid-fast";
+  storage_class->resource_version = absl::StrCat(++resource_version_);
+  scheduler_.OnObjectUpsert(storage_class, now_);
+  const Heard heard = Hear();
+  ASSERT_THAT(heard.raw, SizeIs(1));
+  EXPECT_EQ(heard.raw[0].event().resource(), "StorageClass");
+  EXPECT_EQ(heard.raw[0].object().storage_class().name(), "fast");
+  Wake("uid-p", "Volumes", heard.raw[0]);
+  EXPECT_EQ(observer_.errors, 0) << "it is an event that was told";
+  EXPECT_EQ(queue_log_.last, "backoff by storage.k8s.io/StorageClassAdd");
 }
 
 TEST_F(SchedulerHintsTest, ActivateTriesWhomThePluginRejectedAtOnce) {

@@ -1,5 +1,6 @@
 #include "shim/queue/cluster_event.h"
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 namespace outboard::queue {
@@ -42,6 +43,23 @@ absl::string_view ActionLabel(uint32_t actions) {
   }
 }
 
+// kube-scheduler's names of resources, in labels: with the API group, but for the core one, which
+// is left out as registrations and the contract leave out all of them.
+std::string ResourceLabel(absl::string_view resource) {
+  static const auto& groups = *new absl::flat_hash_map<absl::string_view, absl::string_view>{
+      {"CSINode", "storage.k8s.io/"},
+      {"CSIDriver", "storage.k8s.io/"},
+      {"CSIStorageCapacity", "storage.k8s.io/"},
+      {"StorageClass", "storage.k8s.io/"},
+      {"VolumeAttachment", "storage.k8s.io/"},
+      {"DeviceClass", "resource.k8s.io/"},
+      {"ResourceClaim", "resource.k8s.io/"},
+      {"ResourceSlice", "resource.k8s.io/"}};
+  if (resource == kUnscheduledPod) return "UnschedulablePod";
+  const auto it = groups.find(resource);
+  return absl::StrCat(it == groups.end() ? "" : it->second, resource);
+}
+
 bool ResourceMatches(absl::string_view registered, absl::string_view incoming) {
   return registered == kAnyResource || registered == incoming ||
          (registered == kPod && (incoming == kAssignedPod || incoming == kUnscheduledPod));
@@ -55,11 +73,7 @@ ClusterEvent Make(absl::string_view resource, uint32_t actions) {
 
 std::string ClusterEvent::Label() const {
   if (!custom_label.empty()) return custom_label;
-  // kube-scheduler v1.36 names its constants after pods that are unscheduled, and its labels after
-  // pods that are unschedulable.
-  return absl::StrCat(
-      resource == kUnscheduledPod ? absl::string_view("UnschedulablePod") : resource,
-      ActionLabel(actions));
+  return absl::StrCat(ResourceLabel(resource), ActionLabel(actions));
 }
 
 ClusterEvent AssignedPodAdd() { return Make(kAssignedPod, kAdd); }

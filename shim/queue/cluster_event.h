@@ -35,7 +35,7 @@ enum Action : uint32_t {
 inline constexpr absl::string_view kAnyResource = "*";
 inline constexpr absl::string_view kPod = "Pod";
 // Pod events tell pods that have a node from pods that wait for one; a registration for "Pod"
-// matches both.
+// matches both. kube-scheduler's labels call the latter "UnschedulablePod".
 inline constexpr absl::string_view kAssignedPod = "AssignedPod";
 inline constexpr absl::string_view kUnscheduledPod = "UnscheduledPod";
 inline constexpr absl::string_view kNode = "Node";
@@ -48,7 +48,8 @@ struct ClusterEvent {
   std::string custom_label;
 
   bool is_wildcard() const { return resource == kAnyResource && actions == kAllActions; }
-  // For metrics and logs: "NodeAdd", "AssignedPodDelete", "UnschedulableTimeout", …
+  // kube-scheduler's, for metrics and logs: "NodeAdd", "AssignedPodDelete",
+  // "storage.k8s.io/CSINodeAdd", "UnschedulableTimeout", …
   std::string Label() const;
 
   friend bool operator==(const ClusterEvent& a, const ClusterEvent& b) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "shim/queue/scheduling_queue.h"
 #include "shim/queue/testing/fake_seams.h"
 
@@ -224,6 +225,16 @@ TEST_F(QueueEventsTest, Labels) {
   EXPECT_EQ(UnscheduledPodAdd().Label(), "UnschedulablePodAdd");
   EXPECT_EQ(NodeEvent(kUpdateNodeTaint).Label(), "NodeUpdateNodeTaint");
   EXPECT_EQ((ClusterEvent{"UnscheduledPod", kUpdate, ""}).Label(), "UnschedulablePodUpdate");
+  EXPECT_EQ((ClusterEvent{"PersistentVolumeClaim", kAdd, ""}).Label(), "PersistentVolumeClaimAdd");
+  for (const char* kind :
+       {"CSINode", "CSIDriver", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}) {
+    EXPECT_EQ((ClusterEvent{kind, kDelete, ""}).Label(),
+              absl::StrCat("storage.k8s.io/", kind, "Delete"));
+  }
+  for (const char* kind : {"DeviceClass", "ResourceClaim", "ResourceSlice"}) {
+    EXPECT_EQ((ClusterEvent{kind, kUpdate, ""}).Label(),
+              absl::StrCat("resource.k8s.io/", kind, "Update"));
+  }
   EXPECT_EQ((ClusterEvent{"*", kAllActions, "UnschedulableTimeout"}).Label(),
             "UnschedulableTimeout");
 }

@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -134,7 +135,21 @@ void ExpectScores(const YAML::Node& expected,
 struct EventObject {
   v1alpha1::Node node;
   v1alpha1::Pod pod;
+  v1alpha1::ClusterObject object;
 };
+
+// The object of an event of this resource, wrapped as `objects` are.
+absl::StatusOr<v1alpha1::ClusterObject> EventObjectFromYaml(const std::string& resource,
+                                                            const YAML::Node& yaml) {
+  const auto* kinds = v1alpha1::ClusterObject::descriptor();
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    if (!absl::EqualsIgnoreCase(kinds->field(i)->message_type()->name(), resource)) continue;
+    YAML::Node object;
+    object[kinds->field(i)->camelcase_name()] = yaml;
+    return ObjectFromYaml(object);
+  }
+  return absl::InvalidArgumentError("no kind " + resource);
+}
 
 void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::string& expected,
                 PluginHarness* harness) {
@@ -160,7 +175,8 @@ void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::str
     } else if (resource == "AssignedPod" || resource == "UnscheduledPod") {
       set(PodFromYaml(yaml[side]), &object.pod, &change.old_pod, &change.new_pod);
     } else {
-      FAIL() << "cases know no events of " << resource;
+      set(EventObjectFromYaml(resource, yaml[side]), &object.object, &change.old_object,
+          &change.new_object);
     }
   }
   EXPECT_EQ(expected, harness->Hint(pod, change));

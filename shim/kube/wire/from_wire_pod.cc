@@ -195,6 +195,7 @@ void ConvertVolume(const wire::Volume& from, const api::Pod& pod, api::Volume* t
     // The name of the claim that the ephemeral volume controller makes.
     CopyText(absl::StrCat(pod.name(), "-", from.name()), to->mutable_claim_name());
   }
+  if (source.has_csi()) CopyText(source.csi().driver(), to->mutable_csi_driver());
   if (source.has_image()) CopyText(source.image().reference(), to->mutable_image_reference());
   ConvertDisk(source, to);
   TranslateInlineVolume(from, pod.namespace_(), to);

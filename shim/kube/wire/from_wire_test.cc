@@ -309,10 +309,15 @@ TEST(PodFromWire, EveryVolumeKindByItsName) {
                      name: "model"
                      volumeSource { image { reference: "r/m:1" } }
                    }
+                   volumes {
+                     name: "cert"
+                     volumeSource { csi { driver: "certs.example.com" } }
+                   }
                  })pb",
             R"pb(volumes { name: "new" source: "unknown" }
                  volumes { name: "data" source: "persistentVolumeClaim" claim_name: "c" }
-                 volumes { name: "model" source: "image" image_reference: "r/m:1" })pb");
+                 volumes { name: "model" source: "image" image_reference: "r/m:1" }
+                 volumes { name: "cert" source: "csi" csi_driver: "certs.example.com" })pb");
 }
 
 TEST(PodFromWire, VolumesWithTheirDisks) {

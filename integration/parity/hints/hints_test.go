@@ -1,0 +1,68 @@
+package hints
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
+	ndftesting "k8s.io/component-helpers/nodedeclaredfeatures/testing"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+)
+
+// Folders with such cases whose plugins are Outboard's own.
+var own = map[string]bool{"gpu_aware": true, "atomic_replica_coordinator": true, "not_served": true}
+
+// pluginOf is `NodeAffinity` for `node_affinity`.
+func pluginOf(folder string) string {
+	var name strings.Builder
+	for _, part := range strings.Split(folder, "_") {
+		name.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return name.String()
+}
+
+// What our plugins say, which their own tests hold to the cases, kube-scheduler's say too.
+func TestKubeSchedulersPluginsAgreeWithTheCases(t *testing.T) {
+	ndftesting.SetFrameworkDuringTest(t, *ndf.New([]ndf.Feature{feature("A"), feature("B")}))
+	folders, err := filepath.Glob("../../../plugins/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := plugins.NewInTreeRegistry()
+	compared := map[string]int{}
+	for _, folder := range folders {
+		cases, err := ReadCases(folder)
+		if err != nil {
+			t.Error(err)
+		}
+		plugin := pluginOf(filepath.Base(folder))
+		if len(cases) == 0 || own[filepath.Base(folder)] {
+			continue
+		}
+		if registry[plugin] == nil {
+			t.Errorf("kube-scheduler has no %s", plugin)
+			continue
+		}
+		t.Run(plugin, func(t *testing.T) {
+			for _, c := range cases {
+				answers, err := Answers(t.Context(), plugin, c)
+				if err != nil {
+					t.Errorf("%s: %v", c.Where, err)
+					continue
+				}
+				for event, hint := range answers {
+					compared[plugin]++
+					if c.Hints[event] != hint {
+						t.Errorf("%s: %s: the case says %q, kube-scheduler %q", c.Where, event, c.Hints[event], hint)
+					}
+				}
+			}
+		})
+	}
+	// All that have hints, so that none is lost on the way.
+	if len(compared) < 15 {
+		t.Errorf("only %d plugins were compared: %v", len(compared), compared)
+	}
+	t.Log(compared)
+}
