@@ -21,9 +21,10 @@ type neutralRule struct{ Test, Plugin string }
 
 // rules go into the copy as JSON. Names are regular expressions for whole names.
 var rules = struct {
-	Skip        []skipRule
-	Neutral     []neutralRule
-	ServerGates []string
+	Skip    []skipRule
+	Neutral []neutralRule
+	// OtherGates are those with which, or without which, tests demand the same of a scheduler.
+	OtherGates []string
 }{
 	Skip: []skipRule{
 		{"TestPreferNominatedNode/.*", "internals", "nominates the pod in the scheduler's memory as it is popped"},
@@ -34,9 +35,15 @@ var rules = struct {
 		{`TestPreemption/(basic_pod_preemption|preemption_is_performed_to_satisfy_anti-affinity|` +
 			`preemption_is_not_performed_when_anti-affinity_is_not_satisfied)_\(.*`, "filter-plugin"},
 	},
-	// Without them the API server drops the fields that they are about when a pod is created, so the scheduler's side says nothing.
-	ServerGates: []string{"MatchLabelKeysInPodAffinity", "MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge",
-		"NodeInclusionPolicyInPodTopologySpread"},
+	OtherGates: []string{
+		// Without them the API server drops the fields that they are about when a pod is created, so the scheduler's side says nothing.
+		"MatchLabelKeysInPodAffinity", "MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge",
+		"NodeInclusionPolicyInPodTopologySpread",
+		// The API server's alone.
+		"ClearingNominatedNodeNameAfterBinding",
+		// They say in which thread kube-scheduler writes, and its tests demand the same either way.
+		"SchedulerAsyncAPICalls", "SchedulerAsyncPreemption",
+	},
 }
 
 func isReason(reason string) bool { _, ok := Reasons[reason]; return ok }

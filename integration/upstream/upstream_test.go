@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,25 @@ func TestUpstreamsSuite(t *testing.T) {
 			}
 			t.Logf("%s\n%s", name, Table(results))
 		})
+	}
+}
+
+// Every rule has a reason from the list, and a name that can match.
+func TestRulesAreSound(t *testing.T) {
+	names := []string{}
+	for _, rule := range rules.Skip {
+		if !isReason(rule.Reason) || rule.Why == "" {
+			t.Errorf("%+v has no reason from the list", rule)
+		}
+		names = append(names, rule.Test)
+	}
+	for _, rule := range rules.Neutral {
+		names = append(names, rule.Test)
+	}
+	for _, name := range names {
+		if _, err := regexp.Compile(name); err != nil || strings.Contains(name, " ") {
+			t.Errorf("%q matches no test: %v", name, err)
+		}
 	}
 }
 
