@@ -1,6 +1,10 @@
 // The scheduler's ears: what informers tell.
 #include <glog/logging.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "shim/cycle/cluster_events.h"
@@ -12,31 +16,33 @@ namespace {
 
 using queue::QueuedPod;
 
-// Measures how long an event takes to be taken in.
+// Measures how long what an informer told takes to be taken in, under each label that
+// kube-scheduler gives it; without any it is not measured.
 class EventTimer {
  public:
-  EventTimer(Observer* observer, absl::string_view event)
-      : observer_(observer), event_(event), began_(absl::Now()) {}
-  ~EventTimer() { observer_->OnEventHandled(event_, absl::Now() - began_); }
+  explicit EventTimer(Observer* observer) : observer_(observer), began_(absl::Now()) {}
+  ~EventTimer() {
+    const absl::Duration elapsed = absl::Now() - began_;
+    for (const std::string& label : labels_) observer_->OnEventHandled(label, elapsed);
+  }
   EventTimer(const EventTimer&) = delete;
   EventTimer& operator=(const EventTimer&) = delete;
 
-  // The event turned out to be another one.
-  void Rename(absl::string_view event) { event_ = event; }
+  void Is(absl::string_view label) { labels_.emplace_back(label); }
 
  private:
   Observer* const observer_;
-  absl::string_view event_;
   const absl::Time began_;
+  absl::InlinedVector<std::string, 2> labels_;
 };
 
 // kube-scheduler's labels of what an informer's word about a pod meant.
 absl::string_view EventLabel(PodOutcome::Kind kind) {
   switch (kind) {
     case PodOutcome::Kind::kAddedPending:
-      return "UnschedulablePodAdd";
+      return queue::kUnscheduledPodAdd;
     case PodOutcome::Kind::kUpdatedPending:
-      return "UnschedulablePodUpdate";
+      return queue::kUnscheduledPodUpdate;
     case PodOutcome::Kind::kUpdatedAssigned:
       return "AssignedPodUpdate";
     default:
@@ -53,17 +59,18 @@ bool NominationEnded(const kube::PodObject& before, const kube::PodObject& after
 }  // namespace
 
 void Scheduler::OnNodeUpsert(const kube::NodePtr& node, absl::Time now) {
-  EventTimer timer(observer_, "NodeAdd");
+  EventTimer timer(observer_);
   const NodeOutcome outcome = cluster_.UpsertNode(node);
   switch (outcome.kind) {
     case NodeOutcome::Kind::kAdded:
     case NodeOutcome::Kind::kReplaced:
+      timer.Is("NodeAdd");
       Announce(queue::NodeEvent(queue::kAdd), AboutNode(node->key()));
       queue_.MoveAllToActiveOrBackoff(queue::NodeEvent(queue::kAdd), now);
       break;
     case NodeOutcome::Kind::kUpdated: {
-      timer.Rename("NodeUpdate");
       const std::vector<queue::ClusterEvent> events = NodeUpdateEvents(*outcome.old, *node);
+      for (const queue::ClusterEvent& event : events) timer.Is(event.Label());
       for (const queue::ClusterEvent& event : events) Announce(event, AboutNode(node->key()));
       for (const queue::ClusterEvent& event : events) queue_.MoveAllToActiveOrBackoff(event, now);
       break;
@@ -74,16 +81,17 @@ void Scheduler::OnNodeUpsert(const kube::NodePtr& node, absl::Time now) {
 }
 
 void Scheduler::OnNodeDelete(const std::string& name, absl::Time now) {
-  const EventTimer timer(observer_, "NodeDelete");
+  EventTimer timer(observer_);
+  timer.Is("NodeDelete");
   cluster_.RemoveNode(name);
   Announce(queue::NodeEvent(queue::kDelete), AboutNode(name));
   queue_.MoveAllToActiveOrBackoff(queue::NodeEvent(queue::kDelete), now);
 }
 
 void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
-  EventTimer timer(observer_, "");
+  EventTimer timer(observer_);
   const PodOutcome outcome = cluster_.UpsertPod(pod);
-  timer.Rename(EventLabel(outcome.kind));
+  if (outcome.kind != PodOutcome::Kind::kIgnored) timer.Is(EventLabel(outcome.kind));
   PodOutcome removed;
   if (outcome.replaced != nullptr) {
     removed.kind = PodOutcome::Kind::kRemoved;
@@ -110,10 +118,14 @@ void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
       UpdateSortKey(*pod, now);
       break;
     case PodOutcome::Kind::kUpdatedPending:
+      for (const queue::ClusterEvent& event : PodUpdateEvents(*outcome.old, *pod)) {
+        if (event.actions != queue::kUpdate) timer.Is(event.Label());
+      }
       OnPendingPodUpdated(outcome, pod, now);
       break;
     case PodOutcome::Kind::kUpdatedAssigned:
       for (const queue::ClusterEvent& event : PodUpdateEvents(*outcome.old, *pod)) {
+        timer.Is(event.Label());
         queue_.MoveAllToActiveOrBackoff(event, now);
       }
       break;
@@ -214,10 +226,10 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
 }
 
 void Scheduler::OnPodDelete(const std::string& uid, absl::Time now) {
-  EventTimer timer(observer_, "UnschedulablePodDelete");
+  EventTimer timer(observer_);
   const PodOutcome outcome = cluster_.RemovePod(uid);
   if (outcome.kind == PodOutcome::Kind::kRemoved) AnnounceRemoval(outcome);
-  if (!outcome.old_node.empty()) timer.Rename("AssignedPodDelete");
+  timer.Is(outcome.old_node.empty() ? "UnschedulablePodDelete" : "AssignedPodDelete");
   if (outcome.kind == PodOutcome::Kind::kRemoved) OnPodRemoved(outcome, uid, now);
 }
 
@@ -280,7 +292,8 @@ void Scheduler::OnObjectEvent(const kube::ClusterObject& object, queue::Action a
   const std::optional<queue::ClusterEvent> event = ObjectEvent(object, action);
   if (!event.has_value()) return;
   Announce(*event, AboutObject(object.object));
-  const EventTimer timer(observer_, event->Label());
+  EventTimer timer(observer_);
+  timer.Is(event->Label());
   queue_.MoveAllToActiveOrBackoff(*event, now);
 }
 

@@ -17,7 +17,7 @@ constexpr char kAnswer[] = R"({"time":"2026-01-01T00:10:00.000Z",
    {"namespace":"ns","name":"a","where":"backoff","attempts":2,"requeues":1,"lastEvent":"NodeAdd",
     "unschedulablePlugins":["NodeResourcesFit","TaintToleration"],"pendingPlugins":[],
     "lastTransition":"2026-01-01T00:09:58.500Z","backoffUntil":"2026-01-01T00:10:07.000Z"},
-   {"namespace":"ns","name":"b","where":"unschedulable","attempts":1,"requeues":0,"lastEvent":"UnscheduledPodAdd",
+   {"namespace":"ns","name":"b","where":"unschedulable","attempts":1,"requeues":0,"lastEvent":"UnschedulablePodAdd",
     "unschedulablePlugins":[],"pendingPlugins":["GangScheduling"],"lastTransition":"2026-01-01T00:00:00.000Z"},
    {"namespace":"ns","name":"c","where":"gated","attempts":0,"requeues":0,"unschedulablePlugins":["SchedulingGates"],
     "pendingPlugins":[],"gatingPlugin":"SchedulingGates","lastTransition":"2025-12-29T00:00:00.000Z"},
@@ -31,13 +31,13 @@ TEST(QueueTable, ShowsPlacesAgesAndReasons) {
   EXPECT_EQ(
       *table,
       "0 active, 1 backoff, 0 errorBackoff, 1 unschedulable, 1 gated, 1 parked, 0 inFlight\n"
-      "POD   WHERE          FOR  TRIED  REQUEUED  LAST EVENT         REJECTED BY\n"
-      "ns/a  backoff        1s   2      1         NodeAdd            "
+      "POD   WHERE          FOR  TRIED  REQUEUED  LAST EVENT           REJECTED BY\n"
+      "ns/a  backoff        1s   2      1         NodeAdd              "
       "NodeResourcesFit,TaintToleration; back in 7s\n"
-      "ns/b  unschedulable  10m  1      0         UnscheduledPodAdd  pending: GangScheduling\n"
-      "ns/c  gated          3d   0      0         -                  gated by SchedulingGates; "
+      "ns/b  unschedulable  10m  1      0         UnschedulablePodAdd  pending: GangScheduling\n"
+      "ns/c  gated          3d   0      0         -                    gated by SchedulingGates; "
       "SchedulingGates\n"
-      "ns/d  parked         4h   0      0         -                  waits for host main\n"
+      "ns/d  parked         4h   0      0         -                    waits for host main\n"
       "…and 3 more pods; --limit shows more\n");
   EXPECT_TRUE(absl::IsInternal(ToTable("<html>").status()));
 }

@@ -54,7 +54,7 @@ TEST_F(QueueReportTest, SaysWhereEachPodIsAndWhy) {
   EXPECT_EQ(Of("rejected"),
             Json::parse(R"({"namespace": "ns", "name": "rejected", "uid": "rejected",
       "profile": "default", "where": "unschedulable", "attempts": 1, "requeues": 0,
-      "lastEvent": "UnscheduledPodAdd", "unschedulablePlugins": ["Fit"], "pendingPlugins": [],
+      "lastEvent": "UnschedulablePodAdd", "unschedulablePlugins": ["Fit"], "pendingPlugins": [],
       "queued": "1970-01-01T00:16:40.000Z", "initialAttempt": "1970-01-01T00:16:40.000Z",
       "lastTransition": "1970-01-01T00:16:40.000Z"})"));
   EXPECT_EQ(Of("gated")["gatingPlugin"], "SchedulingGates");

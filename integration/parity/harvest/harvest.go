@@ -6,13 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"outboard.dev/integration/upstream/kubecopy"
 )
 
 // Prefix is where upstream's plugins are.
@@ -56,78 +55,27 @@ type Case struct {
 // module that requires k8s.io/kubernetes; copied is where a copy of that goes, which is used again if it is there. Tests that fail
 // because of the recorders do not matter.
 func Record(ctx context.Context, module, copied, folder string, packages []string) ([]Case, error) {
-	original, err := run(ctx, module, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	tree, err := kubecopy.Prepare(ctx, module, copied, folder)
 	if err != nil {
 		return nil, err
 	}
-	if err := copyModule(original, copied); err != nil {
-		return nil, err
-	}
 	for _, name := range packages {
-		directory := filepath.Join("pkg/scheduler/framework/plugins", name)
-		if err := instrument(filepath.Join(original, directory), filepath.Join(copied, directory)); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(module, name))
-		if err != nil {
-			return nil, err
-		}
-		if name == "go.mod" {
-			data = append(data, "\nreplace k8s.io/kubernetes => "+copied+"\n"...)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+		if err := instrument(tree, filepath.Join("pkg/scheduler/framework/plugins", name)); err != nil {
 			return nil, err
 		}
 	}
 	output := filepath.Join(folder, "cases.jsonl")
-	arguments := []string{"test", "-count=1", "-mod=mod", "-modfile=" + filepath.Join(folder, "go.mod")}
+	arguments := []string{"-count=1"}
 	for _, name := range packages {
 		arguments = append(arguments, Prefix+name)
 	}
-	tests := exec.CommandContext(ctx, "go", arguments...)
-	tests.Dir, tests.Env = module, append(os.Environ(), "HARVEST_OUTPUT="+output)
+	tests := tree.Go(ctx, "test", arguments...)
+	tests.Env = append(os.Environ(), "HARVEST_OUTPUT="+output)
 	log, failed := tests.CombinedOutput()
 	if _, err := os.Stat(output); err != nil || bytes.Contains(log, []byte(" failed]")) || bytes.Contains(log, []byte("\npanic: ")) {
 		return nil, fmt.Errorf("go test: %v\n%s", failed, log[max(0, len(log)-6000):])
 	}
 	return read(output)
-}
-
-func run(ctx context.Context, directory, name string, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, name, arguments...)
-	command.Dir = directory
-	output, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", name, strings.Join(arguments, " "), err)
-	}
-	return strings.TrimSpace(string(output)), nil
-}
-
-// copyModule copies the files of a module that are not yet there. (Files in the module cache cannot be overlaid.)
-func copyModule(from, to string) error {
-	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, relative)
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		if _, err := os.Lstat(target); err == nil || !entry.Type().IsRegular() {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, data, 0o644)
-	})
 }
 
 func read(path string) ([]Case, error) {

@@ -83,11 +83,7 @@ func (pl *Plugin) Filter(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, inf
 // Filter of another kind stays as it is.
 func (pl *Plugin) Score(a, b int) int { return a + b }
 `
-	path := filepath.Join(t.TempDir(), "sample.go")
-	if err := os.WriteFile(path, []byte(source), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	text, name, err := rewrite(path)
+	text, name, err := rewrite([]byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}

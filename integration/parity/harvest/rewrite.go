@@ -7,13 +7,12 @@ import (
 	_ "embed"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/printer"
 	"go/token"
-	"os"
 	"path/filepath"
-	"sort"
 	"strings"
+
+	"outboard.dev/integration/upstream/kubecopy"
 )
 
 //go:embed recorder.go.txt
@@ -22,9 +21,9 @@ var recorder string
 // methods are those of a plugin that are recorded, with the number of their parameters.
 var methods = map[string]int{"Filter": 4, "PreFilter": 4, "AddPod": 5, "RemovePod": 5, "PreScore": 4, "Score": 4, "NormalizeScore": 4}
 
-// instrument writes the Go files of the package in directory, with recorders, over their copies in copied.
-func instrument(directory, copied string) error {
-	paths, err := filepath.Glob(filepath.Join(directory, "*.go"))
+// instrument gives the Go files of a package of the copy recorders.
+func instrument(tree *kubecopy.Tree, directory string) error {
+	paths, err := filepath.Glob(filepath.Join(tree.Original, directory, "*.go"))
 	if err != nil {
 		return err
 	}
@@ -33,59 +32,27 @@ func instrument(directory, copied string) error {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		text, pkg, err := rewrite(path)
+		err := tree.Rewrite(filepath.Join(directory, filepath.Base(path)), func(source []byte) (text []byte, err error) {
+			text, name, err = rewrite(source)
+			return text, err
+		})
 		if err != nil {
 			return err
 		}
-		name = pkg
-		if text == nil {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(copied, filepath.Base(path)), text, 0o644); err != nil {
-			return err
-		}
 	}
-	text := strings.Replace(recorder, "package PACKAGE", "package "+name, 1)
-	return os.WriteFile(filepath.Join(copied, "zz_harvest_recorder.go"), []byte(text), 0o644)
+	return tree.Add(filepath.Join(directory, "zz_harvest_recorder.go"), strings.Replace(recorder, "package PACKAGE", "package "+name, 1))
 }
 
-// rewrite renames what is to be recorded and adds functions of the old names that call it and record. Text is nil if there is
-// nothing of that kind in the file.
-func rewrite(path string) (text []byte, name string, err error) {
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return nil, "", err
-	}
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, "", err
-	}
-	type edit struct{ offset int }
-	var edits []edit
+// rewrite renames what is to be recorded and adds functions of the old names that call it and record.
+func rewrite(source []byte) (text []byte, name string, err error) {
 	var added bytes.Buffer
-	for _, declaration := range file.Decls {
-		function, ok := declaration.(*ast.FuncDecl)
-		if !ok {
-			continue
-		}
+	text, _, err = kubecopy.Rename(source, "unrecorded", func(set *token.FileSet, file *ast.File, function *ast.FuncDecl) (bool, error) {
+		name = file.Name.Name
 		wrapper, err := wrap(set, function)
-		if err != nil {
-			return nil, "", err
-		}
-		if wrapper != "" {
-			edits = append(edits, edit{set.Position(function.Name.Pos()).Offset})
-			added.WriteString(wrapper)
-		}
-	}
-	if len(edits) == 0 {
-		return nil, file.Name.Name, nil
-	}
-	sort.Slice(edits, func(i, j int) bool { return edits[i].offset > edits[j].offset })
-	for _, edit := range edits {
-		source = append(source[:edit.offset:edit.offset], append([]byte("unrecorded"), source[edit.offset:]...)...)
-	}
-	return append(source, added.Bytes()...), file.Name.Name, nil
+		added.WriteString(wrapper)
+		return wrapper != "", err
+	})
+	return append(text, added.Bytes()...), name, err
 }
 
 // wrap returns the function that stands in for another one; none if that is not to be recorded.
