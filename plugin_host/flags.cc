@@ -8,6 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace outboard::plugin_host {
 
@@ -28,6 +30,11 @@ Where to listen:
   --tls-client-ca FILE      the authority that signed the shims' certificates, PEM
   --socket-mode MODE        permissions of the socket: 0600 (default), or 0660 for its group too
 
+What to serve:
+  --plugins A,B             only these plugins; or --plugins=-A,-B, all but these. By default all.
+                            Where several hosts serve a profile, the shim gives each plugin to the
+                            first host in its configuration that serves it.
+
 How to run:
   --drain-timeout DURATION  on SIGTERM, how long attempts under way may take to end (default 20s)
   --v N                     log level; 4 logs every node, pod and term that plugins look at
@@ -38,6 +45,21 @@ Which plugins there are, what arguments they take and what they need is told by 
 
 Exit codes: 0 after a drain, 1 if it cannot listen, 2 for a wrong command line.
 )";
+
+namespace {
+
+// "A,B" or "-A,-B", not both.
+bool ReadPlugins(const std::string& value, Flags* flags) {
+  flags->plugins.clear();
+  flags->all_but = absl::StartsWith(value, "-");
+  for (absl::string_view name : absl::StrSplit(value, ',')) {
+    if (absl::ConsumePrefix(&name, "-") != flags->all_but || name.empty()) return false;
+    flags->plugins.emplace_back(name);
+  }
+  return true;
+}
+
+}  // namespace
 
 absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   Flags flags;
@@ -63,6 +85,7 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
          flags.socket_mode = absl::EndsWith(value, "660") ? 0660 : 0600;
          return true;
        }},
+      {"--plugins", [&](const std::string& value) { return ReadPlugins(value, &flags); }},
       {"--v",
        [&](const std::string& value) {
          return absl::SimpleAtoi(value, &flags.verbosity) && flags.verbosity >= 0;

@@ -16,6 +16,9 @@ struct Flags {
   absl::Duration drain_timeout = absl::Seconds(20);
   unsigned socket_mode = 0600;
   int verbosity = 0;
+  // Plugins to serve, or, if `all_but`, not to serve; empty: all.
+  std::vector<std::string> plugins;
+  bool all_but = false;
   bool help = false;
   bool version = false;
 };

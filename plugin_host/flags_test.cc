@@ -24,6 +24,20 @@ TEST(FlagsTest, RefusesTheNetworkWithoutTls) {
   EXPECT_FALSE(ParseFlags({"--listen", "unix:/x", "--tls-cert", "c"}).ok());
 }
 
+TEST(FlagsTest, SomePluginsOrAllButSome) {
+  const auto some = ParseFlags({"--listen", "unix:/x", "--plugins", "A,B"});
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_EQ(some->plugins, (std::vector<std::string>{"A", "B"}));
+  EXPECT_FALSE(some->all_but);
+  const auto others = ParseFlags({"--listen", "unix:/x", "--plugins=-A,-B"});
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_EQ(others->plugins, (std::vector<std::string>{"A", "B"}));
+  EXPECT_TRUE(others->all_but);
+  for (const char* wrong : {"", "A,", "A,-B", "-A,B", "-"}) {
+    EXPECT_FALSE(ParseFlags({"--listen", "unix:/x", "--plugins", wrong}).ok()) << wrong;
+  }
+}
+
 TEST(FlagsTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseFlags({"--lisen", "x"}).status().message(), "unknown argument --lisen");
   EXPECT_EQ(ParseFlags({"--listen"}).status().message(), "--listen needs a value");

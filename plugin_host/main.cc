@@ -13,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "plugin_host/flags.h"
 #include "plugin_host/services/engine.h"
 #include "plugin_host/services/listen_address.h"
@@ -52,6 +54,23 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const F
   return grpc::SslServerCredentials(options);
 }
 
+// The plugins that the flags ask for.
+absl::Status Choose(const Flags& flags, const sdk::PluginRegistry& all,
+                    sdk::PluginRegistry* chosen) {
+  for (const std::string& name : flags.plugins) {
+    if (all.Find(name) != nullptr) continue;
+    const auto name_of = [](std::string* out, const auto& entry) { out->append(entry.first); };
+    return absl::NotFoundError(absl::StrCat("--plugins: there is no plugin ", name, "; there are ",
+                                            absl::StrJoin(all.descriptors(), ", ", name_of)));
+  }
+  for (const auto& [name, descriptor] : all.descriptors()) {
+    const bool is_named = absl::c_linear_search(flags.plugins, name);
+    if (!flags.plugins.empty() && is_named == flags.all_but) continue;
+    if (absl::Status added = chosen->Add(descriptor); !added.ok()) return added;
+  }
+  return absl::OkStatus();
+}
+
 int Serve(const Flags& flags, const sigset_t& signals) {
   absl::StatusOr<services::ListenAddress> address = services::ListenAddress::Parse(flags.listen);
   if (!address.ok()) {
@@ -60,9 +79,14 @@ int Serve(const Flags& flags, const sigset_t& signals) {
   }
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials =
       MakeCredentials(flags, address->is_unix);
+  sdk::PluginRegistry all;
   sdk::PluginRegistry registry;
   absl::Status status = credentials.status();
-  status.Update(RegisterBuiltinPlugins(&registry));
+  status.Update(RegisterBuiltinPlugins(&all));
+  if (absl::Status chosen = Choose(flags, all, &registry); !chosen.ok()) {
+    std::cerr << "outboard-host: " << chosen.message() << "\n";
+    return kExitUsage;
+  }
   if (status.ok() && address->is_unix) {
     status = services::PrepareSocketPath(address->path);
     umask(~flags.socket_mode & 0777);  // The socket has its permissions from the beginning.

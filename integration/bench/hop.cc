@@ -138,11 +138,10 @@ class Bench {
 
   absl::Status Cycle(cycle::HostClient* client) {
     cycle::AlgorithmRequest request;
-    request.host = client;
+    request.hosts = {{client, version_}};
     request.profile = &profile_;
     request.pod = pod_.get();
     request.attempt_id = ++attempt_;
-    request.snapshot_version = version_;
     const cycle::AlgorithmResult& result = algorithm_.Run(request);
     if (result.outcome == cycle::AlgorithmResult::Outcome::kPlaced) {
       host_micros_ = algorithm_.response().evaluation_micros();

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -125,11 +126,15 @@ type OutboardOptions struct {
 	Shim string
 	// HostArgs and ShimArgs are further arguments of the two programs.
 	HostArgs, ShimArgs []string
+	// Split are plugins, with commas, that a host of their own serves; $OUTBOARD_SPLIT if it is empty.
+	Split string
 }
 
 // Outboard is a host and a shim that talk over a Unix socket. A test may kill either and start it again.
 type Outboard struct {
 	Host, Shim *Process
+	// SplitHost serves the plugins that were split off; nil if none were.
+	SplitHost *Process
 
 	controlPlane   *ControlPlane
 	options        OutboardOptions
@@ -174,6 +179,9 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 		return nil, err
 	}
 	serving := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	if options.Split == "" {
+		options.Split = os.Getenv("OUTBOARD_SPLIT")
+	}
 	o := &Outboard{controlPlane: c, options: options, socket: c.file("host.sock"), config: c.file("outboard-shim.yaml"),
 		url: "http://" + serving}
 	schedulerDocument, err := options.Config.render(kubeconfig, "outboard-scheduler")
@@ -185,7 +193,11 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 		return nil, fmt.Errorf("ShimConfiguration: %w", err)
 	}
 	shim["apiVersion"], shim["kind"] = "config.outboard.dev/v1alpha1", "ShimConfiguration"
-	shim["hosts"] = []any{map[string]any{"name": "default", "address": "unix:" + o.socket}}
+	hosts := []any{map[string]any{"name": "default", "address": "unix:" + o.socket}}
+	if options.Split != "" {
+		hosts = append(hosts, map[string]any{"name": "split", "address": "unix:" + o.splitSocket()})
+	}
+	shim["hosts"] = hosts
 	shim["servingAddress"] = serving
 	shimDocument, err := yaml.Marshal(shim)
 	if err != nil {
@@ -197,6 +209,11 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	}
 	if err := o.StartHost(); err != nil {
 		return nil, err
+	}
+	if options.Split != "" {
+		if err := o.StartSplitHost(); err != nil {
+			return nil, err
+		}
 	}
 	if err := o.StartShim(); err != nil {
 		return nil, err
@@ -211,7 +228,23 @@ func (o *Outboard) StartHost() (err error) {
 		return err
 	}
 	args := append([]string{"--listen", "unix:" + o.socket}, o.options.HostArgs...)
+	if o.options.Split != "" {
+		args = append(args, "--plugins=-"+strings.ReplaceAll(o.options.Split, ",", ",-"))
+	}
 	o.Host, err = o.controlPlane.StartProcess("outboard-host", filepath.Join(dir, "outboard-host"), args...)
+	return err
+}
+
+func (o *Outboard) splitSocket() string { return o.socket + ".split" }
+
+// StartSplitHost starts the host of the plugins that were split off, first or again.
+func (o *Outboard) StartSplitHost() (err error) {
+	dir, err := OutboardDirectory()
+	if err != nil {
+		return err
+	}
+	args := append([]string{"--listen", "unix:" + o.splitSocket(), "--plugins", o.options.Split}, o.options.HostArgs...)
+	o.SplitHost, err = o.controlPlane.StartProcess("outboard-host-split", filepath.Join(dir, "outboard-host"), args...)
 	return err
 }
 
@@ -242,15 +275,21 @@ func (*Outboard) Name() string { return "outboard" }
 // URL is the address that the shim serves /metrics and the health checks on.
 func (o *Outboard) URL() string { return o.url }
 
-func (o *Outboard) Processes() []*Process { return []*Process{o.Shim, o.Host} }
+func (o *Outboard) Processes() []*Process {
+	if o.SplitHost != nil {
+		return []*Process{o.Shim, o.Host, o.SplitHost}
+	}
+	return []*Process{o.Shim, o.Host}
+}
 
 func (o *Outboard) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	return scrape(ctx, o.url+"/metrics")
 }
 
 func (o *Outboard) Stop() {
-	o.Shim.Stop(10 * time.Second)
-	o.Host.Stop(10 * time.Second)
+	for _, process := range o.Processes() {
+		process.Stop(10 * time.Second)
+	}
 }
 
 func scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {

@@ -39,9 +39,24 @@ func TestHostIsKilled(t *testing.T) {
 		t.Skip("kube-scheduler has no host")
 	}
 	c := controlplane.ForTest(t, controlplane.Options{})
-	outboard := startOutboard(t, c)
-	shim := outboard.Shim
-	report := killInTheMiddle(t, c, func() *controlplane.Process { return outboard.Host }, outboard.StartHost)
+	outboard := startOutboard(t, c, "")
+	judgeHost(t, outboard.Shim,
+		killInTheMiddle(t, c, func() *controlplane.Process { return outboard.Host }, outboard.StartHost))
+}
+
+// One of two hosts dies that a profile draws on; the other one has to have all pods as the first will learn them anew.
+func TestOneOfTwoHostsIsKilled(t *testing.T) {
+	if *against == "kube-scheduler" {
+		t.Skip("kube-scheduler has no host")
+	}
+	c := controlplane.ForTest(t, controlplane.Options{})
+	outboard := startOutboard(t, c, "NodePorts,InterPodAffinity,PodTopologySpread,NodeResourcesBalancedAllocation")
+	judgeHost(t, outboard.Shim,
+		killInTheMiddle(t, c, func() *controlplane.Process { return outboard.SplitHost }, outboard.StartSplitHost))
+}
+
+func judgeHost(t *testing.T, shim *controlplane.Process, report *checker.Report) {
+	t.Helper()
 	select {
 	case <-shim.Exited():
 		t.Error("the shim ended as well")
@@ -63,14 +78,14 @@ func TestShimIsKilled(t *testing.T) {
 		judge(t, killInTheMiddle(t, c, func() *controlplane.Process { return k.Process }, k.Start))
 		return
 	}
-	outboard := startOutboard(t, c)
+	outboard := startOutboard(t, c, "")
 	judge(t, killInTheMiddle(t, c, func() *controlplane.Process { return outboard.Shim }, outboard.StartShim))
 }
 
-func startOutboard(t *testing.T, c *controlplane.ControlPlane) *controlplane.Outboard {
+func startOutboard(t *testing.T, c *controlplane.ControlPlane, split string) *controlplane.Outboard {
 	t.Helper()
 	outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
-		Config: controlplane.SchedulerConfig{LeaderElect: true},
+		Config: controlplane.SchedulerConfig{LeaderElect: true}, Split: split,
 	})
 	if err != nil {
 		t.Fatal(err)

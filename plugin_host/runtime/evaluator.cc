@@ -67,6 +67,8 @@ void AttemptRecord::Begin(uint64_t attempt_id, absl::string_view uid,
   skip_filter.assign(count, 0);
   skip_score.assign(count, 0);
   rejected_nodes.clear();
+  answers.clear();
+  questions.clear();
   other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
 }
 
@@ -203,6 +205,9 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
         bits[processed / 8] |= static_cast<char>(1 << (processed % 8));
         feasible->push_back(block.slots[i]);
       } else if (block.failed & bit) {
+        if (block.only_without_nominated & bit) {
+          response->add_only_without_nominated(static_cast<uint32_t>(response->rejected_size()));
+        }
         const uint32_t verdict = block.verdicts[i];
         FillErrorStatus(attempt.profile->plugins()[verdicts_.entries()[verdict].plugin].name,
                         FailureText(attempt, verdict), response->mutable_error());
@@ -216,6 +221,9 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
           reason_of_verdict_[verdict] = static_cast<uint32_t>(response->reasons_size());
           FillStatus(attempt.profile->plugins()[entry.plugin].name, entry.verdict,
                      response->add_reasons());
+        }
+        if (block.only_without_nominated & bit) {
+          response->add_only_without_nominated(static_cast<uint32_t>(response->rejected_size()));
         }
         response->add_rejected(reason_of_verdict_[verdict]);
       }
@@ -258,8 +266,13 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
     candidates &= ~(sink.rejected() | sink.failed());
   }
   block->feasible = candidates;
+  block->only_without_nominated = 0;
   for (; nominated != 0; nominated &= nominated - 1) {
-    JudgeWithNominated(attempt, pod, now, std::countr_zero(nominated), block);
+    const uint64_t bit = nominated & -nominated;
+    if (!JudgeWithNominated(attempt, pod, now, std::countr_zero(nominated), block) &&
+        (block->feasible & bit) == 0) {
+      block->only_without_nominated |= bit;
+    }
   }
 }
 
@@ -272,7 +285,7 @@ bool Evaluator::HasRelevantNominated(const PodRecord& pod, Slot slot) const {
                      });
 }
 
-void Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+bool Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                                    int index, Block* block) {
   const Profile& profile = *attempt.profile;
   const Slot slot = block->slots[index];
@@ -289,7 +302,7 @@ void Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod,
     block->verdicts[index] = verdicts_.Intern(plugin, told);
     block->feasible &= ~bit;
     block->failed |= bit;
-    return;
+    return true;
   }
   std::array<uint32_t, 64> verdicts;
   const absl::Span<const Slot> slots(block->slots.data(), block->size);
@@ -302,8 +315,9 @@ void Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod,
     block->verdicts[index] = verdicts[index];
     block->feasible &= ~bit;
     block->failed = (block->failed & ~bit) | sink.failed();
-    return;
+    return true;
   }
+  return false;
 }
 
 Verdict Evaluator::TellPlugins(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
@@ -325,18 +339,19 @@ Verdict Evaluator::TellPlugins(AttemptRecord& attempt, const PodRecord& pod, abs
   return Verdict::Success();
 }
 
-Verdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                             Slot slot) {
+Evaluator::NodeVerdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRecord& pod,
+                                            absl::Time now, Slot slot) {
   verdicts_.Clear();
   Block block;
   block.size = 1;
   block.slots[0] = slot;
   // States are copies that come and go, and so are verdicts in them.
   RunFilters(attempt, pod, now, /*stable=*/false, &block);
-  if (block.feasible != 0) return Verdict::Success();
+  if (block.feasible != 0) return {};
   const uint32_t verdict = block.verdicts[0];
-  if (block.failed != 0) return Verdict::Error(FailureText(attempt, verdict));
-  return verdicts_.entries()[verdict].verdict;
+  const sdk::VerdictTable::Entry& entry = verdicts_.entries()[verdict];
+  if (block.failed != 0) return {Verdict::Error(FailureText(attempt, verdict)), entry.plugin};
+  return {entry.verdict, entry.plugin};
 }
 
 std::string Evaluator::FailureText(const AttemptRecord& attempt, uint32_t verdict) const {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "plugin_host/mirror/mirror.h"
@@ -20,6 +21,20 @@
 #include "proto/outboard/v1alpha1/score.pb.h"
 
 namespace outboard::runtime {
+
+// A question that went to other hosts.
+struct OpenQuestion {
+  sdk::Slot slot = sdk::kNoSlot;
+  bool own_ok = false;  // this host has no objection, and went on as if nobody had
+};
+
+// What if pods left a node, or came back? See filter.proto.
+struct NodeChange {
+  sdk::Slot slot = sdk::kNoSlot;
+  std::vector<sdk::PodRecord*> removed;
+  std::vector<sdk::PodRecord*> added;
+  bool continues = false;
+};
 
 // What the host keeps of an attempt.
 struct AttemptRecord {
@@ -33,6 +48,10 @@ struct AttemptRecord {
   // others. Kept only where no node was feasible.
   std::vector<std::pair<sdk::Slot, sdk::Code>> rejected_nodes;
   sdk::Code other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+  // For PostFilter where other hosts filter, too: what they said of dry runs, by node in the order
+  // in which it was asked, and the nodes of questions without an answer.
+  absl::flat_hash_map<sdk::Slot, std::vector<sdk::Verdict>> answers;
+  std::vector<OpenQuestion> questions;
 
   // Begins anew for this profile.
   void Begin(uint64_t attempt_id, absl::string_view uid, std::shared_ptr<const Profile> p);
@@ -83,14 +102,23 @@ class Evaluator {
                 absl::Span<const sdk::Slot> nodes, v1alpha1::PreScoreResponse* response);
   void Score(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
              absl::Span<const sdk::Slot> nodes, v1alpha1::ScoreResponse* response);
-  // For an attempt that PreFilter or Filter left without a node.
+  void FilterHypotheses(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                        absl::Span<const NodeChange> hypotheses,
+                        v1alpha1::FilterResponse* response);
+  // For an attempt that PreFilter or Filter left without a node. The caller has checked that
+  // answers and open questions are as many.
   void PostFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                  const v1alpha1::PostFilterRequest& request,
                   v1alpha1::PostFilterResponse* response);
 
   // The Filter plugins on one node as it is now, with the nominated pods and without; success, or
-  // the first rejection or failure.
-  sdk::Verdict JudgeNode(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                         sdk::Slot slot);
+  // the first rejection or failure, and by which plugin.
+  struct NodeVerdict {
+    sdk::Verdict verdict;
+    uint32_t plugin = 0;
+  };
+  NodeVerdict JudgeNode(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                        sdk::Slot slot);
   // AddPod or RemovePod of the PreFilter plugins, on states that are copies; `failed` is the plugin
   // that did, if the verdict is an error.
   enum class PodChange { kAdd, kRemove };
@@ -105,6 +133,7 @@ class Evaluator {
     int size = 0;
     uint64_t feasible = 0;
     uint64_t failed = 0;
+    uint64_t only_without_nominated = 0;  // Of those not feasible: fine with the nominated pods.
   };
   sdk::Attempt View(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                     absl::Time now) const;
@@ -112,12 +141,14 @@ class Evaluator {
   void RunFilters(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now, bool stable,
                   Block* block);
   // Judges a node again as if the pods nominated to it ran there, and keeps what that says if it is
-  // a rejection.
-  void JudgeWithNominated(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+  // a rejection; then it is true.
+  bool JudgeWithNominated(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                           int index, Block* block);
   bool HasRelevantNominated(const sdk::PodRecord& pod, sdk::Slot slot) const;
   // What a failure is called in kube-scheduler.
   std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;
+  void RunPostFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                     sdk::DryRun* dry_run, v1alpha1::PostFilterResponse* response);
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
                       const v1alpha1::FilterResponse& response, AttemptRecord* attempt) const;
 

@@ -25,6 +25,7 @@ struct Script {
   std::optional<std::set<std::string>> names;
   std::map<std::string, Verdict> filter;  // By node; others pass.
   bool reject_with_pods = false;          // Rejects nodes that have a pod.
+  bool reject_without_pods = false;       // Rejects nodes that have none.
   Verdict pre_score;
   Verdict score;
   std::vector<int64_t> scores;  // By position; empty: 7 for all.
@@ -62,6 +63,7 @@ class Scripted : public sdk::Plugin,
       return Verdict::Unschedulable(
           absl::StrCat("has ", attempt.filter_state<CountState>()->added, " more"));
     }
+    if (script_->reject_without_pods && node.pods().empty()) return Verdict::Unschedulable("alone");
     auto it = script_->filter.find(node.name());
     return it == script_->filter.end() ? Verdict::Success() : it->second;
   }
@@ -249,6 +251,22 @@ TEST_F(EvaluatorTest, NominatedPodsOfItsPriorityCountAsIfTheyRan) {
   EXPECT_EQ(static_cast<CountState*>(attempt_.states[0].filter.get())->added, 0);
   EXPECT_EQ(mirror_.view().nodes().pod_count[0], 0);
   EXPECT_EQ(a_.filter_calls, 4);
+}
+
+TEST_F(EvaluatorTest, SaysWhereOnlyTheNominatedPodsAbsenceRejects) {
+  AddNodes(4);
+  Nominate("one", 5, 1);
+  Nominate("two", 5, 2);
+  Nominate("three", 5, 3);
+  b_.filter["n2"] = Verdict::Unschedulable("anyway");
+  b_.filter["n3"] = Verdict::Error("broken");
+  a_.reject_without_pods = true;
+  const auto response = Filter();
+  EXPECT_THAT(feasible_, ElementsAre());
+  // n0 has no nominated pods; A would take n1 with them; on n2 and n3 B comes first, with them.
+  EXPECT_THAT(response.rejected(), ElementsAre(0, 0, 1));
+  EXPECT_EQ(response.error().plugin(), "B");
+  EXPECT_THAT(response.only_without_nominated(), ElementsAre(1));
 }
 
 TEST_F(EvaluatorTest, SkipLeavesThePluginOut) {

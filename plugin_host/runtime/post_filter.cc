@@ -1,8 +1,11 @@
-// The part of the evaluator that comes after a search without a find: PostFilter and its dry runs.
+// The part of the evaluator that comes after a search without a find: PostFilter, its dry runs, and
+// those of other hosts.
 #include "plugin_host/sdk/post_filter.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,15 +22,31 @@ constexpr size_t kMaxCandidates = 32;
 // The summary over all nodes is one reason.
 constexpr size_t kMaxReasonBytes = 32 << 10;
 
+// As many as a FilterRequest takes.
+constexpr int kMaxQuestions = 65536;
+
 // Dry runs on the mirror itself: changes of one node, undone when the next begins. Nothing of the
 // other nodes is copied.
+//
+// Where other hosts filter, too, their word is needed for each. What is not known yet is asked
+// later, all of it at once, and taken for granted meanwhile: the answer of a PostFilter that asked
+// something is thrown away, and it runs again with what is known then. A plugin does the same thing
+// twice on a node, up to the first answer that was not as expected; so answers go by their order.
 class MirrorDryRun final : public sdk::DryRun {
  public:
+  // `response` receives questions; null: nobody else is asked.
   MirrorDryRun(Evaluator* evaluator, mirror::Mirror* mirror, AttemptRecord* attempt,
-               const PodRecord* pod, absl::Time now)
-      : evaluator_(evaluator), mirror_(mirror), attempt_(attempt), pod_(pod), now_(now) {
+               const PodRecord* pod, absl::Time now, v1alpha1::PostFilterResponse* response)
+      : evaluator_(evaluator),
+        mirror_(mirror),
+        attempt_(attempt),
+        pod_(pod),
+        now_(now),
+        response_(response) {
     codes_.assign(mirror->view().nodes().occupied.size(), attempt->other_nodes);
-    for (const auto& [slot, code] : attempt->rejected_nodes) codes_[slot] = code;
+    for (const auto& [slot, code] : attempt->rejected_nodes) {
+      if (slot < codes_.size()) codes_[slot] = code;
+    }
   }
 
   sdk::Code CodeOf(Slot slot) const override {
@@ -38,6 +57,10 @@ class MirrorDryRun final : public sdk::DryRun {
     slot_ = slot;
     copies_.emplace(attempt_);
     hypothesis_.emplace(mirror_, slot);
+    removed_.clear();
+    told_.reset();
+    filters_ = 0;
+    answered_ = 0;
   }
   void End() override {
     hypothesis_.reset();
@@ -45,18 +68,53 @@ class MirrorDryRun final : public sdk::DryRun {
   }
   Verdict RemovePod(PodRecord& pod) override {
     hypothesis_->RemovePod(&pod);
+    removed_.push_back(&pod);
     return Tell(Evaluator::PodChange::kRemove, pod);
   }
   Verdict AddPod(PodRecord& pod) override {
     hypothesis_->AddPod(&pod);
+    std::erase(removed_, &pod);
     return Tell(Evaluator::PodChange::kAdd, pod);
   }
-  Verdict Filter() override { return evaluator_->JudgeNode(*attempt_, *pod_, now_, slot_); }
+  Verdict Filter() override {
+    const Evaluator::NodeVerdict own = Judge();
+    if (response_ == nullptr || (!own.verdict.ok() && !own.verdict.rejected())) return own.verdict;
+    // A rejection is a rejection; only the first on a node is told to people, and then it matters
+    // whose it is.
+    if (filters_++ > 0 && !own.verdict.ok()) return own.verdict;
+    const std::vector<Verdict>& answers = attempt_->answers[slot_];
+    if (answered_ < answers.size()) return answers[answered_++];
+    if (response_->questions_size() < kMaxQuestions) Ask(own);
+    return own.verdict;
+  }
+  Evaluator::NodeVerdict Judge() { return evaluator_->JudgeNode(*attempt_, *pod_, now_, slot_); }
 
  private:
   Verdict Tell(Evaluator::PodChange change, const PodRecord& pod) {
     uint32_t plugin = 0;
     return evaluator_->TellPlugins(*attempt_, *pod_, now_, change, pod, slot_, &plugin);
+  }
+  void Ask(const Evaluator::NodeVerdict& own) {
+    v1alpha1::PreemptionQuestion* question = response_->add_questions();
+    v1alpha1::Hypothesis* hypothesis = question->mutable_hypothesis();
+    hypothesis->set_slot(slot_);
+    hypothesis->set_continues(told_.has_value());
+    const std::vector<PodRecord*> before = told_.value_or(std::vector<PodRecord*>());
+    for (const PodRecord* pod : removed_) {
+      if (!Contains(before, pod)) hypothesis->add_removed_pod_uids(pod->pod.uid());
+    }
+    for (const PodRecord* pod : before) {
+      if (!Contains(removed_, pod)) hypothesis->add_added_pod_uids(pod->pod.uid());
+    }
+    told_ = removed_;
+    if (!own.verdict.ok()) {
+      FillStatus(attempt_->profile->plugins()[own.plugin].name, own.verdict,
+                 question->mutable_own());
+    }
+    attempt_->questions.push_back({slot_, own.verdict.ok()});
+  }
+  static bool Contains(const std::vector<PodRecord*>& pods, const PodRecord* pod) {
+    return std::find(pods.begin(), pods.end(), pod) != pods.end();
   }
 
   Evaluator* const evaluator_;
@@ -64,11 +122,42 @@ class MirrorDryRun final : public sdk::DryRun {
   AttemptRecord* const attempt_;
   const PodRecord* const pod_;
   const absl::Time now_;
+  v1alpha1::PostFilterResponse* const response_;
   std::vector<sdk::Code> codes_;  // By slot.
   Slot slot_ = sdk::kNoSlot;
   std::optional<StateCopies> copies_;
   std::optional<mirror::Mirror::Hypothesis> hypothesis_;
+  // Of the node: pods that are off it, now and as of the last question; calls of Filter, and
+  // answers that were used.
+  std::vector<PodRecord*> removed_;
+  std::optional<std::vector<PodRecord*>> told_;
+  int filters_ = 0;
+  size_t answered_ = 0;
 };
+
+// Puts answers where the next run finds them. Behind one that was not as expected nothing on that
+// node counts.
+void TakeAnswers(const google::protobuf::RepeatedPtrField<v1alpha1::PluginStatus>& answers,
+                 AttemptRecord* attempt) {
+  std::vector<Slot> turned;
+  for (int i = 0; i < answers.size(); ++i) {
+    const OpenQuestion& question = attempt->questions[static_cast<size_t>(i)];
+    if (std::find(turned.begin(), turned.end(), question.slot) != turned.end()) continue;
+    const v1alpha1::PluginStatus& answer = answers[i];
+    attempt->answers[question.slot].emplace_back(
+        answer.code(), std::vector<std::string>(answer.reasons().begin(), answer.reasons().end()));
+    if (question.own_ok && answer.code() != v1alpha1::SUCCESS) turned.push_back(question.slot);
+  }
+  attempt->questions.clear();
+}
+
+void TakeJudged(const v1alpha1::JudgedNodes& judged, AttemptRecord* attempt) {
+  attempt->other_nodes = judged.others();
+  attempt->rejected_nodes.clear();
+  for (int i = 0; i < std::min(judged.slots_size(), judged.codes_size()); ++i) {
+    attempt->rejected_nodes.emplace_back(judged.slots(i), judged.codes(i));
+  }
+}
 
 void AddReasons(const Verdict& verdict, v1alpha1::PluginStatus* status) {
   for (const std::string& reason : verdict.reasons()) {
@@ -87,17 +176,69 @@ void AddCandidate(const std::string& plugin, const sdk::PreemptionCandidate& can
 
 }  // namespace
 
+void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                                 absl::Span<const NodeChange> hypotheses,
+                                 v1alpha1::FilterResponse* response) {
+  response->Clear();
+  MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now, nullptr);
+  std::string bits((hypotheses.size() + 7) / 8, '\0');
+  std::map<std::string, uint32_t> reasons;  // what was said, as bytes
+  Verdict failed;                           // a change that a plugin could not follow
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    const NodeChange& change = hypotheses[i];
+    if (!change.continues) {
+      dry_run.Begin(change.slot);
+      failed = Verdict::Success();
+    }
+    for (PodRecord* other : change.removed) {
+      if (Verdict told = dry_run.RemovePod(*other); !told.ok()) failed = std::move(told);
+    }
+    for (PodRecord* other : change.added) {
+      if (Verdict told = dry_run.AddPod(*other); !told.ok()) failed = std::move(told);
+    }
+    NodeVerdict judged = dry_run.Judge();
+    if (judged.verdict.ok() && failed.ok()) {
+      bits[i / 8] |= static_cast<char>(1 << (i % 8));
+      continue;
+    }
+    if (judged.verdict.ok()) {
+      judged = {failed, attempt.profile->at(v1alpha1::FILTER)[0]};
+    }
+    v1alpha1::PluginStatus status;
+    FillStatus(attempt.profile->plugins()[judged.plugin].name, judged.verdict, &status);
+    if (!judged.verdict.rejected()) status.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    const auto [known, is_new] = reasons.try_emplace(
+        status.SerializeAsString(), static_cast<uint32_t>(response->reasons_size()));
+    if (is_new) *response->add_reasons() = std::move(status);
+    response->add_rejected(known->second);
+  }
+  response->set_processed(static_cast<uint32_t>(hypotheses.size()));
+  response->set_feasible(std::move(bits));
+}
+
 void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                           const v1alpha1::PostFilterRequest& request,
                            v1alpha1::PostFilterResponse* response) {
+  v1alpha1::PostFilterResponse questions;
+  if (request.has_judged()) TakeJudged(request.judged(), &attempt);
+  if (request.answers().empty()) attempt.answers.clear();
+  TakeAnswers(request.answers(), &attempt);
+  MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now,
+                       request.others_filter() ? &questions : nullptr);
+  RunPostFilter(attempt, pod, now, &dry_run, response);
+  if (!questions.questions().empty()) *response = std::move(questions);
+}
+
+void Evaluator::RunPostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                              sdk::DryRun* dry_run, v1alpha1::PostFilterResponse* response) {
   response->Clear();
   const Profile& profile = *attempt.profile;
-  MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now);
   for (uint32_t index : profile.at(v1alpha1::POST_FILTER)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::PostFilterAnswer answer;
     const Verdict verdict =
-        plugin.post_filter->PostFilter(View(attempt, index, pod, now), dry_run, &answer);
-    dry_run.End();
+        plugin.post_filter->PostFilter(View(attempt, index, pod, now), *dry_run, &answer);
+    dry_run->End();
     if (verdict.ok()) {
       response->Clear();
       const size_t count = std::min(answer.candidates.size(), kMaxCandidates);

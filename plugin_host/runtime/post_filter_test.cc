@@ -20,6 +20,7 @@ using sdk::Verdict;
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 // Counts pods by AddPod and RemovePod, and wants the node and its count to agree.
 struct CountState : sdk::AttemptState {
@@ -136,7 +137,7 @@ class PostFilterTest : public ::testing::Test {
   }
 
   // One attempt: Cycle, then PostFilter.
-  v1alpha1::PostFilterResponse Attempt() {
+  v1alpha1::PostFilterResponse Attempt(const v1alpha1::PostFilterRequest& post_filter = {}) {
     v1alpha1::CycleRequest cycle;
     cycle.mutable_header()->set_attempt_id(1);
     cycle.mutable_header()->set_snapshot_version(1);
@@ -145,8 +146,11 @@ class PostFilterTest : public ::testing::Test {
     v1alpha1::CycleResponse cycled;
     EXPECT_TRUE(session_->Cycle(cycle, now_, &cycled).ok());
     cycled_ = cycled;
-    v1alpha1::PostFilterRequest request;
-    *request.mutable_header() = cycle.header();
+    header_ = cycle.header();
+    return PostFilter(post_filter);
+  }
+  v1alpha1::PostFilterResponse PostFilter(v1alpha1::PostFilterRequest request) {
+    *request.mutable_header() = header_;
     v1alpha1::PostFilterResponse response;
     const CallStatus status = session_->PostFilter(request, now_, &response);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -162,6 +166,7 @@ class PostFilterTest : public ::testing::Test {
   Scripted::Script second_ = Nothing;
   std::unique_ptr<Session> session_;
   v1alpha1::CycleResponse cycled_;
+  v1alpha1::CallHeader header_;
 };
 
 TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
@@ -272,6 +277,187 @@ TEST_F(PostFilterTest, APluginThatFailsIsNamedInUpstreamsWords) {
   };
   Attempt();
   EXPECT_THAT(errors, ElementsAre("running RemovePod on PreFilter plugin \"Counting\": no idea"));
+}
+
+// --- Several hosts
+
+TEST_F(PostFilterTest, WhatAllHostsSaidTakesThePlaceOfItsOwnWord) {
+  std::vector<v1alpha1::Code> codes;
+  first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
+    codes = {dry_run.CodeOf(0), dry_run.CodeOf(1)};
+    return Verdict::Unschedulable("x");
+  };
+  v1alpha1::PostFilterRequest request;
+  request.mutable_judged()->set_others(v1alpha1::UNSCHEDULABLE);
+  request.mutable_judged()->add_slots(0);
+  request.mutable_judged()->add_codes(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  Attempt(request);
+  EXPECT_THAT(codes,
+              ElementsAre(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, v1alpha1::UNSCHEDULABLE));
+}
+
+// A question in short: the node, who left since the last question on it (-) and who came back (+),
+// and what the host itself objects.
+std::string Short(const v1alpha1::PreemptionQuestion& question) {
+  const v1alpha1::Hypothesis& told = question.hypothesis();
+  std::string text = absl::StrCat(told.continues() ? "then " : "n", told.slot());
+  for (const std::string& uid : told.removed_pod_uids()) absl::StrAppend(&text, " -", uid);
+  for (const std::string& uid : told.added_pod_uids()) absl::StrAppend(&text, " +", uid);
+  for (const std::string& reason : question.own().reasons()) absl::StrAppend(&text, ": ", reason);
+  return text;
+}
+
+std::vector<std::string> Short(const v1alpha1::PostFilterResponse& response) {
+  std::vector<std::string> all;
+  for (const auto& question : response.questions()) all.push_back(Short(question));
+  return all;
+}
+
+TEST_F(PostFilterTest, AsksOthersAndRunsAgainWithTheirAnswers) {
+  std::vector<std::vector<bool>> seen;
+  first_ = [&](const sdk::Attempt& attempt, sdk::DryRun& dry_run, sdk::PostFilterAnswer* answer) {
+    std::vector<bool>& fits = seen.emplace_back();
+    const std::vector<sdk::PodRecord*> pods = attempt.cluster().node(0).pods();
+    dry_run.Begin(0);
+    for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
+    fits.push_back(dry_run.Filter().ok());
+    if (!fits.back()) return Verdict::Unschedulable("never fits");
+    // Its own filters object here, which is enough: the others are not asked.
+    EXPECT_TRUE(dry_run.AddPod(*pods[0]).ok());
+    EXPECT_FALSE(dry_run.Filter().ok());
+    EXPECT_TRUE(dry_run.RemovePod(*pods[0]).ok());
+    fits.push_back(dry_run.Filter().ok());
+    dry_run.Begin(1);
+    fits.push_back(dry_run.Filter().ok());
+    answer->candidates.push_back({0, {pods[0]}, 0});
+    return Verdict::Success();
+  };
+  v1alpha1::PostFilterRequest request;
+  request.set_others_filter(true);
+  v1alpha1::PostFilterResponse response = Attempt(request);
+  EXPECT_THAT(Short(response),
+              ElementsAre("n0 -default/a -default/b -default/c", "then 0", "n1: 1 pods"));
+  EXPECT_FALSE(response.has_rejection());
+  EXPECT_TRUE(response.candidates().empty());
+  // As expected, as expected, and somebody else's rejection.
+  request.add_answers();
+  request.add_answers();
+  request.add_answers()->set_code(v1alpha1::UNSCHEDULABLE);
+  response = PostFilter(request);
+  EXPECT_THAT(response.questions(), ::testing::IsEmpty());
+  ASSERT_EQ(response.candidates_size(), 1);
+  EXPECT_THAT(seen.back(), ElementsAre(true, true, false));
+}
+
+TEST_F(PostFilterTest, ARejectionOfOthersLeadsElsewhereOnThatNode) {
+  std::string took;
+  first_ = [&](const sdk::Attempt& attempt, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
+    const std::vector<sdk::PodRecord*> pods = attempt.cluster().node(0).pods();
+    dry_run.Begin(0);
+    for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
+    took = dry_run.Filter().ok() ? "first" : dry_run.Filter().ok() ? "second" : "none";
+    return Verdict::Unschedulable("x");
+  };
+  v1alpha1::PostFilterRequest request;
+  request.set_others_filter(true);
+  EXPECT_THAT(Short(Attempt(request)), SizeIs(1));
+  v1alpha1::PluginStatus* no = request.add_answers();
+  no->set_code(v1alpha1::UNSCHEDULABLE);
+  no->add_reasons("taken");
+  v1alpha1::PostFilterResponse response = PostFilter(request);
+  EXPECT_THAT(Short(response), ElementsAre("n0 -default/a -default/b -default/c"));
+  request.clear_answers();
+  request.add_answers();
+  response = PostFilter(request);
+  EXPECT_EQ(took, "second");
+  EXPECT_EQ(response.rejection().reasons(0), "x");
+}
+
+TEST_F(PostFilterTest, AnswersMustBeAsManyAsQuestions) {
+  v1alpha1::PostFilterRequest request;
+  Attempt(request);
+  request.add_answers();
+  v1alpha1::PostFilterResponse response;
+  *request.mutable_header() = header_;
+  EXPECT_EQ(session_->PostFilter(request, now_, &response).reason(), v1alpha1::CallError::INVALID);
+}
+
+class HypothesesTest : public PostFilterTest {
+ protected:
+  HypothesesTest() { first_ = Nothing; }
+  v1alpha1::Hypothesis* Add(sdk::Slot slot, std::vector<std::string> removed,
+                            std::vector<std::string> added = {}) {
+    v1alpha1::Hypothesis* hypothesis = request_.add_hypotheses();
+    hypothesis->set_slot(slot);
+    hypothesis->mutable_removed_pod_uids()->Assign(removed.begin(), removed.end());
+    hypothesis->mutable_added_pod_uids()->Assign(added.begin(), added.end());
+    return hypothesis;
+  }
+  // '.' for a node that would take the pod, else the reason.
+  std::vector<std::string> Filter() {
+    Attempt();
+    v1alpha1::FilterResponse response;
+    const CallStatus status = session_->Filter(header_, request_, now_, &response);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<std::string> verdicts;
+    int rejected = 0;
+    for (uint32_t i = 0; i < response.processed(); ++i) {
+      if ((response.feasible()[i / 8] >> (i % 8)) & 1) {
+        verdicts.push_back(".");
+        continue;
+      }
+      const auto& status = response.reasons(static_cast<int>(response.rejected(rejected++)));
+      EXPECT_EQ(status.plugin(), "Counting");
+      verdicts.push_back(status.reasons(0));
+    }
+    return verdicts;
+  }
+  v1alpha1::CallError::Reason Refusal() {
+    Attempt();
+    v1alpha1::FilterResponse response;
+    return session_->Filter(header_, request_, now_, &response).reason();
+  }
+  v1alpha1::FilterRequest request_;
+};
+
+TEST_F(HypothesesTest, EachIsJudgedOnItsOwnOrGoesOn) {
+  Add(0, {"default/a"});
+  Add(0, {"default/a", "default/b", "default/c"});
+  Add(0, {}, {"default/b"})->set_continues(true);
+  Add(0, {"default/b"})->set_continues(true);
+  Add(1, {});
+  Add(0, {});
+  EXPECT_THAT(Filter(), ElementsAre("2 pods", ".", "1 pods", ".", "1 pods", "3 pods"));
+  EXPECT_EQ(session_->mirror().view().node(0).pods().size(), 3u);
+}
+
+TEST_F(HypothesesTest, PodsMustBeWhereTheyAreTakenFrom) {
+  Add(1, {"default/a"});
+  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  request_.Clear();
+  Add(0, {"default/a", "default/a"});
+  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  request_.Clear();
+  Add(0, {}, {"default/a"});
+  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  request_.Clear();
+  Add(7, {});
+  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  request_.Clear();
+  Add(0, {});
+  Add(1, {})->set_continues(true);
+  EXPECT_EQ(Refusal(), v1alpha1::CallError::INVALID);
+}
+
+TEST_F(HypothesesTest, APluginThatFailsRejects) {
+  v1alpha1::SyncRequest request;
+  request.set_version(1);
+  AddPod(PodBuilder("stuck").OnNode("n1"), &request);
+  ASSERT_TRUE(session_->Apply(request, now_).ok());
+  Add(1, {"default/d", "default/stuck"});
+  Add(0, {"default/a", "default/b", "default/c"});
+  EXPECT_THAT(Filter(),
+              ElementsAre("running RemovePod on PreFilter plugin \"Counting\": no idea", "."));
 }
 
 TEST_F(PostFilterTest, NeedsAnAttempt) {

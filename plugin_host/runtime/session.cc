@@ -12,6 +12,7 @@ namespace {
 using v1alpha1::CallError;
 
 constexpr int kMaxPodsPerCall = 4096;
+constexpr int kMaxHypotheses = 65536;
 constexpr int kMaxWakesPerPush = 4096;
 constexpr size_t kMaxSortKeyBytes = 64;
 constexpr size_t kMaxSpareAttempts = 64;
@@ -171,6 +172,53 @@ CallStatus Session::TakeNodes(const v1alpha1::NodeSet& set) {
   return CallStatus::Ok();
 }
 
+CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
+                                   std::vector<NodeChange>* hypotheses) const {
+  if (request.hypotheses_size() > kMaxHypotheses) {
+    return CallStatus(CallError::INVALID, absl::StrCat(request.hypotheses_size(), " hypotheses"));
+  }
+  const sdk::NodeTable& nodes = mirror_.view().nodes();
+  absl::flat_hash_map<absl::string_view, sdk::PodRecord*> on_node;
+  absl::flat_hash_map<absl::string_view, sdk::PodRecord*> off_node;
+  const auto move = [](const std::string& uid, auto* from, auto* to) -> sdk::PodRecord* {
+    auto pod = from->extract(uid);
+    if (pod.empty()) return nullptr;
+    sdk::PodRecord* const record = pod.mapped();
+    to->insert(std::move(pod));
+    return record;
+  };
+  for (const v1alpha1::Hypothesis& told : request.hypotheses()) {
+    NodeChange& change = hypotheses->emplace_back();
+    change.slot = told.slot();
+    change.continues = told.continues();
+    if (change.slot >= nodes.occupied.size() || !nodes.occupied[change.slot]) {
+      return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("no node in slot ", change.slot));
+    }
+    if (change.continues) {
+      if (hypotheses->size() < 2 || (*hypotheses)[hypotheses->size() - 2].slot != change.slot) {
+        return CallStatus(CallError::INVALID, "a hypothesis continues one of another node");
+      }
+    } else {
+      on_node.clear();
+      off_node.clear();
+      for (sdk::PodRecord* pod : nodes.pods[change.slot]) on_node[pod->pod.uid()] = pod;
+    }
+    for (const std::string& uid : told.removed_pod_uids()) {
+      change.removed.push_back(move(uid, &on_node, &off_node));
+      if (change.removed.back() == nullptr) {
+        return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("pod ", uid, " is not there"));
+      }
+    }
+    for (const std::string& uid : told.added_pod_uids()) {
+      change.added.push_back(move(uid, &off_node, &on_node));
+      if (change.added.back() == nullptr) {
+        return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("pod ", uid, " had not left"));
+      }
+    }
+  }
+  return CallStatus::Ok();
+}
+
 CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
                               const v1alpha1::PreFilterRequest& request, absl::Time now,
                               v1alpha1::PreFilterResponse* response) {
@@ -193,6 +241,12 @@ CallStatus Session::Filter(const v1alpha1::CallHeader& header,
                            v1alpha1::FilterResponse* response) {
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
+  if (!request.hypotheses().empty()) {
+    std::vector<NodeChange> hypotheses;
+    if (CallStatus status = TakeHypotheses(request, &hypotheses); !status.ok()) return status;
+    evaluator_.FilterHypotheses(*target.attempt, *target.pod, now, hypotheses, response);
+    return CallStatus::Ok();
+  }
   absl::Span<const sdk::Slot> nodes = mirror_.view().node_order();
   if (request.has_nodes()) {
     if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
@@ -208,7 +262,13 @@ CallStatus Session::PostFilter(const v1alpha1::PostFilterRequest& request, absl:
                                v1alpha1::PostFilterResponse* response) {
   Target target;
   if (CallStatus status = FindAttempt(request.header(), &target); !status.ok()) return status;
-  evaluator_.PostFilter(*target.attempt, *target.pod, now, response);
+  if (request.answers().empty()) target.attempt->questions.clear();
+  if (request.answers_size() != static_cast<int>(target.attempt->questions.size())) {
+    return CallStatus(CallError::INVALID,
+                      absl::StrCat(request.answers_size(), " answers to ",
+                                   target.attempt->questions.size(), " questions"));
+  }
+  evaluator_.PostFilter(*target.attempt, *target.pod, now, request, response);
   return CallStatus::Ok();
 }
 

@@ -106,6 +106,9 @@ class Session : private PushTarget {
   void EndAll();
   // Copies the slots of a request into nodes_; each must be occupied and named once.
   CallStatus TakeNodes(const v1alpha1::NodeSet& set);
+  // Each pod has to be where its hypothesis takes it for.
+  CallStatus TakeHypotheses(const v1alpha1::FilterRequest& request,
+                            std::vector<NodeChange>* hypotheses) const;
   void NodesLeftBy(const v1alpha1::PreFilterResponse& response);
   sdk::Attempt View(const Target& target, uint32_t plugin, absl::Time now) const;
   void RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,

@@ -368,7 +368,9 @@ void FakeHost::RespondByDefault(const google::protobuf::Message& request,
   } else if (type == FilterRequest::descriptor()) {
     const auto& filter = static_cast<const FilterRequest&>(request);
     absl::MutexLock lock(&mu_);
-    AllFeasible(filter.has_nodes() ? filter.nodes().slots_size() : static_cast<int>(nodes_.size()),
+    AllFeasible(!filter.hypotheses().empty() ? filter.hypotheses_size()
+                : filter.has_nodes()         ? filter.nodes().slots_size()
+                                             : static_cast<int>(nodes_.size()),
                 static_cast<FilterResponse*>(response));
   } else if (type == ScoreRequest::descriptor()) {
     PluginScores* scores = static_cast<ScoreResponse*>(response)->add_plugins();

@@ -16,8 +16,10 @@ using v1alpha1::CallError;
 using v1alpha1::CallHeader;
 using v1alpha1::PluginStatus;
 
-bool HostIsFused(const HostClient& host) {
-  for (const int capability : host.info().capabilities()) {
+// One message from PreFilter to Score is for a host that serves them all.
+bool IsFused(const AttemptHosts& hosts) {
+  if (hosts.size() != 1) return false;
+  for (const int capability : hosts[0].client->info().capabilities()) {
     if (capability == v1alpha1::FUSED_CYCLE) return true;
   }
   return false;
@@ -25,7 +27,7 @@ bool HostIsFused(const HostClient& host) {
 
 void FillHeader(const AlgorithmRequest& request, CallHeader* header) {
   header->set_attempt_id(request.attempt_id);
-  header->set_snapshot_version(request.snapshot_version);
+  header->set_snapshot_version(request.hosts[0].version);
   header->set_profile(request.profile->name);
 }
 
@@ -43,24 +45,26 @@ void Algorithm::Fail(Outcome outcome, absl::Status status) {
 
 const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   result_ = AlgorithmResult();
-  result_.snapshot_version = request.snapshot_version;
+  result_.snapshot_version = request.hosts[0].version;
   result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
   const absl::Time deadline = absl::Now() + request.budget;
   const std::string& nominated_name = request.pod->pod.nominated_node_name();
   const uint32_t nominated =
       nominated_name.empty() ? ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
+  HostPanel panel(&request.hosts, request.profile, request.attempt_id, deadline);
   absl::Status called;
   if (nominated != ClusterState::kNoSlot) {
-    absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, deadline);
+    absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &panel);
     if (taken.ok() && *taken) return result_;
-    called = taken.ok() ? FilterAndScore(request, deadline) : taken.status();
-  } else if (HostIsFused(*request.host)) {
+    called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
+  } else if (IsFused(request.hosts)) {
     called = RunFused(request, deadline);
   } else {
-    called = RunPointByPoint(request, deadline);
+    called = RunPointByPoint(request, &panel);
   }
   if (!called.ok()) {
     Fail(Outcome::kNoAnswer, std::move(called));
+    result_.silent_host = panel.silent_host();
     return result_;
   }
   Evaluate(request);
@@ -76,37 +80,29 @@ absl::Status Algorithm::RunFused(const AlgorithmRequest& request, absl::Time dea
   filter->set_start_offset(request.start_offset);
   filter->set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
   filter->set_first_feasible_only(request.profile->score_plugins.empty());
-  return request.host->Cycle(request_, deadline, &response_);
+  return request.hosts[0].client->Cycle(request_, deadline, &response_);
 }
 
-absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request, absl::Time deadline) {
+absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request, HostPanel* panel) {
   response_.Clear();
-  v1alpha1::PreFilterRequest pre_filter;
-  FillHeader(request, pre_filter.mutable_header());
-  pre_filter.set_pod_uid(request.pod->uid());
-  auto answer = request.host->PreFilter(std::move(pre_filter), deadline);
+  auto answer = panel->PreFilter(request.pod->uid());
   if (!answer.ok()) return answer.status();
   *response_.mutable_pre_filter() = *std::move(answer);
-  if (response_.pre_filter().has_rejection()) return absl::OkStatus();
-  return FilterAndScore(request, deadline);
+  return FilterAndScore(request, panel);
 }
 
 absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
-                                                 absl::Time deadline) {
+                                                 HostPanel* panel) {
   response_.Clear();
-  v1alpha1::PreFilterRequest pre_filter;
-  FillHeader(request, pre_filter.mutable_header());
-  pre_filter.set_pod_uid(request.pod->uid());
-  auto pre_filtered = request.host->PreFilter(std::move(pre_filter), deadline);
+  auto pre_filtered = panel->PreFilter(request.pod->uid());
   if (!pre_filtered.ok()) return pre_filtered.status();
   *response_.mutable_pre_filter() = *std::move(pre_filtered);
   if (response_.pre_filter().has_rejection()) return false;
 
   v1alpha1::FilterRequest filter;
-  FillHeader(request, filter.mutable_header());
   filter.mutable_nodes()->add_slots(slot);
   filter.set_first_feasible_only(true);
-  auto filtered = request.host->Filter(std::move(filter), deadline);
+  auto filtered = panel->Filter(std::move(filter), {slot}, 1);
   if (!filtered.ok()) return filtered.status();
   std::vector<uint32_t> feasible;
   if (absl::Status checked = CheckFilter(*filtered, 1, 1, &feasible); !checked.ok()) return checked;
@@ -124,24 +120,23 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
   return true;
 }
 
-absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request, absl::Time deadline) {
+absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request, HostPanel* panel) {
   if (response_.pre_filter().has_rejection()) return absl::OkStatus();
   if (absl::Status checked = CheckPreFilter(response_.pre_filter()); !checked.ok()) return checked;
   FindCandidates();
   v1alpha1::FilterRequest filter;
-  FillHeader(request, filter.mutable_header());
   if (response_.pre_filter().has_node_names()) {
     filter.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
   }
   filter.set_start_offset(request.start_offset);
   filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
   filter.set_first_feasible_only(request.profile->score_plugins.empty());
-  auto filtered = request.host->Filter(std::move(filter), deadline);
+  const uint32_t num_to_find = NumToFind(*request.profile, candidates_.size());
+  auto filtered = panel->Filter(std::move(filter), candidates_, num_to_find);
   if (!filtered.ok()) return filtered.status();
   *response_.mutable_filter() = *std::move(filtered);
 
   std::vector<uint32_t> feasible;
-  const uint32_t num_to_find = NumToFind(*request.profile, candidates_.size());
   if (absl::Status checked = CheckFilter(
           response_.filter(), static_cast<uint32_t>(candidates_.size()), num_to_find, &feasible);
       !checked.ok()) {
@@ -156,21 +151,34 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request, absl::Ti
     nodes.add_slots(candidates_[(request.start_offset + position) % candidates_.size()]);
   }
   if (!request.profile->pre_score_plugins.empty()) {
-    v1alpha1::PreScoreRequest pre_score;
-    FillHeader(request, pre_score.mutable_header());
-    *pre_score.mutable_nodes() = nodes;
-    auto answer = request.host->PreScore(std::move(pre_score), deadline);
+    auto answer = panel->PreScore(nodes);
     if (!answer.ok()) return answer.status();
     *response_.mutable_pre_score() = *std::move(answer);
     if (response_.pre_score().has_error()) return absl::OkStatus();
   }
-  v1alpha1::ScoreRequest score;
-  FillHeader(request, score.mutable_header());
-  *score.mutable_nodes() = std::move(nodes);
-  auto scored = request.host->Score(std::move(score), deadline);
+  auto scored = panel->Score(nodes);
   if (!scored.ok()) return scored.status();
   *response_.mutable_score() = *std::move(scored);
   return absl::OkStatus();
+}
+
+v1alpha1::JudgedNodes Algorithm::JudgedNodes() const {
+  v1alpha1::JudgedNodes judged;
+  if (response_.pre_filter().has_rejection()) {
+    judged.set_others(response_.pre_filter().rejection().code());
+    return judged;
+  }
+  judged.set_others(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  const v1alpha1::FilterResponse& filter = response_.filter();
+  for (int i = 0; i < filter.rejected_size(); ++i) {
+    judged.add_slots(result_.examined_slots[static_cast<size_t>(i)]);
+    judged.add_codes(filter.reasons(static_cast<int>(filter.rejected(i))).code());
+  }
+  if (result_.tried_slot.has_value()) {
+    judged.add_slots(*result_.tried_slot);
+    judged.add_codes(result_.tried_status.code());
+  }
+  return judged;
 }
 
 void Algorithm::FindCandidates() {

@@ -1,5 +1,5 @@
-// From a pod to a node: one attempt's PreFilter, Filter, PreScore and Score on a host, checked and
-// summed up.
+// From a pod to a node: one attempt's PreFilter, Filter, PreScore and Score on its hosts, checked
+// and summed up.
 #ifndef OUTBOARD_SHIM_CYCLE_ALGORITHM_H_
 #define OUTBOARD_SHIM_CYCLE_ALGORITHM_H_
 
@@ -14,29 +14,16 @@
 #include "shim/cycle/cluster_state.h"
 #include "shim/cycle/fit_error.h"
 #include "shim/cycle/host_client.h"
+#include "shim/cycle/host_panel.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::cycle {
 
-// What the algorithm needs of a profile.
-struct AlgorithmProfile {
-  std::string name;
-  uint32_t percentage_of_nodes_to_score = 0;  // 0: adapts to the size of the cluster
-  // Names, for counting who was asked.
-  std::vector<std::string> pre_filter_plugins;
-  std::vector<std::string> filter_plugins;
-  std::vector<std::string>
-      post_filter_plugins;  // empty: nothing is tried for a pod that fits nowhere
-  std::vector<std::string> pre_score_plugins;
-  std::vector<WeightedPlugin> score_plugins;  // empty: the first feasible node is taken
-};
-
 struct AlgorithmRequest {
-  HostClient* host = nullptr;
+  AttemptHosts hosts;  // all that serve the profile
   const AlgorithmProfile* profile = nullptr;
   const kube::PodObject* pod = nullptr;
   uint64_t attempt_id = 0;
-  int64_t snapshot_version = 0;
   uint32_t start_offset = 0;
   absl::Duration budget = absl::Seconds(1);  // of wall-clock time, over all calls
 };
@@ -47,10 +34,11 @@ struct AlgorithmResult {
     kPlaced,         // `slot` is the node
     kUnschedulable,  // `diagnosis` says why
     kError,          // a plugin failed; `status` says how
-    kNoAnswer,       // the host gave none, or one that cannot be used; `status` says how
+    kNoAnswer,       // a host gave none, or one that cannot be used; `status` says how
   };
   Outcome outcome = Outcome::kNoAnswer;
   absl::Status status;
+  size_t silent_host = 0;  // the one that gave no answer
   uint32_t slot = 0;
   Diagnosis diagnosis;
   // Nodes judged, and those of them that can take the pod; for logs.
@@ -79,16 +67,18 @@ class Algorithm {
 
   // The result is valid until the next Run.
   const AlgorithmResult& Run(const AlgorithmRequest& request);
-  // What the host answered in the last Run.
+  // What the host answered in the last Run, or the hosts together.
   const v1alpha1::CycleResponse& response() const { return response_; }
+  // What the last Run, which found no node, learned of each.
+  v1alpha1::JudgedNodes JudgedNodes() const;
 
  private:
   absl::Status RunFused(const AlgorithmRequest& request, absl::Time deadline);
-  absl::Status RunPointByPoint(const AlgorithmRequest& request, absl::Time deadline);
+  absl::Status RunPointByPoint(const AlgorithmRequest& request, HostPanel* panel);
   // Tries the pod's nominated node alone; true if it was taken.
   absl::StatusOr<bool> TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
-                                        absl::Time deadline);
-  absl::Status FilterAndScore(const AlgorithmRequest& request, absl::Time deadline);
+                                        HostPanel* panel);
+  absl::Status FilterAndScore(const AlgorithmRequest& request, HostPanel* panel);
   // Puts the slots to be judged into `candidates_`, in node order.
   void FindCandidates();
   uint32_t NumToFind(const AlgorithmProfile& profile, size_t num_nodes) const;

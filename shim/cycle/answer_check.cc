@@ -17,6 +17,7 @@ constexpr uint8_t kMaxNodeScore = 100;
 // A reason of PostFilter sums up all nodes.
 constexpr size_t kMaxSummaryBytes = 32 << 10;
 constexpr int kMaxCandidates = 32;
+constexpr int kMaxQuestions = 65536;
 
 absl::Status Wrong(absl::string_view what) { return absl::InternalError(what); }
 
@@ -153,6 +154,22 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
       return Wrong(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
                                 " budgets with ", distinct.size(), " victims"));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter) {
+  if (!others_filter) return Wrong("PostFilter asks what nobody else can answer");
+  if (response.questions_size() > kMaxQuestions) {
+    return Wrong(absl::StrCat("PostFilter asks ", response.questions_size(), " questions"));
+  }
+  if (response.has_rejection() || !response.candidates().empty()) {
+    return Wrong("PostFilter asks and answers");
+  }
+  for (const v1alpha1::PreemptionQuestion& question : response.questions()) {
+    if (!question.has_own()) continue;
+    if (absl::Status checked = CheckStatus(question.own(), "PostFilter's question"); !checked.ok())
+      return checked;
   }
   return absl::OkStatus();
 }

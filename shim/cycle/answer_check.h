@@ -36,6 +36,10 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
 absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
                              const std::vector<std::string>& plugins);
 
+// Checks a PostFilterResponse with questions: they come alone, and only where somebody can answer.
+// Errors: INTERNAL, naming what is wrong. Pure.
+absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter);
+
 // Checks the scores of `num_nodes` nodes and puts the weighted sums into `totals`. Errors:
 // INTERNAL, naming what is wrong. Pure.
 absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,

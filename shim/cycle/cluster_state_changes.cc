@@ -1,5 +1,6 @@
 // How the state is told to hosts.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -103,7 +104,15 @@ void ClusterState::ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> vi
   }
   for (const auto& [name, ns] : namespaces_) visit(*ns);
   for (const auto& [key, object] : objects_) visit(*object);
-  for (const auto& [uid, pod] : pods_) visit(*pod);
+  // In the order in which they got their places: in it a node's pods stand in a mirror, and who is
+  // evicted may depend on it.
+  std::vector<const ChangeRecord*> pods;
+  pods.reserve(pods_.size());
+  for (const auto& [uid, pod] : pods_) pods.push_back(pod.get());
+  std::sort(pods.begin(), pods.end(), [](const ChangeRecord* a, const ChangeRecord* b) {
+    return std::tie(a->placement, a->created) < std::tie(b->placement, b->created);
+  });
+  for (const ChangeRecord* pod : pods) visit(*pod);
 }
 
 void ClusterState::FillNodeOrder(v1alpha1::NodeOrder* order) const {

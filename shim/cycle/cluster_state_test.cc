@@ -101,6 +101,24 @@ TEST_F(ClusterStateTest, SlotsAreDenseStableAndReused) {
   EXPECT_EQ(state_.NodeAt(77), nullptr);
 }
 
+TEST_F(ClusterStateTest, ASnapshotHasPodsInTheOrderInWhichTheyGotTheirPlaces) {
+  state_.UpsertNode(MakeNode("a"));
+  std::vector<std::string> expected = {"node a"};
+  state_.UpsertPod(MakePod("late"));
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = absl::StrCat("p", (i * 7) % 20);
+    state_.UpsertPod(MakePod(name, "a"));
+    expected.push_back("pod " + name);
+  }
+  ASSERT_TRUE(state_.Assume("late", 0).ok());
+  expected.push_back("pod late");
+  expected.push_back("ASSUMED late");
+  const auto host = state_.AddHost({});
+  std::vector<std::string> told = Take(host);
+  told.erase(std::remove(told.begin(), told.end(), "order"), told.end());
+  EXPECT_EQ(told, expected);
+}
+
 TEST_F(ClusterStateTest, OrderFollowsZones) {
   state_.UpsertNode(MakeNode("a", "x"));
   state_.UpsertNode(MakeNode("b", "x"));

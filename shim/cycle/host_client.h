@@ -4,8 +4,10 @@
 #define OUTBOARD_SHIM_CYCLE_HOST_CLIENT_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -22,6 +24,10 @@
 #include "proto/outboard/v1alpha1/score.pb.h"
 
 namespace outboard::cycle {
+
+// An answer under way. Called, at most once, it waits for it; dropped, it lets the call go.
+template <typename Response>
+using PendingAnswer = absl::AnyInvocable<absl::StatusOr<Response>()>;
 
 // One host instance, ready to be called.
 //
@@ -72,6 +78,31 @@ class HostClient {
                                                           absl::Time deadline) = 0;
   virtual absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
                                                             absl::Time deadline) = 0;
+
+  // The same without waiting, so that several hosts work at once. Here: a client whose calls cannot
+  // be in flight together.
+  virtual PendingAnswer<v1alpha1::PreFilterResponse> Start(v1alpha1::PreFilterRequest request,
+                                                           absl::Time deadline) {
+    return Answered(PreFilter(std::move(request), deadline));
+  }
+  virtual PendingAnswer<v1alpha1::FilterResponse> Start(v1alpha1::FilterRequest request,
+                                                        absl::Time deadline) {
+    return Answered(Filter(std::move(request), deadline));
+  }
+  virtual PendingAnswer<v1alpha1::PreScoreResponse> Start(v1alpha1::PreScoreRequest request,
+                                                          absl::Time deadline) {
+    return Answered(PreScore(std::move(request), deadline));
+  }
+  virtual PendingAnswer<v1alpha1::ScoreResponse> Start(v1alpha1::ScoreRequest request,
+                                                       absl::Time deadline) {
+    return Answered(Score(std::move(request), deadline));
+  }
+
+ private:
+  template <typename Response>
+  static PendingAnswer<Response> Answered(absl::StatusOr<Response> answer) {
+    return [answer = std::move(answer)]() mutable { return std::move(answer); };
+  }
 };
 
 // The reason that a failed call's status carries; REASON_UNSPECIFIED if the call failed on the way.

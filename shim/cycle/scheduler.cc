@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -33,7 +34,7 @@ void Scheduler::SetProfileNames(const std::vector<std::string>& names) {
 void Scheduler::SetPlan(ProfilePlan plan) {
   const std::string name = plan.algorithm.name;
   queue_.SetWakeUpEvents(name, plan.wake_up_events);
-  hosts_.try_emplace(plan.host_name);
+  for (const std::string& host : plan.host_names) hosts_.try_emplace(host);
   plans_[name] = std::move(plan);
 }
 
@@ -53,7 +54,7 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   queue_.HostReturned(name, now);
   // Its predecessor's last words may be lost.
   for (const auto& [profile, plan] : plans_) {
-    if (plan.host_name == name) queue_.JudgeLost(profile, now);
+    if (absl::c_linear_search(plan.host_names, name)) queue_.JudgeLost(profile, now);
   }
 }
 
@@ -67,11 +68,16 @@ const ProfilePlan* Scheduler::PlanOf(const kube::PodObject& pod) const {
   return it == plans_.end() ? nullptr : &it->second;
 }
 
-Scheduler::Host* Scheduler::UsableHost(const ProfilePlan& plan) {
-  const auto it = hosts_.find(plan.host_name);
+Scheduler::Host* Scheduler::UsableHost(const std::string& name) {
+  const auto it = hosts_.find(name);
   if (it == hosts_.end() || it->second.client == nullptr || !it->second.client->usable())
     return nullptr;
   return &it->second;
+}
+
+bool Scheduler::AllUsable(const ProfilePlan& plan) {
+  return absl::c_all_of(plan.host_names,
+                        [&](const std::string& name) { return UsableHost(name) != nullptr; });
 }
 
 void Scheduler::FillHeader(const Attempt& attempt, const Host& host,
@@ -82,14 +88,15 @@ void Scheduler::FillHeader(const Attempt& attempt, const Host& host,
 }
 
 bool Scheduler::ScheduleOne(absl::Time now) {
-  // While every host is away for a moment (it is being restarted), pods keep their places: parking
-  // them all would tell thousands of stories about a hiccup.
-  const bool any_ready = std::any_of(plans_.begin(), plans_.end(), [&](const auto& plan) {
-    return UsableHost(plan.second) != nullptr;
-  });
+  // While no profile has its hosts, for a moment (one is being restarted), pods keep their places:
+  // parking them all would tell thousands of stories about a hiccup.
+  const bool any_ready = std::any_of(plans_.begin(), plans_.end(),
+                                     [&](const auto& plan) { return AllUsable(plan.second); });
   if (!any_ready) {
-    const bool all_within_grace = std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& host) {
-      return now - host.second.away_since < options_.host_grace;
+    const bool all_within_grace = std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
+      const Host& host = entry.second;
+      return (host.client != nullptr && host.client->usable()) ||
+             now - host.away_since < options_.host_grace;
     });
     if (plans_.empty() || all_within_grace) return false;
   }
@@ -122,18 +129,24 @@ bool Scheduler::ScheduleOne(absl::Time now) {
 
 void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   if (cluster_.node_order().empty()) return FailNoNodes(std::move(attempt), now);
-  Host* host = UsableHost(*attempt->plan);
-  if (host == nullptr) {
-    return FailHostAway(std::move(attempt), absl::UnavailableError("the host is away"), now);
-  }
-  SendChanges(host, now);
-
   AlgorithmRequest request;
-  request.host = host->client;
+  absl::InlinedVector<Host*, 2> hosts;
+  for (const std::string& name : attempt->plan->host_names) {
+    Host* host = UsableHost(name);
+    if (host == nullptr) {
+      return FailHostAway(std::move(attempt), name, absl::UnavailableError("the host is away"),
+                          now);
+    }
+    hosts.push_back(host);
+  }
+  // All of them see the same cluster until the last of them has scored.
+  for (Host* host : hosts) {
+    SendChanges(host, now);
+    request.hosts.push_back({host->client, cluster_.VersionOf(host->cursor)});
+  }
   request.profile = &attempt->plan->algorithm;
   request.pod = attempt->pod.get();
   request.attempt_id = attempt->id;
-  request.snapshot_version = cluster_.VersionOf(host->cursor);
   request.start_offset = next_start_;
   request.budget = options_.cycle_deadline;
   const absl::Time began = absl::Now();
@@ -147,12 +160,15 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
     case AlgorithmResult::Outcome::kPlaced:
       return AssumeAndReserve(std::move(attempt), result.slot, now);
     case AlgorithmResult::Outcome::kUnschedulable:
-      return PostFilter(std::move(attempt), host, result.diagnosis, now);
+      return PostFilter(std::move(attempt), result.diagnosis, now);
     case AlgorithmResult::Outcome::kError:
       return FailError(std::move(attempt), std::string(result.status.message()), now);
-    case AlgorithmResult::Outcome::kNoAnswer:
-      observer_->OnProtocolError(host->client->info().host_instance(), result.status);
-      return FailHostAway(std::move(attempt), result.status, now);
+    case AlgorithmResult::Outcome::kNoAnswer: {
+      observer_->OnProtocolError(request.hosts[result.silent_host].client->info().host_instance(),
+                                 result.status);
+      const std::string& silent = attempt->plan->host_names[result.silent_host];
+      return FailHostAway(std::move(attempt), silent, result.status, now);
+    }
   }
 }
 
@@ -161,41 +177,48 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
   attempt->node_name = cluster_.NodeAt(slot)->key();
   if (absl::Status fits = cluster_.CheckFits(attempt->pod->uid(), slot, attempt->plan->guard);
       !fits.ok()) {
-    // The host's books and ours differ: whatever it says, no node is overcommitted by us.
+    // The hosts' books and ours differ: whatever they say, no node is overcommitted by us.
     const std::string message =
         absl::StrCat("plugin host placed the pod on node ", attempt->node_name,
                      ", which cannot take it: ", fits.message());
-    observer_->OnProtocolError(hosts_[attempt->plan->host_name].client->info().host_instance(),
-                               fits);
+    observer_->OnProtocolError(
+        hosts_[attempt->plan->host_names.front()].client->info().host_instance(), fits);
     return FailError(std::move(attempt), message, now);
   }
   if (absl::Status assumed = cluster_.Assume(attempt->pod->uid(), slot); !assumed.ok()) {
     return FailError(std::move(attempt), std::string(assumed.message()), now);
   }
   attempt->assumed = true;
-  if (!AnyConcerns(attempt->plan->reserve, attempt->pod->pod))
-    return Permit(std::move(attempt), now);
-
-  Host* host = UsableHost(*attempt->plan);
-  absl::StatusOr<v1alpha1::ReserveResponse> answer = absl::UnavailableError("the host is away");
-  if (host != nullptr) {
-    SendChanges(host, now);
-    v1alpha1::ReserveRequest request;
-    FillHeader(*attempt, *host, request.mutable_header());
-    request.set_pod_uid(attempt->pod->uid());
-    request.set_node_name(attempt->node_name);
-    const absl::Time began = absl::Now();
-    answer = host->client->Reserve(std::move(request), absl::Now() + options_.reserve_deadline);
-    observer_->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
-                      answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
-                      absl::Now() - began);
-  }
-  if (!answer.ok()) {
-    GiveBack(attempt.get(), "reserve was not answered", now);
-    return FailHostAway(std::move(attempt), answer.status(), now);
-  }
-  if (!answer->has_rejection()) {
-    if (answer->effects().empty()) return Permit(std::move(attempt), now);
+  for (const PointShare& share : attempt->plan->reserve) {
+    if (!AnyConcerns(share.plugins, attempt->pod->pod)) continue;
+    Host* host = UsableHost(share.host_name);
+    absl::StatusOr<v1alpha1::ReserveResponse> answer = absl::UnavailableError("the host is away");
+    if (host != nullptr) {
+      SendChanges(host, now);
+      v1alpha1::ReserveRequest request;
+      FillHeader(*attempt, *host, request.mutable_header());
+      request.set_pod_uid(attempt->pod->uid());
+      request.set_node_name(attempt->node_name);
+      const absl::Time began = absl::Now();
+      answer = host->client->Reserve(std::move(request), absl::Now() + options_.reserve_deadline);
+      observer_->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
+                        answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
+                        absl::Now() - began);
+    }
+    if (!answer.ok()) {
+      GiveBack(attempt.get(), "reserve was not answered", now);
+      return FailHostAway(std::move(attempt), share.host_name, answer.status(), now);
+    }
+    if (answer->has_rejection()) {
+      GiveBack(attempt.get(), "reserve was rejected", now);
+      if (answer->rejection().code() == v1alpha1::ERROR) {
+        return FailError(std::move(attempt), absl::StrJoin(answer->rejection().reasons(), ", "),
+                         now);
+      }
+      return FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(answer->rejection()),
+                               now);
+    }
+    if (answer->effects().empty()) continue;
     if (absl::Status checked =
             CheckEffects(answer->effects(), attempt->pod->pod, attempt->node_name);
         !checked.ok()) {
@@ -203,22 +226,22 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
       GiveBack(attempt.get(), "effects were refused", now);
       return FailError(std::move(attempt), std::string(checked.message()), now);
     }
-    attempt->effects.assign(answer->effects().begin(), answer->effects().end());
-    // It was assumed a moment ago.
+    attempt->effects.insert(attempt->effects.end(), answer->effects().begin(),
+                            answer->effects().end());
+    attempt->effect_hosts.resize(attempt->effects.size(), share.host_name);
+  }
+  // It was assumed a moment ago.
+  if (!attempt->effects.empty()) {
     cluster_.SetEffects(attempt->pod->uid(), attempt->effects).IgnoreError();
-    return Permit(std::move(attempt), now);
   }
-  GiveBack(attempt.get(), "reserve was rejected", now);
-  if (answer->rejection().code() == v1alpha1::ERROR) {
-    return FailError(std::move(attempt), absl::StrJoin(answer->rejection().reasons(), ", "), now);
-  }
-  FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(answer->rejection()), now);
+  Permit(std::move(attempt), now);
 }
 
 void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
-  v1alpha1::PermitResponse permit;
-  if (AnyConcerns(attempt->plan->permit, attempt->pod->pod)) {
-    Host* host = UsableHost(*attempt->plan);
+  v1alpha1::PermitResponse permit;  // of all hosts
+  for (const PointShare& share : attempt->plan->permit) {
+    if (!AnyConcerns(share.plugins, attempt->pod->pod)) continue;
+    Host* host = UsableHost(share.host_name);
     absl::StatusOr<v1alpha1::PermitResponse> answer = absl::UnavailableError("the host is away");
     if (host != nullptr) {
       SendChanges(host, now);
@@ -234,9 +257,15 @@ void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
     }
     if (!answer.ok()) {
       GiveBack(attempt.get(), "permit was not answered", now);
-      return FailHostAway(std::move(attempt), answer.status(), now);
+      FailHostAway(std::move(attempt), share.host_name, answer.status(), now);
+      return ApplyDecisions(permit.decisions(), now);
     }
-    permit = *std::move(answer);
+    for (const v1alpha1::PermitWait& wait : answer->waits()) {
+      VLOG(4) << "Pod " << attempt->pod->key() << " has to wait on permit for " << wait.plugin()
+              << " of host \"" << share.host_name << "\"";
+    }
+    permit.MergeFrom(*answer);
+    if (permit.has_rejection()) break;
   }
   if (permit.has_rejection()) {
     GiveBack(attempt.get(), "permit was rejected", now);
@@ -260,7 +289,6 @@ void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
   } else if (auto end = waiting_.Add(pending->id, pending->pod->uid(), permit, now)) {
     EndWait(*end, now);
   } else {
-    VLOG(4) << "Pod " << pending->pod->key() << " waits on permit for " << permit.waits(0).plugin();
     cluster_.SetWaiting(pending->pod->uid(), pending->id, waiting_.Describe(pending->id), now)
         .IgnoreError();
   }
@@ -369,32 +397,46 @@ std::unique_ptr<Scheduler::Attempt> Scheduler::TakeAttempt(uint64_t attempt_id) 
 void Scheduler::EndAttempt(const Attempt& attempt) {
   waiting_.EndAttempt(attempt.id);
   if (attempt.plan == nullptr) return;
-  if (const Host& host = hosts_[attempt.plan->host_name]; host.client != nullptr)
-    cluster_.EndAttempt(host.cursor, attempt.id);
+  for (const std::string& name : attempt.plan->host_names) {
+    if (const Host& host = hosts_[name]; host.client != nullptr)
+      cluster_.EndAttempt(host.cursor, attempt.id);
+  }
 }
 
 void Scheduler::GiveBack(Attempt* attempt, const std::string& reason, absl::Time now) {
-  if (!attempt->node_name.empty() && (AnyConcerns(attempt->plan->reserve, attempt->pod->pod) ||
-                                      AnyConcerns(attempt->plan->permit, attempt->pod->pod))) {
-    if (Host* host = UsableHost(*attempt->plan)) {
-      v1alpha1::UnreserveRequest request;
-      request.mutable_header()->set_attempt_id(attempt->id);
-      request.mutable_header()->set_profile(attempt->plan->algorithm.name);
-      request.set_pod_uid(attempt->pod->uid());
-      request.set_node_name(attempt->node_name);
-      request.set_reason(reason.substr(0, 1024));
-      auto answer =
-          host->client->Unreserve(std::move(request), absl::Now() + options_.reserve_deadline);
-      Forget(attempt);
-      if (answer.ok()) {
-        ApplyDecisions(answer->decisions(), now);
-      } else {
-        LOG(WARNING) << "Unreserve of pod " << attempt->pod->key()
-                     << " was not answered: " << answer.status();
+  // Those that hear of it: in reverse order, whether they were asked or not.
+  std::vector<std::string> names;
+  if (!attempt->node_name.empty()) {
+    for (const auto* shares : {&attempt->plan->reserve, &attempt->plan->permit}) {
+      for (const PointShare& share : *shares) {
+        if (AnyConcerns(share.plugins, attempt->pod->pod) &&
+            !absl::c_linear_search(names, share.host_name)) {
+          names.push_back(share.host_name);
+        }
       }
     }
   }
+  google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    Host* host = UsableHost(*name);
+    if (host == nullptr) continue;
+    v1alpha1::UnreserveRequest request;
+    request.mutable_header()->set_attempt_id(attempt->id);
+    request.mutable_header()->set_profile(attempt->plan->algorithm.name);
+    request.set_pod_uid(attempt->pod->uid());
+    request.set_node_name(attempt->node_name);
+    request.set_reason(reason.substr(0, 1024));
+    auto answer =
+        host->client->Unreserve(std::move(request), absl::Now() + options_.reserve_deadline);
+    if (answer.ok()) {
+      decisions.MergeFrom(answer->decisions());
+    } else {
+      LOG(WARNING) << "Unreserve of pod " << attempt->pod->key() << " was not answered by host \""
+                   << *name << "\": " << answer.status();
+    }
+  }
   Forget(attempt);
+  ApplyDecisions(decisions, now);
 }
 
 void Scheduler::Forget(Attempt* attempt) {

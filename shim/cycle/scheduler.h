@@ -19,38 +19,12 @@
 #include "shim/cycle/hint_feed.h"
 #include "shim/cycle/host_client.h"
 #include "shim/cycle/preemptions.h"
+#include "shim/cycle/profile_plan.h"
 #include "shim/cycle/waiting_pods.h"
 #include "shim/kube/objects.h"
 #include "shim/queue/scheduling_queue.h"
 
 namespace outboard::cycle {
-
-// A plugin at Reserve, Permit or PreEnqueue with the pods that it cares about: those in which any
-// of `fields` is set; empty: all.
-struct InterestedPlugin {
-  std::string name;
-  std::vector<std::string> fields;
-};
-
-// A profile as the scheduler drives it.
-struct ProfilePlan {
-  AlgorithmProfile algorithm;
-  std::vector<InterestedPlugin> pre_enqueue;
-  std::vector<InterestedPlugin> reserve;
-  std::vector<InterestedPlugin> permit;
-  // Plugins at PostFilter that are at PreEnqueue, too: in their name a preemptor stays out of the
-  // queue until the evictions of its victims have begun.
-  std::vector<std::string> preemption_gates;
-  // How far the shim's own check of placements goes.
-  GuardScope guard;
-  // Sort keys come from the host; otherwise the order is priority, then time, which is
-  // PrioritySort's.
-  bool host_sorts = false;
-  // Events that may help pods which a plugin rejected.
-  queue::SchedulingQueue::WakeUpEvents wake_up_events;
-  // The host that serves the profile, by its name in the configuration.
-  std::string host_name;
-};
 
 struct SchedulerOptions {
   absl::Duration cycle_deadline = absl::Seconds(1);
@@ -145,15 +119,20 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
 
   bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
   const ProfilePlan* PlanOf(const kube::PodObject& pod) const;
-  // The profile's host if it can be called.
-  Host* UsableHost(const ProfilePlan& plan);
+  // The host if it can be called.
+  Host* UsableHost(const std::string& name);
+  bool AllUsable(const ProfilePlan& plan);
   void SendChanges(Host* host, absl::Time now);
   void FillHeader(const Attempt& attempt, const Host& host, v1alpha1::CallHeader* header) const;
 
   // The steps of a cycle; each takes over the attempt.
   void RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now);
-  void PostFilter(std::unique_ptr<Attempt> attempt, Host* host, Diagnosis diagnosis,
-                  absl::Time now);
+  void PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis, absl::Time now);
+  struct PostFilterOutcome;
+  // Asks one host, and the others what it wants to know of them; an error is about the host in
+  // `outcome`.
+  absl::Status AskPostFilter(const Attempt& attempt, size_t asked, const AttemptHosts& hosts,
+                             HostPanel* panel, PostFilterOutcome* outcome);
   void Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
                const v1alpha1::PreemptionCandidate& candidate, absl::Time now);
   void AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
@@ -163,6 +142,9 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void BeginBinding(Attempt* attempt, absl::Time now);
   void WriteNextEffect(Attempt* attempt, absl::Time now);
   void AskPreBind(Attempt* attempt, absl::Time now);
+  absl::StatusOr<v1alpha1::PreBindResponse> AskPreBind(const Attempt& attempt,
+                                                       const std::string& host_name,
+                                                       absl::Time now);
   void FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
   void EndWait(const WaitEnd& end, absl::Time now);
@@ -175,7 +157,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                          absl::Time now);
   void FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now);
   void FailError(std::unique_ptr<Attempt> attempt, const std::string& message, absl::Time now);
-  void FailHostAway(std::unique_ptr<Attempt> attempt, const absl::Status& status, absl::Time now);
+  void FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
+                    const absl::Status& status, absl::Time now);
   void RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult result,
                      const std::string& message, absl::Time now);
   // Brings the nomination up to what the failed attempt makes of it; what is to be written into the

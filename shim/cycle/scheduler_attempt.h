@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_CYCLE_SCHEDULER_ATTEMPT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ struct Scheduler::Attempt {
   uint32_t slot = 0;
   bool assumed = false;
   bool binding = false;  // past Permit, or waiting there
-  // What Reserve wants carried out before the bind, and the results so far, in this order.
+  // What Reserve wants carried out before the bind, by which host, and the results so far, in this
+  // order.
   std::vector<v1alpha1::Effect> effects;
+  std::vector<std::string> effect_hosts;
   std::vector<v1alpha1::EffectResult> effect_results;
   absl::Time pre_bind_began = absl::InfinitePast();  // when the last of them had been
   absl::Time bind_began = absl::InfinitePast();      // in the scheduler's time
@@ -36,11 +39,19 @@ struct Scheduler::Attempt {
   // What a failure does to the nomination: it becomes this node, or none, unless it is kept.
   std::string nominated_node;
   bool keeps_nomination = false;
-  Diagnosis diagnosis;  // of the failure, if it is a rejection
+  Diagnosis diagnosis;      // of the failure, if it is a rejection
+  std::string silent_host;  // the host that gave no answer, if that is the failure
 };
 
-// Whether any of the plugins is interested in the pod; see plugin_host.proto, Interest. Pure.
-bool AnyConcerns(const std::vector<InterestedPlugin>& plugins, const v1alpha1::Pod& pod);
+// What the profile's PostFilter plugins say together.
+struct Scheduler::PostFilterOutcome {
+  absl::Status status;
+  size_t silent_host = 0;  // whom `status` is about
+  v1alpha1::Code code = v1alpha1::UNSCHEDULABLE;
+  std::vector<std::string> reasons;
+  bool keeps_nomination = false;
+  std::optional<v1alpha1::PreemptionCandidate> candidate;
+};
 
 }  // namespace outboard::cycle
 

@@ -65,12 +65,13 @@ void Scheduler::FailError(std::unique_ptr<Attempt> attempt, const std::string& m
   RequeueFailed(std::move(attempt), AttemptResult::kError, message, now);
 }
 
-void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const absl::Status& status,
-                             absl::Time now) {
-  const std::string message = absl::StrCat("plugin host \"", attempt->plan->host_name,
-                                           "\" gave no answer: ", status.message());
+void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
+                             const absl::Status& status, absl::Time now) {
+  const std::string message =
+      absl::StrCat("plugin host \"", host_name, "\" gave no answer: ", status.message());
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
-  if (NeedsNewSession(status)) hosts_[attempt->plan->host_name].wants_new_session = true;
+  if (NeedsNewSession(status)) hosts_[host_name].wants_new_session = true;
+  attempt->silent_host = host_name;
   RequeueFailed(std::move(attempt), AttemptResult::kHostAway, message, now);
 }
 
@@ -88,7 +89,7 @@ void Scheduler::RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult re
     if (current == nullptr || !current->pod.node_name().empty()) return;
   } else {
     const bool requeued = result == AttemptResult::kHostAway
-                              ? queue_.Park(uid, attempt->plan->host_name, now)
+                              ? queue_.Park(uid, attempt->silent_host, now)
                               : queue_.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
     if (!requeued) return;
   }
@@ -202,8 +203,8 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
 
 std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* const> pods) {
   std::vector<queue::GateVerdict> verdicts(pods.size());
-  // One call for each profile that has something to ask.
-  std::map<const ProfilePlan*, std::vector<size_t>> questions;
+  // One call for each profile and host that have something to ask.
+  std::map<std::pair<const ProfilePlan*, const PointShare*>, std::vector<size_t>> questions;
   for (size_t i = 0; i < pods.size(); ++i) {
     if (const std::string* gate = PreemptionGateOf(pods[i]->uid())) {
       verdicts[i].kind = queue::GateVerdict::Kind::kGated;
@@ -212,11 +213,16 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
       continue;
     }
     const ProfilePlan* plan = PlanOf(*pods[i]->pod);
-    if (plan != nullptr && AnyConcerns(plan->pre_enqueue, pods[i]->pod->pod))
-      questions[plan].push_back(i);
+    if (plan == nullptr) continue;
+    for (const PointShare& share : plan->pre_enqueue) {
+      if (AnyConcerns(share.plugins, pods[i]->pod->pod)) questions[{plan, &share}].push_back(i);
+    }
   }
-  for (const auto& [plan, indices] : questions) {
-    Host* host = UsableHost(*plan);
+  // The plugin that stands first in the profile is the one that keeps a pod out.
+  std::vector<size_t> positions(pods.size());
+  for (const auto& [asked, indices] : questions) {
+    const auto& [plan, share] = asked;
+    Host* host = UsableHost(share->host_name);
     absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
         absl::UnavailableError("the host is away");
     if (host != nullptr) {
@@ -232,17 +238,19 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
       observer_->OnProtocolError(host->client->info().host_instance(), answer.status());
     }
     for (size_t k = 0; k < indices.size(); ++k) {
+      using Kind = queue::GateVerdict::Kind;
       queue::GateVerdict& verdict = verdicts[indices[k]];
+      if (verdict.kind == Kind::kUnavailable) continue;
       if (!answer.ok()) {
-        verdict.kind = queue::GateVerdict::Kind::kUnavailable;
-        verdict.host = plan->host_name;
+        verdict = {Kind::kUnavailable, "", "", share->host_name};
         continue;
       }
       const v1alpha1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
       if (status.code() == v1alpha1::SUCCESS) continue;
-      verdict.kind = queue::GateVerdict::Kind::kGated;
-      verdict.plugin = status.plugin();
-      verdict.message = absl::StrJoin(status.reasons(), ", ");
+      const size_t position = share->PositionOf(status.plugin());
+      if (verdict.kind == Kind::kGated && positions[indices[k]] <= position) continue;
+      positions[indices[k]] = position;
+      verdict = {Kind::kGated, status.plugin(), absl::StrJoin(status.reasons(), ", "), ""};
     }
   }
   return verdicts;
@@ -250,8 +258,8 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
 
 void Scheduler::UpdateSortKey(const kube::PodObject& pod, absl::Time now) {
   const ProfilePlan* plan = PlanOf(pod);
-  if (plan == nullptr || !plan->host_sorts) return;
-  Host* host = UsableHost(*plan);
+  if (plan == nullptr || plan->sort_host.empty()) return;
+  Host* host = UsableHost(plan->sort_host);
   if (host == nullptr) return;
   SendChanges(host, now);
   v1alpha1::SortKeysRequest request;

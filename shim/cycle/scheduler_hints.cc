@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/cycle/scheduler_attempt.h"
 
@@ -83,7 +84,7 @@ void Scheduler::SendHints(absl::Time now) {
     LOG(INFO) << "Host \"" << name << "\" was told too much at once to judge events: pods that "
               << "wait are tried";
     for (const auto& [profile, plan] : plans_) {
-      if (plan.host_name == name) queue_.JudgeLost(profile, now);
+      if (absl::c_linear_search(plan.host_names, name)) queue_.JudgeLost(profile, now);
     }
   }
 }
@@ -91,18 +92,23 @@ void Scheduler::SendHints(absl::Time now) {
 bool Scheduler::Judges(const std::string& profile, uint64_t since) {
   const auto plan = plans_.find(profile);
   if (plan == plans_.end()) return false;
-  const Host* host = UsableHost(plan->second);
-  return host != nullptr && host->judges && since >= host->knows_events_from;
+  // Each host judges for its own plugins.
+  return absl::c_all_of(plan->second.host_names, [&](const std::string& name) {
+    const Host* host = UsableHost(name);
+    return host != nullptr && host->judges && since >= host->knows_events_from;
+  });
 }
 
 void Scheduler::OnWaiting(const queue::QueuedPod& pod) {
   const ProfilePlan* plan = PlanOf(*pod.pod);
-  if (plan != nullptr) hosts_[plan->host_name].hints.Waits(pod);
+  if (plan == nullptr) return;
+  for (const std::string& name : plan->host_names) hosts_[name].hints.Waits(pod);
 }
 
 void Scheduler::OnNotWaiting(const queue::QueuedPod& pod) {
   const ProfilePlan* plan = PlanOf(*pod.pod);
-  if (plan != nullptr) hosts_[plan->host_name].hints.WaitsNoMore(pod.uid());
+  if (plan == nullptr) return;
+  for (const std::string& name : plan->host_names) hosts_[name].hints.WaitsNoMore(pod.uid());
 }
 
 void Scheduler::TakeWakes(const Host& host, const v1alpha1::Wakes& wakes, absl::Time now) {

@@ -62,8 +62,8 @@ class SchedulerHintsTest : public ::testing::Test {
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
     plan.algorithm.score_plugins = {{"Score", 1}};
-    plan.host_name = kHost;
-    plan.permit = {{"Gang", {"metadata.labels['job-name']"}}};
+    plan.host_names = {kHost};
+    plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd),
                                   {"Pod", queue::kDelete | queue::kUpdatePodScaleDown, ""}};

@@ -56,31 +56,50 @@ void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::T
 
 void Scheduler::AskPreBind(Attempt* attempt, absl::Time now) {
   if (attempt->pod_gone) return FailPreBind(attempt, v1alpha1::PluginStatus(), now);
-  Host* host = UsableHost(*attempt->plan);
-  absl::StatusOr<v1alpha1::PreBindResponse> answer = absl::UnavailableError("the host is away");
-  if (host != nullptr) {
-    SendChanges(host, now);
-    v1alpha1::PreBindRequest request;
-    FillHeader(*attempt, *host, request.mutable_header());
-    request.set_pod_uid(attempt->pod->uid());
-    request.set_node_name(attempt->node_name);
-    request.mutable_effects()->Add(attempt->effects.begin(), attempt->effects.end());
-    request.mutable_results()->Add(attempt->effect_results.begin(), attempt->effect_results.end());
-    request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt->pre_bind_began));
-    const absl::Time began = absl::Now();
-    answer = host->client->PreBind(std::move(request), absl::Now() + options_.pre_bind_deadline);
-    const v1alpha1::Code code = !answer.ok()     ? v1alpha1::ERROR
-                                : answer->wait() ? v1alpha1::WAIT
-                                                 : answer->rejection().code();
-    observer_->OnCall(v1alpha1::PRE_BIND, attempt->plan->algorithm.name, code, absl::Now() - began);
+  // Hosts one after the other, each about what it named itself; the first that has to wait is asked
+  // again. What has been carried out stays so, whoever is asked next.
+  for (size_t i = 0; i < attempt->effects.size(); ++i) {
+    const std::string& name = attempt->effect_hosts[i];
+    if (i > 0 && attempt->effect_hosts[i - 1] == name) continue;
+    absl::StatusOr<v1alpha1::PreBindResponse> answer = AskPreBind(*attempt, name, now);
+    if (answer.ok() && answer->has_rejection()) {
+      return FailPreBind(attempt, answer->rejection(), now);
+    }
+    if (answer.ok() && !answer->wait()) continue;
+    if (!answer.ok()) {
+      VLOG(2) << "PreBind of pod " << attempt->pod->key() << " was not answered by host \"" << name
+              << "\": " << answer.status();
+    }
+    pre_bind_questions_.emplace(now + kPreBindInterval, attempt->id);
+    return;
   }
-  if (answer.ok() && answer->has_rejection()) return FailPreBind(attempt, answer->rejection(), now);
-  if (answer.ok() && !answer->wait()) return Bind(attempt, now);
-  // What has been carried out stays so, whoever is asked next.
-  if (!answer.ok()) {
-    VLOG(2) << "PreBind of pod " << attempt->pod->key() << " was not answered: " << answer.status();
+  Bind(attempt, now);
+}
+
+absl::StatusOr<v1alpha1::PreBindResponse> Scheduler::AskPreBind(const Attempt& attempt,
+                                                                const std::string& host_name,
+                                                                absl::Time now) {
+  Host* host = UsableHost(host_name);
+  if (host == nullptr) return absl::UnavailableError("the host is away");
+  SendChanges(host, now);
+  v1alpha1::PreBindRequest request;
+  FillHeader(attempt, *host, request.mutable_header());
+  request.set_pod_uid(attempt.pod->uid());
+  request.set_node_name(attempt.node_name);
+  for (size_t i = 0; i < attempt.effects.size(); ++i) {
+    if (attempt.effect_hosts[i] != host_name) continue;
+    *request.add_effects() = attempt.effects[i];
+    *request.add_results() = attempt.effect_results[i];
   }
-  pre_bind_questions_.emplace(now + kPreBindInterval, attempt->id);
+  request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt.pre_bind_began));
+  const absl::Time began = absl::Now();
+  absl::StatusOr<v1alpha1::PreBindResponse> answer =
+      host->client->PreBind(std::move(request), absl::Now() + options_.pre_bind_deadline);
+  const v1alpha1::Code code = !answer.ok()     ? v1alpha1::ERROR
+                              : answer->wait() ? v1alpha1::WAIT
+                                               : answer->rejection().code();
+  observer_->OnCall(v1alpha1::PRE_BIND, attempt.plan->algorithm.name, code, absl::Now() - began);
+  return answer;
 }
 
 void Scheduler::FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection,

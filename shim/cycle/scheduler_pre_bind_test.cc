@@ -55,8 +55,8 @@ class PreBindTest : public ::testing::Test {
     scheduler_.SetProfileNames({kProfile});
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
-    plan.host_name = kHost;
-    plan.reserve = {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}};
+    plan.host_names = {kHost};
+    plan.reserve = {{kHost, {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}}}};
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
     scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);

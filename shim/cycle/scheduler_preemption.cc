@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -13,35 +14,135 @@
 
 namespace outboard::cycle {
 
-void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Host* host, Diagnosis diagnosis,
-                           absl::Time now) {
-  const AlgorithmProfile& profile = attempt->plan->algorithm;
-  if (profile.post_filter_plugins.empty()) {
+namespace {
+
+// Codes of nodes as the hosts gave them together; empty: one host judged alone.
+using CodeBySlot = absl::flat_hash_map<uint32_t, v1alpha1::Code>;
+
+bool MayHelp(const v1alpha1::JudgedNodes& judged, const CodeBySlot& codes, uint32_t slot) {
+  const auto it = codes.find(slot);
+  return (it == codes.end() ? judged.others() : it->second) == v1alpha1::UNSCHEDULABLE;
+}
+
+v1alpha1::Hypothesis WithoutVictims(const v1alpha1::PreemptionCandidate& candidate) {
+  v1alpha1::Hypothesis hypothesis;
+  hypothesis.set_slot(candidate.slot());
+  *hypothesis.mutable_removed_pod_uids() = candidate.victim_uids();
+  return hypothesis;
+}
+
+}  // namespace
+
+void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis, absl::Time now) {
+  const ProfilePlan& plan = *attempt->plan;
+  if (plan.algorithm.post_filter_plugins.empty()) {
     return FailUnschedulable(std::move(attempt), diagnosis, now);
   }
-  v1alpha1::PostFilterRequest request;
-  FillHeader(*attempt, *host, request.mutable_header());
+  AttemptHosts hosts;
+  for (const std::string& name : plan.host_names) {
+    const Host& host = hosts_[name];
+    hosts.push_back({host.client, cluster_.VersionOf(host.cursor)});
+  }
   const absl::Time began = absl::Now();
-  const absl::StatusOr<v1alpha1::PostFilterResponse> answer =
-      host->client->PostFilter(std::move(request), absl::Now() + options_.cycle_deadline);
-  observer_->OnCall(v1alpha1::POST_FILTER, profile.name,
-                    answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
-                    absl::Now() - began);
-  absl::Status usable = answer.status();
-  if (usable.ok()) usable = CheckPostFilter(*answer, profile.post_filter_plugins);
-  if (usable.ok() && !answer->candidates().empty()) {
-    usable = CheckVictims(*attempt->pod, answer->candidates(0));
+  HostPanel panel(&hosts, &plan.algorithm, attempt->id, began + options_.cycle_deadline);
+  PostFilterOutcome outcome;
+  outcome.keeps_nomination = true;
+  // Hosts in the order of their first plugins, until one helps or says that nothing can.
+  for (const std::string& name : plan.post_filter_hosts) {
+    const size_t asked = static_cast<size_t>(
+        std::find(plan.host_names.begin(), plan.host_names.end(), name) - plan.host_names.begin());
+    outcome.silent_host = asked;
+    outcome.status = AskPostFilter(*attempt, asked, hosts, &panel, &outcome);
+    if (!outcome.status.ok() || outcome.code != v1alpha1::UNSCHEDULABLE) break;
   }
-  if (!usable.ok()) {
-    observer_->OnProtocolError(host->client->info().host_instance(), usable);
-    return FailHostAway(std::move(attempt), usable, now);
+  observer_->OnCall(v1alpha1::POST_FILTER, plan.algorithm.name,
+                    outcome.status.ok() ? outcome.code : v1alpha1::ERROR, absl::Now() - began);
+  if (!outcome.status.ok()) {
+    observer_->OnProtocolError(hosts[outcome.silent_host].client->info().host_instance(),
+                               outcome.status);
+    return FailHostAway(std::move(attempt), plan.host_names[outcome.silent_host], outcome.status,
+                        now);
   }
-  diagnosis.post_filter_message = absl::StrJoin(answer->rejection().reasons(), ", ");
-  if (answer->candidates().empty()) {
-    attempt->keeps_nomination = !answer->clear_nomination();
+  diagnosis.post_filter_message = absl::StrJoin(outcome.reasons, ", ");
+  if (!outcome.candidate.has_value()) {
+    attempt->keeps_nomination = outcome.keeps_nomination;
     return FailUnschedulable(std::move(attempt), diagnosis, now);
   }
-  Preempt(std::move(attempt), diagnosis, answer->candidates(0), now);
+  Preempt(std::move(attempt), diagnosis, *outcome.candidate, now);
+}
+
+absl::Status Scheduler::AskPostFilter(const Attempt& attempt, size_t asked,
+                                      const AttemptHosts& hosts, HostPanel* panel,
+                                      PostFilterOutcome* outcome) {
+  const AlgorithmProfile& profile = attempt.plan->algorithm;
+  const bool alone = hosts.size() == 1;
+  v1alpha1::PostFilterRequest request;
+  request.mutable_header()->set_attempt_id(attempt.id);
+  request.mutable_header()->set_snapshot_version(hosts[asked].version);
+  request.mutable_header()->set_profile(profile.name);
+  if (!alone) {
+    *request.mutable_judged() = algorithm_.JudgedNodes();
+    for (size_t host = 0; host < hosts.size(); ++host) {
+      if (host != asked && !profile.shares[host].filter_plugins.empty())
+        request.set_others_filter(true);
+    }
+  }
+  absl::StatusOr<v1alpha1::PostFilterResponse> answer =
+      hosts[asked].client->PostFilter(request, panel->deadline());
+  while (answer.ok() && !answer->questions().empty()) {
+    if (absl::Status checked = CheckQuestions(*answer, request.others_filter()); !checked.ok())
+      return checked;
+    absl::StatusOr<std::vector<v1alpha1::PluginStatus>> verdicts =
+        panel->AnswerQuestions(answer->questions(), asked);
+    if (!verdicts.ok()) {
+      outcome->silent_host = panel->silent_host();
+      return verdicts.status();
+    }
+    request.mutable_answers()->Assign(verdicts->begin(), verdicts->end());
+    answer = hosts[asked].client->PostFilter(request, panel->deadline());
+  }
+  if (!answer.ok()) return answer.status();
+  if (absl::Status checked = CheckPostFilter(*answer, profile.post_filter_plugins); !checked.ok())
+    return checked;
+
+  outcome->code = answer->rejection().code();
+  const auto& reasons = answer->rejection().reasons();
+  if (outcome->code != v1alpha1::UNSCHEDULABLE) outcome->reasons.clear();
+  outcome->reasons.insert(outcome->reasons.end(), reasons.begin(), reasons.end());
+  if (answer->clear_nomination()) outcome->keeps_nomination = false;
+  if (answer->candidates().empty()) return absl::OkStatus();
+  if (!request.others_filter()) {
+    outcome->candidate = answer->candidates(0);
+    return CheckVictims(*attempt.pod, answer->candidates(0));
+  }
+  // The first on which all hosts agree.
+  CodeBySlot codes;
+  for (int i = 0; i < request.judged().slots_size(); ++i) {
+    codes[request.judged().slots(i)] = request.judged().codes(i);
+  }
+  google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
+  std::vector<const v1alpha1::PreemptionCandidate*> candidates;
+  for (const v1alpha1::PreemptionCandidate& candidate : answer->candidates()) {
+    if (absl::Status checked = CheckVictims(*attempt.pod, candidate); !checked.ok()) return checked;
+    if (!MayHelp(request.judged(), codes, candidate.slot())) continue;
+    *hypotheses.Add() = WithoutVictims(candidate);
+    candidates.push_back(&candidate);
+  }
+  auto objections = panel->Judge(hypotheses, asked);
+  if (!objections.ok()) {
+    outcome->silent_host = panel->silent_host();
+    return objections.status();
+  }
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!(*objections)[i].empty()) continue;
+    outcome->candidate = *candidates[i];
+    return absl::OkStatus();
+  }
+  outcome->code = v1alpha1::UNSCHEDULABLE;
+  outcome->keeps_nomination = false;
+  outcome->reasons.push_back(absl::StrCat("preemption: none of ", answer->candidates_size(),
+                                          " candidates would fit by the word of all hosts"));
+  return absl::OkStatus();
 }
 
 absl::Status Scheduler::CheckVictims(const kube::PodObject& preemptor,

@@ -91,8 +91,9 @@ class SchedulerPreemptionTest : public ::testing::Test {
     plan.algorithm.score_plugins = {{"Score", 1}};
     plan.algorithm.post_filter_plugins = {kPlugin};
     plan.preemption_gates = {kPlugin};
-    plan.host_name = kHost;
-    plan.permit = {{"Gang", {"metadata.labels['job-name']"}}};
+    plan.post_filter_hosts = {kHost};
+    plan.host_names = {kHost};
+    plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::AssignedPodDelete()};
     plan.wake_up_events[kPlugin] = {queue::AssignedPodDelete()};
@@ -263,7 +264,8 @@ TEST_F(SchedulerPreemptionTest, APreemptorThatNothingGatesIsNotKeptOut) {
   plan.algorithm.name = kProfile;
   plan.algorithm.score_plugins = {{"Score", 1}};
   plan.algorithm.post_filter_plugins = {kPlugin};
-  plan.host_name = kHost;
+  plan.post_filter_hosts = {kHost};
+  plan.host_names = {kHost};
   plan.wake_up_events["Fit"] = {queue::AssignedPodDelete()};
   scheduler_.SetPlan(plan);
   AddPod("a", 1, "n1");
@@ -394,7 +396,7 @@ TEST_F(SchedulerPreemptionTest, AHostThatGivesNoAnswerGetsThePodParked) {
 TEST_F(SchedulerPreemptionTest, AProfileWithoutPostFilterDoesNotAsk) {
   ProfilePlan plan;
   plan.algorithm.name = kProfile;
-  plan.host_name = kHost;
+  plan.host_names = {kHost};
   scheduler_.SetPlan(plan);
   AddPod("p", 10);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));

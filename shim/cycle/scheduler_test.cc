@@ -58,10 +58,10 @@ class SchedulerTest : public ::testing::Test {
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
     plan.algorithm.score_plugins = {{"Score", 1}};
-    plan.host_name = kHost;
-    plan.reserve = {{"Gang", {"metadata.labels['job-name']"}}};
-    plan.permit = {{"Gang", {"metadata.labels['job-name']"}}};
-    plan.pre_enqueue = {{"SchedulingGates", {"spec.schedulingGates"}}};
+    plan.host_names = {kHost};
+    plan.reserve = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
+    plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
+    plan.pre_enqueue = {{kHost, {{"SchedulingGates", {"spec.schedulingGates"}}}}};
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd), queue::AssignedPodDelete()};
     plan.wake_up_events["Gang"] = {queue::AssignedPodAdd()};
@@ -474,7 +474,7 @@ class GuardedSchedulerTest : public SchedulerTest {
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
     plan.algorithm.score_plugins = {{"Score", 1}};
-    plan.host_name = kHost;
+    plan.host_names = {kHost};
     plan.guard.resources = true;
     scheduler_.SetPlan(plan);
   }

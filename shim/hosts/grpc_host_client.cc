@@ -323,25 +323,62 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
   return absl::OkStatus();
 }
 
+// A single call in flight.
+template <typename Response>
+class GrpcHostClient::UnaryCall final : public Completion {
+ public:
+  template <typename Stub, typename Prepare, typename Request>
+  UnaryCall(HostLoop* loop, Stub* stub, Prepare prepare, const Request& request,
+            absl::Time deadline)
+      : loop_(loop) {
+    context_.set_deadline(ToGrpcDeadline(deadline));
+    reader_ = (stub->*prepare)(&context_, request, loop_->queue());
+    reader_->StartCall();
+    reader_->Finish(&response_, &status_, this);
+  }
+  // gRPC keeps the deadline, and this must not go before its completion.
+  ~UnaryCall() override {
+    if (done_) return;
+    context_.TryCancel();
+    Wait();
+  }
+  UnaryCall(const UnaryCall&) = delete;
+  UnaryCall& operator=(const UnaryCall&) = delete;
+
+  void OnDone(bool) override { done_ = true; }
+  absl::StatusOr<Response> Take() {
+    Wait();
+    if (!status_.ok()) return ToAbslStatus(status_);
+    return std::move(response_);
+  }
+
+ private:
+  void Wait() { loop_->RunUntil(done_, absl::InfiniteFuture()); }
+
+  HostLoop* const loop_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader_;
+  Response response_;
+  grpc::Status status_;
+  bool done_ = false;
+};
+
 template <typename Response, typename Stub, typename Request, typename Prepare>
 absl::StatusOr<Response> GrpcHostClient::Unary(Stub* stub, Prepare prepare, Request request,
                                                absl::Time deadline) {
   if (lost_) return LostStatus();
-  struct Call : Completion {
-    void OnDone(bool) override { done = true; }
-    grpc::ClientContext context;
-    Response response;
-    grpc::Status status;
-    bool done = false;
-  } call;
-  call.context.set_deadline(ToGrpcDeadline(deadline));
-  auto reader = (stub->*prepare)(&call.context, request, loop_->queue());
-  reader->StartCall();
-  reader->Finish(&call.response, &call.status, &call);
-  // gRPC keeps the deadline, and `call` must not go before its completion.
-  loop_->RunUntil(call.done, absl::InfiniteFuture());
-  if (!call.status.ok()) return ToAbslStatus(call.status);
-  return std::move(call.response);
+  return UnaryCall<Response>(loop_, stub, prepare, request, deadline).Take();
+}
+
+template <typename Response, typename Stub, typename Request, typename Prepare>
+cycle::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare, Request request,
+                                                     absl::Time deadline) {
+  if (lost_) return []() -> absl::StatusOr<Response> { return LostStatus(); };
+  request.mutable_header()->set_session_id(session_id_);
+  request.mutable_header()->set_host_instance(info_.host_instance());
+  return [call = std::make_unique<UnaryCall<Response>>(loop_, stub, prepare, request, deadline)] {
+    return call->Take();
+  };
 }
 
 absl::StatusOr<ConfigureResponse> GrpcHostClient::Configure(ConfigureRequest request,
@@ -373,5 +410,17 @@ OUTBOARD_UNARY(Unreserve, ReserveService, reserve_stub_)
 OUTBOARD_UNARY(Permit, PermitService, permit_stub_)
 OUTBOARD_UNARY(PreBind, PreBindService, pre_bind_stub_)
 #undef OUTBOARD_UNARY
+
+#define OUTBOARD_START(Method, Service, stub)                                           \
+  cycle::PendingAnswer<Method##Response> GrpcHostClient::Start(Method##Request request, \
+                                                               absl::Time deadline) {   \
+    return Begin<Method##Response>(stub.get(), &Service::Stub::PrepareAsync##Method,    \
+                                   std::move(request), deadline);                       \
+  }
+OUTBOARD_START(PreFilter, PreFilterService, pre_filter_stub_)
+OUTBOARD_START(Filter, FilterService, filter_stub_)
+OUTBOARD_START(PreScore, PreScoreService, pre_score_stub_)
+OUTBOARD_START(Score, ScoreService, score_stub_)
+#undef OUTBOARD_START
 
 }  // namespace outboard::hosts

@@ -87,13 +87,26 @@ class GrpcHostClient final : public cycle::HostClient {
                                                   absl::Time deadline) override;
   absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
                                                     absl::Time deadline) override;
+  cycle::PendingAnswer<v1alpha1::PreFilterResponse> Start(v1alpha1::PreFilterRequest request,
+                                                          absl::Time deadline) override;
+  cycle::PendingAnswer<v1alpha1::FilterResponse> Start(v1alpha1::FilterRequest request,
+                                                       absl::Time deadline) override;
+  cycle::PendingAnswer<v1alpha1::PreScoreResponse> Start(v1alpha1::PreScoreRequest request,
+                                                         absl::Time deadline) override;
+  cycle::PendingAnswer<v1alpha1::ScoreResponse> Start(v1alpha1::ScoreRequest request,
+                                                      absl::Time deadline) override;
 
  private:
+  template <typename Response>
+  class UnaryCall;
   class SyncStream;
   class CycleStream;
 
   template <typename Response, typename Stub, typename Request, typename Prepare>
   absl::StatusOr<Response> Unary(Stub* stub, Prepare prepare, Request request, absl::Time deadline);
+  template <typename Response, typename Stub, typename Request, typename Prepare>
+  cycle::PendingAnswer<Response> Begin(Stub* stub, Prepare prepare, Request request,
+                                       absl::Time deadline);
   void OnPush(v1alpha1::SyncResponse push);
 
   HostLoop* const loop_;

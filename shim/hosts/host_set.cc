@@ -1,6 +1,7 @@
 #include "shim/hosts/host_set.h"
 
 #include <glog/logging.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <utility>
 
@@ -11,6 +12,16 @@ namespace outboard::hosts {
 namespace {
 
 constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
+
+// Whether the host has the same to do by both plans.
+bool SameConfigure(const Plans& a, const Plans& b, const std::string& host) {
+  const auto in_a = a.configure.find(host);
+  const auto in_b = b.configure.find(host);
+  if (in_a == a.configure.end() || in_b == b.configure.end()) {
+    return in_a == a.configure.end() && in_b == b.configure.end();
+  }
+  return google::protobuf::util::MessageDifferencer::Equals(in_a->second, in_b->second);
+}
 
 }  // namespace
 
@@ -35,10 +46,14 @@ absl::Status HostSet::OnHandshake(const std::string& name, std::shared_ptr<grpc:
   if (!plans.ok()) return plans.status();
   for (const std::string& warning : plans->resolved.warnings) LOG(WARNING) << warning;
   const bool first_time = !plans_.has_value();
-  plans_ = *std::move(plans);
+  const std::optional<Plans> previous = std::exchange(plans_, *std::move(plans));
   for (const cycle::ProfilePlan& plan : plans_->profiles) scheduler_->SetPlan(plan);
   for (auto& [other_name, other] : hosts_) {
-    if (!first_time && other_name != name) continue;
+    const bool is_changed =
+        first_time || other_name == name || !SameConfigure(*previous, *plans_, other_name);
+    if (!is_changed) continue;
+    // A host that gains or loses plugins by another's coming begins anew.
+    if (other.in_use) scheduler_->SetHost(other_name, nullptr, 0, now);
     if (absl::Status begun = Begin(other_name, &other, now); !begun.ok()) return begun;
   }
   return absl::OkStatus();

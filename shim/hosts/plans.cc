@@ -36,39 +36,112 @@ bool Serves(const GetHostInfoResponse& info, const std::string& name, ExtensionP
              plugin->extension_points().end();
 }
 
-// Plugins of the profile that the host does not serve.
-std::vector<std::string> Missing(const config::Profile& profile, const GetHostInfoResponse& info) {
-  std::set<std::string> missing;
+// Which host, by name, runs each plugin of a profile.
+using HostOfPlugin = std::map<std::string, std::string>;
+
+// For each plugin the first host in the configuration's order that serves it wherever the profile
+// has it: what a plugin computes at one point is in that host at the next. `problems` receives
+// plugins that have none.
+HostOfPlugin AssignHosts(const config::Config& config, const HostInfos& infos,
+                         const config::Profile& profile, std::vector<std::string>* problems) {
+  std::map<std::string, std::vector<ExtensionPoint>> points_of;
   for (const auto& [point, plugins] : profile.points) {
-    for (const config::EnabledPlugin& plugin : plugins) {
-      if (!Serves(info, plugin.name, point)) missing.insert(plugin.name);
+    for (const config::EnabledPlugin& plugin : plugins) points_of[plugin.name].push_back(point);
+  }
+  HostOfPlugin assigned;
+  for (const auto& [plugin, points] : points_of) {
+    for (const config::HostSpec& host : config.shim.hosts) {
+      const auto info = infos.find(host.name);
+      if (info == infos.end()) continue;
+      if (std::all_of(points.begin(), points.end(), [&, &name = plugin](ExtensionPoint point) {
+            return Serves(info->second, name, point);
+          })) {
+        assigned[plugin] = host.name;
+        break;
+      }
+    }
+    if (assigned.count(plugin) == 0) {
+      problems->push_back(absl::StrCat(config.file, ": profile \"", profile.name,
+                                       "\": no host serves plugin \"", plugin,
+                                       "\" at all of its points"));
     }
   }
-  return {missing.begin(), missing.end()};
+  return assigned;
 }
 
-std::vector<cycle::InterestedPlugin> Interested(const config::Profile& profile,
-                                                ExtensionPoint point,
-                                                const GetHostInfoResponse& info) {
-  std::vector<cycle::InterestedPlugin> result;
-  for (const config::EnabledPlugin& enabled : profile.at(point)) {
+// Makes the plan of one profile.
+class Planner {
+ public:
+  Planner(const config::Config& config, const HostInfos& infos, const config::Profile& profile,
+          HostOfPlugin hosts)
+      : infos_(infos), profile_(profile), host_of_(std::move(hosts)) {
+    for (const config::HostSpec& host : config.shim.hosts) {
+      const bool is_used = std::any_of(host_of_.begin(), host_of_.end(), [&](const auto& entry) {
+        return entry.second == host.name;
+      });
+      if (is_used) plan_.host_names.push_back(host.name);
+    }
+  }
+
+  cycle::ProfilePlan Make();
+  const std::vector<std::string>& host_names() const { return plan_.host_names; }
+  // What the host has to know of the profile.
+  void AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const;
+
+ private:
+  const PluginInfo& InfoOf(const std::string& plugin) const {
+    return *FindPlugin(infos_.at(host_of_.at(plugin)), plugin);
+  }
+  // Names at the point, of one host or of all.
+  std::vector<std::string> Names(ExtensionPoint point, const std::string* host = nullptr) const;
+  std::vector<cycle::WeightedPlugin> Weighted(const std::string* host = nullptr) const;
+  // Hosts at the point, in the order of their first plugins there.
+  std::vector<cycle::PointShare> Shares(ExtensionPoint point) const;
+
+  const HostInfos& infos_;
+  const config::Profile& profile_;
+  const HostOfPlugin host_of_;
+  cycle::ProfilePlan plan_;
+};
+
+std::vector<std::string> Planner::Names(ExtensionPoint point, const std::string* host) const {
+  std::vector<std::string> names;
+  for (const config::EnabledPlugin& plugin : profile_.at(point)) {
+    if (host == nullptr || host_of_.at(plugin.name) == *host) names.push_back(plugin.name);
+  }
+  return names;
+}
+
+std::vector<cycle::WeightedPlugin> Planner::Weighted(const std::string* host) const {
+  std::vector<cycle::WeightedPlugin> weighted;
+  for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
+    if (host != nullptr && host_of_.at(plugin.name) != *host) continue;
+    weighted.push_back({plugin.name, plugin.weight});
+  }
+  return weighted;
+}
+
+std::vector<cycle::PointShare> Planner::Shares(ExtensionPoint point) const {
+  std::vector<cycle::PointShare> shares;
+  const std::vector<config::EnabledPlugin>& enabled = profile_.at(point);
+  for (size_t position = 0; position < enabled.size(); ++position) {
     cycle::InterestedPlugin plugin;
-    plugin.name = enabled.name;
+    plugin.name = enabled[position].name;
+    plugin.position = position;
     bool is_called = true;
-    for (const v1alpha1::Interest& interest : FindPlugin(info, enabled.name)->interests()) {
+    for (const v1alpha1::Interest& interest : InfoOf(plugin.name).interests()) {
       if (interest.extension_point() != point) continue;
       plugin.fields.assign(interest.any_field_set().begin(), interest.any_field_set().end());
       is_called = !plugin.fields.empty();
     }
-    if (is_called) result.push_back(std::move(plugin));
+    if (!is_called) continue;
+    const std::string& host = host_of_.at(plugin.name);
+    auto share = std::find_if(shares.begin(), shares.end(),
+                              [&](const auto& other) { return other.host_name == host; });
+    if (share == shares.end()) share = shares.insert(shares.end(), cycle::PointShare{host, {}});
+    share->plugins.push_back(std::move(plugin));
   }
-  return result;
-}
-
-std::vector<std::string> Names(const std::vector<config::EnabledPlugin>& plugins) {
-  std::vector<std::string> names;
-  for (const config::EnabledPlugin& plugin : plugins) names.push_back(plugin.name);
-  return names;
+  return shares;
 }
 
 // What the administrator exempts from the shim's own check. Arguments that are not as they should
@@ -100,55 +173,59 @@ cycle::GuardScope GuardOf(const config::Profile& profile) {
   return scope;
 }
 
-cycle::ProfilePlan MakePlan(const config::Profile& profile, const std::string& host_name,
-                            const GetHostInfoResponse& info) {
-  cycle::ProfilePlan plan;
-  plan.host_name = host_name;
-  plan.algorithm.name = profile.name;
-  plan.algorithm.percentage_of_nodes_to_score =
-      static_cast<uint32_t>(profile.percentage_of_nodes_to_score);
-  plan.algorithm.pre_filter_plugins = Names(profile.at(v1alpha1::PRE_FILTER));
-  plan.algorithm.filter_plugins = Names(profile.at(v1alpha1::FILTER));
-  plan.algorithm.post_filter_plugins = Names(profile.at(v1alpha1::POST_FILTER));
-  plan.algorithm.pre_score_plugins = Names(profile.at(v1alpha1::PRE_SCORE));
-  for (const config::EnabledPlugin& plugin : profile.at(v1alpha1::SCORE)) {
-    plan.algorithm.score_plugins.push_back({plugin.name, plugin.weight});
-  }
-  plan.guard = GuardOf(profile);
-  plan.pre_enqueue = Interested(profile, v1alpha1::PRE_ENQUEUE, info);
-  for (const config::EnabledPlugin& plugin : profile.at(v1alpha1::PRE_ENQUEUE)) {
-    const std::vector<std::string>& preempting = plan.algorithm.post_filter_plugins;
-    if (std::find(preempting.begin(), preempting.end(), plugin.name) != preempting.end()) {
-      plan.preemption_gates.push_back(plugin.name);
+cycle::ProfilePlan Planner::Make() {
+  cycle::AlgorithmProfile& algorithm = plan_.algorithm;
+  algorithm.name = profile_.name;
+  algorithm.percentage_of_nodes_to_score =
+      static_cast<uint32_t>(profile_.percentage_of_nodes_to_score);
+  algorithm.pre_filter_plugins = Names(v1alpha1::PRE_FILTER);
+  algorithm.filter_plugins = Names(v1alpha1::FILTER);
+  algorithm.post_filter_plugins = Names(v1alpha1::POST_FILTER);
+  algorithm.pre_score_plugins = Names(v1alpha1::PRE_SCORE);
+  algorithm.score_plugins = Weighted();
+  if (plan_.host_names.size() > 1) {
+    for (const std::string& host : plan_.host_names) {
+      algorithm.shares.push_back({Names(v1alpha1::PRE_FILTER, &host),
+                                  Names(v1alpha1::FILTER, &host), Names(v1alpha1::PRE_SCORE, &host),
+                                  Weighted(&host)});
     }
   }
-  plan.reserve = Interested(profile, v1alpha1::RESERVE, info);
-  plan.permit = Interested(profile, v1alpha1::PERMIT, info);
-  for (const config::EnabledPlugin& plugin : profile.at(v1alpha1::QUEUE_SORT)) {
-    plan.host_sorts = plugin.name != kPrioritySort;
-  }
-  for (const auto& [point, plugins] : profile.points) {
-    for (const config::EnabledPlugin& enabled : plugins) {
-      auto& events = plan.wake_up_events[enabled.name];
-      if (!events.empty()) continue;
-      for (const v1alpha1::ClusterEvent& event : FindPlugin(info, enabled.name)->wake_up_events()) {
-        events.push_back(queue::FromContract(event));
-      }
+  for (const std::string& plugin : algorithm.post_filter_plugins) {
+    std::vector<std::string>& hosts = plan_.post_filter_hosts;
+    const std::string& host = host_of_.at(plugin);
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
+    for (const config::EnabledPlugin& gate : profile_.at(v1alpha1::PRE_ENQUEUE)) {
+      if (gate.name == plugin) plan_.preemption_gates.push_back(plugin);
     }
   }
-  return plan;
+  plan_.guard = GuardOf(profile_);
+  plan_.pre_enqueue = Shares(v1alpha1::PRE_ENQUEUE);
+  plan_.reserve = Shares(v1alpha1::RESERVE);
+  plan_.permit = Shares(v1alpha1::PERMIT);
+  for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::QUEUE_SORT)) {
+    if (plugin.name != kPrioritySort) plan_.sort_host = host_of_.at(plugin.name);
+  }
+  for (const auto& [plugin, host] : host_of_) {
+    auto& events = plan_.wake_up_events[plugin];
+    for (const v1alpha1::ClusterEvent& event : InfoOf(plugin).wake_up_events()) {
+      events.push_back(queue::FromContract(event));
+    }
+  }
+  return plan_;
 }
 
-void AddToConfigure(const config::Profile& profile, v1alpha1::ConfigureRequest* request) {
+void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const {
   v1alpha1::ProfileConfig* configured = request->add_profiles();
-  configured->set_name(profile.name);
-  for (const auto& [point, plugins] : profile.points) {
-    if (plugins.empty()) continue;
+  configured->set_name(profile_.name);
+  for (const auto& [point, plugins] : profile_.points) {
+    const std::vector<std::string> names = Names(point, &host);
+    if (names.empty()) continue;
     v1alpha1::PointConfig* point_config = configured->add_points();
     point_config->set_extension_point(point);
-    for (const config::EnabledPlugin& plugin : plugins) point_config->add_plugins(plugin.name);
+    point_config->mutable_plugins()->Assign(names.begin(), names.end());
   }
-  for (const config::PluginArgs& args : profile.args) {
+  for (const config::PluginArgs& args : profile_.args) {
+    if (host_of_.at(args.name) != host) continue;
     v1alpha1::PluginArgs* plugin_args = configured->add_args();
     plugin_args->set_plugin(args.name);
     plugin_args->set_args_json(args.args_json);
@@ -166,33 +243,16 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const HostInfos& i
   Plans plans;
   std::vector<std::string> problems;
   for (const config::Profile& profile : resolved->profiles) {
-    std::string closest;
-    std::vector<std::string> missing;
-    const config::HostSpec* host = nullptr;
-    for (const config::HostSpec& candidate : config.shim.hosts) {
-      const auto info = infos.find(candidate.name);
-      if (info == infos.end()) continue;
-      std::vector<std::string> lacks = Missing(profile, info->second);
-      if (lacks.empty()) {
-        host = &candidate;
-        break;
-      }
-      if (closest.empty() || lacks.size() < missing.size()) {
-        closest = candidate.name;
-        missing = std::move(lacks);
-      }
+    HostOfPlugin assigned = AssignHosts(config, infos, profile, &problems);
+    if (!problems.empty()) continue;
+    Planner planner(config, infos, profile, std::move(assigned));
+    for (const std::string& host : planner.host_names()) {
+      v1alpha1::ConfigureRequest& request = plans.configure[host];
+      request.set_cycle_deadline_millis(
+          static_cast<uint32_t>(absl::ToInt64Milliseconds(config.shim.deadlines.cycle)));
+      planner.AddToConfigure(host, &request);
     }
-    if (host == nullptr) {
-      problems.push_back(absl::StrCat(config.file, ": profile \"", profile.name,
-                                      "\": no single host serves all of its plugins; host \"",
-                                      closest, "\" lacks ", absl::StrJoin(missing, ", ")));
-      continue;
-    }
-    plans.profiles.push_back(MakePlan(profile, host->name, infos.at(host->name)));
-    v1alpha1::ConfigureRequest& request = plans.configure[host->name];
-    request.set_cycle_deadline_millis(
-        static_cast<uint32_t>(absl::ToInt64Milliseconds(config.shim.deadlines.cycle)));
-    AddToConfigure(profile, &request);
+    plans.profiles.push_back(planner.Make());
   }
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   plans.resolved = *std::move(resolved);

@@ -27,9 +27,9 @@ struct Plans {
   config::Profiles resolved;
 };
 
-// Resolves the profiles over what all hosts serve and gives each profile to the first host, in the
-// configuration's order, that serves all of its plugins. Errors: INVALID_ARGUMENT with file and
-// line: what ResolveProfiles says, or that no single host serves a profile.
+// Resolves the profiles over what all hosts serve and gives each plugin of a profile to the first
+// host, in the configuration's order, that serves it. Errors: INVALID_ARGUMENT with file and line:
+// what ResolveProfiles says, or that a plugin's points are served by different hosts only.
 absl::StatusOr<Plans> MakePlans(const config::Config& config, const HostInfos& infos);
 
 // Problems of a Configure answer as one error that names file, line and field.

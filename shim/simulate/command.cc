@@ -29,7 +29,8 @@ Flags:
   --pods FILE...         Pods to schedule; queued in this order, then by priority
   --config FILE          KubeSchedulerConfiguration with profiles and plugin arguments (default: kube-scheduler's defaults)
   -o, --output FORMAT    table (default) or json: one object a line, printed when a pod's first attempt ends
-  --host ADDRESS         Use the plugin host that listens at unix:PATH (default: start one)
+  --host ADDRESS         Use the plugin host that listens at unix:PATH (default: start one). Several times: each plugin runs on the first that
+                         serves it, as with several hosts in a ShimConfiguration
   --host-binary PATH     The plugin host to start (default: outboard-host beside this program, else on PATH)
   -v, --v LEVEL          Log level, 0 to 10; 4 shows every score term (on standard error)
   -h, --help             This text
@@ -78,7 +79,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
       value = arguments[++i];
     }
     if (flag == "--config") line.config_file = value;
-    if (flag == "--host") line.host_address = value;
+    if (flag == "--host") line.host_addresses.push_back(value);
     if (flag == "--host-binary") line.host_binary = value;
     if (flag == "-o" || flag == "--output") {
       if (value != "table" && value != "json") {
@@ -125,16 +126,16 @@ int RunSimulate(const std::vector<std::string>& arguments) {
   if (!scene.ok()) return fail(scene.status());
 
   std::unique_ptr<HostProcess> host;
-  std::string address = line->host_address;
-  if (address.empty()) {
+  std::vector<std::string> addresses = line->host_addresses;
+  if (addresses.empty()) {
     absl::StatusOr<std::unique_ptr<HostProcess>> started =
         HostProcess::Start(line->host_binary, line->verbosity);
     if (!started.ok()) return fail(started.status());
     host = *std::move(started);
-    address = host->address();
+    addresses = {host->address()};
   }
   std::vector<PodReport> reports;
-  const absl::Status simulated = Simulate(*scene, *config, address, [&](const PodReport& report) {
+  const absl::Status simulated = Simulate(*scene, *config, addresses, [&](const PodReport& report) {
     if (line->output == Output::kTable) {
       reports.push_back(report);
       return;

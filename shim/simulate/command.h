@@ -14,9 +14,9 @@ enum class Output { kTable, kJson };
 struct CommandLine {
   std::vector<std::string> cluster_files;
   std::vector<std::string> pod_files;
-  std::string config_file;   // empty: defaults
-  std::string host_address;  // empty: start one
-  std::string host_binary;   // empty: beside this program, else on PATH
+  std::string config_file;                  // empty: defaults
+  std::vector<std::string> host_addresses;  // empty: start one
+  std::string host_binary;                  // empty: beside this program, else on PATH
   Output output = Output::kTable;
   int verbosity = 0;
   bool help = false;

@@ -109,30 +109,31 @@ class SimulatedEffects final : public cycle::Effects {
   VolumeController volumes_;
 };
 
-absl::Status Connect(const std::string& name, const std::string& address, hosts::HostLoop* loop,
+// Brings all hosts of the configuration into use.
+absl::Status Connect(const std::vector<config::HostSpec>& specs, hosts::HostLoop* loop,
                      hosts::HostSet* hosts, absl::Time now) {
   const absl::Time give_up = absl::Now() + kHostStartTimeout;
-  absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
-  std::shared_ptr<grpc::Channel> channel;
-  do {
-    // The child needs a moment until it listens; a refused connection fails at once.
-    channel = hosts::NewHostChannel(address);
-    info = hosts::Handshake(channel, give_up - absl::Now());
-    if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
-  } while (absl::IsUnavailable(info.status()) && absl::Now() < give_up);
-  if (!info.ok()) {
-    return absl::UnavailableError(
-        absl::StrCat("host at ", address, " does not answer: ", info.status().message()));
+  for (const config::HostSpec& spec : specs) {
+    absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
+    std::shared_ptr<grpc::Channel> channel;
+    do {
+      // A child needs a moment until it listens; a refused connection fails at once.
+      channel = hosts::NewHostChannel(spec.address);
+      info = hosts::Handshake(channel, give_up - absl::Now());
+      if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
+    } while (absl::IsUnavailable(info.status()) && absl::Now() < give_up);
+    if (!info.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("host at ", spec.address, " does not answer: ", info.status().message()));
+    }
+    absl::Status taken = hosts->OnHandshake(spec.name, std::move(channel), *std::move(info), now);
+    if (!taken.ok()) return taken;
   }
-  if (absl::Status status = hosts->OnHandshake(name, std::move(channel), *std::move(info), now);
-      !status.ok())
-    return status;
   const absl::Time ready_by = absl::Now() + kHostReadyTimeout;
   while (!hosts->AllReady()) {
     loop->Wait(ready_by);
     hosts->Tick(now);
-    if (absl::Now() >= ready_by)
-      return absl::UnavailableError(absl::StrCat("host at ", address, " does not become ready"));
+    if (absl::Now() >= ready_by) return absl::UnavailableError("not all plugin hosts become ready");
   }
   return absl::OkStatus();
 }
@@ -194,8 +195,8 @@ absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
   return scene;
 }
 
-absl::Status Simulate(const Scene& scene, const config::Config& config, const std::string& address,
-                      const Reporter::Sink& sink) {
+absl::Status Simulate(const Scene& scene, const config::Config& config,
+                      const std::vector<std::string>& addresses, const Reporter::Sink& sink) {
   absl::Time now =
       absl::FromUnixSeconds(1000000000);  // Any moment does: nothing may depend on which.
   cycle::SchedulerOptions options;
@@ -212,11 +213,13 @@ absl::Status Simulate(const Scene& scene, const config::Config& config, const st
   Reporter reporter(&cluster, sink);
   cycle::Scheduler scheduler(options, queue_options, &effects, &reporter, nullptr, now);
   cluster = scheduler.cluster();
-  config::Config one_host = config;
-  one_host.shim.hosts.resize(1);
-  one_host.shim.hosts[0].name = "simulate";
-  one_host.shim.hosts[0].address = address;
-  hosts::HostSet host_set(&one_host, "simulate", &loop, &scheduler);
+  config::Config our_hosts = config;
+  our_hosts.shim.hosts.assign(addresses.size(), config::HostSpec());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    our_hosts.shim.hosts[i].name = i == 0 ? "simulate" : absl::StrCat("simulate-", i + 1);
+    our_hosts.shim.hosts[i].address = addresses[i];
+  }
+  hosts::HostSet host_set(&our_hosts, "simulate", &loop, &scheduler);
   bool lost = false;
   host_set.SetOnLost([&lost](const std::string&) { lost = true; });
 
@@ -232,7 +235,7 @@ absl::Status Simulate(const Scene& scene, const config::Config& config, const st
   for (const kube::NodePtr& node : scene.nodes) scheduler.OnNodeUpsert(node, now);
   for (const kube::NamespacePtr& ns : scene.namespaces) scheduler.OnNamespaceUpsert(ns, now);
   for (const kube::PodPtr& pod : scene.running) scheduler.OnPodUpsert(pod, now);
-  if (absl::Status status = Connect("simulate", address, &loop, &host_set, now); !status.ok())
+  if (absl::Status status = Connect(our_hosts.shim.hosts, &loop, &host_set, now); !status.ok())
     return status;
   for (const kube::PodPtr& pod : scene.pending) scheduler.OnPodUpsert(pod, now);
 
@@ -249,8 +252,7 @@ absl::Status Simulate(const Scene& scene, const config::Config& config, const st
     effects.ReconcileVolumes(&scheduler, now);
     now = std::max(now, scheduler.NextWakeup(now));
   }
-  if (lost)
-    return absl::UnavailableError("the plugin host was lost in the middle of the simulation");
+  if (lost) return absl::UnavailableError("a plugin host was lost in the middle of the simulation");
   for (const kube::PodPtr& pod : scene.pending) {
     if (reporter.HasReported(pod->uid())) continue;
     if (handled.contains(pod->pod.scheduler_name())) {

@@ -33,11 +33,11 @@ absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
 
 // Takes every pending pod through its first attempt, in the queue's order, and hands each report to
 // `sink` when the attempt ends: for a pod that waits at Permit when the wait ends. Pods that no
-// attempt was made for (gated ones) come last, in the scene's order. Errors: UNAVAILABLE if the
-// host at `address` cannot be reached or is lost; INVALID_ARGUMENT if the configuration does not
+// attempt was made for (gated ones) come last, in the scene's order. Errors: UNAVAILABLE if
+// a host cannot be reached or is lost; INVALID_ARGUMENT if the configuration does not
 // suit it.
-absl::Status Simulate(const Scene& scene, const config::Config& config, const std::string& address,
-                      const Reporter::Sink& sink);
+absl::Status Simulate(const Scene& scene, const config::Config& config,
+                      const std::vector<std::string>& addresses, const Reporter::Sink& sink);
 
 }  // namespace outboard::simulate
 

@@ -124,7 +124,7 @@ v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod
                           &feasible);
   EXPECT_TRUE(feasible.empty()) << "the pod fits as it is";
   v1alpha1::PostFilterResponse response;
-  impl_->evaluator.PostFilter(attempt, record, impl_->now, &response);
+  impl_->evaluator.PostFilter(attempt, record, impl_->now, {}, &response);
   return response;
 }
 

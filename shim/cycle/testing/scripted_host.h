@@ -41,6 +41,10 @@ class ScriptedHost final : public HostClient {
       pre_filter;
   std::function<absl::StatusOr<v1alpha1::PostFilterResponse>(const v1alpha1::PostFilterRequest&)>
       post_filter;
+  std::function<absl::StatusOr<v1alpha1::FilterResponse>(const v1alpha1::FilterRequest&)> filter;
+  std::function<absl::StatusOr<v1alpha1::PreScoreResponse>(const v1alpha1::PreScoreRequest&)>
+      pre_score;
+  std::function<absl::StatusOr<v1alpha1::ScoreResponse>(const v1alpha1::ScoreRequest&)> score;
   std::vector<v1alpha1::SyncResponse> pushes;
 
   // What was asked.
@@ -119,7 +123,9 @@ class ScriptedHost final : public HostClient {
     if (pre_filter) return pre_filter(request);
     return absl::UnimplementedError("not scripted");
   }
-  absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest, absl::Time) override {
+  absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
+                                                  absl::Time) override {
+    if (filter) return filter(request);
     return absl::UnimplementedError("not scripted");
   }
   absl::StatusOr<v1alpha1::PostFilterResponse> PostFilter(v1alpha1::PostFilterRequest request,
@@ -127,11 +133,14 @@ class ScriptedHost final : public HostClient {
     if (post_filter) return post_filter(request);
     return absl::UnimplementedError("not scripted");
   }
-  absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest,
+  absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest request,
                                                       absl::Time) override {
+    if (pre_score) return pre_score(request);
     return absl::UnimplementedError("not scripted");
   }
-  absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest, absl::Time) override {
+  absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest request,
+                                                absl::Time) override {
+    if (score) return score(request);
     return absl::UnimplementedError("not scripted");
   }
   absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(v1alpha1::SortKeysRequest,

@@ -1,6 +1,7 @@
-#include "shim/cycle/scheduler_attempt.h"
+#include "shim/cycle/profile_plan.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -36,9 +37,21 @@ bool Concerns(const InterestedPlugin& plugin, const v1alpha1::Pod& pod) {
 
 }  // namespace
 
+size_t PointShare::PositionOf(const std::string& plugin) const {
+  for (const InterestedPlugin& own : plugins) {
+    if (own.name == plugin) return own.position;
+  }
+  return SIZE_MAX;
+}
+
 bool AnyConcerns(const std::vector<InterestedPlugin>& plugins, const v1alpha1::Pod& pod) {
   return std::any_of(plugins.begin(), plugins.end(),
                      [&](const InterestedPlugin& plugin) { return Concerns(plugin, pod); });
+}
+
+bool AnyConcerns(const std::vector<PointShare>& shares, const v1alpha1::Pod& pod) {
+  return std::any_of(shares.begin(), shares.end(),
+                     [&](const PointShare& share) { return AnyConcerns(share.plugins, pod); });
 }
 
 }  // namespace outboard::cycle

@@ -1,0 +1,233 @@
+#include "shim/cycle/host_panel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shim/cycle/merge_answers.h"
+
+namespace outboard::cycle {
+namespace {
+
+using v1alpha1::FilterRequest;
+using v1alpha1::FilterResponse;
+using v1alpha1::PluginStatus;
+using v1alpha1::PreFilterRequest;
+using v1alpha1::PreFilterResponse;
+using v1alpha1::PreScoreRequest;
+using v1alpha1::PreScoreResponse;
+using v1alpha1::ScoreRequest;
+using v1alpha1::ScoreResponse;
+
+// A host speaks for its own plugins only.
+absl::Status CheckOwn(const std::vector<std::string>& own, const std::string& plugin,
+                      absl::string_view point) {
+  if (std::find(own.begin(), own.end(), plugin) != own.end()) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(point, " answers for \"", plugin,
+                                          "\", which this host does not serve in the profile"));
+}
+
+absl::Status CheckOwnPreFilter(const AlgorithmShare& share, const PreFilterResponse& answer) {
+  absl::Status checked = CheckPreFilter(answer);
+  for (const std::string& plugin : answer.restricted_by()) {
+    checked.Update(CheckOwn(share.pre_filter_plugins, plugin, "PreFilter"));
+  }
+  for (const std::string& plugin : answer.rejected_by()) {
+    checked.Update(CheckOwn(share.pre_filter_plugins, plugin, "PreFilter"));
+  }
+  if (!answer.rejection().plugin().empty()) {
+    checked.Update(CheckOwn(share.pre_filter_plugins, answer.rejection().plugin(), "PreFilter"));
+  }
+  return checked;
+}
+
+absl::Status CheckOwnFilter(const AlgorithmShare& share, uint32_t num_nodes,
+                            const FilterResponse& answer) {
+  std::vector<uint32_t> feasible;
+  absl::Status checked = CheckFilter(answer, num_nodes, num_nodes, &feasible);
+  for (const PluginStatus& status : answer.reasons()) {
+    checked.Update(CheckOwn(share.filter_plugins, status.plugin(), "Filter"));
+  }
+  if (answer.has_error()) {
+    checked.Update(CheckOwn(share.filter_plugins, answer.error().plugin(), "Filter"));
+  }
+  return checked;
+}
+
+}  // namespace
+
+void HostPanel::FillHeader(size_t host, v1alpha1::CallHeader* header) const {
+  header->set_attempt_id(attempt_id_);
+  header->set_snapshot_version(hosts_[host].version);
+  header->set_profile(profile_.name);
+}
+
+template <typename Response, typename Request, typename TakesPart, typename Check>
+absl::StatusOr<std::vector<Response>> HostPanel::AskAll(const Request& request,
+                                                        TakesPart takes_part, Check check) {
+  std::vector<std::pair<size_t, PendingAnswer<Response>>> pending;
+  for (size_t host = 0; host < hosts_.size(); ++host) {
+    if (!takes_part(host)) continue;
+    Request own = request;
+    FillHeader(host, own.mutable_header());
+    pending.emplace_back(host, hosts_[host].client->Start(std::move(own), deadline_));
+  }
+  std::vector<Response> answers;
+  answers.reserve(pending.size());
+  for (auto& [host, answer] : pending) {
+    absl::StatusOr<Response> taken = std::move(answer)();
+    absl::Status usable = taken.ok() ? check(host, *taken) : taken.status();
+    if (!usable.ok()) {
+      silent_host_ = host;
+      return usable;
+    }
+    answers.push_back(*std::move(taken));
+  }
+  return answers;
+}
+
+absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_uid) {
+  PreFilterRequest request;
+  request.set_pod_uid(pod_uid);
+  if (alone()) {
+    FillHeader(0, request.mutable_header());
+    return hosts_[0].client->PreFilter(std::move(request), deadline_);
+  }
+  auto answers = AskAll<PreFilterResponse>(
+      request, [](size_t) { return true; },
+      [this](size_t host, const PreFilterResponse& answer) {
+        return CheckOwnPreFilter(profile_.shares[host], answer);
+      });
+  if (!answers.ok()) return answers.status();
+  return MergePreFilter(profile_.pre_filter_plugins, *std::move(answers));
+}
+
+absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
+                                                 absl::Span<const uint32_t> candidates,
+                                                 uint32_t num_to_find) {
+  if (alone()) {
+    FillHeader(0, request.mutable_header());
+    return hosts_[0].client->Filter(std::move(request), deadline_);
+  }
+  // Which nodes the sample has depends on what all say.
+  request.set_percentage_of_nodes_to_score(100);
+  request.set_first_feasible_only(false);
+  const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
+  std::vector<size_t> asked;
+  auto answers = AskAll<FilterResponse>(
+      request,
+      [&](size_t host) {
+        if (profile_.shares[host].filter_plugins.empty()) return false;
+        asked.push_back(host);
+        return true;
+      },
+      [&](size_t host, const FilterResponse& answer) {
+        return CheckOwnFilter(profile_.shares[host], num_nodes, answer);
+      });
+  if (!answers.ok()) return answers.status();
+  const auto more = [&](size_t index, uint32_t first) -> absl::StatusOr<FilterResponse> {
+    FilterRequest rest;
+    const size_t host = asked[index];
+    FillHeader(host, rest.mutable_header());
+    rest.set_percentage_of_nodes_to_score(100);
+    for (uint32_t i = first; i < num_nodes; ++i) {
+      rest.mutable_nodes()->add_slots(candidates[(request.start_offset() + i) % num_nodes]);
+    }
+    absl::StatusOr<FilterResponse> answer = hosts_[host].client->Filter(std::move(rest), deadline_);
+    absl::Status usable = answer.ok()
+                              ? CheckOwnFilter(profile_.shares[host], num_nodes - first, *answer)
+                              : answer.status();
+    if (usable.ok()) return answer;
+    silent_host_ = host;
+    return usable;
+  };
+  return MergeFilter(profile_.filter_plugins, *std::move(answers), num_nodes, num_to_find, more);
+}
+
+absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& nodes) {
+  PreScoreRequest request;
+  *request.mutable_nodes() = nodes;
+  if (alone()) {
+    FillHeader(0, request.mutable_header());
+    return hosts_[0].client->PreScore(std::move(request), deadline_);
+  }
+  auto answers = AskAll<PreScoreResponse>(
+      request, [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
+      [this](size_t host, const PreScoreResponse& answer) {
+        const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
+        return answer.has_error() ? CheckOwn(own, answer.error().plugin(), "PreScore")
+                                  : absl::OkStatus();
+      });
+  if (!answers.ok()) return answers.status();
+  return MergePreScore(profile_.pre_score_plugins, *answers);
+}
+
+absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
+  ScoreRequest request;
+  *request.mutable_nodes() = nodes;
+  if (alone()) {
+    FillHeader(0, request.mutable_header());
+    return hosts_[0].client->Score(std::move(request), deadline_);
+  }
+  auto answers = AskAll<ScoreResponse>(
+      request, [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
+      [&](size_t host, const ScoreResponse& answer) {
+        std::vector<int64_t> unused;
+        return CheckScores(answer, static_cast<uint32_t>(nodes.slots_size()),
+                           profile_.shares[host].score_plugins, &unused);
+      });
+  if (!answers.ok()) return answers.status();
+  return MergeScore(profile_.score_plugins, *std::move(answers));
+}
+
+absl::StatusOr<std::vector<std::vector<PluginStatus>>> HostPanel::Judge(
+    const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, size_t excepted) {
+  FilterRequest request;
+  *request.mutable_hypotheses() = hypotheses;
+  const uint32_t count = static_cast<uint32_t>(hypotheses.size());
+  std::vector<std::vector<PluginStatus>> objections(count);
+  auto answers = AskAll<FilterResponse>(
+      request,
+      [&](size_t host) {
+        return host != excepted && !profile_.shares[host].filter_plugins.empty();
+      },
+      [&](size_t host, const FilterResponse& answer) {
+        if (answer.has_error()) return absl::InternalError("Filter fails a hypothesis as a whole");
+        return CheckOwnFilter(profile_.shares[host], count, answer);
+      });
+  if (!answers.ok()) return answers.status();
+  for (const FilterResponse& answer : *answers) {
+    int rejected = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      if ((answer.feasible()[i / 8] >> (i % 8)) & 1) continue;
+      objections[i].push_back(answer.reasons(static_cast<int>(answer.rejected(rejected++))));
+    }
+  }
+  return objections;
+}
+
+absl::StatusOr<std::vector<PluginStatus>> HostPanel::AnswerQuestions(
+    const google::protobuf::RepeatedPtrField<v1alpha1::PreemptionQuestion>& questions,
+    size_t asking) {
+  google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
+  for (const auto& question : questions) *hypotheses.Add() = question.hypothesis();
+  auto objections = Judge(hypotheses, asking);
+  if (!objections.ok()) return objections.status();
+  const auto position = [this](const PluginStatus& status) {
+    const std::vector<std::string>& order = profile_.filter_plugins;
+    return std::find(order.begin(), order.end(), status.plugin()) - order.begin();
+  };
+  std::vector<PluginStatus> verdicts(objections->size());
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    std::vector<PluginStatus>& all = (*objections)[i];
+    const auto& question = questions[static_cast<int>(i)];
+    if (question.has_own()) all.push_back(question.own());
+    if (all.empty()) continue;
+    verdicts[i] = *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+      return position(a) < position(b);
+    });
+  }
+  return verdicts;
+}
+
+}  // namespace outboard::cycle

@@ -1,0 +1,155 @@
+#include "shim/hosts/plans.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::hosts {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using v1alpha1::ExtensionPoint;
+
+const std::vector<ExtensionPoint>& PointsOf(const std::string& plugin) {
+  using namespace v1alpha1;  // NOLINT: names of points
+  static const auto& points = *new std::map<std::string, std::vector<ExtensionPoint>>{
+      {"PrioritySort", {QUEUE_SORT}},
+      {"DefaultBinder", {BIND}},
+      {"First", {PRE_FILTER, FILTER, RESERVE, PERMIT}},
+      {"Second", {FILTER, PRE_SCORE, SCORE, PERMIT}},
+      {"Third", {PRE_FILTER, FILTER, RESERVE, SCORE}},
+      {"Preempting", {PRE_ENQUEUE, POST_FILTER}},
+      {"Gate", {PRE_ENQUEUE}},
+  };
+  return points.at(plugin);
+}
+
+v1alpha1::GetHostInfoResponse Host(const std::vector<std::string>& plugins) {
+  v1alpha1::GetHostInfoResponse info;
+  for (const std::string& name : plugins) {
+    v1alpha1::PluginInfo* plugin = info.add_plugins();
+    plugin->set_name(name);
+    for (const ExtensionPoint point : PointsOf(name)) plugin->add_extension_points(point);
+  }
+  return info;
+}
+
+// All plugins of PointsOf, in this order, on hosts named in the configuration's order.
+config::Config Configuration(const std::vector<std::string>& hosts) {
+  std::string text = R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: p
+  plugins:
+    multiPoint:
+      disabled: [{name: "*"}]
+      enabled: [{name: PrioritySort}, {name: Gate}, {name: First}, {name: Second, weight: 3}, {name: Third}, {name: Preempting}, {name: DefaultBinder}]
+    preFilter: {disabled: [{name: NotServed}]}
+  pluginConfig:
+  - name: Second
+    args: {x: 1}
+---
+apiVersion: config.outboard.dev/v1alpha1
+kind: ShimConfiguration
+hosts:
+)";
+  for (const std::string& host : hosts) {
+    absl::StrAppend(&text, "- {name: ", host, ", address: \"unix:/", host, "\"}\n");
+  }
+  absl::StatusOr<config::Config> config = config::ParseConfig(text, "f.yaml");
+  EXPECT_TRUE(config.ok()) << config.status();
+  return *config;
+}
+
+// "POINT: plugins" of a Configure.
+std::vector<std::string> Told(const v1alpha1::ConfigureRequest& request) {
+  std::vector<std::string> points;
+  for (const auto& point : request.profiles(0).points()) {
+    std::string text = absl::StrCat(v1alpha1::ExtensionPoint_Name(point.extension_point()), ":");
+    for (const std::string& plugin : point.plugins()) absl::StrAppend(&text, " ", plugin);
+    points.push_back(text);
+  }
+  return points;
+}
+
+std::vector<std::string> Shares(const std::vector<cycle::PointShare>& shares) {
+  std::vector<std::string> all;
+  for (const cycle::PointShare& share : shares) {
+    std::string text = absl::StrCat(share.host_name, ":");
+    for (const auto& plugin : share.plugins) {
+      absl::StrAppend(&text, " ", plugin.name, "@", plugin.position);
+    }
+    all.push_back(text);
+  }
+  return all;
+}
+
+TEST(PlansTest, AHostThatServesAllDoesItAlone) {
+  const v1alpha1::GetHostInfoResponse all =
+      Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
+  auto plans = MakePlans(Configuration({"a", "b"}), {{"a", all}, {"b", all}});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  EXPECT_THAT(plan.host_names, ElementsAre("a"));
+  EXPECT_THAT(plan.algorithm.shares, IsEmpty());
+  EXPECT_THAT(plan.preemption_gates, ElementsAre("Preempting"));
+  EXPECT_EQ(plan.sort_host, "");
+  EXPECT_THAT(plans->configure, SizeIs(1));
+}
+
+TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
+  // b comes first, so that it runs Third, which a serves as well.
+  auto plans =
+      MakePlans(Configuration({"b", "a"}),
+                {{"a", Host({"PrioritySort", "First", "Third", "Preempting", "DefaultBinder"})},
+                 {"b", Host({"Second", "Third", "Gate"})}});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  EXPECT_THAT(plan.host_names, ElementsAre("b", "a"));
+  EXPECT_THAT(plan.algorithm.filter_plugins, ElementsAre("First", "Second", "Third"));
+  ASSERT_THAT(plan.algorithm.shares, SizeIs(2));
+  const cycle::AlgorithmShare& b = plan.algorithm.shares[0];
+  EXPECT_THAT(b.pre_filter_plugins, ElementsAre("Third"));
+  EXPECT_THAT(b.filter_plugins, ElementsAre("Second", "Third"));
+  EXPECT_THAT(b.pre_score_plugins, ElementsAre("Second"));
+  ASSERT_THAT(b.score_plugins, SizeIs(2));
+  EXPECT_EQ(b.score_plugins[0].weight, 3);
+  const cycle::AlgorithmShare& a = plan.algorithm.shares[1];
+  EXPECT_THAT(a.filter_plugins, ElementsAre("First"));
+  EXPECT_THAT(a.score_plugins, IsEmpty());
+  // Hosts in the order of their first plugins.
+  EXPECT_THAT(Shares(plan.reserve), ElementsAre("a: First@0", "b: Third@1"));
+  EXPECT_THAT(Shares(plan.permit), ElementsAre("a: First@0", "b: Second@1"));
+  EXPECT_THAT(Shares(plan.pre_enqueue), ElementsAre("b: Gate@0", "a: Preempting@1"));
+  EXPECT_THAT(plan.post_filter_hosts, ElementsAre("a"));
+  // A host knows its own plugins only, and their arguments.
+  EXPECT_THAT(
+      Told(plans->configure.at("b")),
+      ElementsAre("PRE_ENQUEUE: Gate", "PRE_FILTER: Third", "FILTER: Second Third",
+                  "PRE_SCORE: Second", "SCORE: Second Third", "RESERVE: Third", "PERMIT: Second"));
+  ASSERT_THAT(plans->configure.at("b").profiles(0).args(), SizeIs(1));
+  EXPECT_EQ(plans->configure.at("b").profiles(0).args(0).plugin(), "Second");
+  EXPECT_THAT(plans->configure.at("a").profiles(0).args(), IsEmpty());
+}
+
+TEST(PlansTest, APluginIsNeverSplit) {
+  v1alpha1::GetHostInfoResponse a =
+      Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder", "Third"});
+  v1alpha1::GetHostInfoResponse b = a;
+  // a lost Third's Filter, b its Reserve.
+  auto* of_a = a.mutable_plugins(6)->mutable_extension_points();
+  of_a->Set(1, v1alpha1::PRE_FILTER);
+  auto* of_b = b.mutable_plugins(6)->mutable_extension_points();
+  of_b->Set(2, v1alpha1::PRE_FILTER);
+  const auto plans = MakePlans(Configuration({"a", "b"}), {{"a", a}, {"b", b}});
+  EXPECT_THAT(std::string(plans.status().message()),
+              HasSubstr("f.yaml: profile \"p\": no host serves plugin \"Third\" at all of its "
+                        "points"));
+}
+
+}  // namespace
+}  // namespace outboard::hosts
