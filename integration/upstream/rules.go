@@ -7,8 +7,7 @@ var Reasons = map[string]string{
 	"plugin":    "a plugin that exists in the test's process only",
 	"gate":      "feature gates that are not at their default of v1.36",
 	"internals": "looks at, or puts something into, the inside of the scheduler in its process",
-	"groups":    "pod groups, which are not served",
-	"claims":    "resource claims, which are not served",
+	"claims":    "resource claims, or device classes in the place of extended resources, which are not served",
 	"extender":  "an HTTP extender, which is not served",
 	"hints off": "says what is requeued without queueing hints",
 	"mock":      "replaces a library of the scheduler's in the test's process",
@@ -28,6 +27,7 @@ var rules = struct {
 }{
 	Skip: []skipRule{
 		{"TestPreferNominatedNode/.*", "internals", "nominates the pod in the scheduler's memory as it is popped"},
+		{"TestOutboardCoreResourceEnqueue/NodeResourcesFit/NodeAffinity/DynamicResources/.*", "claims", "a device class offers the extended resource"},
 		{"TestNodeDeclaredFeaturesFilter/pod_with_feature_requirement_.*", "mock", "a feature that only this process knows"},
 	},
 	Neutral: []neutralRule{
