@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -101,7 +102,7 @@ var deleteNow = metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 
 func (s *Stage) resource(target *Target, namespace string) dynamic.ResourceInterface {
 	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("v1")
+	object.SetAPIVersion(cmp.Or(target.APIVersion, "v1"))
 	object.SetKind(target.Kind)
 	return controlplane.Resource(s.dynamic, object, namespace)
 }

@@ -41,8 +41,9 @@ type Object map[string]any
 
 // Target names an object of this story.
 type Target struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
+	APIVersion string `json:"apiVersion,omitempty"` // v1 if it is left out
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
 }
 
 // Patch is a JSON merge patch.

@@ -215,13 +215,15 @@ const ProfilePlugin* QueueingHints::Judge(const Waiting& waiting, const Event& e
   const sdk::PodRecord* pod = mirror_->FindPod(waiting.told.uid());
   if (pod == nullptr) return nullptr;
   const bool is_own = event.told.pod_uid() == waiting.told.uid();
-  if (event.concerns_only_its_pod() != is_own) return nullptr;
+  const bool only_own = event.concerns_only_its_pod();
+  // The end of its nomination helps a pod as it helps others, a place that it gave back does not.
+  if (is_own ? !only_own && !event.told.has_max_priority() : only_own) return nullptr;
   if (event.told.has_max_priority() && pod->pod.priority() > event.told.max_priority()) {
     return nullptr;
   }
   // As in kube-scheduler, who keeps a pod out decides which events count for it; not so with
   // updates of the pod itself.
-  if (!waiting.told.gated_by().empty() && !is_own &&
+  if (!waiting.told.gated_by().empty() && !only_own &&
       (waiting.gate == nullptr ||
        !AnyRegistered(waiting.gate->wake_up_events, event.resource(), event.action()))) {
     return nullptr;

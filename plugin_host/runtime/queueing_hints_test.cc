@@ -79,7 +79,8 @@ class QueueingHintsTest : public ::testing::Test {
                                              ClusterEvent::UPDATE_NODE_LABEL})});
     AddPlugin("Pods", {sdk::WakeOn("Pod", {ClusterEvent::ADD, ClusterEvent::DELETE,
                                            ClusterEvent::UPDATE_POD_LABEL})});
-    AddPlugin("Classes", {sdk::WakeOn("StorageClass", {ClusterEvent::UPDATE_OTHER})});
+    AddPlugin("Classes", {sdk::WakeOn("StorageClass", {ClusterEvent::ADD, ClusterEvent::DELETE,
+                                                       ClusterEvent::UPDATE_OTHER})});
     AddPlugin("Quiet", {});
     AddPlugin("Hintless", {sdk::WakeOn("Node", {ClusterEvent::ADD})});
     session_ = std::make_unique<Session>("s", &registry_);
@@ -277,6 +278,21 @@ TEST_F(QueueingHintsTest, ThePlaceThatAPodLostIsNoHelpToItself) {
   EXPECT_THAT(TakeWakes(), IsEmpty());
 }
 
+TEST_F(QueueingHintsTest, TheEndOfItsNominationConcernsThePodItselfToo) {
+  for (const char* gate : {"", "Nodes", "Pods"}) {
+    v1alpha1::SyncRequest request = Delta();
+    AddWaiting(&request, "p", "Pods", 1000)->set_gated_by(gate);
+    Apply(request);
+    request = Delta();
+    v1alpha1::QueueEvent* event = AddEvent(&request, 1001, "AssignedPod", ClusterEvent::DELETE);
+    event->set_pod_uid("default/p");
+    event->set_max_priority(0);
+    Apply(request);
+    // A gate has a say in it, as in all that is no update of the pod.
+    EXPECT_EQ(TakeWakes().size(), gate == std::string("Nodes") ? 0u : 1u) << gate;
+  }
+}
+
 TEST_F(QueueingHintsTest, MaxPriorityLimitsAnEvent) {
   Waits("p", "Pods");
   for (const int32_t priority : {-1, 0}) {
@@ -305,6 +321,24 @@ TEST_F(QueueingHintsTest, ObjectsOfOtherKinds) {
     Apply(request);
   }
   EXPECT_THAT(scripts_["Classes"].asked, ElementsAre("p: x to y"));
+}
+
+TEST_F(QueueingHintsTest, ObjectsOfOtherKindsThatComeAndGo) {
+  scripts_["Classes"].hint = Hint::kSkip;
+  Waits("p", "Classes");
+  v1alpha1::ClusterObject name;
+  name.mutable_storage_class()->set_name("fast");
+  v1alpha1::SyncRequest request = Delta();
+  *request.add_changes()->mutable_object_upsert() = name;
+  request.mutable_changes(0)->mutable_object_upsert()->mutable_storage_class()->set_provisioner(
+      "x");
+  *AddEvent(&request, 1001, "StorageClass", ClusterEvent::ADD)->mutable_object() = name;
+  Apply(request);
+  request = Delta();
+  *request.add_changes()->mutable_object_remove() = name;
+  *AddEvent(&request, 1002, "StorageClass", ClusterEvent::DELETE)->mutable_object() = name;
+  Apply(request);
+  EXPECT_THAT(scripts_["Classes"].asked, ElementsAre("p: none to x", "p: x to none"));
 }
 
 TEST_F(QueueingHintsTest, PendingPluginsAreAskedFirst) {

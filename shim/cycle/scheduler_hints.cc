@@ -77,9 +77,13 @@ void Scheduler::AnnounceNominationEnded(const kube::PodObject& pod) {
 }
 
 void Scheduler::SendHints(absl::Time now) {
+  // While somebody waits, changes that are no events go out too: a later event may be about what
+  // they brought, and without it there is no before.
+  const queue::QueueCounts counts = queue_.counts();
+  const bool anyone_waits = counts.unschedulable + counts.gated + counts.in_flight > 0;
   for (auto& [name, host] : hosts_) {
     if (!host.judges) continue;
-    if (host.client->usable() && !host.hints.empty()) SendChanges(&host, now);
+    if (host.client->usable() && (anyone_waits || !host.hints.empty())) SendChanges(&host, now);
     if (!std::exchange(host.hints_lost, false)) continue;
     LOG(INFO) << "Host \"" << name << "\" was told too much at once to judge events: pods that "
               << "wait are tried";

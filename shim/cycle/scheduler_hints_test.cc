@@ -239,6 +239,18 @@ TEST_F(SchedulerHintsTest, ANominationThatEndsHelpsPodsOfNoHigherPriority) {
   EXPECT_EQ(heard.raw[0].max_priority(), 7);
 }
 
+TEST_F(SchedulerHintsTest, AHostSeesWhatAnEventMayBeAboutLater) {
+  WithAWaitingPod();
+  PutPod("m", "", "", 100, "n1");
+  scheduler_.Tick(now_);
+  ASSERT_THAT(host_.changes, SizeIs(1)) << "though that is no event";
+  const auto& upserted = host_.changes[0].changes(0).pod_upsert().pod();
+  EXPECT_EQ(upserted.nominated_node_name(), "n1");
+  EXPECT_THAT(Hear().events, IsEmpty());
+  scheduler_.OnPodDelete("uid-m", now_);
+  EXPECT_THAT(Hear().events, ElementsAre("AssignedPodDelete uid-m"));
+}
+
 TEST_F(SchedulerHintsTest, AWaitingPodsOwnUpdateIsAnEvent) {
   WithAWaitingPod();
   PutPod("p", "", "", 50);

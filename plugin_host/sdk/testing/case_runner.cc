@@ -178,6 +178,7 @@ void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::str
       set(EventObjectFromYaml(resource, yaml[side]), &object.object, &change.old_object,
           &change.new_object);
     }
+    if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_EQ(expected, harness->Hint(pod, change));
 }
