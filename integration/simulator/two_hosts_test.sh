@@ -50,6 +50,8 @@ done > "$dir/cluster.yaml"
 { pod first 2 100 80; pod second 2 90 80; pod third 2 80 80; pod fourth 2 70 80; pod least 2 0 80; } > "$dir/pods.yaml"
 
 same "the examples" --cluster "$examples/cluster.yaml" --pods "$examples/pods.yaml" --config "$examples/config.yaml"
+SPLIT=AtomicReplicaCoordinator,SchedulingGates same "the examples, gangs elsewhere" --cluster "$examples/cluster.yaml" --pods "$examples/pods.yaml" \
+  --config "$examples/config.yaml"
 same "preemption" --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml"
 grep -q '"victims":\["default/large","default/taken"\]\|"victims":\["default/taken","default/large"\]' "$dir/two.json" ||
   { echo "FAILED: nobody needed victims of both hosts"; cat "$dir/two.json"; failed=1; }

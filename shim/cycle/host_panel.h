@@ -35,7 +35,7 @@ struct AlgorithmProfile {
       post_filter_plugins;  // empty: nothing is tried for a pod that fits nowhere
   std::vector<std::string> pre_score_plugins;
   std::vector<WeightedPlugin> score_plugins;  // empty: the first feasible node is taken
-  // One for each host, if there are several.
+  // One for each host that has a plugin at one of these points, if there are several.
   std::vector<AlgorithmShare> shares;
 };
 

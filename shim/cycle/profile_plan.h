@@ -32,9 +32,12 @@ struct PointShare {
 // A value. Hosts go by their names in the configuration.
 struct ProfilePlan {
   AlgorithmProfile algorithm;
-  // All hosts that serve some plugin of the profile, in the configuration's order; usually one.
-  // `algorithm.shares` has one entry for each, if there are several.
+  // All hosts that serve some plugin of the profile; usually one. Those that take part in the
+  // algorithm come first, as in `algorithm.shares`; without shares it is the first.
   std::vector<std::string> host_names;
+  size_t num_algorithm_hosts() const {
+    return algorithm.shares.empty() ? 1 : algorithm.shares.size();
+  }
   // Hosts in the order in which they are asked: that of their first plugins at the point.
   std::vector<PointShare> pre_enqueue;
   std::vector<PointShare> reserve;

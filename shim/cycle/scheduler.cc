@@ -139,7 +139,8 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
     }
     hosts.push_back(host);
   }
-  // All of them see the same cluster until the last of them has scored.
+  // Those that are asked see the same cluster until the last of them has scored.
+  hosts.resize(attempt->plan->num_algorithm_hosts());
   for (Host* host : hosts) {
     SendChanges(host, now);
     request.hosts.push_back({host->client, cluster_.VersionOf(host->cursor)});

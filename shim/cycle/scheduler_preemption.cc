@@ -39,8 +39,8 @@ void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis
     return FailUnschedulable(std::move(attempt), diagnosis, now);
   }
   AttemptHosts hosts;
-  for (const std::string& name : plan.host_names) {
-    const Host& host = hosts_[name];
+  for (size_t i = 0; i < plan.num_algorithm_hosts(); ++i) {
+    const Host& host = hosts_[plan.host_names[i]];
     hosts.push_back({host.client, cluster_.VersionOf(host.cursor)});
   }
   const absl::Time began = absl::Now();
@@ -128,13 +128,17 @@ absl::Status Scheduler::AskPostFilter(const Attempt& attempt, size_t asked,
     *hypotheses.Add() = WithoutVictims(candidate);
     candidates.push_back(&candidate);
   }
-  auto objections = panel->Judge(hypotheses, asked);
-  if (!objections.ok()) {
-    outcome->silent_host = panel->silent_host();
-    return objections.status();
+  std::vector<std::vector<v1alpha1::PluginStatus>> objections;
+  if (!candidates.empty()) {
+    auto judged = panel->Judge(hypotheses, asked);
+    if (!judged.ok()) {
+      outcome->silent_host = panel->silent_host();
+      return judged.status();
+    }
+    objections = *std::move(judged);
   }
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (!(*objections)[i].empty()) continue;
+    if (!objections[i].empty()) continue;
     outcome->candidate = *candidates[i];
     return absl::OkStatus();
   }

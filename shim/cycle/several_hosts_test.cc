@@ -251,6 +251,28 @@ TEST_F(SeveralHostsTest, TheSumOfAllHostsDecidesOnTheNodesThatAllTake) {
   EXPECT_THAT(hosts_["a"].cycles, IsEmpty());
 }
 
+TEST_F(SeveralHostsTest, AHostThatIsNotPartOfTheAlgorithmIsAskedLaterOnly) {
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.score_plugins = {{"Score", 1}};
+  plan.host_names = {"a", "b"};
+  plan.permit = {{"b", {{"Gang", {}, 0}}}};
+  plan.guard.resources = false;
+  scheduler_.SetPlan(plan);
+  hosts_["a"].num_nodes = kNodes;
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(Log(), ElementsAre("b permit"));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  // Without it no attempt is begun all the same.
+  hosts_["b"].is_usable = false;
+  AddPod("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+}
+
 TEST_F(SeveralHostsTest, NoHostSeesAChangeBetweenPreFilterAndScore) {
   std::vector<size_t> sent;
   std::vector<int64_t> versions;
@@ -454,6 +476,16 @@ TEST_F(SeveralHostsTest, TakesTheFirstCandidateOnWhichAllAgree) {
   EXPECT_THAT(hypotheses_[0].hypotheses(), SizeIs(2));
   EXPECT_EQ(hypotheses_[0].header().attempt_id(), post_filters_[0].header().attempt_id());
   EXPECT_THAT(Log(), ElementsAre("a preFilter", "b preFilter", "a filter", "b filter", "b filter"));
+}
+
+TEST_F(SeveralHostsTest, ANodeThatOthersFoundHopelessIsNoCandidate) {
+  NothingFits();
+  Propose({"n3"});
+  AddPod("p", 10);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.evicted, IsEmpty());
+  EXPECT_THAT(hypotheses_, IsEmpty());
+  EXPECT_THAT(effects_.failures, ElementsAre(HasSubstr("none of 1 candidates")));
 }
 
 TEST_F(SeveralHostsTest, WhereTheOthersObjectToAllNothingIsEvicted) {

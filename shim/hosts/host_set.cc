@@ -63,6 +63,9 @@ absl::Status HostSet::Begin(const std::string& name, Host* host, absl::Time now)
   const auto configure = plans_->configure.find(name);
   if (configure == plans_->configure.end()) {
     LOG(WARNING) << "Host \"" << name << "\" serves no profile";
+    if (host->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(host->cursor, 0));
+    host->client = nullptr;
+    host->in_use = false;
     return absl::OkStatus();
   }
   auto client = std::make_unique<GrpcHostClient>(loop_, session_id_, host->channel, host->info);

@@ -81,6 +81,10 @@ class Planner {
       });
       if (is_used) plan_.host_names.push_back(host.name);
     }
+    const auto others = std::stable_partition(
+        plan_.host_names.begin(), plan_.host_names.end(),
+        [this](const std::string& host) { return TakesPartInAlgorithm(host); });
+    num_algorithm_hosts_ = others - plan_.host_names.begin();
   }
 
   cycle::ProfilePlan Make();
@@ -92,6 +96,13 @@ class Planner {
   const PluginInfo& InfoOf(const std::string& plugin) const {
     return *FindPlugin(infos_.at(host_of_.at(plugin)), plugin);
   }
+  // Whether it has to hear of an attempt from PreFilter on.
+  bool TakesPartInAlgorithm(const std::string& host) const {
+    using namespace v1alpha1;  // NOLINT: names of points
+    const auto points = {PRE_FILTER, FILTER, POST_FILTER, PRE_SCORE, SCORE};
+    return std::any_of(points.begin(), points.end(),
+                       [&](ExtensionPoint point) { return !Names(point, &host).empty(); });
+  }
   // Names at the point, of one host or of all.
   std::vector<std::string> Names(ExtensionPoint point, const std::string* host = nullptr) const;
   std::vector<cycle::WeightedPlugin> Weighted(const std::string* host = nullptr) const;
@@ -102,6 +113,7 @@ class Planner {
   const config::Profile& profile_;
   const HostOfPlugin host_of_;
   cycle::ProfilePlan plan_;
+  std::ptrdiff_t num_algorithm_hosts_ = 0;
 };
 
 std::vector<std::string> Planner::Names(ExtensionPoint point, const std::string* host) const {
@@ -183,8 +195,9 @@ cycle::ProfilePlan Planner::Make() {
   algorithm.post_filter_plugins = Names(v1alpha1::POST_FILTER);
   algorithm.pre_score_plugins = Names(v1alpha1::PRE_SCORE);
   algorithm.score_plugins = Weighted();
-  if (plan_.host_names.size() > 1) {
-    for (const std::string& host : plan_.host_names) {
+  if (num_algorithm_hosts_ > 1) {
+    for (std::ptrdiff_t i = 0; i < num_algorithm_hosts_; ++i) {
+      const std::string& host = plan_.host_names[static_cast<size_t>(i)];
       algorithm.shares.push_back({Names(v1alpha1::PRE_FILTER, &host),
                                   Names(v1alpha1::FILTER, &host), Names(v1alpha1::PRE_SCORE, &host),
                                   Weighted(&host)});

@@ -136,6 +136,19 @@ TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
   EXPECT_THAT(plans->configure.at("a").profiles(0).args(), IsEmpty());
 }
 
+TEST(PlansTest, AHostThatOnlyComesAfterThePlacementLeavesTheOtherFused) {
+  auto plans = MakePlans(Configuration({"gate", "main"}),
+                         {{"gate", Host({"Gate"})},
+                          {"main", Host({"PrioritySort", "First", "Second", "Third", "Preempting",
+                                         "DefaultBinder"})}});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  EXPECT_THAT(plan.host_names, ElementsAre("main", "gate"));
+  EXPECT_THAT(plan.algorithm.shares, IsEmpty());
+  EXPECT_EQ(plan.num_algorithm_hosts(), 1u);
+  EXPECT_THAT(Shares(plan.pre_enqueue), ElementsAre("gate: Gate@0", "main: Preempting@1"));
+}
+
 TEST(PlansTest, APluginIsNeverSplit) {
   v1alpha1::GetHostInfoResponse a =
       Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder", "Third"});

@@ -1,0 +1,144 @@
+#include "shim/hosts/host_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/testing/fake_host.h"
+
+namespace outboard::hosts {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeHost;
+using ::testing::SizeIs;
+using v1alpha1::ConfigureRequest;
+using v1alpha1::GetHostInfoResponse;
+
+class NoEffects final : public cycle::Effects {
+ public:
+  void Bind(const cycle::BindOrder&, absl::Time) override {}
+  void Evict(const cycle::EvictOrder&, absl::Time) override {}
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void Write(const cycle::EffectOrder&, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
+                    absl::Time) override {}
+  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+                   const std::optional<std::string>&, absl::Time) override {}
+};
+
+// Hosts "small" and "main", in this order, over gRPC.
+class HostSetTest : public ::testing::Test {
+ protected:
+  HostSetTest()
+      : config_(Configuration()),
+        scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, absl::Now()),
+        hosts_(&config_, "session", &loop_, &scheduler_) {
+    for (const char* name : {"small", "main"}) {
+      fakes_[name] = FakeHost::Start(
+          absl::StrCat("unix:", ::testing::TempDir(), "outboard-set-", getpid(), "-", name), name);
+    }
+  }
+  static config::Config Configuration() {
+    auto config = config::ParseConfig(R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: p
+  plugins:
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: One}, {name: Two}, {name: Binder}]}
+    preFilter: {disabled: [{name: NotServed}]}
+---
+apiVersion: config.outboard.dev/v1alpha1
+kind: ShimConfiguration
+hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main"}]
+)",
+                                      "f.yaml");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return *config;
+  }
+  // The host answers a handshake, as one that serves these plugins.
+  void Answers(const std::string& name, const std::vector<std::string>& plugins) {
+    GetHostInfoResponse info;
+    info.set_host_instance(name);
+    for (const std::string& plugin : plugins) {
+      auto* out = info.add_plugins();
+      out->set_name(plugin);
+      out->add_extension_points(plugin == "Sort"     ? v1alpha1::QUEUE_SORT
+                                : plugin == "Binder" ? v1alpha1::BIND
+                                                     : v1alpha1::FILTER);
+    }
+    const absl::Status taken =
+        hosts_.OnHandshake(name, NewHostChannel(fakes_[name]->address()), info, absl::Now());
+    EXPECT_TRUE(taken.ok()) << taken;
+  }
+  void WaitUntilReady() {
+    const absl::Time limit = absl::Now() + absl::Seconds(30);
+    while (!hosts_.AllReady() && absl::Now() < limit) {
+      loop_.Wait(limit);
+      hosts_.Tick(absl::Now());
+    }
+    ASSERT_TRUE(hosts_.AllReady());
+  }
+  // Filters in each Configure that the host was sent.
+  std::vector<std::string> Filters(const std::string& name) {
+    std::vector<std::string> all;
+    for (const ConfigureRequest& request : fakes_[name]->Requests<ConfigureRequest>()) {
+      for (const auto& point : request.profiles(0).points()) {
+        if (point.extension_point() != v1alpha1::FILTER) continue;
+        std::string& text = all.emplace_back();
+        for (const std::string& plugin : point.plugins()) absl::StrAppend(&text, plugin, ";");
+      }
+    }
+    return all;
+  }
+
+  const config::Config config_;
+  HostLoop loop_;
+  NoEffects effects_;
+  cycle::Observer observer_;
+  cycle::Scheduler scheduler_;
+  std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
+  HostSet hosts_;
+};
+
+TEST_F(HostSetTest, NobodyIsConfiguredBeforeAllHaveAnswered) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  EXPECT_THAT(Filters("main"), SizeIs(0));
+  Answers("small", {"Two"});
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;"));
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
+}
+
+TEST_F(HostSetTest, AHostBeginsAnewWhereAnothersComingChangesItsShareAndOnlyThere) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two"});
+  WaitUntilReady();
+  // Nothing is new for "main".
+  Answers("small", {"Two", "Other"});
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;"));
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;", "Two;"));
+  // "small" takes One as well.
+  Answers("small", {"One", "Two"});
+  EXPECT_FALSE(hosts_.AllReady());
+  WaitUntilReady();
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;", "Two;", "One;Two;"));
+  EXPECT_EQ(fakes_["main"]->Count<ConfigureRequest>(), 2);
+  EXPECT_THAT(Filters("main"), ElementsAre("One;"));
+  // Nothing is left for "main"; pods need it no more.
+  Answers("small", {"Sort", "One", "Two", "Binder"});
+  WaitUntilReady();
+  EXPECT_EQ(fakes_["main"]->Count<ConfigureRequest>(), 2);
+  fakes_["main"]->Kill();
+  hosts_.Tick(absl::Now());
+  EXPECT_TRUE(hosts_.AllReady());
+}
+
+}  // namespace
+}  // namespace outboard::hosts
