@@ -201,6 +201,36 @@ TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(first.filter(), cycled_.filter()));
 }
 
+// As with a nominated node that PreFilter's restriction leaves out.
+TEST_F(PostFilterTest, ANodeThatWasTriedFirstKeepsItsCode) {
+  std::vector<v1alpha1::Code> codes;
+  first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
+    codes = {dry_run.CodeOf(0), dry_run.CodeOf(1)};
+    return Verdict::Unschedulable("enough");
+  };
+  v1alpha1::CallHeader header;
+  header.set_attempt_id(1);
+  header.set_snapshot_version(1);
+  header.set_profile("p");
+  v1alpha1::PreFilterRequest pre_filter;
+  pre_filter.set_pod_uid("default/pod");
+  v1alpha1::PreFilterResponse pre_filtered;
+  ASSERT_TRUE(session_->PreFilter(header, pre_filter, now_, &pre_filtered).ok());
+  for (const std::vector<uint32_t>& slots : {std::vector<uint32_t>{1}, std::vector<uint32_t>{}}) {
+    v1alpha1::FilterRequest filter;
+    filter.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+    v1alpha1::FilterResponse filtered;
+    ASSERT_TRUE(session_->Filter(header, filter, now_, &filtered).ok());
+    EXPECT_EQ(filtered.processed(), slots.size());
+  }
+  v1alpha1::PostFilterRequest request;
+  *request.mutable_header() = header;
+  v1alpha1::PostFilterResponse response;
+  ASSERT_TRUE(session_->PostFilter(request, now_, &response).ok());
+  EXPECT_THAT(codes,
+              ElementsAre(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, v1alpha1::UNSCHEDULABLE));
+}
+
 TEST_F(PostFilterTest, KnowsWhatFilterSaid) {
   std::vector<v1alpha1::Code> codes;
   first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {

@@ -33,6 +33,8 @@ struct FilterState : sdk::AttemptState {
     std::string name;
     uint32_t column = kNoColumn;  // kNoColumn: no node has it.
     int64_t amount = 0;
+    // A DeviceClass stands for it: DynamicResources judges nodes that have none of it.
+    bool of_class = false;
   };
   int64_t cpu = 0, memory = 0, ephemeral = 0;
   bool counts_pods_only = false;
@@ -115,6 +117,16 @@ bool NodeResourcesFit::Ignored(const std::string& resource) const {
           ignored_groups_.contains(resource.substr(0, resource.find('/'))));
 }
 
+// Whether a class names the resource, or has it by its own name.
+bool IsOfClass(const sdk::ClusterObjects& objects, absl::string_view resource) {
+  bool found = false;
+  objects.ForEach<v1alpha1::DeviceClass>([&](const v1alpha1::DeviceClass& device_class) {
+    found |= device_class.extended_resource_name() == resource ||
+             resource == absl::StrCat("deviceclass.resource.kubernetes.io/", device_class.name());
+  });
+  return found;
+}
+
 Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const {
   // A pending pod is judged by its spec; what statuses say counts only on nodes.
   const v1alpha1::Pod& pod = attempt.pod().proto();
@@ -134,8 +146,9 @@ Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterR
           absl::StrCat("pod asks for more than ", kMaxExtended, " extended resources"));
     }
     auto column = nodes.extended_by_name.find(name);
-    state.extended.push_back(
-        {name, column == nodes.extended_by_name.end() ? kNoColumn : column->second, amount});
+    state.extended.push_back({name,
+                              column == nodes.extended_by_name.end() ? kNoColumn : column->second,
+                              amount, IsOfClass(attempt.cluster().objects(), name)});
   }
   state.counts_pods_only =
       state.cpu == 0 && state.memory == 0 && state.ephemeral == 0 && state.extended.empty();
@@ -169,6 +182,9 @@ void NodeResourcesFit::Filter(const sdk::Attempt& attempt, const sdk::NodeBlock&
       for (size_t k = 0; k < state->extended.size(); ++k) {
         const FilterState::Extended& wanted = state->extended[k];
         const bool known = wanted.column != kNoColumn;
+        if (wanted.of_class && (!known || nodes.extended[wanted.column].allocatable[slot] <= 0)) {
+          continue;
+        }
         compare(wanted.amount, known ? nodes.extended[wanted.column].allocatable[slot] : 0,
                 known ? nodes.extended[wanted.column].requested[slot] : 0,
                 kFirstExtendedBit + static_cast<int>(k));

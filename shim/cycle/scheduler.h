@@ -146,6 +146,10 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                                                        const std::string& host_name,
                                                        absl::Time now);
   void FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection, absl::Time now);
+  // The attempt that has effects to carry out, or to wait for, before the pod is bound; else null.
+  Attempt* FindInPreBind(const std::string& uid);
+  void CancelPreBind(Attempt* attempt, const std::string& plugin, absl::Time now);
+  void FailPreempted(Attempt* attempt, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
   void EndWait(const WaitEnd& end, absl::Time now);
   void ApplyDecisions(const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions,

@@ -33,7 +33,9 @@ struct Scheduler::Attempt {
   std::vector<std::string> effect_hosts;
   std::vector<v1alpha1::EffectResult> effect_results;
   absl::Time pre_bind_began = absl::InfinitePast();  // when the last of them had been
-  absl::Time bind_began = absl::InfinitePast();      // in the scheduler's time
+  // The plugin that wants the place for another pod. An effect that is under way is the last then.
+  std::string preempted_by;
+  absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
   // The pod went while its bind was under way; the outcome no longer matters.
   bool pod_gone = false;
   // What a failure does to the nomination: it becomes this node, or none, unless it is kept.

@@ -1,6 +1,7 @@
 // Between Permit and the bind: what plugins want carried out first.
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,11 @@ namespace {
 
 // How often PreBind is asked; kube-scheduler's interval for looking at volumes.
 constexpr absl::Duration kPreBindInterval = absl::Seconds(1);
+
+// The plugin whose effect is carried out, or was the last to be.
+const std::string& PluginAtWork(const std::vector<v1alpha1::Effect>& effects, size_t done) {
+  return effects[std::min(done, effects.size() - 1)].plugin();
+}
 
 v1alpha1::PluginStatus ErrorStatus(const std::string& plugin, absl::string_view message) {
   v1alpha1::PluginStatus status;
@@ -40,6 +46,7 @@ void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::T
   const auto it = attempts_.find(attempt_id);
   if (it == attempts_.end()) return;
   Attempt* const attempt = it->second.get();
+  if (!attempt->preempted_by.empty()) return FailPreempted(attempt, now);
   const v1alpha1::Effect& effect = attempt->effects[attempt->effect_results.size()];
   if (!end.status.ok()) {
     return FailPreBind(attempt, ErrorStatus(effect.plugin(), end.status.message()), now);
@@ -114,6 +121,28 @@ void Scheduler::FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& reje
   }
   if (rejection.code() == v1alpha1::ERROR) return FailError(std::move(taken), message, now);
   FailUnschedulable(std::move(taken), DiagnosisOfRejectedNode(rejection), now);
+}
+
+Scheduler::Attempt* Scheduler::FindInPreBind(const std::string& uid) {
+  const auto it = attempt_of_pod_.find(uid);
+  if (it == attempt_of_pod_.end() || waiting_.Waits(it->second)) return nullptr;
+  Attempt* const attempt = attempts_.at(it->second).get();
+  const bool bind_has_begun = attempt->bind_began != absl::InfinitePast();
+  return attempt->binding && !attempt->effects.empty() && !bind_has_begun ? attempt : nullptr;
+}
+
+void Scheduler::CancelPreBind(Attempt* attempt, const std::string& plugin, absl::Time now) {
+  attempt->preempted_by = plugin;
+  // kube-scheduler gives a request up; here it is on its way, and what became of it is waited for.
+  const bool writes = attempt->effect_results.size() < attempt->effects.size();
+  if (!writes) FailPreempted(attempt, now);
+}
+
+void Scheduler::FailPreempted(Attempt* attempt, absl::Time now) {
+  FailPreBind(attempt,
+              ErrorStatus(PluginAtWork(attempt->effects, attempt->effect_results.size()),
+                          absl::StrCat("preempted by ", attempt->preempted_by)),
+              now);
 }
 
 }  // namespace outboard::cycle

@@ -182,15 +182,16 @@ void Scheduler::Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagn
     preemption.gate = candidate.plugin();
   }
   std::vector<kube::PodPtr> victims;
-  std::vector<kube::PodPtr> waiting;  // lose the place that they wait to get
+  std::vector<kube::PodPtr> waiting;  // lose the place that they wait to get, at Permit or PreBind
   size_t leaving = 0;
   for (const std::string& uid : candidate.victim_uids()) {
     victims.push_back(cluster_.FindPod(uid));
     const auto victims_attempt = attempt_of_pod_.find(uid);
     if (victims.back()->pod.deletion_unix_seconds() != 0) {
       ++leaving;  // Nothing more to ask for.
-    } else if (victims_attempt != attempt_of_pod_.end() &&
-               waiting_.Waits(victims_attempt->second)) {
+    } else if ((victims_attempt != attempt_of_pod_.end() &&
+                waiting_.Waits(victims_attempt->second)) ||
+               FindInPreBind(uid) != nullptr) {
       waiting.push_back(victims.back());
     } else {
       preemption.victims.push_back(victims.back());
@@ -212,7 +213,13 @@ void Scheduler::Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagn
   for (const kube::PodPtr& victim : waiting) {
     const auto it = attempt_of_pod_.find(victim->uid());
     if (it == attempt_of_pod_.end()) continue;
-    if (auto end = waiting_.Preempt(it->second, candidate.plugin(), now)) EndWait(*end, now);
+    if (Attempt* in_pre_bind = FindInPreBind(victim->uid())) {
+      VLOG(2) << "Preemptor " << order.preemptor->key()
+              << " rejected a pod in preBind: " << victim->key() << " on node " << order.node_name;
+      CancelPreBind(in_pre_bind, candidate.plugin(), now);
+    } else if (auto end = waiting_.Preempt(it->second, candidate.plugin(), now)) {
+      EndWait(*end, now);
+    }
     effects_->RecordPreempted(*victim, order.profile, order.preemptor->uid(), order.node_name,
                               /*in_memory=*/true, now);
   }

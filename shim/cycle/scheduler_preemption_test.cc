@@ -29,7 +29,10 @@ class RecordedEffects final : public Effects {
     binds.push_back(order);
     Note("bind ", order.pod->pod.name(), " to ", order.node_name);
   }
-  void Write(const EffectOrder&, absl::Time) override { ADD_FAILURE() << "writes an effect"; }
+  void Write(const EffectOrder& order, absl::Time) override {
+    writes.push_back(order);
+    Note("write ", order.effect.key());
+  }
   void Evict(const EvictOrder& order, absl::Time) override {
     evictions.push_back(order);
     Note("evict ", order.victim->pod.name());
@@ -58,6 +61,7 @@ class RecordedEffects final : public Effects {
   std::vector<std::string> Take() { return std::exchange(log, {}); }
 
   std::vector<BindOrder> binds;
+  std::vector<EffectOrder> writes;
   std::vector<EvictOrder> evictions;
   std::vector<std::string> log;
 };
@@ -94,6 +98,7 @@ class SchedulerPreemptionTest : public ::testing::Test {
     plan.post_filter_hosts = {kHost};
     plan.host_names = {kHost};
     plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
+    plan.reserve = {{kHost, {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}}}};
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::AssignedPodDelete()};
     plan.wake_up_events[kPlugin] = {queue::AssignedPodDelete()};
@@ -153,6 +158,44 @@ class SchedulerPreemptionTest : public ::testing::Test {
   void EndEviction(size_t index, EvictEnd end) {
     const EvictOrder order = effects_.evictions.at(index);
     scheduler_.OnEvictionEnded(order.preemption_id, order.victim, end, "", now_);
+  }
+  // A pod that has its place and two effects to be carried out before it is bound.
+  std::string PlaceWithEffects(const std::string& name) {
+    host_.cycle = nullptr;
+    host_.reserve = [](const v1alpha1::ReserveRequest& request) {
+      v1alpha1::ReserveResponse response;
+      for (const char* key : {"e1", "e2"}) {
+        v1alpha1::Effect* effect = response.add_effects();
+        effect->set_key(key);
+        effect->set_plugin("VolumeBinding");
+        v1alpha1::SelectNode* select = effect->mutable_select_node();
+        select->set_namespace_("ns");
+        select->set_name("data");
+        select->set_uid("u");
+        select->set_resource_version("5");
+        select->set_node_name(request.node_name());
+      }
+      return response;
+    };
+    auto pod = MakePod(name, 1);
+    v1alpha1::Volume* volume = pod->pod.add_volumes();
+    volume->set_name("v");
+    volume->set_source("persistentVolumeClaim");
+    volume->set_claim_name("data");
+    Upsert(pod);
+    EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+    NothingFits();
+    return scheduler_.cluster()->NodeOf("uid-" + name);
+  }
+  void EndWrite(size_t index, const absl::Status& status = absl::OkStatus()) {
+    scheduler_.OnEffectEnded(effects_.writes.at(index).attempt_id, {status, "10"}, now_);
+  }
+  // Pod p, which is to have the place of pod w.
+  void PreemptOn(const std::string& node) {
+    AddPod("p", 10);
+    Propose(node, {"w"});
+    effects_.Take();
+    EXPECT_TRUE(scheduler_.ScheduleOne(now_));
   }
   const queue::QueuedPod& Queued(const std::string& name) {
     return *scheduler_.queue().Find("uid-" + name);
@@ -353,6 +396,62 @@ TEST_F(SchedulerPreemptionTest, AVictimThatWaitsAtPermitOnlyLosesItsPlace) {
   EXPECT_EQ(scheduler_.cluster()->NodeOf("uid-w"), "");
   EXPECT_EQ(Queued("w").place, queue::Place::kErrorBackoff);
   EXPECT_EQ(Queued("p").place, queue::Place::kBackoff) << "room has come, nothing keeps it out";
+}
+
+constexpr char kPreempted[] =
+    "event w: running PreBind plugin \"VolumeBinding\": preempted by DefaultPreemption";
+
+TEST_F(SchedulerPreemptionTest, AVictimThatPreBindIsAskedAboutOnlyLosesItsPlace) {
+  const std::string node = PlaceWithEffects("w");
+  EndWrite(0);
+  EndWrite(1);
+  PreemptOn(node);
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit),
+                          absl::StrCat("patch p Unschedulable nominated=", node), kPreempted,
+                          "patch w SchedulerError -",
+                          absl::StrCat("event w preempted by uid-p on ", node, " in memory")));
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_EQ(scheduler_.cluster()->NodeOf("uid-w"), "");
+  EXPECT_EQ(Queued("w").place, queue::Place::kErrorBackoff);
+  EXPECT_EQ(Queued("p").place, queue::Place::kBackoff) << "room has come, nothing keeps it out";
+  now_ += absl::Seconds(1);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.binds, IsEmpty());
+}
+
+TEST_F(SchedulerPreemptionTest, AVictimWhoseEffectIsBeingWrittenLosesItsPlaceAfterIt) {
+  for (const absl::Status& end : {absl::OkStatus(), absl::AbortedError("conflict")}) {
+    SCOPED_TRACE(end.ToString());
+    const size_t before = effects_.writes.size();
+    const std::string node = PlaceWithEffects("w");
+    ASSERT_EQ(effects_.writes.size(), before + 1);
+    PreemptOn(node);
+    EXPECT_THAT(effects_.Take(),
+                ElementsAre(absl::StrCat("event p: ", kNoFit),
+                            absl::StrCat("patch p Unschedulable nominated=", node),
+                            absl::StrCat("event w preempted by uid-p on ", node, " in memory")));
+    EndWrite(before, end);
+    EXPECT_THAT(effects_.Take(), ElementsAre(kPreempted, "patch w SchedulerError -"));
+    EXPECT_EQ(effects_.writes.size(), before + 1) << "no second one";
+    EXPECT_EQ(scheduler_.cluster()->NodeOf("uid-w"), "");
+    scheduler_.OnPodDelete("uid-w", now_);
+    scheduler_.OnPodDelete("uid-p", now_);
+  }
+}
+
+TEST_F(SchedulerPreemptionTest, AVictimThatIsBeingBoundIsEvicted) {
+  const std::string node = PlaceWithEffects("w");
+  EndWrite(0);
+  EndWrite(1);
+  host_.pre_bind = [](const v1alpha1::PreBindRequest&) { return v1alpha1::PreBindResponse(); };
+  now_ += absl::Seconds(1);
+  scheduler_.Tick(now_);
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  PreemptOn(node);
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit),
+                          absl::StrCat("patch p Unschedulable nominated=", node), "evict w"));
 }
 
 TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {

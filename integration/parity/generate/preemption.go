@@ -67,6 +67,11 @@ func (w *world) addPriority(pod object, running bool) {
 	}
 	if w.chance(12) {
 		status["nominatedNodeName"] = w.nodeName()
+		if w.chance(40) {
+			// Another node by name: the nominated one is looked at first all the same, and keeps what was said of it.
+			spec["affinity"] = object{"nodeAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": object{"nodeSelectorTerms": []any{
+				object{"matchFields": []any{object{"key": "metadata.name", "operator": "In", "values": []any{w.nodeName()}}}}}}}}
+		}
 	}
 	// Large enough that something must go, on most nodes.
 	if w.dense() {

@@ -34,8 +34,9 @@ type Case struct {
 	Point string
 	// Args are those of the plugin, in the form that a configuration has.
 	Args json.RawMessage
-	// Features is default, others (feature gates that are not the default ones) or unknown (the test made no plugin by its
-	// constructor).
+	// Features is: default (of the feature gates that the package looks at all are as kube-scheduler has them by default), put to
+	// default (the test says otherwise, and was not heard), what differs, unknown (the test made the plugin in another way) or
+	// mocked.
 	Features string
 	// DryRun: pods were added or removed since PreFilter.
 	DryRun  bool
@@ -69,11 +70,13 @@ func Record(ctx context.Context, module, copied, folder string, packages []strin
 	for _, name := range packages {
 		arguments = append(arguments, Prefix+name)
 	}
-	tests := tree.Go(ctx, "test", arguments...)
-	tests.Env = append(os.Environ(), "HARVEST_OUTPUT="+output)
-	log, failed := tests.CombinedOutput()
-	if _, err := os.Stat(output); err != nil || bytes.Contains(log, []byte(" failed]")) || bytes.Contains(log, []byte("\npanic: ")) {
-		return nil, fmt.Errorf("go test: %v\n%s", failed, log[max(0, len(log)-6000):])
+	for _, gates := range []string{"as the test says", "default"} {
+		tests := tree.Go(ctx, "test", arguments...)
+		tests.Env = append(os.Environ(), "HARVEST_OUTPUT="+output, "HARVEST_GATES="+gates)
+		log, failed := tests.CombinedOutput()
+		if _, err := os.Stat(output); err != nil || bytes.Contains(log, []byte(" failed]")) || bytes.Contains(log, []byte("\npanic: ")) {
+			return nil, fmt.Errorf("go test: %v\n%s", failed, log[max(0, len(log)-6000):])
+		}
 	}
 	return read(output)
 }
@@ -92,19 +95,32 @@ func read(path string) ([]Case, error) {
 		if err := json.Unmarshal(scanner.Bytes(), &c); err != nil {
 			return nil, err
 		}
-		if len(c.Nodes) == 1 && c.Nodes[0].Node.Name == "" {
-			// Tests of one node often leave it without a name.
-			c.nameNode("node")
-		}
+		c.nameNode("node")
 		c.makeStorable()
 		cases = append(cases, c)
 	}
 	return cases, scanner.Err()
 }
 
+// nameNode names the node that has no name, if there is but one: tests of one node often leave it out.
 func (c *Case) nameNode(name string) {
-	c.Nodes[0].Node.Name, c.Target = name, name
+	unnamed := -1
+	for i := range c.Nodes {
+		if c.Nodes[i].Node.Name == "" && unnamed >= 0 {
+			return
+		} else if c.Nodes[i].Node.Name == "" {
+			unnamed = i
+		}
+	}
+	if unnamed < 0 {
+		return
+	}
+	c.Nodes[unnamed].Node.Name = name
+	if c.Target == "" {
+		c.Target = name
+	}
 	if score, ok := c.Scores[""]; ok {
-		c.Scores = map[string]int64{name: score}
+		delete(c.Scores, "")
+		c.Scores[name] = score
 	}
 }

@@ -1,10 +1,12 @@
 package harvest
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -41,24 +43,47 @@ func TestUpstreamsTablesThroughOutboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for plugin, result := range results {
-		t.Logf("%s: %d taken, %d equal, skipped: %v", plugin, result.Taken, result.Equal, result.Skipped)
+	for group, result := range results {
 		slices.Sort(result.Refusals)
 		for i, refusal := range slices.Compact(result.Refusals) {
 			if i < 12 {
-				t.Logf("%s: not counted: %s", plugin, refusal)
+				t.Logf("%s: not counted: %s", group.Plugin, refusal)
 			}
 		}
 		for i, failure := range result.Failed {
 			if i == 10 {
-				t.Errorf("%s: … and %d more", plugin, len(result.Failed)-i)
+				t.Errorf("%s: … and %d more", group.Plugin, len(result.Failed)-i)
 				break
 			}
-			t.Errorf("%s: %s", plugin, failure)
+			t.Errorf("%s: %s", group.Plugin, failure)
 		}
 	}
-	if len(results) == 0 {
-		t.Error("nothing was recorded")
+	var report bytes.Buffer
+	Report(&report, results)
+	t.Logf("\n%s", report.String())
+	if share := Share(results); share < 80 {
+		t.Errorf("%.1f %% of the rows under the default feature gates are replayed, want at least 80 %%", share)
+	}
+}
+
+func TestReportCountsRowsOfTheDefaultGates(t *testing.T) {
+	results := map[Group]*Result{
+		{"A", "default"}:        {Rows: 10, Taken: 9, Equal: 8, Skipped: map[string][]string{SkipError: {"TestX"}}},
+		{"A", "X=true"}:         {Rows: 5, Taken: 1, Equal: 1, Skipped: map[string][]string{SkipGates: {"TestX", "TestX", "TestY", "TestY"}}},
+		{"B", "put to default"}: {Rows: 6, Taken: 3, Equal: 3, Skipped: map[string][]string{SkipPlaced: {"TestZ", "TestZ", "TestW"}}},
+	}
+	if share := Share(results); share != 75 {
+		t.Errorf("share %v, want 75", share)
+	}
+	var report bytes.Buffer
+	Report(&report, results)
+	for _, want := range []string{
+		"A default 10 10 9 8 1 1 90.0 %\n", "A X=true 5 0 1 1 0 4 -\n", "all default 16 16 12 11 1 4 75.0 %\n",
+		"B, put to default: 3 skipped: " + SkipPlaced + " (TestW, TestZ)\n",
+	} {
+		if text := regexp.MustCompile(" +").ReplaceAllString(report.String(), " "); !strings.Contains(text, want) {
+			t.Errorf("missing %q in:\n%s", want, text)
+		}
 	}
 }
 
@@ -67,6 +92,7 @@ func TestRewriteAddsRecorders(t *testing.T) {
 	source := `package sample
 
 import (
+	"bytes"
 	"context"
 
 	v1 "k8s.io/api/core/v1"

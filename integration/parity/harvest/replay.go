@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	"outboard.dev/integration/parity/compare"
@@ -20,71 +22,93 @@ import (
 
 // Why a case is not replayed, or its answer not counted. There are no other reasons.
 const (
-	SkipDryRun    = "pods were added or removed in a dry run"
-	SkipGates     = "feature gates are not the default ones, and the answer differs"
-	SkipUnknown   = "the test did not make the plugin by its constructor"
-	SkipObjects   = "objects that no API server stores: no name, two of one name, no container"
-	SkipDefaults  = "objects that an API server's defaults would change"
-	SkipPlaced    = "the pod has a node already, or is being deleted"
-	SkipError     = "an error in upstream's own machinery"
-	SkipSubset    = "only some nodes were scored, or one"
-	SkipRefused   = "outboard refuses the manifests or the configuration"
-	SkipNotAsked  = "the filter would not be asked: PreFilter decides"
-	SkipDuplicate = "the same case again"
+	SkipDryRun   = "pods were added or removed in a dry run"
+	SkipGates    = "feature gates are not the default ones, and the answer differs"
+	SkipUnknown  = "the test did not make the plugin by its constructor, and its literal says too little"
+	SkipMocked   = "the test puts mocks in place of the features that nodes may declare"
+	SkipObjects  = "objects that no API server stores: no name, two of one name, no container"
+	SkipDefaults = "objects that an API server's defaults would change"
+	SkipPlaced   = "the pod has a node already, or is being deleted"
+	SkipError    = "an error in upstream's own machinery"
+	SkipSubset   = "only some nodes were scored, or one"
+	SkipRefused  = "outboard refuses the manifests or the configuration"
+	SkipDevices  = "devices for DynamicResources to allocate, which outboard refuses"
+	SkipNotAsked = "the filter would not be asked: PreFilter decides"
 )
 
-// Result is what became of the cases of one plugin.
+// Group is a plugin's rows under certain feature gates: see Case.Features. Rows that do not tell are counted with the default ones.
+type Group struct{ Plugin, Gates string }
+
+// Default: the gates are those that kube-scheduler has by default.
+func (g Group) Default() bool { return g.Gates == gatesDefault || g.Gates == gatesPut }
+
+const (
+	gatesDefault = "default"
+	gatesPut     = "put to default"
+)
+
+func (c *Case) group() Group {
+	if c.Features == "unknown" || c.Features == "mocked" {
+		return Group{c.Plugin, gatesDefault}
+	}
+	return Group{c.Plugin, c.Features}
+}
+
+// Result is what became of a group's rows: the answers of Filter (a rejection by PreFilter is one) and Score that are not the same.
 type Result struct {
-	Taken, Equal int
-	Skipped      map[string]int
-	Failed       []string
+	Rows, Taken, Equal int
+	// Again counts answers that were given before to the same question.
+	Again int
+	// Skipped has, by reason, the tests in which it was.
+	Skipped map[string][]string
+	Failed  []string
 	// Refusals are what outboard said of cases that it refuses, or that were recorded under other feature gates.
 	Refusals []string
 }
 
-// Replay puts each case to outboard, with a profile that has the case's plugin only. Results are by plugin.
-func Replay(ctx context.Context, cases []Case, outboard, folder string) (map[string]*Result, error) {
-	results := map[string]*Result{}
+// Replay puts each case to outboard, with a profile that has the case's plugin only.
+func Replay(ctx context.Context, cases []Case, outboard, folder string) (map[Group]*Result, error) {
+	results := map[Group]*Result{}
 	seen := map[[32]byte]bool{}
 	answers := map[[32]byte]*answer{}
 	for i := range cases {
 		c := &cases[i]
-		result := results[c.Plugin]
+		group := c.group()
+		result := results[group]
 		if result == nil {
-			result = &Result{Skipped: map[string]int{}}
-			results[c.Plugin] = result
+			result = &Result{Skipped: map[string][]string{}}
+			results[group] = result
 		}
 		data, err := json.Marshal(c)
 		if err != nil {
 			return nil, err
 		}
 		key := sha256.Sum256(data)
-		reason := c.skip()
 		if seen[key] {
-			reason = SkipDuplicate
-		}
-		seen[key] = true
-		if reason != "" {
-			result.Skipped[reason]++
+			result.Again++
 			continue
 		}
-		got, err := c.ask(ctx, answers, outboard, folder)
-		if err != nil {
-			return nil, err
-		}
-		difference := ""
-		if got.failure != nil {
-			reason = SkipRefused
-			result.Refusals = append(result.Refusals, fmt.Sprintf("%s: %v", c.Test, got.failure))
-		} else if c.Point == "filter" && decidedByPreFilter(&got.verdict) {
-			reason = SkipNotAsked
-		} else if difference = c.difference(&got.verdict); difference != "" && c.Features != "default" {
-			reason = SkipGates
-			result.Refusals = append(result.Refusals, fmt.Sprintf("%s (%s, gates): %s", c.Test, c.Point, difference))
+		seen[key] = true
+		result.Rows++
+		reason, difference := c.skip(), ""
+		if reason == "" {
+			got, err := c.ask(ctx, answers, outboard, folder)
+			if err != nil {
+				return nil, err
+			}
+			if got.failure != nil {
+				reason = SkipRefused
+				result.Refusals = append(result.Refusals, fmt.Sprintf("%s: %v", c.Test, got.failure))
+			} else if c.Point == "filter" && decidedByPreFilter(&got.verdict) {
+				reason = SkipNotAsked
+			} else if difference = c.difference(&got.verdict); difference != "" && !group.Default() {
+				reason = SkipGates
+				result.Refusals = append(result.Refusals, fmt.Sprintf("%s (%s, gates): %s", c.Test, c.Point, difference))
+			}
 		}
 		switch {
 		case reason != "":
-			result.Skipped[reason]++
+			result.Skipped[reason] = append(result.Skipped[reason], c.Test)
 		case difference == "":
 			result.Taken++
 			result.Equal++
@@ -101,6 +125,8 @@ func (c *Case) skip() string {
 	switch {
 	case c.Features == "unknown":
 		return SkipUnknown
+	case c.Features == "mocked":
+		return SkipMocked
 	case c.DryRun:
 		return SkipDryRun
 	case c.Pod.Spec.NodeName != "" || c.Pod.DeletionTimestamp != nil:
@@ -134,7 +160,36 @@ func (c *Case) skip() string {
 	if changedByDefaults(c.Pod) {
 		return SkipDefaults
 	}
+	if c.wantsDevices() {
+		return SkipDevices
+	}
+	for _, class := range c.Objects["storage.k8s.io/v1/StorageClass"] {
+		if !bytes.Contains(class, []byte(`"volumeBindingMode"`)) && strings.Contains(c.Reason, "VolumeBindingMode not set") {
+			return SkipDefaults
+		}
+	}
 	return ""
+}
+
+// wantsDevices: the pod asks for a resource that a DeviceClass stands for.
+func (c *Case) wantsDevices() bool {
+	for _, data := range c.Objects["resource.k8s.io/v1/DeviceClass"] {
+		var class resourcev1.DeviceClass
+		if json.Unmarshal(data, &class) != nil {
+			continue
+		}
+		for _, container := range c.Pod.Spec.Containers {
+			_, implicit := container.Resources.Requests[v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+class.Name)]
+			explicit := false
+			if name := class.Spec.ExtendedResourceName; name != nil {
+				_, explicit = container.Resources.Requests[v1.ResourceName(*name)]
+			}
+			if implicit || explicit {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // changedByDefaults: what plugins read would be another thing after a round through an API server.
@@ -208,7 +263,6 @@ func (c *Case) scene() (*generate.Case, error) {
 		for j, pod := range node.Pods {
 			placed := pod.DeepCopy()
 			placed.Spec.NodeName = node.Node.Name
-			// Names are not what these tests are about, and often the same or none.
 			identify(placed, fmt.Sprintf("running-%d-%d", i, j))
 			if manifest, err = manifestOf(placed, "v1", "Pod"); err != nil {
 				return nil, err
@@ -238,8 +292,15 @@ func (c *Case) scene() (*generate.Case, error) {
 	return scene, nil
 }
 
+// identify names a pod anew. Names are not what these tests are about, and often the same or none; but claims that belong to a pod
+// are found by its name.
 func identify(pod *v1.Pod, name string) {
-	pod.Name, pod.UID = name, types.UID("uid-"+name)
+	ownsClaims := slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return volume.Ephemeral != nil })
+	if !ownsClaims || pod.Name == "" {
+		pod.Name, pod.UID = name, types.UID("uid-"+name)
+	} else if pod.UID == "" {
+		pod.UID = types.UID("uid-" + name)
+	}
 	if pod.Namespace == "" {
 		pod.Namespace = "default"
 	}

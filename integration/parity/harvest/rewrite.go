@@ -7,10 +7,17 @@ import (
 	_ "embed"
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/printer"
 	"go/token"
+	"maps"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
 	"outboard.dev/integration/upstream/kubecopy"
 )
@@ -27,7 +34,7 @@ func instrument(tree *kubecopy.Tree, directory string) error {
 	if err != nil {
 		return err
 	}
-	name := ""
+	name, reads := "", map[string]bool{}
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
@@ -39,8 +46,35 @@ func instrument(tree *kubecopy.Tree, directory string) error {
 		if err != nil {
 			return err
 		}
+		if err := addGates(path, reads); err != nil {
+			return err
+		}
 	}
-	return tree.Add(filepath.Join(directory, "zz_harvest_recorder.go"), strings.Replace(recorder, "package PACKAGE", "package "+name, 1))
+	var quoted []string
+	for _, gate := range slices.Sorted(maps.Keys(reads)) {
+		quoted = append(quoted, strconv.Quote(gate))
+	}
+	text := strings.Replace(recorder, "package PACKAGE", "package "+name, 1)
+	text = strings.Replace(text, "{READS}", "{"+strings.Join(quoted, ", ")+"}", 1)
+	return tree.Add(filepath.Join(directory, "zz_harvest_recorder.go"), text)
+}
+
+// addGates adds the fields of feature.Features that a file looks at and that have to do with verdicts.
+func addGates(path string, reads map[string]bool) error {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	known := reflect.TypeFor[feature.Features]()
+	ast.Inspect(file, func(node ast.Node) bool {
+		if selector, ok := node.(*ast.SelectorExpr); ok && selector.Sel.Name != "EnableSchedulingQueueHint" {
+			if _, ok := known.FieldByName(selector.Sel.Name); ok {
+				reads[selector.Sel.Name] = true
+			}
+		}
+		return true
+	})
+	return nil
 }
 
 // rewrite renames what is to be recorded and adds functions of the old names that call it and record.
@@ -62,12 +96,13 @@ func wrap(set *token.FileSet, function *ast.FuncDecl) (string, error) {
 		return "", err
 	}
 	name, receiver, call := function.Name.Name, "", "unrecorded"+function.Name.Name
-	var hook string
+	var before, hook string
 	switch {
 	case function.Recv == nil && strings.HasPrefix(name, "New") && isConstructor(types):
 		features := "nil"
 		if len(types) > 3 {
-			features = "p3"
+			features = "given"
+			before = "\tgiven := p3\n\tp3 = harvestGates(p3, p2)\n"
 		}
 		hook = fmt.Sprintf("\tharvestMade(r0, p1, p2, %s)\n", features)
 	case function.Recv != nil && methods[name] > 0 && methods[name] == len(types) && isPluginMethod(types):
@@ -91,8 +126,8 @@ func wrap(set *token.FileSet, function *ast.FuncDecl) (string, error) {
 		}
 		returned, values = append(returned, kind), append(values, fmt.Sprintf("r%d", i))
 	}
-	return fmt.Sprintf("\nfunc %s%s(%s) (%s) {\n\t%s := %s(%s)\n%s\treturn %s\n}\n", receiver, name, strings.Join(parameters, ", "),
-		strings.Join(returned, ", "), strings.Join(values, ", "), call, names("p", len(types)), hook, strings.Join(values, ", ")), nil
+	return fmt.Sprintf("\nfunc %s%s(%s) (%s) {\n%s\t%s := %s(%s)\n%s\treturn %s\n}\n", receiver, name, strings.Join(parameters, ", "),
+		strings.Join(returned, ", "), before, strings.Join(values, ", "), call, names("p", len(types)), hook, strings.Join(values, ", ")), nil
 }
 
 func results(function *ast.FuncDecl) int { return len(function.Type.Results.List) }
