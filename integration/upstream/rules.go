@@ -7,7 +7,6 @@ var Reasons = map[string]string{
 	"plugin":    "a plugin that exists in the test's process only",
 	"gate":      "feature gates that are not at their default of v1.36",
 	"internals": "looks at, or puts something into, the inside of the scheduler in its process",
-	"claims":    "resource claims, or device classes in the place of extended resources, which are not served",
 	"extender":  "an HTTP extender, which is not served",
 	"hints off": "says what is requeued without queueing hints",
 	"mock":      "replaces a library of the scheduler's in the test's process",
@@ -27,7 +26,6 @@ var rules = struct {
 }{
 	Skip: []skipRule{
 		{"TestPreferNominatedNode/.*", "internals", "nominates the pod in the scheduler's memory as it is popped"},
-		{"TestOutboardCoreResourceEnqueue/NodeResourcesFit/NodeAffinity/DynamicResources/.*", "claims", "a device class offers the extended resource"},
 		{"TestNodeDeclaredFeaturesFilter/pod_with_feature_requirement_.*", "mock", "a feature that only this process knows"},
 	},
 	Neutral: []neutralRule{
