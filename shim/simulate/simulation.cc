@@ -117,11 +117,13 @@ absl::Status Connect(const std::vector<config::HostSpec>& specs, hosts::HostLoop
     absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
     std::shared_ptr<grpc::Channel> channel;
     do {
-      // A child needs a moment until it listens; a refused connection fails at once.
+      // A child needs a moment until it listens, and on a busy machine until it answers; a refused
+      // connection fails at once.
       channel = hosts::NewHostChannel(spec.address);
       info = hosts::Handshake(channel, give_up - absl::Now());
       if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
-    } while (absl::IsUnavailable(info.status()) && absl::Now() < give_up);
+    } while ((absl::IsUnavailable(info.status()) || absl::IsDeadlineExceeded(info.status())) &&
+             absl::Now() < give_up);
     if (!info.ok()) {
       return absl::UnavailableError(
           absl::StrCat("host at ", spec.address, " does not answer: ", info.status().message()));
