@@ -52,8 +52,8 @@ var reasons = []string{
 var messages = []string{"waiting for scheduling gates: [", "no nodes available to schedule pods", "pod affinity terms conflict",
 	"pod has unbound immediate PersistentVolumeClaims", "is being deleted", "bound to non-existent persistentvolume",
 	"waiting for ephemeral volume controller to create", "was not created for pod", "persistentvolumeclaim \"no-such-claim\" not found",
-	// Of DynamicResources, after DefaultPreemption's word and instead of it.
-	"no new claims to deallocate, preemption: ", ". not found"}
+	// Of DynamicResources, where DefaultPreemption is not asked.
+	". not found"}
 
 // Cases that exercise nothing would agree about nothing. What 2,000 clusters must reach in whole, fewer must reach in part.
 // The oracle's own cross-checks run here too.
