@@ -312,7 +312,7 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::RawScore(
 Verdict PluginHarness::PostFilter(const v1alpha1::Pod& pod) {
   const PodRecord& record = impl_->Begin(pod);
   v1alpha1::PostFilterResponse response;
-  impl_->evaluator.PostFilter(impl_->attempt, record, impl_->now, &response);
+  impl_->evaluator.PostFilter(impl_->attempt, record, impl_->now, {}, &response);
   return response.has_rejection() ? FromProto(response.rejection()) : Verdict::Success();
 }
 
