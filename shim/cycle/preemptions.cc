@@ -1,5 +1,6 @@
 #include "shim/cycle/preemptions.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace outboard::cycle {
@@ -9,6 +10,7 @@ Preemptions::Step Preemptions::Begin(uint64_t id, Preemption preemption) {
   Running& running = running_[id];
   running.preemption = std::move(preemption);
   const std::vector<kube::PodPtr>& victims = running.preemption.victims;
+  by_last_victim_[victims.back()->uid()].push_back(id);
   Step step;
   if (victims.size() == 1) {
     running.last_begun = true;
@@ -36,6 +38,9 @@ Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed) {
   step.failed = running.failed;
   step.over = std::move(running.preemption);
   running_.erase(it);
+  const auto same = by_last_victim_.find(step.over->victims.back()->uid());
+  same->second.erase(std::find(same->second.begin(), same->second.end(), id));
+  if (same->second.empty()) by_last_victim_.erase(same);
   const auto latest = latest_.find(step.over->preemptor->uid());
   if (latest != latest_.end() && latest->second == id) latest_.erase(latest);
   return step;
@@ -44,6 +49,15 @@ Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed) {
 const Preemption* Preemptions::Find(uint64_t id) const {
   const auto it = running_.find(id);
   return it == running_.end() ? nullptr : &it->second.preemption;
+}
+
+std::vector<std::string> Preemptions::WaitingFor(absl::string_view victim_uid) const {
+  std::vector<std::string> preemptors;
+  const auto it = by_last_victim_.find(victim_uid);
+  if (it == by_last_victim_.end()) return preemptors;
+  for (const uint64_t id : it->second)
+    preemptors.push_back(running_.at(id).preemption.preemptor->uid());
+  return preemptors;
 }
 
 const std::string* Preemptions::GateOf(

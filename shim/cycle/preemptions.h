@@ -49,6 +49,8 @@ class Preemptions {
   Step EvictionEnded(uint64_t id, bool failed);
 
   const Preemption* Find(uint64_t id) const;
+  // The uids of those whose last victim this pod is.
+  std::vector<std::string> WaitingFor(absl::string_view victim_uid) const;
   // The plugin in whose name a pod is to be kept out of the queue; null: nothing keeps it.
   // `is_leaving`: whether the pod of this uid is going, or gone.
   const std::string* GateOf(absl::string_view preemptor_uid,
@@ -63,6 +65,7 @@ class Preemptions {
   };
   absl::flat_hash_map<uint64_t, Running> running_;
   absl::flat_hash_map<std::string, uint64_t> latest_;  // by the preemptor's uid
+  absl::flat_hash_map<std::string, std::vector<uint64_t>> by_last_victim_;
 };
 
 }  // namespace outboard::cycle

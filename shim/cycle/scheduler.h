@@ -181,6 +181,10 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                              absl::Time now);
   // The plugin in whose name the pod stays out of the queue, for it has others leave; null: none.
   const std::string* PreemptionGateOf(const std::string& uid) const;
+  // A victim may be on its way: lets events help those whom nothing holds any more. To be called
+  // before the event is told of.
+  void ReleasePreemptorsOf(const std::string& victim_uid);
+  void ReleaseUnlessGated(const std::string& preemptor_uid);
   void OnObjectEvent(const kube::ClusterObject& object, queue::Action action, absl::Time now);
   // Keeps in mind the node that status.nominatedNodeName names.
   void UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome);
@@ -214,6 +218,10 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
 
   // PreEnqueue, asked by the queue.
   std::vector<queue::GateVerdict> Judge(absl::Span<const queue::QueuedPod* const> pods) override;
+  // While its preemption is under way nothing helps a pod, and many victims may leave.
+  bool Holds(const queue::QueuedPod& pod) const override {
+    return PreemptionGateOf(pod.uid()) != nullptr;
+  }
   // Asks the host for the pod's sort key where the profile wants that.
   void UpdateSortKey(const kube::PodObject& pod, absl::Time now);
 

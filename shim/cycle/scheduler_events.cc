@@ -91,6 +91,8 @@ void Scheduler::OnNodeDelete(const std::string& name, absl::Time now) {
 void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
   EventTimer timer(observer_);
   const PodOutcome outcome = cluster_.UpsertPod(pod);
+  ReleasePreemptorsOf(pod->uid());
+  if (outcome.replaced != nullptr) ReleasePreemptorsOf(outcome.replaced->uid());
   if (outcome.kind != PodOutcome::Kind::kIgnored) timer.Is(EventLabel(outcome.kind));
   PodOutcome removed;
   if (outcome.replaced != nullptr) {
@@ -228,6 +230,7 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
 void Scheduler::OnPodDelete(const std::string& uid, absl::Time now) {
   EventTimer timer(observer_);
   const PodOutcome outcome = cluster_.RemovePod(uid);
+  ReleasePreemptorsOf(uid);
   if (outcome.kind == PodOutcome::Kind::kRemoved) AnnounceRemoval(outcome);
   timer.Is(outcome.old_node.empty() ? "UnschedulablePodDelete" : "AssignedPodDelete");
   if (outcome.kind == PodOutcome::Kind::kRemoved) OnPodRemoved(outcome, uid, now);

@@ -242,6 +242,7 @@ void Scheduler::OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& vict
   const Preemption* preemption = preemptions_.Find(preemption_id);
   if (preemption == nullptr) return;
   const std::string preemptor = preemption->preemptor->key();
+  const std::string preemptor_uid = preemption->preemptor->uid();
   switch (end) {
     case EvictEnd::kEvicted:
       VLOG(2) << "Pod " << preemptor << " preempted pod " << victim->key();
@@ -261,6 +262,7 @@ void Scheduler::OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& vict
   for (const kube::PodPtr& next : step.evict) {
     effects_->Evict({preemption_id, next, preemption->profile}, now);
   }
+  ReleaseUnlessGated(preemptor_uid);
   // No event may come that would bring the pod back, so it is tried at once.
   if (step.failed) queue_.Activate({step.over->preemptor->uid()}, now);
 }
@@ -270,6 +272,14 @@ const std::string* Scheduler::PreemptionGateOf(const std::string& uid) const {
     const kube::PodPtr pod = cluster_.FindPod(victim);
     return pod == nullptr || pod->pod.deletion_unix_seconds() != 0;
   });
+}
+
+void Scheduler::ReleasePreemptorsOf(const std::string& victim_uid) {
+  for (const std::string& uid : preemptions_.WaitingFor(victim_uid)) ReleaseUnlessGated(uid);
+}
+
+void Scheduler::ReleaseUnlessGated(const std::string& preemptor_uid) {
+  if (PreemptionGateOf(preemptor_uid) == nullptr) queue_.Release(preemptor_uid);
 }
 
 }  // namespace outboard::cycle

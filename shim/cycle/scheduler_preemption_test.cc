@@ -302,6 +302,48 @@ TEST_F(SchedulerPreemptionTest, ThePreemptorIsKeptOutUntilTheLastVictimLeaves) {
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
 
+TEST_F(SchedulerPreemptionTest, AHostJudgesWhatHelpsThePreemptorFromTheLastVictimsGoingOn) {
+  host_.JudgeHints();
+  const auto cursor = scheduler_.cluster()->AddHost({});
+  scheduler_.cluster()->TakeChanges(cursor, now_);
+  scheduler_.SetHost(kHost, &host_, cursor, now_);
+  const auto hears = [&] {
+    scheduler_.Tick(now_);
+    std::vector<std::string> heard;
+    for (const v1alpha1::SyncRequest& request : std::exchange(host_.changes, {})) {
+      for (const auto& pod : request.waiting_pods()) heard.push_back(pod.uid() + " waits");
+      for (const auto& event : request.events()) heard.push_back(event.pod_uid());
+    }
+    return heard;
+  };
+  AddPod("a", 1, "n1");
+  AddPod("b", 2, "n1");
+  AddPod("p", 10);
+  Propose("n1", {"b", "a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hears(), IsEmpty());
+  scheduler_.OnPodDelete("uid-b", now_);
+  EXPECT_THAT(hears(), IsEmpty()) << "it would be kept out";
+  EndEviction(0, EvictEnd::kEvicted);
+  scheduler_.OnPodDelete("uid-a", now_);
+  EXPECT_THAT(hears(), ElementsAre("uid-p waits", "uid-a"));
+}
+
+TEST_F(SchedulerPreemptionTest, AnEvictionOfWhoIsGoneAlreadyReleasesThePreemptorToo) {
+  host_.JudgeHints();
+  const auto cursor = scheduler_.cluster()->AddHost({});
+  scheduler_.cluster()->TakeChanges(cursor, now_);
+  scheduler_.SetHost(kHost, &host_, cursor, now_);
+  AddPod("a", 1, "n1");
+  AddPod("p", 10);
+  Propose("n1", {"a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_TRUE(Queued("p").held);
+  EndEviction(0, EvictEnd::kGone);
+  EXPECT_FALSE(Queued("p").held);
+  EXPECT_TRUE(Queued("p").judged);
+}
+
 TEST_F(SchedulerPreemptionTest, APreemptorThatNothingGatesIsNotKeptOut) {
   ProfilePlan plan;
   plan.algorithm.name = kProfile;

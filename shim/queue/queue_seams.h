@@ -35,6 +35,9 @@ class PreEnqueueGate {
   virtual ~PreEnqueueGate() = default;
   // One verdict for each pod, in order.
   virtual std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) = 0;
+  // Whether the pod is certainly kept out until SchedulingQueue::Release: then nobody has to judge
+  // meanwhile what helps it.
+  virtual bool Holds(const QueuedPod& pod) const { return false; }
 };
 
 // Hosts that judge themselves which events help which of the pods that their plugins rejected. The

@@ -65,6 +65,8 @@ struct QueuedPod {
   // event moves the pod here.
   bool judged = false;
   uint64_t judged_since = 0;
+  // A host would judge, but the gate holds the pod, so that no event helps it.
+  bool held = false;
   // Number of the first event after it began to wait.
   uint64_t waiting_since = 0;
   // With kParked.

@@ -117,6 +117,8 @@ class SchedulingQueue {
   };
   // Moves the pods that wait still: one that began to wait after the event hears of its own events.
   void Wake(absl::Span<const WakeUp> wakes, absl::Time now);
+  // The gate does not hold the pod any more: events help it from now on.
+  void Release(const std::string& uid);
   // The judging host of a profile is another, or its word was lost: pods that waited for it are
   // tried.
   void JudgeLost(const std::string& profile, absl::Time now);

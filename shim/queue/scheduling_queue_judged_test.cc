@@ -182,6 +182,30 @@ TEST_F(JudgedQueueTest, AGateThatStaysShutKeepsAWokenPod) {
   EXPECT_THAT(judge_.waiting, ElementsAre(Key("g"))) << "a Wake ends the wait for the host";
 }
 
+TEST_F(JudgedQueueTest, WhatHelpsAPodThatIsHeldIsJudgedFromItsReleaseOn) {
+  gate_.held.insert("p");
+  Reject("p", {{"Fit"}, {}});
+  gate_.gated_by["p"] = "Gates";
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_FALSE(queue_.MustTell(NodeEvent(kAdd))) << "it helps nobody";
+  Wake("p", "Fit", Happens(NodeEvent(kAdd)));
+  queue_.Release("p");
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
+  EXPECT_THAT(judge_.waiting, IsEmpty()) << "the gate holds it still";
+
+  gate_.held.clear();
+  gate_.gated_by.clear();
+  queue_.Release("p");
+  EXPECT_TRUE(queue_.MustTell(NodeEvent(kAdd)));
+  const uint64_t number = Happens(NodeEvent(kAdd));
+  EXPECT_EQ(judge_.waiting.at("p"), number);
+  now_ += absl::Seconds(30);
+  Wake("p", "Fit", number);
+  EXPECT_EQ(PlaceOf("p"), Place::kActive);
+  EXPECT_THAT(judge_.waiting, IsEmpty());
+}
+
 TEST_F(JudgedQueueTest, TheFlushTakesJudgedPodsToo) {
   Reject("p", {{"Fit"}, {}});
   now_ += absl::Minutes(6);

@@ -115,6 +115,8 @@ void SchedulingQueue::BeginWaiting(QueuedPod& pod, uint64_t judged_since) {
   pod.waiting_since = event_clock_;
   pod.judged_since = judged_since;
   pod.judged = judge_ != nullptr && judge_->Judges(pod.pod->pod.scheduler_name(), judged_since);
+  pod.held = pod.judged && gate_ != nullptr && gate_->Holds(pod);
+  if (pod.held) pod.judged = false;
   IndexRejectors(pod, /*insert=*/true);
   if (pod.judged) judge_->OnWaiting(pod);
 }
@@ -122,10 +124,11 @@ void SchedulingQueue::BeginWaiting(QueuedPod& pod, uint64_t judged_since) {
 void SchedulingQueue::EndWaiting(QueuedPod& pod) {
   IndexRejectors(pod, /*insert=*/false);
   if (pod.judged) judge_->OnNotWaiting(pod);
-  pod.judged = false;
+  pod.judged = pod.held = false;
 }
 
 void SchedulingQueue::IndexRejectors(QueuedPod& pod, bool insert) {
+  if (pod.held) return;
   const auto index = [&](const std::string& plugin) {
     if (pod.judged) {
       size_t& count = judged_rejectors_[plugin];
@@ -355,6 +358,13 @@ void SchedulingQueue::Wake(absl::Span<const WakeUp> wakes, absl::Time now) {
     if (wake.event.resource != kUnscheduledPod) Leave(*pod);
   }
   flush();
+}
+
+void SchedulingQueue::Release(const std::string& uid) {
+  QueuedPod* pod = FindMutable(uid);
+  if (pod == nullptr || !pod->held) return;
+  EndWaiting(*pod);
+  BeginWaiting(*pod, event_clock_);
 }
 
 void SchedulingQueue::JudgeLost(const std::string& profile, absl::Time now) {

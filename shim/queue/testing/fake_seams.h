@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,10 @@ class FakeGate : public PreEnqueueGate {
  public:
   std::map<std::string, std::string> gated_by;        // uid -> plugin
   std::map<std::string, std::string> unavailable_at;  // uid -> host
+  std::set<std::string> held;                         // uids
   std::vector<std::vector<std::string>> calls;        // uids of each batch
+
+  bool Holds(const QueuedPod& pod) const override { return held.count(pod.uid()) > 0; }
 
   std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) override {
     std::vector<GateVerdict> verdicts;
