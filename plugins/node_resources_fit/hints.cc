@@ -20,43 +20,45 @@ int64_t ExtendedOf(const v1alpha1::Node& node, const std::string& name) {
   return it == extended.end() ? 0 : it->second;
 }
 
-// Calls fn(wanted amount, amount of `before`, amount of `after`) for every resource that the pod
-// asks for; true once fn is.
+// Calls fn(wanted amount, amount of `before`, amount of `after`, whether DynamicResources judges
+// `after`) for every resource that the pod asks for; true once fn is.
 template <typename Fn>
 bool AnyRequest(const sdk::Resources& wanted, const v1alpha1::Node& before,
-                const v1alpha1::Node& after, Fn fn) {
+                const v1alpha1::Node& after, const ClassResources& classes, Fn fn) {
   const v1alpha1::ResourceList& a = before.allocatable();
   const v1alpha1::ResourceList& b = after.allocatable();
-  if (wanted.cpu_millis > 0 && fn(wanted.cpu_millis, a.cpu_millis(), b.cpu_millis())) return true;
-  if (wanted.memory_bytes > 0 && fn(wanted.memory_bytes, a.memory_bytes(), b.memory_bytes())) {
-    return true;
-  }
-  if (wanted.ephemeral_storage_bytes > 0 &&
-      fn(wanted.ephemeral_storage_bytes, a.ephemeral_storage_bytes(),
-         b.ephemeral_storage_bytes())) {
+  const auto any = [&](int64_t amount, int64_t had, int64_t has, bool delegated) {
+    return amount > 0 && fn(amount, had, has, delegated);
+  };
+  if (any(wanted.cpu_millis, a.cpu_millis(), b.cpu_millis(), false) ||
+      any(wanted.memory_bytes, a.memory_bytes(), b.memory_bytes(), false) ||
+      any(wanted.ephemeral_storage_bytes, a.ephemeral_storage_bytes(), b.ephemeral_storage_bytes(),
+          false)) {
     return true;
   }
   for (const auto& [name, amount] : wanted.extended) {
-    if (amount > 0 && sdk::IsScalarResourceName(name) &&
-        fn(amount, ExtendedOf(before, name), ExtendedOf(after, name))) {
-      return true;
-    }
+    if (!sdk::IsScalarResourceName(name)) continue;
+    const int64_t has = ExtendedOf(after, name);
+    if (any(amount, ExtendedOf(before, name), has, has <= 0 && classes.Contains(name))) return true;
   }
   return false;
 }
 
-Hint AfterNode(const v1alpha1::Pod& pod, const v1alpha1::Node* before,
-               const v1alpha1::Node& after) {
+Hint AfterNode(const v1alpha1::Pod& pod, const v1alpha1::Node* before, const v1alpha1::Node& after,
+               const ClassResources& classes) {
   const sdk::Resources wanted = sdk::ComputePodRequests(pod);
   const bool too_small = after.allocatable().pods() < 1 ||
-                         AnyRequest(wanted, after, after, [](int64_t amount, int64_t, int64_t has) {
-                           return amount > has;
-                         });
+                         AnyRequest(wanted, after, after, classes,
+                                    [](int64_t amount, int64_t, int64_t has, bool delegated) {
+                                      return amount > has && !delegated;
+                                    });
   if (too_small) return Hint::kSkip;
   if (before == nullptr) return Hint::kQueue;
   const bool grew = after.allocatable().pods() > before->allocatable().pods() ||
-                    AnyRequest(wanted, *before, after,
-                               [](int64_t, int64_t had, int64_t has) { return has > had; });
+                    AnyRequest(wanted, *before, after, classes,
+                               [](int64_t, int64_t had, int64_t has, bool delegated) {
+                                 return has > had || delegated;
+                               });
   return grew ? Hint::kQueue : Hint::kSkip;
 }
 
@@ -100,8 +102,9 @@ Hint AfterDeviceClass(const v1alpha1::Pod& pod, const v1alpha1::DeviceClass* bef
 
 }  // namespace
 
-Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change) {
-  if (change.new_node != nullptr) return AfterNode(pod, change.old_node, *change.new_node);
+Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
+            const ClassResources& classes) {
+  if (change.new_node != nullptr) return AfterNode(pod, change.old_node, *change.new_node, classes);
   if (change.new_object != nullptr) {
     return AfterDeviceClass(
         pod, change.old_object == nullptr ? nullptr : &change.old_object->device_class(),

@@ -78,7 +78,8 @@ class NodeResourcesFit : public sdk::Plugin,
                          public sdk::FilterPlugin,
                          public sdk::PreScorePlugin,
                          public sdk::ScorePlugin,
-                         public sdk::QueueingHintPlugin {
+                         public sdk::QueueingHintPlugin,
+                         public sdk::ClusterObserver {
  public:
   NodeResourcesFit(std::set<std::string> ignored, std::set<std::string> ignored_groups,
                    ScoringStrategy strategy)
@@ -97,7 +98,17 @@ class NodeResourcesFit : public sdk::Plugin,
   Verdict Score(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
                 absl::Span<int64_t> raw) const override;
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
-    return HintOf(pod.proto(), change);
+    return HintOf(pod.proto(), change, classes_);
+  }
+
+  void OnReset() override { classes_.Clear(); }
+  void OnObjectChanged(const v1alpha1::ClusterObject* old,
+                       const v1alpha1::ClusterObject& object) override {
+    if (old != nullptr && old->has_device_class()) classes_.Remove(old->device_class());
+    if (object.has_device_class()) classes_.Add(object.device_class());
+  }
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+    if (object.has_device_class()) classes_.Remove(object.device_class());
   }
 
  private:
@@ -108,6 +119,7 @@ class NodeResourcesFit : public sdk::Plugin,
   const std::set<std::string> ignored_groups_;
   const ScoringStrategy strategy_;
   std::vector<bool> scalar_;  // By scored resource.
+  ClassResources classes_;
 };
 
 bool NodeResourcesFit::Ignored(const std::string& resource) const {
@@ -115,16 +127,6 @@ bool NodeResourcesFit::Ignored(const std::string& resource) const {
   return ignored_.contains(resource) ||
          (!ignored_groups_.empty() &&
           ignored_groups_.contains(resource.substr(0, resource.find('/'))));
-}
-
-// Whether a class names the resource, or has it by its own name.
-bool IsOfClass(const sdk::ClusterObjects& objects, absl::string_view resource) {
-  bool found = false;
-  objects.ForEach<v1alpha1::DeviceClass>([&](const v1alpha1::DeviceClass& device_class) {
-    found |= device_class.extended_resource_name() == resource ||
-             resource == absl::StrCat("deviceclass.resource.kubernetes.io/", device_class.name());
-  });
-  return found;
 }
 
 Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const {
@@ -148,7 +150,7 @@ Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterR
     auto column = nodes.extended_by_name.find(name);
     state.extended.push_back({name,
                               column == nodes.extended_by_name.end() ? kNoColumn : column->second,
-                              amount, IsOfClass(attempt.cluster().objects(), name)});
+                              amount, classes_.Contains(name)});
   }
   state.counts_pods_only =
       state.cpu == 0 && state.memory == 0 && state.ephemeral == 0 && state.extended.empty();

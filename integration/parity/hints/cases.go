@@ -80,3 +80,13 @@ func parse(text string) (Case, error) {
 	}
 	return Case{Args: cluster.Args, Pod: cluster.Pod, Others: cluster.Objects, Events: cluster.Events, Hints: answers.Hints}, nil
 }
+
+// NeedsClaims says whether the case has device classes.
+func (c *Case) NeedsClaims() bool {
+	for _, object := range c.Others {
+		if _, ok := object["deviceClass"]; ok {
+			return true
+		}
+	}
+	return false
+}
