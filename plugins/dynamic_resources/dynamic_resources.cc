@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "plugin_host/sdk/device_classes.h"
 #include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
-#include "plugins/dynamic_resources/device_classes.h"
 
 namespace outboard::dynamic_resources {
 namespace {
@@ -35,6 +36,30 @@ Verdict Refuse(absl::string_view feature) {
   return Verdict::Unresolvable(absl::StrCat("pod uses ", feature, ", which plugin ",
                                             "DynamicResources decides; this host does not serve it "
                                             "yet"));
+}
+
+struct Wanted {
+  std::string resource;
+  std::string device_class;  // Empty: no class stands for it.
+};
+
+// The extended resources that the pod asks for, if a class stands for any of them; by name.
+std::vector<Wanted> WantedBy(const v1alpha1::Pod& pod, const sdk::DeviceClasses& classes) {
+  std::vector<Wanted> wanted;
+  if (classes.empty()) return wanted;
+  bool any = false;
+  for (const auto& [resource, amount] : sdk::ComputePodRequests(pod).extended) {
+    if (amount == 0) continue;
+    if (!sdk::IsExtendedResourceName(resource) &&
+        !absl::StartsWith(resource, sdk::kDeviceClassPrefix)) {
+      continue;
+    }
+    const std::string* device_class = classes.ClassOf(resource);
+    any |= device_class != nullptr;
+    wanted.push_back({resource, device_class == nullptr ? "" : *device_class});
+  }
+  if (!any) wanted.clear();
+  return wanted;
 }
 
 // Made for every pod, as in kube-scheduler: that it is there says that PreFilter ran.
@@ -70,9 +95,9 @@ class DynamicResources : public sdk::Plugin,
     if (!pod.resource_claims().empty()) {
       return Refuse(absl::StrCat("resource claim \"", pod.resource_claims(0), "\""));
     }
-    const std::vector<DeviceClasses::Wanted> wanted = device_classes_.WantedBy(pod);
+    const std::vector<Wanted> wanted = WantedBy(pod, device_classes_);
     if (wanted.empty()) return Verdict::Skip();
-    for (const DeviceClasses::Wanted& resource : wanted) {
+    for (const Wanted& resource : wanted) {
       state.resources.push_back({resource.resource, std::nullopt});
       if (resource.device_class.empty()) continue;
       state.resources.back().refusal = Refuse(
@@ -135,16 +160,15 @@ class DynamicResources : public sdk::Plugin,
   void OnReset() override { device_classes_.Clear(); }
   void OnObjectChanged(const v1alpha1::ClusterObject* old,
                        const v1alpha1::ClusterObject& object) override {
-    if (old != nullptr && old->has_device_class()) device_classes_.Remove(old->device_class());
-    if (object.has_device_class()) device_classes_.Add(object.device_class());
+    device_classes_.Change(old, object);
   }
   void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
-    if (object.has_device_class()) device_classes_.Remove(object.device_class());
+    device_classes_.Remove(object);
   }
 
  private:
   const Verdict no_such_resource_ = Verdict::Unresolvable("cannot fit resource");
-  DeviceClasses device_classes_;
+  sdk::DeviceClasses device_classes_;
 };
 
 // They have no effect, as nothing is allocated; mistakes are reported all the same.

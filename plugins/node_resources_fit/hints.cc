@@ -11,9 +11,6 @@ namespace {
 
 using sdk::Hint;
 
-// A resource that stands for a claim of one device of a class.
-constexpr char kDeviceClassPrefix[] = "deviceclass.resource.kubernetes.io/";
-
 int64_t ExtendedOf(const v1alpha1::Node& node, const std::string& name) {
   const auto& extended = node.allocatable().extended();
   const auto it = extended.find(name);
@@ -24,7 +21,7 @@ int64_t ExtendedOf(const v1alpha1::Node& node, const std::string& name) {
 // `after`) for every resource that the pod asks for; true once fn is.
 template <typename Fn>
 bool AnyRequest(const sdk::Resources& wanted, const v1alpha1::Node& before,
-                const v1alpha1::Node& after, const ClassResources& classes, Fn fn) {
+                const v1alpha1::Node& after, const sdk::DeviceClasses& classes, Fn fn) {
   const v1alpha1::ResourceList& a = before.allocatable();
   const v1alpha1::ResourceList& b = after.allocatable();
   const auto any = [&](int64_t amount, int64_t had, int64_t has, bool delegated) {
@@ -39,13 +36,14 @@ bool AnyRequest(const sdk::Resources& wanted, const v1alpha1::Node& before,
   for (const auto& [name, amount] : wanted.extended) {
     if (!sdk::IsScalarResourceName(name)) continue;
     const int64_t has = ExtendedOf(after, name);
-    if (any(amount, ExtendedOf(before, name), has, has <= 0 && classes.Contains(name))) return true;
+    if (any(amount, ExtendedOf(before, name), has, has <= 0 && classes.ClassOf(name) != nullptr))
+      return true;
   }
   return false;
 }
 
 Hint AfterNode(const v1alpha1::Pod& pod, const v1alpha1::Node* before, const v1alpha1::Node& after,
-               const ClassResources& classes) {
+               const sdk::DeviceClasses& classes) {
   const sdk::Resources wanted = sdk::ComputePodRequests(pod);
   const bool too_small = after.allocatable().pods() < 1 ||
                          AnyRequest(wanted, after, after, classes,
@@ -92,7 +90,7 @@ Hint AfterDeviceClass(const v1alpha1::Pod& pod, const v1alpha1::DeviceClass* bef
   }
   const sdk::Resources wanted = sdk::ComputePodRequests(pod);
   const auto wants = [&](const std::string& name) { return wanted.extended.contains(name); };
-  if (before == nullptr && wants(absl::StrCat(kDeviceClassPrefix, after.name()))) {
+  if (before == nullptr && wants(absl::StrCat(sdk::kDeviceClassPrefix, after.name()))) {
     return Hint::kQueue;
   }
   return !after.extended_resource_name().empty() && wants(after.extended_resource_name())
@@ -103,7 +101,7 @@ Hint AfterDeviceClass(const v1alpha1::Pod& pod, const v1alpha1::DeviceClass* bef
 }  // namespace
 
 Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
-            const ClassResources& classes) {
+            const sdk::DeviceClasses& classes) {
   if (change.new_node != nullptr) return AfterNode(pod, change.old_node, *change.new_node, classes);
   if (change.new_object != nullptr) {
     return AfterDeviceClass(

@@ -2,15 +2,15 @@
 #ifndef OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_HINTS_H_
 #define OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_HINTS_H_
 
+#include "plugin_host/sdk/device_classes.h"
 #include "plugin_host/sdk/queueing_hint.h"
-#include "plugins/node_resources_fit/class_resources.h"
 
 namespace outboard::node_resources_fit {
 
 // kube-scheduler's hints (v1.36). Of a node only its size is looked at, not the pods on it, and no
 // resource is ignored, whatever the profile's arguments say. Pure.
 sdk::Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
-                 const ClassResources& classes);
+                 const sdk::DeviceClasses& classes);
 
 }  // namespace outboard::node_resources_fit
 

@@ -104,12 +104,9 @@ class NodeResourcesFit : public sdk::Plugin,
   void OnReset() override { classes_.Clear(); }
   void OnObjectChanged(const v1alpha1::ClusterObject* old,
                        const v1alpha1::ClusterObject& object) override {
-    if (old != nullptr && old->has_device_class()) classes_.Remove(old->device_class());
-    if (object.has_device_class()) classes_.Add(object.device_class());
+    classes_.Change(old, object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
-    if (object.has_device_class()) classes_.Remove(object.device_class());
-  }
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override { classes_.Remove(object); }
 
  private:
   bool Ignored(const std::string& resource) const;
@@ -119,7 +116,7 @@ class NodeResourcesFit : public sdk::Plugin,
   const std::set<std::string> ignored_groups_;
   const ScoringStrategy strategy_;
   std::vector<bool> scalar_;  // By scored resource.
-  ClassResources classes_;
+  sdk::DeviceClasses classes_;
 };
 
 bool NodeResourcesFit::Ignored(const std::string& resource) const {
@@ -150,7 +147,7 @@ Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterR
     auto column = nodes.extended_by_name.find(name);
     state.extended.push_back({name,
                               column == nodes.extended_by_name.end() ? kNoColumn : column->second,
-                              amount, classes_.Contains(name)});
+                              amount, classes_.ClassOf(name) != nullptr});
   }
   state.counts_pods_only =
       state.cpu == 0 && state.memory == 0 && state.ephemeral == 0 && state.extended.empty();

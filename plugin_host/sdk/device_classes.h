@@ -1,0 +1,40 @@
+// Extended resources that device classes stand for: kube-scheduler's DynamicResources allocates
+// them on nodes where no device plugin provides them.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_DEVICE_CLASSES_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_DEVICE_CLASSES_H_
+
+#include <set>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+
+namespace outboard::sdk {
+
+// With the name of a class behind it: the resource that every class has by its own name.
+inline constexpr absl::string_view kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";
+
+// An index of device classes by the resources that they stand for: the one that they name, and the
+// one that they have by their own name. Fed by a plugin's ClusterObserver.
+//
+// Threading: thread-compatible. Lifetime: a value. Errors: none; other objects are ignored.
+class DeviceClasses {
+ public:
+  void Clear() { classes_.clear(); }
+  // `old` is null if the object is new.
+  void Change(const v1alpha1::ClusterObject* old, const v1alpha1::ClusterObject& object);
+  void Remove(const v1alpha1::ClusterObject& object);
+
+  bool empty() const { return classes_.empty(); }
+  // The class that stands for a resource; null: none does. Of several the first by name:
+  // kube-scheduler would take the newest, but only messages depend on it.
+  const std::string* ClassOf(absl::string_view resource) const;
+
+ private:
+  absl::flat_hash_map<std::string, std::set<std::string>> classes_;  // By resource.
+};
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_DEVICE_CLASSES_H_
