@@ -1,42 +1,22 @@
 #include "shim/explain/command.h"
 
-#include <httplib.h>
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "shim/explain/table.h"
+#include "shim/http/client.h"
 
 namespace outboard::explain {
 namespace {
 
-constexpr int kConnectSeconds = 5;
 // A report at 20,000 nodes takes some seconds to be written.
-constexpr int kReadSeconds = 60;
+constexpr absl::Duration kTimeout = absl::Seconds(60);
 
 absl::Status Usage(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
-
-// The answer's body, or why there is none.
-absl::StatusOr<std::string> Ask(const CommandLine& line) {
-  httplib::Client client(absl::StartsWith(line.server, "http://")
-                             ? line.server
-                             : absl::StrCat("http://", line.server));
-  client.set_connection_timeout(kConnectSeconds);
-  client.set_read_timeout(kReadSeconds);
-  const httplib::Result result = client.Get("/explain", {{"pod", line.pod}}, httplib::Headers());
-  if (!result) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot reach a shim at ", line.server, ": ", httplib::to_string(result.error()),
-        "; --server names the servingAddress of its configuration"));
-  }
-  if (result->status == 200) return result->body;
-  return absl::NotFoundError(result->body.empty()
-                                 ? absl::StrCat("the shim answered with status ", result->status)
-                                 : std::string(absl::StripTrailingAsciiWhitespace(result->body)));
-}
 
 }  // namespace
 
@@ -117,7 +97,8 @@ int RunExplain(const std::vector<std::string>& arguments) {
     fputs(kExplainHelp, stdout);
     return 0;
   }
-  absl::StatusOr<std::string> answer = Ask(*line);
+  absl::StatusOr<std::string> answer =
+      http::GetPage(line->server, "/explain", {{"pod", line->pod}}, kTimeout);
   if (answer.ok())
     answer = line->json ? OnlyNode(*answer, line->node) : ToTable(*answer, line->node);
   if (!answer.ok()) {

@@ -1,9 +1,8 @@
 #include "shim/queue_report/command.h"
 
-#include <httplib.h>
-
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -12,35 +11,21 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "shim/http/client.h"
 
 namespace outboard::queue_report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kConnectSeconds = 5;
-constexpr int kReadSeconds = 30;
+constexpr absl::Duration kTimeout = absl::Seconds(30);
 
 absl::Status Usage(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
 
 absl::StatusOr<std::string> Ask(const CommandLine& line) {
-  httplib::Client client(absl::StartsWith(line.server, "http://")
-                             ? line.server
-                             : absl::StrCat("http://", line.server));
-  client.set_connection_timeout(kConnectSeconds);
-  client.set_read_timeout(kReadSeconds);
-  httplib::Params parameters = {{"limit", absl::StrCat(line.limit)}};
+  std::multimap<std::string, std::string> parameters = {{"limit", absl::StrCat(line.limit)}};
   if (!line.pod.empty()) parameters.emplace("pod", line.pod);
-  const httplib::Result result = client.Get("/queue", parameters, httplib::Headers());
-  if (!result) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot reach a shim at ", line.server, ": ", httplib::to_string(result.error()),
-        "; --server names the servingAddress of its configuration"));
-  }
-  if (result->status == 200) return result->body;
-  return absl::UnavailableError(
-      result->body.empty() ? absl::StrCat("the shim answered with status ", result->status)
-                           : std::string(absl::StripTrailingAsciiWhitespace(result->body)));
+  return http::GetPage(line.server, "/queue", parameters, kTimeout);
 }
 
 // As kubectl shows ages: 5s, 12m, 3h, 2d.
