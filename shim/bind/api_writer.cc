@@ -179,6 +179,7 @@ void ApiWriter::State::Send(const BindPtr& op) {
   ++op->sendings;
   kube::ApiRequest request;
   request.method = kube::Method::kPost;
+  request.accept = std::string(kube::kMetadataOnly);
   request.path = BindingPath(op->request);
   request.body = BindingBody(op->request);
   sender.Start(std::move(request), weak_from_this(), &State::OnSent, op);
@@ -349,6 +350,7 @@ void ApiWriter::State::StartStatus(absl::Time now) {
     ++op->tries;
     kube::ApiRequest request;
     request.method = kube::Method::kPatch;
+    request.accept = std::string(kube::kMetadataOnly);
     request.path = PodStatusPath(op->pod.pod_namespace, op->pod.pod_name);
     request.content_type = std::string(kube::kStrategicMergePatch);
     request.body = *std::move(body);

@@ -104,10 +104,12 @@ void EventRecorder::State::StartReady() {
     kube::ApiRequest request;
     if (op->create) {
       request.method = kube::Method::kPost;
+      request.accept = std::string(kube::kMetadataOnly);
       request.path = EventsPath(op->event.pod_namespace);
       request.body = EventBody(op->event);
     } else {
       request.method = kube::Method::kPatch;
+      request.accept = std::string(kube::kMetadataOnly);
       request.path = EventPath(op->event.pod_namespace, op->event.name);
       request.content_type = std::string(kube::kStrategicMergePatch);
       request.body = EventSeriesPatchBody(op->event);

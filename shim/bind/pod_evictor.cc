@@ -63,11 +63,13 @@ void PodEvictor::State::StartReady(absl::Time now) {
     kube::ApiRequest request;
     if (op->patched) {
       request.method = kube::Method::kDelete;
+      request.accept = std::string(kube::kMetadataOnly);
       request.path = PodPath(op->request.pod_namespace, op->request.pod_name);
       request.body = DeleteBody(op->request);
       sender.Start(std::move(request), weak_from_this(), &State::OnDeleted, op);
     } else {
       request.method = kube::Method::kPatch;
+      request.accept = std::string(kube::kMetadataOnly);
       request.path = PodStatusPath(op->request.pod_namespace, op->request.pod_name);
       request.content_type = std::string(kube::kStrategicMergePatch);
       request.body = DisruptionPatchBody(op->request, now);

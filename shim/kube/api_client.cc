@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "nlohmann/json.hpp"
+#include "shim/kube/wire/decode.h"
 
 namespace outboard::kube {
 namespace {
@@ -85,8 +87,16 @@ absl::Status ToStatus(const ApiResponse& response) {
   std::string message;
   std::string reason;
   // The answers of the priority-and-fairness filter and of proxies are plain text.
-  auto body = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
-  if (body.is_object()) {
+  if (absl::StartsWith(response.content_type, kProtobuf)) {
+    auto envelope = OpenEnvelope(response.body);
+    Decoder decoder;
+    auto said = envelope.ok() ? decoder.DecodeStatus(envelope->raw) : envelope.status();
+    if (said.ok()) {
+      message = std::move(said->message);
+      reason = std::move(said->reason);
+    }
+  } else if (auto body = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+             body.is_object()) {
     message = StringField(body, "message");
     reason = StringField(body, "reason");
   } else {

@@ -26,6 +26,11 @@ inline constexpr absl::string_view kJson = "application/json";
 inline constexpr absl::string_view kStrategicMergePatch = "application/strategic-merge-patch+json";
 inline constexpr absl::string_view kMergePatch = "application/merge-patch+json";
 inline constexpr absl::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
+// What a write accepts whose caller does not look at the object: its metadata. Writing a whole pod
+// as JSON costs the API server more than some writes themselves.
+inline constexpr absl::string_view kMetadataOnly =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+    "application/vnd.kubernetes.protobuf,application/json";
 
 struct ApiRequest {
   Method method = Method::kGet;
@@ -78,7 +83,7 @@ Delivery DeliveryOf(const absl::Status& status);
 absl::Status WithDelivery(absl::Status status, Delivery delivery);
 
 // An answer with a status outside 200..299 as an absl::Status, with the message of the Kubernetes
-// Status in the body (JSON) where there is one: 401 UNAUTHENTICATED, 403 PERMISSION_DENIED, 404
+// Status in the body (JSON or protobuf) where there is one: 401 UNAUTHENTICATED, 403 PERMISSION_DENIED, 404
 // NOT_FOUND, 409 ABORTED (or ALREADY_EXISTS by its reason), 410 OUT_OF_RANGE, 400/415/422
 // INVALID_ARGUMENT, 429 RESOURCE_EXHAUSTED, 500 INTERNAL, 503 UNAVAILABLE, 504 DEADLINE_EXCEEDED,
 // else UNKNOWN. OK for an answer that is ok(). For writes: 5xx answers may follow a commit.

@@ -78,6 +78,27 @@ TEST(CurlApiClient, ErrorAnswersAreAnswers) {
   EXPECT_EQ(ToStatus(*client.Call(Get("/api/v1/nodes/x"))).code(), absl::StatusCode::kNotFound);
 }
 
+TEST(CurlApiClient, ErrorAnswersAreReadInEitherEncoding) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  ASSERT_TRUE(client.Call(CreatePod("a"))->ok());
+  const auto create_again = [&](absl::string_view accept) {
+    ApiRequest request = CreatePod("a");
+    request.accept = std::string(accept);
+    return *client.Call(std::move(request));
+  };
+  const ApiResponse json = create_again(kJson);
+  const ApiResponse protobuf = create_again(kMetadataOnly);
+  EXPECT_EQ(json.content_type, kJson);
+  EXPECT_EQ(protobuf.content_type, kProtobuf);
+  EXPECT_EQ(ToStatus(protobuf), ToStatus(json));
+  EXPECT_EQ(ToStatus(protobuf).code(), absl::StatusCode::kAlreadyExists);
+  ApiResponse broken = protobuf;
+  broken.body.resize(broken.body.size() / 2);
+  EXPECT_EQ(ToStatus(broken).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(ToStatus(broken).message(), "no message (HTTP 409)");
+}
+
 TEST(CurlApiClient, ALostAnswerIsOfUnknownDeliveryAndNotRetriedForWrites) {
   FakeApiServer server;
   CurlApiClient client(server.Config(), NoLimit());
