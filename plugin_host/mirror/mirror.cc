@@ -19,9 +19,9 @@ constexpr Slot kMaxSlot = 1 << 20;
 
 absl::Status Bad(std::string message) { return absl::FailedPreconditionError(std::move(message)); }
 
-// Calls fn for every host port of a pod: those of its containers and of its sidecars.
-template <typename Fn>
-void ForEachHostPort(const v1alpha1::Pod& pod, Fn fn) {
+// Those of its containers and of its sidecars.
+std::vector<sdk::HostPort> HostPortsOf(const v1alpha1::Pod& pod) {
+  std::vector<sdk::HostPort> ports;
   auto container_ports = [&](const v1alpha1::Container& container) {
     for (const auto& port : container.ports()) {
       if (port.host_port() <= 0) continue;
@@ -30,13 +30,14 @@ void ForEachHostPort(const v1alpha1::Pod& pod, Fn fn) {
       host_port.protocol =
           port.protocol() == v1alpha1::PROTOCOL_UNSPECIFIED ? v1alpha1::TCP : port.protocol();
       host_port.port = port.host_port();
-      fn(host_port);
+      ports.push_back(std::move(host_port));
     }
   };
   for (const auto& container : pod.containers()) container_ports(container);
   for (const auto& container : pod.init_containers()) {
     if (container.restart_policy_always()) container_ports(container);
   }
+  return ports;
 }
 
 template <typename T>
@@ -233,6 +234,7 @@ absl::Status Mirror::ApplyPodUpsert(const v1alpha1::PodUpsert& upsert) {
   for (const auto& [name, amount] : pod->usage.requests.extended) {
     pod->extended.emplace_back(ExtendedColumn(name), amount);
   }
+  pod->host_ports = HostPortsOf(proto);
   pod->generation = ++clock_;
 
   if (!proto.node_name().empty()) {
@@ -391,13 +393,13 @@ void Mirror::AddSums(const PodRecord& pod, Slot slot, int64_t sign) {
     nodes_.extended[column].requested[slot] += sign * amount;
   }
   std::vector<sdk::HostPort>& ports = nodes_.host_ports[slot];
-  ForEachHostPort(pod.pod, [&](const sdk::HostPort& port) {
+  for (const sdk::HostPort& port : pod.host_ports) {
     if (sign > 0) {
       ports.push_back(port);
     } else {
       EraseValue(&ports, port);
     }
-  });
+  }
   Touch(slot);
 }
 

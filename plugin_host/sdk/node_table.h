@@ -30,6 +30,14 @@ struct PodWait {
   absl::Time deadline;
 };
 
+// A host port in use on a node.
+struct HostPort {
+  std::string ip;  // "0.0.0.0" where the pod names none.
+  v1alpha1::Protocol protocol = v1alpha1::TCP;
+  int32_t port = 0;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+
 // A pod of the mirror. Addresses are stable while the pod is known.
 struct PodRecord {
   v1alpha1::Pod pod;
@@ -37,6 +45,7 @@ struct PodRecord {
   // Extended resources of `usage`, by column of NodeTable::extended; same order as
   // usage.requests.extended.
   std::vector<std::pair<uint32_t, int64_t>> extended;
+  std::vector<HostPort> host_ports;
   Place place = Place::kNone;
   // Of `place`; kNoSlot with kNone, and for a pod on a node that the mirror does not have.
   Slot slot = kNoSlot;
@@ -50,14 +59,6 @@ struct PodRecord {
   bool on_node() const {
     return slot != kNoSlot && place != Place::kNone && place != Place::kNominated;
   }
-};
-
-// A host port in use on a node.
-struct HostPort {
-  std::string ip;  // "0.0.0.0" where the pod names none.
-  v1alpha1::Protocol protocol = v1alpha1::TCP;
-  int32_t port = 0;
-  friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 
 // An image that some node has.
