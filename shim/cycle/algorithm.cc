@@ -72,14 +72,20 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
 }
 
 absl::Status Algorithm::RunFused(const AlgorithmRequest& request, absl::Time deadline) {
+  v1alpha1::FilterRequest filter;
+  filter.set_start_offset(request.start_offset);
+  filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
+  filter.set_first_feasible_only(request.profile->score_plugins.empty());
+  return CallCycle(request, std::move(filter), deadline);
+}
+
+absl::Status Algorithm::CallCycle(const AlgorithmRequest& request, v1alpha1::FilterRequest filter,
+                                  absl::Time deadline) {
   request_.Clear();
   FillHeader(request, request_.mutable_header());
   request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
   request_.mutable_pre_filter()->set_pod_uid(request.pod->uid());
-  v1alpha1::FilterRequest* filter = request_.mutable_filter();
-  filter->set_start_offset(request.start_offset);
-  filter->set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
-  filter->set_first_feasible_only(request.profile->score_plugins.empty());
+  *request_.mutable_filter() = std::move(filter);
   return request.hosts[0].client->Cycle(request_, deadline, &response_);
 }
 
@@ -93,24 +99,32 @@ absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request, HostPan
 
 absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
                                                  HostPanel* panel) {
-  response_.Clear();
-  auto pre_filtered = panel->PreFilter(request.pod->uid());
-  if (!pre_filtered.ok()) return pre_filtered.status();
-  *response_.mutable_pre_filter() = *std::move(pre_filtered);
-  if (response_.pre_filter().has_rejection()) return false;
-
-  v1alpha1::FilterRequest filter;
-  filter.mutable_nodes()->add_slots(slot);
-  filter.set_first_feasible_only(true);
-  auto filtered = panel->Filter(std::move(filter), {slot}, 1);
-  if (!filtered.ok()) return filtered.status();
+  v1alpha1::FilterRequest only;
+  only.mutable_nodes()->add_slots(slot);
+  only.set_first_feasible_only(true);
+  if (IsFused(request.hosts)) {
+    absl::Status called = CallCycle(request, std::move(only), panel->deadline());
+    if (!called.ok()) return called;
+    if (response_.pre_filter().has_rejection()) return false;
+  } else {
+    response_.Clear();
+    auto pre_filtered = panel->PreFilter(request.pod->uid());
+    if (!pre_filtered.ok()) return pre_filtered.status();
+    *response_.mutable_pre_filter() = *std::move(pre_filtered);
+    if (response_.pre_filter().has_rejection()) return false;
+    auto filtered = panel->Filter(std::move(only), {slot}, 1);
+    if (!filtered.ok()) return filtered.status();
+    *response_.mutable_filter() = *std::move(filtered);
+  }
+  const v1alpha1::FilterResponse filtered = std::move(*response_.mutable_filter());
+  response_.clear_filter();  // It is not about the nodes of the pod's search.
   std::vector<uint32_t> feasible;
-  if (absl::Status checked = CheckFilter(*filtered, 1, 1, &feasible); !checked.ok()) return checked;
+  if (absl::Status checked = CheckFilter(filtered, 1, 1, &feasible); !checked.ok()) return checked;
   // A plugin's failure here is only logged in kube-scheduler, and the other nodes are tried.
-  if (filtered->has_error()) return false;
+  if (filtered.has_error()) return false;
   if (feasible.empty()) {
     result_.tried_slot = slot;
-    result_.tried_status = filtered->reasons(static_cast<int>(filtered->rejected(0)));
+    result_.tried_status = filtered.reasons(static_cast<int>(filtered.rejected(0)));
     result_.diagnosis.AddRejection(result_.tried_status, 1);
     return false;
   }

@@ -73,6 +73,8 @@ class Algorithm {
   v1alpha1::JudgedNodes JudgedNodes() const;
 
  private:
+  absl::Status CallCycle(const AlgorithmRequest& request, v1alpha1::FilterRequest filter,
+                         absl::Time deadline);
   absl::Status RunFused(const AlgorithmRequest& request, absl::Time deadline);
   absl::Status RunPointByPoint(const AlgorithmRequest& request, HostPanel* panel);
   // Tries the pod's nominated node alone; true if it was taken.

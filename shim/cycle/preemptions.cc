@@ -22,7 +22,7 @@ Preemptions::Step Preemptions::Begin(uint64_t id, Preemption preemption) {
   return step;
 }
 
-Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed) {
+Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed, bool news_follows) {
   Step step;
   const auto it = running_.find(id);
   if (it == running_.end()) return step;
@@ -36,28 +36,36 @@ Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed) {
     return step;
   }
   step.failed = running.failed;
-  step.over = std::move(running.preemption);
-  running_.erase(it);
-  const auto same = by_last_victim_.find(step.over->victims.back()->uid());
+  if (running.failed || !news_follows) step.over = Forget(id);
+  return step;
+}
+
+Preemption Preemptions::Forget(uint64_t id) {
+  Preemption over = std::move(running_.extract(id).mapped().preemption);
+  const auto same = by_last_victim_.find(over.victims.back()->uid());
   same->second.erase(std::find(same->second.begin(), same->second.end(), id));
   if (same->second.empty()) by_last_victim_.erase(same);
-  const auto latest = latest_.find(step.over->preemptor->uid());
+  const auto latest = latest_.find(over.preemptor->uid());
   if (latest != latest_.end() && latest->second == id) latest_.erase(latest);
-  return step;
+  return over;
+}
+
+std::vector<std::string> Preemptions::VictimLeft(absl::string_view uid) {
+  std::vector<std::string> preemptors;
+  const auto it = by_last_victim_.find(uid);
+  if (it == by_last_victim_.end()) return preemptors;
+  const std::vector<uint64_t> ids = it->second;
+  for (const uint64_t id : ids) {
+    const Running& running = running_.at(id);
+    preemptors.push_back(running.preemption.preemptor->uid());
+    if (running.last_begun && running.under_way == 0) Forget(id);
+  }
+  return preemptors;
 }
 
 const Preemption* Preemptions::Find(uint64_t id) const {
   const auto it = running_.find(id);
   return it == running_.end() ? nullptr : &it->second.preemption;
-}
-
-std::vector<std::string> Preemptions::WaitingFor(absl::string_view victim_uid) const {
-  std::vector<std::string> preemptors;
-  const auto it = by_last_victim_.find(victim_uid);
-  if (it == by_last_victim_.end()) return preemptors;
-  for (const uint64_t id : it->second)
-    preemptors.push_back(running_.at(id).preemption.preemptor->uid());
-  return preemptors;
 }
 
 const std::string* Preemptions::GateOf(

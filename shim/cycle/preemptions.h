@@ -25,12 +25,14 @@ struct Preemption {
   std::string node_name;
   // The plugin in whose name the preemptor is kept out meanwhile; empty: it is not.
   std::string gate;
-  // Those that are to be evicted through the API server.
+  // Those that are to be evicted through the API server; at least one.
   std::vector<kube::PodPtr> victims;
 };
 
 // Evicts all victims of a preemption but one at the same time, and the last once these have left:
-// when the preemptor then hears of the last one's going, everything has been asked for.
+// when the preemptor then hears of the last one's going, everything has been asked for. Only then
+// is there room: the API server's answer, or the news that the last one is about to vanish, comes a
+// moment before it, and a pod that is tried in that moment finds nothing and is told so in public.
 //
 // Threading: thread-compatible. Lifetime: owns what it is given. Errors: ids that are unknown or
 // over do nothing.
@@ -46,11 +48,13 @@ class Preemptions {
   };
   // `preemption` has a victim.
   Step Begin(uint64_t id, Preemption preemption);
-  Step EvictionEnded(uint64_t id, bool failed);
+  // `news_follows`: the pod has begun to leave, and the shim has not seen it yet.
+  Step EvictionEnded(uint64_t id, bool failed, bool news_follows);
+  // The pod has been seen leaving, or gone: the preemptors whose last victim it is, of which those
+  // that nothing else delays are over.
+  std::vector<std::string> VictimLeft(absl::string_view uid);
 
   const Preemption* Find(uint64_t id) const;
-  // The uids of those whose last victim this pod is.
-  std::vector<std::string> WaitingFor(absl::string_view victim_uid) const;
   // The plugin in whose name a pod is to be kept out of the queue; null: nothing keeps it.
   // `is_leaving`: whether the pod of this uid is going, or gone.
   const std::string* GateOf(absl::string_view preemptor_uid,
@@ -63,6 +67,8 @@ class Preemptions {
     bool last_begun = false;
     bool failed = false;
   };
+  Preemption Forget(uint64_t id);
+
   absl::flat_hash_map<uint64_t, Running> running_;
   absl::flat_hash_map<std::string, uint64_t> latest_;  // by the preemptor's uid
   absl::flat_hash_map<std::string, std::vector<uint64_t>> by_last_victim_;

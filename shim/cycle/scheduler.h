@@ -181,6 +181,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                              absl::Time now);
   // The plugin in whose name the pod stays out of the queue, for it has others leave; null: none.
   const std::string* PreemptionGateOf(const std::string& uid) const;
+  // Whether a pod is on its way out, or gone; not yet where it only takes a moment until it is.
+  bool IsLeaving(const std::string& uid) const;
   // A victim may be on its way: lets events help those whom nothing holds any more. To be called
   // before the event is told of.
   void ReleasePreemptorsOf(const std::string& victim_uid);

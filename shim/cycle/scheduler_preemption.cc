@@ -258,7 +258,8 @@ void Scheduler::OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& vict
       break;
   }
   const Preemptions::Step step =
-      preemptions_.EvictionEnded(preemption_id, end == EvictEnd::kFailed);
+      preemptions_.EvictionEnded(preemption_id, end == EvictEnd::kFailed,
+                                 end == EvictEnd::kEvicted && !IsLeaving(victim->uid()));
   for (const kube::PodPtr& next : step.evict) {
     effects_->Evict({preemption_id, next, preemption->profile}, now);
   }
@@ -268,14 +269,17 @@ void Scheduler::OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& vict
 }
 
 const std::string* Scheduler::PreemptionGateOf(const std::string& uid) const {
-  return preemptions_.GateOf(uid, [this](const std::string& victim) {
-    const kube::PodPtr pod = cluster_.FindPod(victim);
-    return pod == nullptr || pod->pod.deletion_unix_seconds() != 0;
-  });
+  return preemptions_.GateOf(uid, [this](const std::string& victim) { return IsLeaving(victim); });
+}
+
+bool Scheduler::IsLeaving(const std::string& uid) const {
+  const kube::PodPtr pod = cluster_.FindPod(uid);
+  return pod == nullptr || (pod->pod.deletion_unix_seconds() != 0 && !pod->vanishes);
 }
 
 void Scheduler::ReleasePreemptorsOf(const std::string& victim_uid) {
-  for (const std::string& uid : preemptions_.WaitingFor(victim_uid)) ReleaseUnlessGated(uid);
+  if (!IsLeaving(victim_uid)) return;
+  for (const std::string& uid : preemptions_.VictimLeft(victim_uid)) ReleaseUnlessGated(uid);
 }
 
 void Scheduler::ReleaseUnlessGated(const std::string& preemptor_uid) {

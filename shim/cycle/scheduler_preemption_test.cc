@@ -233,7 +233,6 @@ TEST_F(SchedulerPreemptionTest, ARejectionEndsThePodsMessage) {
 TEST_F(SchedulerPreemptionTest, ARejectionKeepsOrClearsTheNomination) {
   auto pod = MakePod("p", 10);
   pod->pod.set_nominated_node_name("n2");
-  // The nominated node is tried alone first, which the scripted host does not do.
   v1alpha1::PostFilterResponse answer;
   answer.mutable_rejection()->set_plugin(kPlugin);
   answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
@@ -241,12 +240,12 @@ TEST_F(SchedulerPreemptionTest, ARejectionKeepsOrClearsTheNomination) {
   for (const bool clear : {false, true}) {
     answer.set_clear_nomination(clear);
     Answer(answer);
-    host_.pre_filter = [this](const v1alpha1::PreFilterRequest&) {
-      v1alpha1::PreFilterResponse rejected;
-      rejected.mutable_rejection()->set_plugin("Fit");
-      rejected.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
-      rejected.mutable_rejection()->add_reasons("not at all");
-      return rejected;
+    host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+      v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+      rejection->set_plugin("Fit");
+      rejection->set_code(v1alpha1::UNSCHEDULABLE);
+      rejection->add_reasons("not at all");
+      return absl::OkStatus();
     };
     Upsert(std::make_shared<kube::PodObject>(*pod));
     scheduler_.cluster()->Nominate("uid-p", scheduler_.cluster()->SlotOf("n2")).IgnoreError();
@@ -257,6 +256,43 @@ TEST_F(SchedulerPreemptionTest, ARejectionKeepsOrClearsTheNomination) {
     EXPECT_THAT(scheduler_.cluster()->NominatedTo("n2"), SizeIs(clear ? 0 : 1));
     scheduler_.OnPodDelete("uid-p", now_);
   }
+}
+
+TEST_F(SchedulerPreemptionTest, TheNominatedNodeIsTriedAloneFirst) {
+  auto pod = MakePod("p", 10);
+  pod->pod.set_nominated_node_name("n2");
+  const uint32_t nominated = scheduler_.cluster()->SlotOf("n2");
+  bool fits = false;
+  host_.cycle = [&](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    host_.num_nodes = 1;
+    if (fits) {
+      host_.Feasible(response);
+    } else {
+      host_.Infeasible("Fit", "full", response);
+    }
+    host_.num_nodes = 2;
+    return absl::OkStatus();
+  };
+  host_.filter = [&](const v1alpha1::FilterRequest& request) {
+    EXPECT_FALSE(request.has_nodes());
+    v1alpha1::CycleResponse all;
+    host_.Infeasible("Fit", "full", &all);
+    return all.filter();
+  };
+  host_.post_filter = nullptr;
+  Upsert(pod);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(host_.cycles, SizeIs(1));
+  EXPECT_THAT(host_.cycles[0].filter().nodes().slots(), ElementsAre(nominated));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  scheduler_.OnPodDelete("uid-p", now_);
+
+  fits = true;
+  Upsert(pod);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(host_.cycles, SizeIs(2));
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(effects_.binds[0].node_name, "n2");
 }
 
 TEST_F(SchedulerPreemptionTest, EvictsAllButTheLastAtOnceAndThenTheLast) {
@@ -300,6 +336,43 @@ TEST_F(SchedulerPreemptionTest, ThePreemptorIsKeptOutUntilTheLastVictimLeaves) {
   host_.cycle = nullptr;
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SchedulerPreemptionTest, ThePreemptorIsKeptOutWhileTheLastVictimOnlySeemsGone) {
+  AddPod("a", 1, "n1");
+  AddPod("other", 1, "n2");
+  AddPod("p", 10);
+  Propose("n1", {"a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  now_ += absl::Seconds(30);
+  // The API server writes the deletion down before it deletes.
+  auto vanishing = MakePod("a", 1, "n1");
+  vanishing->pod.set_deletion_unix_seconds(1030);
+  vanishing->vanishes = true;
+  Upsert(vanishing);
+  EndEviction(0, EvictEnd::kEvicted);
+  scheduler_.OnPodDelete("uid-other", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kGated) << "its room is not there yet";
+  scheduler_.OnPodDelete("uid-a", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
+}
+
+TEST_F(SchedulerPreemptionTest, ThePreemptorIsFreeWhenTheLastVictimTakesItsTimeToLeave) {
+  AddPod("a", 1, "n1");
+  AddPod("another", 1, "n2");
+  AddPod("other", 1, "n2");
+  AddPod("p", 10);
+  Propose("n1", {"a"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  now_ += absl::Seconds(30);
+  EndEviction(0, EvictEnd::kEvicted);
+  scheduler_.OnPodDelete("uid-another", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kGated) << "the news of it is still to come";
+  auto leaving = MakePod("a", 1, "n1");
+  leaving->pod.set_deletion_unix_seconds(1060);
+  Upsert(leaving);
+  scheduler_.OnPodDelete("uid-other", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
 }
 
 TEST_F(SchedulerPreemptionTest, AHostJudgesWhatHelpsThePreemptorFromTheLastVictimsGoingOn) {

@@ -83,10 +83,11 @@ Delivery DeliveryOf(const absl::Status& status);
 absl::Status WithDelivery(absl::Status status, Delivery delivery);
 
 // An answer with a status outside 200..299 as an absl::Status, with the message of the Kubernetes
-// Status in the body (JSON or protobuf) where there is one: 401 UNAUTHENTICATED, 403 PERMISSION_DENIED, 404
-// NOT_FOUND, 409 ABORTED (or ALREADY_EXISTS by its reason), 410 OUT_OF_RANGE, 400/415/422
-// INVALID_ARGUMENT, 429 RESOURCE_EXHAUSTED, 500 INTERNAL, 503 UNAVAILABLE, 504 DEADLINE_EXCEEDED,
-// else UNKNOWN. OK for an answer that is ok(). For writes: 5xx answers may follow a commit.
+// Status in the body (JSON or protobuf) where there is one: 401 UNAUTHENTICATED, 403
+// PERMISSION_DENIED, 404 NOT_FOUND, 409 ABORTED (or ALREADY_EXISTS by its reason), 410
+// OUT_OF_RANGE, 400/415/422 INVALID_ARGUMENT, 429 RESOURCE_EXHAUSTED, 500 INTERNAL, 503
+// UNAVAILABLE, 504 DEADLINE_EXCEEDED, else UNKNOWN. OK for an answer that is ok(). For writes: 5xx
+// answers may follow a commit.
 absl::Status ToStatus(const ApiResponse& response);
 
 // Takes the bytes of a stream. Called on the thread that called ApiClient::Stream.

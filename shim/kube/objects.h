@@ -30,6 +30,8 @@ struct PodObject {
   std::string resource_version;
   std::string phase;  // "Pending", "Running", …
   PodScheduledCondition scheduled;
+  // Nothing is left to wait for before it is removed: news of that follows within milliseconds.
+  bool vanishes = false;
 
   const std::string& uid() const { return pod.uid(); }
   // namespace/name, for logs and events.

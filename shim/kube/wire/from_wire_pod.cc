@@ -364,6 +364,8 @@ absl::StatusOr<PodPtr> PodFromWire(const wire::Pod& from) {
   CopyAnnotations(meta.annotations(), pod->mutable_annotations());
   pod->set_creation_unix_seconds(meta.creationtimestamp().seconds());
   pod->set_deletion_unix_seconds(meta.deletiontimestamp().seconds());
+  object->vanishes = meta.has_deletiontimestamp() && meta.has_deletiongraceperiodseconds() &&
+                     meta.deletiongraceperiodseconds() == 0 && meta.finalizers().empty();
   pod->set_generation(meta.generation());
   ConvertController(meta, pod);
   if (absl::Status status = ConvertSpec(from.spec(), pod); !status.ok())

@@ -72,6 +72,19 @@ TEST(PodFromWire, Metadata) {
            controller { api_version: "batch/v1" kind: "Job" name: "j" uid: "ju" })pb");
 }
 
+TEST(PodFromWire, VanishesOnceNothingIsLeftToWaitFor) {
+  const std::string deleted = "deletionTimestamp { seconds: 200 }";
+  const std::string at_once = deleted + " deletionGracePeriodSeconds: 0";
+  const auto vanishes = [](const std::string& metadata) {
+    return Convert(PodWith("metadata { " + metadata + " }"))->vanishes;
+  };
+  EXPECT_FALSE(vanishes(""));
+  EXPECT_FALSE(vanishes(deleted));
+  EXPECT_FALSE(vanishes(deleted + " deletionGracePeriodSeconds: 30"));
+  EXPECT_TRUE(vanishes(at_once));
+  EXPECT_FALSE(vanishes(at_once + " finalizers: 'f'"));
+}
+
 TEST(PodFromWire, ResourcesAndLimitsAsRequests) {
   ExpectPod(R"pb(spec {
                    containers {
