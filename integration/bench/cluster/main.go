@@ -31,7 +31,7 @@ var (
 	configFile = flag.String("config", "", "a KubeSchedulerConfiguration for both schedulers; default: the default profile")
 	ceiling    = flag.String("ceiling-command", "", "another program for bind-at-once; it gets --kubeconfig FILE --victims N")
 	jsonFile   = flag.String("json", "", "write all results into this file")
-	readme     = flag.String("readme", "", "put the medians of all workloads into the table of this document; without a fault only")
+	readme     = flag.String("readme", "", "put the medians of every workload without a fault into the table of this document, once it is measured")
 	keepLogs   = flag.Bool("keep-logs", false, "keep the logs of every measurement")
 )
 
@@ -91,6 +91,11 @@ func run(ctx context.Context) error {
 		faults += found
 		measured[shape] = jsonOf(names, all)
 		results[shape] = all
+		if *readme != "" && found == 0 {
+			if err := writeReadme(*readme, summary([]string{shape}, works, results)); err != nil {
+				return err
+			}
+		}
 	}
 	table := summary(shapes, works, results)
 	say("%s", table)
@@ -108,18 +113,20 @@ func run(ctx context.Context) error {
 	if faults > 0 {
 		return fmt.Errorf("the checker found %d faults (see above)", faults)
 	}
-	if *readme == "" {
-		return nil
-	}
-	document, err := os.ReadFile(*readme)
+	return nil
+}
+
+// writeReadme puts a table into a document; rows about other workloads stay in it.
+func writeReadme(file, table string) error {
+	document, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	text, err := replaceTable(string(document), table)
+	text, err := updateTable(string(document), table)
 	if err != nil {
-		return fmt.Errorf("--readme %s: %w", *readme, err)
+		return fmt.Errorf("--readme %s: %w", file, err)
 	}
-	return os.WriteFile(*readme, []byte(text), 0o644)
+	return os.WriteFile(file, []byte(text), 0o644)
 }
 
 func chosenWorkload(shape string) workload {

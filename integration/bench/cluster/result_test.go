@@ -102,11 +102,17 @@ func TestSummaryGoesIntoItsPlace(t *testing.T) {
 		t.Errorf("got %s want %s", table, want)
 	}
 	before, after := "above\n"+tableBegins+" with --x -->\n", tableEnds+"\nbelow\n"
-	got, err := replaceTable(before+"old\n"+after, table)
+	got, err := updateTable(before+"old\n"+after, table)
 	if err != nil || got != before+table+after {
 		t.Errorf("%v: %s", err, got)
 	}
-	if _, err := replaceTable(after+before, table); err == nil {
+	const head, other = "| a |\n|---|\n", "| `other`: rows stay | 1 |\n"
+	rows := func(lines ...string) string { return before + head + strings.Join(lines, "") + after }
+	got, err = updateTable(rows("| `one`: old | 1 |\n", other), head+"| `two`: new | 2 |\n| `one`: new | 2 |\n")
+	if want := rows("| `one`: new | 2 |\n", other, "| `two`: new | 2 |\n"); err != nil || got != want {
+		t.Errorf("%v: got %s want %s", err, got, want)
+	}
+	if _, err := updateTable(after+before, table); err == nil {
 		t.Error("a document without the marks is taken")
 	}
 }

@@ -135,18 +135,48 @@ func ratioOf(of, to []*Result, value func(*Result) float64) float64 {
 	return 0
 }
 
+// rowKey is the workload that a row is about; none for other lines.
+func rowKey(row string) string {
+	rest, is := strings.CutPrefix(row, "| `")
+	name, _, _ := strings.Cut(rest, "`")
+	if !is {
+		return ""
+	}
+	return name
+}
+
 const (
 	tableBegins = "<!-- ./dev bench cluster writes this table"
 	tableEnds   = "<!-- end of the table -->"
 )
 
-// replaceTable puts a table between the two marks of a document. The first one keeps what is said behind it.
-func replaceTable(document, table string) (string, error) {
+// updateTable puts a table between the two marks of a document, of which the first keeps what is said behind it. Rows of
+// the old table about workloads that the new one does not have stay where they were.
+func updateTable(document, table string) (string, error) {
 	begin := strings.Index(document, tableBegins)
 	end := strings.Index(document, tableEnds)
 	if begin < 0 || end < begin {
 		return "", fmt.Errorf("there is no place for the table, between a line that begins with %q and %q", tableBegins, tableEnds)
 	}
 	line := begin + strings.Index(document[begin:], "\n") + 1
-	return document[:line] + table + document[end:], nil
+	newRows := strings.SplitAfter(table, "\n")
+	rows := newRows[:2:2]
+	taken := map[string]bool{"": true}
+	for _, old := range strings.SplitAfter(document[line:end], "\n") {
+		key := rowKey(old)
+		if taken[key] {
+			continue
+		}
+		taken[key] = true
+		if i := slices.IndexFunc(newRows, func(row string) bool { return rowKey(row) == key }); i >= 0 {
+			old = newRows[i]
+		}
+		rows = append(rows, old)
+	}
+	for _, row := range newRows {
+		if !taken[rowKey(row)] {
+			rows = append(rows, row)
+		}
+	}
+	return document[:line] + strings.Join(rows, "") + document[end:], nil
 }
