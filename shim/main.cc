@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -29,7 +30,8 @@ Flags:
   --v LEVEL                Log level, 0 to 10; 2 tells of every bind
   --version, -h, --help
 
-Signals: SIGTERM and SIGINT finish binds under way, give the lease up and end the process.
+Signals: SIGTERM and SIGINT finish binds under way, give the lease up and end the process. SIGHUP reads FILE again, which also happens by
+itself when it changes; one that cannot be used is reported and leaves everything as it is.
 Exit codes: 0 stopped by a signal; 1 the lease was lost or something failed; 2 wrong usage or configuration.
 
 Example:
@@ -97,6 +99,7 @@ int main(int argc, char** argv) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
@@ -106,13 +109,19 @@ int main(int argc, char** argv) {
     return absl::IsInvalidArgument(shim.status()) ? 2 : 1;
   }
   std::thread([&signals, &shim] {
-    int signal_number = 0;
-    sigwait(&signals, &signal_number);
-    LOG(INFO) << "Signal " << signal_number << ": stopping";
-    (*shim)->Stop();
-    // A second signal ends it at once.
-    sigwait(&signals, &signal_number);
-    _exit(1);
+    bool stopping = false;
+    while (true) {
+      int signal_number = 0;
+      sigwait(&signals, &signal_number);
+      if (signal_number == SIGHUP) {
+        if (!stopping) (*shim)->Reload();
+        continue;
+      }
+      // A second one ends it at once.
+      if (std::exchange(stopping, true)) _exit(1);
+      LOG(INFO) << "Signal " << signal_number << ": stopping";
+      (*shim)->Stop();
+    }
   }).detach();
   const absl::Status ended = (*shim)->Run();
   if (!ended.ok()) {

@@ -98,6 +98,11 @@ void MetricsObserver::OnProtocolError(const std::string& host_instance,
   }
 }
 
+void MetricsObserver::OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+                                      absl::string_view policy) {
+  metrics_->host_failure_policies.With({host, PointName(point), policy}).Increment();
+}
+
 void MetricsObserver::OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
                              v1alpha1::Code code, absl::Duration elapsed) {
   if (point == v1alpha1::POST_FILTER) metrics_->preemption_attempts.Increment();
@@ -113,6 +118,25 @@ void MetricsObserver::OnIncoming(absl::string_view queue, absl::string_view even
 void MetricsObserver::OnUnschedulableReason(const std::string& plugin, const std::string& profile,
                                             int delta) {
   metrics_->unschedulable_pods.With({plugin, profile}).Increment(delta);
+}
+
+void MetricsObserver::UpdateHosts(const hosts::HostSet& hosts) {
+  metrics_->host_state.Clear();
+  metrics_->host_info.Clear();
+  metrics_->host_acked_version.Clear();
+  for (const hosts::HostSet::View& view : hosts.Describe()) {
+    metrics_->host_state.With({view.host, view.instance, hosts::StateName(view.state)}).Set(1);
+    if (view.state != hosts::InstanceState::kServing) continue;
+    metrics_->host_info.With({view.host, view.instance, view.build, view.build_digest}).Set(1);
+    metrics_->host_acked_version.With({view.host})
+        .Set(static_cast<double>(view.acknowledged_version));
+  }
+  for (const auto& [key, count] : hosts.switches()) {
+    int64_t& counted = counted_switches_[key];
+    metrics_->host_switches.With({key.first, key.second})
+        .Increment(static_cast<double>(count - counted));
+    counted = count;
+  }
 }
 
 void MetricsObserver::UpdateGauges(const cycle::Scheduler& scheduler,

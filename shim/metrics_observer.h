@@ -2,11 +2,15 @@
 #ifndef OUTBOARD_SHIM_METRICS_OBSERVER_H_
 #define OUTBOARD_SHIM_METRICS_OBSERVER_H_
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shim/cycle/effects.h"
 #include "shim/cycle/scheduler.h"
+#include "shim/hosts/host_set.h"
 #include "shim/metrics/metrics.h"
 #include "shim/queue/queue_seams.h"
 
@@ -28,6 +32,8 @@ class MetricsObserver final : public cycle::Observer, public queue::QueueObserve
   void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                absl::Duration since_first_attempt, bool was_flushed) override;
   void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) override;
+  void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+                       absl::string_view policy) override;
   void OnProtocolError(const std::string& host_instance, const absl::Status& status) override;
   void OnEventHandled(absl::string_view event, absl::Duration elapsed) override;
   void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile, v1alpha1::Code code,
@@ -38,10 +44,12 @@ class MetricsObserver final : public cycle::Observer, public queue::QueueObserve
                              int delta) override;
 
   // Sets the gauges that follow the scheduler's state; cheap, called about once a second.
+  void UpdateHosts(const hosts::HostSet& hosts);
   void UpdateGauges(const cycle::Scheduler& scheduler, const cycle::ClusterState& cluster);
 
  private:
   metrics::Metrics* const metrics_;
+  std::map<std::pair<std::string, std::string>, int64_t> counted_switches_;
 };
 
 }  // namespace outboard::shim

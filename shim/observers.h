@@ -37,6 +37,13 @@ class Observers final : public cycle::Observer {
   void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) override {
     for (auto* o : observers_) o->OnPermitWaitEnd(waited, code);
   }
+  void OnNoAnswer(const std::string& host_instance, const absl::Status& status) override {
+    for (auto* o : observers_) o->OnNoAnswer(host_instance, status);
+  }
+  void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+                       absl::string_view policy) override {
+    for (auto* o : observers_) o->OnFailurePolicy(host, point, policy);
+  }
   void OnProtocolError(const std::string& host_instance, const absl::Status& status) override {
     for (auto* o : observers_) o->OnProtocolError(host_instance, status);
   }

@@ -8,6 +8,7 @@
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
 #include "shim/explain/command.h"
+#include "shim/host_report/command.h"
 #include "shim/queue_report/command.h"
 #include "shim/simulate/command.h"
 
@@ -22,6 +23,9 @@ Commands:
   simulate    Where would these pods go, and why? Needs no cluster
   explain     Why did this pod go there, or nowhere? Asks a running shim
   queue       Which pods wait, where in the queue, and why? Asks a running shim
+  hosts       Which plugin hosts are there, and which instance of each serves? Asks a running shim
+  swap        Have another instance of a plugin host serve
+  rollback    Have a plugin host's predecessor serve again
   config      Check a configuration file and show it with all defaults
   version     Print the version
   help        This text
@@ -69,6 +73,9 @@ int main(int argc, char** argv) {
   if (command == "simulate") return outboard::simulate::RunSimulate(arguments);
   if (command == "explain") return outboard::explain::RunExplain(arguments);
   if (command == "queue") return outboard::queue_report::RunQueue(arguments);
+  if (command == "hosts") return outboard::host_report::RunHosts(arguments);
+  if (command == "swap") return outboard::host_report::RunSwap(arguments);
+  if (command == "rollback") return outboard::host_report::RunRollback(arguments);
   if (command == "config") return RunConfig(arguments);
   if (command == "version" || command == "--version") {
     puts("outboard " OUTBOARD_VERSION);

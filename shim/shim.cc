@@ -4,37 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/random/random.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "shim/api_effects.h"
-#include "shim/bind/api_writer.h"
-#include "shim/bind/event_recorder.h"
-#include "shim/bind/pod_evictor.h"
-#include "shim/cycle/scheduler.h"
-#include "shim/explain/attempt_log.h"
-#include "shim/hosts/host_connector.h"
-#include "shim/hosts/host_loop.h"
-#include "shim/hosts/host_set.h"
-#include "shim/http/server.h"
-#include "shim/inbox.h"
-#include "shim/informer/informer.h"
-#include "shim/informer/resources.h"
-#include "shim/kube/curl_api_client.h"
 #include "shim/kube/kubeconfig.h"
-#include "shim/leader/lease_elector.h"
-#include "shim/metrics/metrics.h"
-#include "shim/metrics_observer.h"
-#include "shim/observers.h"
-#include "shim/queue_report/queue_report.h"
+#include "shim/shim_process.h"
 
 namespace outboard::shim {
 namespace {
@@ -44,137 +22,8 @@ constexpr absl::Duration kLongestSleep = absl::Seconds(1);
 // What a stopping process waits for binds, and then for events, that are under way.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
 constexpr absl::Duration kEventDrain = absl::Seconds(2);
-// What /queue waits for the scheduling thread; its own calls end within a second or so.
-constexpr absl::Duration kQueueAnswer = absl::Seconds(10);
 // As kube-scheduler: liveness fails if a lost lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
-
-std::string Hostname() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) return "unknown";
-  return name;
-}
-
-std::string RandomId() {
-  absl::BitGen random;
-  return absl::StrFormat("%08x-%04x-%04x-%012x", absl::Uniform<uint32_t>(random),
-                         absl::Uniform<uint16_t>(random), absl::Uniform<uint16_t>(random),
-                         absl::Uniform<uint64_t>(random) & 0xffffffffffff);
-}
-
-// Hands one resource's changes to the scheduling thread.
-template <typename T>
-class PostingHandler final : public informer::InformerHandler<T> {
- public:
-  using Ptr = std::shared_ptr<const T>;
-  struct Functions {
-    std::function<void(const Ptr&, absl::Time)> upsert;
-    std::function<void(const Ptr&, absl::Time)> remove;
-    std::function<void()> synced;
-  };
-  PostingHandler(Inbox* inbox, Functions functions)
-      : inbox_(inbox), functions_(std::move(functions)) {}
-
-  void OnAdd(const Ptr& object) override { Upsert(object); }
-  void OnUpdate(const Ptr& old_object, const Ptr& new_object) override { Upsert(new_object); }
-  void OnDelete(const Ptr& object) override {
-    inbox_->Post([this, object](absl::Time now) { functions_.remove(object, now); });
-  }
-  void OnSynced() override {
-    inbox_->Post([this](absl::Time) { functions_.synced(); });
-  }
-
- private:
-  void Upsert(const Ptr& object) {
-    inbox_->Post([this, object](absl::Time now) { functions_.upsert(object, now); });
-  }
-  Inbox* const inbox_;
-  const Functions functions_;
-};
-
-class ShimProcess final : public Shim {
- public:
-  ShimProcess(config::Config config, kube::ClientConfig client_config);
-  ~ShimProcess() override;
-
-  absl::Status Start();
-  absl::Status Run() override;
-  void Stop() override {
-    stopping_ = true;
-    loop_.Wake();
-  }
-
- private:
-  using PodInformer = informer::Informer<kube::PodObject>;
-  using NodeInformer = informer::Informer<kube::NodeObject>;
-  using NamespaceInformer = informer::Informer<kube::NamespaceObject>;
-  using ObjectInformer = informer::Informer<kube::ClusterObject>;
-
-  kube::CurlApiClientOptions ClientOptions(double qps, int burst);
-  // Until when binds may be sent, on the clock of absl::Now.
-  absl::Time Fence() const;
-  bool Leading() const { return elector_ == nullptr || elector_->leading(); }
-  // Every informer's first list has been taken in.
-  bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
-  absl::Status CheckSynced() const;
-  absl::Status StartServer();
-  absl::StatusOr<std::string> DescribeQueue(size_t limit, const std::string& pod);
-  void StartElector();
-  void OnHandshake(const std::string& name, std::shared_ptr<grpc::Channel> channel,
-                   v1alpha1::GetHostInfoResponse info, absl::Time now);
-  void Turn(absl::Time now);
-  absl::Time NextWakeup(absl::Time now) const;
-  void Drain();
-
-  const config::Config config_;
-  const std::string hostname_ = Hostname();
-  const std::string session_id_ = RandomId();
-  // In the order in which each needs those before it.
-  metrics::Metrics metrics_;
-  hosts::HostLoop loop_;
-  Inbox inbox_{&loop_};
-  kube::CurlApiClient client_;
-  kube::CurlApiClient event_client_;
-  kube::CurlApiClient lease_client_;
-  bind::ApiWriter writer_;
-  bind::PodEvictor evictor_;
-  bind::EventRecorder events_;
-  ApiEffects effects_;
-  MetricsObserver observer_;
-  const cycle::ClusterState* cluster_ = nullptr;  // the scheduler's, once there is one
-  explain::AttemptLog attempt_log_{&cluster_};
-  Observers observers_{{&observer_, &attempt_log_}};
-  cycle::Scheduler scheduler_;
-  hosts::HostSet host_set_;
-
-  PostingHandler<kube::PodObject> pod_handler_;
-  PostingHandler<kube::NodeObject> node_handler_;
-  PostingHandler<kube::NamespaceObject> namespace_handler_;
-  PodInformer pods_;
-  NodeInformer nodes_;
-  NamespaceInformer namespaces_;
-  PostingHandler<kube::ClusterObject> object_handler_;
-  // One for each kind of objects.proto.
-  std::vector<std::unique_ptr<ObjectInformer>> objects_;
-  std::unique_ptr<hosts::HostConnector> connector_;
-  std::unique_ptr<leader::LeaseElector> elector_;
-  std::unique_ptr<http::Server> server_;
-
-  std::atomic<int> synced_{0};
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> lease_lost_{false};
-  absl::Status fatal_;
-  absl::Time gauges_updated_ = absl::InfinitePast();
-};
-
-cycle::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
-  cycle::SchedulerOptions options;
-  options.cycle_deadline = config.shim.deadlines.cycle;
-  options.reserve_deadline = config.shim.deadlines.reserve;
-  options.permit_deadline = config.shim.deadlines.permit;
-  options.queue_deadline = config.shim.deadlines.queue;
-  return options;
-}
 
 queue::QueueOptions QueueOptionsOf(const config::Config& config) {
   queue::QueueOptions options;
@@ -202,15 +51,30 @@ bind::EventRecorderOptions EventOptionsOf(std::string hostname, std::function<ab
   return options;
 }
 
+}  // namespace
+
+std::string Hostname() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0) return "unknown";
+  return name;
+}
+
+std::string RandomId() {
+  absl::BitGen random;
+  return absl::StrFormat("%08x-%04x-%04x-%012x", absl::Uniform<uint32_t>(random),
+                         absl::Uniform<uint16_t>(random), absl::Uniform<uint16_t>(random),
+                         absl::Uniform<uint64_t>(random) & 0xffffffffffff);
+}
+
 ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config)
-    : config_(std::move(config)),
+    : config_(std::make_shared<const config::Config>(std::move(config))),
       metrics_(OUTBOARD_VERSION),
-      client_(client_config, ClientOptions(config_.scheduler.client_connection.qps,
-                                           config_.scheduler.client_connection.burst)),
+      client_(client_config, ClientOptions(config_->scheduler.client_connection.qps,
+                                           config_->scheduler.client_connection.burst)),
       // As kube-scheduler: events have their own share of requests, and the lease waits for
       // nothing.
-      event_client_(client_config, ClientOptions(config_.scheduler.client_connection.qps,
-                                                 config_.scheduler.client_connection.burst)),
+      event_client_(client_config, ClientOptions(config_->scheduler.client_connection.qps,
+                                                 config_->scheduler.client_connection.burst)),
       lease_client_(client_config, ClientOptions(-1, 1)),
       writer_(
           &client_, [this](auto work) { inbox_.Post(std::move(work)); },
@@ -223,9 +87,9 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
           EventOptionsOf(hostname_, [this] { return Fence(); })),
       effects_(&writer_, &evictor_, &events_, &metrics_),
       observer_(&metrics_),
-      scheduler_(SchedulerOptionsOf(config_), QueueOptionsOf(config_), &effects_, &observers_,
+      scheduler_(SchedulerOptionsOf(*config_), QueueOptionsOf(*config_), &effects_, &observers_,
                  &observer_, absl::Now()),
-      host_set_(&config_, session_id_, &loop_, &scheduler_),
+      host_set_(config_, session_id_, &loop_, &scheduler_),
       pod_handler_(&inbox_, {[this](const kube::PodPtr& pod, absl::Time now) {
                                scheduler_.OnPodUpsert(pod, now);
                              },
@@ -259,12 +123,10 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
                                 [this] { ++synced_; }}) {
   for (const auto& resource : informer::ClusterObjects())
     objects_.push_back(std::make_unique<ObjectInformer>(client_, resource, &object_handler_));
+  config_stamp_ = StampOf(config_->file);
   effects_.SetScheduler(&scheduler_);
   cluster_ = scheduler_.cluster();
-  std::vector<std::string> names;
-  for (const config::ProfileSpec& profile : config_.scheduler.profiles)
-    names.push_back(profile.scheduler_name);
-  scheduler_.SetProfileNames(names);
+  scheduler_.SetProfileNames(ProfileNames(*config_));
 }
 
 ShimProcess::~ShimProcess() {
@@ -318,9 +180,9 @@ absl::Status ShimProcess::CheckSynced() const {
 }
 
 absl::Status ShimProcess::StartServer() {
-  if (config_.shim.serving_address.empty()) return absl::OkStatus();
+  if (config_->shim.serving_address.empty()) return absl::OkStatus();
   http::ServerOptions options;
-  options.address = config_.shim.serving_address;
+  options.address = config_->shim.serving_address;
   const http::Check lease = {
       "leaderElection",
       [this] { return elector_ == nullptr ? absl::OkStatus() : elector_->Check(kLeaseTolerance); }};
@@ -331,7 +193,9 @@ absl::Status ShimProcess::StartServer() {
   options.healthz = {lease};
   options.readyz = {lease, shutdown, {"sched-handler-sync", [this] { return CheckSynced(); }}};
   options.metrics = [this] { return metrics_.Text(); };
-  options.configz = [this] { return config::EffectiveConfigYaml(config_, nullptr); };
+  options.configz = [this] { return DescribeConfig(); };
+  options.hosts = [this] { return DescribeHosts(); };
+  options.command_host = [this](const http::HostCommand& command) { return Command(command); };
   options.explain = [this](const std::string& pod) { return attempt_log_.Explain(pod); };
   options.queue = [this](size_t limit, const std::string& pod) {
     return DescribeQueue(limit, pod);
@@ -345,7 +209,7 @@ absl::Status ShimProcess::StartServer() {
 }
 
 void ShimProcess::StartElector() {
-  const config::LeaderElection& wanted = config_.scheduler.leader_election;
+  const config::LeaderElection& wanted = config_->scheduler.leader_election;
   if (!wanted.leader_elect) return;
   leader::LeaseElectorOptions options;
   options.lease_namespace = wanted.resource_namespace;
@@ -383,55 +247,29 @@ absl::Status ShimProcess::Start() {
   namespaces_.Start();
   for (const auto& objects : objects_) objects->Start();
   connector_ = std::make_unique<hosts::HostConnector>(
-      config_.shim.hosts,
+      config_->shim,
       hosts::HostConnector::Callbacks{
-          [this](std::string name, std::shared_ptr<grpc::Channel> channel,
+          [this](hosts::Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
                  v1alpha1::GetHostInfoResponse info) {
-            inbox_.Post([this, name = std::move(name), channel = std::move(channel),
+            inbox_.Post([this, endpoint = std::move(endpoint), channel = std::move(channel),
                          info = std::move(info)](absl::Time now) {
-              OnHandshake(name, channel, info, now);
+              OnHandshake(endpoint, channel, info, now);
             });
           },
-          [this](std::string name) {
-            inbox_.Post([this, name = std::move(name)](absl::Time) { host_set_.OnDraining(name); });
+          [this](std::string host, std::string instance) {
+            inbox_.Post([this, host = std::move(host), instance = std::move(instance)](
+                            absl::Time now) { host_set_.OnDraining(host, instance, now); });
+          },
+          [this](std::string host, std::string instance) {
+            inbox_.Post([this, host = std::move(host), instance = std::move(instance)](
+                            absl::Time now) { host_set_.OnGone(host, instance, now); });
           }});
-  host_set_.SetOnLost([this](const std::string& name) { connector_->NeedsHandshake(name); });
+  host_set_.SetCallbacks(
+      {[this](const std::string& address) { connector_->NeedsHandshake(address); },
+       [this](const std::string& address) { connector_->Retire(address); }});
+  scheduler_.SetWitness(&host_set_);
+  host_failures_.hosts = &host_set_;
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::string& pod) {
-  queue_report::Query query;
-  if (limit != 0) query.limit = limit;
-  query.pod = pod;
-  const std::optional<queue_report::Report> report = inbox_.Ask<queue_report::Report>(
-      [this, query](absl::Time now) {
-        // What hosts have said counts: an acknowledgement comes with it.
-        scheduler_.Tick(now);
-        queue_report::Report report = queue_report::Collect(scheduler_.queue(), query, now);
-        for (const hosts::HostSet::Progress& host : host_set_.progress()) {
-          report.hosts.push_back({host.name, host.instance, host.usable, host.sent_version,
-                                  host.acknowledged_version});
-        }
-        return report;
-      },
-      kQueueAnswer);
-  if (!report.has_value())
-    return absl::UnavailableError("the scheduling thread did not come to it in time");
-  return queue_report::ToJson(*report);
-}
-
-void ShimProcess::OnHandshake(const std::string& name, std::shared_ptr<grpc::Channel> channel,
-                              v1alpha1::GetHostInfoResponse info, absl::Time now) {
-  const bool had_plans = host_set_.plans() != nullptr;
-  absl::Status status = host_set_.OnHandshake(name, std::move(channel), std::move(info), now);
-  if (status.ok()) return;
-  // At the start a configuration that cannot work ends the process; later, what works goes on.
-  if (!had_plans && absl::IsInvalidArgument(status)) {
-    fatal_ = status;
-  } else {
-    LOG(ERROR) << "Host \"" << name << "\" cannot be used: " << status.message();
-    connector_->NeedsHandshake(name);
-  }
 }
 
 void ShimProcess::Turn(absl::Time now) {
@@ -441,9 +279,11 @@ void ShimProcess::Turn(absl::Time now) {
   if (now >= writer_.NextTick()) writer_.Tick(now);
   if (now >= evictor_.NextTick()) evictor_.Tick(now);
   if (now >= events_.NextTick()) events_.Tick(now);
-  if (now - gauges_updated_ >= kGaugePeriod) {
+  if (now - gauges_updated_ >= kGaugePeriod || reload_wanted_) {
     gauges_updated_ = now;
     observer_.UpdateGauges(scheduler_, *scheduler_.cluster());
+    observer_.UpdateHosts(host_set_);
+    LookAtConfigFile(now);
     metrics_.events_queued.Set(static_cast<double>(events_.pending()));
   }
 }
@@ -486,36 +326,6 @@ void ShimProcess::Drain() {
   }
   if (elector_ != nullptr) elector_->Stop();
 }
-
-// What the configuration can say and this version cannot do: refused where ignoring it would be
-// unsafe, else warned of.
-absl::Status CheckServed(const config::Config& config) {
-  std::vector<std::string> problems;
-  if (config.shim.hosts.empty()) {
-    problems.push_back(absl::StrCat(
-        config.file, ": hosts: name at least one plugin host in the ShimConfiguration document"));
-  }
-  for (const config::HostSpec& host : config.shim.hosts) {
-    if (absl::StartsWith(host.address, "unix:")) continue;
-    problems.push_back(absl::StrCat(config.file, ":", host.where.line, ":", host.where.column, ": ",
-                                    host.where.path, ".address: ", host.address,
-                                    ": network addresses are not served yet; use unix:PATH"));
-  }
-  if (!config.shim.socket_directory.empty()) {
-    problems.push_back(absl::StrCat(
-        config.file, ": socketDirectory: watching a directory is not served yet; name hosts"));
-  }
-  for (const config::FailurePolicyRule& rule : config.shim.failure_policies) {
-    if (rule.policy == config::FailurePolicy::kFailClosed) continue;
-    LOG(WARNING) << config.file << ":" << rule.where.line << ":" << rule.where.column << ": "
-                 << rule.where.path << ": " << config::FailurePolicyName(rule.policy)
-                 << " has no effect yet: a pod whose host gives no answer is parked";
-  }
-  if (problems.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Shim>> Shim::Create(config::Config config,
                                                    const ShimOptions& options) {

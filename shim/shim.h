@@ -22,7 +22,7 @@ struct ShimOptions {
 // the hosts' connector, the HTTP server's. All of them post to the scheduling thread's inbox;
 // nothing else is shared.
 //
-// Threading: Create and Run on one thread; Stop from any, also from a signal's.
+// Threading: Create and Run on one thread; Stop and Reload from any.
 // Errors:    Create: INVALID_ARGUMENT for the configuration, others for what it needs. Run: why the
 // process must end; OK after Stop.
 class Shim {
@@ -35,6 +35,8 @@ class Shim {
   virtual absl::Status Run() = 0;
   // Ends Run: finishes binds under way (for at most 5 s), then gives the lease up.
   virtual void Stop() = 0;
+  // Reads the configuration again, soon. One that cannot be used changes nothing.
+  virtual void Reload() = 0;
 };
 
 }  // namespace outboard::shim

@@ -110,7 +110,7 @@ class Bench {
                                          process_->address(), "\"}]\n"),
                             "bench");
     if (!config.ok()) return config.status();
-    auto plans = hosts::MakePlans(*config, {{"bench", *info}});
+    auto plans = hosts::MakePlans(*config, {"bench"}, {{"bench", *info}});
     if (!plans.ok()) return plans.status();
     profile_ = plans->profiles[0].algorithm;
     client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", channel_, *info);

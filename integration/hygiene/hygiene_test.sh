@@ -10,7 +10,7 @@ fault() { printf '%s\n' "$*"; faults=$((faults + 1)); }
 # Nothing that is built or hidden.
 sources() { find . \( -name build -o -name '.?*' \) -prune -o -type f \( "$@" \) -print | sed 's,^\./,,' | sort; }
 # Folders of all rooms.
-rooms() { find shim plugin_host plugins proto integration -mindepth 1 -maxdepth 1 -type d ! -name testdata 2>/dev/null | sort; }
+rooms() { find shim plugin_host plugins proto integration sdk -mindepth 1 -maxdepth 1 -type d ! -name testdata 2>/dev/null | sort; }
 is_contract_folder() { [[ $1 == proto/outboard ]]; }
 
 # Two processes share only the contract; plugins know the SDK alone.

@@ -181,6 +181,8 @@ FailurePolicy PolicyFor(const ShimConfig& config, absl::string_view plugin,
   for (const FailurePolicyRule& rule : config.failure_policies) {
     if (rule.plugin == plugin && rule.point == point) return rule.policy;
   }
+  // What PreScore prepares only Score needs.
+  if (point == v1alpha1::PRE_SCORE) return PolicyFor(config, plugin, v1alpha1::SCORE);
   return point == v1alpha1::SCORE || point == v1alpha1::POST_BIND ? FailurePolicy::kFailOpen
                                                                   : FailurePolicy::kFailClosed;
 }

@@ -69,6 +69,8 @@ struct ClientConnection {
   std::string content_type = "application/vnd.kubernetes.protobuf";
   double qps = 50;  // negative: no limit
   int32_t burst = 100;
+
+  bool operator==(const ClientConnection&) const = default;
 };
 
 struct LeaderElection {
@@ -79,6 +81,8 @@ struct LeaderElection {
   std::string resource_lock = "leases";
   std::string resource_name = "kube-scheduler";
   std::string resource_namespace = "kube-system";
+
+  bool operator==(const LeaderElection&) const = default;
 };
 
 // kubescheduler.config.k8s.io/v1
@@ -105,7 +109,8 @@ struct HostTls {
 
 struct HostSpec {
   std::string name;
-  std::string address;         // "unix:PATH" or "HOST:PORT"
+  // "unix:PATH" or "HOST:PORT"; empty: its instances are found in the socket directory.
+  std::string address;
   std::optional<HostTls> tls;  // always with HOST:PORT, never with unix
   Location where;
 };
@@ -128,10 +133,26 @@ struct Deadlines {
   absl::Duration queue = absl::Milliseconds(100);  // one call of SortKeys or PreEnqueue
 };
 
+// How one instance of a host takes another's place.
+struct Replacement {
+  // Cycles that a new instance answers beside the old one, for comparison, before it serves; and
+  // how long they may take to come. 0: none.
+  int32_t shadow_cycles = 20;
+  absl::Duration shadow_timeout = absl::Seconds(5);
+  // How long the old instance is kept ready to take over again.
+  absl::Duration keep_warm = absl::Minutes(1);
+  // So many calls without a usable answer, while the old one is kept, bring it back.
+  int32_t rollback_failures = 2;
+};
+
 // config.outboard.dev/v1alpha1
 struct ShimConfig {
   std::vector<HostSpec> hosts;
-  std::string socket_directory;                     // empty: none is watched
+  // Where hosts put sockets `NAME@ANYTHING.sock`; empty: none is watched.
+  std::string socket_directory;
+  // Users whose processes may stand behind a socket; empty: the shim's own and root.
+  std::vector<int64_t> allowed_uids;
+  Replacement replacement;
   std::string serving_address = "127.0.0.1:10269";  // empty: nothing is served
   Deadlines deadlines;
   std::vector<FailurePolicyRule> failure_policies;
@@ -151,8 +172,12 @@ absl::StatusOr<Config> LoadConfigFile(const std::string& path);
 // Reads `text`; `file` is only for messages. Empty text is a configuration of defaults.
 absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);
 
-// The policy for a plugin at a point: the configured one, else FailOpen for Score and PostBind,
-// else FailClosed.
+// Whether `next` can take the place of the configuration in force without a restart. Errors:
+// INVALID_ARGUMENT, a line for each field that cannot. Pure.
+absl::Status CheckReload(const Config& in_force, const Config& next);
+
+// The policy for a plugin at a point: the configured one, else at PreScore that of Score, else
+// FailOpen for Score and PostBind, else FailClosed.
 FailurePolicy PolicyFor(const ShimConfig& config, absl::string_view plugin,
                         v1alpha1::ExtensionPoint point);
 

@@ -157,6 +157,15 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   }
   out << YAML::EndSeq;
   Text(out, "socketDirectory", shim.socket_directory);
+  if (!shim.allowed_uids.empty()) {
+    out << YAML::Key << "allowedUids" << YAML::Value << YAML::Flow << shim.allowed_uids;
+  }
+  out << YAML::Key << "replacement" << YAML::Value << YAML::BeginMap;
+  Field(out, "shadowCycles", shim.replacement.shadow_cycles);
+  Time(out, "shadowTimeout", shim.replacement.shadow_timeout);
+  Time(out, "keepWarm", shim.replacement.keep_warm);
+  Field(out, "rollbackFailures", shim.replacement.rollback_failures);
+  out << YAML::EndMap;
   Text(out, "servingAddress", shim.serving_address);
   out << YAML::Key << "deadlines" << YAML::Value << YAML::BeginMap;
   Time(out, "cycle", shim.deadlines.cycle);

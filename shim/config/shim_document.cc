@@ -62,7 +62,8 @@ void ReadHosts(MapReader& reader, ShimConfig* out) {
     }
     entry.Map("tls", [&](MapReader& tls) { ReadTls(tls, &host.tls.emplace()); });
     if (!entry.String("address", &host.address) || host.address.empty()) {
-      entry.problems().Add(entry.where("address"), "Required value");
+      if (out->socket_directory.empty())
+        entry.problems().Add(entry.where("address"), "Required value without a socketDirectory");
     } else {
       CheckHostAddress(entry, host);
       if (!addresses.insert(host.address).second) {
@@ -136,6 +137,34 @@ void CheckServingAddress(MapReader& reader, const std::string& address) {
   }
 }
 
+void ReadReplacement(MapReader& reader, Replacement* out) {
+  const auto check = [&](const char* key, bool is_good, const std::string& range) {
+    if (!is_good) reader.problems().Add(reader.where(key), absl::StrCat("must be ", range));
+  };
+  reader.Int32("shadowCycles", &out->shadow_cycles);
+  check("shadowCycles", out->shadow_cycles >= 0 && out->shadow_cycles <= 10000, "from 0 to 10000");
+  reader.Duration("shadowTimeout", &out->shadow_timeout);
+  check("shadowTimeout",
+        out->shadow_timeout >= absl::Milliseconds(100) && out->shadow_timeout <= absl::Hours(1),
+        "from 100ms to 1h");
+  reader.Duration("keepWarm", &out->keep_warm);
+  check("keepWarm", out->keep_warm >= absl::ZeroDuration() && out->keep_warm <= absl::Hours(24),
+        "from 0s to 24h");
+  reader.Int32("rollbackFailures", &out->rollback_failures);
+  check("rollbackFailures", out->rollback_failures >= 1 && out->rollback_failures <= 10000,
+        "from 1 to 10000");
+}
+
+void ReadAllowedUids(MapReader& reader, std::vector<int64_t>* out) {
+  reader.List("allowedUids", [&](const YAML::Node& node, const std::string& path) {
+    int64_t uid = -1;
+    if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &uid) || uid < 0 || uid > 0xffffffff) {
+      reader.problems().Add(LocationOf(node, path), "expected a user id");
+    }
+    out->push_back(uid);
+  });
+}
+
 }  // namespace
 
 bool SplitHostPort(absl::string_view address, std::string* host, int* port) {
@@ -159,8 +188,12 @@ bool SplitHostPort(absl::string_view address, std::string* host, int* port) {
 }
 
 void ReadShimConfig(MapReader& reader, ShimConfig* out) {
-  ReadHosts(reader, out);
   reader.String("socketDirectory", &out->socket_directory);
+  if (!out->socket_directory.empty() && out->socket_directory[0] != '/')
+    reader.problems().Add(reader.where("socketDirectory"), "must be an absolute path");
+  ReadHosts(reader, out);
+  ReadAllowedUids(reader, &out->allowed_uids);
+  reader.Map("replacement", [&](MapReader& r) { ReadReplacement(r, &out->replacement); });
   reader.String("servingAddress", &out->serving_address);
   CheckServingAddress(reader, out->serving_address);
   reader.Map("deadlines", [&](MapReader& r) { ReadDeadlines(r, &out->deadlines); });

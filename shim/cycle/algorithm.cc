@@ -45,6 +45,7 @@ void Algorithm::Fail(Outcome outcome, absl::Status status) {
 
 const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   result_ = AlgorithmResult();
+  was_fused_ = false;
   result_.snapshot_version = request.hosts[0].version;
   result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
   const absl::Time deadline = absl::Now() + request.budget;
@@ -52,16 +53,22 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   const uint32_t nominated =
       nominated_name.empty() ? ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
   HostPanel panel(&request.hosts, request.profile, request.attempt_id, deadline);
+  panel.UseLastScores(&last_scores_, request.pod->pod.controller().uid());
   absl::Status called;
   if (nominated != ClusterState::kNoSlot) {
     absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &panel);
-    if (taken.ok() && *taken) return result_;
+    if (taken.ok() && *taken) {
+      result_.left_out = panel.left_out();
+      return result_;
+    }
     called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
   } else if (IsFused(request.hosts)) {
+    was_fused_ = true;
     called = RunFused(request, deadline);
   } else {
     called = RunPointByPoint(request, &panel);
   }
+  result_.left_out = panel.left_out();
   if (!called.ok()) {
     Fail(Outcome::kNoAnswer, std::move(called));
     result_.silent_host = panel.silent_host();
@@ -216,7 +223,7 @@ void Algorithm::FindCandidates() {
   }
 }
 
-uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes) const {
+uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes) {
   if (profile.score_plugins.empty()) return 1;
   return NumFeasibleNodesToFind(static_cast<uint32_t>(num_nodes),
                                 profile.percentage_of_nodes_to_score);

@@ -39,6 +39,8 @@ struct AlgorithmResult {
   Outcome outcome = Outcome::kNoAnswer;
   absl::Status status;
   size_t silent_host = 0;  // the one that gave no answer
+  // Hosts whose answers the attempt did without, as their plugins' failure policies have it.
+  std::vector<LeftOut> left_out;
   uint32_t slot = 0;
   Diagnosis diagnosis;
   // Nodes judged, and those of them that can take the pod; for logs.
@@ -69,6 +71,11 @@ class Algorithm {
   const AlgorithmResult& Run(const AlgorithmRequest& request);
   // What the host answered in the last Run, or the hosts together.
   const v1alpha1::CycleResponse& response() const { return response_; }
+  // What the host was asked in the last Run, if that was one message about all nodes; else null.
+  const v1alpha1::CycleRequest* fused_request() const { return was_fused_ ? &request_ : nullptr; }
+  uint32_t num_candidates() const { return static_cast<uint32_t>(candidates_.size()); }
+  // How many feasible nodes of a list are enough.
+  static uint32_t NumToFind(const AlgorithmProfile& profile, size_t num_nodes);
   // What the last Run, which found no node, learned of each.
   v1alpha1::JudgedNodes JudgedNodes() const;
 
@@ -83,7 +90,6 @@ class Algorithm {
   absl::Status FilterAndScore(const AlgorithmRequest& request, HostPanel* panel);
   // Puts the slots to be judged into `candidates_`, in node order.
   void FindCandidates();
-  uint32_t NumToFind(const AlgorithmProfile& profile, size_t num_nodes) const;
   void Evaluate(const AlgorithmRequest& request);
   void EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find);
   void Fail(AlgorithmResult::Outcome outcome, absl::Status status);
@@ -91,6 +97,8 @@ class Algorithm {
   const ClusterState* const cluster_;
   AlgorithmResult result_;
   v1alpha1::CycleRequest request_;
+  bool was_fused_ = false;
+  LastScores last_scores_;
   v1alpha1::CycleResponse response_;
   std::vector<uint32_t> candidates_;
 };

@@ -118,6 +118,11 @@ class Observer {
                        absl::Duration since_first_attempt, bool was_flushed) {}
   // A wait at Permit ended.
   virtual void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) {}
+  // A host gave no answer, or one that is of no use; comes with OnProtocolError where that is why.
+  virtual void OnNoAnswer(const std::string& host_instance, const absl::Status& status) {}
+  // An attempt went on without a host's answer; `policy` is FailOpen or UseLast.
+  virtual void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+                               absl::string_view policy) {}
   // A host's answer could not be used.
   virtual void OnProtocolError(const std::string& host_instance, const absl::Status& status) {}
   // What happened in the cluster was taken in; `event` is its label, as `NodeAdd`.

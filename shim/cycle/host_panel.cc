@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "shim/cycle/merge_answers.h"
 
 namespace outboard::cycle {
@@ -62,28 +63,48 @@ void HostPanel::FillHeader(size_t host, v1alpha1::CallHeader* header) const {
   header->set_profile(profile_.name);
 }
 
-template <typename Response, typename Request, typename TakesPart, typename Check>
-absl::StatusOr<std::vector<Response>> HostPanel::AskAll(const Request& request,
-                                                        TakesPart takes_part, Check check) {
+bool HostPanel::IsLeftOut(size_t host) const {
+  return std::any_of(left_out_.begin(), left_out_.end(),
+                     [host](const LeftOut& left_out) { return left_out.host == host; });
+}
+
+template <typename Response, typename Request, typename TakesPart, typename IsOpen, typename Check>
+absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::ExtensionPoint point,
+                                                               const Request& request,
+                                                               TakesPart takes_part, IsOpen is_open,
+                                                               Check check) {
   std::vector<std::pair<size_t, PendingAnswer<Response>>> pending;
   for (size_t host = 0; host < hosts_.size(); ++host) {
-    if (!takes_part(host)) continue;
+    if (!takes_part(host) || IsLeftOut(host)) continue;
+    if (hosts_[host].client == nullptr) {
+      pending.emplace_back(host, []() -> absl::StatusOr<Response> {
+        return absl::UnavailableError("the host is away");
+      });
+      continue;
+    }
     Request own = request;
     FillHeader(host, own.mutable_header());
     pending.emplace_back(host, hosts_[host].client->Start(std::move(own), deadline_));
   }
-  std::vector<Response> answers;
-  answers.reserve(pending.size());
+  Answers<Response> answered;
   for (auto& [host, answer] : pending) {
     absl::StatusOr<Response> taken = std::move(answer)();
     absl::Status usable = taken.ok() ? check(host, *taken) : taken.status();
-    if (!usable.ok()) {
-      silent_host_ = host;
-      return usable;
+    if (usable.ok()) {
+      answered.hosts.push_back(host);
+      answered.answers.push_back(*std::move(taken));
+      continue;
     }
-    answers.push_back(*std::move(taken));
+    silent_host_ = host;
+    if (!is_open(profile_.shares[host])) return usable;
+    left_out_.push_back({host, point, false, std::move(usable)});
   }
-  return answers;
+  // Somebody has to have been heard.
+  if (answered.hosts.empty() && !pending.empty() && point != v1alpha1::PRE_SCORE &&
+      point != v1alpha1::SCORE) {
+    return left_out_.back().status;
+  }
+  return answered;
 }
 
 absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_uid) {
@@ -93,13 +114,14 @@ absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_ui
     FillHeader(0, request.mutable_header());
     return hosts_[0].client->PreFilter(std::move(request), deadline_);
   }
-  auto answers = AskAll<PreFilterResponse>(
-      request, [](size_t) { return true; },
+  auto asked = AskAll<PreFilterResponse>(
+      v1alpha1::PRE_FILTER, request, [](size_t) { return true; },
+      [](const AlgorithmShare& share) { return share.is_optional(); },
       [this](size_t host, const PreFilterResponse& answer) {
         return CheckOwnPreFilter(profile_.shares[host], answer);
       });
-  if (!answers.ok()) return answers.status();
-  return MergePreFilter(profile_.pre_filter_plugins, *std::move(answers));
+  if (!asked.ok()) return asked.status();
+  return MergePreFilter(profile_.pre_filter_plugins, std::move(asked->answers));
 }
 
 absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
@@ -113,21 +135,18 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
   request.set_percentage_of_nodes_to_score(100);
   request.set_first_feasible_only(false);
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
-  std::vector<size_t> asked;
-  auto answers = AskAll<FilterResponse>(
-      request,
-      [&](size_t host) {
-        if (profile_.shares[host].filter_plugins.empty()) return false;
-        asked.push_back(host);
-        return true;
-      },
+  auto asked = AskAll<FilterResponse>(
+      v1alpha1::FILTER, request,
+      [&](size_t host) { return !profile_.shares[host].filter_plugins.empty(); },
+      // What it knows of the pod went with it, so it does not score either.
+      [](const AlgorithmShare& share) { return share.filter_is_open && share.score_is_open; },
       [&](size_t host, const FilterResponse& answer) {
         return CheckOwnFilter(profile_.shares[host], num_nodes, answer);
       });
-  if (!answers.ok()) return answers.status();
+  if (!asked.ok()) return asked.status();
   const auto more = [&](size_t index, uint32_t first) -> absl::StatusOr<FilterResponse> {
     FilterRequest rest;
-    const size_t host = asked[index];
+    const size_t host = asked->hosts[index];
     FillHeader(host, rest.mutable_header());
     rest.set_percentage_of_nodes_to_score(100);
     for (uint32_t i = first; i < num_nodes; ++i) {
@@ -141,7 +160,8 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
     silent_host_ = host;
     return usable;
   };
-  return MergeFilter(profile_.filter_plugins, *std::move(answers), num_nodes, num_to_find, more);
+  return MergeFilter(profile_.filter_plugins, std::move(asked->answers), num_nodes, num_to_find,
+                     more);
 }
 
 absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& nodes) {
@@ -151,15 +171,17 @@ absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& no
     FillHeader(0, request.mutable_header());
     return hosts_[0].client->PreScore(std::move(request), deadline_);
   }
-  auto answers = AskAll<PreScoreResponse>(
-      request, [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
+  auto asked = AskAll<PreScoreResponse>(
+      v1alpha1::PRE_SCORE, request,
+      [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
+      [](const AlgorithmShare& share) { return share.score_is_open; },
       [this](size_t host, const PreScoreResponse& answer) {
         const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
         return answer.has_error() ? CheckOwn(own, answer.error().plugin(), "PreScore")
                                   : absl::OkStatus();
       });
-  if (!answers.ok()) return answers.status();
-  return MergePreScore(profile_.pre_score_plugins, *answers);
+  if (!asked.ok()) return asked.status();
+  return MergePreScore(profile_.pre_score_plugins, asked->answers);
 }
 
 absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
@@ -169,15 +191,69 @@ absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
     FillHeader(0, request.mutable_header());
     return hosts_[0].client->Score(std::move(request), deadline_);
   }
-  auto answers = AskAll<ScoreResponse>(
-      request, [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
+  auto asked = AskAll<ScoreResponse>(
+      v1alpha1::SCORE, request,
+      [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
+      [](const AlgorithmShare& share) { return share.score_is_open; },
       [&](size_t host, const ScoreResponse& answer) {
         std::vector<int64_t> unused;
         return CheckScores(answer, static_cast<uint32_t>(nodes.slots_size()),
                            profile_.shares[host].score_plugins, &unused);
       });
-  if (!answers.ok()) return answers.status();
-  return MergeScore(profile_.score_plugins, *std::move(answers));
+  if (!asked.ok()) return asked.status();
+  if (last_scores_ != nullptr && !owner_.empty()) {
+    const absl::Time now = absl::Now();
+    const auto key = [this](size_t host) {
+      return absl::StrCat(profile_.name, "/", host, "/", owner_);
+    };
+    for (size_t i = 0; i < asked->hosts.size(); ++i) {
+      const size_t host = asked->hosts[i];
+      if (profile_.shares[host].score_uses_last && !asked->answers[i].has_error())
+        last_scores_->Keep(key(host), nodes, asked->answers[i], now);
+    }
+    for (LeftOut& left_out : left_out_) {
+      if (!profile_.shares[left_out.host].score_uses_last) continue;
+      auto last = last_scores_->Find(key(left_out.host), nodes, now);
+      if (!last.has_value()) continue;
+      left_out.used_last = true;
+      asked->answers.push_back(*std::move(last));
+    }
+  }
+  return MergeScore(profile_.score_plugins, std::move(asked->answers));
+}
+
+void LastScores::Keep(const std::string& key, const v1alpha1::NodeSet& nodes,
+                      const ScoreResponse& scores, absl::Time now) {
+  if (entries_.size() >= kMaxEntries && entries_.count(key) == 0) {
+    entries_.erase(std::min_element(
+        entries_.begin(), entries_.end(),
+        [](const auto& a, const auto& b) { return a.second.time < b.second.time; }));
+  }
+  Entry& entry = entries_[key];
+  entry.time = now;
+  entry.scores = scores;
+  entry.position.clear();
+  for (int i = 0; i < nodes.slots_size(); ++i)
+    entry.position[nodes.slots(i)] = static_cast<size_t>(i);
+}
+
+std::optional<ScoreResponse> LastScores::Find(const std::string& key,
+                                              const v1alpha1::NodeSet& nodes,
+                                              absl::Time now) const {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || now - found->second.time > kMaxAge) return std::nullopt;
+  const Entry& entry = found->second;
+  ScoreResponse scores;
+  for (const v1alpha1::PluginScores& old : entry.scores.plugins()) {
+    v1alpha1::PluginScores* plugin = scores.add_plugins();
+    plugin->set_plugin(old.plugin());
+    for (const uint32_t slot : nodes.slots()) {
+      const auto position = entry.position.find(slot);
+      if (position == entry.position.end()) return std::nullopt;
+      plugin->mutable_scores()->push_back(old.scores()[position->second]);
+    }
+  }
+  return scores;
 }
 
 absl::StatusOr<std::vector<std::vector<PluginStatus>>> HostPanel::Judge(
@@ -186,17 +262,18 @@ absl::StatusOr<std::vector<std::vector<PluginStatus>>> HostPanel::Judge(
   *request.mutable_hypotheses() = hypotheses;
   const uint32_t count = static_cast<uint32_t>(hypotheses.size());
   std::vector<std::vector<PluginStatus>> objections(count);
-  auto answers = AskAll<FilterResponse>(
-      request,
+  auto asked = AskAll<FilterResponse>(
+      v1alpha1::FILTER, request,
       [&](size_t host) {
         return host != excepted && !profile_.shares[host].filter_plugins.empty();
       },
+      [](const AlgorithmShare& share) { return share.filter_is_open && share.score_is_open; },
       [&](size_t host, const FilterResponse& answer) {
         if (answer.has_error()) return absl::InternalError("Filter fails a hypothesis as a whole");
         return CheckOwnFilter(profile_.shares[host], count, answer);
       });
-  if (!answers.ok()) return answers.status();
-  for (const FilterResponse& answer : *answers) {
+  if (!asked.ok()) return asked.status();
+  for (const FilterResponse& answer : asked->answers) {
     int rejected = 0;
     for (uint32_t i = 0; i < count; ++i) {
       if ((answer.feasible()[i / 8] >> (i % 8)) & 1) continue;

@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -22,6 +26,17 @@ struct AlgorithmShare {
   std::vector<std::string> filter_plugins;
   std::vector<std::string> pre_score_plugins;
   std::vector<WeightedPlugin> score_plugins;
+  // Whether an attempt goes on without the host's answer at a point: no plugin that it has there
+  // insists on being heard (failurePolicies). What it would have said counts as: every node, no
+  // score.
+  bool pre_filter_is_open = false;
+  bool filter_is_open = false;
+  bool score_is_open = false;  // PreScore too
+  // Instead of no score, that of the last pod of the same owner, if it is not older than 5 s.
+  bool score_uses_last = false;
+
+  // Whether the algorithm can do without the host.
+  bool is_optional() const { return pre_filter_is_open && filter_is_open && score_is_open; }
 };
 
 // What the algorithm needs of a profile.
@@ -41,10 +56,40 @@ struct AlgorithmProfile {
 
 // A host, and the version of the cluster at which it is asked.
 struct HostAtVersion {
-  HostClient* client = nullptr;
+  HostClient* client = nullptr;  // null: it is away, and can be done without
   int64_t version = 0;
 };
 using AttemptHosts = absl::InlinedVector<HostAtVersion, 2>;
+
+// An answer that is missing, and that a policy lets pass.
+struct LeftOut {
+  size_t host = 0;
+  v1alpha1::ExtensionPoint point = v1alpha1::EXTENSION_POINT_UNSPECIFIED;
+  bool used_last = false;
+  absl::Status status;
+};
+
+// What hosts scored last, for pods whose owner has others like them. Bounded.
+//
+// Threading: thread-compatible.
+class LastScores {
+ public:
+  static constexpr absl::Duration kMaxAge = absl::Seconds(5);
+  void Keep(const std::string& key, const v1alpha1::NodeSet& nodes,
+            const v1alpha1::ScoreResponse& scores, absl::Time now);
+  // Null if there is none for all of these nodes.
+  std::optional<v1alpha1::ScoreResponse> Find(const std::string& key,
+                                              const v1alpha1::NodeSet& nodes, absl::Time now) const;
+
+ private:
+  struct Entry {
+    absl::Time time;
+    absl::flat_hash_map<uint32_t, size_t> position;  // by slot
+    v1alpha1::ScoreResponse scores;
+  };
+  static constexpr size_t kMaxEntries = 64;
+  std::map<std::string, Entry> entries_;
+};
 
 // Several hosts are asked in parallel, and each of their answers is checked before they are merged.
 // One host is simply asked; its answers are the caller's to check.
@@ -57,6 +102,13 @@ class HostPanel {
   HostPanel(const AttemptHosts* hosts, const AlgorithmProfile* profile, uint64_t attempt_id,
             absl::Time deadline)
       : hosts_(*hosts), profile_(*profile), attempt_id_(attempt_id), deadline_(deadline) {}
+
+  // Where scores are kept for hosts that may be silent; `owner` tells pods like this one. Without
+  // it such hosts have no score.
+  void UseLastScores(LastScores* scores, std::string owner) {
+    last_scores_ = scores;
+    owner_ = std::move(owner);
+  }
 
   // Begins the attempt on every host.
   absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(const std::string& pod_uid);
@@ -78,20 +130,33 @@ class HostPanel {
   absl::Time deadline() const { return deadline_; }
   // Index of the host that the last error is about.
   size_t silent_host() const { return silent_host_; }
+  // Whose answers the attempt did without.
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
 
  private:
   bool alone() const { return hosts_.size() == 1; }
+  bool IsLeftOut(size_t host) const;
   void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
-  // Asks the hosts for which `takes_part` holds; their answers, in their order.
-  template <typename Response, typename Request, typename TakesPart, typename Check>
-  absl::StatusOr<std::vector<Response>> AskAll(const Request& request, TakesPart takes_part,
-                                               Check check);
+  // Asks the hosts for which `takes_part` holds; their answers, in their order. `is_open`: whether
+  // the attempt can do without this host's, which is then left out of what follows.
+  template <typename Response>
+  struct Answers {
+    std::vector<size_t> hosts;
+    std::vector<Response> answers;
+  };
+  template <typename Response, typename Request, typename TakesPart, typename IsOpen,
+            typename Check>
+  absl::StatusOr<Answers<Response>> AskAll(v1alpha1::ExtensionPoint point, const Request& request,
+                                           TakesPart takes_part, IsOpen is_open, Check check);
 
   const AttemptHosts& hosts_;
   const AlgorithmProfile& profile_;
   const uint64_t attempt_id_;
   const absl::Time deadline_;
   size_t silent_host_ = 0;
+  std::vector<LeftOut> left_out_;
+  LastScores* last_scores_ = nullptr;
+  std::string owner_;
 };
 
 }  // namespace outboard::cycle

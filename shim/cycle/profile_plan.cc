@@ -37,6 +37,26 @@ bool Concerns(const InterestedPlugin& plugin, const v1alpha1::Pod& pod) {
 
 }  // namespace
 
+bool ProfilePlan::CanDoWithout(size_t host) const {
+  const std::string& name = host_names[host];
+  if (host < algorithm.shares.size()) {
+    if (!algorithm.shares[host].is_optional()) return false;
+  } else if (algorithm.shares.empty() && host == 0) {
+    return false;
+  }
+  if (std::find(post_filter_hosts.begin(), post_filter_hosts.end(), name) !=
+          post_filter_hosts.end() ||
+      name == sort_host) {
+    return false;
+  }
+  for (const auto* shares : {&pre_enqueue, &reserve, &permit}) {
+    for (const PointShare& share : *shares) {
+      if (share.host_name == name && !share.is_open) return false;
+    }
+  }
+  return true;
+}
+
 size_t PointShare::PositionOf(const std::string& plugin) const {
   for (const InterestedPlugin& own : plugins) {
     if (own.name == plugin) return own.position;

@@ -24,6 +24,8 @@ struct InterestedPlugin {
 struct PointShare {
   std::string host_name;
   std::vector<InterestedPlugin> plugins;
+  // An attempt goes on without the host's answer here (failurePolicies).
+  bool is_open = false;
 
   // Where the plugin stands in the profile; behind all for one that is not here.
   size_t PositionOf(const std::string& plugin) const;
@@ -38,6 +40,8 @@ struct ProfilePlan {
   size_t num_algorithm_hosts() const {
     return algorithm.shares.empty() ? 1 : algorithm.shares.size();
   }
+  // Whether attempts go on while the host of this index in `host_names` is away.
+  bool CanDoWithout(size_t host) const;
   // Hosts in the order in which they are asked: that of their first plugins at the point.
   std::vector<PointShare> pre_enqueue;
   std::vector<PointShare> reserve;

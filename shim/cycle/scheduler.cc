@@ -31,6 +31,24 @@ void Scheduler::SetProfileNames(const std::vector<std::string>& names) {
   profile_names_ = std::set<std::string>(names.begin(), names.end());
 }
 
+void Scheduler::ChangeProfileNames(const std::vector<std::string>& names, absl::Time now) {
+  SetProfileNames(names);
+  std::vector<kube::PodPtr> come;
+  std::vector<std::string> gone;
+  cluster_.ForEachPod([&](const kube::PodPtr& pod, bool assumed) {
+    if (assumed || !pod->pod.node_name().empty() || attempt_of_pod_.contains(pod->uid())) return;
+    const bool is_queued = queue_.Find(pod->uid()) != nullptr;
+    const bool is_ours = HandlesProfile(pod->pod.scheduler_name());
+    if (is_ours && !is_queued) come.push_back(pod);
+    if (!is_ours && is_queued) gone.push_back(pod->uid());
+  });
+  for (const std::string& uid : gone) queue_.Forget(uid);
+  for (const kube::PodPtr& pod : come) {
+    queue_.Add(pod, now);
+    UpdateSortKey(*pod, now);
+  }
+}
+
 void Scheduler::SetPlan(ProfilePlan plan) {
   const std::string name = plan.algorithm.name;
   queue_.SetWakeUpEvents(name, plan.wake_up_events);
@@ -41,6 +59,11 @@ void Scheduler::SetPlan(ProfilePlan plan) {
 void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterState::Cursor cursor,
                         absl::Time now) {
   Host& host = hosts_[name];
+  if (host.client != nullptr && host.client != client) {
+    // What the one before has said already counts; it will not be asked about its attempts again.
+    TakePushes(&host, now);
+    for (const auto& [id, attempt] : attempts_) cluster_.EndAttempt(host.cursor, id);
+  }
   host.client = client;
   host.cursor = cursor;
   host.wants_new_session = false;
@@ -76,8 +99,10 @@ Scheduler::Host* Scheduler::UsableHost(const std::string& name) {
 }
 
 bool Scheduler::AllUsable(const ProfilePlan& plan) {
-  return absl::c_all_of(plan.host_names,
-                        [&](const std::string& name) { return UsableHost(name) != nullptr; });
+  for (size_t i = 0; i < plan.host_names.size(); ++i) {
+    if (!plan.CanDoWithout(i) && UsableHost(plan.host_names[i]) == nullptr) return false;
+  }
+  return true;
 }
 
 void Scheduler::FillHeader(const Attempt& attempt, const Host& host,
@@ -133,7 +158,7 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   absl::InlinedVector<Host*, 2> hosts;
   for (const std::string& name : attempt->plan->host_names) {
     Host* host = UsableHost(name);
-    if (host == nullptr) {
+    if (host == nullptr && !attempt->plan->CanDoWithout(hosts.size())) {
       return FailHostAway(std::move(attempt), name, absl::UnavailableError("the host is away"),
                           now);
     }
@@ -142,6 +167,10 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   // Those that are asked see the same cluster until the last of them has scored.
   hosts.resize(attempt->plan->num_algorithm_hosts());
   for (Host* host : hosts) {
+    if (host == nullptr) {
+      request.hosts.push_back({nullptr, 0});
+      continue;
+    }
     SendChanges(host, now);
     request.hosts.push_back({host->client, cluster_.VersionOf(host->cursor)});
   }
@@ -154,6 +183,22 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   const AlgorithmResult& result = algorithm_.Run(request);
   observer_->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result, algorithm_.response(),
                          absl::Now() - began);
+  for (const LeftOut& left_out : result.left_out) {
+    const HostClient* client = request.hosts[left_out.host].client;
+    if (client != nullptr) observer_->OnNoAnswer(client->info().host_instance(), left_out.status);
+    observer_->OnFailurePolicy(attempt->plan->host_names[left_out.host], left_out.point,
+                               left_out.used_last ? "UseLast" : "FailOpen");
+    VLOG(2) << "Pod " << attempt->pod->key() << " goes on without host \""
+            << attempt->plan->host_names[left_out.host] << "\": " << left_out.status;
+  }
+  if (witness_ != nullptr && algorithm_.fused_request() != nullptr &&
+      result.outcome != AlgorithmResult::Outcome::kNoAnswer) {
+    witness_->OnCycle(
+        {attempt->plan->host_names.front(), *attempt->pod, attempt->plan->algorithm,
+         *algorithm_.fused_request(), algorithm_.response(), result, algorithm_.num_candidates(),
+         Algorithm::NumToFind(attempt->plan->algorithm, algorithm_.num_candidates())},
+        now);
+  }
   next_start_ =
       (next_start_ + result.processed_nodes) % static_cast<uint32_t>(cluster_.node_order().size());
 
@@ -165,8 +210,8 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
     case AlgorithmResult::Outcome::kError:
       return FailError(std::move(attempt), std::string(result.status.message()), now);
     case AlgorithmResult::Outcome::kNoAnswer: {
-      observer_->OnProtocolError(request.hosts[result.silent_host].client->info().host_instance(),
-                                 result.status);
+      if (const HostClient* client = request.hosts[result.silent_host].client; client != nullptr)
+        observer_->OnProtocolError(client->info().host_instance(), result.status);
       const std::string& silent = attempt->plan->host_names[result.silent_host];
       return FailHostAway(std::move(attempt), silent, result.status, now);
     }
@@ -182,8 +227,7 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
     const std::string message =
         absl::StrCat("plugin host placed the pod on node ", attempt->node_name,
                      ", which cannot take it: ", fits.message());
-    observer_->OnProtocolError(
-        hosts_[attempt->plan->host_names.front()].client->info().host_instance(), fits);
+    OnBadAnswer(attempt->plan->host_names.front(), fits);
     return FailError(std::move(attempt), message, now);
   }
   if (absl::Status assumed = cluster_.Assume(attempt->pod->uid(), slot); !assumed.ok()) {
@@ -206,6 +250,10 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
                         answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
                         absl::Now() - began);
     }
+    if (!answer.ok() && share.is_open) {
+      observer_->OnFailurePolicy(share.host_name, v1alpha1::RESERVE, "FailOpen");
+      continue;
+    }
     if (!answer.ok()) {
       GiveBack(attempt.get(), "reserve was not answered", now);
       return FailHostAway(std::move(attempt), share.host_name, answer.status(), now);
@@ -223,7 +271,7 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
     if (absl::Status checked =
             CheckEffects(answer->effects(), attempt->pod->pod, attempt->node_name);
         !checked.ok()) {
-      observer_->OnProtocolError(host->client->info().host_instance(), checked);
+      OnBadAnswer(share.host_name, checked);
       GiveBack(attempt.get(), "effects were refused", now);
       return FailError(std::move(attempt), std::string(checked.message()), now);
     }
@@ -255,6 +303,10 @@ void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
       observer_->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
                         answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
                         absl::Now() - began);
+    }
+    if (!answer.ok() && share.is_open) {
+      observer_->OnFailurePolicy(share.host_name, v1alpha1::PERMIT, "FailOpen");
+      continue;
     }
     if (!answer.ok()) {
       GiveBack(attempt.get(), "permit was not answered", now);

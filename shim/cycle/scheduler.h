@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "shim/cycle/algorithm.h"
 #include "shim/cycle/cluster_state.h"
+#include "shim/cycle/cycle_witness.h"
 #include "shim/cycle/effects.h"
 #include "shim/cycle/hint_feed.h"
 #include "shim/cycle/host_client.h"
@@ -59,6 +60,10 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
 
   // Names of profiles whose pods are queued; known before any host is.
   void SetProfileNames(const std::vector<std::string>& names);
+  // The same while it runs: pods of profiles that are new are queued, those of profiles that went
+  // are forgotten by the queue.
+  void ChangeProfileNames(const std::vector<std::string>& names, absl::Time now);
+  void SetOptions(const SchedulerOptions& options) { options_ = options; }
   // Adds or replaces the plan of a profile.
   void SetPlan(ProfilePlan plan);
 
@@ -66,6 +71,9 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   // changes since its snapshot are in the cursor's log.
   void SetHost(const std::string& name, HostClient* client, ClusterState::Cursor cursor,
                absl::Time now);
+
+  // Who is shown cycles as they are answered; null: nobody. It outlives the scheduler.
+  void SetWitness(CycleWitness* witness) { witness_ = witness; }
 
   // What happens in the cluster; from informers, in their order. A pod that has finished is as good
   // as deleted.
@@ -161,6 +169,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                          absl::Time now);
   void FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now);
   void FailError(std::unique_ptr<Attempt> attempt, const std::string& message, absl::Time now);
+  // An answer could be read and is of no use.
+  void OnBadAnswer(const std::string& host_name, const absl::Status& status);
   void FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
                     const absl::Status& status, absl::Time now);
   void RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult result,
@@ -227,9 +237,10 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   // Asks the host for the pod's sort key where the profile wants that.
   void UpdateSortKey(const kube::PodObject& pod, absl::Time now);
 
-  const SchedulerOptions options_;
+  SchedulerOptions options_;
   Effects* const effects_;
   Observer* const observer_;
+  CycleWitness* witness_ = nullptr;
   ClusterState cluster_;
   queue::SchedulingQueue queue_;
   Algorithm algorithm_;

@@ -70,9 +70,18 @@ void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string
   const std::string message =
       absl::StrCat("plugin host \"", host_name, "\" gave no answer: ", status.message());
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
-  if (NeedsNewSession(status)) hosts_[host_name].wants_new_session = true;
+  Host& host = hosts_[host_name];
+  if (NeedsNewSession(status)) host.wants_new_session = true;
+  if (host.client != nullptr) observer_->OnNoAnswer(host.client->info().host_instance(), status);
   attempt->silent_host = host_name;
   RequeueFailed(std::move(attempt), AttemptResult::kHostAway, message, now);
+}
+
+void Scheduler::OnBadAnswer(const std::string& host_name, const absl::Status& status) {
+  const Host& host = hosts_[host_name];
+  if (host.client == nullptr) return;
+  observer_->OnProtocolError(host.client->info().host_instance(), status);
+  observer_->OnNoAnswer(host.client->info().host_instance(), status);
 }
 
 void Scheduler::RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult result,

@@ -40,8 +40,13 @@ void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis
   }
   AttemptHosts hosts;
   for (size_t i = 0; i < plan.num_algorithm_hosts(); ++i) {
-    const Host& host = hosts_[plan.host_names[i]];
-    hosts.push_back({host.client, cluster_.VersionOf(host.cursor)});
+    Host* const host = UsableHost(plan.host_names[i]);
+    if (host == nullptr) {
+      // One of PostFilter's, or one that can be done without.
+      hosts.push_back({nullptr, 0});
+    } else {
+      hosts.push_back({host->client, cluster_.VersionOf(host->cursor)});
+    }
   }
   const absl::Time began = absl::Now();
   HostPanel panel(&hosts, &plan.algorithm, attempt->id, began + options_.cycle_deadline);
@@ -58,8 +63,8 @@ void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis
   observer_->OnCall(v1alpha1::POST_FILTER, plan.algorithm.name,
                     outcome.status.ok() ? outcome.code : v1alpha1::ERROR, absl::Now() - began);
   if (!outcome.status.ok()) {
-    observer_->OnProtocolError(hosts[outcome.silent_host].client->info().host_instance(),
-                               outcome.status);
+    if (const HostClient* silent = hosts[outcome.silent_host].client; silent != nullptr)
+      observer_->OnProtocolError(silent->info().host_instance(), outcome.status);
     return FailHostAway(std::move(attempt), plan.host_names[outcome.silent_host], outcome.status,
                         now);
   }
@@ -76,6 +81,7 @@ absl::Status Scheduler::AskPostFilter(const Attempt& attempt, size_t asked,
                                       PostFilterOutcome* outcome) {
   const AlgorithmProfile& profile = attempt.plan->algorithm;
   const bool alone = hosts.size() == 1;
+  if (hosts[asked].client == nullptr) return absl::UnavailableError("the host is away");
   v1alpha1::PostFilterRequest request;
   request.mutable_header()->set_attempt_id(attempt.id);
   request.mutable_header()->set_snapshot_version(hosts[asked].version);

@@ -1,9 +1,5 @@
 #include "shim/hosts/grpc_host_client.h"
 
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
-#include <grpcpp/support/channel_arguments.h>
-
 #include <deque>
 #include <utility>
 
@@ -18,8 +14,7 @@ namespace {
 using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr char kContractVersion[] = "v1alpha1";
-// A host that answers more than this is broken: a bitmap of 20,000 nodes takes 2.5 KB.
-constexpr int kMaxMessageBytes = 16 << 20;
+constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(deadline);
@@ -38,18 +33,6 @@ absl::Status ToAbslStatus(const grpc::Status& status) {
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
 
 }  // namespace
-
-std::shared_ptr<grpc::Channel> NewHostChannel(const std::string& address) {
-  grpc::ChannelArguments args;
-  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
-  args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
-  args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  args.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  args.SetMaxSendMessageSize(kMaxMessageBytes);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), args);
-}
 
 absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channel>& channel,
                                               absl::Duration timeout) {
@@ -206,6 +189,23 @@ class GrpcHostClient::CycleStream {
     response->Swap(&response_);
     return true;
   }
+  // The same without waiting: Begin, then TryTake until it is true.
+  bool CanBegin() const { return start_done_ && !broken_ && !under_way_; }
+  bool under_way() const { return under_way_; }
+  void Begin(const CycleRequest& request) {
+    under_way_ = true;
+    answered_ = false;
+    operations_ += 2;
+    stream_->Write(request, &written_);
+    stream_->Read(&response_, &read_);
+  }
+  bool TryTake(CycleResponse* response) {
+    if (!answered_ || !write_done_ || broken_) return false;
+    under_way_ = false;
+    write_done_ = false;
+    response->Swap(&response_);
+    return true;
+  }
   bool broken() const { return broken_; }
   void Abandon() {
     abandoned_ = true;
@@ -239,6 +239,7 @@ class GrpcHostClient::CycleStream {
   bool start_done_ = false;
   bool write_done_ = false;
   bool answered_ = false;
+  bool under_way_ = false;
   bool broken_ = false;
   bool abandoned_ = false;
   int operations_ = 0;
@@ -263,11 +264,6 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
       reserve_stub_(ReserveService::NewStub(channel_)),
       permit_stub_(PermitService::NewStub(channel_)),
       pre_bind_stub_(PreBindService::NewStub(channel_)) {}
-
-GrpcHostClient::~GrpcHostClient() {
-  if (sync_ != nullptr) sync_->Abandon();
-  if (cycle_ != nullptr) cycle_->Abandon();
-}
 
 void GrpcHostClient::OnPush(SyncResponse push) {
   if (push.has_ack()) {
@@ -300,6 +296,9 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
   bool answered;
   if (cycle_ == nullptr) {
     cycle_ = new CycleStream(this);
+    cycle_introduced_ = false;
+  }
+  if (!std::exchange(cycle_introduced_, true)) {
     CycleRequest first = request;
     first.mutable_header()->set_session_id(session_id_);
     first.mutable_header()->set_host_instance(info_.host_instance());
@@ -321,6 +320,42 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
                                             " instead of ", request.header().attempt_id()));
   }
   return absl::OkStatus();
+}
+
+bool GrpcHostClient::StartCycle(const CycleRequest& request) {
+  if (lost_) return false;
+  if (cycle_ == nullptr) {
+    cycle_ = new CycleStream(this);
+    cycle_introduced_ = false;
+  }
+  if (!cycle_->CanBegin()) return false;
+  CycleRequest sent = request;
+  sent.mutable_header()->clear_session_id();
+  sent.mutable_header()->clear_host_instance();
+  if (!std::exchange(cycle_introduced_, true)) {
+    sent.mutable_header()->set_session_id(session_id_);
+    sent.mutable_header()->set_host_instance(info_.host_instance());
+  }
+  cycle_->Begin(sent);
+  return true;
+}
+
+std::optional<absl::StatusOr<CycleResponse>> GrpcHostClient::TakeCycle() {
+  if (!cycle_under_way()) return std::nullopt;
+  if (cycle_->broken()) {
+    std::exchange(cycle_, nullptr)->Abandon();
+    return absl::UnavailableError("the stream of cycles broke");
+  }
+  CycleResponse response;
+  if (!cycle_->TryTake(&response)) return std::nullopt;
+  if (response.has_error()) return cycle::CallErrorStatus(response.error());
+  return response;
+}
+
+bool GrpcHostClient::cycle_under_way() const { return cycle_ != nullptr && cycle_->under_way(); }
+
+void GrpcHostClient::DropCycle() {
+  if (cycle_under_way()) std::exchange(cycle_, nullptr)->Abandon();
 }
 
 // A single call in flight.
@@ -381,12 +416,88 @@ cycle::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare
   };
 }
 
-absl::StatusOr<ConfigureResponse> GrpcHostClient::Configure(ConfigureRequest request,
-                                                            absl::Time deadline) {
+// Owns itself until the host has answered; the client may go before that.
+class GrpcHostClient::ConfigureCall final : public Completion {
+ public:
+  ConfigureCall(GrpcHostClient* client, const ConfigureRequest& request, absl::Time deadline)
+      : client_(client) {
+    context_.set_deadline(ToGrpcDeadline(deadline));
+    reader_ = client->host_stub_->PrepareAsyncConfigure(&context_, request, client->loop_->queue());
+    reader_->StartCall();
+    reader_->Finish(&response_, &status_, this);
+  }
+  void Abandon() {
+    client_ = nullptr;
+    context_.TryCancel();
+  }
+  void OnDone(bool) override {
+    if (client_ != nullptr) {
+      client_->configure_ = nullptr;
+      if (status_.ok()) {
+        client_->configured_ = std::move(response_);
+      } else {
+        client_->configured_ = ToAbslStatus(status_);
+      }
+    }
+    delete this;
+  }
+
+ private:
+  GrpcHostClient* client_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<ConfigureResponse>> reader_;
+  ConfigureResponse response_;
+  grpc::Status status_;
+};
+
+GrpcHostClient::~GrpcHostClient() {
+  if (sync_ != nullptr) sync_->Abandon();
+  if (cycle_ != nullptr) cycle_->Abandon();
+  if (configure_ != nullptr) configure_->Abandon();
+}
+
+void GrpcHostClient::StartConfigure(ConfigureRequest request, absl::Time deadline) {
   request.set_session_id(session_id_);
   request.set_contract_version(kContractVersion);
-  return Unary<ConfigureResponse>(host_stub_.get(), &PluginHostService::Stub::PrepareAsyncConfigure,
-                                  std::move(request), deadline);
+  configure_ = new ConfigureCall(this, request, deadline);
+}
+
+absl::StatusOr<ConfigureResponse> GrpcHostClient::Configure(ConfigureRequest request,
+                                                            absl::Time deadline) {
+  StartConfigure(std::move(request), deadline);
+  // gRPC keeps the deadline.
+  while (!configured_.has_value()) loop_->Wait(absl::InfiniteFuture());
+  return *TakeConfigured();
+}
+
+std::optional<absl::StatusOr<ConfigureResponse>> GrpcHostClient::TakeConfigured() {
+  return std::exchange(configured_, std::nullopt);
+}
+
+// Owns itself until the host has answered.
+class GrpcHostClient::DrainCall final : public Completion {
+ public:
+  static void Start(HostLoop* loop, PluginHostService::Stub* stub, const DrainRequest& request) {
+    auto* call = new DrainCall();
+    call->context_.set_deadline(ToGrpcDeadline(absl::Now() + kDrainDeadline));
+    call->reader_ = stub->PrepareAsyncDrain(&call->context_, request, loop->queue());
+    call->reader_->StartCall();
+    call->reader_->Finish(&call->response_, &call->status_, call);
+  }
+  void OnDone(bool) override { delete this; }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<DrainResponse>> reader_;
+  DrainResponse response_;
+  grpc::Status status_;
+};
+
+void GrpcHostClient::SendDrain() {
+  if (lost_) return;
+  DrainRequest request;
+  request.set_session_id(session_id_);
+  DrainCall::Start(loop_, host_stub_.get(), request);
 }
 
 // Every other unary call differs only in its names.

@@ -5,6 +5,7 @@
 #include <grpcpp/channel.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,10 @@
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
 #include "proto/outboard/v1alpha1/score.grpc.pb.h"
 #include "shim/cycle/host_client.h"
+#include "shim/hosts/endpoint.h"
 #include "shim/hosts/host_loop.h"
 
 namespace outboard::hosts {
-
-// A channel to `address` (`unix:PATH`, or HOST:PORT) that shares nothing with channels to other
-// instances, so that a host that starts anew is never reached through a predecessor's connection or
-// backoff.
-std::shared_ptr<grpc::Channel> NewHostChannel(const std::string& address);
 
 // Asks a host who it is and checks that a contract version is common. Blocks; any thread.
 // Errors: UNAVAILABLE while nobody answers; FAILED_PRECONDITION if the versions do not meet or the
@@ -37,7 +34,8 @@ absl::StatusOr<v1alpha1::GetHostInfoResponse> Handshake(
 
 // One instance of a host.
 //
-// Used as: construct → Configure → SendChanges(snapshot…) → usable() once the host acknowledged it.
+// Used as: construct → StartConfigure, until TakeConfigured has the answer → SendChanges(snapshot…)
+// → usable() once the host acknowledged it.
 // Streams open by themselves.
 // Threading: scheduling thread. Lifetime: `loop` outlives it. Errors: as cycle::HostClient.
 class GrpcHostClient final : public cycle::HostClient {
@@ -46,12 +44,19 @@ class GrpcHostClient final : public cycle::HostClient {
                  v1alpha1::GetHostInfoResponse info);
   ~GrpcHostClient() override;
 
+  // Waits for the answer; for programs that do nothing else meanwhile.
   absl::StatusOr<v1alpha1::ConfigureResponse> Configure(v1alpha1::ConfigureRequest request,
                                                         absl::Time deadline);
+  // Does not wait: a host that is not used yet must not hold up those that are.
+  void StartConfigure(v1alpha1::ConfigureRequest request, absl::Time deadline);
+  // The answer, once it is there; none before, and after it was taken.
+  std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> TakeConfigured();
   // The host is usable from the moment when it acknowledges `version`.
   void AwaitSnapshot(int64_t version) { snapshot_version_ = version; }
   // Nothing new is sent to it from now on.
   void MarkDraining() { draining_ = true; }
+  // Tells the host that this session takes its leave; does not wait for an answer.
+  void SendDrain();
   // The connection broke; the instance is gone for good.
   bool lost() const { return lost_; }
   int64_t acknowledged_version() const { return acknowledged_version_; }
@@ -61,6 +66,14 @@ class GrpcHostClient final : public cycle::HostClient {
     return !lost_ && !draining_ && snapshot_version_ > 0 &&
            acknowledged_version_ >= snapshot_version_;
   }
+  // A cycle of which nobody waits for the answer, one at a time. False: the stream is not open yet,
+  // or an answer is still to come.
+  bool StartCycle(const v1alpha1::CycleRequest& request);
+  // The answer, once it is there; an error if the stream broke.
+  std::optional<absl::StatusOr<v1alpha1::CycleResponse>> TakeCycle();
+  bool cycle_under_way() const;
+  // Gives up waiting.
+  void DropCycle();
   void SendChanges(const v1alpha1::SyncRequest& request) override;
   std::vector<v1alpha1::SyncResponse> TakePushes() override;
   absl::Status Cycle(const v1alpha1::CycleRequest& request, absl::Time deadline,
@@ -101,6 +114,8 @@ class GrpcHostClient final : public cycle::HostClient {
   class UnaryCall;
   class SyncStream;
   class CycleStream;
+  class DrainCall;
+  class ConfigureCall;
 
   template <typename Response, typename Stub, typename Request, typename Prepare>
   absl::StatusOr<Response> Unary(Stub* stub, Prepare prepare, Request request, absl::Time deadline);
@@ -131,6 +146,10 @@ class GrpcHostClient final : public cycle::HostClient {
   // Streams own themselves: they live until gRPC has returned their last operation.
   SyncStream* sync_ = nullptr;
   CycleStream* cycle_ = nullptr;
+  bool cycle_introduced_ = false;  // the stream's first message was sent, which says whose it is
+  // Likewise.
+  ConfigureCall* configure_ = nullptr;
+  std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> configured_;
 
   int64_t snapshot_version_ = 0;
   int64_t acknowledged_version_ = 0;

@@ -18,12 +18,9 @@ constexpr absl::Duration kProbePeriod = absl::Seconds(1);
 
 }  // namespace
 
-HostConnector::HostConnector(std::vector<config::HostSpec> hosts, Callbacks callbacks)
+HostConnector::HostConnector(const config::ShimConfig& config, Callbacks callbacks)
     : callbacks_(std::move(callbacks)) {
-  {
-    absl::MutexLock lock(&mu_);
-    for (const config::HostSpec& host : hosts) hosts_[host.name].address = host.address;
-  }
+  SetConfig(config);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -35,76 +32,162 @@ HostConnector::~HostConnector() {
   thread_.join();
 }
 
-void HostConnector::NeedsHandshake(const std::string& name) {
+void HostConnector::SetConfig(const config::ShimConfig& config) {
   absl::MutexLock lock(&mu_);
-  if (const auto it = hosts_.find(name); it != hosts_.end()) it->second.connected = false;
+  config_ = config;
+  std::map<std::string, Door> doors;
+  for (const config::HostSpec& spec : config.hosts) {
+    if (spec.address.empty()) continue;
+    Door& door = doors[spec.address];
+    // What is connected stays so under its name; what is not is tried anew.
+    if (const auto old = doors_.find(spec.address);
+        old != doors_.end() && old->second.endpoint.host == spec.name) {
+      door = old->second;
+    }
+    door.endpoint = {spec.name, spec.address, spec.tls, 0};
+    door.is_configured = true;
+  }
+  for (auto& [address, door] : doors_) {
+    if (!door.is_configured) doors.try_emplace(address, std::move(door));
+  }
+  doors_ = std::move(doors);
   poked_ = true;
+}
+
+void HostConnector::NeedsHandshake(const std::string& address) {
+  absl::MutexLock lock(&mu_);
+  if (const auto it = doors_.find(address); it != doors_.end()) it->second.connected = false;
+  poked_ = true;
+}
+
+void HostConnector::Retire(const std::string& address) {
+  absl::MutexLock lock(&mu_);
+  if (const auto it = doors_.find(address); it != doors_.end()) it->second.retired = true;
+}
+
+std::vector<int64_t> HostConnector::allowed_uids() const {
+  absl::MutexLock lock(&mu_);
+  return config_.allowed_uids;
 }
 
 void HostConnector::Run() {
   absl::Time next_probe = absl::Now() + kProbePeriod;
   while (true) {
-    std::map<std::string, Host> hosts;
+    LookAround();
+    std::vector<Door> doors;
     {
       absl::MutexLock lock(&mu_);
       if (stopping_) return;
       poked_ = false;
-      hosts = hosts_;
+      for (const auto& [address, door] : doors_) {
+        if (!door.retired) doors.push_back(door);
+      }
     }
     const bool probe = absl::Now() >= next_probe;
     if (probe) next_probe = absl::Now() + kProbePeriod;
-    bool all_connected = true;
-    for (const auto& [name, host] : hosts) {
-      if (!host.connected) {
-        TryHandshake(name, host.address, host.last_error);
-        absl::MutexLock lock(&mu_);
-        all_connected = all_connected && hosts_[name].connected;
+    for (const Door& door : doors) {
+      if (!door.connected) {
+        TryHandshake(door);
       } else if (probe) {
-        Probe(name, host.address, host.instance);
+        Probe(door);
       }
     }
     const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || poked_; };
     absl::MutexLock lock(&mu_);
-    mu_.AwaitWithTimeout(absl::Condition(&woken),
-                         all_connected ? next_probe - absl::Now() : kRetry);
+    mu_.AwaitWithTimeout(absl::Condition(&woken), kRetry);
   }
 }
 
-void HostConnector::TryHandshake(const std::string& name, const std::string& address,
-                                 const std::string& last_error) {
-  auto channel = NewHostChannel(address);
-  absl::StatusOr<v1alpha1::GetHostInfoResponse> info = Handshake(channel, kHandshakeTimeout);
+void HostConnector::LookAround() {
+  std::string directory;
+  {
+    absl::MutexLock lock(&mu_);
+    directory = config_.socket_directory;
+  }
+  std::vector<Endpoint> found;
+  std::vector<std::string> complaints;
+  if (!directory.empty()) {
+    absl::StatusOr<std::vector<Endpoint>> listed = ListSockets(directory, &complaints);
+    if (listed.ok()) {
+      found = *std::move(listed);
+    } else {
+      complaints.push_back(std::string(listed.status().message()));
+    }
+  }
+  for (const std::string& complaint : complaints) {
+    if (complaints_.count(complaint) == 0) LOG(WARNING) << "socketDirectory: " << complaint;
+  }
+  complaints_ = std::set<std::string>(complaints.begin(), complaints.end());
+
+  absl::MutexLock lock(&mu_);
+  std::set<std::string> addresses;
+  for (Endpoint& endpoint : found) {
+    addresses.insert(endpoint.address);
+    Door& door = doors_[endpoint.address];
+    if (door.is_configured ||
+        (!door.endpoint.address.empty() && door.endpoint.inode == endpoint.inode)) {
+      continue;
+    }
+    door = Door();
+    door.endpoint = std::move(endpoint);
+  }
+  // A socket that is gone and was never answered, or not any more, is nothing to come back to. A
+  // host that is connected goes on without its socket.
+  for (auto it = doors_.begin(); it != doors_.end();) {
+    const Door& door = it->second;
+    const bool is_gone = !door.is_configured && addresses.count(it->first) == 0;
+    it = is_gone && (!door.connected || door.retired) ? doors_.erase(it) : std::next(it);
+  }
+}
+
+void HostConnector::TryHandshake(const Door& door) {
+  const Endpoint& endpoint = door.endpoint;
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(endpoint, allowed_uids());
+  absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
+      channel.ok() ? Handshake(*channel, kHandshakeTimeout) : channel.status();
   if (!info.ok()) {
     const std::string error(info.status().message());
-    if (error != last_error)
-      LOG(WARNING) << "Host \"" << name << "\" at " << address << " does not answer: " << error;
+    if (error != door.last_error) {
+      LOG(WARNING) << "Host \"" << endpoint.host << "\" at " << endpoint.address
+                   << " does not answer: " << error;
+    }
     absl::MutexLock lock(&mu_);
-    hosts_[name].last_error = error;
+    if (const auto it = doors_.find(endpoint.address); it != doors_.end())
+      it->second.last_error = error;
     return;
   }
   {
     absl::MutexLock lock(&mu_);
-    Host& host = hosts_[name];
-    host.connected = true;
-    host.instance = info->host_instance();
-    host.last_error.clear();
+    const auto it = doors_.find(endpoint.address);
+    if (it == doors_.end()) return;
+    it->second.connected = true;
+    it->second.instance = info->host_instance();
+    it->second.last_error.clear();
   }
-  callbacks_.on_handshake(name, std::move(channel), *std::move(info));
+  callbacks_.on_handshake(endpoint, *std::move(channel), *std::move(info));
 }
 
-void HostConnector::Probe(const std::string& name, const std::string& address,
-                          const std::string& instance) {
+void HostConnector::Probe(const Door& door) {
   // A connection of its own, so that the scheduling thread alone polls the one that carries the
   // calls.
-  auto stub = v1alpha1::PluginHostService::NewStub(NewHostChannel(address));
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(door.endpoint, allowed_uids());
+  if (!channel.ok()) {
+    if (absl::IsUnavailable(channel.status()))
+      callbacks_.on_gone(door.endpoint.host, door.instance);
+    return;
+  }
+  auto stub = v1alpha1::PluginHostService::NewStub(*channel);
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kHandshakeTimeout));
   v1alpha1::ProbeResponse response;
   // A probe that is not answered says nothing: a host that is gone has closed its connection, a
   // slow one misses deadlines of calls.
   if (!stub->Probe(&context, v1alpha1::ProbeRequest(), &response).ok()) return;
-  if (response.host_instance() == instance && response.state() == v1alpha1::ProbeResponse::DRAINING)
-    callbacks_.on_draining(name);
+  if (response.host_instance() != door.instance) {
+    callbacks_.on_gone(door.endpoint.host, door.instance);
+  } else if (response.state() == v1alpha1::ProbeResponse::DRAINING) {
+    callbacks_.on_draining(door.endpoint.host, door.instance);
+  }
 }
 
 }  // namespace outboard::hosts

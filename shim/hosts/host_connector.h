@@ -1,4 +1,4 @@
-// Knocks at the hosts' doors: handshakes and probes, off the scheduling thread.
+// Knocks at the hosts' doors: finds sockets, handshakes and probes, off the scheduling thread.
 #ifndef OUTBOARD_SHIM_HOSTS_HOST_CONNECTOR_H_
 #define OUTBOARD_SHIM_HOSTS_HOST_CONNECTOR_H_
 
@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,46 +16,60 @@
 #include "absl/synchronization/mutex.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
 #include "shim/config/config.h"
+#include "shim/hosts/endpoint.h"
 
 namespace outboard::hosts {
 
-// Tries every host that is not connected again and again, and asks connected ones once a second how
-// they are.
+// Tries every endpoint that is not connected again and again, looks for new sockets in the
+// directory, and asks connected hosts once a second how they are.
 //
 // Threading: one thread of its own, on which the callbacks run; they post to the scheduling thread.
-// NeedsHandshake from any thread. Lifetime:  the thread ends with the object. Errors: a host that
-// does not answer is tried again after 200 ms; logged once a change.
+// Other methods from any thread.
+// Lifetime:  the thread ends with the object.
+// Errors:    a host that does not answer is tried again after 200 ms; logged once a change.
 class HostConnector {
  public:
   struct Callbacks {
-    std::function<void(std::string name, std::shared_ptr<grpc::Channel> channel,
+    std::function<void(Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
                        v1alpha1::GetHostInfoResponse info)>
         on_handshake;
-    std::function<void(std::string name)> on_draining;
+    std::function<void(std::string host, std::string instance)> on_draining;
+    // Nobody listens there any more, or another instance does.
+    std::function<void(std::string host, std::string instance)> on_gone;
   };
-  HostConnector(std::vector<config::HostSpec> hosts, Callbacks callbacks);
+  HostConnector(const config::ShimConfig& config, Callbacks callbacks);
   ~HostConnector();
 
-  // The host's connection is gone: find whoever answers now.
-  void NeedsHandshake(const std::string& name);
+  // The configuration has changed.
+  void SetConfig(const config::ShimConfig& config);
+  // The connection to this address is gone: find whoever answers there now.
+  void NeedsHandshake(const std::string& address);
+  // Whoever is at this address has done its duty: leave it alone unless the file is another one.
+  void Retire(const std::string& address);
 
  private:
-  struct Host {
-    std::string address;
+  struct Door {
+    Endpoint endpoint;
+    bool is_configured = false;  // else found in the directory
     bool connected = false;
+    bool retired = false;
     std::string instance;
     std::string last_error;
   };
   void Run();
-  void TryHandshake(const std::string& name, const std::string& address,
-                    const std::string& last_error);
-  void Probe(const std::string& name, const std::string& address, const std::string& instance);
+  // Takes in what has come to the directory, and what has gone from it.
+  void LookAround();
+  void TryHandshake(const Door& door);
+  void Probe(const Door& door);
+  std::vector<int64_t> allowed_uids() const;
 
   const Callbacks callbacks_;
-  absl::Mutex mu_;
-  std::map<std::string, Host> hosts_ ABSL_GUARDED_BY(mu_);
+  mutable absl::Mutex mu_;
+  config::ShimConfig config_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, Door> doors_ ABSL_GUARDED_BY(mu_);  // by address
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool poked_ ABSL_GUARDED_BY(mu_) = false;
+  std::set<std::string> complaints_;  // that were logged; of the thread
   std::thread thread_;
 };
 

@@ -3,137 +3,594 @@
 #include <glog/logging.h>
 #include <google/protobuf/util/message_differencer.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 
 namespace outboard::hosts {
 namespace {
 
 constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
+// How often those that do not serve are told what has changed.
+constexpr absl::Duration kFollowPeriod = absl::Milliseconds(50);
 
-// Whether the host has the same to do by both plans.
+using google::protobuf::util::MessageDifferencer;
+
 bool SameConfigure(const Plans& a, const Plans& b, const std::string& host) {
   const auto in_a = a.configure.find(host);
   const auto in_b = b.configure.find(host);
   if (in_a == a.configure.end() || in_b == b.configure.end()) {
     return in_a == a.configure.end() && in_b == b.configure.end();
   }
-  return google::protobuf::util::MessageDifferencer::Equals(in_a->second, in_b->second);
+  return MessageDifferencer::Equals(in_a->second, in_b->second);
+}
+
+bool IsFused(const v1alpha1::GetHostInfoResponse& info) {
+  return std::find(info.capabilities().begin(), info.capabilities().end(), v1alpha1::FUSED_CYCLE) !=
+         info.capabilities().end();
+}
+
+std::string TextOf(const v1alpha1::GetHostInfoResponse& info) {
+  return absl::StrCat("instance ", info.host_instance(), " (build ", info.build(), ")");
 }
 
 }  // namespace
 
-HostSet::HostSet(const config::Config* config, std::string session_id, HostLoop* loop,
-                 cycle::Scheduler* scheduler)
-    : config_(config), session_id_(std::move(session_id)), loop_(loop), scheduler_(scheduler) {}
+absl::string_view StateName(InstanceState state) {
+  switch (state) {
+    case InstanceState::kWaiting:
+      return "waiting";
+    case InstanceState::kSyncing:
+      return "syncing";
+    case InstanceState::kShadow:
+      return "shadow";
+    case InstanceState::kServing:
+      return "serving";
+    case InstanceState::kStandby:
+      return "standby";
+    case InstanceState::kDraining:
+      return "draining";
+    case InstanceState::kRefused:
+      return "refused";
+    case InstanceState::kQuarantined:
+      return "quarantined";
+  }
+  return "unknown";
+}
+
+HostSet::HostSet(std::shared_ptr<const config::Config> config, std::string session_id,
+                 HostLoop* loop, cycle::Scheduler* scheduler)
+    : config_(std::move(config)),
+      session_id_(std::move(session_id)),
+      loop_(loop),
+      scheduler_(scheduler) {}
 
 HostSet::~HostSet() = default;
 
-absl::Status HostSet::OnHandshake(const std::string& name, std::shared_ptr<grpc::Channel> channel,
+std::vector<std::string> HostSet::HostNames() const {
+  std::vector<std::string> names;
+  for (const config::HostSpec& spec : config_->shim.hosts) names.push_back(spec.name);
+  for (const auto& [name, host] : hosts_) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+bool HostSet::EveryHostAnswered() const {
+  return std::all_of(config_->shim.hosts.begin(), config_->shim.hosts.end(),
+                     [this](const config::HostSpec& spec) {
+                       const auto it = hosts_.find(spec.name);
+                       return it != hosts_.end() && it->second.info.has_value();
+                     });
+}
+
+absl::StatusOr<Plans> HostSet::PlansWith(const std::string& host, const Instance* instance) const {
+  HostInfos infos;
+  for (const auto& [name, known] : hosts_) {
+    if (known.info.has_value()) infos[name] = *known.info;
+  }
+  if (instance != nullptr) infos[host] = instance->info;
+  return MakePlans(*config_, HostNames(), infos);
+}
+
+void HostSet::Enter(const std::string& name, Instance* instance, InstanceState state,
+                    std::string why, absl::Time now) {
+  const bool is_bad = state == InstanceState::kRefused || state == InstanceState::kQuarantined;
+  if (is_bad) {
+    LOG(ERROR) << "Host \"" << name << "\": " << TextOf(instance->info) << " is "
+               << StateName(state) << ": " << why;
+  } else {
+    VLOG(1) << "Host \"" << name << "\": " << TextOf(instance->info) << " is " << StateName(state)
+            << ": " << why;
+  }
+  instance->state = state;
+  instance->why = std::move(why);
+  instance->since = now;
+}
+
+absl::Status HostSet::OnHandshake(const Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
                                   v1alpha1::GetHostInfoResponse info, absl::Time now) {
-  LOG(INFO) << "Host \"" << name << "\" answered: instance " << info.host_instance() << ", build "
-            << info.build() << ", " << info.plugins_size() << " plugins";
-  infos_[name] = info;
-  Host& host = hosts_[name];
-  host.channel = std::move(channel);
-  host.info = std::move(info);
-  if (infos_.size() < config_->shim.hosts.size()) return absl::OkStatus();
-
-  // An instance may serve other plugins than its predecessor, so the plans are made anew.
-  absl::StatusOr<Plans> plans = MakePlans(*config_, infos_);
-  if (!plans.ok()) return plans.status();
-  for (const std::string& warning : plans->resolved.warnings) LOG(WARNING) << warning;
-  const bool first_time = !plans_.has_value();
-  const std::optional<Plans> previous = std::exchange(plans_, *std::move(plans));
-  for (const cycle::ProfilePlan& plan : plans_->profiles) scheduler_->SetPlan(plan);
-  for (auto& [other_name, other] : hosts_) {
-    const bool is_changed =
-        first_time || other_name == name || !SameConfigure(*previous, *plans_, other_name);
-    if (!is_changed) continue;
-    // A host that gains or loses plugins by another's coming begins anew.
-    if (other.in_use) scheduler_->SetHost(other_name, nullptr, 0, now);
-    if (absl::Status begun = Begin(other_name, &other, now); !begun.ok()) return begun;
+  LOG(INFO) << "Host \"" << endpoint.host << "\" at " << endpoint.address
+            << " answered: " << TextOf(info) << ", " << info.plugins_size() << " plugins";
+  Host& host = hosts_[endpoint.host];
+  // Who is met again, at the same address or as the same instance, begins anew.
+  for (size_t i = host.instances.size(); i-- > 0;) {
+    Instance* const known = host.instances[i].get();
+    if (known->endpoint.address == endpoint.address || known->id() == info.host_instance())
+      Remove(endpoint.host, known, now);
   }
-  return absl::OkStatus();
-}
-
-absl::Status HostSet::Begin(const std::string& name, Host* host, absl::Time now) {
-  const auto configure = plans_->configure.find(name);
-  if (configure == plans_->configure.end()) {
-    LOG(WARNING) << "Host \"" << name << "\" serves no profile";
-    if (host->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(host->cursor, 0));
-    host->client = nullptr;
-    host->in_use = false;
+  Instance* const instance = host.instances.emplace_back(std::make_unique<Instance>()).get();
+  instance->endpoint = endpoint;
+  instance->channel = std::move(channel);
+  instance->started =
+      info.started_unix_micros() > 0 ? absl::FromUnixMicros(info.started_unix_micros()) : now;
+  instance->info = std::move(info);
+  if (!host.info.has_value() || !plans_.has_value()) host.info = instance->info;
+  if (const auto bad = host.quarantined.find(instance->build_key());
+      bad != host.quarantined.end()) {
+    Enter(endpoint.host, instance, InstanceState::kQuarantined, bad->second, now);
     return absl::OkStatus();
   }
-  auto client = std::make_unique<GrpcHostClient>(loop_, session_id_, host->channel, host->info);
-  auto answer = client->Configure(configure->second, absl::Now() + kConfigureDeadline);
-  if (!answer.ok()) {
-    if (on_lost_) on_lost_(name);
-    LOG(WARNING) << "Host \"" << name << "\" could not be configured: " << answer.status();
-    return absl::OkStatus();
+  Enter(endpoint.host, instance, InstanceState::kWaiting, "other hosts have not answered yet", now);
+  return BeginWaiting(now);
+}
+
+absl::Status HostSet::BeginWaiting(absl::Time now) {
+  if (!EveryHostAnswered()) return absl::OkStatus();
+  if (!plans_.has_value()) {
+    absl::StatusOr<Plans> plans = PlansWith("", nullptr);
+    if (!plans.ok()) {
+      // A host that is yet to come to the directory may serve what is missing.
+      if (config_->shim.socket_directory.empty()) return plans.status();
+      LOG(WARNING) << "Waiting for more hosts: " << plans.status().message();
+      return absl::OkStatus();
+    }
+    Adopt(*std::move(plans), "", now);
   }
-  if (absl::Status problems = ConfigureError(*config_, plans_->resolved, *answer); !problems.ok())
-    return problems;
-  if (host->cursor != 0) scheduler_->cluster()->RemoveHost(host->cursor);
-  host->cursor = scheduler_->cluster()->AddHost(NeededFields(host->info));
-  host->client = std::move(client);
-  host->in_use = false;
-  for (const v1alpha1::SyncRequest& chunk : scheduler_->cluster()->TakeChanges(host->cursor, now)) {
-    host->client->SendChanges(chunk);
-  }
-  host->client->AwaitSnapshot(scheduler_->cluster()->VersionOf(host->cursor));
-  return absl::OkStatus();
-}
-
-void HostSet::OnDraining(const std::string& name) {
-  if (const auto it = hosts_.find(name); it != hosts_.end() && it->second.client != nullptr)
-    it->second.client->MarkDraining();
-}
-
-void HostSet::Drop(const std::string& name, Host* host, absl::Time now) {
-  scheduler_->SetHost(name, nullptr, 0, now);
-  scheduler_->cluster()->RemoveHost(std::exchange(host->cursor, 0));
-  host->client = nullptr;
-  host->in_use = false;
-  if (on_lost_) on_lost_(name);
-}
-
-void HostSet::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) {
-    if (host.client == nullptr) continue;
-    if (host.client->lost() || scheduler_->WantsNewSession(name)) {
-      LOG(WARNING) << "Host \"" << name << "\" is lost: instance " << host.info.host_instance();
-      Drop(name, &host, now);
-    } else if (!host.in_use && host.client->usable()) {
-      LOG(INFO) << "Host \"" << name << "\" is ready: instance " << host.info.host_instance()
-                << " at version " << host.client->acknowledged_version();
-      host.in_use = true;
-      scheduler_->SetHost(name, host.client.get(), host.cursor, now);
+    // By index: who cannot be reached any more is removed.
+    for (size_t i = 0; i < host.instances.size(); ++i) {
+      if (host.instances[i]->state == InstanceState::kWaiting)
+        Begin(name, host.instances[i].get(), now);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void HostSet::Begin(const std::string& name, Instance* instance, absl::Time now) {
+  if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(instance->cursor, 0));
+  instance->client = nullptr;
+  absl::StatusOr<Plans> plans = PlansWith(name, instance);
+  if (!plans.ok()) {
+    return Enter(name, instance, InstanceState::kRefused, std::string(plans.status().message()),
+                 now);
+  }
+  const auto configure = plans->configure.find(name);
+  if (configure == plans->configure.end()) {
+    LOG(WARNING) << "Host \"" << name << "\" serves no profile";
+    return Enter(name, instance, InstanceState::kStandby, "it serves no profile", now);
+  }
+  instance->configured = configure->second;
+  instance->client =
+      std::make_unique<GrpcHostClient>(loop_, session_id_, instance->channel, instance->info);
+  instance->client->StartConfigure(instance->configured, absl::Now() + kConfigureDeadline);
+  Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
+}
+
+void HostSet::Adopt(Plans plans, const std::string& by_host, absl::Time now) {
+  const std::optional<Plans> previous = std::exchange(plans_, std::move(plans));
+  for (const std::string& warning : plans_->resolved.warnings) {
+    if (previous.has_value() && previous->resolved.warnings == plans_->resolved.warnings) break;
+    LOG(WARNING) << warning;
+  }
+  for (const cycle::ProfilePlan& plan : plans_->profiles) scheduler_->SetPlan(plan);
+  for (auto& [name, host] : hosts_) {
+    if (name == by_host || host.serving == nullptr) continue;
+    if (previous.has_value() && SameConfigure(*previous, *plans_, name)) continue;
+    scheduler_->SetHost(name, nullptr, 0, now);
+    Begin(name, std::exchange(host.serving, nullptr), now);
+  }
+}
+
+void HostSet::Serve(const std::string& name, Instance* next, const std::string& reason,
+                    const std::string& why, absl::Time now) {
+  absl::StatusOr<Plans> plans = PlansWith(name, next);
+  if (!plans.ok()) {
+    return Enter(name, next, InstanceState::kRefused, std::string(plans.status().message()), now);
+  }
+  // Since it was configured another host, or the configuration, may have changed its share.
+  const auto configure = plans->configure.find(name);
+  if (configure == plans->configure.end() ||
+      !MessageDifferencer::Equals(configure->second, next->configured)) {
+    return Begin(name, next, now);
+  }
+  Host& host = hosts_[name];
+  next->client->DropCycle();
+  if (next->shadow_cycle.has_value())
+    scheduler_->cluster()->EndAttempt(next->cursor, next->shadow_cycle->attempt_id);
+  next->shadow_cycle.reset();
+  Instance* const previous = std::exchange(host.serving, next);
+  host.info = next->info;
+  Adopt(*std::move(plans), name, now);
+  scheduler_->SetHost(name, next->client.get(), next->cursor, now);
+  next->failures = 0;
+  Enter(name, next, InstanceState::kServing, why, now);
+  if (previous != nullptr) {
+    Enter(name, previous, InstanceState::kStandby, absl::StrCat(next->id(), " took over"), now);
+  }
+  ++switches_[{name, reason}];
+  LOG(INFO) << "Host \"" << name << "\": " << TextOf(next->info) << " serves"
+            << (previous == nullptr ? "" : absl::StrCat(" instead of ", TextOf(previous->info)))
+            << ", at version " << next->client->acknowledged_version() << ": " << why;
+}
+
+HostSet::Instance* HostSet::NewestReady(Host* host, const Instance* but) {
+  Instance* newest = nullptr;
+  for (const auto& instance : host->instances) {
+    if (instance.get() == but || !instance->ready()) continue;
+    if (newest == nullptr || instance->started > newest->started) newest = instance.get();
+  }
+  return newest;
+}
+
+void HostSet::Remove(const std::string& name, Instance* instance, absl::Time now) {
+  Host& host = hosts_[name];
+  if (host.serving == instance) {
+    host.serving = nullptr;
+    scheduler_->SetHost(name, nullptr, 0, now);
+  }
+  if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(instance->cursor);
+  host.instances.erase(std::find_if(host.instances.begin(), host.instances.end(),
+                                    [&](const auto& held) { return held.get() == instance; }));
+}
+
+void HostSet::OnLost(const std::string& name, Instance* instance, const std::string& why,
+                     absl::Time now) {
+  LOG(WARNING) << "Host \"" << name << "\" lost " << TextOf(instance->info) << " while it was "
+               << StateName(instance->state) << ": " << why;
+  const std::string address = instance->endpoint.address;
+  Host& host = hosts_[name];
+  if (host.serving == instance) {
+    if (Instance* next = NewestReady(&host, instance)) {
+      Serve(name, next, "lost", absl::StrCat(instance->id(), " was lost"), now);
+    }
+  }
+  Remove(name, instance, now);
+  callbacks_.on_lost(address);
+}
+
+void HostSet::OnDraining(const std::string& host_name, const std::string& id, absl::Time now) {
+  Host& host = hosts_[host_name];
+  for (const auto& instance : host.instances) {
+    if (instance->id() != id || instance->state == InstanceState::kDraining) continue;
+    const bool serves = host.serving == instance.get();
+    if (instance->client != nullptr) instance->client->MarkDraining();
+    if (serves) {
+      if (Instance* next = NewestReady(&host, instance.get()))
+        Serve(host_name, next, "draining", absl::StrCat(id, " is draining"), now);
+    }
+    // One that still serves is kept, unusable as it is, until another one comes.
+    Enter(host_name, instance.get(), InstanceState::kDraining, "it says that it is draining", now);
+    return;
+  }
+}
+
+void HostSet::OnGone(const std::string& name, const std::string& id, absl::Time now) {
+  Host& host = hosts_[name];
+  for (const auto& instance : host.instances) {
+    // Of those that are connected their streams tell.
+    if (instance->id() != id || instance->client != nullptr) continue;
+    return OnLost(name, instance.get(), "nobody answers there any more", now);
+  }
+}
+
+void HostSet::OnNoAnswer(const std::string& id, const absl::Status& status) {
+  for (auto& [name, host] : hosts_) {
+    if (host.serving == nullptr || host.serving->id() != id) continue;
+    ++host.serving->failures;
+    host.serving->last_failure = std::string(status.message());
+  }
+}
+
+void HostSet::GiveUp(const std::string& name, Host* host, Instance* previous,
+                     const std::string& why, absl::Time now) {
+  Instance* const bad = host->serving;
+  Serve(name, previous, "rollback", absl::StrCat(bad->id(), " was rolled back: ", why), now);
+  if (host->serving != previous) return;  // It has to be configured anew; the next look sees it.
+  Quarantine(name, bad, why, now);
+}
+
+void HostSet::Quarantine(const std::string& name, Instance* instance, const std::string& why,
+                         absl::Time now) {
+  hosts_[name].quarantined[instance->build_key()] = why;
+  if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(instance->cursor, 0));
+  instance->client = nullptr;
+  instance->shadow_cycle.reset();
+  Enter(name, instance, InstanceState::kQuarantined, why, now);
+}
+
+bool HostSet::CanBeShadowed(const std::string& name) const {
+  return std::all_of(plans_->profiles.begin(), plans_->profiles.end(),
+                     [&](const cycle::ProfilePlan& plan) {
+                       const auto& hosts = plan.host_names;
+                       return plan.num_algorithm_hosts() == 1 ||
+                              std::find(hosts.begin(), hosts.end(), name) == hosts.end();
+                     });
+}
+
+void HostSet::OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) {
+  const auto host = hosts_.find(cycle.host_name);
+  if (host == hosts_.end()) return;
+  for (const auto& instance : host->second.instances) {
+    if (instance->state != InstanceState::kShadow || instance->shadow_cycle.has_value()) continue;
+    Follow(instance.get(), now);
+    v1alpha1::CycleRequest request = cycle.request;
+    request.mutable_header()->set_snapshot_version(
+        scheduler_->cluster()->VersionOf(instance->cursor));
+    if (!instance->client->StartCycle(request)) continue;
+    ShadowCycle& shadow = instance->shadow_cycle.emplace(cycle);
+    // The serving one had as long.
+    shadow.deadline = now + config_->shim.deadlines.cycle;
+    for (const uint32_t slot : cycle.result.examined_slots) {
+      const kube::NodePtr& node = scheduler_->cluster()->NodeAt(slot);
+      shadow.node_names.push_back(node == nullptr ? "" : node->key());
     }
   }
 }
 
-std::vector<HostSet::Progress> HostSet::progress() const {
-  std::vector<Progress> all;
+bool HostSet::ShadowIsOver(const std::string& name, Instance* instance, absl::Time now) {
+  const config::Replacement& replacement = config_->shim.replacement;
+  if (instance->shadow_cycle.has_value()) {
+    ShadowCycle& served = *instance->shadow_cycle;
+    auto answer = instance->client->TakeCycle();
+    if (!answer.has_value() && now < served.deadline) return false;
+    if (!answer.has_value()) {
+      instance->client->DropCycle();
+      answer = absl::DeadlineExceededError("it did not answer in time");
+    }
+    absl::Status compared = answer->status();
+    if (answer->ok()) compared = CompareCycle(served, **answer, &instance->shadow);
+    scheduler_->cluster()->EndAttempt(instance->cursor, served.attempt_id);
+    const std::string pod = std::move(served.pod);
+    instance->shadow_cycle.reset();
+    if (!compared.ok()) {
+      Quarantine(name, instance, absl::StrCat("in the shadow, pod ", pod, ": ", compared.message()),
+                 now);
+      return false;
+    }
+  }
+  return instance->shadow.cycles >= replacement.shadow_cycles ||
+         now - instance->since >= replacement.shadow_timeout;
+}
+
+void HostSet::Follow(Instance* instance, absl::Time now) {
+  if (!scheduler_->cluster()->HasChanges(instance->cursor)) return;
+  for (const v1alpha1::SyncRequest& chunk :
+       scheduler_->cluster()->TakeChanges(instance->cursor, now)) {
+    instance->client->SendChanges(chunk);
+  }
+}
+
+// Whoever is ready for its next step takes it.
+void HostSet::Promote(const std::string& name, Host* host, absl::Time now) {
+  if (host->serving == nullptr || !host->serving->ready()) {
+    if (Instance* next = NewestReady(host, host->serving))
+      Serve(name, next, "newer", "it is ready, and no other is", now);
+    return;
+  }
+  // By index: serving one may begin another anew, which removes none.
+  for (size_t i = 0; i < host->instances.size(); ++i) {
+    Instance* const instance = host->instances[i].get();
+    if (!instance->ready()) continue;
+    if (instance->state == InstanceState::kSyncing) {
+      if (instance->started <= host->serving->started) {
+        Enter(name, instance, InstanceState::kStandby,
+              absl::StrCat("it is older than ", host->serving->id()), now);
+        continue;
+      }
+      if (config_->shim.replacement.shadow_cycles > 0 && CanBeShadowed(name) &&
+          IsFused(instance->info)) {
+        instance->shadow = ShadowReport();
+        Enter(name, instance, InstanceState::kShadow,
+              absl::StrCat("it is compared with ", host->serving->id()), now);
+      } else {
+        Serve(name, instance, "newer", absl::StrCat("it is newer than ", host->serving->id()), now);
+      }
+    } else if (instance->state == InstanceState::kShadow && ShadowIsOver(name, instance, now)) {
+      // A newer one may have come to serve meanwhile.
+      if (instance->started <= host->serving->started) {
+        Enter(name, instance, InstanceState::kStandby,
+              absl::StrCat("it is older than ", host->serving->id()), now);
+        continue;
+      }
+      LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info) << " in the shadow of "
+                << host->serving->id() << ": " << instance->shadow.Summary();
+      Serve(name, instance, "newer", absl::StrCat("it is newer than ", host->serving->id()), now);
+    }
+  }
+}
+
+void HostSet::TickHost(const std::string& name, Host* host, absl::Time now) {
+  for (size_t i = host->instances.size(); i-- > 0;) {
+    Instance* const instance = host->instances[i].get();
+    if (instance->client == nullptr) continue;
+    if (auto configured = instance->client->TakeConfigured()) {
+      if (!configured->ok()) {
+        OnLost(name, instance,
+               absl::StrCat("it could not be configured: ", configured->status().message()), now);
+        continue;
+      }
+      if (absl::Status problems = ConfigureError(*config_, plans_->resolved, **configured);
+          !problems.ok()) {
+        instance->client = nullptr;
+        Enter(name, instance, InstanceState::kRefused, std::string(problems.message()), now);
+        continue;
+      }
+      instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
+      Follow(instance, now);
+      instance->client->AwaitSnapshot(scheduler_->cluster()->VersionOf(instance->cursor));
+      Enter(name, instance, InstanceState::kSyncing, "its mirror is being filled", now);
+    }
+    if (instance->client->lost()) {
+      OnLost(name, instance, "the connection broke", now);
+    } else if (host->serving == instance && scheduler_->WantsNewSession(name)) {
+      OnLost(name, instance, "its books and ours differ", now);
+    }
+  }
+  Promote(name, host, now);
+  const config::Replacement& replacement = config_->shim.replacement;
+  Instance* const serving = host->serving;
+  if (serving != nullptr && serving->failures >= replacement.rollback_failures &&
+      now - serving->since < replacement.keep_warm) {
+    if (Instance* previous = NewestReady(host, serving)) {
+      GiveUp(name, host, previous,
+             absl::StrCat(serving->failures, " calls without a usable answer within ",
+                          absl::FormatDuration(now - serving->since),
+                          ", the last: ", serving->last_failure),
+             now);
+    }
+  }
+  for (size_t i = host->instances.size(); i-- > 0;) {
+    Instance* const instance = host->instances[i].get();
+    const bool is_over = instance->state == InstanceState::kStandby && host->serving != nullptr &&
+                         host->serving != instance && instance->client != nullptr &&
+                         now - instance->since >= replacement.keep_warm;
+    if (!is_over) continue;
+    LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info) << " is not needed any more";
+    instance->client->SendDrain();
+    const std::string address = instance->endpoint.address;
+    Remove(name, instance, now);
+    callbacks_.on_retired(address);
+  }
+}
+
+void HostSet::Tick(absl::Time now) {
+  for (auto& [name, host] : hosts_) TickHost(name, &host, now);
+  if (now - followed_ < kFollowPeriod) return;
+  followed_ = now;
+  for (auto& [name, host] : hosts_) {
+    for (const auto& instance : host.instances) {
+      // Whoever is judging must not be told of what came later.
+      if (instance.get() != host.serving && instance->cursor != 0 && instance->client != nullptr &&
+          !instance->shadow_cycle.has_value()) {
+        Follow(instance.get(), now);
+      }
+    }
+  }
+}
+
+absl::Status HostSet::Reload(std::shared_ptr<const config::Config> config, absl::Time now) {
+  std::shared_ptr<const config::Config> old = std::exchange(config_, std::move(config));
+  if (!plans_.has_value()) {
+    return BeginWaiting(now);
+  }
+  absl::StatusOr<Plans> plans = PlansWith("", nullptr);
+  if (!plans.ok()) {
+    config_ = std::move(old);
+    return plans.status();
+  }
+  Adopt(*std::move(plans), "", now);
+  // What was of no use may be now.
+  for (auto& [name, host] : hosts_) {
+    for (size_t i = 0; i < host.instances.size(); ++i) {
+      Instance* const instance = host.instances[i].get();
+      if (instance->state == InstanceState::kRefused) Begin(name, instance, now);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HostSet::Swap(const std::string& name, const std::string& id, absl::Time now) {
+  const auto it = hosts_.find(name);
+  if (it == hosts_.end())
+    return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
+  Host& host = it->second;
+  Instance* next = nullptr;
+  if (id.empty()) {
+    next = NewestReady(&host, host.serving);
+    if (next == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("no other instance of host \"", name, "\" is ready"));
+    }
+  }
+  for (const auto& instance : host.instances) {
+    if (!id.empty() && instance->id() == id) next = instance.get();
+  }
+  if (next == nullptr) {
+    return absl::NotFoundError(absl::StrCat("host \"", name, "\" has no instance ", id));
+  }
+  if (next == host.serving)
+    return absl::FailedPreconditionError(absl::StrCat("instance ", next->id(), " serves already"));
+  if (!next->ready()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("instance ", next->id(), " is ", StateName(next->state), ": ", next->why));
+  }
+  Serve(name, next, "person", "a person asked for it", now);
+  return absl::OkStatus();
+}
+
+absl::Status HostSet::Rollback(const std::string& name, absl::Time now) {
+  const auto it = hosts_.find(name);
+  if (it == hosts_.end())
+    return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
+  Host& host = it->second;
+  Instance* const previous = NewestReady(&host, host.serving);
+  if (host.serving == nullptr || previous == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no other instance of host \"", name, "\" is ready; the predecessor is kept ",
+                     absl::FormatDuration(config_->shim.replacement.keep_warm),
+                     " after a replacement (replacement.keepWarm)"));
+  }
+  GiveUp(name, &host, previous, "a person asked for it", now);
+  return absl::OkStatus();
+}
+
+absl::Status HostSet::Forgive(const std::string& name, absl::Time now) {
+  const auto it = hosts_.find(name);
+  if (it == hosts_.end())
+    return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
+  it->second.quarantined.clear();
+  for (const auto& instance : it->second.instances) {
+    if (instance->state == InstanceState::kQuarantined)
+      Enter(name, instance.get(), InstanceState::kWaiting, "it is tried again", now);
+  }
+  return BeginWaiting(now);
+}
+
+std::vector<HostSet::View> HostSet::Describe() const {
+  std::vector<View> all;
   for (const auto& [name, host] : hosts_) {
-    if (host.client == nullptr) continue;
-    all.push_back({name, host.info.host_instance(), host.client->usable(),
-                   scheduler_->cluster()->VersionOf(host.cursor),
-                   host.client->acknowledged_version()});
+    for (const auto& instance : host.instances) {
+      View& view = all.emplace_back();
+      view.host = name;
+      view.instance = instance->id();
+      view.address = instance->endpoint.address;
+      view.build = instance->info.build();
+      view.build_digest = instance->info.build_digest();
+      view.state = instance->state;
+      view.why = instance->why;
+      view.since = instance->since;
+      view.started = instance->started;
+      view.failures = instance->failures;
+      view.shadow = instance->shadow;
+      if (instance->client == nullptr || instance->cursor == 0) continue;
+      view.usable = instance->client->usable();
+      view.sent_version = scheduler_->cluster()->VersionOf(instance->cursor);
+      view.acknowledged_version = instance->client->acknowledged_version();
+    }
   }
   return all;
 }
 
 bool HostSet::AllReady() const {
   if (!plans_.has_value()) return false;
-  for (const auto& [name, request] : plans_->configure) {
-    const auto it = hosts_.find(name);
-    if (it == hosts_.end() || !it->second.in_use) return false;
-  }
-  return true;
+  return std::all_of(plans_->configure.begin(), plans_->configure.end(), [this](const auto& entry) {
+    const auto it = hosts_.find(entry.first);
+    return it != hosts_.end() && it->second.serving != nullptr;
+  });
 }
 
 }  // namespace outboard::hosts

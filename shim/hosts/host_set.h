@@ -1,4 +1,4 @@
-// The hosts of the configuration, and the instance that stands for each of them now.
+// The instances of all hosts, and which of each host's serves.
 #ifndef OUTBOARD_SHIM_HOSTS_HOST_SET_H_
 #define OUTBOARD_SHIM_HOSTS_HOST_SET_H_
 
@@ -13,77 +13,195 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/config/config.h"
 #include "shim/cycle/scheduler.h"
+#include "shim/hosts/endpoint.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/plans.h"
+#include "shim/hosts/shadow.h"
 
 namespace outboard::hosts {
 
-// Takes instances that have answered the handshake through Configure and Sync, and gives them to
-// the scheduler when they are ready.
+// Where an instance is on its way.
+enum class InstanceState {
+  kWaiting,      // other hosts have not answered yet, without which nobody can be configured
+  kSyncing,      // configured; its mirror is being filled
+  kShadow,       // ready; answers beside the one that serves, and is compared with it
+  kServing,      // pods are scheduled by it
+  kStandby,      // ready, while another one serves
+  kDraining,     // it said that it is about to go
+  kRefused,      // its configuration or its plugins are of no use
+  kQuarantined,  // a build that failed while it served
+};
+absl::string_view StateName(InstanceState state);
+
+// Brings instances into use: handshake → Configure → snapshot → serving, and lets a newer instance
+// take the place of an older one without a gap: it is made ready beside the other, which serves
+// until then and stays ready for a while afterwards.
 //
-//   handshake → configured → syncing → in use → lost, and from the start again
+//   waiting → syncing → shadow → serving ⇄ standby → told to drain, forgotten
 //
-// Threading: scheduling thread. Lifetime: config, loop and scheduler outlive it.
-// Errors:    OnHandshake returns what is wrong with the configuration (INVALID_ARGUMENT) or with
-// the host (others); nothing has changed then.
-class HostSet {
+// In the shadow the new one is asked what the serving one was asked, without anybody waiting for
+// it; what would change is reported (ShadowReport). An answer of no use there, or none, quarantines
+// its build. A host that shares its profiles with others is not shadowed, for no single answer of
+// its decides.
+//
+// Of a host's usable instances the one that started last serves, unless a person chose another one.
+// When the serving one is lost, the newest that is ready takes over at once. One that gives no
+// usable answer several times soon after it took over is replaced by its predecessor, and its build
+// is quarantined.
+//
+// Everything happens between cycles: a call is answered by one instance from PreFilter to Score.
+// What is asked later about an attempt goes to whoever serves then; it knows all attempts that have
+// a node from its snapshot.
+//
+// Threading: scheduling thread. Lifetime: loop and scheduler outlive it.
+// Errors:    of methods: nothing has changed then, but for what they say.
+class HostSet final : public cycle::CycleWitness {
  public:
-  HostSet(const config::Config* config, std::string session_id, HostLoop* loop,
+  HostSet(std::shared_ptr<const config::Config> config, std::string session_id, HostLoop* loop,
           cycle::Scheduler* scheduler);
-  ~HostSet();
+  ~HostSet() override;
 
-  // Called when a host is lost, or wants a new session: somebody has to do the handshake again.
-  void SetOnLost(std::function<void(const std::string& name)> on_lost) {
-    on_lost_ = std::move(on_lost);
-  }
+  struct Callbacks {
+    // Nobody is connected at this address any more: somebody has to do the handshake again.
+    std::function<void(const std::string& address)> on_lost = [](const std::string&) {};
+    // The instance at this address is not needed any more.
+    std::function<void(const std::string& address)> on_retired = [](const std::string&) {};
+  };
+  void SetCallbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
 
-  // An instance answered. Once every configured host has, profiles are resolved, hosts configured
-  // and sent their snapshots.
-  absl::Status OnHandshake(const std::string& name, std::shared_ptr<grpc::Channel> channel,
+  // An instance answered. Once every host of the configuration has, or all plugins of all profiles
+  // are served, profiles are resolved, and instances configured and sent their snapshots.
+  // INVALID_ARGUMENT: the first resolution failed, though all hosts have answered.
+  absl::Status OnHandshake(const Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
                            v1alpha1::GetHostInfoResponse info, absl::Time now);
-  // A probe says that the host is about to go.
-  void OnDraining(const std::string& name);
-  // Notices hosts that have become ready, or were lost.
+  // A probe says that the instance is about to go.
+  void OnDraining(const std::string& host, const std::string& instance, absl::Time now);
+  void OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) override;
+  // Nobody listens any more where the instance was met, or another one does.
+  void OnGone(const std::string& host, const std::string& instance, absl::Time now);
+  // An instance gave no answer, or one that cannot be used.
+  void OnNoAnswer(const std::string& instance, const absl::Status& status);
+  // Notices instances that have become ready, or were lost, or failed.
   void Tick(absl::Time now);
 
-  // A host that has an instance, and how far that has followed the cluster.
-  struct Progress {
-    std::string name, instance;
+  // Another configuration: takes force as a whole, or INVALID_ARGUMENT and nothing has changed.
+  absl::Status Reload(std::shared_ptr<const config::Config> config, absl::Time now);
+
+  // What people ask for. `instance` may be empty: the newest on standby. FAILED_PRECONDITION and
+  // NOT_FOUND with words for them.
+  absl::Status Swap(const std::string& host, const std::string& instance, absl::Time now);
+  absl::Status Rollback(const std::string& host, absl::Time now);
+  // Lets quarantined builds of the host be tried again.
+  absl::Status Forgive(const std::string& host, absl::Time now);
+
+  // An instance, for people.
+  struct View {
+    std::string host, instance, address, build, build_digest;
+    InstanceState state = InstanceState::kWaiting;
+    std::string why;   // how it came to that state
+    absl::Time since;  // when
+    absl::Time started = absl::InfinitePast();
     bool usable = false;
     int64_t sent_version = 0;
     int64_t acknowledged_version = 0;
+    int64_t failures = 0;  // since it serves
+    ShadowReport shadow;   // of the instance's time in the shadow
   };
-  std::vector<Progress> progress() const;
+  std::vector<View> Describe() const;
+  // How often another instance came to serve, by host and why: `newer`, `lost`, `rollback`,
+  // `person`.
+  const std::map<std::pair<std::string, std::string>, int64_t>& switches() const {
+    return switches_;
+  }
 
-  // True once every host that serves a profile is in use.
+  // True once every host that a profile needs is in use.
   bool AllReady() const;
-  // Null until all hosts have answered once.
+  // Null until profiles could be resolved.
   const Plans* plans() const { return plans_.has_value() ? &*plans_ : nullptr; }
 
  private:
-  struct Host {
+  struct Instance {
+    Endpoint endpoint;
     std::shared_ptr<grpc::Channel> channel;
     v1alpha1::GetHostInfoResponse info;
+    absl::Time started;  // when it says, else when it was met
     std::unique_ptr<GrpcHostClient> client;
     cycle::ClusterState::Cursor cursor = 0;
-    bool in_use = false;
+    v1alpha1::ConfigureRequest configured;
+    InstanceState state = InstanceState::kWaiting;
+    std::string why;
+    absl::Time since;
+    int64_t failures = 0;
+    std::string last_failure;
+    ShadowReport shadow;
+    std::optional<ShadowCycle> shadow_cycle;  // that it has still to answer
+
+    const std::string& id() const { return info.host_instance(); }
+    // What a quarantine is about.
+    const std::string& build_key() const {
+      return info.build_digest().empty() ? info.host_instance() : info.build_digest();
+    }
+    bool ready() const {
+      return client != nullptr && client->usable() &&
+             (state == InstanceState::kSyncing || state == InstanceState::kShadow ||
+              state == InstanceState::kServing || state == InstanceState::kStandby);
+    }
+  };
+  struct Host {
+    std::vector<std::unique_ptr<Instance>> instances;
+    Instance* serving = nullptr;
+    // Of whoever serves, served last, or was met first.
+    std::optional<v1alpha1::GetHostInfoResponse> info;
+    std::map<std::string, std::string> quarantined;  // build key → why
   };
 
-  absl::Status Begin(const std::string& name, Host* host, absl::Time now);
-  void Drop(const std::string& name, Host* host, absl::Time now);
+  std::vector<std::string> HostNames() const;
+  bool EveryHostAnswered() const;
+  // The plans if this instance served its host; null: as it is.
+  absl::StatusOr<Plans> PlansWith(const std::string& host, const Instance* instance) const;
+  // Begins with all that could not begin yet.
+  absl::Status BeginWaiting(absl::Time now);
+  void Begin(const std::string& name, Instance* instance, absl::Time now);
+  void Enter(const std::string& name, Instance* instance, InstanceState state, std::string why,
+             absl::Time now);
+  // Puts an instance that is ready into its host's place.
+  void Serve(const std::string& name, Instance* next, const std::string& reason,
+             const std::string& why, absl::Time now);
+  // Makes plans those in force; other hosts whose share changes by that begin anew.
+  void Adopt(Plans plans, const std::string& by_host, absl::Time now);
+  // The newest that is ready and not the one that serves.
+  Instance* NewestReady(Host* host, const Instance* but);
+  // Takes the instance out of use, if it is in use, and forgets it.
+  void Remove(const std::string& name, Instance* instance, absl::Time now);
+  void OnLost(const std::string& name, Instance* instance, const std::string& why, absl::Time now);
+  // Takes a build out of use, and says why.
+  void Quarantine(const std::string& name, Instance* instance, const std::string& why,
+                  absl::Time now);
+  // Whether the host alone answers all profiles that it takes part in.
+  bool CanBeShadowed(const std::string& name) const;
+  // Compares what has come; true if the instance has been in the shadow for long enough.
+  bool ShadowIsOver(const std::string& name, Instance* instance, absl::Time now);
+  void GiveUp(const std::string& name, Host* host, Instance* previous, const std::string& why,
+              absl::Time now);
+  void Promote(const std::string& name, Host* host, absl::Time now);
+  void TickHost(const std::string& name, Host* host, absl::Time now);
+  // Sends what has changed to an instance that no call keeps up to date.
+  void Follow(Instance* instance, absl::Time now);
 
-  const config::Config* const config_;
+  std::shared_ptr<const config::Config> config_;
   const std::string session_id_;
   HostLoop* const loop_;
   cycle::Scheduler* const scheduler_;
-  std::function<void(const std::string&)> on_lost_;
+  Callbacks callbacks_;
   std::map<std::string, Host> hosts_;
-  HostInfos infos_;
   std::optional<Plans> plans_;
+  std::map<std::pair<std::string, std::string>, int64_t> switches_;
+  absl::Time followed_ = absl::InfinitePast();
 };
 
 }  // namespace outboard::hosts

@@ -38,7 +38,7 @@ class HostSetTest : public ::testing::Test {
   HostSetTest()
       : config_(Configuration()),
         scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, absl::Now()),
-        hosts_(&config_, "session", &loop_, &scheduler_) {
+        hosts_(std::make_shared<config::Config>(config_), "session", &loop_, &scheduler_) {
     for (const char* name : {"small", "main"}) {
       fakes_[name] = FakeHost::Start(
           absl::StrCat("unix:", ::testing::TempDir(), "outboard-set-", getpid(), "-", name), name);
@@ -73,7 +73,8 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
                                                      : v1alpha1::FILTER);
     }
     const absl::Status taken =
-        hosts_.OnHandshake(name, NewHostChannel(fakes_[name]->address()), info, absl::Now());
+        hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
+                           NewHostChannel(fakes_[name]->address()), info, absl::Now());
     EXPECT_TRUE(taken.ok()) << taken;
   }
   void WaitUntilReady() {

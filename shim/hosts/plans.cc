@@ -39,24 +39,24 @@ bool Serves(const GetHostInfoResponse& info, const std::string& name, ExtensionP
 // Which host, by name, runs each plugin of a profile.
 using HostOfPlugin = std::map<std::string, std::string>;
 
-// For each plugin the first host in the configuration's order that serves it wherever the profile
-// has it: what a plugin computes at one point is in that host at the next. `problems` receives
-// plugins that have none.
-HostOfPlugin AssignHosts(const config::Config& config, const HostInfos& infos,
-                         const config::Profile& profile, std::vector<std::string>* problems) {
+// For each plugin the first of `hosts` that serves it wherever the profile has it: what a plugin
+// computes at one point is in that host at the next. `problems` receives plugins that have none.
+HostOfPlugin AssignHosts(const config::Config& config, const std::vector<std::string>& hosts,
+                         const HostInfos& infos, const config::Profile& profile,
+                         std::vector<std::string>* problems) {
   std::map<std::string, std::vector<ExtensionPoint>> points_of;
   for (const auto& [point, plugins] : profile.points) {
     for (const config::EnabledPlugin& plugin : plugins) points_of[plugin.name].push_back(point);
   }
   HostOfPlugin assigned;
   for (const auto& [plugin, points] : points_of) {
-    for (const config::HostSpec& host : config.shim.hosts) {
-      const auto info = infos.find(host.name);
+    for (const std::string& host : hosts) {
+      const auto info = infos.find(host);
       if (info == infos.end()) continue;
       if (std::all_of(points.begin(), points.end(), [&, &name = plugin](ExtensionPoint point) {
             return Serves(info->second, name, point);
           })) {
-        assigned[plugin] = host.name;
+        assigned[plugin] = host;
         break;
       }
     }
@@ -72,14 +72,13 @@ HostOfPlugin AssignHosts(const config::Config& config, const HostInfos& infos,
 // Makes the plan of one profile.
 class Planner {
  public:
-  Planner(const config::Config& config, const HostInfos& infos, const config::Profile& profile,
-          HostOfPlugin hosts)
-      : infos_(infos), profile_(profile), host_of_(std::move(hosts)) {
-    for (const config::HostSpec& host : config.shim.hosts) {
-      const bool is_used = std::any_of(host_of_.begin(), host_of_.end(), [&](const auto& entry) {
-        return entry.second == host.name;
-      });
-      if (is_used) plan_.host_names.push_back(host.name);
+  Planner(const config::Config& config, const std::vector<std::string>& hosts,
+          const HostInfos& infos, const config::Profile& profile, HostOfPlugin host_of)
+      : config_(config), infos_(infos), profile_(profile), host_of_(std::move(host_of)) {
+    for (const std::string& host : hosts) {
+      const bool is_used = std::any_of(host_of_.begin(), host_of_.end(),
+                                       [&](const auto& entry) { return entry.second == host; });
+      if (is_used) plan_.host_names.push_back(host);
     }
     const auto others = std::stable_partition(
         plan_.host_names.begin(), plan_.host_names.end(),
@@ -109,6 +108,14 @@ class Planner {
   // Hosts at the point, in the order of their first plugins there.
   std::vector<cycle::PointShare> Shares(ExtensionPoint point) const;
 
+  // Whether none of the plugins insists on being heard at the point.
+  bool IsOpen(ExtensionPoint point, const std::vector<std::string>& plugins) const {
+    return std::all_of(plugins.begin(), plugins.end(), [&](const std::string& plugin) {
+      return config::PolicyFor(config_.shim, plugin, point) != config::FailurePolicy::kFailClosed;
+    });
+  }
+
+  const config::Config& config_;
   const HostInfos& infos_;
   const config::Profile& profile_;
   const HostOfPlugin host_of_;
@@ -150,7 +157,12 @@ std::vector<cycle::PointShare> Planner::Shares(ExtensionPoint point) const {
     const std::string& host = host_of_.at(plugin.name);
     auto share = std::find_if(shares.begin(), shares.end(),
                               [&](const auto& other) { return other.host_name == host; });
-    if (share == shares.end()) share = shares.insert(shares.end(), cycle::PointShare{host, {}});
+    if (share == shares.end()) {
+      share = shares.insert(shares.end(), cycle::PointShare());
+      share->host_name = host;
+      share->is_open = true;
+    }
+    share->is_open &= IsOpen(point, {plugin.name});
     share->plugins.push_back(std::move(plugin));
   }
   return shares;
@@ -198,9 +210,21 @@ cycle::ProfilePlan Planner::Make() {
   if (num_algorithm_hosts_ > 1) {
     for (std::ptrdiff_t i = 0; i < num_algorithm_hosts_; ++i) {
       const std::string& host = plan_.host_names[static_cast<size_t>(i)];
-      algorithm.shares.push_back({Names(v1alpha1::PRE_FILTER, &host),
-                                  Names(v1alpha1::FILTER, &host), Names(v1alpha1::PRE_SCORE, &host),
-                                  Weighted(&host)});
+      cycle::AlgorithmShare& share = algorithm.shares.emplace_back();
+      share.pre_filter_plugins = Names(v1alpha1::PRE_FILTER, &host);
+      share.filter_plugins = Names(v1alpha1::FILTER, &host);
+      share.pre_score_plugins = Names(v1alpha1::PRE_SCORE, &host);
+      share.score_plugins = Weighted(&host);
+      share.pre_filter_is_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
+      share.filter_is_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);
+      const std::vector<std::string> scoring = Names(v1alpha1::SCORE, &host);
+      share.score_is_open =
+          IsOpen(v1alpha1::PRE_SCORE, share.pre_score_plugins) && IsOpen(v1alpha1::SCORE, scoring);
+      share.score_uses_last =
+          std::any_of(scoring.begin(), scoring.end(), [this](const std::string& plugin) {
+            return config::PolicyFor(config_.shim, plugin, v1alpha1::SCORE) ==
+                   config::FailurePolicy::kUseLast;
+          });
     }
   }
   for (const std::string& plugin : algorithm.post_filter_plugins) {
@@ -247,7 +271,8 @@ void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest
 
 }  // namespace
 
-absl::StatusOr<Plans> MakePlans(const config::Config& config, const HostInfos& infos) {
+absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<std::string>& hosts,
+                                const HostInfos& infos) {
   config::PluginCatalog catalog;
   for (const auto& [name, info] : infos) catalog.Add(info);
   absl::StatusOr<config::Profiles> resolved = config::ResolveProfiles(config, catalog);
@@ -256,9 +281,9 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const HostInfos& i
   Plans plans;
   std::vector<std::string> problems;
   for (const config::Profile& profile : resolved->profiles) {
-    HostOfPlugin assigned = AssignHosts(config, infos, profile, &problems);
+    HostOfPlugin assigned = AssignHosts(config, hosts, infos, profile, &problems);
     if (!problems.empty()) continue;
-    Planner planner(config, infos, profile, std::move(assigned));
+    Planner planner(config, hosts, infos, profile, std::move(assigned));
     for (const std::string& host : planner.host_names()) {
       v1alpha1::ConfigureRequest& request = plans.configure[host];
       request.set_cycle_deadline_millis(

@@ -28,9 +28,10 @@ struct Plans {
 };
 
 // Resolves the profiles over what all hosts serve and gives each plugin of a profile to the first
-// host, in the configuration's order, that serves it. Errors: INVALID_ARGUMENT with file and line:
-// what ResolveProfiles says, or that a plugin's points are served by different hosts only.
-absl::StatusOr<Plans> MakePlans(const config::Config& config, const HostInfos& infos);
+// of `hosts` (names, in order of preference) that serves it. Errors: INVALID_ARGUMENT with file and
+// line: what ResolveProfiles says, or that a plugin's points are served by different hosts only.
+absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<std::string>& hosts,
+                                const HostInfos& infos);
 
 // Problems of a Configure answer as one error that names file, line and field.
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,

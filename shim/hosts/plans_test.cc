@@ -91,7 +91,7 @@ std::vector<std::string> Shares(const std::vector<cycle::PointShare>& shares) {
 TEST(PlansTest, AHostThatServesAllDoesItAlone) {
   const v1alpha1::GetHostInfoResponse all =
       Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
-  auto plans = MakePlans(Configuration({"a", "b"}), {{"a", all}, {"b", all}});
+  auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"}, {{"a", all}, {"b", all}});
   ASSERT_TRUE(plans.ok()) << plans.status();
   const cycle::ProfilePlan& plan = plans->profiles.at(0);
   EXPECT_THAT(plan.host_names, ElementsAre("a"));
@@ -104,7 +104,7 @@ TEST(PlansTest, AHostThatServesAllDoesItAlone) {
 TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
   // b comes first, so that it runs Third, which a serves as well.
   auto plans =
-      MakePlans(Configuration({"b", "a"}),
+      MakePlans(Configuration({"b", "a"}), {"b", "a"},
                 {{"a", Host({"PrioritySort", "First", "Third", "Preempting", "DefaultBinder"})},
                  {"b", Host({"Second", "Third", "Gate"})}});
   ASSERT_TRUE(plans.ok()) << plans.status();
@@ -137,7 +137,7 @@ TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
 }
 
 TEST(PlansTest, AHostThatOnlyComesAfterThePlacementLeavesTheOtherFused) {
-  auto plans = MakePlans(Configuration({"gate", "main"}),
+  auto plans = MakePlans(Configuration({"gate", "main"}), {"gate", "main"},
                          {{"gate", Host({"Gate"})},
                           {"main", Host({"PrioritySort", "First", "Second", "Third", "Preempting",
                                          "DefaultBinder"})}});
@@ -158,7 +158,7 @@ TEST(PlansTest, APluginIsNeverSplit) {
   of_a->Set(1, v1alpha1::PRE_FILTER);
   auto* of_b = b.mutable_plugins(6)->mutable_extension_points();
   of_b->Set(2, v1alpha1::PRE_FILTER);
-  const auto plans = MakePlans(Configuration({"a", "b"}), {{"a", a}, {"b", b}});
+  const auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"}, {{"a", a}, {"b", b}});
   EXPECT_THAT(std::string(plans.status().message()),
               HasSubstr("f.yaml: profile \"p\": no host serves plugin \"Third\" at all of its "
                         "points"));

@@ -19,6 +19,12 @@ absl::StatusOr<std::string> GetPage(const std::string& server, const std::string
                                     const std::multimap<std::string, std::string>& parameters,
                                     absl::Duration timeout);
 
+// Asks for something to be done: a POST without a body. The body of the answer; otherwise as
+// GetPage.
+absl::StatusOr<std::string> Command(const std::string& server, const std::string& path,
+                                    const std::multimap<std::string, std::string>& parameters,
+                                    absl::Duration timeout);
+
 }  // namespace outboard::http
 
 #endif  // OUTBOARD_SHIM_HTTP_CLIENT_H_

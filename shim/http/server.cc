@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kThreads = 4;
 constexpr size_t kMaxWaiting = 64;
 constexpr int kIoSeconds = 5;
+constexpr char kCommandHeader[] = "X-Outboard-Command";
 constexpr char kText[] = "text/plain; charset=utf-8";
 
 // A fixed number of threads and of waiting connections. When full, accepting stops, and the
@@ -175,6 +176,7 @@ struct Server::Impl {
     AddPage("/version", "application/json", [this] { return options.version_json; });
     AddExplain();
     AddQueue();
+    AddHosts();
     server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty() && response.status == 404)
         response.set_content("404 page not found\n", kText);
@@ -213,6 +215,43 @@ struct Server::Impl {
       if (queue.ok()) return response.set_content(*queue, "application/json");
       response.status = 503;
       response.set_content(absl::StrCat(queue.status().message(), "\n"), kText);
+    });
+  }
+
+  void AddHosts() {
+    if (options.hosts) {
+      server.Get("/hosts", [this](const httplib::Request&, httplib::Response& response) {
+        const absl::StatusOr<std::string> hosts = options.hosts();
+        if (hosts.ok()) return response.set_content(*hosts, "application/json");
+        response.status = 503;
+        response.set_content(absl::StrCat(hosts.status().message(), "\n"), kText);
+      });
+    }
+    if (!options.command_host) return;
+    AddCommand("/hosts/swap", HostCommand::Kind::kSwap);
+    AddCommand("/hosts/rollback", HostCommand::Kind::kRollback);
+    AddCommand("/hosts/forgive", HostCommand::Kind::kForgive);
+  }
+
+  void AddCommand(const char* path, HostCommand::Kind kind) {
+    server.Post(path, [this, kind](const httplib::Request& request, httplib::Response& response) {
+      const auto refuse = [&response](int status, absl::string_view why) {
+        response.status = status;
+        response.set_content(absl::StrCat(why, "\n"), kText);
+      };
+      if (request.get_header_value(kCommandHeader) != "1")
+        return refuse(403, absl::StrCat("the header ", kCommandHeader, ": 1 is missing"));
+      HostCommand command;
+      command.kind = kind;
+      command.host = request.get_param_value("host");
+      command.instance = request.get_param_value("instance");
+      if (command.host.empty()) return refuse(400, "say which host: ?host=NAME");
+      const absl::Status done = options.command_host(command);
+      if (done.ok()) return response.set_content("ok\n", kText);
+      refuse(absl::IsNotFound(done)             ? 404
+             : absl::IsFailedPrecondition(done) ? 409
+                                                : 503,
+             done.message());
     });
   }
 

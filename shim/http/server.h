@@ -19,6 +19,14 @@ struct Check {
   std::function<absl::Status()> run;
 };
 
+// What a person wants of a host.
+struct HostCommand {
+  enum class Kind { kSwap, kRollback, kForgive };
+  Kind kind = Kind::kSwap;
+  std::string host;
+  std::string instance;  // kSwap; empty: the newest on standby
+};
+
 struct ServerOptions {
   // HOST:PORT with a loopback HOST; port 0: any free one.
   std::string address;
@@ -34,6 +42,9 @@ struct ServerOptions {
   // At most `limit` pods of the scheduling queue (0: as many as it sees fit), or only the one of
   // that name (namespace/name), as JSON. An error: the queue could not be looked at.
   std::function<absl::StatusOr<std::string>(size_t limit, const std::string& pod)> queue;
+  // All instances of hosts, as JSON.
+  std::function<absl::StatusOr<std::string>()> hosts;
+  std::function<absl::Status(const HostCommand& command)> command_host;
   std::string version_json;
 };
 
@@ -41,7 +52,9 @@ struct ServerOptions {
 // everyone, and this slice has no TLS.
 //
 // Paths: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
-// /configz, /version, /explain?pod=NAMESPACE/NAME, /queue?limit=N&pod=NAMESPACE/NAME. Bounded: 4
+// /configz, /version, /explain?pod=NAMESPACE/NAME, /queue?limit=N&pod=NAMESPACE/NAME, /hosts. POST
+// /hosts/swap?host=NAME&instance=ID, /hosts/rollback?host=NAME, /hosts/forgive?host=NAME, with the
+// header `X-Outboard-Command: 1`, which no page in a browser can send. Bounded: 4
 // threads, 64 waiting connections, requests of 8 KiB without a body, 5 s to read or write.
 // Threading: Start and Stop from one thread; callbacks run on server threads. Lifetime:  stops when
 // destroyed; what callbacks use outlives it.

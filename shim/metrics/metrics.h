@@ -124,12 +124,11 @@ class Metrics {
   Children<Histogram> host_call_duration;
   Children<Counter> host_calls;
   Children<Counter> host_protocol_errors;
+  Children<Counter> host_failure_policies;
   Children<Gauge> host_state;
   Children<Gauge> host_info;
   Children<Counter> host_switches;
   Children<Gauge> host_acked_version;
-  Children<Counter> host_changes;
-  Children<Counter> host_resyncs;
   Gauge& snapshot_version;
   Children<Counter> plugin_failures;
   Gauge& parked_pods;

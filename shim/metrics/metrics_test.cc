@@ -48,12 +48,11 @@ void TouchAll(Metrics& m) {
   m.host_call_duration.With({"h", "Cycle"});
   m.host_calls.With({"h", "Cycle", "OK"});
   m.host_protocol_errors.With({"h"});
-  m.host_state.With({"h", "ready"});
+  m.host_failure_policies.With({"h", "score", "FailOpen"});
+  m.host_state.With({"h", "i", "serving"});
   m.host_info.With({"h", "i", "b", "v1alpha1"});
   m.host_switches.With({"h", "switched"});
   m.host_acked_version.With({"h"});
-  m.host_changes.With({"h"});
-  m.host_resyncs.With({"h", "overflow"});
   m.plugin_failures.With({"p", "FailOpen"});
   m.guard_refusals.With({"cpu"});
   m.binds.With({"bound"});
@@ -142,12 +141,13 @@ TEST(Metrics, CountsAndObserves) {
 
 TEST(Metrics, ChildrenCanBeForgotten) {
   Metrics metrics("0.1.0");
-  metrics.host_state.With({"h", "ready"}).Set(1);
+  metrics.host_state.With({"h", "i", "serving"}).Set(1);
   EXPECT_THAT(metrics.Text(), HasSubstr("outboard_host_state{"));
   metrics.host_state.Clear();
   EXPECT_THAT(metrics.Text(), Not(HasSubstr("outboard_host_state{")));
-  metrics.host_state.With({"h", "lost"}).Set(1);
-  EXPECT_THAT(metrics.Text(), HasSubstr("outboard_host_state{host=\"h\",state=\"lost\"} 1"));
+  metrics.host_state.With({"h", "i", "standby"}).Set(1);
+  EXPECT_THAT(metrics.Text(),
+              HasSubstr("outboard_host_state{host=\"h\",instance=\"i\",state=\"standby\"} 1"));
 }
 
 TEST(Metrics, ProcessFiguresAreReal) {

@@ -169,38 +169,34 @@ inline constexpr MetricSpec kHostProtocolErrors{
     {"host"},
     {},
     "Answers of a plugin host that broke the contract."};
+inline constexpr MetricSpec kHostFailurePolicies{
+    "outboard_host_failure_policies_total",
+    MetricType::kCounter,
+    {"host", "extension_point", "policy"},
+    {},
+    "Attempts that went on without a host's answer, by the policy: FailOpen, UseLast."};
 inline constexpr MetricSpec kHostState{
     "outboard_host_state",
     MetricType::kGauge,
-    {"host", "state"},
+    {"host", "instance", "state"},
     {},
-    "1 for the state that the host is in: connecting, syncing, ready, draining, lost."};
+    "1 for the state that an instance of a host is in (outboard hosts --help)."};
 inline constexpr MetricSpec kHostInfo{"outboard_host_info",
                                       MetricType::kGauge,
-                                      {"host", "instance", "build", "contract"},
+                                      {"host", "instance", "build", "digest"},
                                       {},
-                                      "1 for the instance in use."};
+                                      "1 for the instance that serves."};
 inline constexpr MetricSpec kHostSwitches{
     "outboard_host_switches_total",
     MetricType::kCounter,
-    {"host", "result"},
+    {"host", "reason"},
     {},
-    "Switches from one instance of a host to another, by result."};
+    "Times that another instance came to serve: newer, lost, draining, rollback, person."};
 inline constexpr MetricSpec kHostAckedVersion{"outboard_host_acked_version",
                                               MetricType::kGauge,
                                               {"host"},
                                               {},
                                               "Version that the host's mirror has acknowledged."};
-inline constexpr MetricSpec kHostChanges{"outboard_host_changes_total",
-                                         MetricType::kCounter,
-                                         {"host"},
-                                         {},
-                                         "Changes sent to a host's mirror."};
-inline constexpr MetricSpec kHostResyncs{"outboard_host_resyncs_total",
-                                         MetricType::kCounter,
-                                         {"host", "reason"},
-                                         {},
-                                         "Snapshots sent to a host's mirror."};
 inline constexpr MetricSpec kSnapshotVersion{"outboard_snapshot_version",
                                              MetricType::kGauge,
                                              {},

@@ -128,7 +128,8 @@ absl::Status Connect(const std::vector<config::HostSpec>& specs, hosts::HostLoop
       return absl::UnavailableError(
           absl::StrCat("host at ", spec.address, " does not answer: ", info.status().message()));
     }
-    absl::Status taken = hosts->OnHandshake(spec.name, std::move(channel), *std::move(info), now);
+    absl::Status taken = hosts->OnHandshake({spec.name, spec.address, std::nullopt, 0},
+                                            std::move(channel), *std::move(info), now);
     if (!taken.ok()) return taken;
   }
   const absl::Time ready_by = absl::Now() + kHostReadyTimeout;
@@ -215,15 +216,15 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
   Reporter reporter(&cluster, sink);
   cycle::Scheduler scheduler(options, queue_options, &effects, &reporter, nullptr, now);
   cluster = scheduler.cluster();
-  config::Config our_hosts = config;
-  our_hosts.shim.hosts.assign(addresses.size(), config::HostSpec());
+  auto our_hosts = std::make_shared<config::Config>(config);
+  our_hosts->shim.hosts.assign(addresses.size(), config::HostSpec());
   for (size_t i = 0; i < addresses.size(); ++i) {
-    our_hosts.shim.hosts[i].name = i == 0 ? "simulate" : absl::StrCat("simulate-", i + 1);
-    our_hosts.shim.hosts[i].address = addresses[i];
+    our_hosts->shim.hosts[i].name = i == 0 ? "simulate" : absl::StrCat("simulate-", i + 1);
+    our_hosts->shim.hosts[i].address = addresses[i];
   }
-  hosts::HostSet host_set(&our_hosts, "simulate", &loop, &scheduler);
+  hosts::HostSet host_set(our_hosts, "simulate", &loop, &scheduler);
   bool lost = false;
-  host_set.SetOnLost([&lost](const std::string&) { lost = true; });
+  host_set.SetCallbacks({[&lost](const std::string&) { lost = true; }, [](const std::string&) {}});
 
   std::vector<std::string> names;
   std::set<std::string> handled;
@@ -237,7 +238,7 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
   for (const kube::NodePtr& node : scene.nodes) scheduler.OnNodeUpsert(node, now);
   for (const kube::NamespacePtr& ns : scene.namespaces) scheduler.OnNamespaceUpsert(ns, now);
   for (const kube::PodPtr& pod : scene.running) scheduler.OnPodUpsert(pod, now);
-  if (absl::Status status = Connect(our_hosts.shim.hosts, &loop, &host_set, now); !status.ok())
+  if (absl::Status status = Connect(our_hosts->shim.hosts, &loop, &host_set, now); !status.ok())
     return status;
   for (const kube::PodPtr& pod : scene.pending) scheduler.OnPodUpsert(pod, now);
 

@@ -1,0 +1,27 @@
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shim/config/config.h"
+
+namespace outboard::config {
+
+absl::Status CheckReload(const Config& in_force, const Config& next) {
+  std::vector<std::string> problems;
+  const auto same = [&](const char* field, bool is_same) {
+    if (is_same) return;
+    problems.push_back(
+        absl::StrCat(next.file, ": ", field, ": cannot change while the shim runs; restart it"));
+  };
+  const SchedulerConfig& a = in_force.scheduler;
+  const SchedulerConfig& b = next.scheduler;
+  same("leaderElection", a.leader_election == b.leader_election);
+  same("clientConnection", a.client_connection == b.client_connection);
+  same("podInitialBackoffSeconds", a.pod_initial_backoff == b.pod_initial_backoff);
+  same("podMaxBackoffSeconds", a.pod_max_backoff == b.pod_max_backoff);
+  same("servingAddress", in_force.shim.serving_address == next.shim.serving_address);
+  if (problems.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+}
+
+}  // namespace outboard::config

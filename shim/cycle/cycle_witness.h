@@ -1,0 +1,38 @@
+// For whoever wants to put the questions of real cycles to another host as well.
+#ifndef OUTBOARD_SHIM_CYCLE_CYCLE_WITNESS_H_
+#define OUTBOARD_SHIM_CYCLE_CYCLE_WITNESS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "shim/cycle/algorithm.h"
+#include "shim/kube/objects.h"
+
+namespace outboard::cycle {
+
+// A cycle that one host answered in one message, and whose answer could be used.
+struct AnsweredCycle {
+  const std::string& host_name;
+  const kube::PodObject& pod;
+  const AlgorithmProfile& profile;
+  const v1alpha1::CycleRequest& request;
+  const v1alpha1::CycleResponse& response;
+  const AlgorithmResult& result;
+  // The list that was searched, and how many feasible nodes were enough.
+  uint32_t num_candidates = 0;
+  uint32_t num_to_find = 0;
+};
+
+// Threading: called on the scheduling thread, between the answer and what follows from it: the
+// cluster is still as the host saw it. Must not wait, and must not change anything.
+class CycleWitness {
+ public:
+  virtual ~CycleWitness() = default;
+  virtual void OnCycle(const AnsweredCycle& cycle, absl::Time now) = 0;
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_CYCLE_WITNESS_H_

@@ -1,0 +1,95 @@
+#include "shim/hosts/endpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "proto/testing/fake_host.h"
+#include "shim/hosts/grpc_host_client.h"
+
+namespace outboard::hosts {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeHost;
+using ::testing::HasSubstr;
+
+class EndpointTest : public ::testing::Test {
+ protected:
+  EndpointTest() : directory_(absl::StrCat(::testing::TempDir(), "outboard-endpoint-", getpid())) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directory(directory_);
+  }
+  ~EndpointTest() override { std::filesystem::remove_all(directory_); }
+  // A socket that nobody listens on.
+  void Socket(const std::string& name) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    absl::StrCat(directory_, "/", name).copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0) << name;
+    close(fd);
+  }
+  const std::string directory_;
+};
+
+TEST_F(EndpointTest, SocketsAreNamedAfterTheirHosts) {
+  Socket("main@2.sock");
+  Socket("main@1.sock");
+  Socket("dra.sock");
+  Socket("Not A Name@1.sock");
+  Socket("main@3");
+  std::ofstream(directory_ + "/main@4.sock") << "a file";
+  std::vector<std::string> complaints;
+  auto found = ListSockets(directory_, &complaints);
+  ASSERT_TRUE(found.ok()) << found.status();
+  std::vector<std::string> texts;
+  for (const Endpoint& endpoint : *found)
+    texts.push_back(
+        absl::StrCat(endpoint.host, " ", endpoint.address.substr(5 + directory_.size())));
+  EXPECT_THAT(texts, ElementsAre("dra /dra.sock", "main /main@1.sock", "main /main@2.sock"));
+  EXPECT_THAT(complaints, ElementsAre(HasSubstr("Not A Name@1.sock: the part before @")));
+  EXPECT_EQ(ListSockets(directory_ + "/none", &complaints).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(EndpointTest, WhoAnswersMustBeAnAllowedUser) {
+  auto fake = FakeHost::Start(absl::StrCat("unix:", directory_, "/main@1.sock"), "one");
+  ASSERT_NE(fake, nullptr);
+  const Endpoint endpoint = {"main", fake->address(), std::nullopt, 0};
+  auto refused = Dial(endpoint, {int64_t{geteuid()} + 1});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(
+      std::string(refused.status().message()),
+      HasSubstr(absl::StrCat("is user ", geteuid(), "'s, which allowedUids does not name")));
+  for (const std::vector<int64_t>& allowed :
+       {std::vector<int64_t>{}, std::vector<int64_t>{int64_t{geteuid()}}}) {
+    auto channel = Dial(endpoint, allowed);
+    ASSERT_TRUE(channel.ok()) << channel.status();
+    auto info = Handshake(*channel, absl::Seconds(10));
+    ASSERT_TRUE(info.ok()) << info.status();
+    EXPECT_EQ(info->host_instance(), "one");
+  }
+}
+
+TEST_F(EndpointTest, NobodyAnswers) {
+  Socket("main@1.sock");
+  for (const char* name : {"main@1.sock", "none.sock"}) {
+    EXPECT_EQ(Dial({"main", absl::StrCat("unix:", directory_, "/", name), std::nullopt, 0}, {})
+                  .status()
+                  .code(),
+              absl::StatusCode::kUnavailable);
+  }
+  config::HostTls tls;
+  tls.ca_file = directory_ + "/none.pem";
+  EXPECT_EQ(Dial({"main", "127.0.0.1:1", tls, 0}, {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace outboard::hosts

@@ -1,0 +1,431 @@
+// How one instance of a host takes another's place.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "proto/testing/fake_host.h"
+#include "shim/hosts/host_set.h"
+
+namespace outboard::hosts {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeHost;
+using testing::Fault;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using v1alpha1::ConfigureRequest;
+using v1alpha1::CycleRequest;
+using v1alpha1::DrainRequest;
+using v1alpha1::FilterRequest;
+using v1alpha1::FilterResponse;
+using v1alpha1::GetHostInfoResponse;
+
+class CountedEffects final : public cycle::Effects {
+ public:
+  void Bind(const cycle::BindOrder& order, absl::Time) override {
+    bound.push_back(absl::StrCat(order.pod->pod.name(), " ", order.node_name));
+  }
+  void Evict(const cycle::EvictOrder&, absl::Time) override {}
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void Write(const cycle::EffectOrder&, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
+                    absl::Time) override {
+    failed.push_back(absl::StrCat(pod.pod.name(), ": ", message));
+  }
+  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+                   const std::optional<std::string>&, absl::Time) override {}
+  std::vector<std::string> bound, failed;
+};
+
+struct Failures final : cycle::Observer {
+  void OnNoAnswer(const std::string& instance, const absl::Status& status) override {
+    if (hosts != nullptr) hosts->OnNoAnswer(instance, status);
+  }
+  HostSet* hosts = nullptr;
+};
+
+constexpr char kConfiguration[] = R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: p
+  plugins:
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: Fake}, {name: Binder}]}
+    preFilter: {disabled: [{name: NotServed}]}
+---
+apiVersion: config.outboard.dev/v1alpha1
+kind: ShimConfiguration
+hosts: [{name: main, address: "unix:/main"}]
+deadlines: {cycle: 200ms}
+replacement: {shadowCycles: $SHADOW, shadowTimeout: 1h, keepWarm: 1m, rollbackFailures: 2}
+)";
+
+// Instances of host "main", over gRPC; the scheduler's time is the test's.
+class ReplacementTest : public ::testing::Test {
+ protected:
+  ReplacementTest()
+      : scheduler_({}, queue::QueueOptions(), &effects_, &failures_, nullptr, now_),
+        hosts_(Configuration(0), "session", &loop_, &scheduler_) {
+    failures_.hosts = &hosts_;
+    hosts_.SetCallbacks({[this](const std::string& address) { lost_.push_back(address); },
+                         [this](const std::string& address) { retired_.push_back(address); }});
+    scheduler_.SetWitness(&hosts_);
+    scheduler_.SetProfileNames({"p"});
+    for (const char* name : {"n1", "n2"}) {
+      auto node = std::make_shared<kube::NodeObject>();
+      node->node.set_name(name);
+      node->node.set_uid(absl::StrCat("uid-", name));
+      node->node.mutable_allocatable()->set_pods(100);
+      scheduler_.OnNodeUpsert(node, now_);
+    }
+  }
+  ~ReplacementTest() override { scheduler_.SetWitness(nullptr); }
+
+  static std::shared_ptr<const config::Config> Configuration(int shadow_cycles,
+                                                             std::string text = kConfiguration) {
+    text.replace(text.find("$SHADOW"), 7, absl::StrCat(shadow_cycles));
+    auto config = config::ParseConfig(text, "f.yaml");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return std::make_shared<config::Config>(*config);
+  }
+
+  // An instance comes up and answers a handshake. `started`: seconds.
+  void Comes(const std::string& id, int started, const std::string& digest = "") {
+    fakes_[id] = FakeHost::Start(
+        absl::StrCat("unix:", ::testing::TempDir(), "outboard-replace-", getpid(), "-", id), id);
+    Answers(id, started, digest);
+  }
+  void Answers(const std::string& id, int started, const std::string& digest = "") {
+    GetHostInfoResponse info;
+    info.set_host_instance(id);
+    info.set_build(absl::StrCat("build-", id));
+    info.set_build_digest(digest);
+    info.set_started_unix_micros(started * 1000000);
+    info.add_capabilities(v1alpha1::FUSED_CYCLE);
+    for (const char* plugin : {"Sort", "Fake", "Binder"}) {
+      auto* out = info.add_plugins();
+      out->set_name(plugin);
+      out->add_extension_points(std::string(plugin) == "Sort"     ? v1alpha1::QUEUE_SORT
+                                : std::string(plugin) == "Binder" ? v1alpha1::BIND
+                                                                  : v1alpha1::FILTER);
+      if (std::string(plugin) == "Fake") out->add_extension_points(v1alpha1::SCORE);
+    }
+    const std::string& address = fakes_[id]->address();
+    const absl::Status taken =
+        hosts_.OnHandshake({"main", address, std::nullopt, 0}, NewHostChannel(address), info, now_);
+    EXPECT_TRUE(taken.ok()) << taken;
+  }
+  // `instance state` of all, in the order in which they came.
+  std::vector<std::string> States() const {
+    std::vector<std::string> states;
+    for (const HostSet::View& view : hosts_.Describe())
+      states.push_back(absl::StrCat(view.instance, " ", StateName(view.state)));
+    return states;
+  }
+  HostSet::View ViewOf(const std::string& id) const {
+    for (const HostSet::View& view : hosts_.Describe()) {
+      if (view.instance == id) return view;
+    }
+    ADD_FAILURE() << "no instance " << id;
+    return {};
+  }
+  void Turn() {
+    hosts_.Tick(now_);
+    scheduler_.Tick(now_);
+  }
+  // Until the instances are in these states; the test's clock stands still.
+  void WaitFor(const std::vector<std::string>& states) {
+    const absl::Time limit = absl::Now() + absl::Seconds(30);
+    while (States() != states && absl::Now() < limit) {
+      Turn();
+      if (States() != states) loop_.Wait(absl::Now() + absl::Milliseconds(5));
+    }
+    ASSERT_EQ(States(), states);
+  }
+  void Schedule(const std::string& name) {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_name(name);
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_uid(absl::StrCat("uid-", name));
+    pod->pod.set_scheduler_name("p");
+    scheduler_.OnPodUpsert(pod, now_);
+    EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+    while (scheduler_.ScheduleOne(now_)) {
+    }
+  }
+  // Schedules pods until `done`, as a busy cluster would.
+  template <typename Done>
+  void ScheduleUntil(Done done) {
+    const absl::Time limit = absl::Now() + absl::Seconds(30);
+    for (int i = 0; !done() && absl::Now() < limit; ++i) {
+      Schedule(absl::StrCat("pod-", ++pods_));
+      loop_.Wait(absl::Now() + absl::Milliseconds(2));
+      Turn();
+    }
+    ASSERT_TRUE(done());
+  }
+  // No node is feasible for whoever asks this instance.
+  void RejectsAll(const std::string& id) {
+    fakes_[id]->Answer<FilterRequest, FilterResponse>(
+        [](const FilterRequest&, FilterResponse* response) {
+          response->set_processed(2);
+          response->set_feasible(std::string(1, 0));
+          auto* reason = response->add_reasons();
+          reason->set_plugin("Fake");
+          reason->set_code(v1alpha1::UNSCHEDULABLE);
+          reason->add_reasons("no");
+          response->add_rejected(0);
+          response->add_rejected(0);
+          return grpc::Status::OK;
+        });
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(100000);
+  HostLoop loop_;
+  CountedEffects effects_;
+  Failures failures_;
+  cycle::Scheduler scheduler_;
+  std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
+  std::vector<std::string> lost_, retired_;
+  int pods_ = 0;
+  HostSet hosts_;
+};
+
+TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Schedule("one");
+  Comes("b", 2);
+  EXPECT_THAT(States(), ElementsAre("a serving", "b syncing"));
+  Schedule("two");  // The old one goes on while the new one is made ready.
+  WaitFor({"a standby", "b serving"});
+  Schedule("three");
+  EXPECT_THAT(effects_.failed, IsEmpty());
+  EXPECT_THAT(effects_.bound, SizeIs(3));
+  EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), 2);
+  EXPECT_EQ(fakes_["b"]->Count<CycleRequest>(), 1);
+  EXPECT_EQ(ViewOf("b").why, "it is newer than a");
+  now_ += absl::Minutes(1);
+  Turn();
+  EXPECT_THAT(States(), ElementsAre("b serving"));
+  EXPECT_THAT(retired_, ElementsAre(fakes_["a"]->address()));
+  const absl::Time limit = absl::Now() + absl::Seconds(30);
+  while (fakes_["a"]->Count<DrainRequest>() == 0 && absl::Now() < limit)
+    loop_.Wait(absl::Now() + absl::Milliseconds(5));
+  EXPECT_EQ(fakes_["a"]->Count<DrainRequest>(), 1);
+}
+
+TEST_F(ReplacementTest, TheNewestServesWhateverTheOrderOfArrival) {
+  Comes("b", 2);
+  WaitFor({"b serving"});
+  Comes("a", 1);
+  WaitFor({"b serving", "a standby"});
+  EXPECT_EQ(ViewOf("a").why, "it is older than b");
+}
+
+TEST_F(ReplacementTest, WhereTheServingOneIsLostAnotherIsInItsPlaceAtOnce) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  fakes_["b"]->Kill();
+  WaitFor({"a serving"});
+  EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address()));
+  Schedule("one");
+  EXPECT_THAT(effects_.failed, IsEmpty());
+  EXPECT_EQ(hosts_.switches().at({"main", "lost"}), 1);
+}
+
+TEST_F(ReplacementTest, OneThatIsLostWhileItIsMadeReadyChangesNothing) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  fakes_["b"]->Kill();
+  WaitFor({"a serving"});
+  Schedule("one");
+  EXPECT_THAT(effects_.failed, IsEmpty());
+}
+
+TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
+  Comes("a", 1, "good");
+  WaitFor({"a serving"});
+  Comes("b", 2, "bad");
+  WaitFor({"a standby", "b serving"});
+  Fault broken;
+  broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
+  broken.times = -1;
+  fakes_["b"]->Inject<CycleRequest>(broken);
+  Schedule("one");
+  Turn();
+  EXPECT_THAT(States(), ElementsAre("a standby", "b serving")) << "once may be chance";
+  Schedule("two");
+  Turn();
+  EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
+  EXPECT_THAT(ViewOf("b").why, HasSubstr("calls without a usable answer within 0, the last: "));
+  EXPECT_THAT(effects_.bound, IsEmpty());
+  Schedule("three");
+  EXPECT_THAT(effects_.bound, SizeIs(3));
+
+  // Its build is not tried again, another one is.
+  Comes("c", 3, "bad");
+  EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined", "c quarantined"));
+  Comes("d", 4, "better");
+  WaitFor({"a standby", "b quarantined", "c quarantined", "d serving"});
+  // A person may allow it.
+  EXPECT_TRUE(hosts_.Forgive("main", now_).ok());
+  WaitFor({"a standby", "b standby", "c standby", "d serving"});
+}
+
+TEST_F(ReplacementTest, FailuresLongAfterAReplacementAreNotItsFault) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  now_ += absl::Seconds(61);
+  Turn();
+  Fault broken;
+  broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
+  broken.times = -1;
+  fakes_["b"]->Inject<CycleRequest>(broken);
+  for (const char* name : {"one", "two", "three"}) {
+    Schedule(name);
+    Turn();
+  }
+  EXPECT_THAT(States(), ElementsAre("b serving"));
+}
+
+TEST_F(ReplacementTest, APersonMayGoBackAndForth) {
+  EXPECT_EQ(hosts_.Swap("main", "", now_).code(), absl::StatusCode::kNotFound);
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  EXPECT_EQ(hosts_.Swap("main", "", now_).message(), "no other instance of host \"main\" is ready");
+  EXPECT_EQ(hosts_.Swap("main", "a", now_).message(), "instance a serves already");
+  EXPECT_EQ(hosts_.Swap("main", "x", now_).message(), "host \"main\" has no instance x");
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  EXPECT_TRUE(hosts_.Swap("main", "a", now_).ok());
+  Turn();
+  EXPECT_THAT(States(), ElementsAre("a serving", "b standby")) << "newer, but not newly come";
+  EXPECT_TRUE(hosts_.Swap("main", "", now_).ok());
+  EXPECT_THAT(States(), ElementsAre("a standby", "b serving"));
+  EXPECT_TRUE(hosts_.Rollback("main", now_).ok());
+  EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
+  EXPECT_EQ(hosts_.Swap("main", "b", now_).message(),
+            "instance b is quarantined: a person asked for it");
+  EXPECT_EQ(hosts_.switches().at({"main", "person"}), 2);
+}
+
+TEST_F(ReplacementTest, OneThatIsDrainingIsReplacedIfAnotherIsReady) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  hosts_.OnDraining("main", "b", now_);
+  EXPECT_THAT(States(), ElementsAre("a serving", "b draining"));
+}
+
+TEST_F(ReplacementTest, InTheShadowItIsComparedBeforeItServes) {
+  EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  RejectsAll("b");
+  WaitFor({"a serving", "b shadow"});
+  ScheduleUntil([&] { return ViewOf("b").state == InstanceState::kServing; });
+  EXPECT_THAT(effects_.failed, IsEmpty()) << "nobody asked the shadow";
+  const ShadowReport report = ViewOf("b").shadow;
+  EXPECT_EQ(report.cycles, 3);
+  EXPECT_EQ(report.placements, 3);
+  EXPECT_EQ(report.plugins.at("Fake").verdicts, 6);
+  ASSERT_THAT(report.examples, SizeIs(9));
+  EXPECT_THAT(report.examples[0], HasSubstr("node n1: feasible → UNSCHEDULABLE by Fake (no)"));
+  EXPECT_THAT(report.Summary(), HasSubstr("3 cycles, 3 pods would go elsewhere; Fake: 6 verdicts"));
+}
+
+TEST_F(ReplacementTest, AnswersOfNoUseInTheShadowQuarantineTheBuild) {
+  EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  fakes_["b"]->Answer<FilterRequest, FilterResponse>(
+      [](const FilterRequest&, FilterResponse* response) {
+        response->set_processed(7);
+        response->set_feasible("?");
+        return grpc::Status::OK;
+      });
+  WaitFor({"a serving", "b shadow"});
+  ScheduleUntil([&] { return ViewOf("b").state != InstanceState::kShadow; });
+  EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
+  EXPECT_THAT(ViewOf("b").why, HasSubstr("in the shadow, pod ns/pod-"));
+  EXPECT_THAT(effects_.failed, IsEmpty());
+}
+
+TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndHoldsNobodyUp) {
+  EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a serving", "b shadow"});
+  Fault slow;
+  slow.delay = absl::Seconds(60);
+  fakes_["b"]->Inject<CycleRequest>(slow);
+  const absl::Time began = absl::Now();
+  ScheduleUntil([&] { return fakes_["b"]->Count<CycleRequest>() > 0; });
+  now_ += absl::Milliseconds(200);
+  Turn();
+  EXPECT_LT(absl::Now() - began, absl::Seconds(20));
+  EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
+  EXPECT_THAT(ViewOf("b").why, HasSubstr("it did not answer in time"));
+  EXPECT_THAT(effects_.failed, IsEmpty());
+}
+
+TEST_F(ReplacementTest, WithoutCyclesToCompareItServesAfterAWhile) {
+  EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a serving", "b shadow"});
+  now_ += absl::Hours(1);
+  WaitFor({"a standby", "b serving"});
+}
+
+TEST_F(ReplacementTest, AConfigurationThatCannotBeUsedChangesNothing) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  std::string text = kConfiguration;
+  text.replace(text.find("{name: Fake}"), 12, "{name: Fakke}");
+  const absl::Status refused = hosts_.Reload(Configuration(0, text), now_);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("f.yaml:6"));
+  Schedule("one");
+  EXPECT_THAT(effects_.bound, SizeIs(1));
+  // Weights are the shim's business.
+  text = kConfiguration;
+  text.replace(text.find("{name: Fake}"), 12, "{name: Fake, weight: 3}");
+  EXPECT_TRUE(hosts_.Reload(Configuration(0, text), now_).ok());
+  EXPECT_TRUE(hosts_.AllReady());
+  EXPECT_EQ(fakes_["a"]->Count<ConfigureRequest>(), 1);
+  // One that asks the host for something else has it begin anew.
+  text = kConfiguration;
+  text.replace(text.find("- schedulerName: p"), 18,
+               "- schedulerName: p\n  pluginConfig: [{name: Fake, args: {a: 1}}]");
+  EXPECT_TRUE(hosts_.Reload(Configuration(0, text), now_).ok());
+  EXPECT_FALSE(hosts_.AllReady());
+  WaitFor({"a serving"});
+  EXPECT_EQ(fakes_["a"]->Count<ConfigureRequest>(), 2);
+}
+
+}  // namespace
+}  // namespace outboard::hosts
