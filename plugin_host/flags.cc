@@ -24,11 +24,17 @@ pods are scheduled.
 
 Where to listen:
   --listen unix:PATH        a Unix socket, the usual way. Removes a stale one, refuses a live one.
+                            {instance} in PATH stands for this instance's id. A shim that watches
+                            DIR takes unix:DIR/NAME@{instance}.sock for an instance of host NAME:
+                            the one that started last serves, and the one before it stays ready
+                            for a while. Stale sockets of NAME in DIR are removed.
   --listen HOST:PORT        the network, with mutual TLS only: needs the three files below.
   --tls-cert FILE           this host's certificate chain, PEM
   --tls-key FILE            its private key, PEM
   --tls-client-ca FILE      the authority that signed the shims' certificates, PEM
   --socket-mode MODE        permissions of the socket: 0600 (default), or 0660 for its group too
+  --allowed-uids A,B        users whose processes may connect to the socket (default: this one's and
+                            root)
 
 What to serve:
   --plugins A,B             only these plugins; or --plugins=-A,-B, all but these. By default all.
@@ -40,8 +46,7 @@ How to run:
   --v N                     log level; 4 logs every node, pod and term that plugins look at
   --help, --version
 
-Which plugins there are, what arguments they take and what they need is told by the host itself:
-  outboard hosts --address unix:/run/outboard/host.sock
+`outboard hosts` shows which instances a shim knows, and which of them serves.
 
 Exit codes: 0 after a drain, 1 if it cannot listen, 2 for a wrong command line.
 )";
@@ -83,6 +88,16 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
        [&](const std::string& value) {
          if (value != "0600" && value != "600" && value != "0660" && value != "660") return false;
          flags.socket_mode = absl::EndsWith(value, "660") ? 0660 : 0600;
+         return true;
+       }},
+      {"--allowed-uids",
+       [&](const std::string& value) {
+         flags.allowed_uids.clear();
+         for (absl::string_view text : absl::StrSplit(value, ',')) {
+           int64_t uid = -1;
+           if (!absl::SimpleAtoi(text, &uid) || uid < 0 || uid > 0xffffffff) return false;
+           flags.allowed_uids.push_back(uid);
+         }
          return true;
        }},
       {"--plugins", [&](const std::string& value) { return ReadPlugins(value, &flags); }},

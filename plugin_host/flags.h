@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_PLUGIN_HOST_FLAGS_H_
 #define OUTBOARD_PLUGIN_HOST_FLAGS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Flags {
   std::string tls_cert, tls_key, tls_client_ca;
   absl::Duration drain_timeout = absl::Seconds(20);
   unsigned socket_mode = 0600;
+  std::vector<int64_t> allowed_uids;  // empty: this process's user and root
   int verbosity = 0;
   // Plugins to serve, or, if `all_but`, not to serve; empty: all.
   std::vector<std::string> plugins;

@@ -1,6 +1,10 @@
 // outboard-host: flags → plugins → engine → wait for a signal → drain.
+#include <elf.h>
 #include <glog/logging.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -15,9 +19,12 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/random/random.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "plugin_host/flags.h"
 #include "plugin_host/services/engine.h"
 #include "plugin_host/services/listen_address.h"
@@ -28,6 +35,7 @@ namespace {
 
 constexpr int kExitCannotServe = 1;
 constexpr int kExitUsage = 2;
+constexpr unsigned kCertificateReloadSeconds = 10;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -39,19 +47,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Flags& flags,
                                                                          bool is_unix) {
-  if (is_unix) return grpc::InsecureServerCredentials();
-  std::string pem[3];
-  const std::string* const files[3] = {&flags.tls_client_ca, &flags.tls_key, &flags.tls_cert};
-  for (int i = 0; i < 3; ++i) {
-    absl::StatusOr<std::string> text = ReadFile(*files[i]);
-    if (!text.ok()) return text.status();
-    pem[i] = *std::move(text);
+  if (is_unix) return std::shared_ptr<grpc::ServerCredentials>();
+  for (const std::string* file : {&flags.tls_client_ca, &flags.tls_key, &flags.tls_cert}) {
+    if (absl::StatusOr<std::string> text = ReadFile(*file); !text.ok()) return text.status();
   }
-  grpc::SslServerCredentialsOptions options(
-      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = pem[0];
-  options.pem_key_cert_pairs.push_back({pem[1], pem[2]});
-  return grpc::SslServerCredentials(options);
+  // New connections see new certificates within the period.
+  const auto provider = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      flags.tls_key, flags.tls_cert, flags.tls_client_ca, kCertificateReloadSeconds);
+  grpc::experimental::TlsServerCredentialsOptions options(provider);
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return grpc::experimental::TlsServerCredentials(options);
 }
 
 // The plugins that the flags ask for.
@@ -71,8 +78,39 @@ absl::Status Choose(const Flags& flags, const sdk::PluginRegistry& all,
   return absl::OkStatus();
 }
 
+// The linker's digest of this program, in hexadecimal; empty if there is none.
+std::string BuildId() {
+  std::string id;
+  const auto visit = [](dl_phdr_info* program, size_t, void* out) {
+    for (int i = 0; i < program->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& header = program->dlpi_phdr[i];
+      if (header.p_type != PT_NOTE) continue;
+      const char* at = reinterpret_cast<const char*>(program->dlpi_addr + header.p_vaddr);
+      const char* const end = at + header.p_memsz;
+      const auto padded = [](ElfW(Word) size) { return (size + 3) & ~ElfW(Word){3}; };
+      while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+        const char* const name = at + sizeof(*note);
+        const char* const bytes = name + padded(note->n_namesz);
+        if (note->n_type == NT_GNU_BUILD_ID &&
+            absl::string_view(name, note->n_namesz) == absl::string_view("GNU\0", 4)) {
+          *static_cast<std::string*>(out) =
+              absl::BytesToHexString(absl::string_view(bytes, note->n_descsz));
+        }
+        at = bytes + padded(note->n_descsz);
+      }
+    }
+    return 1;  // The first is the program itself.
+  };
+  dl_iterate_phdr(visit, &id);
+  return id;
+}
+
 int Serve(const Flags& flags, const sigset_t& signals) {
-  absl::StatusOr<services::ListenAddress> address = services::ListenAddress::Parse(flags.listen);
+  absl::BitGen random;
+  const std::string instance = absl::StrFormat("host-%016x", absl::Uniform<uint64_t>(random));
+  const std::string listen = absl::StrReplaceAll(flags.listen, {{"{instance}", instance}});
+  absl::StatusOr<services::ListenAddress> address = services::ListenAddress::Parse(listen);
   if (!address.ok()) {
     std::cerr << "outboard-host: " << address.status().message() << "\n";
     return kExitUsage;
@@ -89,18 +127,22 @@ int Serve(const Flags& flags, const sigset_t& signals) {
   }
   if (status.ok() && address->is_unix) {
     status = services::PrepareSocketPath(address->path);
-    umask(~flags.socket_mode & 0777);  // The socket has its permissions from the beginning.
+    if (listen != flags.listen) services::RemoveStaleSiblings(address->path);
   }
   if (!status.ok()) {
     std::cerr << "outboard-host: " << status.message() << "\n";
     return kExitCannotServe;
   }
-  absl::BitGen random;
   services::Engine::Options options;
   options.address = address->target;
+  if (address->is_unix) options.socket_path = address->path;
+  options.socket_mode = flags.socket_mode;
+  options.allowed_uids = flags.allowed_uids;
   options.credentials = *credentials;
-  options.identity.instance = absl::StrFormat("host-%016x", absl::Uniform<uint64_t>(random));
+  options.identity.instance = instance;
   options.identity.build = OUTBOARD_VERSION;
+  options.identity.build_digest = BuildId();
+  options.identity.started = absl::Now();
   absl::StatusOr<std::unique_ptr<services::Engine>> engine =
       services::Engine::Start(options, &registry);
   if (!engine.ok()) {
@@ -108,8 +150,7 @@ int Serve(const Flags& flags, const sigset_t& signals) {
     return kExitCannotServe;
   }
   LOG(INFO) << "outboard-host " << OUTBOARD_VERSION << " instance " << options.identity.instance
-            << " listens on " << flags.listen << " with " << registry.descriptors().size()
-            << " plugins";
+            << " listens on " << listen << " with " << registry.descriptors().size() << " plugins";
   int signal = 0;
   sigwait(&signals, &signal);
   LOG(INFO) << "signal " << signal << ": draining for at most " << flags.drain_timeout;

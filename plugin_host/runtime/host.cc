@@ -31,6 +31,8 @@ void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
   response->set_host_instance(identity_.instance);
   response->set_build(identity_.build);
   response->set_build_digest(identity_.build_digest);
+  if (identity_.started > absl::UnixEpoch())
+    response->set_started_unix_micros(absl::ToUnixMicros(identity_.started));
   response->add_capabilities(v1alpha1::FUSED_CYCLE);
   response->add_capabilities(v1alpha1::QUEUEING_HINTS);
   for (const auto& [name, descriptor] : registry_->descriptors()) {

@@ -20,6 +20,7 @@ struct HostIdentity {
   std::string instance;  // Unique for each start; [a-z0-9-]{1,63}.
   std::string build;
   std::string build_digest;
+  absl::Time started = absl::InfinitePast();  // unknown
 };
 
 // Answers PluginHostService and finds the session of a call. Configure creates sessions; one

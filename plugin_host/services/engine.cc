@@ -2,6 +2,7 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/resource_quota.h>
+#include <grpcpp/server_posix.h>
 
 #include <algorithm>
 #include <atomic>
@@ -330,7 +331,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(const Options& options,
                                                       const sdk::PluginRegistry* registry) {
   std::unique_ptr<Engine> engine(new Engine(std::make_unique<Impl>(options.identity, registry)));
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options.address, options.credentials, &engine->port_);
+  if (options.socket_path.empty())
+    builder.AddListeningPort(options.address, options.credentials, &engine->port_);
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
@@ -340,8 +342,16 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(const Options& options,
   builder.SetResourceQuota(quota);
   engine->impl_->Register(&builder);
   engine->server_ = builder.BuildAndStart();
-  if (engine->server_ == nullptr || engine->port_ == 0) {
+  if (engine->server_ == nullptr || (engine->port_ == 0 && options.socket_path.empty())) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address));
+  }
+  if (!options.socket_path.empty()) {
+    auto acceptor =
+        UnixAcceptor::Listen(options.socket_path, options.socket_mode, options.allowed_uids);
+    if (!acceptor.ok()) return acceptor.status();
+    engine->acceptor_ = *std::move(acceptor);
+    engine->acceptor_->Serve(
+        [server = engine->server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); });
   }
   engine->thread_ = std::thread([impl = engine->impl_.get()] { impl->Run(); });
   return engine;
@@ -353,6 +363,7 @@ bool Engine::Drain(absl::Duration timeout) {
 }
 
 Engine::~Engine() {
+  acceptor_ = nullptr;
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   // A queue must be shut down and empty before it may go.
   if (thread_.joinable()) {

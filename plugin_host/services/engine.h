@@ -5,15 +5,18 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "plugin_host/runtime/host.h"
 #include "plugin_host/sdk/plugin_registry.h"
+#include "plugin_host/services/unix_acceptor.h"
 
 namespace outboard::services {
 
@@ -27,8 +30,12 @@ namespace outboard::services {
 class Engine {
  public:
   struct Options {
-    std::string address;  // As gRPC takes it.
-    std::shared_ptr<grpc::ServerCredentials> credentials;
+    // A Unix socket and who may connect (UnixAcceptor), or else an address as gRPC takes it.
+    std::string socket_path;
+    unsigned socket_mode = 0600;
+    std::vector<int64_t> allowed_uids;
+    std::string address;
+    std::shared_ptr<grpc::ServerCredentials> credentials;  // of `address`
     runtime::HostIdentity identity;
   };
   static absl::StatusOr<std::unique_ptr<Engine>> Start(const Options& options,
@@ -48,6 +55,7 @@ class Engine {
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<UnixAcceptor> acceptor_;
   std::thread thread_;
   int port_ = 0;
 };

@@ -7,6 +7,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -43,6 +47,27 @@ absl::StatusOr<ListenAddress> ListenAddress::Parse(absl::string_view text) {
         absl::StrCat("\"", text, "\" is neither unix:PATH nor HOST:PORT"));
   }
   return address;
+}
+
+void RemoveStaleSiblings(const std::string& path) {
+  const size_t at = path.rfind('@');
+  const size_t slash = path.rfind('/');
+  if (at == std::string::npos || (slash != std::string::npos && at < slash)) return;
+  const std::filesystem::path folder = slash == std::string::npos
+                                           ? std::filesystem::path(".")
+                                           : std::filesystem::path(path.substr(0, slash));
+  const std::string prefix = path.substr(slash + 1, at - slash);
+  std::error_code error;
+  std::vector<std::string> siblings;
+  for (std::filesystem::directory_iterator entries(folder, error), end; !error && entries != end;
+       entries.increment(error)) {
+    if (absl::StartsWith(entries->path().filename().string(), prefix))
+      siblings.push_back(entries->path().string());
+  }
+  for (const std::string& sibling : siblings) {
+    // Removes it only if connecting is refused.
+    if (sibling != path) PrepareSocketPath(sibling).IgnoreError();
+  }
 }
 
 absl::Status PrepareSocketPath(const std::string& path) {

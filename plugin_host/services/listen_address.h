@@ -30,6 +30,10 @@ struct ListenAddress {
 // cannot be written.
 absl::Status PrepareSocketPath(const std::string& path);
 
+// Removes sockets that nobody listens on any more and that are called like this one up to the `@`:
+// what a killed instance of the same host left behind. What cannot be removed stays.
+void RemoveStaleSiblings(const std::string& path);
+
 }  // namespace outboard::services
 
 #endif  // OUTBOARD_PLUGIN_HOST_SERVICES_LISTEN_ADDRESS_H_
