@@ -129,6 +129,8 @@ tier_unit() {
 tier_component() {
   build_with_tests
   cpp_tests component "components: the simulator and whole processes" release --label-regex '^component$'
+  need_packages python3 python3-venv
+  step component "plugins in Python" "$root/sdk/python/plugin_test.sh" "$build/release/bin"
 }
 
 tier_go() {
@@ -148,6 +150,7 @@ tier_cluster() {
   go_tests cluster "real control plane" -p 1 -timeout 40m ./control_plane/... ./scenarios/... ./faults/...
   step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
+  step cluster "./dev bench swap, small" "$root/dev" bench swap --swaps 6 --nodes 100 --bound 500 --rate 100
 }
 
 tier_upstream() {

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -128,6 +129,11 @@ type OutboardOptions struct {
 	HostArgs, ShimArgs []string
 	// Split are plugins, with commas, that a host of their own serves; $OUTBOARD_SPLIT if it is empty.
 	Split string
+	// SocketDirectory has hosts come to a directory that the shim watches, each with a socket of its own, so that StartHost
+	// starts a further instance beside the one that serves.
+	SocketDirectory bool
+	// HostProgram is another build of the host than ./dev build makes.
+	HostProgram string
 }
 
 // Outboard is a host and a shim that talk over a Unix socket. A test may kill either and start it again.
@@ -194,6 +200,13 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	}
 	shim["apiVersion"], shim["kind"] = "config.outboard.dev/v1alpha1", "ShimConfiguration"
 	hosts := []any{map[string]any{"name": "default", "address": "unix:" + o.socket}}
+	if options.SocketDirectory {
+		if err := os.MkdirAll(o.socketDirectory(), 0o700); err != nil {
+			return nil, err
+		}
+		shim["socketDirectory"] = o.socketDirectory()
+		hosts = []any{map[string]any{"name": "default"}}
+	}
 	if options.Split != "" {
 		hosts = append(hosts, map[string]any{"name": "split", "address": "unix:" + o.splitSocket()})
 	}
@@ -227,12 +240,46 @@ func (o *Outboard) StartHost() (err error) {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"--listen", "unix:" + o.socket}, o.options.HostArgs...)
+	listen := "unix:" + o.socket
+	if o.options.SocketDirectory {
+		listen = "unix:" + filepath.Join(o.socketDirectory(), "default@{instance}.sock")
+	}
+	args := append([]string{"--listen", listen}, o.options.HostArgs...)
 	if o.options.Split != "" {
 		args = append(args, "--plugins=-"+strings.ReplaceAll(o.options.Split, ",", ",-"))
 	}
-	o.Host, err = o.controlPlane.StartProcess("outboard-host", filepath.Join(dir, "outboard-host"), args...)
+	program := o.options.HostProgram
+	if program == "" {
+		program = filepath.Join(dir, "outboard-host")
+	}
+	o.Host, err = o.controlPlane.StartProcess("outboard-host", program, args...)
 	return err
+}
+
+func (o *Outboard) socketDirectory() string { return o.controlPlane.file("hosts") }
+
+// SetHostProgram says which build StartHost starts from now on; empty: the one of ./dev build.
+func (o *Outboard) SetHostProgram(program string) { o.options.HostProgram = program }
+
+// HostInstance is what the shim says of an instance.
+type HostInstance struct {
+	Host, Instance, State, Why, Build, BuildDigest string
+	Since, Started                                 time.Time
+	Failures                                       int64
+	Shadow                                         struct{ Cycles, Placements int64 }
+}
+
+// Hosts asks the shim for the instances that it knows.
+func (o *Outboard) Hosts(ctx context.Context) ([]HostInstance, error) {
+	body, err := httpGet(ctx, o.url+"/hosts")
+	if err != nil {
+		return nil, err
+	}
+	var answer struct{ Instances []HostInstance }
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("%s/hosts: %w", o.url, err)
+	}
+	return answer.Instances, nil
 }
 
 func (o *Outboard) splitSocket() string { return o.socket + ".split" }
@@ -271,6 +318,9 @@ func (o *Outboard) WaitReady(ctx context.Context) error {
 }
 
 func (*Outboard) Name() string { return "outboard" }
+
+// ConfigFile is the shim's.
+func (o *Outboard) ConfigFile() string { return o.config }
 
 // URL is the address that the shim serves /metrics and the health checks on.
 func (o *Outboard) URL() string { return o.url }

@@ -1,0 +1,140 @@
+package controlplane_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+// A person replaces the plugin host, and goes back, by the commands of the README; meanwhile pods are scheduled.
+func TestReplacingThePluginHost(t *testing.T) {
+	directory, err := controlplane.OutboardDirectory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := controlplane.ForTest(t, controlplane.Options{})
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.CreateFakeNodes(t.Context(), client, 5); err != nil {
+		t.Fatal(err)
+	}
+	outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
+		SocketDirectory: true, Shim: "replacement: {shadowCycles: 3, keepWarm: 10m}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := func(ctx context.Context, arguments ...string) (string, error) {
+		arguments = append(arguments, "--server", strings.TrimPrefix(outboard.URL(), "http://"))
+		out, err := exec.CommandContext(ctx, filepath.Join(directory, "outboard"), arguments...).CombinedOutput()
+		return string(out), err
+	}
+	states := func(ctx context.Context) (string, error) {
+		hosts, err := outboard.Hosts(ctx)
+		words := []string{}
+		for _, host := range hosts {
+			words = append(words, host.State)
+		}
+		return strings.Join(words, " "), err
+	}
+	pods := 0
+	// Each look schedules a pod, so that there is something to compare.
+	become := func(want string) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error {
+			pods++
+			if err := bindOne(ctx, client, fmt.Sprintf("pod-%03d", pods)); err != nil {
+				return err
+			}
+			if got, err := states(ctx); err != nil || got != want {
+				return fmt.Errorf("hosts are %q instead of %q: %v", got, want, err)
+			}
+			return nil
+		})
+	}
+	become("serving")
+	if err := outboard.StartHost(); err != nil {
+		t.Fatal(err)
+	}
+	become("standby serving")
+	hosts, err := outboard.Hosts(t.Context())
+	if err != nil || hosts[1].Shadow.Cycles != 3 || hosts[1].Shadow.Placements != 0 {
+		t.Errorf("the second instance was to be compared with the first for 3 cycles: %+v %v", hosts, err)
+	}
+	if table, err := command(t.Context(), "hosts"); err != nil || !strings.Contains(table, "(shadow: 0 of 3 pods went elsewhere)") {
+		t.Errorf("outboard hosts: %v\n%s", err, table)
+	}
+	if said, err := command(t.Context(), "swap", "default"); err != nil {
+		t.Errorf("outboard swap: %s", said)
+	}
+	become("serving standby")
+	if said, err := command(t.Context(), "swap", "default", hosts[1].Instance); err != nil {
+		t.Errorf("outboard swap: %s", said)
+	}
+	if said, err := command(t.Context(), "rollback", "default"); err != nil {
+		t.Errorf("outboard rollback: %s", said)
+	}
+	// Both are of one build: what was rolled back is not to be used, and the other one serves.
+	become("serving quarantined")
+	if said, err := command(t.Context(), "rollback", "default"); err == nil || !strings.Contains(said, "no other instance") {
+		t.Errorf("a second rollback found somebody: %s", said)
+	}
+	if said, err := command(t.Context(), "rollback", "default", "--forgive"); err != nil {
+		t.Errorf("outboard rollback --forgive: %s", said)
+	}
+	become("standby serving")
+
+	// A configuration that is of no use leaves everything as it is; a good one is taken in.
+	config := outboard.ConfigFile()
+	good, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logged := func(what string) {
+		t.Helper()
+		eventually(t, func(context.Context) error {
+			if !strings.Contains(outboard.Shim.LogTail(), what) {
+				return fmt.Errorf("the shim has not said %q", what)
+			}
+			return nil
+		})
+	}
+	write(strings.Replace(string(good), "socketDirectory", "soketDirectory", 1))
+	logged("soketDirectory: unknown field; did you mean socketDirectory?")
+	become("standby serving")
+	write(strings.Replace(string(good), "shadowCycles: 3", "shadowCycles: 2", 1))
+	logged("The configuration was read again and is in force")
+	become("standby serving")
+}
+
+// bindOne creates a pod and returns once it has a node.
+func bindOne(ctx context.Context, client kubernetes.Interface, name string) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: podSpec(corev1.DefaultSchedulerName, "1m")}
+	if _, err := client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for {
+		got, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil || got.Spec.NodeName != "" {
+			return err
+		}
+	}
+}
