@@ -1,0 +1,29 @@
+"""Scheduling plugins for Outboard, in Python.
+
+A plugin is a class that overrides the extension points that it wants; `serve` runs a plugin host with it:
+
+    from outboard_plugin import Plugin, Unschedulable, serve
+
+    class OnlyBigNodes(Plugin):
+        def filter(self, pod, node):
+            if node.allocatable.cpu_millis < 8000:
+                return Unschedulable("node(s) were too small")
+
+    serve(OnlyBigNodes())
+
+The host holds no Kubernetes credentials. It keeps a mirror of the cluster, which the shim feeds; pods and nodes are the
+contract's messages (`proto/outboard/v1alpha1/types.proto`), read-only. All plugins of a host run on one thread at a time.
+"""
+
+from outboard_plugin.api import (
+    Cluster,
+    Node,
+    Plugin,
+    Reject,
+    Unresolvable,
+    Unschedulable,
+    Wait,
+)
+from outboard_plugin.server import serve
+
+__all__ = ["Cluster", "Node", "Plugin", "Reject", "Unresolvable", "Unschedulable", "Wait", "serve"]

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The plugin of the README, as it stands there, decides beside the built-in ones. Usage: plugin_test.sh FOLDER-WITH-OUTBOARD
+set -euo pipefail
+bin=$1
+here=$(cd "$(dirname "$0")" && pwd)
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/python-1.67.1
+if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import grpc, grpc_tools' 2>/dev/null; then
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet grpcio==1.67.1 grpcio-tools==1.67.1
+fi
+dir=$(mktemp -d)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
+
+# shellcheck disable=SC2016
+sed -n '/^```python$/,/^```$/p' "$here/README.md" | sed '1d;$d' >"$dir/cheap_nodes.py"
+PYTHONPATH=$here "$venv/bin/python" "$dir/cheap_nodes.py" --listen "unix:$dir/python.sock" 2>"$dir/python.log" &
+pids+=($!)
+"$bin/outboard-host" --listen "unix:$dir/builtin.sock" 2>"$dir/builtin.log" &
+pids+=($!)
+for node in a:price=70 b:price=10 c:colour=red; do
+  label=${node#*:}
+  cat <<YAML
+apiVersion: v1
+kind: Node
+metadata:
+  name: ${node%%:*}
+  labels: {${label%%=*}: "${label#*=}"}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+YAML
+done >"$dir/cluster.yaml"
+cat >"$dir/pods.yaml" <<'YAML'
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default}
+spec: {containers: [{name: main, image: app, resources: {requests: {cpu: "1"}}}]}
+YAML
+cat >"$dir/config.yaml" <<'YAML'
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {enabled: [{name: CheapNodes, weight: 20}]}}
+YAML
+# It waits for hosts that are not there yet.
+"$bin/outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" --config "$dir/config.yaml" \
+  --host "unix:$dir/builtin.sock" --host "unix:$dir/python.sock" -o json >"$dir/out.json" 2>"$dir/log" || {
+  cat "$dir/log" "$dir/python.log"
+  exit 1
+}
+for want in '"node":"b"' '"c":{"code":"Unschedulable","plugin":"CheapNodes","reasons":["node(s) had no price"]}' '"CheapNodes":1800'; do
+  if ! grep -qF "$want" "$dir/out.json"; then
+    echo "FAILED: no $want in"
+    cat "$dir/out.json" "$dir/python.log"
+    exit 1
+  fi
+done
+echo "ok: a plugin in Python beside the built-in ones"
