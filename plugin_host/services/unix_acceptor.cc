@@ -49,10 +49,12 @@ absl::StatusOr<std::unique_ptr<UnixAcceptor>> UnixAcceptor::Listen(
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return Failed(path, "socket");
-  // The file takes the socket's mode, so that there is no moment with another one.
+  // The file takes the socket's mode, less the process's umask, so that there is no moment with
+  // more than is wanted.
   const char* failed = fchmod(listener, mode) != 0 ? "fchmod"
                        : bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0
                            ? "bind"
+                       : chmod(path.c_str(), mode) != 0  ? "chmod"
                        : listen(listener, kBacklog) != 0 ? "listen"
                                                          : nullptr;
   const int stop = failed == nullptr ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
