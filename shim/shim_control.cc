@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "shim/host_report/host_report.h"
 #include "shim/queue_report/queue_report.h"
 #include "shim/shim_process.h"
@@ -13,6 +12,10 @@ namespace {
 
 // What a page waits for the scheduling thread; its own calls end within a second or so.
 constexpr absl::Duration kPageAnswer = absl::Seconds(10);
+
+absl::Status NotInTime() {
+  return absl::UnavailableError("the scheduling thread did not come to it in time");
+}
 
 }  // namespace
 
@@ -40,14 +43,11 @@ std::vector<std::string> ProfileNames(const config::Config& config) {
 }
 
 absl::Status CheckServed(const config::Config& config) {
-  std::vector<std::string> problems;
-  if (config.shim.hosts.empty() && config.shim.socket_directory.empty()) {
-    problems.push_back(absl::StrCat(config.file,
-                                    ": hosts: name at least one plugin host, or a socketDirectory, "
-                                    "in the ShimConfiguration document"));
-  }
-  if (problems.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  if (!config.shim.hosts.empty() || !config.shim.socket_directory.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(config.file,
+                   ": hosts: name at least one plugin host, or a socketDirectory, in the "
+                   "ShimConfiguration document"));
 }
 
 absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::string& pod) {
@@ -67,8 +67,7 @@ absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::
         return report;
       },
       kPageAnswer);
-  if (!report.has_value())
-    return absl::UnavailableError("the scheduling thread did not come to it in time");
+  if (!report.has_value()) return NotInTime();
   return queue_report::ToJson(*report);
 }
 
@@ -88,8 +87,7 @@ std::string ShimProcess::DescribeConfig() {
 absl::StatusOr<std::string> ShimProcess::DescribeHosts() {
   const auto report = inbox_.Ask<host_report::Report>(
       [this](absl::Time now) { return host_report::Collect(host_set_, now); }, kPageAnswer);
-  if (!report.has_value())
-    return absl::UnavailableError("the scheduling thread did not come to it in time");
+  if (!report.has_value()) return NotInTime();
   return host_report::ToJson(*report);
 }
 
@@ -107,7 +105,7 @@ absl::Status ShimProcess::Command(const http::HostCommand& command) {
         return absl::InvalidArgumentError("unknown command");
       },
       kPageAnswer);
-  return ended.value_or(absl::UnavailableError("the scheduling thread did not come to it in time"));
+  return ended.value_or(NotInTime());
 }
 
 void ShimProcess::LookAtConfigFile(absl::Time now) {

@@ -5,11 +5,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "shim/http/client.h"
+#include "shim/http/page_text.h"
 
 namespace outboard::host_report {
 namespace {
@@ -147,23 +147,6 @@ int Run(const char* name, const char* help, const absl::StatusOr<Line>& line, Ac
   return 0;
 }
 
-// As kubectl shows ages: 5s, 12m, 3h, 2d.
-std::string Age(absl::Duration age) {
-  const int64_t seconds = std::max<int64_t>(absl::ToInt64Seconds(age), 0);
-  if (seconds < 120) return absl::StrCat(seconds, "s");
-  if (seconds < 120 * 60) return absl::StrCat(seconds / 60, "m");
-  if (seconds < 48 * 3600) return absl::StrCat(seconds / 3600, "h");
-  return absl::StrCat(seconds / 86400, "d");
-}
-
-absl::Time TimeOf(const Json& json, const char* name) {
-  absl::Time time;
-  std::string error;
-  if (!absl::ParseTime(absl::RFC3339_full, json.value(name, ""), &time, &error))
-    return absl::InfinitePast();
-  return time;
-}
-
 std::string ShadowText(const Json& instance) {
   if (!instance.contains("shadow")) return "";
   const Json& shadow = instance["shadow"];
@@ -177,32 +160,20 @@ absl::StatusOr<std::string> ToTable(const std::string& json) {
   const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() || !parsed.contains("instances") || !parsed["instances"].is_array())
     return absl::InternalError("the shim's answer is not what this version understands");
-  const absl::Time now = TimeOf(parsed, "time");
+  const absl::Time now = http::TimeOf(parsed.value("time", ""));
   std::vector<std::vector<std::string>> rows = {
       {"HOST", "INSTANCE", "STATE", "FOR", "BUILD", "BEHIND", "FAILED", "WHY"}};
   for (const Json& instance : parsed["instances"]) {
     const int64_t behind = instance.value("sentVersion", int64_t{0}) -
                            instance.value("acknowledgedVersion", int64_t{0});
-    rows.push_back({instance.value("host", ""), instance.value("instance", ""),
-                    instance.value("state", ""), Age(now - TimeOf(instance, "since")),
-                    instance.value("build", ""), absl::StrCat(behind),
-                    absl::StrCat(instance.value("failures", int64_t{0})),
-                    absl::StrCat(instance.value("why", ""), ShadowText(instance))});
+    rows.push_back(
+        {instance.value("host", ""), instance.value("instance", ""), instance.value("state", ""),
+         http::Age(now - http::TimeOf(instance.value("since", ""))), instance.value("build", ""),
+         absl::StrCat(behind), absl::StrCat(instance.value("failures", int64_t{0})),
+         absl::StrCat(instance.value("why", ""), ShadowText(instance))});
   }
   if (rows.size() == 1) return std::string("no plugin host has answered yet\n");
-  std::vector<size_t> widths(rows[0].size());
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string out;
-  for (const auto& row : rows) {
-    std::string text;
-    for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppend(&text, row[i]);
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    absl::StrAppend(&out, absl::StripTrailingAsciiWhitespace(text), "\n");
-  }
-  return out;
+  return http::AlignedRows(rows);
 }
 
 int RunHosts(const std::vector<std::string>& arguments) {

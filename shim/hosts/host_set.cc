@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 
 namespace outboard::hosts {
@@ -98,8 +97,7 @@ absl::StatusOr<Plans> HostSet::PlansWith(const std::string& host, const Instance
 
 void HostSet::Enter(const std::string& name, Instance* instance, InstanceState state,
                     std::string why, absl::Time now) {
-  const bool is_bad = state == InstanceState::kRefused || state == InstanceState::kQuarantined;
-  if (is_bad) {
+  if (state == InstanceState::kRefused || state == InstanceState::kQuarantined) {
     LOG(ERROR) << "Host \"" << name << "\": " << TextOf(instance->info) << " is "
                << StateName(state) << ": " << why;
   } else {
@@ -160,9 +158,14 @@ absl::Status HostSet::BeginWaiting(absl::Time now) {
   return absl::OkStatus();
 }
 
-void HostSet::Begin(const std::string& name, Instance* instance, absl::Time now) {
+void HostSet::Disconnect(Instance* instance) {
   if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(instance->cursor, 0));
   instance->client = nullptr;
+  instance->shadow_cycle.reset();
+}
+
+void HostSet::Begin(const std::string& name, Instance* instance, absl::Time now) {
+  Disconnect(instance);
   absl::StatusOr<Plans> plans = PlansWith(name, instance);
   if (!plans.ok()) {
     return Enter(name, instance, InstanceState::kRefused, std::string(plans.status().message()),
@@ -242,7 +245,7 @@ void HostSet::Remove(const std::string& name, Instance* instance, absl::Time now
     host.serving = nullptr;
     scheduler_->SetHost(name, nullptr, 0, now);
   }
-  if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(instance->cursor);
+  Disconnect(instance);
   host.instances.erase(std::find_if(host.instances.begin(), host.instances.end(),
                                     [&](const auto& held) { return held.get() == instance; }));
 }
@@ -306,9 +309,7 @@ void HostSet::GiveUp(const std::string& name, Host* host, Instance* previous,
 void HostSet::Quarantine(const std::string& name, Instance* instance, const std::string& why,
                          absl::Time now) {
   hosts_[name].quarantined[instance->build_key()] = why;
-  if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(instance->cursor, 0));
-  instance->client = nullptr;
-  instance->shadow_cycle.reset();
+  Disconnect(instance);
   Enter(name, instance, InstanceState::kQuarantined, why, now);
 }
 
@@ -385,31 +386,29 @@ void HostSet::Promote(const std::string& name, Host* host, absl::Time now) {
   for (size_t i = 0; i < host->instances.size(); ++i) {
     Instance* const instance = host->instances[i].get();
     if (!instance->ready()) continue;
-    if (instance->state == InstanceState::kSyncing) {
-      if (instance->started <= host->serving->started) {
-        Enter(name, instance, InstanceState::kStandby,
-              absl::StrCat("it is older than ", host->serving->id()), now);
-        continue;
-      }
-      if (config_->shim.replacement.shadow_cycles > 0 && CanBeShadowed(name) &&
-          IsFused(instance->info)) {
-        instance->shadow = ShadowReport();
-        Enter(name, instance, InstanceState::kShadow,
-              absl::StrCat("it is compared with ", host->serving->id()), now);
-      } else {
-        Serve(name, instance, "newer", absl::StrCat("it is newer than ", host->serving->id()), now);
-      }
-    } else if (instance->state == InstanceState::kShadow && ShadowIsOver(name, instance, now)) {
-      // A newer one may have come to serve meanwhile.
-      if (instance->started <= host->serving->started) {
-        Enter(name, instance, InstanceState::kStandby,
-              absl::StrCat("it is older than ", host->serving->id()), now);
-        continue;
-      }
-      LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info) << " in the shadow of "
-                << host->serving->id() << ": " << instance->shadow.Summary();
-      Serve(name, instance, "newer", absl::StrCat("it is newer than ", host->serving->id()), now);
+    const bool is_new = instance->state == InstanceState::kSyncing;
+    const bool was_compared =
+        instance->state == InstanceState::kShadow && ShadowIsOver(name, instance, now);
+    if (!is_new && !was_compared) continue;
+    const std::string& serving = host->serving->id();
+    // A newer one may have come to serve meanwhile.
+    if (instance->started <= host->serving->started) {
+      Enter(name, instance, InstanceState::kStandby, absl::StrCat("it is older than ", serving),
+            now);
+      continue;
     }
+    if (is_new && config_->shim.replacement.shadow_cycles > 0 && CanBeShadowed(name) &&
+        IsFused(instance->info)) {
+      instance->shadow = ShadowReport();
+      Enter(name, instance, InstanceState::kShadow, absl::StrCat("it is compared with ", serving),
+            now);
+      continue;
+    }
+    if (was_compared) {
+      LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info) << " in the shadow of "
+                << serving << ": " << instance->shadow.Summary();
+    }
+    Serve(name, instance, "newer", absl::StrCat("it is newer than ", serving), now);
   }
 }
 
@@ -484,9 +483,7 @@ void HostSet::Tick(absl::Time now) {
 
 absl::Status HostSet::Reload(std::shared_ptr<const config::Config> config, absl::Time now) {
   std::shared_ptr<const config::Config> old = std::exchange(config_, std::move(config));
-  if (!plans_.has_value()) {
-    return BeginWaiting(now);
-  }
+  if (!plans_.has_value()) return BeginWaiting(now);
   absl::StatusOr<Plans> plans = PlansWith("", nullptr);
   if (!plans.ok()) {
     config_ = std::move(old);
@@ -503,11 +500,17 @@ absl::Status HostSet::Reload(std::shared_ptr<const config::Config> config, absl:
   return absl::OkStatus();
 }
 
-absl::Status HostSet::Swap(const std::string& name, const std::string& id, absl::Time now) {
+absl::StatusOr<HostSet::Host*> HostSet::FindHost(const std::string& name) {
   const auto it = hosts_.find(name);
   if (it == hosts_.end())
     return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
-  Host& host = it->second;
+  return &it->second;
+}
+
+absl::Status HostSet::Swap(const std::string& name, const std::string& id, absl::Time now) {
+  absl::StatusOr<Host*> found = FindHost(name);
+  if (!found.ok()) return found.status();
+  Host& host = **found;
   Instance* next = nullptr;
   if (id.empty()) {
     next = NewestReady(&host, host.serving);
@@ -533,10 +536,9 @@ absl::Status HostSet::Swap(const std::string& name, const std::string& id, absl:
 }
 
 absl::Status HostSet::Rollback(const std::string& name, absl::Time now) {
-  const auto it = hosts_.find(name);
-  if (it == hosts_.end())
-    return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
-  Host& host = it->second;
+  absl::StatusOr<Host*> found = FindHost(name);
+  if (!found.ok()) return found.status();
+  Host& host = **found;
   Instance* const previous = NewestReady(&host, host.serving);
   if (host.serving == nullptr || previous == nullptr) {
     return absl::FailedPreconditionError(
@@ -549,11 +551,10 @@ absl::Status HostSet::Rollback(const std::string& name, absl::Time now) {
 }
 
 absl::Status HostSet::Forgive(const std::string& name, absl::Time now) {
-  const auto it = hosts_.find(name);
-  if (it == hosts_.end())
-    return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
-  it->second.quarantined.clear();
-  for (const auto& instance : it->second.instances) {
+  absl::StatusOr<Host*> found = FindHost(name);
+  if (!found.ok()) return found.status();
+  (*found)->quarantined.clear();
+  for (const auto& instance : (*found)->instances) {
     if (instance->state == InstanceState::kQuarantined)
       Enter(name, instance.get(), InstanceState::kWaiting, "it is tried again", now);
   }

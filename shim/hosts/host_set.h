@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/config/config.h"
@@ -167,6 +168,10 @@ class HostSet final : public cycle::CycleWitness {
   // Begins with all that could not begin yet.
   absl::Status BeginWaiting(absl::Time now);
   void Begin(const std::string& name, Instance* instance, absl::Time now);
+  // Ends its session with us.
+  void Disconnect(Instance* instance);
+  // NOT_FOUND in words for people.
+  absl::StatusOr<Host*> FindHost(const std::string& name);
   void Enter(const std::string& name, Instance* instance, InstanceState state, std::string why,
              absl::Time now);
   // Puts an instance that is ready into its host's place.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "shim/http/client.h"
+#include "shim/http/page_text.h"
 
 namespace outboard::queue_report {
 namespace {
@@ -28,23 +29,6 @@ absl::StatusOr<std::string> Ask(const CommandLine& line) {
   return http::GetPage(line.server, "/queue", parameters, kTimeout);
 }
 
-// As kubectl shows ages: 5s, 12m, 3h, 2d.
-std::string Age(absl::Duration age) {
-  const int64_t seconds = std::max<int64_t>(absl::ToInt64Seconds(age), 0);
-  if (seconds < 120) return absl::StrCat(seconds, "s");
-  if (seconds < 120 * 60) return absl::StrCat(seconds / 60, "m");
-  if (seconds < 48 * 3600) return absl::StrCat(seconds / 3600, "h");
-  return absl::StrCat(seconds / 86400, "d");
-}
-
-absl::Time TimeOf(const Json& json, const char* name) {
-  absl::Time time;
-  std::string error;
-  if (!absl::ParseTime(absl::RFC3339_full, json.value(name, ""), &time, &error))
-    return absl::InfinitePast();
-  return time;
-}
-
 std::string Why(const Json& pod, absl::Time now) {
   std::vector<std::string> parts;
   if (const std::string gate = pod.value("gatingPlugin", ""); !gate.empty())
@@ -55,8 +39,9 @@ std::string Why(const Json& pod, absl::Time now) {
   const std::vector<std::string> pending = pod["pendingPlugins"];
   if (!rejected.empty()) parts.push_back(absl::StrJoin(rejected, ","));
   if (!pending.empty()) parts.push_back(absl::StrCat("pending: ", absl::StrJoin(pending, ",")));
-  if (const absl::Time until = TimeOf(pod, "backoffUntil"); until != absl::InfinitePast())
-    parts.push_back(absl::StrCat("back in ", Age(until - now)));
+  if (const absl::Time until = http::TimeOf(pod.value("backoffUntil", ""));
+      until != absl::InfinitePast())
+    parts.push_back(absl::StrCat("back in ", http::Age(until - now)));
   return absl::StrJoin(parts, "; ");
 }
 
@@ -136,13 +121,14 @@ absl::StatusOr<std::string> ToTable(const std::string& json) {
   Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() || !parsed["pods"].is_array() || !parsed["counts"].is_object())
     return absl::InternalError("the shim's answer is not what this version understands");
-  const absl::Time now = TimeOf(parsed, "time");
+  const absl::Time now = http::TimeOf(parsed.value("time", ""));
   std::vector<std::vector<std::string>> rows = {
       {"POD", "WHERE", "FOR", "TRIED", "REQUEUED", "LAST EVENT", "REJECTED BY"}};
   for (Json& pod : parsed["pods"]) {
-    const absl::Time since = TimeOf(pod, "lastTransition");
+    const absl::Time since = http::TimeOf(pod.value("lastTransition", ""));
     rows.push_back({absl::StrCat(pod.value("namespace", ""), "/", pod.value("name", "")),
-                    pod.value("where", ""), since == absl::InfinitePast() ? "-" : Age(now - since),
+                    pod.value("where", ""),
+                    since == absl::InfinitePast() ? "-" : http::Age(now - since),
                     absl::StrCat(pod.value("attempts", 0)), absl::StrCat(pod.value("requeues", 0)),
                     pod.value("lastEvent", "-"), Why(pod, now)});
   }
@@ -151,17 +137,7 @@ absl::StatusOr<std::string> ToTable(const std::string& json) {
     counts.push_back(absl::StrCat(count.get<int64_t>(), " ", place));
   std::string out = absl::StrCat(absl::StrJoin(counts, ", "), "\n");
   if (rows.size() == 1) return out;
-  std::vector<size_t> widths(rows[0].size());
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  for (const auto& row : rows) {
-    std::string text;
-    for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppend(&text, row[i]);
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    absl::StrAppend(&out, absl::StripTrailingAsciiWhitespace(text), "\n");
-  }
+  out += http::AlignedRows(rows);
   if (const int64_t omitted = parsed.value("omitted", int64_t{0}); omitted > 0)
     absl::StrAppend(&out, "…and ", omitted, " more pods; --limit shows more\n");
   return out;
