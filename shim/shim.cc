@@ -19,6 +19,8 @@ namespace {
 
 constexpr absl::Duration kGaugePeriod = absl::Seconds(1);
 constexpr absl::Duration kLongestSleep = absl::Seconds(1);
+// A turn of the loop that took as long as dozens of cycles is worth a word.
+constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
 // What a stopping process waits for binds, and then for events, that are under way.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
 constexpr absl::Duration kEventDrain = absl::Seconds(2);
@@ -289,8 +291,8 @@ void ShimProcess::Turn(absl::Time now) {
 }
 
 absl::Time ShimProcess::NextWakeup(absl::Time now) const {
-  return std::min({scheduler_.NextWakeup(now), writer_.NextTick(), evictor_.NextTick(),
-                   events_.NextTick(), now + kLongestSleep});
+  return std::min({scheduler_.NextWakeup(now), host_set_.NextWakeup(), writer_.NextTick(),
+                   evictor_.NextTick(), events_.NextTick(), now + kLongestSleep});
 }
 
 absl::Status ShimProcess::Run() {
@@ -298,6 +300,8 @@ absl::Status ShimProcess::Run() {
   while (!stopping_ && !lease_lost_ && fatal_.ok()) {
     const absl::Time now = absl::Now();
     Turn(now);
+    if (const absl::Duration turn = absl::Now() - now; turn > kLongTurn)
+      VLOG(1) << "The scheduling thread was busy for " << turn << " with other things than pods";
     const bool may_schedule = Synced() && Leading();
     if (may_schedule && scheduler_.ScheduleOne(now)) continue;
     loop_.Wait(NextWakeup(now));

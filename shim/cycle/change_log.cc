@@ -9,14 +9,11 @@ namespace outboard::cycle {
 using v1alpha1::Change;
 using v1alpha1::SyncRequest;
 
-// Puts changes into as few messages as the limit allows.
+// Puts the changes of a DELTA into as few messages as the limit allows.
 class ChangeLog::Packer {
  public:
-  // All messages but the last carry `before`, the last `after`; for a snapshot these are the same.
-  Packer(int64_t before, int64_t after, SyncRequest::Phase first, SyncRequest::Phase next)
-      : before_(before), after_(after), next_(next) {
-    Start(first);
-  }
+  // All messages but the last carry `before`, the last `after`.
+  Packer(int64_t before, int64_t after) : before_(before), after_(after) { Start(); }
 
   void Add(Change&& change) {
     const size_t size = change.ByteSizeLong() + 8;  // tag and length
@@ -31,12 +28,6 @@ class ChangeLog::Packer {
     Reserve(attempts.size() * 10);
     requests_.back().mutable_ended_attempts()->Add(attempts.begin(), attempts.end());
   }
-  void Start(SyncRequest::Phase phase) {
-    if (!requests_.empty()) requests_.back().set_version(before_);
-    requests_.emplace_back();
-    requests_.back().set_phase(phase);
-    bytes_ = kOverhead;
-  }
   std::vector<SyncRequest> Take() {
     requests_.back().set_version(after_);
     return std::move(requests_);
@@ -46,14 +37,19 @@ class ChangeLog::Packer {
   // Session, version and phase.
   static constexpr size_t kOverhead = 128;
 
+  void Start() {
+    if (!requests_.empty()) requests_.back().set_version(before_);
+    requests_.emplace_back();
+    requests_.back().set_phase(SyncRequest::DELTA);
+    bytes_ = kOverhead;
+  }
   void Reserve(size_t size) {
-    if (bytes_ > kOverhead && bytes_ + size > kMaxMessageBytes) Start(next_);
+    if (bytes_ > kOverhead && bytes_ + size > kMaxMessageBytes) Start();
     bytes_ += size;
   }
 
   const int64_t before_;
   const int64_t after_;
-  const SyncRequest::Phase next_;
   std::vector<SyncRequest> requests_;
   size_t bytes_ = 0;
 };
@@ -184,7 +180,8 @@ std::vector<SyncRequest> ChangeLog::TakeChanges(Cursor cursor) {
   Host& host = it->second;
   std::vector<SyncRequest> requests;
   if (host.needs_snapshot || host.version < forgotten_before_) {
-    requests = Snapshot(host);
+    const std::unique_ptr<Snapshot> snapshot = TakeSnapshot(cursor);
+    while (auto request = snapshot->Next(kMaxMessageBytes)) requests.push_back(*std::move(request));
   } else if (host.version < version_ || !host.ended_attempts.empty()) {
     requests = Delta(host);
   }
@@ -197,7 +194,7 @@ std::vector<SyncRequest> ChangeLog::Delta(Host& host) {
   for (const ChangeRecord* r = tail_; r != nullptr && r->changed > host.version; r = r->previous) {
     stages_[StageOf(*r)].push_back(r);
   }
-  Packer packer(host.version, version_, SyncRequest::DELTA, SyncRequest::DELTA);
+  Packer packer(host.version, version_);
   bool any = false;
   std::vector<Change> changes;
   for (const auto& stage : stages_) {
@@ -226,23 +223,16 @@ std::vector<SyncRequest> ChangeLog::Delta(Host& host) {
   return packer.Take();
 }
 
-std::vector<SyncRequest> ChangeLog::Snapshot(Host& host) {
-  Packer packer(version_, version_, SyncRequest::SNAPSHOT_BEGIN, SyncRequest::SNAPSHOT_MORE);
-  std::vector<Change> changes;
-  encoder_->ForEachLiving([&](const ChangeRecord& record) {
-    encoder_->Encode(record, /*known=*/0, host.fields, &changes);
-    for (Change& change : changes) packer.Add(std::move(change));
-    changes.clear();
-  });
-  packer.Start(SyncRequest::SNAPSHOT_END);
-  v1alpha1::NodeOrder order;
-  encoder_->FillNodeOrder(&order);
-  packer.SetNodeOrder(std::move(order));
-  if (!host.ended_attempts.empty()) packer.SetEndedAttempts(host.ended_attempts);
-  host.ended_attempts.clear();
+std::unique_ptr<Snapshot> ChangeLog::TakeSnapshot(Cursor cursor) {
+  const auto it = hosts_.find(cursor);
+  if (it == hosts_.end()) return nullptr;
+  Host& host = it->second;
   host.version = version_;
   host.needs_snapshot = false;
-  return packer.Take();
+  auto snapshot = std::make_unique<Snapshot>(version_, encoder_->Capture(), host.fields,
+                                             std::exchange(host.ended_attempts, {}));
+  if (!removed_.empty()) DropOldRemoved();
+  return snapshot;
 }
 
 }  // namespace outboard::cycle

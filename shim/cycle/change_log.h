@@ -12,9 +12,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "shim/cycle/snapshot.h"
 
 namespace outboard::cycle {
 
@@ -39,16 +39,13 @@ struct ChangeRecord {
 class ChangeEncoder {
  public:
   virtual ~ChangeEncoder() = default;
-  struct Fields {
-    absl::flat_hash_set<std::string> pod_annotations;
-    absl::flat_hash_set<std::string> node_annotations;
-  };
+  using Fields = MirrorFields;
   // Appends what a mirror at version `known` needs for this record, perhaps nothing; `known` 0: it
   // knows nothing.
   virtual void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
                       std::vector<v1alpha1::Change>* out) const = 0;
-  // All living records, in the order: nodes, namespaces, other objects, pods.
-  virtual void ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> visit) const = 0;
+  // Everything as it is now.
+  virtual Snapshot::Content Capture() const = 0;
   virtual void FillNodeOrder(v1alpha1::NodeOrder* order) const = 0;
 };
 
@@ -69,10 +66,11 @@ class ChangeLog {
   ChangeLog(const ChangeLog&) = delete;
   ChangeLog& operator=(const ChangeLog&) = delete;
 
-  // A host joins; its first TakeChanges is a snapshot.
+  // A host joins; what it is sent first is a snapshot.
   Cursor AddHost(ChangeEncoder::Fields fields);
   void RemoveHost(Cursor cursor);
-  // The next TakeChanges is a snapshot (the host asked for it, or its stream broke).
+  // The next TakeChanges or TakeSnapshot is a snapshot (the host asked for it, or its stream
+  // broke).
   void Resync(Cursor cursor);
   // The attempt is over; the host is told with the next changes.
   void EndAttempt(Cursor cursor, uint64_t attempt_id);
@@ -80,6 +78,9 @@ class ChangeLog {
   // chunks. Each is at most 2 MiB, unless a single object is larger. Of a DELTA in several parts
   // all but the last carry the version before it.
   std::vector<v1alpha1::SyncRequest> TakeChanges(Cursor cursor);
+  // The same for a host that needs a snapshot, to be told in pieces; all of it goes before the next
+  // TakeChanges. Null for a host that is not known.
+  std::unique_ptr<Snapshot> TakeSnapshot(Cursor cursor);
   // The version that the host has once it applied everything taken so far; what calls to it carry.
   // 0: it has taken nothing.
   int64_t VersionOf(Cursor cursor) const;
@@ -116,7 +117,6 @@ class ChangeLog {
   void DropOldRemoved();
   void CollectWanted();
   std::vector<v1alpha1::SyncRequest> Delta(Host& host);
-  std::vector<v1alpha1::SyncRequest> Snapshot(Host& host);
 
   const ChangeEncoder* const encoder_;
   const size_t max_removed_;

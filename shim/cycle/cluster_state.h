@@ -165,6 +165,7 @@ class ClusterState : private ChangeEncoder {
   void Resync(Cursor host) { log_.Resync(host); }
   void EndAttempt(Cursor host, uint64_t attempt_id) { log_.EndAttempt(host, attempt_id); }
   std::vector<v1alpha1::SyncRequest> TakeChanges(Cursor host, absl::Time now);
+  std::unique_ptr<Snapshot> TakeSnapshot(Cursor host, absl::Time now);
   int64_t VersionOf(Cursor host) const { return log_.VersionOf(host); }
   bool HasChanges(Cursor host) const { return log_.HasChanges(host); }
 
@@ -178,7 +179,7 @@ class ClusterState : private ChangeEncoder {
 
   void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
               std::vector<v1alpha1::Change>* out) const override;
-  void ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> visit) const override;
+  Snapshot::Content Capture() const override;
   void FillNodeOrder(v1alpha1::NodeOrder* order) const override;
   void EncodePod(const Pod& pod, int64_t known, const Fields& fields,
                  std::vector<v1alpha1::Change>* out) const;

@@ -73,6 +73,30 @@ void BM_Confirm(benchmark::State& bench) {
 }
 BENCHMARK(BM_Confirm);
 
+// The longest piece of work on the scheduling thread when a host joins.
+void BM_CaptureSnapshot(benchmark::State& bench) {
+  ClusterState state;
+  Fill(state, 1000, static_cast<int>(bench.range(0)));
+  const auto host = state.AddHost({});
+  for (auto _ : bench) benchmark::DoNotOptimize(state.TakeSnapshot(host, absl::UnixEpoch()));
+  bench.SetItemsProcessed(bench.iterations() * bench.range(0));
+}
+BENCHMARK(BM_CaptureSnapshot)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+// All of it, as bytes.
+void BM_TellSnapshot(benchmark::State& bench) {
+  ClusterState state;
+  Fill(state, 1000, static_cast<int>(bench.range(0)));
+  const auto host = state.AddHost({});
+  std::string bytes;
+  for (auto _ : bench) {
+    const auto snapshot = state.TakeSnapshot(host, absl::UnixEpoch());
+    while (const auto piece = snapshot->Next(48 << 10)) piece->SerializeToString(&bytes);
+  }
+  bench.SetItemsProcessed(bench.iterations() * bench.range(0));
+}
+BENCHMARK(BM_TellSnapshot)->Arg(10000)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace outboard::cycle
 

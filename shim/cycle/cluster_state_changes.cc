@@ -13,13 +13,6 @@ namespace {
 
 using v1alpha1::Change;
 
-template <typename Map>
-void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
-  for (auto it = annotations->begin(); it != annotations->end();) {
-    it = keys.contains(it->first) ? std::next(it) : annotations->erase(it);
-  }
-}
-
 // Names are unique within a kind; of workloads there are several kinds.
 std::string KeyOf(const v1alpha1::ClusterObject& object) {
   return absl::StrCat(kube::KindOf(object), "/", kube::NamespacedName(object));
@@ -98,21 +91,36 @@ std::vector<v1alpha1::SyncRequest> ClusterState::TakeChanges(Cursor host, absl::
   return log_.TakeChanges(host);
 }
 
-void ClusterState::ForEachLiving(absl::FunctionRef<void(const ChangeRecord&)> visit) const {
+std::unique_ptr<Snapshot> ClusterState::TakeSnapshot(Cursor host, absl::Time now) {
+  now_ = now;
+  return log_.TakeSnapshot(host);
+}
+
+Snapshot::Content ClusterState::Capture() const {
+  Snapshot::Content all;
+  all.nodes.reserve(tree_.size());
   for (const Node* node : slots_) {
-    if (node != nullptr) visit(*node->record);
+    if (node != nullptr) all.nodes.push_back({node->slot(), node->record->object});
   }
-  for (const auto& [name, ns] : namespaces_) visit(*ns);
-  for (const auto& [key, object] : objects_) visit(*object);
-  // In the order in which they got their places: in it a node's pods stand in a mirror, and who is
-  // evicted may depend on it.
-  std::vector<const ChangeRecord*> pods;
+  all.namespaces.reserve(namespaces_.size());
+  for (const auto& [name, ns] : namespaces_) all.namespaces.push_back(ns->object);
+  all.objects.reserve(objects_.size());
+  for (const auto& [key, object] : objects_) all.objects.push_back(object->object);
+  std::vector<std::tuple<int64_t, int64_t, const Pod*>> pods;
   pods.reserve(pods_.size());
-  for (const auto& [uid, pod] : pods_) pods.push_back(pod.get());
-  std::sort(pods.begin(), pods.end(), [](const ChangeRecord* a, const ChangeRecord* b) {
-    return std::tie(a->placement, a->created) < std::tie(b->placement, b->created);
-  });
-  for (const ChangeRecord* pod : pods) visit(*pod);
+  for (const auto& [uid, pod] : pods_) pods.emplace_back(pod->placement, pod->created, pod.get());
+  std::sort(pods.begin(), pods.end());
+  all.pods.reserve(pods.size());
+  for (const auto& [placement, created, pod] : pods) {
+    Snapshot::Pod& captured = all.pods.emplace_back();
+    captured.object = pod->object;
+    if (pod->state == Pod::State::kBound) continue;
+    auto placed = std::make_unique<v1alpha1::PodPlacement>();
+    EncodePlacement(*pod, placed.get());
+    if (placed->state() != v1alpha1::UNPLACED) captured.placement = std::move(placed);
+  }
+  FillNodeOrder(&all.node_order);
+  return all;
 }
 
 void ClusterState::FillNodeOrder(v1alpha1::NodeOrder* order) const {
@@ -130,10 +138,7 @@ void ClusterState::Encode(const ChangeRecord& record, int64_t known, const Field
         out->emplace_back().mutable_node_remove()->set_slot(node.slot);
         return;
       }
-      v1alpha1::NodeUpsert* upsert = out->emplace_back().mutable_node_upsert();
-      upsert->set_slot(node.slot);
-      *upsert->mutable_node() = node.object->node;
-      KeepOnly(upsert->mutable_node()->mutable_annotations(), fields.node_annotations);
+      FillNode(*node.object, node.slot, fields, out->emplace_back().mutable_node_upsert());
       return;
     }
     case ChangeKind::kNamespace: {
@@ -185,9 +190,7 @@ void ClusterState::EncodePod(const Pod& pod, int64_t known, const Fields& fields
     over->set_uid(pod.object->uid());
     over->set_state(v1alpha1::UNPLACED);
   }
-  v1alpha1::Pod* sent = out->emplace_back().mutable_pod_upsert()->mutable_pod();
-  *sent = pod.object->pod;
-  KeepOnly(sent->mutable_annotations(), fields.pod_annotations);
+  FillPod(*pod.object, fields, out->emplace_back().mutable_pod_upsert());
   if (placed && tell_placement) *out->emplace_back().mutable_pod_placement() = std::move(placement);
 }
 

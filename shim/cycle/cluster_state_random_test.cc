@@ -27,15 +27,20 @@ class RandomRun {
       Step();
       if (i % 8 == 0) CheckBooks();
     }
-    for (auto& host : hosts_) Take(*host);
+    for (auto& host : hosts_) {
+      while (TakePiece(*host)) continue;
+      Take(*host);
+    }
   }
   int snapshots() const { return snapshots_; }
+  int pieces() const { return pieces_; }
 
  private:
   struct Host {
     ClusterState::Cursor cursor = 0;
     ChangeEncoder::Fields fields;
     ModelMirror mirror;
+    std::unique_ptr<Snapshot> snapshot;
     std::set<uint64_t> ended;
   };
 
@@ -202,6 +207,7 @@ class RandomRun {
             host.fields.node_annotations = {"wanted"};
           }
           host.cursor = state_.AddHost(host.fields);
+          if (Pick(2) == 0) host.snapshot = state_.TakeSnapshot(host.cursor, now_);
         }
         break;
       case 1:
@@ -224,7 +230,22 @@ class RandomRun {
     }
   }
 
+  // A piece of a snapshot that is told in pieces, while everything goes on.
+  bool TakePiece(Host& host) {
+    if (host.snapshot == nullptr) return false;
+    const auto piece = host.snapshot->Next(static_cast<size_t>(1 + Pick(2000)));
+    if (piece.has_value()) {
+      EXPECT_EQ(piece->version(), host.snapshot->version());
+      host.mirror.Apply(*piece);
+      ++pieces_;
+    } else {
+      host.snapshot = nullptr;
+    }
+    return true;
+  }
+
   void Take(Host& host) {
+    if (TakePiece(host)) return;
     const int snapshots_before = host.mirror.snapshots;
     for (const auto& request : state_.TakeChanges(host.cursor, now_)) host.mirror.Apply(request);
     snapshots_ += host.mirror.snapshots - snapshots_before;
@@ -330,18 +351,22 @@ class RandomRun {
   absl::Time now_ = absl::FromUnixSeconds(1000);
   uint64_t resource_version_ = 0;
   int snapshots_ = 0;
+  int pieces_ = 0;
 };
 
 TEST(ClusterStateRandomTest, MirrorsAreWhatTheStateIs) {
   int snapshots = 0;
+  int pieces = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     RandomRun run(seed, /*max_removed=*/65536);
     run.Go(1500);
     snapshots += run.snapshots();
+    pieces += run.pieces();
     if (::testing::Test::HasFailure()) return;
   }
   EXPECT_GT(snapshots, 60);
+  EXPECT_GT(pieces, 300);
 }
 
 TEST(ClusterStateRandomTest, ALogTooShortLeadsToSnapshotsNotToGaps) {

@@ -105,6 +105,10 @@ bool Scheduler::AllUsable(const ProfilePlan& plan) {
   return true;
 }
 
+void Scheduler::NoteCall(Attempt* attempt, const HostClient& client) {
+  if (VLOG_IS_ON(2)) attempt->asked.push_back(client.info().host_instance());
+}
+
 void Scheduler::FillHeader(const Attempt& attempt, const Host& host,
                            v1alpha1::CallHeader* header) const {
   header->set_attempt_id(attempt.id);
@@ -179,6 +183,9 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   request.attempt_id = attempt->id;
   request.start_offset = next_start_;
   request.budget = options_.cycle_deadline;
+  for (const auto& host : request.hosts) {
+    if (host.client != nullptr) NoteCall(attempt.get(), *host.client);
+  }
   const absl::Time began = absl::Now();
   const AlgorithmResult& result = algorithm_.Run(request);
   observer_->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result, algorithm_.response(),
@@ -245,6 +252,7 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
       request.set_pod_uid(attempt->pod->uid());
       request.set_node_name(attempt->node_name);
       const absl::Time began = absl::Now();
+      NoteCall(attempt.get(), *host->client);
       answer = host->client->Reserve(std::move(request), absl::Now() + options_.reserve_deadline);
       observer_->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
                         answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
@@ -299,6 +307,7 @@ void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
       request.set_pod_uid(attempt->pod->uid());
       request.set_node_name(attempt->node_name);
       const absl::Time began = absl::Now();
+      NoteCall(attempt.get(), *host->client);
       answer = host->client->Permit(std::move(request), absl::Now() + options_.permit_deadline);
       observer_->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
                         answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
@@ -331,6 +340,10 @@ void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
   }
   Attempt* const pending = attempt.get();
   pending->binding = true;
+  VLOG(2) << "Pod " << pending->pod->key() << " goes to node " << pending->node_name << ": attempt "
+          << pending->id << " of " << absl::StrJoin(pending->asked, ", ") << ", "
+          << absl::Now() - pending->info->timestamp << " after it was queued, of which "
+          << absl::Now() - pending->began << " in this cycle";
   attempt_of_pod_[pending->pod->uid()] = pending->id;
   attempts_[pending->id] = std::move(attempt);
   if (!permit.waits().empty() || !pending->effects.empty()) {

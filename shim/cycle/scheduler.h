@@ -131,6 +131,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   Host* UsableHost(const std::string& name);
   bool AllUsable(const ProfilePlan& plan);
   void SendChanges(Host* host, absl::Time now);
+  // For the log: the instance is asked about the attempt.
+  static void NoteCall(Attempt* attempt, const HostClient& client);
   void FillHeader(const Attempt& attempt, const Host& host, v1alpha1::CallHeader* header) const;
 
   // The steps of a cycle; each takes over the attempt.

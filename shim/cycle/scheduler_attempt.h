@@ -36,6 +36,8 @@ struct Scheduler::Attempt {
   // The plugin that wants the place for another pod. An effect that is under way is the last then.
   std::string preempted_by;
   absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
+  // Instances that its calls from PreFilter to Permit went to, in order; kept where it is logged.
+  std::vector<std::string> asked;
   // The pod went while its bind was under way; the outcome no longer matters.
   bool pod_gone = false;
   // What a failure does to the nomination: it becomes this node, or none, unless it is kept.

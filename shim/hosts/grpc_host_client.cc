@@ -74,6 +74,7 @@ class GrpcHostClient::SyncStream {
     Write(request);
   }
   bool busy() const { return writing_; }
+  bool idle() const { return started_ok_ && !writing_ && waiting_.empty(); }
 
   // The client goes; the stream follows once gRPC has returned every operation.
   void Abandon() {
@@ -272,6 +273,8 @@ void GrpcHostClient::OnPush(SyncResponse push) {
   }
   pushes_.push_back(std::move(push));
 }
+
+bool GrpcHostClient::sending() const { return sync_ != nullptr && !sync_->idle(); }
 
 void GrpcHostClient::SendChanges(const SyncRequest& request) {
   if (lost_) return;

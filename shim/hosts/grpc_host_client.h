@@ -74,6 +74,8 @@ class GrpcHostClient final : public cycle::HostClient {
   bool cycle_under_way() const;
   // Gives up waiting.
   void DropCycle();
+  // Whether what was sent last is still on its way out.
+  bool sending() const;
   void SendChanges(const v1alpha1::SyncRequest& request) override;
   std::vector<v1alpha1::SyncResponse> TakePushes() override;
   absl::Status Cycle(const v1alpha1::CycleRequest& request, absl::Time deadline,

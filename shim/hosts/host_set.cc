@@ -161,6 +161,7 @@ absl::Status HostSet::BeginWaiting(absl::Time now) {
 void HostSet::Disconnect(Instance* instance) {
   if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(instance->cursor, 0));
   instance->client = nullptr;
+  instance->snapshot = nullptr;
   instance->shadow_cycle.reset();
 }
 
@@ -313,68 +314,6 @@ void HostSet::Quarantine(const std::string& name, Instance* instance, const std:
   Enter(name, instance, InstanceState::kQuarantined, why, now);
 }
 
-bool HostSet::CanBeShadowed(const std::string& name) const {
-  return std::all_of(plans_->profiles.begin(), plans_->profiles.end(),
-                     [&](const cycle::ProfilePlan& plan) {
-                       const auto& hosts = plan.host_names;
-                       return plan.num_algorithm_hosts() == 1 ||
-                              std::find(hosts.begin(), hosts.end(), name) == hosts.end();
-                     });
-}
-
-void HostSet::OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) {
-  const auto host = hosts_.find(cycle.host_name);
-  if (host == hosts_.end()) return;
-  for (const auto& instance : host->second.instances) {
-    if (instance->state != InstanceState::kShadow || instance->shadow_cycle.has_value()) continue;
-    Follow(instance.get(), now);
-    v1alpha1::CycleRequest request = cycle.request;
-    request.mutable_header()->set_snapshot_version(
-        scheduler_->cluster()->VersionOf(instance->cursor));
-    if (!instance->client->StartCycle(request)) continue;
-    ShadowCycle& shadow = instance->shadow_cycle.emplace(cycle);
-    // The serving one had as long.
-    shadow.deadline = now + config_->shim.deadlines.cycle;
-    for (const uint32_t slot : cycle.result.examined_slots) {
-      const kube::NodePtr& node = scheduler_->cluster()->NodeAt(slot);
-      shadow.node_names.push_back(node == nullptr ? "" : node->key());
-    }
-  }
-}
-
-bool HostSet::ShadowIsOver(const std::string& name, Instance* instance, absl::Time now) {
-  const config::Replacement& replacement = config_->shim.replacement;
-  if (instance->shadow_cycle.has_value()) {
-    ShadowCycle& served = *instance->shadow_cycle;
-    auto answer = instance->client->TakeCycle();
-    if (!answer.has_value() && now < served.deadline) return false;
-    if (!answer.has_value()) {
-      instance->client->DropCycle();
-      answer = absl::DeadlineExceededError("it did not answer in time");
-    }
-    absl::Status compared = answer->status();
-    if (answer->ok()) compared = CompareCycle(served, **answer, &instance->shadow);
-    scheduler_->cluster()->EndAttempt(instance->cursor, served.attempt_id);
-    const std::string pod = std::move(served.pod);
-    instance->shadow_cycle.reset();
-    if (!compared.ok()) {
-      Quarantine(name, instance, absl::StrCat("in the shadow, pod ", pod, ": ", compared.message()),
-                 now);
-      return false;
-    }
-  }
-  return instance->shadow.cycles >= replacement.shadow_cycles ||
-         now - instance->since >= replacement.shadow_timeout;
-}
-
-void HostSet::Follow(Instance* instance, absl::Time now) {
-  if (!scheduler_->cluster()->HasChanges(instance->cursor)) return;
-  for (const v1alpha1::SyncRequest& chunk :
-       scheduler_->cluster()->TakeChanges(instance->cursor, now)) {
-    instance->client->SendChanges(chunk);
-  }
-}
-
 // Whoever is ready for its next step takes it.
 void HostSet::Promote(const std::string& name, Host* host, absl::Time now) {
   if (host->serving == nullptr || !host->serving->ready()) {
@@ -429,10 +368,10 @@ void HostSet::TickHost(const std::string& name, Host* host, absl::Time now) {
         continue;
       }
       instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
-      Follow(instance, now);
-      instance->client->AwaitSnapshot(scheduler_->cluster()->VersionOf(instance->cursor));
+      instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
       Enter(name, instance, InstanceState::kSyncing, "its mirror is being filled", now);
     }
+    TellSnapshot(*host, instance);
     if (instance->client->lost()) {
       OnLost(name, instance, "the connection broke", now);
     } else if (host->serving == instance && scheduler_->WantsNewSession(name)) {
@@ -474,7 +413,7 @@ void HostSet::Tick(absl::Time now) {
     for (const auto& instance : host.instances) {
       // Whoever is judging must not be told of what came later.
       if (instance.get() != host.serving && instance->cursor != 0 && instance->client != nullptr &&
-          !instance->shadow_cycle.has_value()) {
+          instance->snapshot == nullptr && !instance->shadow_cycle.has_value()) {
         Follow(instance.get(), now);
       }
     }
@@ -498,92 +437,6 @@ absl::Status HostSet::Reload(std::shared_ptr<const config::Config> config, absl:
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<HostSet::Host*> HostSet::FindHost(const std::string& name) {
-  const auto it = hosts_.find(name);
-  if (it == hosts_.end())
-    return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
-  return &it->second;
-}
-
-absl::Status HostSet::Swap(const std::string& name, const std::string& id, absl::Time now) {
-  absl::StatusOr<Host*> found = FindHost(name);
-  if (!found.ok()) return found.status();
-  Host& host = **found;
-  Instance* next = nullptr;
-  if (id.empty()) {
-    next = NewestReady(&host, host.serving);
-    if (next == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("no other instance of host \"", name, "\" is ready"));
-    }
-  }
-  for (const auto& instance : host.instances) {
-    if (!id.empty() && instance->id() == id) next = instance.get();
-  }
-  if (next == nullptr) {
-    return absl::NotFoundError(absl::StrCat("host \"", name, "\" has no instance ", id));
-  }
-  if (next == host.serving)
-    return absl::FailedPreconditionError(absl::StrCat("instance ", next->id(), " serves already"));
-  if (!next->ready()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("instance ", next->id(), " is ", StateName(next->state), ": ", next->why));
-  }
-  Serve(name, next, "person", "a person asked for it", now);
-  return absl::OkStatus();
-}
-
-absl::Status HostSet::Rollback(const std::string& name, absl::Time now) {
-  absl::StatusOr<Host*> found = FindHost(name);
-  if (!found.ok()) return found.status();
-  Host& host = **found;
-  Instance* const previous = NewestReady(&host, host.serving);
-  if (host.serving == nullptr || previous == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no other instance of host \"", name, "\" is ready; the predecessor is kept ",
-                     absl::FormatDuration(config_->shim.replacement.keep_warm),
-                     " after a replacement (replacement.keepWarm)"));
-  }
-  GiveUp(name, &host, previous, "a person asked for it", now);
-  return absl::OkStatus();
-}
-
-absl::Status HostSet::Forgive(const std::string& name, absl::Time now) {
-  absl::StatusOr<Host*> found = FindHost(name);
-  if (!found.ok()) return found.status();
-  (*found)->quarantined.clear();
-  for (const auto& instance : (*found)->instances) {
-    if (instance->state == InstanceState::kQuarantined)
-      Enter(name, instance.get(), InstanceState::kWaiting, "it is tried again", now);
-  }
-  return BeginWaiting(now);
-}
-
-std::vector<HostSet::View> HostSet::Describe() const {
-  std::vector<View> all;
-  for (const auto& [name, host] : hosts_) {
-    for (const auto& instance : host.instances) {
-      View& view = all.emplace_back();
-      view.host = name;
-      view.instance = instance->id();
-      view.address = instance->endpoint.address;
-      view.build = instance->info.build();
-      view.build_digest = instance->info.build_digest();
-      view.state = instance->state;
-      view.why = instance->why;
-      view.since = instance->since;
-      view.started = instance->started;
-      view.failures = instance->failures;
-      view.shadow = instance->shadow;
-      if (instance->client == nullptr || instance->cursor == 0) continue;
-      view.usable = instance->client->usable();
-      view.sent_version = scheduler_->cluster()->VersionOf(instance->cursor);
-      view.acknowledged_version = instance->client->acknowledged_version();
-    }
-  }
-  return all;
 }
 
 bool HostSet::AllReady() const {

@@ -120,6 +120,9 @@ class HostSet final : public cycle::CycleWitness {
     return switches_;
   }
 
+  // When the next piece of a snapshot is to be sent; what else there is to do wakes the loop by
+  // itself.
+  absl::Time NextWakeup() const;
   // True once every host that a profile needs is in use.
   bool AllReady() const;
   // Null until profiles could be resolved.
@@ -133,6 +136,8 @@ class HostSet final : public cycle::CycleWitness {
     absl::Time started;  // when it says, else when it was met
     std::unique_ptr<GrpcHostClient> client;
     cycle::ClusterState::Cursor cursor = 0;
+    std::unique_ptr<cycle::Snapshot> snapshot;  // while it is being told
+    absl::Time next_piece = absl::InfinitePast();
     v1alpha1::ConfigureRequest configured;
     InstanceState state = InstanceState::kWaiting;
     std::string why;
@@ -195,6 +200,9 @@ class HostSet final : public cycle::CycleWitness {
               absl::Time now);
   void Promote(const std::string& name, Host* host, absl::Time now);
   void TickHost(const std::string& name, Host* host, absl::Time now);
+  // Sends the next piece of its snapshot, once the piece before it is gone. Takes its time while
+  // another instance serves.
+  void TellSnapshot(const Host& host, Instance* instance);
   // Sends what has changed to an instance that no call keeps up to date.
   void Follow(Instance* instance, absl::Time now);
 

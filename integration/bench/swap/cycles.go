@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// sample is something that began and took a while.
+type sample struct {
+	began time.Time
+	took  time.Duration
+}
+
+// A line of the shim's log at level 2, for every pod that got a node.
+var placed = regexp.MustCompile(`^I(\d{8} \d\d:\d\d:\d\d\.\d{6}) .* goes to node \S+: attempt \d+ of (.*), (\S+) after it was queued`)
+
+// readCycles reads how long pods took from the queue to their node, and counts the attempts whose calls did not all go to one
+// instance of the host.
+func readCycles(log string) (cycles []sample, mixed int, err error) {
+	file, err := os.Open(log)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		match := placed.FindStringSubmatch(lines.Text())
+		if match == nil {
+			continue
+		}
+		ended, err := time.ParseInLocation("20060102 15:04:05.000000", match[1], time.Local)
+		if err != nil {
+			return nil, 0, err
+		}
+		took, err := time.ParseDuration(match[3])
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", lines.Text(), err)
+		}
+		cycles = append(cycles, sample{ended.Add(-took), took})
+		instances := strings.Split(match[2], ", ")
+		slices.Sort(instances)
+		if len(slices.Compact(instances)) > 1 {
+			mixed++
+		}
+	}
+	return cycles, mixed, lines.Err()
+}
+
+// quantiles are in milliseconds.
+type quantiles struct{ n, p50, p99, max float64 }
+
+func quantilesOf(samples []sample) quantiles {
+	values := make([]float64, 0, len(samples))
+	for _, s := range samples {
+		values = append(values, float64(s.took.Microseconds())/1000)
+	}
+	return quantiles{float64(len(values)), quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)}
+}
+
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[min(len(values)-1, int(q*float64(len(values))))]
+}
+
+// between are the samples that began in the time.
+func between(samples []sample, from, to time.Time) (inside []sample) {
+	for _, s := range samples {
+		if !s.began.Before(from) && s.began.Before(to) {
+			inside = append(inside, s)
+		}
+	}
+	return inside
+}
+
+// around are the samples that began within a second of a switch, before or after it.
+func around(samples []sample, switches []time.Time) (close []sample) {
+	for _, s := range samples {
+		next, _ := slices.BinarySearchFunc(switches, s.began, time.Time.Compare)
+		if next > 0 && s.began.Sub(switches[next-1]) < near || next < len(switches) && switches[next].Sub(s.began) < near {
+			close = append(close, s)
+		}
+	}
+	return close
+}

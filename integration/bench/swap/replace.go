@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+// swapped is what happened.
+type swapped struct {
+	switches []time.Time // when each instance came to serve
+	warmUps  []float64   // milliseconds from the start of its process to that
+	killed   int
+}
+
+// replaceHosts starts one instance after the other. Of every so many replacements one predecessor is killed instead of being asked to
+// end, in turns when its successor has taken over and while it serves itself, the successor being compared with it.
+func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, gangs *gangs) (*swapped, error) {
+	builds := []string{*hostB, *hostA}
+	result := &swapped{}
+	began := time.Now()
+	for i := range *swaps {
+		// Half an interval before, so that the gang waits when the process starts.
+		if err := sleepUntil(ctx, began.Add(time.Duration(i)**interval+*interval/2)); err != nil {
+			return nil, err
+		}
+		if err := gangs.begin(ctx, i); err != nil {
+			return nil, err
+		}
+		if err := sleepUntil(ctx, began.Add(time.Duration(i+1)**interval)); err != nil {
+			return nil, err
+		}
+		predecessor, started := outboard.Host, time.Now()
+		outboard.SetHostProgram(builds[i%2])
+		if err := outboard.StartHost(); err != nil {
+			return nil, err
+		}
+		kills := *killed > 0 && (i+1)%*killed == 0
+		if kills && result.killed%2 == 1 {
+			if _, err := waitUntil(ctx, outboard, started, "shadow", "serving"); err != nil {
+				return nil, fmt.Errorf("swap %d: %w", i+1, err)
+			}
+			predecessor.Kill()
+		}
+		serving, err := waitUntil(ctx, outboard, started, "serving")
+		if err != nil {
+			return nil, fmt.Errorf("swap %d: %w", i+1, err)
+		}
+		result.switches = append(result.switches, serving)
+		result.warmUps = append(result.warmUps, float64(serving.Sub(started).Microseconds())/1000)
+		if kills {
+			predecessor.Kill()
+			result.killed++
+		} else {
+			// It ends by itself once it has drained.
+			go predecessor.Stop(30 * time.Second)
+		}
+		if err := gangs.complete(ctx, i); err != nil {
+			return nil, err
+		}
+		if (i+1)%20 == 0 {
+			say("%d swaps; warm-up of the last: %.0f ms", i+1, result.warmUps[i])
+		}
+	}
+	return result, sleepUntil(ctx, time.Now().Add(near))
+}
+
+func sleepUntil(ctx context.Context, when time.Time) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(when)):
+		return nil
+	}
+}
+
+// waitUntil returns when the instance that started after `started` came into one of the states, as the shim says.
+func waitUntil(ctx context.Context, outboard *controlplane.Outboard, started time.Time, states ...string) (time.Time, error) {
+	const patience = 30 * time.Second
+	limit := time.Now().Add(patience)
+	for {
+		hosts, err := outboard.Hosts(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, host := range hosts {
+			if host.Started.After(started) && slices.Contains(states, host.State) {
+				return host.Since, nil
+			}
+		}
+		if time.Now().After(limit) {
+			return time.Time{}, fmt.Errorf("the new instance is not %v: %+v", states, hosts)
+		}
+		if err := sleepUntil(ctx, time.Now().Add(20*time.Millisecond)); err != nil {
+			return time.Time{}, err
+		}
+	}
+}

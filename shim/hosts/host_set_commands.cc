@@ -1,0 +1,95 @@
+// What people ask of the hosts.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shim/hosts/host_set.h"
+
+namespace outboard::hosts {
+
+absl::StatusOr<HostSet::Host*> HostSet::FindHost(const std::string& name) {
+  const auto it = hosts_.find(name);
+  if (it == hosts_.end())
+    return absl::NotFoundError(absl::StrCat("there is no host \"", name, "\""));
+  return &it->second;
+}
+
+absl::Status HostSet::Swap(const std::string& name, const std::string& id, absl::Time now) {
+  absl::StatusOr<Host*> found = FindHost(name);
+  if (!found.ok()) return found.status();
+  Host& host = **found;
+  Instance* next = nullptr;
+  if (id.empty()) {
+    next = NewestReady(&host, host.serving);
+    if (next == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("no other instance of host \"", name, "\" is ready"));
+    }
+  }
+  for (const auto& instance : host.instances) {
+    if (!id.empty() && instance->id() == id) next = instance.get();
+  }
+  if (next == nullptr) {
+    return absl::NotFoundError(absl::StrCat("host \"", name, "\" has no instance ", id));
+  }
+  if (next == host.serving)
+    return absl::FailedPreconditionError(absl::StrCat("instance ", next->id(), " serves already"));
+  if (!next->ready()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("instance ", next->id(), " is ", StateName(next->state), ": ", next->why));
+  }
+  Serve(name, next, "person", "a person asked for it", now);
+  return absl::OkStatus();
+}
+
+absl::Status HostSet::Rollback(const std::string& name, absl::Time now) {
+  absl::StatusOr<Host*> found = FindHost(name);
+  if (!found.ok()) return found.status();
+  Host& host = **found;
+  Instance* const previous = NewestReady(&host, host.serving);
+  if (host.serving == nullptr || previous == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no other instance of host \"", name, "\" is ready; the predecessor is kept ",
+                     absl::FormatDuration(config_->shim.replacement.keep_warm),
+                     " after a replacement (replacement.keepWarm)"));
+  }
+  GiveUp(name, &host, previous, "a person asked for it", now);
+  return absl::OkStatus();
+}
+
+absl::Status HostSet::Forgive(const std::string& name, absl::Time now) {
+  absl::StatusOr<Host*> found = FindHost(name);
+  if (!found.ok()) return found.status();
+  (*found)->quarantined.clear();
+  for (const auto& instance : (*found)->instances) {
+    if (instance->state == InstanceState::kQuarantined)
+      Enter(name, instance.get(), InstanceState::kWaiting, "it is tried again", now);
+  }
+  return BeginWaiting(now);
+}
+
+std::vector<HostSet::View> HostSet::Describe() const {
+  std::vector<View> all;
+  for (const auto& [name, host] : hosts_) {
+    for (const auto& instance : host.instances) {
+      View& view = all.emplace_back();
+      view.host = name;
+      view.instance = instance->id();
+      view.address = instance->endpoint.address;
+      view.build = instance->info.build();
+      view.build_digest = instance->info.build_digest();
+      view.state = instance->state;
+      view.why = instance->why;
+      view.since = instance->since;
+      view.started = instance->started;
+      view.failures = instance->failures;
+      view.shadow = instance->shadow;
+      if (instance->client == nullptr || instance->cursor == 0) continue;
+      view.usable = instance->client->usable();
+      view.sent_version = scheduler_->cluster()->VersionOf(instance->cursor);
+      view.acknowledged_version = instance->client->acknowledged_version();
+    }
+  }
+  return all;
+}
+
+}  // namespace outboard::hosts
