@@ -260,6 +260,10 @@ absl::Status ShimProcess::Start() {
           },
           [this](std::string host, std::string instance) {
             inbox_.Post([this, host = std::move(host), instance = std::move(instance)](
+                            absl::Time now) { host_set_.OnProbedReady(host, instance, now); });
+          },
+          [this](std::string host, std::string instance) {
+            inbox_.Post([this, host = std::move(host), instance = std::move(instance)](
                             absl::Time now) { host_set_.OnDraining(host, instance, now); });
           },
           [this](std::string host, std::string instance) {

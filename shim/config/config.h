@@ -141,7 +141,8 @@ struct Replacement {
   absl::Duration shadow_timeout = absl::Seconds(5);
   // How long the old instance is kept ready to take over again.
   absl::Duration keep_warm = absl::Minutes(1);
-  // So many calls without a usable answer, while the old one is kept, bring it back.
+  // So many calls that were not answered, while the old one is kept, bring it back; of answers that
+  // cannot be used one is enough.
   int32_t rollback_failures = 2;
 };
 

@@ -64,6 +64,8 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
     TakePushes(&host, now);
     for (const auto& [id, attempt] : attempts_) cluster_.EndAttempt(host.cursor, id);
   }
+  host.breaker.SetLimit(options_.breaker_failures);
+  host.breaker.Reset();
   host.client = client;
   host.cursor = cursor;
   host.wants_new_session = false;
@@ -93,8 +95,10 @@ const ProfilePlan* Scheduler::PlanOf(const kube::PodObject& pod) const {
 
 Scheduler::Host* Scheduler::UsableHost(const std::string& name) {
   const auto it = hosts_.find(name);
-  if (it == hosts_.end() || it->second.client == nullptr || !it->second.client->usable())
+  if (it == hosts_.end() || it->second.client == nullptr || !it->second.client->usable() ||
+      it->second.breaker.open()) {
     return nullptr;
+  }
   return &it->second;
 }
 
@@ -124,7 +128,7 @@ bool Scheduler::ScheduleOne(absl::Time now) {
   if (!any_ready) {
     const bool all_within_grace = std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
       const Host& host = entry.second;
-      return (host.client != nullptr && host.client->usable()) ||
+      return (host.client != nullptr && host.client->usable() && !host.breaker.open()) ||
              now - host.away_since < options_.host_grace;
     });
     if (plans_.empty() || all_within_grace) return false;
@@ -190,9 +194,15 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   const AlgorithmResult& result = algorithm_.Run(request);
   observer_->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result, algorithm_.response(),
                          absl::Now() - began);
+  if (result.outcome != AlgorithmResult::Outcome::kNoAnswer && result.left_out.empty()) {
+    for (Host* host : hosts) host->breaker.OnAnswer();
+  }
   for (const LeftOut& left_out : result.left_out) {
     const HostClient* client = request.hosts[left_out.host].client;
-    if (client != nullptr) observer_->OnNoAnswer(client->info().host_instance(), left_out.status);
+    if (client != nullptr) {
+      observer_->OnNoAnswer(client->info().host_instance(), left_out.status);
+      OnCallFailed(attempt->plan->host_names[left_out.host], left_out.status, now);
+    }
     observer_->OnFailurePolicy(attempt->plan->host_names[left_out.host], left_out.point,
                                left_out.used_last ? "UseLast" : "FailOpen");
     VLOG(2) << "Pod " << attempt->pod->key() << " goes on without host \""

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "shim/cycle/algorithm.h"
+#include "shim/cycle/breaker.h"
 #include "shim/cycle/cluster_state.h"
 #include "shim/cycle/cycle_witness.h"
 #include "shim/cycle/effects.h"
@@ -36,6 +37,9 @@ struct SchedulerOptions {
   // How long pods stay in the queue, untouched, while their host is away; after that each one is
   // parked with an event.
   absl::Duration host_grace = absl::Seconds(5);
+  // After so many calls in a row without a usable answer a host is not asked until it has answered
+  // a probe, for each of them keeps all pods waiting; 0: it is asked all the same.
+  int breaker_failures = 3;
   // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
   bool single_attempt = false;
 };
@@ -104,6 +108,10 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   const queue::SchedulingQueue& queue() const { return queue_; }
   // Whether a host's connection has to be set up anew; asked by whoever owns the clients.
   bool WantsNewSession(const std::string& host_name) const;
+  // Whether the host is not asked anything for having given no usable answer several times.
+  bool IsHeldBack(const std::string& host_name) const;
+  // The host has answered a probe: it may be asked again.
+  void OnProbeAnswered(const std::string& host_name, absl::Time now);
   // Pods that have a node and are not bound yet.
   size_t attempts_in_flight() const { return attempts_.size(); }
   size_t waiting_pods() const { return waiting_.size(); }
@@ -117,6 +125,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
     absl::Time parked_pods_checked = absl::InfinitePast();
     // The connection's state has to be mended by a new handshake.
     bool wants_new_session = false;
+    Breaker breaker;
     // It judges queueing hints: those events from this number on.
     bool judges = false;
     uint64_t knows_events_from = 0;
@@ -131,6 +140,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   Host* UsableHost(const std::string& name);
   bool AllUsable(const ProfilePlan& plan);
   void SendChanges(Host* host, absl::Time now);
+  // The host gave no usable answer, or did.
+  void OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now);
   // For the log: the instance is asked about the attempt.
   static void NoteCall(Attempt* attempt, const HostClient& client);
   void FillHeader(const Attempt& attempt, const Host& host, v1alpha1::CallHeader* header) const;

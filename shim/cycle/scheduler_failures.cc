@@ -72,9 +72,34 @@ void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
   Host& host = hosts_[host_name];
   if (NeedsNewSession(status)) host.wants_new_session = true;
-  if (host.client != nullptr) observer_->OnNoAnswer(host.client->info().host_instance(), status);
+  if (host.client != nullptr && !host.breaker.open()) {
+    observer_->OnNoAnswer(host.client->info().host_instance(), status);
+    OnCallFailed(host_name, status, now);
+  }
   attempt->silent_host = host_name;
   RequeueFailed(std::move(attempt), AttemptResult::kHostAway, message, now);
+}
+
+void Scheduler::OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now) {
+  Host& host = hosts_[name];
+  if (!host.breaker.OnFailure()) return;
+  host.away_since = now;
+  LOG(ERROR) << "Host \"" << name << "\" has given no usable answer to "
+             << options_.breaker_failures << " calls in a row and is not asked until it has "
+             << "answered a probe; the last: " << status.message();
+}
+
+bool Scheduler::IsHeldBack(const std::string& host_name) const {
+  const auto it = hosts_.find(host_name);
+  return it != hosts_.end() && it->second.client != nullptr && it->second.breaker.open();
+}
+
+void Scheduler::OnProbeAnswered(const std::string& host_name, absl::Time now) {
+  const auto it = hosts_.find(host_name);
+  if (it == hosts_.end() || !it->second.breaker.OnProbeAnswered()) return;
+  LOG(INFO) << "Host \"" << host_name << "\" has answered a probe and is asked again";
+  it->second.away_since = absl::InfinitePast();
+  queue_.HostReturned(host_name, now);
 }
 
 void Scheduler::OnBadAnswer(const std::string& host_name, const absl::Status& status) {
@@ -178,7 +203,7 @@ void Scheduler::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) {
     if (host.client == nullptr) continue;
     TakePushes(&host, now);
-    if (!host.client->usable()) continue;
+    if (!host.client->usable() || host.breaker.open()) continue;
     if (queue_.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
       host.parked_pods_checked = now;
       queue_.HostReturned(name, now);
@@ -200,7 +225,8 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
   if (!pre_bind_questions_.empty()) next = std::min(next, pre_bind_questions_.begin()->first);
   if (queue_.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : hosts_) {
-    if (host.client == nullptr && host.away_since > absl::InfinitePast() && queue_.HasNext()) {
+    if ((host.client == nullptr || host.breaker.open()) && host.away_since > absl::InfinitePast() &&
+        queue_.HasNext()) {
       next = std::min(next, std::max(now, host.away_since + options_.host_grace));
     }
   }

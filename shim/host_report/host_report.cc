@@ -42,7 +42,8 @@ std::string ToJson(const Report& report) {
                  {"usable", view.usable},
                  {"sentVersion", view.sent_version},
                  {"acknowledgedVersion", view.acknowledged_version},
-                 {"failures", view.failures}};
+                 {"failures", view.failures},
+                 {"heldBack", view.held_back}};
     if (view.shadow.cycles > 0) json["shadow"] = ToJson(view.shadow);
     out["instances"].push_back(std::move(json));
   }

@@ -15,6 +15,8 @@ using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vo
 
 constexpr char kContractVersion[] = "v1alpha1";
 constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
+// What is waited for the last word of a stream that has ended.
+constexpr absl::Duration kFinishDeadline = absl::Milliseconds(100);
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(deadline);
@@ -168,7 +170,8 @@ class GrpcHostClient::SyncStream {
 // since its late answer would be read as the next one's.
 class GrpcHostClient::CycleStream {
  public:
-  explicit CycleStream(GrpcHostClient* client) : started_(this), read_(this), written_(this) {
+  explicit CycleStream(GrpcHostClient* client)
+      : started_(this), read_(this), written_(this), finished_(this) {
     stream_ = client->cycle_stub_->PrepareAsyncCycle(&context_, client->loop_->queue());
     ++operations_;
     stream_->StartCall(&started_);
@@ -208,6 +211,14 @@ class GrpcHostClient::CycleStream {
     return true;
   }
   bool broken() const { return broken_; }
+  // Why it broke.
+  absl::Status Finish(HostLoop* loop) {
+    ++operations_;
+    stream_->Finish(&status_, &finished_);
+    if (!loop->RunUntil(finish_done_, absl::Now() + kFinishDeadline) || status_.ok())
+      return LostStatus();
+    return ToAbslStatus(status_);
+  }
   void Abandon() {
     abandoned_ = true;
     context_.TryCancel();
@@ -230,16 +241,20 @@ class GrpcHostClient::CycleStream {
   void OnStarted(bool) { start_done_ = true; }
   void OnWritten(bool) { write_done_ = true; }
   void OnRead(bool) { answered_ = true; }
+  void OnFinished(bool) { finish_done_ = true; }
 
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<CycleRequest, CycleResponse>> stream_;
   Step<&CycleStream::OnStarted> started_;
   Step<&CycleStream::OnRead> read_;
   Step<&CycleStream::OnWritten> written_;
+  Step<&CycleStream::OnFinished> finished_;
   CycleResponse response_;
+  grpc::Status status_;
   bool start_done_ = false;
   bool write_done_ = false;
   bool answered_ = false;
+  bool finish_done_ = false;
   bool under_way_ = false;
   bool broken_ = false;
   bool abandoned_ = false;
@@ -310,12 +325,12 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
     answered = cycle_->Exchange(loop_, request, deadline, response);
   }
   if (!answered) {
-    const bool broken = cycle_->broken();
+    absl::Status why = absl::DeadlineExceededError("the host did not answer in time");
+    if (cycle_->broken()) why = cycle_->Finish(loop_);
     std::exchange(cycle_, nullptr)->Abandon();
-    if (!broken) return absl::DeadlineExceededError("the host did not answer in time");
     // The change stream tells whether the host is gone or only this stream.
     loop_->RunReady();
-    return LostStatus();
+    return why;
   }
   if (response->has_error()) return cycle::CallErrorStatus(response->error());
   if (response->attempt_id() != request.header().attempt_id()) {

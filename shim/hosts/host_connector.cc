@@ -187,6 +187,8 @@ void HostConnector::Probe(const Door& door) {
     callbacks_.on_gone(door.endpoint.host, door.instance);
   } else if (response.state() == v1alpha1::ProbeResponse::DRAINING) {
     callbacks_.on_draining(door.endpoint.host, door.instance);
+  } else if (response.state() == v1alpha1::ProbeResponse::READY) {
+    callbacks_.on_ready(door.endpoint.host, door.instance);
   }
 }
 

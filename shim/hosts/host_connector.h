@@ -33,6 +33,7 @@ class HostConnector {
     std::function<void(Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
                        v1alpha1::GetHostInfoResponse info)>
         on_handshake;
+    std::function<void(std::string host, std::string instance)> on_ready;
     std::function<void(std::string host, std::string instance)> on_draining;
     // Nobody listens there any more, or another instance does.
     std::function<void(std::string host, std::string instance)> on_gone;

@@ -32,6 +32,14 @@ bool IsFused(const v1alpha1::GetHostInfoResponse& info) {
          info.capabilities().end();
 }
 
+// A call that was not answered in time may be chance. An answer that cannot be used, or a host that
+// says itself that it failed, is not.
+bool IsBroken(const absl::Status& status) {
+  return absl::IsInternal(status) || absl::IsInvalidArgument(status) ||
+         absl::IsOutOfRange(status) || absl::IsDataLoss(status) || absl::IsUnknown(status) ||
+         absl::IsUnimplemented(status);
+}
+
 std::string TextOf(const v1alpha1::GetHostInfoResponse& info) {
   return absl::StrCat("instance ", info.host_instance(), " (build ", info.build(), ")");
 }
@@ -220,7 +228,7 @@ void HostSet::Serve(const std::string& name, Instance* next, const std::string& 
   host.info = next->info;
   Adopt(*std::move(plans), name, now);
   scheduler_->SetHost(name, next->client.get(), next->cursor, now);
-  next->failures = 0;
+  next->failures = next->bad_calls = 0;
   Enter(name, next, InstanceState::kServing, why, now);
   if (previous != nullptr) {
     Enter(name, previous, InstanceState::kStandby, absl::StrCat(next->id(), " took over"), now);
@@ -266,6 +274,12 @@ void HostSet::OnLost(const std::string& name, Instance* instance, const std::str
   callbacks_.on_lost(address);
 }
 
+void HostSet::OnProbedReady(const std::string& name, const std::string& id, absl::Time now) {
+  const auto it = hosts_.find(name);
+  if (it == hosts_.end() || it->second.serving == nullptr || it->second.serving->id() != id) return;
+  scheduler_->OnProbeAnswered(name, now);
+}
+
 void HostSet::OnDraining(const std::string& host_name, const std::string& id, absl::Time now) {
   Host& host = hosts_[host_name];
   for (const auto& instance : host.instances) {
@@ -294,7 +308,8 @@ void HostSet::OnGone(const std::string& name, const std::string& id, absl::Time 
 void HostSet::OnNoAnswer(const std::string& id, const absl::Status& status) {
   for (auto& [name, host] : hosts_) {
     if (host.serving == nullptr || host.serving->id() != id) continue;
-    ++host.serving->failures;
+    host.serving->failures += IsBroken(status) ? config_->shim.replacement.rollback_failures : 1;
+    ++host.serving->bad_calls;
     host.serving->last_failure = std::string(status.message());
   }
 }
@@ -385,7 +400,7 @@ void HostSet::TickHost(const std::string& name, Host* host, absl::Time now) {
       now - serving->since < replacement.keep_warm) {
     if (Instance* previous = NewestReady(host, serving)) {
       GiveUp(name, host, previous,
-             absl::StrCat(serving->failures, " calls without a usable answer within ",
+             absl::StrCat(serving->bad_calls, " calls without a usable answer within ",
                           absl::FormatDuration(now - serving->since),
                           ", the last: ", serving->last_failure),
              now);

@@ -82,6 +82,8 @@ class HostSet final : public cycle::CycleWitness {
                            v1alpha1::GetHostInfoResponse info, absl::Time now);
   // A probe says that the instance is about to go.
   void OnDraining(const std::string& host, const std::string& instance, absl::Time now);
+  // A probe says that the instance is ready.
+  void OnProbedReady(const std::string& host, const std::string& instance, absl::Time now);
   void OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) override;
   // Nobody listens any more where the instance was met, or another one does.
   void OnGone(const std::string& host, const std::string& instance, absl::Time now);
@@ -108,6 +110,7 @@ class HostSet final : public cycle::CycleWitness {
     absl::Time since;  // when
     absl::Time started = absl::InfinitePast();
     bool usable = false;
+    bool held_back = false;  // it is not asked until it has answered a probe
     int64_t sent_version = 0;
     int64_t acknowledged_version = 0;
     int64_t failures = 0;  // since it serves
@@ -142,6 +145,8 @@ class HostSet final : public cycle::CycleWitness {
     InstanceState state = InstanceState::kWaiting;
     std::string why;
     absl::Time since;
+    // Since it serves: calls without a usable answer, and what they weigh for a rollback.
+    int64_t bad_calls = 0;
     int64_t failures = 0;
     std::string last_failure;
     ShadowReport shadow;

@@ -81,7 +81,8 @@ std::vector<HostSet::View> HostSet::Describe() const {
       view.why = instance->why;
       view.since = instance->since;
       view.started = instance->started;
-      view.failures = instance->failures;
+      view.failures = instance->bad_calls;
+      view.held_back = host.serving == instance.get() && scheduler_->IsHeldBack(name);
       view.shadow = instance->shadow;
       if (instance->client == nullptr || instance->cursor == 0) continue;
       view.usable = instance->client->usable();

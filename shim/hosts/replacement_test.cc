@@ -264,7 +264,7 @@ TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
   Comes("b", 2, "bad");
   WaitFor({"a standby", "b serving"});
   Fault broken;
-  broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
+  broken.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
   broken.times = -1;
   fakes_["b"]->Inject<CycleRequest>(broken);
   Schedule("one");
@@ -288,6 +288,63 @@ TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
   WaitFor({"a standby", "b standby", "c standby", "d serving"});
 }
 
+TEST_F(ReplacementTest, AnAnswerOfNoUseSoonAfterAReplacementIsNoChance) {
+  Comes("a", 1, "good");
+  WaitFor({"a serving"});
+  Comes("b", 2, "bad");
+  WaitFor({"a standby", "b serving"});
+  Fault broken;
+  broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
+  fakes_["b"]->Inject<CycleRequest>(broken);
+  Schedule("one");
+  Turn();
+  EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
+  EXPECT_EQ(ViewOf("b").why, "1 calls without a usable answer within 0, the last: out of ideas");
+  Schedule("two");
+  EXPECT_THAT(effects_.bound, SizeIs(2)) << "the one that had no answer among them";
+}
+
+TEST_F(ReplacementTest, OneThatAnswersNothingIsHeldBackUntilItHasAnsweredAProbe) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Fault broken;
+  broken.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
+  broken.times = -1;
+  fakes_["a"]->Inject<CycleRequest>(broken);
+  for (const char* name : {"one", "two"}) Schedule(name);
+  EXPECT_FALSE(ViewOf("a").held_back);
+  Schedule("three");
+  EXPECT_TRUE(ViewOf("a").held_back);
+  const int calls = fakes_["a"]->Count<CycleRequest>();
+  // It is not asked, and pods wait where they are; after a while they are told why.
+  auto pod = std::make_shared<kube::PodObject>();
+  pod->pod.set_name("four");
+  pod->pod.set_namespace_("ns");
+  pod->pod.set_uid("uid-four");
+  pod->pod.set_scheduler_name("p");
+  scheduler_.OnPodUpsert(pod, now_);
+  Turn();
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  now_ += absl::Seconds(10);
+  Turn();
+  EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failed, SizeIs(4));
+  EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls);
+  // One more failure after a probe, and it is held back again.
+  hosts_.OnProbedReady("main", "a", now_);
+  EXPECT_FALSE(ViewOf("a").held_back);
+  EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls + 1);
+  EXPECT_TRUE(ViewOf("a").held_back);
+  // In good health again.
+  fakes_["a"]->ClearFaults();
+  now_ += absl::Seconds(10);
+  hosts_.OnProbedReady("main", "a", now_);
+  while (scheduler_.ScheduleOne(now_)) continue;
+  EXPECT_FALSE(ViewOf("a").held_back);
+  EXPECT_THAT(effects_.bound, SizeIs(4));
+}
+
 TEST_F(ReplacementTest, FailuresLongAfterAReplacementAreNotItsFault) {
   Comes("a", 1);
   WaitFor({"a serving"});
@@ -299,7 +356,7 @@ TEST_F(ReplacementTest, FailuresLongAfterAReplacementAreNotItsFault) {
   broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
   broken.times = -1;
   fakes_["b"]->Inject<CycleRequest>(broken);
-  for (const char* name : {"one", "two", "three"}) {
+  for (const char* name : {"one", "two"}) {
     Schedule(name);
     Turn();
   }
