@@ -258,8 +258,10 @@ func (o *Outboard) StartHost() (err error) {
 
 func (o *Outboard) socketDirectory() string { return o.controlPlane.file("hosts") }
 
-// SetHostProgram says which build StartHost starts from now on; empty: the one of ./dev build.
-func (o *Outboard) SetHostProgram(program string) { o.options.HostProgram = program }
+// SetHostProgram says which program StartHost starts from now on, and with which further arguments; empty: the one of ./dev build.
+func (o *Outboard) SetHostProgram(program string, args ...string) {
+	o.options.HostProgram, o.options.HostArgs = program, args
+}
 
 // HostInstance is what the shim says of an instance.
 type HostInstance struct {

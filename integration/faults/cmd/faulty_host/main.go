@@ -1,0 +1,158 @@
+// Command faulty_host is a plugin host that is wrong in one way: a real one, behind a proxy that passes every call on as it came,
+// but for one fault. It knows the contract by the names of its methods and the numbers of a few fields only.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+var (
+	listen  = flag.String("listen", "", "unix:PATH")
+	program = flag.String("host", "outboard-host", "the real host's program")
+	fault   = flag.String("fault", "", "crash-in-warm-up, wrong-in-shadow, or one-percent (fails each 100th cycle, after the first 100)")
+)
+
+// frame is a message that is passed on as it is.
+type frame []byte
+
+type rawCodec struct{}
+
+func (rawCodec) Marshal(v any) ([]byte, error) { return *v.(*frame), nil }
+func (rawCodec) Unmarshal(data []byte, v any) error {
+	*v.(*frame) = append(frame(nil), data...)
+	return nil
+}
+func (rawCodec) Name() string { return "proto" }
+
+func main() {
+	flag.Parse()
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "faulty_host:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	path, isUnix := strings.CutPrefix(strings.ReplaceAll(*listen, "{instance}", *fault), "unix:")
+	if !isUnix {
+		return errors.New("--listen: want unix:PATH")
+	}
+	dir, err := os.MkdirTemp("", "faulty-host")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	behind := filepath.Join(dir, "host.sock")
+	host := exec.Command(*program, "--listen", "unix:"+behind)
+	host.Stderr = os.Stderr
+	host.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := host.Start(); err != nil {
+		return err
+	}
+	for _, err := os.Stat(behind); err != nil; _, err = os.Stat(behind) {
+		time.Sleep(time.Millisecond)
+	}
+	connection, err := grpc.NewClient("unix:"+behind, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{}), grpc.MaxCallRecvMsgSize(64<<20)))
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.MaxRecvMsgSize(64<<20),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return pass(connection, stream) }))
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	return server.Serve(listener)
+}
+
+// pass carries one call.
+func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(shim)
+	ctx := shim.Context()
+	if md, ok := metadata.FromIncomingContext(ctx); ok {
+		ctx = metadata.NewOutgoingContext(ctx, md.Copy())
+	}
+	onward, err := host.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	if err != nil {
+		return err
+	}
+	go func() {
+		for messages := 0; ; messages++ {
+			var message frame
+			if err := shim.RecvMsg(&message); err != nil {
+				onward.CloseSend()
+				return
+			}
+			// The first says that a snapshot begins.
+			if *fault == "crash-in-warm-up" && strings.HasSuffix(method, "/Sync") && messages == 1 {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+			if onward.SendMsg(&message) != nil {
+				return
+			}
+		}
+	}()
+	for {
+		var message frame
+		if err := onward.RecvMsg(&message); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		message, err := spoil(method, message)
+		if err != nil {
+			return err
+		}
+		if err := shim.SendMsg(&message); err != nil {
+			return err
+		}
+	}
+}
+
+var cycles atomic.Int64
+
+// spoil appends a field to a message, which replaces, or is merged into, the one that is there.
+func spoil(method string, message frame) (frame, error) {
+	const (
+		buildDigest     = 4 // of GetHostInfoResponse
+		filter          = 4 // of CycleResponse
+		filterProcessed = 1 // of FilterResponse
+	)
+	switch {
+	case strings.HasSuffix(method, "/GetHostInfo"):
+		// A build of its own.
+		message = protowire.AppendTag(message, buildDigest, protowire.BytesType)
+		return protowire.AppendString(message, *fault), nil
+	case strings.HasSuffix(method, "/Cycle"):
+		count := cycles.Add(1)
+		if *fault == "one-percent" && count > 100 && count%100 == 0 {
+			return nil, status.Error(codes.Internal, "one call in a hundred fails")
+		}
+		if *fault == "wrong-in-shadow" && count == 3 {
+			wrong := protowire.AppendTag(nil, filterProcessed, protowire.VarintType)
+			wrong = protowire.AppendVarint(wrong, 7_000_000)
+			message = protowire.AppendTag(message, filter, protowire.BytesType)
+			message = protowire.AppendBytes(message, wrong)
+		}
+	}
+	return message, nil
+}
