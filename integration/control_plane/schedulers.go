@@ -132,6 +132,8 @@ type OutboardOptions struct {
 	// SocketDirectory has hosts come to a directory that the shim watches, each with a socket of its own, so that StartHost
 	// starts a further instance beside the one that serves.
 	SocketDirectory bool
+	// Hosts are entries of the ShimConfiguration's `hosts`, in place of one host that StartOutboard starts.
+	Hosts []map[string]any
 	// HostProgram is another build of the host than ./dev build makes.
 	HostProgram string
 }
@@ -210,6 +212,12 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	if options.Split != "" {
 		hosts = append(hosts, map[string]any{"name": "split", "address": "unix:" + o.splitSocket()})
 	}
+	if options.Hosts != nil {
+		hosts = nil
+		for _, host := range options.Hosts {
+			hosts = append(hosts, host)
+		}
+	}
 	shim["hosts"] = hosts
 	shim["servingAddress"] = serving
 	shimDocument, err := yaml.Marshal(shim)
@@ -220,8 +228,10 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	if err := os.WriteFile(o.config, text, 0o600); err != nil {
 		return nil, err
 	}
-	if err := o.StartHost(); err != nil {
-		return nil, err
+	if options.Hosts == nil {
+		if err := o.StartHost(); err != nil {
+			return nil, err
+		}
 	}
 	if options.Split != "" {
 		if err := o.StartSplitHost(); err != nil {
@@ -265,10 +275,10 @@ func (o *Outboard) SetHostProgram(program string, args ...string) {
 
 // HostInstance is what the shim says of an instance.
 type HostInstance struct {
-	Host, Instance, State, Why, Build, BuildDigest string
-	Since, Started                                 time.Time
-	Failures                                       int64
-	Shadow                                         struct{ Cycles, Placements int64 }
+	Host, Instance, Address, State, Why, Build, BuildDigest string
+	Since, Started                                          time.Time
+	Failures                                                int64
+	Shadow                                                  struct{ Cycles, Placements int64 }
 }
 
 // Hosts asks the shim for the instances that it knows.
