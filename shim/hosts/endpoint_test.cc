@@ -10,8 +10,11 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
 #include "shim/hosts/grpc_host_client.h"
+#include "shim/hosts/host_connector.h"
 
 namespace outboard::hosts {
 namespace {
@@ -76,6 +79,38 @@ TEST_F(EndpointTest, WhoAnswersMustBeAnAllowedUser) {
     ASSERT_TRUE(info.ok()) << info.status();
     EXPECT_EQ(info->host_instance(), "one");
   }
+}
+
+TEST_F(EndpointTest, WhoHangsKeepsNobodyElseWaiting) {
+  std::vector<int> hanging;
+  config::ShimConfig config;
+  for (int i = 0; i < 5; ++i) {
+    const std::string path = absl::StrCat(directory_, "/a", i);
+    sockaddr_un name = {};
+    name.sun_family = AF_UNIX;
+    path.copy(name.sun_path, sizeof(name.sun_path) - 1);
+    hanging.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(hanging.back(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+    ASSERT_EQ(listen(hanging.back(), 5), 0);
+    config.hosts.push_back({absl::StrCat("a", i), absl::StrCat("unix:", path), std::nullopt, {}});
+  }
+  const std::string address = absl::StrCat("unix:", directory_, "/z");
+  const auto fake = FakeHost::Start(address);
+  config.hosts.push_back({"z", address, std::nullopt, {}});
+  absl::Notification answered;
+  const absl::Time began = absl::Now();
+  {
+    HostConnector connector(config,
+                            {[&](Endpoint endpoint, auto, auto) {
+                               if (endpoint.host == "z") answered.Notify();
+                             },
+                             [](std::string, std::string) {}, [](std::string, std::string) {},
+                             [](std::string, std::string) {}});
+    EXPECT_TRUE(answered.WaitForNotificationWithTimeout(absl::Seconds(30)));
+    // Each of the others takes a second.
+    EXPECT_LT(absl::Now() - began, absl::Seconds(4));
+  }
+  for (const int fd : hanging) close(fd);
 }
 
 TEST_F(EndpointTest, NobodyAnswers) {

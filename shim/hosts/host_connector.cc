@@ -2,6 +2,8 @@
 
 #include <glog/logging.h>
 
+#include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -86,11 +88,18 @@ void HostConnector::Run() {
     const bool probe = absl::Now() >= next_probe;
     if (probe) next_probe = absl::Now() + kProbePeriod;
     for (const Door& door : doors) {
-      if (!door.connected) {
-        TryHandshake(door);
-      } else if (probe) {
-        Probe(door);
-      }
+      if (door.connected && !probe) continue;
+      // Each on a thread of its own, so that one that hangs keeps no other waiting.
+      std::future<void>& visit = visits_[door.endpoint.address];
+      if (visit.valid() && visit.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+        continue;
+      visit = std::async(std::launch::async,
+                         [this, door] { door.connected ? Probe(door) : TryHandshake(door); });
+    }
+    for (auto it = visits_.begin(); it != visits_.end();) {
+      const bool is_over =
+          it->second.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+      it = is_over ? visits_.erase(it) : std::next(it);
     }
     const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || poked_; };
     absl::MutexLock lock(&mu_);
@@ -142,6 +151,12 @@ void HostConnector::LookAround() {
 
 void HostConnector::TryHandshake(const Door& door) {
   const Endpoint& endpoint = door.endpoint;
+  {
+    // The visit before this one may have ended well meanwhile.
+    absl::MutexLock lock(&mu_);
+    const auto it = doors_.find(endpoint.address);
+    if (it == doors_.end() || it->second.connected) return;
+  }
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(endpoint, allowed_uids());
   absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
       channel.ok() ? Handshake(*channel, kHandshakeTimeout) : channel.status();

@@ -5,6 +5,7 @@
 #include <grpcpp/channel.h>
 
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,7 +24,8 @@ namespace outboard::hosts {
 // Tries every endpoint that is not connected again and again, looks for new sockets in the
 // directory, and asks connected hosts once a second how they are.
 //
-// Threading: one thread of its own, on which the callbacks run; they post to the scheduling thread.
+// Threading: a thread of its own, and one for each visit, on which the callbacks run; they post to
+// the scheduling thread.
 // Other methods from any thread.
 // Lifetime:  the thread ends with the object.
 // Errors:    a host that does not answer is tried again after 200 ms; logged once a change.
@@ -72,6 +74,7 @@ class HostConnector {
   bool poked_ ABSL_GUARDED_BY(mu_) = false;
   std::set<std::string> complaints_;  // that were logged; of the thread
   std::thread thread_;
+  std::map<std::string, std::future<void>> visits_;  // under way, by address; of the thread
 };
 
 }  // namespace outboard::hosts
