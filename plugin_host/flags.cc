@@ -41,6 +41,15 @@ What to serve:
                             Where several hosts serve a profile, the shim gives each plugin to the
                             first host in its configuration that serves it.
 
+  --plugin-dir DIR          also the plugins of DIR's shared objects that its SHA256SUMS names. A change of DIR, or
+                            SIGHUP, starts a new instance with the new set beside the old one, in this process; the
+                            shim puts it in the old one's place. Needs --listen unix:PATH with {instance} in it. A
+                            set that cannot be used as a whole is refused with the reason, and changes nothing.
+
+Changing what DIR holds, instead of serving (`outboard plugin` does that, and waits for the shim):
+  --plugin-dir DIR --install FILE.so    tries FILE out in this process, then puts it and its digest into DIR
+  --plugin-dir DIR --remove FILE.so     takes it away
+
 How to run:
   --drain-timeout DURATION  on SIGTERM, how long attempts under way may take to end (default 20s)
   --v N                     log level; 4 logs every node, pod and term that plugins look at
@@ -48,7 +57,8 @@ How to run:
 
 `outboard hosts` shows which instances a shim knows, and which of them serves.
 
-Exit codes: 0 after a drain, 1 if it cannot listen, 2 for a wrong command line.
+Exit codes: 0 after a drain or a change of DIR, 1 if it cannot listen or DIR's plugins cannot be used, 2 for a wrong
+command line.
 )";
 
 namespace {
@@ -101,6 +111,9 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
          return true;
        }},
       {"--plugins", [&](const std::string& value) { return ReadPlugins(value, &flags); }},
+      {"--plugin-dir", text(&flags.plugin_dir)},
+      {"--install", text(&flags.install)},
+      {"--remove", text(&flags.remove)},
       {"--v",
        [&](const std::string& value) {
          return absl::SimpleAtoi(value, &flags.verbosity) && flags.verbosity >= 0;
@@ -134,8 +147,23 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
     }
   }
   if (flags.help || flags.version) return flags;
+  if (!flags.install.empty() || !flags.remove.empty()) {
+    if (flags.plugin_dir.empty() || !flags.listen.empty() ||
+        flags.install.empty() == flags.remove.empty()) {
+      return absl::InvalidArgumentError(
+          "--install FILE and --remove FILE want --plugin-dir DIR, and nothing else");
+    }
+    return flags;
+  }
   if (flags.listen.empty()) {
     return absl::InvalidArgumentError("--listen is required, for example --listen unix:host.sock");
+  }
+  if (!flags.plugin_dir.empty() && (!absl::StartsWith(flags.listen, "unix:") ||
+                                    !absl::StrContains(flags.listen, "{instance}"))) {
+    return absl::InvalidArgumentError(
+        "--plugin-dir needs --listen unix:PATH with {instance} in it, since each set of plugins "
+        "gets a "
+        "socket of its own; behind HOST:PORT, replace the process instead");
   }
   const bool any_tls =
       !flags.tls_cert.empty() || !flags.tls_key.empty() || !flags.tls_client_ca.empty();

@@ -38,6 +38,17 @@ TEST(FlagsTest, SomePluginsOrAllButSome) {
   }
 }
 
+TEST(FlagsTest, ADirectoryOfPluginsNeedsASocketForEachInstance) {
+  EXPECT_TRUE(ParseFlags({"--listen", "unix:/x@{instance}.sock", "--plugin-dir", "/d"}).ok());
+  EXPECT_FALSE(ParseFlags({"--listen", "unix:/x.sock", "--plugin-dir", "/d"}).ok());
+  EXPECT_FALSE(ParseFlags({"--listen", "0.0.0.0:443", "--tls-cert", "c", "--tls-key", "k",
+                           "--tls-client-ca", "a", "--plugin-dir", "/d"})
+                   .ok());
+  EXPECT_TRUE(ParseFlags({"--plugin-dir", "/d", "--install", "a.so"}).ok());
+  EXPECT_FALSE(ParseFlags({"--install", "a.so"}).ok());
+  EXPECT_FALSE(ParseFlags({"--plugin-dir", "/d", "--install", "a.so", "--remove", "a.so"}).ok());
+}
+
 TEST(FlagsTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseFlags({"--lisen", "x"}).status().message(), "unknown argument --lisen");
   EXPECT_EQ(ParseFlags({"--listen"}).status().message(), "--listen needs a value");

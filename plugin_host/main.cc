@@ -1,13 +1,15 @@
-// outboard-host: flags → plugins → engine → wait for a signal → drain.
+// outboard-host: flags → plugins → instances → wait for a signal or another set of plugins → drain.
 #include <elf.h>
+#include <errno.h>
 #include <glog/logging.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -18,15 +20,14 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/random/random.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "plugin_host/flags.h"
-#include "plugin_host/services/engine.h"
+#include "plugin_host/reload/directory_watch.h"
+#include "plugin_host/reload/install.h"
+#include "plugin_host/reload/instances.h"
 #include "plugin_host/services/listen_address.h"
 #include "plugins/builtin_plugins.h"
 
@@ -36,6 +37,8 @@ namespace {
 constexpr int kExitCannotServe = 1;
 constexpr int kExitUsage = 2;
 constexpr unsigned kCertificateReloadSeconds = 10;
+constexpr int kSettleMillis = 100;
+constexpr int kRetireMillis = 1000;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -106,56 +109,114 @@ std::string BuildId() {
   return id;
 }
 
-int Serve(const Flags& flags, const sigset_t& signals) {
-  absl::BitGen random;
-  const std::string instance = absl::StrFormat("host-%016x", absl::Uniform<uint64_t>(random));
-  const std::string listen = absl::StrReplaceAll(flags.listen, {{"{instance}", instance}});
-  absl::StatusOr<services::ListenAddress> address = services::ListenAddress::Parse(listen);
+// Without a directory there is nothing to look at but signals.
+struct Watched {
+  std::unique_ptr<reload::DirectoryWatch> directory;
+  int signals = -1;  // a signalfd
+};
+
+// What a refused directory says to people; the same only once.
+void Refused(const std::string& directory, const absl::Status& why, std::string* last) {
+  if (*last == why.message()) return;
+  *last = std::string(why.message());
+  LOG(ERROR) << "--plugin-dir " << directory << ": refused, nothing has changed: " << why.message();
+}
+
+// Until a signal to end, which it returns.
+int Watch(const Flags& flags, const Watched& watched, reload::Instances* instances) {
+  std::string refused;
+  bool dirty = false;
+  while (true) {
+    pollfd wanted[] = {{watched.signals, POLLIN, 0},
+                       {watched.directory == nullptr ? -1 : watched.directory->fd(), POLLIN, 0}};
+    // Whoever changes several files gets the time to do so.
+    const int timeout = dirty ? kSettleMillis : instances->superseded() ? kRetireMillis : -1;
+    const int ready = poll(wanted, 2, timeout);
+    if (ready < 0 && errno != EINTR) return 0;
+    if ((wanted[0].revents & POLLIN) != 0) {
+      signalfd_siginfo info;
+      if (read(watched.signals, &info, sizeof(info)) != sizeof(info)) return 0;
+      if (info.ssi_signo != SIGHUP) return static_cast<int>(info.ssi_signo);
+      refused.clear();
+      dirty = watched.directory != nullptr;
+    }
+    if ((wanted[1].revents & POLLIN) != 0) {
+      watched.directory->Clear();
+      dirty = true;
+      continue;
+    }
+    if (dirty && ready == 0) {
+      dirty = false;
+      const absl::StatusOr<bool> refreshed = instances->Refresh();
+      if (refreshed.ok()) refused.clear();
+      if (!refreshed.ok()) Refused(flags.plugin_dir, refreshed.status(), &refused);
+    }
+    instances->Retire(absl::Now());
+  }
+}
+
+int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry& builtin) {
+  const absl::StatusOr<services::ListenAddress> address =
+      services::ListenAddress::Parse(flags.listen);
   if (!address.ok()) {
     std::cerr << "outboard-host: " << address.status().message() << "\n";
     return kExitUsage;
   }
+  if (flags.plugin_dir.empty()) {
+    sdk::PluginRegistry chosen;
+    if (absl::Status known = Choose(flags, builtin, &chosen); !known.ok()) {
+      std::cerr << "outboard-host: " << known.message() << "\n";
+      return kExitUsage;
+    }
+  }
+  reload::Instances::Options options;
+  options.listen = flags.listen;
+  options.directory = flags.plugin_dir;
+  options.engine.socket_mode = flags.socket_mode;
+  options.engine.allowed_uids = flags.allowed_uids;
+  options.version = OUTBOARD_VERSION;
+  options.program_digest = BuildId();
+  options.choose = [&flags](const sdk::PluginRegistry& all, sdk::PluginRegistry* chosen) {
+    return Choose(flags, all, chosen);
+  };
+  Watched watched;
+  watched.signals = signalfd(-1, &signals, SFD_CLOEXEC);
+  absl::Status status;
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials =
       MakeCredentials(flags, address->is_unix);
-  sdk::PluginRegistry all;
-  sdk::PluginRegistry registry;
-  absl::Status status = credentials.status();
-  status.Update(RegisterBuiltinPlugins(&all));
-  if (absl::Status chosen = Choose(flags, all, &registry); !chosen.ok()) {
-    std::cerr << "outboard-host: " << chosen.message() << "\n";
-    return kExitUsage;
+  status.Update(credentials.status());
+  if (credentials.ok()) options.engine.credentials = *credentials;
+  if (status.ok() && !flags.plugin_dir.empty()) {
+    // Before the first look, so that no change is missed.
+    auto watch = reload::DirectoryWatch::Open(flags.plugin_dir);
+    status.Update(watch.status());
+    if (watch.ok()) watched.directory = *std::move(watch);
   }
-  if (status.ok() && address->is_unix) {
-    status = services::PrepareSocketPath(address->path);
-    if (listen != flags.listen) services::RemoveStaleSiblings(address->path);
-  }
+  reload::Instances instances(std::move(options), &builtin);
+  if (status.ok()) status = instances.Refresh().status();
   if (!status.ok()) {
     std::cerr << "outboard-host: " << status.message() << "\n";
     return kExitCannotServe;
   }
-  services::Engine::Options options;
-  options.address = address->target;
-  if (address->is_unix) options.socket_path = address->path;
-  options.socket_mode = flags.socket_mode;
-  options.allowed_uids = flags.allowed_uids;
-  options.credentials = *credentials;
-  options.identity.instance = instance;
-  options.identity.build = OUTBOARD_VERSION;
-  options.identity.build_digest = BuildId();
-  options.identity.started = absl::Now();
-  absl::StatusOr<std::unique_ptr<services::Engine>> engine =
-      services::Engine::Start(options, &registry);
-  if (!engine.ok()) {
-    std::cerr << "outboard-host: " << engine.status().message() << "\n";
+  const int signal = Watch(flags, watched, &instances);
+  LOG(INFO) << "signal " << signal << ": draining for at most " << flags.drain_timeout;
+  const bool drained = instances.Drain(flags.drain_timeout);
+  LOG(INFO) << (drained ? "drained" : "attempts are still under way; exiting all the same");
+  return 0;
+}
+
+// `--install` and `--remove`. The last line is for `outboard plugin`.
+int Change(const Flags& flags, const sdk::PluginRegistry& builtin) {
+  const absl::StatusOr<reload::Installed> changed =
+      flags.remove.empty() ? reload::Install(flags.install, flags.plugin_dir, builtin)
+                           : reload::Remove(flags.remove, flags.plugin_dir, builtin);
+  if (!changed.ok()) {
+    std::cerr << "outboard-host: " << changed.status().message() << "\n";
     return kExitCannotServe;
   }
-  LOG(INFO) << "outboard-host " << OUTBOARD_VERSION << " instance " << options.identity.instance
-            << " listens on " << listen << " with " << registry.descriptors().size() << " plugins";
-  int signal = 0;
-  sigwait(&signals, &signal);
-  LOG(INFO) << "signal " << signal << ": draining for at most " << flags.drain_timeout;
-  const bool drained = (*engine)->Drain(flags.drain_timeout);
-  LOG(INFO) << (drained ? "drained" : "attempts are still under way; exiting all the same");
+  std::cout << flags.plugin_dir << " holds "
+            << (changed->plugins.empty() ? "no plugins" : absl::StrJoin(changed->plugins, ", "))
+            << "\nset " << (changed->set_digest.empty() ? "-" : changed->set_digest) << "\n";
   return 0;
 }
 
@@ -181,9 +242,16 @@ int Main(int argc, char** argv) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  return Serve(*flags, signals);
+  sdk::PluginRegistry builtin;
+  if (absl::Status status = RegisterBuiltinPlugins(&builtin); !status.ok()) {
+    std::cerr << "outboard-host: " << status.message() << "\n";
+    return kExitCannotServe;
+  }
+  if (!flags->install.empty() || !flags->remove.empty()) return Change(*flags, builtin);
+  return Serve(*flags, signals, builtin);
 }
 
 }  // namespace

@@ -156,6 +156,11 @@ uint32_t Host::attempts_in_flight() const {
   return count;
 }
 
+int Host::connected_sessions() const {
+  return static_cast<int>(std::count_if(sessions_.begin(), sessions_.end(),
+                                        [](const auto& entry) { return entry.second.connected; }));
+}
+
 void Host::Tick(absl::Time now) {
   for (auto it = sessions_.begin(); it != sessions_.end();) {
     if (!it->second.connected && now - it->second.idle_since > kAbandonedAfter) {

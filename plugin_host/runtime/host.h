@@ -57,6 +57,7 @@ class Host {
   void DrainAll();
   bool draining() const { return draining_; }
   uint32_t attempts_in_flight() const;
+  int connected_sessions() const;
   // About once a second.
   void Tick(absl::Time now);
 

@@ -100,6 +100,7 @@ class Engine::Impl {
     drain_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
                      static_cast<Completion*>(&woken_));
   }
+  int connected_sessions() const { return connected_sessions_; }
   bool WaitDrained(absl::Duration timeout) {
     return drained_.WaitForNotificationWithTimeout(timeout);
   }
@@ -191,6 +192,7 @@ class Engine::Impl {
   CycleStreams cycle_streams_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
 
+  std::atomic<int> connected_sessions_{0};
   std::atomic<bool> drain_requested_{false};
   absl::Notification drained_;
   std::atomic<bool> stop_requested_{false};
@@ -314,6 +316,7 @@ void Engine::Impl::Run() {
         Housekeeping(now);
       }
     }
+    connected_sessions_.store(host_.connected_sessions(), std::memory_order_relaxed);
     if (drain_requested_ && !host_.draining()) {
       LOG(INFO) << "draining: " << host_.attempts_in_flight() << " attempts are under way";
       host_.DrainAll();
@@ -361,6 +364,8 @@ bool Engine::Drain(absl::Duration timeout) {
   impl_->RequestDrain();
   return impl_->WaitDrained(timeout);
 }
+
+int Engine::connected_sessions() const { return impl_->connected_sessions(); }
 
 Engine::~Engine() {
   acceptor_ = nullptr;

@@ -45,8 +45,10 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // READY → DRAINING: refuses new attempts and waits, at most `timeout`, until none is left. True
-  // if none is left.
+  // if none is left. May be called again; with no time it only tells.
   bool Drain(absl::Duration timeout);
+  // Sessions of shims that are connected. From any thread.
+  int connected_sessions() const;
   // The port listened on; 1 for Unix sockets.
   int port() const { return port_; }
 
