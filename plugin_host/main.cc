@@ -205,7 +205,7 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   return 0;
 }
 
-// `--install` and `--remove`. The last line is for `outboard plugin`.
+// `--install` and `--remove`. The last two lines are for `outboard plugin`.
 int Change(const Flags& flags, const sdk::PluginRegistry& builtin) {
   const absl::StatusOr<reload::Installed> changed =
       flags.remove.empty() ? reload::Install(flags.install, flags.plugin_dir, builtin)
@@ -216,6 +216,7 @@ int Change(const Flags& flags, const sdk::PluginRegistry& builtin) {
   }
   std::cout << flags.plugin_dir << " holds "
             << (changed->plugins.empty() ? "no plugins" : absl::StrJoin(changed->plugins, ", "))
+            << "\nbefore " << (changed->previous_digest.empty() ? "-" : changed->previous_digest)
             << "\nset " << (changed->set_digest.empty() ? "-" : changed->set_digest) << "\n";
   return 0;
 }

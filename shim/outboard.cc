@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/author/commands.h"
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
 #include "shim/explain/command.h"
@@ -26,6 +27,8 @@ Commands:
   hosts       Which plugin hosts are there, and which instance of each serves? Asks a running shim
   swap        Have another instance of a plugin host serve
   rollback    Have a plugin host's predecessor serve again
+  new         Begin a plugin, in C++ or Python
+  plugin      Change the plugins of a host while pods are scheduled
   config      Check a configuration file and show it with all defaults
   version     Print the version
   help        This text
@@ -76,6 +79,8 @@ int main(int argc, char** argv) {
   if (command == "hosts") return outboard::host_report::RunHosts(arguments);
   if (command == "swap") return outboard::host_report::RunSwap(arguments);
   if (command == "rollback") return outboard::host_report::RunRollback(arguments);
+  if (command == "new") return outboard::author::RunNew(arguments);
+  if (command == "plugin") return outboard::author::RunPlugin(arguments);
   if (command == "config") return RunConfig(arguments);
   if (command == "version" || command == "--version") {
     puts("outboard " OUTBOARD_VERSION);

@@ -35,6 +35,11 @@ class DirectoryLock {
   absl::Status status_;
 };
 
+std::string DigestNow(const std::string& directory) {
+  const absl::StatusOr<DirectoryContent> content = ReadDirectory(directory);
+  return content.ok() && !content->objects.empty() ? content->Digest() : "";
+}
+
 absl::StatusOr<Installed> TryOut(const DirectoryContent& content,
                                  const sdk::PluginRegistry& builtin) {
   Installed installed;
@@ -67,6 +72,7 @@ absl::StatusOr<Installed> Install(const std::string& file, const std::string& di
   content->objects[name] = *bytes;
   absl::StatusOr<Installed> installed = TryOut(*content, builtin);
   if (!installed.ok()) return installed;
+  installed->previous_digest = DigestNow(directory);
   absl::Status written = WriteFileAtomically(absl::StrCat(directory, "/", name), *bytes);
   if (written.ok()) {
     written = WriteFileAtomically(absl::StrCat(directory, "/", kManifestName),
@@ -87,6 +93,7 @@ absl::StatusOr<Installed> Remove(const std::string& name, const std::string& dir
   if (!content.ok()) return content.status();
   absl::StatusOr<Installed> left = TryOut(*content, builtin);
   if (!left.ok()) return left;
+  left->previous_digest = DigestNow(directory);
   if (absl::Status written = WriteFileAtomically(absl::StrCat(directory, "/", kManifestName),
                                                  ManifestText(content->manifest));
       !written.ok()) {

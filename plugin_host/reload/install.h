@@ -12,7 +12,8 @@ namespace outboard::reload {
 
 // What a directory holds now.
 struct Installed {
-  std::string set_digest;            // DirectoryContent::Digest; empty: no objects any more
+  std::string set_digest;       // DirectoryContent::Digest; empty: no objects any more
+  std::string previous_digest;  // the same of before; empty also if nothing there could be used
   std::vector<std::string> plugins;  // that the objects have
 };
 

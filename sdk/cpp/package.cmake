@@ -1,0 +1,20 @@
+# The package for authors, as component `package` of cmake --install. See README.md.
+include(GNUInstallDirs)
+set(in COMPONENT package EXCLUDE_FROM_ALL)
+
+install(TARGETS outboard outboard-host outboard-shim RUNTIME DESTINATION bin ${in})
+
+install(FILES ${OUTBOARD_SDK_HEADERS} ${CMAKE_BINARY_DIR}/plugin_host/sdk/abi_digest.h DESTINATION include/plugin_host/sdk ${in})
+install(DIRECTORY plugin_host/sdk/testing/ DESTINATION include/plugin_host/sdk/testing ${in} FILES_MATCHING PATTERN *.h)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/outboard DESTINATION include/proto ${in} FILES_MATCHING PATTERN *.pb.h
+  PATTERN *.grpc.pb.h EXCLUDE)
+
+foreach(part outboard_sdk_testing outboard_runtime outboard_mirror outboard_sdk outboard_contract)
+  install(TARGETS ${part} ARCHIVE DESTINATION lib/outboard ${in})
+endforeach()
+install(FILES sdk/cpp/OutboardConfig.cmake DESTINATION lib/cmake/Outboard ${in})
+
+install(DIRECTORY proto/outboard DESTINATION share/outboard/proto ${in} FILES_MATCHING PATTERN *.proto)
+install(DIRECTORY sdk/python/outboard_plugin DESTINATION share/outboard/python ${in} FILES_MATCHING PATTERN *.py)
+install(DIRECTORY sdk/templates/cpp sdk/templates/python DESTINATION share/outboard/templates ${in} PATTERN __pycache__ EXCLUDE)
+install(FILES plugin_host/sdk/README.md DESTINATION share/outboard RENAME sdk.md ${in})

@@ -1,0 +1,115 @@
+#include "example_plugin.h"
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "plugin_host/sdk/score.h"
+#include "plugin_host/sdk/shared_object.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace example_plugin {
+namespace {
+
+namespace sdk = outboard::sdk;
+namespace v1alpha1 = outboard::v1alpha1;
+
+// On a pod: the most that its node may cost.
+constexpr char kMaxPrice[] = "example-plugin/max-price";
+
+// Prices in thousandths, so that scores are computed in integers. Nothing for a text that is no
+// price.
+std::optional<int64_t> ReadPrice(absl::string_view text) {
+  double price = 0;
+  if (!absl::SimpleAtod(text, &price) || !(price >= 0) || price > 1e9) return std::nullopt;
+  return std::llround(price * 1000);
+}
+
+class ExamplePlugin : public sdk::Plugin,
+                      public sdk::NodeFilterPlugin,
+                      public sdk::NodeScorePlugin {
+ public:
+  ExamplePlugin(std::string label, std::optional<int64_t> max_price)
+      : label_(std::move(label)), max_price_(max_price) {}
+
+  sdk::Verdict FilterNode(const sdk::Attempt& attempt, const sdk::NodeView& node) const override {
+    std::optional<int64_t> limit = max_price_;
+    if (const auto text = attempt.pod().Annotation(kMaxPrice)) {
+      const auto wanted = ReadPrice(*text);
+      if (!wanted.has_value()) return no_price_;
+      limit = std::min(limit.value_or(*wanted), *wanted);
+    }
+    if (!limit.has_value()) return sdk::Verdict::Success();
+    const std::optional<int64_t> price = PriceOf(node);
+    if (!price.has_value()) return unknown_;
+    return *price <= *limit ? sdk::Verdict::Success() : too_dear_;
+  }
+
+  int64_t ScoreNode(const sdk::Attempt& attempt, const sdk::NodeView& node) const override {
+    return PriceOf(node).value_or(0);
+  }
+
+  // The cheapest is the best; nodes without a price are as good as free ones.
+  sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                         absl::Span<int64_t> scores) const override {
+    sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/true, scores);
+    return sdk::Verdict::Success();
+  }
+
+ private:
+  std::optional<int64_t> PriceOf(const sdk::NodeView& node) const {
+    const auto text = node.Label(label_);
+    return text.has_value() ? ReadPrice(*text) : std::nullopt;
+  }
+
+  const std::string label_;
+  const std::optional<int64_t> max_price_;
+  // Evicting pods from a node does not change its price: no preemption is tried there.
+  const sdk::Verdict no_price_ =
+      sdk::Verdict::Unresolvable("the pod's annotation example-plugin/max-price is no price");
+  const sdk::Verdict unknown_ = sdk::Verdict::Unresolvable("node(s) had no price");
+  const sdk::Verdict too_dear_ = sdk::Verdict::Unresolvable("node(s) cost too much");
+};
+
+absl::StatusOr<std::unique_ptr<sdk::Plugin>> Create(const sdk::PluginContext& context) {
+  const sdk::ArgsObject args = context.args->root();
+  const std::string label = args.String("label", "example-plugin/price");
+  for (const std::string& error : sdk::QualifiedNameErrors(label))
+    args.Problem("label", sdk::InvalidValue(label, error));
+  std::optional<int64_t> max_price;
+  if (args.Has("maxPrice")) {
+    const double value = args.Double("maxPrice", 0);
+    if (!(value > 0)) args.Problem("maxPrice", "Invalid value: must be greater than zero");
+    max_price = std::llround(value * 1000);
+  }
+  // Whatever was reported above refuses the configuration, and so does a field that was not read.
+  return std::make_unique<ExamplePlugin>(label, max_price);
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  sdk::PluginDescriptor descriptor;
+  descriptor.name = "ExamplePlugin";
+  descriptor.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  descriptor.args_schema = R"({
+  "type": "object",
+  "properties": {
+    "label": {"type": "string", "description": "of nodes: what one costs", "default": "example-plugin/price"},
+    "maxPrice": {"type": "number", "exclusiveMinimum": 0, "description": "of any pod's node"}
+  }
+})";
+  // The shim sends no annotation that nobody asked for.
+  descriptor.needed_fields = {"Pod.metadata.annotations['example-plugin/max-price']"};
+  // What may make a pod schedulable that was rejected here.
+  descriptor.wake_up_events = {sdk::WakeOn(
+      "Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_LABEL})};
+  descriptor.create = Create;
+  return descriptor;
+}
+
+}  // namespace example_plugin
+
+OUTBOARD_PLUGIN_OBJECT(&example_plugin::Descriptor);
