@@ -202,6 +202,8 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   LOG(INFO) << "signal " << signal << ": draining for at most " << flags.drain_timeout;
   const bool drained = instances.Drain(flags.drain_timeout);
   LOG(INFO) << (drained ? "drained" : "attempts are still under way; exiting all the same");
+  // A plugin that never returns would keep its instance, and so the process.
+  if (!drained) _exit(0);
   return 0;
 }
 

@@ -82,7 +82,7 @@ constexpr char kPage[] = R"({"instances": [
 
 TEST(ReplacementTest, FindsTheNewestInstanceWithTheSet) {
   const auto progress = [](const std::string& set, std::set<std::string> hosts = {}) {
-    return ProgressOf(kPage, {set, std::move(hosts)}).value();
+    return ProgressOf(kPage, {set, std::move(hosts), absl::InfinitePast()}).value();
   };
   EXPECT_EQ(progress("0001").instance, "c");
   EXPECT_EQ(progress("0001").kind, Progress::Kind::kUnderWay);
@@ -92,6 +92,10 @@ TEST(ReplacementTest, FindsTheNewestInstanceWithTheSet) {
             "  pod a: n1, not n2");
   EXPECT_EQ(progress("0003").kind, Progress::Kind::kFailed);
   EXPECT_EQ(progress("0003").why, "two calls without an answer");
+  absl::Time later;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, "2026-01-01T00:00:04.1Z", &later, nullptr));
+  EXPECT_EQ(ProgressOf(kPage, {"0003", {}, later}).value().kind, Progress::Kind::kNotThere);
+  EXPECT_EQ(ProgressOf(kPage, {"0002", {}, later}).value().kind, Progress::Kind::kServes);
   EXPECT_EQ(progress("0004").kind, Progress::Kind::kNotThere);
   EXPECT_EQ(progress("").instance, "e");
   EXPECT_EQ(progress("", {"main"}).instance, "f");

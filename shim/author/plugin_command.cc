@@ -221,6 +221,8 @@ int RunPlugin(const std::vector<std::string>& arguments) {
     if (!answer.ok()) return Fail(std::string(answer.status().message()));
     page = *std::move(answer);
   }
+  Awaited awaited;
+  awaited.changed = absl::Now();
   const Backup backup(line->into, fs::path(line->file).filename().string());
   absl::StatusOr<std::string> output =
       RunProgram({ProgramBeside("outboard-host"), "--plugin-dir", line->into,
@@ -232,7 +234,6 @@ int RunPlugin(const std::vector<std::string>& arguments) {
   fputs(changed.text.c_str(), stdout);
   fflush(stdout);
   if (line->server.empty()) return 0;
-  Awaited awaited;
   awaited.set = changed.after;
   // Hosts without objects all look alike: the one that had the former set is meant.
   absl::StatusOr<std::set<std::string>> hosts = HostsWith(page, changed.before);

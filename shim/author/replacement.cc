@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "shim/http/page_text.h"
 
 namespace outboard::author {
 namespace {
@@ -56,10 +56,12 @@ absl::StatusOr<Progress> ProgressOf(const std::string& hosts_page, const Awaited
     // RFC 3339 in UTC with a fixed number of digits: compares as text.
     const std::string started = instance.value("started", "");
     if (started < newest) continue;
+    const std::string state = instance.value("state", "");
+    if (state != "serving" && http::TimeOf(started) < awaited.changed) continue;
     newest = started;
     progress.host = host;
     progress.instance = instance.value("instance", "");
-    progress.state = instance.value("state", "");
+    progress.state = state;
     progress.why = instance.value("why", "");
     progress.shadow = ShadowText(instance);
     progress.kind = progress.state == "serving" ? Progress::Kind::kServes

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace outboard::author {
 
@@ -13,6 +14,8 @@ namespace outboard::author {
 struct Awaited {
   std::string set;              // its digest; empty: no objects
   std::set<std::string> hosts;  // names, one of which it has; empty: any
+  // One that failed before this is somebody else's; one that serves is as good as a new one.
+  absl::Time changed = absl::InfinitePast();
 };
 
 struct Progress {

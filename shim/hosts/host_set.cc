@@ -211,6 +211,7 @@ void HostSet::Serve(const std::string& name, Instance* next, const std::string& 
                     const std::string& why, absl::Time now) {
   absl::StatusOr<Plans> plans = PlansWith(name, next);
   if (!plans.ok()) {
+    Disconnect(next);
     return Enter(name, next, InstanceState::kRefused, std::string(plans.status().message()), now);
   }
   // Since it was configured another host, or the configuration, may have changed its share.
