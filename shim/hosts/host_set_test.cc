@@ -44,8 +44,9 @@ class HostSetTest : public ::testing::Test {
           absl::StrCat("unix:", ::testing::TempDir(), "outboard-set-", getpid(), "-", name), name);
     }
   }
-  static config::Config Configuration() {
-    auto config = config::ParseConfig(R"(apiVersion: kubescheduler.config.k8s.io/v1
+  // With `another` enabled after One.
+  static config::Config Configuration(const std::string& another = "") {
+    std::string text = R"(apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: p
@@ -56,8 +57,10 @@ profiles:
 apiVersion: config.outboard.dev/v1alpha1
 kind: ShimConfiguration
 hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main"}]
-)",
-                                      "f.yaml");
+)";
+    if (!another.empty())
+      text.replace(text.find("{name: One}"), 11, "{name: One}, {name: " + another + "}");
+    auto config = config::ParseConfig(text, "f.yaml");
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }
@@ -139,6 +142,19 @@ TEST_F(HostSetTest, AHostBeginsAnewWhereAnothersComingChangesItsShareAndOnlyTher
   fakes_["main"]->Kill();
   hosts_.Tick(absl::Now());
   EXPECT_TRUE(hosts_.AllReady());
+}
+
+TEST_F(HostSetTest, AHostThatServedNoProfileServesOnceTheConfigurationWantsIt) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Late"});
+  WaitUntilReady();
+  EXPECT_THAT(Filters("small"), SizeIs(0));
+  const absl::Status taken =
+      hosts_.Reload(std::make_shared<config::Config>(Configuration("Late")), absl::Now());
+  ASSERT_TRUE(taken.ok()) << taken;
+  EXPECT_FALSE(hosts_.AllReady());
+  WaitUntilReady();
+  EXPECT_THAT(Filters("small"), ElementsAre("Late;"));
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# with_docker.sh COMMAND…: runs it with DOCKER_HOST at a daemon of its own that has the image outboard-guide-base, an empty Debian 12. Needs root.
+set -euo pipefail
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/guide
+mkdir -p "$cache"
+base=$cache/bookworm.tar
+if [[ ! -f $base ]]; then
+  fresh=$(mktemp -d)
+  debootstrap --variant=minbase bookworm "$fresh/root" "${OUTBOARD_DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$cache/debootstrap.log" ||
+    { tail -n 20 "$cache/debootstrap.log" >&2; exit 1; }
+  tar -C "$fresh/root" -cf "$base.draft" . && mv "$base.draft" "$base"
+  rm -rf "$fresh"
+fi
+
+dir=$(mktemp -d)
+daemon=
+finish() {
+  if [[ -n $daemon ]]; then
+    kill "$daemon" 2>/dev/null || true
+    wait "$daemon" 2>/dev/null || true
+  fi
+  rm -rf "$dir"
+}
+trap finish EXIT
+# No bridge and no rules: containers share the machine's network. vfs works on any file system.
+dockerd --data-root "$dir/data" --exec-root "$dir/exec" --host "unix://$dir/docker.sock" --pidfile "$dir/pid" --iptables=false --bridge=none \
+  --storage-driver=vfs >"$dir/log" 2>&1 &
+daemon=$!
+export DOCKER_HOST=unix://$dir/docker.sock
+for ((i = 0; i < 300; i++)); do
+  docker version >/dev/null 2>&1 && break
+  kill -0 "$daemon" 2>/dev/null || { cat "$dir/log" >&2; exit 1; }
+  sleep 0.1
+done
+docker import "$base" outboard-guide-base >/dev/null
+"$@"
