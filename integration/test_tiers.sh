@@ -5,8 +5,8 @@
 # case, so that nothing is lost: a crash, a compile error, a program with no cases at all.
 
 all_tiers=(unit component go cluster sanitizers)
-# Run only when they are named: upstream's own tests take minutes to build and half an hour to run.
-named_tiers=(upstream)
+# Run only when they are named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon.
+named_tiers=(upstream guide)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -138,7 +138,7 @@ tier_go() {
   build_product "${programs[@]}"
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
-  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults)(/|$)')
+  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|guide)(/|$)')
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
 }
 
@@ -158,6 +158,18 @@ tier_upstream() {
   build_product "${programs[@]}"
   step upstream "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   go_tests upstream "upstream's own tests, of plugins and of whole schedulers" -p 1 -timeout 150m ./parity/harvest ./upstream -args -packages all
+}
+
+tier_guide() {
+  need_go
+  need_packages docker.io debootstrap
+  verb_package
+  step guide "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
+  local packages=("$build"/package/outboard-*-linux-*.tar.gz)
+  OUTBOARD_PACKAGE=${packages[0]%.tar.gz} go_tests guide "the guide in an empty container, and an author's day" -timeout 30m \
+    -exec "$root/integration/guide/with_docker.sh" ./guide
+  # What it took.
+  sed -n 's/.*"Output":" *[a-z_]*\.go:[0-9]*: \(from .*\)\\n.*/  \1/p' "$logs/guide-go.json"
 }
 
 # Names of the C++ tests of a preset whose label is in the regular expression.

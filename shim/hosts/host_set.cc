@@ -449,10 +449,9 @@ absl::Status HostSet::Reload(std::shared_ptr<const config::Config> config, absl:
   for (auto& [name, host] : hosts_) {
     for (size_t i = 0; i < host.instances.size(); ++i) {
       Instance* const instance = host.instances[i].get();
-      // Without a client it is on standby because it served no profile.
-      const bool was_idle =
+      const bool served_nobody =
           instance->state == InstanceState::kStandby && instance->client == nullptr;
-      if (instance->state == InstanceState::kRefused || was_idle) Begin(name, instance, now);
+      if (instance->state == InstanceState::kRefused || served_nobody) Begin(name, instance, now);
     }
   }
   return absl::OkStatus();
