@@ -56,4 +56,8 @@ for want in '"node":"b"' '"c":{"code":"Unschedulable","plugin":"CheapNodes","rea
     exit 1
   fi
 done
+# The template and the example, on their own.
+for folder in templates/python examples/price_table; do
+  (cd "$here/../$folder" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$venv/bin/python" -m unittest --quiet ./*_test.py)
+done
 echo "ok: a plugin in Python beside the built-in ones"
