@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "absl/random/random.h"
@@ -39,6 +40,10 @@ absl::StatusOr<bool> Instances::Refresh() {
   const PluginSet* const newest = instances_.empty() ? nullptr : instances_.back()->plugins.get();
   const std::string digest = content.objects.empty() ? "" : content.Digest();
   if (newest != nullptr && newest->digest() == digest) return false;
+  if (instances_.size() >= kMaxInstances) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(instances_.size(), " instances have not ended; start this host anew"));
+  }
   absl::StatusOr<std::unique_ptr<PluginSet>> plugins =
       PluginSet::Load(*builtin_, content, options_.choose, newest);
   if (!plugins.ok()) return plugins.status();
@@ -79,9 +84,10 @@ absl::Status Instances::Start(std::unique_ptr<PluginSet> plugins) {
             << " listens on " << instance->listen << " with "
             << instance->plugins->registry().descriptors().size() << " plugins";
   instances_.push_back(std::move(instance));
-  if (instances_.size() > kMaxWarm) {
-    const auto oldest = std::find_if(instances_.begin(), instances_.end(),
-                                     [](const auto& held) { return !held->draining; });
+  // Never the newest.
+  const auto oldest = std::find_if(instances_.begin(), std::prev(instances_.end()),
+                                   [](const auto& held) { return !held->draining; });
+  if (instances_.size() > kMaxWarm && oldest != std::prev(instances_.end())) {
     (*oldest)->draining = true;
     (*oldest)->engine->Drain(absl::ZeroDuration());
     LOG(INFO) << "instance " << (*oldest)->id << " drains: there are " << instances_.size();

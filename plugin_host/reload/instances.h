@@ -30,6 +30,8 @@ namespace outboard::reload {
 class Instances {
  public:
   static constexpr size_t kMaxWarm = 4;
+  // With so many no further one is started: their plugins do not come to an end.
+  static constexpr size_t kMaxInstances = 8;
 
   struct Options {
     std::string listen;  // `unix:PATH` with `{instance}`, or any address if there is no directory

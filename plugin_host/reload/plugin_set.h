@@ -27,7 +27,7 @@ struct DirectoryContent {
 
 // Errors: all with the file's name and the reason, for people. UNAVAILABLE if something cannot be
 // read; FAILED_PRECONDITION for a `.so` that the manifest does not name, or whose digest is another
-// one, a name of the manifest without a file, or a directory or file that everybody may write to;
+// one, a name of the manifest without a file, or a file that everybody may write to;
 // INVALID_ARGUMENT for the manifest itself.
 // `without`: as if there were no file of that name.
 absl::StatusOr<DirectoryContent> ReadDirectory(const std::string& directory,

@@ -155,6 +155,9 @@ TEST_F(ReloadTest, RefusesWhatEverybodyMayWrite) {
   WriteManifest({"labelled.so"});
   fs::permissions(directory_ + "/labelled.so", fs::perms::others_write, fs::perm_options::add);
   EXPECT_THAT(WhyNot(), HasSubstr("labelled.so: everybody may write to it"));
+  fs::permissions(directory_ + "/labelled.so", fs::perms::others_write, fs::perm_options::remove);
+  fs::permissions(directory_ + "/SHA256SUMS", fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(WhyNot(), HasSubstr("SHA256SUMS: everybody may write to it"));
 }
 
 // Every prefix of an object, and every byte of its headers turned: an answer, and no crash.
@@ -307,6 +310,12 @@ class InstancesTest : public ReloadTest {
     v1alpha1::SyncResponse answer;
     ASSERT_TRUE(shim->stream->Read(&answer));
   }
+  // The object, in another build for each number: what follows its sections means nothing.
+  void PutBuild(size_t number) {
+    const std::string bytes = ReadFile(Object("good")).value() + std::string(number, 'x');
+    ASSERT_TRUE(WriteFileAtomically(directory_ + "/good.so", bytes).ok());
+    WriteManifest({"good.so"});
+  }
   static std::string Build(const Shim& shim) {
     for (const auto& plugin : shim.info.plugins()) {
       if (plugin.name() == "Labelled") return plugin.args_schema();
@@ -373,11 +382,7 @@ TEST_F(InstancesTest, AnotherSetIsAnotherInstanceAndTheOldOneLivesWhileItIsUsed)
 TEST_F(InstancesTest, OfManyTheOldestDrains) {
   std::vector<Shim> shims;
   for (size_t i = 0; i <= Instances::kMaxWarm; ++i) {
-    ASSERT_TRUE(Install(Object("good"), directory_, builtin_).ok());
-    // Another build each time: what follows an object's sections means nothing.
-    std::string bytes = ReadFile(Object("good")).value() + std::string(i, 'x');
-    ASSERT_TRUE(WriteFileAtomically(directory_ + "/good.so", bytes).ok());
-    WriteManifest({"good.so"});
+    PutBuild(i);
     ASSERT_TRUE(instances_->Refresh().value());
     shims.push_back(Meet(instances_->ids().back()));
     Connect(&shims.back());
@@ -387,6 +392,19 @@ TEST_F(InstancesTest, OfManyTheOldestDrains) {
   while (shims[0].stream->Read(&answer)) {
   }  // Its stream has ended.
   EXPECT_EQ(MappedObjects(), static_cast<int>(Instances::kMaxWarm));
+}
+
+TEST_F(InstancesTest, WhereNoneEndsNoFurtherOneIsStarted) {
+  for (size_t i = 0; i < Instances::kMaxInstances; ++i) {
+    PutBuild(i);
+    ASSERT_TRUE(instances_->Refresh().value());
+  }
+  PutBuild(Instances::kMaxInstances);
+  const auto refused = instances_->Refresh();
+  EXPECT_EQ(refused.status().message(), "8 instances have not ended; start this host anew");
+  // One that has been told to drain has: there is room again.
+  ASSERT_TRUE(RetireTo(1));
+  EXPECT_TRUE(instances_->Refresh().value());
 }
 
 TEST_F(InstancesTest, DrainTellsAll) {

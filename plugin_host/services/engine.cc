@@ -78,11 +78,11 @@ class Engine::Impl {
 
   // Serves until RequestStop.
   void Run();
-  // From any thread: the engine's thread empties the queue and returns from Run.
+  // From any thread: the engine's thread empties the queue and returns from Run. The alarm alone
+  // says so: an alarm must not be set on a queue that is shut down already.
   void RequestStop() {
-    stop_requested_ = true;
     stop_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
-                    static_cast<Completion*>(&woken_));
+                    static_cast<Completion*>(&stop_));
   }
   // Shuts the queue down and takes what is left in it. Nothing may be started on a queue that is
   // shut down, so this happens on the thread that starts
@@ -111,6 +111,13 @@ class Engine::Impl {
    public:
     void OnDone(bool) override {}
     void OnAbandoned() override {}
+  };
+
+  class Stop final : public Completion {
+   public:
+    void OnDone(bool) override { requested = true; }
+    void OnAbandoned() override {}
+    bool requested = false;
   };
 
   void ListenToEverything();
@@ -195,10 +202,10 @@ class Engine::Impl {
   std::atomic<int> connected_sessions_{0};
   std::atomic<bool> drain_requested_{false};
   absl::Notification drained_;
-  std::atomic<bool> stop_requested_{false};
   grpc::Alarm drain_alarm_;
   grpc::Alarm stop_alarm_;
   Woken woken_;
+  Stop stop_;
 };
 
 void Engine::Impl::ListenToEverything() {
@@ -300,7 +307,7 @@ void Engine::Impl::Housekeeping(absl::Time now) {
 void Engine::Impl::Run() {
   ListenToEverything();
   absl::Time next_tick = absl::Now() + kTick;
-  while (!stop_requested_) {
+  while (!stop_.requested) {
     const absl::Time deadline = std::min(next_tick, parking_.NextDeadline());
     void* tag = nullptr;
     bool ok = false;
