@@ -241,7 +241,8 @@ func TestAnAuthorsDay(t *testing.T) {
 
 	t.Run("a build that does not answer", func(t *testing.T) {
 		before := digests(t, a.directory)
-		a.edit("price_score.cc", "if (!limit.has_value()) return sdk::Verdict::Success();", "for (volatile int64_t i = 0; i < 1'000'000'000; i = i + 1) {}")
+		a.edit("price_score.cc", `#include "absl/strings/numbers.h"`, "#include \"absl/strings/numbers.h\"\n#include \"absl/time/clock.h\"")
+		a.edit("price_score.cc", "if (!limit.has_value()) return sdk::Verdict::Success();", "absl::SleepFor(absl::Seconds(2));")
 		a.build()
 		said, err := a.install()
 		if err == nil || !strings.Contains(said, "quarantined: in the shadow") || !strings.Contains(said, "is as it was before") {
