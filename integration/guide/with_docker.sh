@@ -19,7 +19,9 @@ finish() {
     kill "$daemon" 2>/dev/null || true
     wait "$daemon" 2>/dev/null || true
   fi
-  rm -rf "$dir"
+  # What the daemon leaves mounted for the network of the machine.
+  umount "$dir/exec/netns/default" 2>/dev/null || true
+  rm -rf "$dir" || true
 }
 trap finish EXIT
 # vfs works on any file system, and copies the whole image for each step of a Dockerfile.
