@@ -97,6 +97,9 @@ func (l *load) watch(ctx context.Context, watching chan<- struct{}) error {
 			return nil
 		case event, open := <-watcher.ResultChan():
 			pod, ok := event.Object.(*corev1.Pod)
+			if !open && ctx.Err() != nil {
+				return nil
+			}
 			if !open || !ok {
 				return fmt.Errorf("the watch ended: %v", event.Object)
 			}

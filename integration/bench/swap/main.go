@@ -29,8 +29,6 @@ var (
 	nodes    = flag.Int("nodes", 1000, "number of nodes")
 	bound    = flag.Int("bound", 10000, "pods that are on nodes before")
 	rate     = flag.Int("rate", 160, "pods created each second")
-	hostA    = flag.String("host-a", "", "a build of the host; default: the one that ./dev build made")
-	hostB    = flag.String("host-b", "", "the build that takes turns with it; default: the same")
 	killed   = flag.Int("killed", 3, "every so many-th predecessor is killed (SIGKILL), in turns when its successor serves and while it serves itself; the others are asked to end; 0: none is killed")
 	keepLogs = flag.Bool("keep-logs", false, "keep the logs of the control plane, the hosts and the shim")
 )
@@ -53,7 +51,7 @@ profiles:
 - schedulerName: default-scheduler
   plugins:
     multiPoint:
-      enabled: [{name: AtomicReplicaCoordinator}]
+      enabled: [{name: AtomicReplicaCoordinator}, {name: Preference}]
 `
 
 // outcome is the last line. All times are in milliseconds.
@@ -142,10 +140,14 @@ func run(ctx context.Context) (result *outcome, err error) {
 	}); err != nil {
 		return nil, err
 	}
+	builds, err := makeBuilds(c.Dir)
+	if err != nil {
+		return nil, err
+	}
 	outboard, err := c.StartOutboard(ctx, controlplane.OutboardOptions{
 		Config:          controlplane.SchedulerConfig{Text: config},
 		SocketDirectory: true,
-		HostProgram:     *hostA,
+		HostArgs:        builds[0],
 		ShimArgs:        []string{"--v=2"},
 		Shim:            "replacement: {shadowCycles: 20, keepWarm: 1s}",
 	})
@@ -162,7 +164,7 @@ func run(ctx context.Context) (result *outcome, err error) {
 	}
 	disturbed := time.Now()
 	gangs := &gangs{client: client}
-	swapped, err := replaceHosts(ctx, outboard, gangs)
+	swapped, err := replaceHosts(ctx, outboard, builds, gangs)
 	if loadErr := load.end(ctx); err == nil {
 		err = loadErr
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -18,8 +21,7 @@ type swapped struct {
 
 // replaceHosts starts one instance after the other. Of every so many replacements one predecessor is killed instead of being asked to
 // end, in turns when its successor has taken over and while it serves itself, the successor being compared with it.
-func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, gangs *gangs) (*swapped, error) {
-	builds := []string{*hostB, *hostA}
+func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, builds [2][]string, gangs *gangs) (*swapped, error) {
 	result := &swapped{}
 	began := time.Now()
 	for i := range *swaps {
@@ -34,7 +36,7 @@ func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, gangs *g
 			return nil, err
 		}
 		predecessor, started := outboard.Host, time.Now()
-		outboard.SetHostProgram(builds[i%2])
+		outboard.SetHostProgram("", builds[(i+1)%2]...)
 		if err := outboard.StartHost(); err != nil {
 			return nil, err
 		}
@@ -66,6 +68,27 @@ func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, gangs *g
 		}
 	}
 	return result, sleepUntil(ctx, time.Now().Add(near))
+}
+
+// makeBuilds returns the arguments of two hosts that differ in one plugin, which is in an object.
+func makeBuilds(dir string) (builds [2][]string, err error) {
+	programs, err := controlplane.OutboardDirectory()
+	if err != nil {
+		return builds, err
+	}
+	for i, name := range []string{"even", "odd"} {
+		plugins := filepath.Join(dir, "plugins-"+name)
+		if err := os.Mkdir(plugins, 0o700); err != nil {
+			return builds, err
+		}
+		object := filepath.Join(filepath.Dir(programs), "objects", "preference_"+name+".so")
+		install := exec.Command(filepath.Join(programs, "outboard-host"), "--plugin-dir", plugins, "--install", object)
+		if out, err := install.CombinedOutput(); err != nil {
+			return builds, fmt.Errorf("%v: %w\n%s(./dev bench swap builds the objects)", install.Args, err, out)
+		}
+		builds[i] = []string{"--plugin-dir", plugins}
+	}
+	return builds, nil
 }
 
 func sleepUntil(ctx context.Context, when time.Time) error {
