@@ -4,17 +4,20 @@
 or, in a checkout of the project, above it.
 """
 
+from __future__ import annotations
+
 import importlib
 import os
 import pathlib
 import sys
 import tempfile
 import types
+from typing import Any, Callable, Dict, Tuple
 
 PACKAGE = "proto/outboard/v1alpha1"
 
 
-def _root():
+def _root() -> pathlib.Path:
     """The folder above the contract's files."""
     here = pathlib.Path(__file__).resolve().parent
     for folder in (here, *here.parents):
@@ -23,25 +26,20 @@ def _root():
     raise ImportError(f"the contract is missing: no {PACKAGE} in or above {here}")
 
 
-def _generate():
-    generated = os.environ.get("OUTBOARD_PLUGIN_GENERATED")
-    if generated is None:
-        from grpc_tools import protoc
+def _generate(into: str) -> None:
+    from grpc_tools import protoc
 
-        generated = tempfile.mkdtemp(prefix="outboard-plugin-")
-        root = _root()
-        files = sorted(str(path.relative_to(root)) for path in (root / PACKAGE).glob("*.proto"))
-        if protoc.main(["protoc", f"-I{root}", f"--python_out={generated}", f"--grpc_python_out={generated}", *files]) != 0:
-            raise ImportError("the contract could not be compiled")
-    sys.path.insert(0, generated)
-    # The generated modules import each other as proto.outboard.…; this module must not stand in their way.
-    return generated
+    root = _root()
+    files = sorted(str(path.relative_to(root)) for path in (root / PACKAGE).glob("*.proto"))
+    if protoc.main(["protoc", f"-I{root}", f"--python_out={into}", f"--grpc_python_out={into}", *files]) != 0:
+        raise ImportError("the contract could not be compiled")
 
 
-def _load():
-    generated = pathlib.Path(_generate())
+def _load(generated: str) -> Tuple[Any, Dict[str, Callable[[Any, Any], None]]]:
     messages, adders = types.SimpleNamespace(), {}
-    for path in sorted((generated / PACKAGE).glob("*_pb2*.py")):
+    # The generated modules import each other as proto.outboard.…; this module must not stand in their way.
+    sys.path.insert(0, generated)
+    for path in sorted((pathlib.Path(generated) / PACKAGE).glob("*_pb2*.py")):
         module = importlib.import_module(f"{PACKAGE.replace('/', '.')}.{path.stem}")
         for name, value in vars(module).items():
             if name.startswith("add_") and name.endswith("Servicer_to_server"):
@@ -52,12 +50,22 @@ def _load():
 
 
 class _Services:
-    def __init__(self, adders):
+    def __init__(self, adders: Dict[str, Callable[[Any, Any], None]]) -> None:
         self._adders = adders
 
-    def add(self, service, servicer, server):
+    def add(self, service: str, servicer: Any, server: Any) -> None:
         self._adders[service](servicer, server)
 
 
-pb, _adders = _load()
+# Every message and enum of the contract by its name.
+pb: Any
+services: _Services
+
+_generated = os.environ.get("OUTBOARD_PLUGIN_GENERATED")
+if _generated is not None:
+    pb, _adders = _load(_generated)
+else:
+    with tempfile.TemporaryDirectory(prefix="outboard-plugin-") as _folder:
+        _generate(_folder)
+        pb, _adders = _load(_folder)
 services = _Services(_adders)
