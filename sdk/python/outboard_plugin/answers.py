@@ -138,6 +138,10 @@ class FilterAnswer:
             self.response.reasons.append(status(name, verdict))
         self._rejected.append(index)
 
+    def add_feasible(self, count: int) -> None:
+        self._bits.extend("1" * count)
+        self.feasible += count
+
     def finish(self) -> Any:
         count = len(self._bits)
         self.response.processed = count
@@ -160,11 +164,14 @@ def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, en
         block = nodes[first : first + max(enough + 1 - answer.feasible, at_once)]
         first, at_once = first + len(block), at_once * 2
         said, only_without, failed = judge(plugins, pod, block)
-        marked = set(only_without)
-        for i, verdict in enumerate(said):
-            if verdict is None and answer.feasible == enough:
-                return answer.finish()
-            answer.add(verdict, i in marked)
+        if answer.feasible + len(said) <= enough and not any(said):
+            answer.add_feasible(len(said))
+        else:
+            marked = set(only_without)
+            for i, verdict in enumerate(said):
+                if verdict is None and answer.feasible == enough:
+                    return answer.finish()
+                answer.add(verdict, i in marked)
         if failed is not None:
             answer.response.error.CopyFrom(failure(failed.plugin, failed.error))
             break

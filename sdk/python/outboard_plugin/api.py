@@ -61,9 +61,12 @@ class Node:
         self.slot = slot
         self.message = message
         self._inline = inline
+        self._crowded = False
         if inline is None:
             self.pods = {}
             self.nominated = {}
+        else:
+            self._crowded = inline.HasField("nominated_requested") or bool(inline.nominated_pods)
 
     def __getattr__(self, name: str) -> Any:
         # Comes here once for each attribute that somebody reads: reading a message again and again is slow.
@@ -100,9 +103,9 @@ class Node:
                 uid: other for uid, other in self.nominated.items() if uid != pod.uid and other.priority >= pod.priority
             }
             return self.with_pods({**self.pods, **others}) if others else None
-        inline = self._inline
-        if not inline.HasField("nominated_requested") and not inline.nominated_pods:
+        if not self._crowded:
             return None
+        inline = self._inline
         node = Node(self.slot, self.message, inline)
         node.pods = {**self.pods, **self.nominated}
         node.requested = requests.both(inline.requested, inline.nominated_requested)

@@ -57,7 +57,7 @@ class Calls:
         if self.host.inline_nodes:
             if len(slots) != len(request.inline_nodes):
                 raise CallFailed("INVALID", "inline_nodes and nodes are not about the same")
-            return [api.Node(slot, sent.node, sent) for slot, sent in zip(slots, request.inline_nodes)]
+            return list(map(session.inline_node, slots, request.inline_nodes))
         cluster = self._cluster(session)
         nodes = [cluster._slots.get(slot) for slot in slots]  # pylint: disable=protected-access
         found = [node for node in nodes if node is not None]
@@ -122,7 +122,8 @@ class Calls:
         if self.host.inline_nodes:
             if len(request.inline_nodes) != len(request.hypotheses):
                 raise CallFailed("INVALID", "inline_nodes and hypotheses are not about the same")
-            return [api.Node(told.slot, sent.node, sent) for told, sent in zip(request.hypotheses, request.inline_nodes)]
+            all_sent = map(pb.InlineNode.FromString, request.inline_nodes)
+            return [api.Node(told.slot, sent.node, sent) for told, sent in zip(request.hypotheses, all_sent)]
         nodes: List[api.Node] = []
         node: Optional[api.Node] = None
         for told in request.hypotheses:

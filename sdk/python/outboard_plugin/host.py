@@ -34,6 +34,17 @@ class Session:
         self.attempts: Dict[int, str] = {}  # attempt_id → pod uid
         self.draining = False
         self.last_heard = time.monotonic()
+        self._inline: Dict[int, Tuple[bytes, api.Node]] = {}  # by slot, as they came last
+
+    def inline_node(self, slot: int, sent: bytes) -> api.Node:
+        """The node that came with a call. Most come again and again as they were, and making one takes longer than judging it."""
+        known = self._inline.get(slot)
+        if known is not None and known[0] == sent:
+            return known[1]
+        message = pb.InlineNode.FromString(sent)
+        node = api.Node(slot, message.node, message)
+        self._inline[slot] = (sent, node)
+        return node
 
     def push_decision(self, attempt_id: int, pod_uid: str, plugin: str, allow: bool, message: str) -> None:
         self.pushes.put(

@@ -19,12 +19,13 @@ from outboard_plugin import api
 from outboard_plugin.calls import Calls
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import Host
-from outboard_plugin.proto import services
+from outboard_plugin.proto import pb, raw, services
 
 log = logging.getLogger("outboard_plugin")
 
 # What inline_node.proto says; a mirror's snapshot comes in smaller pieces.
 MAX_MESSAGE_BYTES = 64 << 20
+SERVICE_PACKAGE = "outboard.v1alpha1"
 
 HOST_SERVICES = {
     "PluginHostService": ("GetHostInfo", "Configure", "Probe", "Drain"),
@@ -39,6 +40,7 @@ POD_SERVICES = {
     "ReserveService": ("Reserve", "Unreserve"),
     "PermitService": ("Permit",),
 }
+RAW_SERVICES = ("FilterService", "ScoreService")
 
 
 def _fail(context: Any, failed: CallFailed) -> None:
@@ -73,11 +75,24 @@ def register(host: Host, server: Any) -> None:
         for service, methods in names.items():
             if service == "ClusterStateService" and host.inline_nodes:
                 continue
+            if service in RAW_SERVICES and host.inline_nodes:
+                _add_raw(service, methods[0], getattr(calls, methods[0]), server)
+                continue
             adapter = type(service, (), {})()
             for method in methods:
                 wrap: Any = _stream if method == "Sync" else _unary
                 setattr(adapter, method, wrap(getattr(owner, method)))
             services.add(service, adapter, server)
+
+
+def _add_raw(service: str, method: str, call: Callable[[Any, Any], Any], server: Any) -> None:
+    """A method whose request comes with the nodes' bytes: most need not be read again."""
+    handler = grpc.unary_unary_rpc_method_handler(
+        _unary(call),
+        request_deserializer=getattr(raw, method + "Request").FromString,
+        response_serializer=getattr(pb, method + "Response").SerializeToString,
+    )
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(f"{SERVICE_PACKAGE}.{service}", {method: handler}),))
 
 
 def start(host: Host, address: str) -> Any:
