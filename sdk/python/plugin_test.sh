@@ -4,17 +4,12 @@
 set -euo pipefail
 bin=$1
 here=$(cd "$(dirname "$0")" && pwd)
-venv=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/python-1.67.1
-if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import grpc, grpc_tools, mypy' 2>/dev/null; then
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet grpcio==1.67.1 grpcio-tools==1.67.1 mypy==1.13.0
-fi
+python=$("$here/environment.sh")
 dir=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
 
 cd "$here"
-python=$venv/bin/python
 PYTHONPATH=$here "$python" -m unittest discover -s tests
 "$python" -m mypy --strict --ignore-missing-imports --cache-dir "$dir/mypy" outboard_plugin
 

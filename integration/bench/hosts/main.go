@@ -87,6 +87,18 @@ func rows(bin string) ([]row, error) {
 			row{name: "+ Python, with a mirror", second: command, added: []string{"Prices"}},
 			row{name: "+ Python, `inline_nodes`", second: append(slices.Clone(command), "--inline-nodes"), added: []string{"Prices"}})
 	}
+	examples, err := filepath.Abs("../build/examples")
+	if err != nil {
+		return nil, err
+	}
+	inGo, inJava := filepath.Join(examples, "go/power-domains"), filepath.Join(examples, "java/licences-1.jar")
+	if _, err := os.Stat(inGo); err == nil {
+		all = append(all, row{name: "+ Go, with a mirror (the example)", second: []string{inGo}, added: []string{"PowerDomains"}})
+	}
+	if _, err := os.Stat(inJava); err == nil {
+		all = append(all, row{name: "+ Java, `inline_nodes` (the example)", added: []string{"Licences"},
+			second: []string{"env", "SKIP_BUILD=1", "examples/java/run.sh"}})
+	}
 	return slices.DeleteFunc(all, func(r row) bool { return !strings.Contains(r.name, *only) }), nil
 }
 
