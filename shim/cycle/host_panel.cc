@@ -137,8 +137,13 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   const bool any_late = std::any_of(profile_.shares.begin(), profile_.shares.end(),
                                     [](const AlgorithmShare& share) { return share.filters_late; });
+  const bool any_early =
+      std::any_of(profile_.shares.begin(), profile_.shares.end(), [](const AlgorithmShare& share) {
+        return !share.filters_late && !share.filter_plugins.empty();
+      });
   absl::StatusOr<FilterResponse> early =
-      AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false);
+      AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
+                /*somebody_must_answer=*/true);
   if (!any_late || !early.ok()) return early;
   return FilterLate(*early, num_nodes, num_to_find, [&](const std::vector<uint32_t>& positions) {
     FilterRequest left;
@@ -147,13 +152,15 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
     for (const uint32_t i : positions)
       slots.push_back(candidates[(request.start_offset() + i) % num_nodes]);
     left.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
-    return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), /*late=*/true);
+    return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), /*late=*/true,
+                     /*somebody_must_answer=*/!any_early);
   });
 }
 
 absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request,
                                                     absl::Span<const uint32_t> candidates,
-                                                    uint32_t num_to_find, bool late) {
+                                                    uint32_t num_to_find, bool late,
+                                                    bool somebody_must_answer) {
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   auto asked = AskAll<FilterResponse>(
       v1alpha1::FILTER, request,
@@ -166,7 +173,7 @@ absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request
       [&](size_t host, const FilterResponse& answer) {
         return CheckOwnFilter(profile_.shares[host], num_nodes, answer);
       },
-      /*somebody_must_answer=*/!late);
+      somebody_must_answer);
   if (!asked.ok()) return asked.status();
   const auto more = [&](size_t index, uint32_t first) -> absl::StatusOr<FilterResponse> {
     FilterRequest rest;

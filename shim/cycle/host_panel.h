@@ -140,7 +140,8 @@ class HostPanel {
   bool alone() const { return profile_.shares.empty(); }
   absl::StatusOr<v1alpha1::FilterResponse> AskFilter(const v1alpha1::FilterRequest& request,
                                                      absl::Span<const uint32_t> candidates,
-                                                     uint32_t num_to_find, bool late);
+                                                     uint32_t num_to_find, bool late,
+                                                     bool somebody_must_answer);
   bool IsLeftOut(size_t host) const;
   void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
   // Asks the hosts for which `takes_part` holds; their answers, in their order. `is_open`: whether
