@@ -20,6 +20,8 @@ log = logging.getLogger("outboard_plugin")
 
 CONTRACT = "v1alpha1"
 MAX_SESSIONS = 8
+# A snapshot is acknowledged at once, changes so often; the contract wants one a second.
+ACK_SECONDS = 0.4
 
 
 class Session:
@@ -200,12 +202,24 @@ class Host:
             return
         reader = threading.Thread(target=self._read, args=(session, stream, first, requests, pushes), daemon=True)
         reader.start()
+        acknowledged, due = 0, time.monotonic() + ACK_SECONDS
         while True:
-            push = pushes.get()
+            # Each push wakes two threads more, which with every change would cost more than all else that is done for a pod.
+            try:
+                push = pushes.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                due = time.monotonic() + ACK_SECONDS
+                with self.changed:
+                    version = session.mirror.cluster.version if session.stream == stream and session.mirror is not None else 0
+                if version <= acknowledged:
+                    continue
+                push = pb.SyncResponse(ack=pb.Ack(version=version))
             if push is None:
                 return
             if isinstance(push, CallFailed):
                 raise push
+            if push.HasField("ack"):
+                acknowledged = push.ack.version
             yield push
 
     def _read(self, session: Session, stream: int, first: Any, requests: Iterator[Any], pushes: queue.Queue[Any]) -> None:
@@ -220,7 +234,7 @@ class Host:
                         session.attempts.pop(attempt, None)
                     version = session.mirror.cluster.version
                     self.changed.notify_all()
-                if request.phase in (pb.SyncRequest.DELTA, pb.SyncRequest.SNAPSHOT_END):
+                if request.phase == pb.SyncRequest.SNAPSHOT_END:
                     pushes.put(pb.SyncResponse(ack=pb.Ack(version=version)))
                 request = next(requests, None)
         except MirrorError as error:
