@@ -5,8 +5,9 @@
 # case, so that nothing is lost: a crash, a compile error, a program with no cases at all.
 
 all_tiers=(unit component go cluster sanitizers)
-# Run only when they are named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon.
-named_tiers=(upstream guide)
+# Run only when they are named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
+# the examples in Java fetch a Maven repository.
+named_tiers=(upstream examples guide)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -139,6 +140,8 @@ tier_go() {
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
   mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|guide)(/|$)')
+  need_packages protobuf-compiler
+  step go "a host in Go from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
 }
 
@@ -170,6 +173,14 @@ tier_guide() {
     -exec "$root/integration/guide/with_docker.sh" ./guide
   # What it took.
   sed -n 's/.*"Output":" *[a-z_]*\.go:[0-9]*: \(from .*\)\\n.*/  \1/p' "$logs/guide-go.json"
+}
+
+tier_examples() {
+  need_go
+  need_packages protobuf-compiler openjdk-17-jdk-headless maven
+  build_product "${programs[@]}"
+  step examples "hosts in Go and Java from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go java
+  step examples "go vet of the host in Go" bash -c 'cd integration/examples/go && go vet ./...'
 }
 
 # Names of the C++ tests of a preset whose label is in the regular expression.

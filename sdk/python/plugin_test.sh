@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# The plugin of the README, as it stands there, decides beside the built-in ones. Usage: plugin_test.sh FOLDER-WITH-OUTBOARD
+# The package's own tests and types; and the plugin of the README, as it stands there, decides beside the built-in ones, with a mirror and without.
+# Usage: plugin_test.sh FOLDER-WITH-OUTBOARD
 set -euo pipefail
 bin=$1
 here=$(cd "$(dirname "$0")" && pwd)
-venv=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/python-1.67.1
-if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import grpc, grpc_tools' 2>/dev/null; then
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet grpcio==1.67.1 grpcio-tools==1.67.1
-fi
+python=$("$here/environment.sh")
 dir=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
 
+cd "$here"
+PYTHONPATH=$here "$python" -m unittest discover -s tests
+"$python" -m mypy --strict --ignore-missing-imports --cache-dir "$dir/mypy" outboard_plugin
+
 # shellcheck disable=SC2016
 sed -n '/^```python$/,/^```$/p' "$here/README.md" | sed '1d;$d' >"$dir/cheap_nodes.py"
-PYTHONPATH=$here "$venv/bin/python" "$dir/cheap_nodes.py" --listen "unix:$dir/python.sock" 2>"$dir/python.log" &
-pids+=($!)
+sed 's/^serve(CheapNodes())$/serve(CheapNodes(), inline_nodes=True)/' "$dir/cheap_nodes.py" >"$dir/cheap_inline.py"
+for name in nodes inline; do
+  PYTHONPATH=$here "$python" "$dir/cheap_$name.py" --listen "unix:$dir/$name.sock" 2>"$dir/$name.log" &
+  pids+=($!)
+done
 "$bin/outboard-host" --listen "unix:$dir/builtin.sock" 2>"$dir/builtin.log" &
 pids+=($!)
 for node in a:price=70 b:price=10 c:colour=red; do
@@ -43,21 +47,24 @@ profiles:
 - schedulerName: default-scheduler
   plugins: {multiPoint: {enabled: [{name: CheapNodes, weight: 20}]}}
 YAML
-# It waits for hosts that are not there yet.
-"$bin/outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" --config "$dir/config.yaml" \
-  --host "unix:$dir/builtin.sock" --host "unix:$dir/python.sock" -o json >"$dir/out.json" 2>"$dir/log" || {
-  cat "$dir/log" "$dir/python.log"
-  exit 1
-}
-for want in '"node":"b"' '"c":{"code":"Unschedulable","plugin":"CheapNodes","reasons":["node(s) had no price"]}' '"CheapNodes":1800'; do
-  if ! grep -qF "$want" "$dir/out.json"; then
-    echo "FAILED: no $want in"
-    cat "$dir/out.json" "$dir/python.log"
+for name in nodes inline; do
+  # It waits for hosts that are not there yet.
+  "$bin/outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" --config "$dir/config.yaml" \
+    --host "unix:$dir/builtin.sock" --host "unix:$dir/$name.sock" -o json >"$dir/out.json" 2>"$dir/log" || {
+    cat "$dir/log" "$dir/$name.log"
     exit 1
-  fi
+  }
+  for want in '"node":"b"' '"c":{"code":"Unschedulable","plugin":"CheapNodes","reasons":["node(s) had no price"]}' '"CheapNodes":1800'; do
+    if ! grep -qF "$want" "$dir/out.json"; then
+      echo "FAILED: no $want in"
+      cat "$dir/out.json" "$dir/$name.log"
+      exit 1
+    fi
+  done
 done
+grep -q 'nodes come with each call' "$dir/inline.log" || { echo "FAILED: the second host has a mirror"; exit 1; }
 # The template and the example, on their own.
 for folder in templates/python examples/price_table; do
-  (cd "$here/../$folder" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$venv/bin/python" -m unittest --quiet ./*_test.py)
+  (cd "$here/../$folder" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$python" -m unittest --quiet ./*_test.py)
 done
-echo "ok: a plugin in Python beside the built-in ones"
+echo "ok: a plugin in Python beside the built-in ones, with a mirror and without"

@@ -24,6 +24,7 @@ struct ClusterState::Node {
   std::vector<Pod*> pods;
   std::unique_ptr<NodeRecord> record;  // null: a ghost
   std::string zone;
+  uint64_t generation = 0;
 
   uint32_t slot() const { return record == nullptr ? kNoSlot : record->slot; }
 };

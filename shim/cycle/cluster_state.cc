@@ -34,6 +34,18 @@ uint32_t ClusterState::SlotOf(absl::string_view node_name) const {
   return it == nodes_.end() ? kNoSlot : it->second->slot();
 }
 
+void ClusterState::Touch(Node& node) { node.generation = ++last_node_generation_; }
+
+uint64_t ClusterState::NodeGeneration(uint32_t slot) const {
+  return slot < slots_.size() && slots_[slot] != nullptr ? slots_[slot]->generation : 0;
+}
+
+void ClusterState::ForEachPodOn(uint32_t slot,
+                                absl::FunctionRef<void(const kube::PodPtr&)> visit) const {
+  if (slot >= slots_.size() || slots_[slot] == nullptr) return;
+  for (const Pod* pod : slots_[slot]->pods) visit(pod->object);
+}
+
 const NodeBooks* ClusterState::BooksOf(absl::string_view node_name) const {
   const auto it = nodes_.find(node_name);
   return it == nodes_.end() ? nullptr : &it->second->books;
@@ -69,6 +81,7 @@ NodeOutcome ClusterState::UpsertNode(kube::NodePtr object) {
   }
   if (SameVersion(outcome.old->resource_version, object->resource_version)) return outcome;
   outcome.kind = NodeOutcome::Kind::kUpdated;
+  Touch(node);
   std::string zone = ZoneKey(object->node);
   if (zone != node.zone) {
     tree_.Remove(node.zone, node.slot());
@@ -107,6 +120,7 @@ void ClusterState::EnterSlot(Node& node, kube::NodePtr object) {
     free_slots_.pop_back();
     slots_[slot] = &node;
   }
+  Touch(node);
   node.zone = ZoneKey(object->node);
   node.record = std::make_unique<NodeRecord>(slot);
   node.record->object = std::move(object);
@@ -191,12 +205,14 @@ void ClusterState::Place(Pod& pod, Node& node) {
   pod.index_in_node = node.pods.size();
   node.pods.push_back(&pod);
   node.books.Add(pod.demand);
+  Touch(node);
 }
 
 void ClusterState::Unplace(Pod& pod) {
   if (pod.node == nullptr) return;
   Node& node = *pod.node;
   node.books.Remove(pod.demand);
+  Touch(node);
   node.pods[pod.index_in_node] = node.pods.back();
   node.pods[pod.index_in_node]->index_in_node = pod.index_in_node;
   node.pods.pop_back();
@@ -266,7 +282,10 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
   const v1alpha1::Pod& after = pod.object->pod;
   outcome.deletion_started =
       before.deletion_unix_seconds() == 0 && after.deletion_unix_seconds() != 0;
-  if (pod.node != nullptr) outcome.old_node = pod.node->name;
+  if (pod.node != nullptr) {
+    outcome.old_node = pod.node->name;
+    Touch(*pod.node);
+  }
   const auto wanted = [&](absl::string_view key) { return log_.PodAnnotationWanted(key); };
   const bool was_assumed = pod.state == Pod::State::kAssumed;
 
@@ -445,6 +464,14 @@ std::vector<kube::PodPtr> ClusterState::NominatedTo(absl::string_view node_name)
   std::sort(pods.begin(), pods.end(),
             [](const kube::PodPtr& a, const kube::PodPtr& b) { return a->key() < b->key(); });
   return pods;
+}
+
+void ClusterState::ForEachNominated(
+    absl::FunctionRef<void(const kube::PodPtr&, uint32_t)> visit) const {
+  for (const Pod* pod : nominated_) {
+    if (const uint32_t slot = SlotOf(pod->nominated_node); slot != kNoSlot)
+      visit(pod->object, slot);
+  }
 }
 
 absl::Status ClusterState::CheckFits(absl::string_view uid, uint32_t slot,

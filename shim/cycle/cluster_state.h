@@ -119,6 +119,12 @@ class ClusterState : private ChangeEncoder {
   // Null if the slot is free.
   const kube::NodePtr& NodeAt(uint32_t slot) const;
   uint32_t SlotOf(absl::string_view node_name) const;
+  // Another number whenever the node in the slot, or anything about the pods on it, may have
+  // changed, and another for each node that ever was; 0: the slot is free.
+  uint64_t NodeGeneration(uint32_t slot) const;
+  void ForEachPodOn(uint32_t slot, absl::FunctionRef<void(const kube::PodPtr&)> visit) const;
+  // Of the state as a whole: calls to hosts that keep no mirror carry it.
+  int64_t version() const { return log_.version(); }
 
   // Other objects. Null if there is none.
   size_t object_count() const { return objects_.size(); }
@@ -151,6 +157,8 @@ class ClusterState : private ChangeEncoder {
   absl::Status Unnominate(absl::string_view uid);
   // Pods for which the node is kept in mind, by name.
   std::vector<kube::PodPtr> NominatedTo(absl::string_view node_name) const;
+  // All pods for which some node is kept in mind, with the node's slot.
+  void ForEachNominated(absl::FunctionRef<void(const kube::PodPtr&, uint32_t slot)> visit) const;
 
   // Whether the pod may be put on this node by us, by the guard's count; a pod that is counted
   // there already is not counted twice. Call it before Assume and again before the bind.
@@ -189,6 +197,7 @@ class ClusterState : private ChangeEncoder {
   Node& NodeNamed(const std::string& name);
   void Place(Pod& pod, Node& node);
   void Unplace(Pod& pod);
+  void Touch(Node& node);
   void DropIfEmpty(Node& node);
   void EnterSlot(Node& node, kube::NodePtr object);
   void LeaveSlot(Node& node);
@@ -217,6 +226,7 @@ class ClusterState : private ChangeEncoder {
   absl::flat_hash_set<Pod*> nominated_;
   size_t assumed_ = 0;
   uint64_t nodes_generation_ = 1;
+  uint64_t last_node_generation_ = 0;
   absl::Time now_ = absl::InfinitePast();
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/late_filter.h"
 #include "shim/cycle/merge_answers.h"
 
 namespace outboard::cycle {
@@ -72,7 +73,8 @@ template <typename Response, typename Request, typename TakesPart, typename IsOp
 absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::ExtensionPoint point,
                                                                const Request& request,
                                                                TakesPart takes_part, IsOpen is_open,
-                                                               Check check) {
+                                                               Check check,
+                                                               bool somebody_must_answer) {
   std::vector<std::pair<size_t, PendingAnswer<Response>>> pending;
   for (size_t host = 0; host < hosts_.size(); ++host) {
     if (!takes_part(host) || IsLeftOut(host)) continue;
@@ -99,11 +101,8 @@ absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::Extensi
     if (!is_open(profile_.shares[host])) return usable;
     left_out_.push_back({host, point, false, std::move(usable)});
   }
-  // Somebody has to have been heard.
-  if (answered.hosts.empty() && !pending.empty() && point != v1alpha1::PRE_SCORE &&
-      point != v1alpha1::SCORE) {
+  if (answered.hosts.empty() && !pending.empty() && somebody_must_answer)
     return left_out_.back().status;
-  }
   return answered;
 }
 
@@ -119,7 +118,8 @@ absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_ui
       [](const AlgorithmShare& share) { return share.is_optional(); },
       [this](size_t host, const PreFilterResponse& answer) {
         return CheckOwnPreFilter(profile_.shares[host], answer);
-      });
+      },
+      /*somebody_must_answer=*/true);
   if (!asked.ok()) return asked.status();
   return MergePreFilter(profile_.pre_filter_plugins, std::move(asked->answers));
 }
@@ -135,14 +135,45 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
   request.set_percentage_of_nodes_to_score(100);
   request.set_first_feasible_only(false);
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
+  const bool any_late = std::any_of(profile_.shares.begin(), profile_.shares.end(),
+                                    [](const AlgorithmShare& share) { return share.filters_late; });
+  const bool any_early =
+      std::any_of(profile_.shares.begin(), profile_.shares.end(), [](const AlgorithmShare& share) {
+        return !share.filters_late && !share.filter_plugins.empty();
+      });
+  absl::StatusOr<FilterResponse> early =
+      AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
+                /*somebody_must_answer=*/true);
+  if (!any_late || !early.ok()) return early;
+  return FilterLate(*early, num_nodes, num_to_find, [&](const std::vector<uint32_t>& positions) {
+    FilterRequest left;
+    left.set_percentage_of_nodes_to_score(100);
+    std::vector<uint32_t> slots;
+    for (const uint32_t i : positions)
+      slots.push_back(candidates[(request.start_offset() + i) % num_nodes]);
+    left.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+    return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), /*late=*/true,
+                     /*somebody_must_answer=*/!any_early);
+  });
+}
+
+absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request,
+                                                    absl::Span<const uint32_t> candidates,
+                                                    uint32_t num_to_find, bool late,
+                                                    bool somebody_must_answer) {
+  const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   auto asked = AskAll<FilterResponse>(
       v1alpha1::FILTER, request,
-      [&](size_t host) { return !profile_.shares[host].filter_plugins.empty(); },
+      [&](size_t host) {
+        const AlgorithmShare& share = profile_.shares[host];
+        return !share.filter_plugins.empty() && share.filters_late == late;
+      },
       // What it knows of the pod went with it, so it does not score either.
       [](const AlgorithmShare& share) { return share.filter_is_open && share.score_is_open; },
       [&](size_t host, const FilterResponse& answer) {
         return CheckOwnFilter(profile_.shares[host], num_nodes, answer);
-      });
+      },
+      somebody_must_answer);
   if (!asked.ok()) return asked.status();
   const auto more = [&](size_t index, uint32_t first) -> absl::StatusOr<FilterResponse> {
     FilterRequest rest;
@@ -179,7 +210,8 @@ absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& no
         const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
         return answer.has_error() ? CheckOwn(own, answer.error().plugin(), "PreScore")
                                   : absl::OkStatus();
-      });
+      },
+      /*somebody_must_answer=*/false);
   if (!asked.ok()) return asked.status();
   return MergePreScore(profile_.pre_score_plugins, asked->answers);
 }
@@ -199,7 +231,8 @@ absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
         std::vector<int64_t> unused;
         return CheckScores(answer, static_cast<uint32_t>(nodes.slots_size()),
                            profile_.shares[host].score_plugins, &unused);
-      });
+      },
+      /*somebody_must_answer=*/false);
   if (!asked.ok()) return asked.status();
   if (last_scores_ != nullptr && !owner_.empty()) {
     const absl::Time now = absl::Now();
@@ -271,7 +304,8 @@ absl::StatusOr<std::vector<std::vector<PluginStatus>>> HostPanel::Judge(
       [&](size_t host, const FilterResponse& answer) {
         if (answer.has_error()) return absl::InternalError("Filter fails a hypothesis as a whole");
         return CheckOwnFilter(profile_.shares[host], count, answer);
-      });
+      },
+      /*somebody_must_answer=*/true);
   if (!asked.ok()) return asked.status();
   for (const FilterResponse& answer : asked->answers) {
     int rejected = 0;

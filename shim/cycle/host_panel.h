@@ -34,6 +34,8 @@ struct AlgorithmShare {
   bool score_is_open = false;  // PreScore too
   // Instead of no score, that of the last pod of the same owner, if it is not older than 5 s.
   bool score_uses_last = false;
+  // It is asked at Filter once the others have answered, and only about what they left.
+  bool filters_late = false;
 
   // Whether the algorithm can do without the host.
   bool is_optional() const { return pre_filter_is_open && filter_is_open && score_is_open; }
@@ -50,7 +52,8 @@ struct AlgorithmProfile {
       post_filter_plugins;  // empty: nothing is tried for a pod that fits nowhere
   std::vector<std::string> pre_score_plugins;
   std::vector<WeightedPlugin> score_plugins;  // empty: the first feasible node is taken
-  // One for each host that has a plugin at one of these points, if there are several.
+  // One for each host that has a plugin at one of these points, if there are several, or if the
+  // only one keeps no mirror.
   std::vector<AlgorithmShare> shares;
 };
 
@@ -134,7 +137,11 @@ class HostPanel {
   const std::vector<LeftOut>& left_out() const { return left_out_; }
 
  private:
-  bool alone() const { return hosts_.size() == 1; }
+  bool alone() const { return profile_.shares.empty(); }
+  absl::StatusOr<v1alpha1::FilterResponse> AskFilter(const v1alpha1::FilterRequest& request,
+                                                     absl::Span<const uint32_t> candidates,
+                                                     uint32_t num_to_find, bool late,
+                                                     bool somebody_must_answer);
   bool IsLeftOut(size_t host) const;
   void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
   // Asks the hosts for which `takes_part` holds; their answers, in their order. `is_open`: whether
@@ -147,7 +154,8 @@ class HostPanel {
   template <typename Response, typename Request, typename TakesPart, typename IsOpen,
             typename Check>
   absl::StatusOr<Answers<Response>> AskAll(v1alpha1::ExtensionPoint point, const Request& request,
-                                           TakesPart takes_part, IsOpen is_open, Check check);
+                                           TakesPart takes_part, IsOpen is_open, Check check,
+                                           bool somebody_must_answer);
 
   const AttemptHosts& hosts_;
   const AlgorithmProfile& profile_;

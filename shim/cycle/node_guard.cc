@@ -177,6 +177,18 @@ void NodeBooks::Remove(const PodDemand& demand) {
   }
 }
 
+void NodeBooks::FillList(ResourceList* list) const {
+  const auto bounded = [](absl::int128 sum) {
+    constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+    return sum > kMax ? kMax : static_cast<int64_t>(sum);
+  };
+  list->set_cpu_millis(bounded(cpu_millis_));
+  list->set_memory_bytes(bounded(memory_bytes_));
+  list->set_ephemeral_storage_bytes(bounded(ephemeral_storage_bytes_));
+  list->set_pods(static_cast<int64_t>(pods_));
+  for (const auto& [name, sum] : extended_) (*list->mutable_extended())[name] = bounded(sum);
+}
+
 bool GuardScope::Ignores(absl::string_view resource) const {
   const auto contains = [](const std::vector<std::string>& list, absl::string_view wanted) {
     return std::find(list.begin(), list.end(), wanted) != list.end();

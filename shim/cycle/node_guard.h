@@ -69,6 +69,8 @@ class NodeBooks {
   size_t pods() const { return pods_; }
   absl::int128 cpu_millis() const { return cpu_millis_; }
   absl::int128 memory_bytes() const { return memory_bytes_; }
+  // The sums, the number of pods among them; they stop at the largest int64.
+  void FillList(v1alpha1::ResourceList* list) const;
 
   // OK if a pod with this demand fits beside the others; else RESOURCE_EXHAUSTED naming the first
   // thing that is short. Only what the pod asks for is looked at: a node that others overcommitted

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/inline_host.h"
 
 namespace outboard::hosts {
 namespace {
@@ -55,6 +56,7 @@ absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channe
   if (info.host_instance().empty()) {
     return absl::FailedPreconditionError("the host names no host_instance");
   }
+  if (absl::Status possible = cycle::CheckInlineInfo(info); !possible.ok()) return possible;
   return info;
 }
 
@@ -420,7 +422,17 @@ template <typename Response, typename Stub, typename Request, typename Prepare>
 absl::StatusOr<Response> GrpcHostClient::Unary(Stub* stub, Prepare prepare, Request request,
                                                absl::Time deadline) {
   if (lost_) return LostStatus();
-  return UnaryCall<Response>(loop_, stub, prepare, request, deadline).Take();
+  return Heard(UnaryCall<Response>(loop_, stub, prepare, request, deadline).Take());
+}
+
+template <typename Response>
+absl::StatusOr<Response> GrpcHostClient::Heard(absl::StatusOr<Response> answer) {
+  // No stream tells of a connection that broke.
+  if (readiness_ != nullptr && absl::IsUnavailable(answer.status()) &&
+      cycle::CallErrorReason(answer.status()) == CallError::REASON_UNSPECIFIED) {
+    lost_ = true;
+  }
+  return answer;
 }
 
 template <typename Response, typename Stub, typename Request, typename Prepare>
@@ -429,9 +441,8 @@ cycle::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare
   if (lost_) return []() -> absl::StatusOr<Response> { return LostStatus(); };
   request.mutable_header()->set_session_id(session_id_);
   request.mutable_header()->set_host_instance(info_.host_instance());
-  return [call = std::make_unique<UnaryCall<Response>>(loop_, stub, prepare, request, deadline)] {
-    return call->Take();
-  };
+  return [this, call = std::make_unique<UnaryCall<Response>>(
+                    loop_, stub, prepare, request, deadline)] { return Heard(call->Take()); };
 }
 
 // Owns itself until the host has answered; the client may go before that.
@@ -472,6 +483,14 @@ GrpcHostClient::~GrpcHostClient() {
   if (sync_ != nullptr) sync_->Abandon();
   if (cycle_ != nullptr) cycle_->Abandon();
   if (configure_ != nullptr) configure_->Abandon();
+  if (readiness_ != nullptr) readiness_->Abandon();
+}
+
+void GrpcHostClient::AwaitReady() {
+  ProbeRequest request;
+  request.set_session_id(session_id_);
+  readiness_ =
+      new ReadinessWatch(loop_, channel_, request, info_.host_instance(), [this] { lost_ = true; });
 }
 
 void GrpcHostClient::StartConfigure(ConfigureRequest request, absl::Time deadline) {

@@ -23,6 +23,7 @@
 #include "shim/cycle/host_client.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/host_loop.h"
+#include "shim/hosts/readiness_watch.h"
 
 namespace outboard::hosts {
 
@@ -53,6 +54,8 @@ class GrpcHostClient final : public cycle::HostClient {
   std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> TakeConfigured();
   // The host is usable from the moment when it acknowledges `version`.
   void AwaitSnapshot(int64_t version) { snapshot_version_ = version; }
+  // The host has no mirror: it is usable from the moment when it says that it is ready.
+  void AwaitReady();
   // Nothing new is sent to it from now on.
   void MarkDraining() { draining_ = true; }
   // Tells the host that this session takes its leave; does not wait for an answer.
@@ -63,8 +66,9 @@ class GrpcHostClient final : public cycle::HostClient {
 
   const v1alpha1::GetHostInfoResponse& info() const override { return info_; }
   bool usable() const override {
-    return !lost_ && !draining_ && snapshot_version_ > 0 &&
-           acknowledged_version_ >= snapshot_version_;
+    if (lost_ || draining_) return false;
+    if (readiness_ != nullptr) return readiness_->ready();
+    return snapshot_version_ > 0 && acknowledged_version_ >= snapshot_version_;
   }
   // A cycle of which nobody waits for the answer, one at a time. False: the stream is not open yet,
   // or an answer is still to come.
@@ -124,6 +128,9 @@ class GrpcHostClient final : public cycle::HostClient {
   template <typename Response, typename Stub, typename Request, typename Prepare>
   cycle::PendingAnswer<Response> Begin(Stub* stub, Prepare prepare, Request request,
                                        absl::Time deadline);
+  // Notices what the answer to a call says of the connection.
+  template <typename Response>
+  absl::StatusOr<Response> Heard(absl::StatusOr<Response> answer);
   void OnPush(v1alpha1::SyncResponse push);
 
   HostLoop* const loop_;
@@ -151,6 +158,7 @@ class GrpcHostClient final : public cycle::HostClient {
   bool cycle_introduced_ = false;  // the stream's first message was sent, which says whose it is
   // Likewise.
   ConfigureCall* configure_ = nullptr;
+  ReadinessWatch* readiness_ = nullptr;  // of a host without a mirror
   std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> configured_;
 
   int64_t snapshot_version_ = 0;

@@ -11,8 +11,10 @@ namespace {
 gpr_timespec ToGprDeadline(absl::Time deadline) {
   if (deadline == absl::InfiniteFuture()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
   // Monotonic, so that a clock that is set does not stretch or cut a wait.
-  const int64_t nanos = std::clamp<int64_t>(absl::ToInt64Nanoseconds(deadline - absl::Now()), 0,
-                                            int64_t{86400} * 1000000000);
+  const int64_t nanos = std::min<int64_t>(absl::ToInt64Nanoseconds(deadline - absl::Now()),
+                                          int64_t{86400} * 1000000000);
+  // gRPC rounds up to milliseconds, so "now" would be a wait of one.
+  if (nanos <= 0) return gpr_time_0(GPR_CLOCK_MONOTONIC);
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(nanos, GPR_TIMESPAN));
 }
 

@@ -228,7 +228,7 @@ void HostSet::Serve(const std::string& name, Instance* next, const std::string& 
   Instance* const previous = std::exchange(host.serving, next);
   host.info = next->info;
   Adopt(*std::move(plans), name, now);
-  scheduler_->SetHost(name, next->client.get(), next->cursor, now);
+  scheduler_->SetHost(name, next->Face(scheduler_->cluster()), next->cursor, now);
   next->failures = next->bad_calls = 0;
   Enter(name, next, InstanceState::kServing, why, now);
   if (previous != nullptr) {
@@ -383,8 +383,7 @@ void HostSet::TickHost(const std::string& name, Host* host, absl::Time now) {
         Enter(name, instance, InstanceState::kRefused, std::string(problems.message()), now);
         continue;
       }
-      instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
-      instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
+      BeginMirror(instance, now);
       Enter(name, instance, InstanceState::kSyncing, "its mirror is being filled", now);
     }
     TellSnapshot(*host, instance);

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/config/config.h"
+#include "shim/cycle/inline_host.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/grpc_host_client.h"
@@ -138,6 +139,7 @@ class HostSet final : public cycle::CycleWitness {
     v1alpha1::GetHostInfoResponse info;
     absl::Time started;  // when it says, else when it was met
     std::unique_ptr<GrpcHostClient> client;
+    std::unique_ptr<cycle::InlineHost> inline_host;  // its face, if it keeps no mirror
     cycle::ClusterState::Cursor cursor = 0;
     std::unique_ptr<cycle::Snapshot> snapshot;  // while it is being told
     absl::Time next_piece = absl::InfinitePast();
@@ -157,6 +159,8 @@ class HostSet final : public cycle::CycleWitness {
     const std::string& build_key() const {
       return info.build_digest().empty() ? info.host_instance() : info.build_digest();
     }
+    // What the scheduler calls.
+    cycle::HostClient* Face(const cycle::ClusterState* cluster);
     bool ready() const {
       return client != nullptr && client->usable() &&
              (state == InstanceState::kSyncing || state == InstanceState::kShadow ||
@@ -205,6 +209,9 @@ class HostSet final : public cycle::CycleWitness {
               absl::Time now);
   void Promote(const std::string& name, Host* host, absl::Time now);
   void TickHost(const std::string& name, Host* host, absl::Time now);
+  // Has a configured instance made ready: it is told the cluster, or asked whether it is, where it
+  // keeps no mirror.
+  void BeginMirror(Instance* instance, absl::Time now);
   // Sends the next piece of its snapshot, once the piece before it is gone. Takes its time while
   // another instance serves.
   void TellSnapshot(const Host& host, Instance* instance);

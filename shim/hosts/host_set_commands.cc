@@ -84,8 +84,9 @@ std::vector<HostSet::View> HostSet::Describe() const {
       view.failures = instance->bad_calls;
       view.held_back = host.serving == instance.get() && scheduler_->IsHeldBack(name);
       view.shadow = instance->shadow;
-      if (instance->client == nullptr || instance->cursor == 0) continue;
+      if (instance->client == nullptr) continue;
       view.usable = instance->client->usable();
+      if (instance->cursor == 0) continue;
       view.sent_version = scheduler_->cluster()->VersionOf(instance->cursor);
       view.acknowledged_version = instance->client->acknowledged_version();
     }

@@ -71,6 +71,19 @@ bool HostSet::ShadowIsOver(const std::string& name, Instance* instance, absl::Ti
          now - instance->since >= replacement.shadow_timeout;
 }
 
+cycle::HostClient* HostSet::Instance::Face(const cycle::ClusterState* cluster) {
+  if (!cycle::KeepsNoMirror(info)) return client.get();
+  inline_host = std::make_unique<cycle::InlineHost>(
+      client.get(), cluster, cycle::PartsOf(info, NeededFields(info)), configured);
+  return inline_host.get();
+}
+
+void HostSet::BeginMirror(Instance* instance, absl::Time now) {
+  if (cycle::KeepsNoMirror(instance->info)) return instance->client->AwaitReady();
+  instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
+  instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
+}
+
 void HostSet::TellSnapshot(const Host& host, Instance* instance) {
   // By the machine's clock, for it is the machine that is spared.
   const absl::Time now = absl::Now();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "shim/cycle/inline_host.h"
 #include "shim/queue/cluster_event.h"
 
 namespace outboard::hosts {
@@ -108,6 +109,16 @@ class Planner {
   // Hosts at the point, in the order of their first plugins there.
   std::vector<cycle::PointShare> Shares(ExtensionPoint point) const;
 
+  bool KeepsNoMirror(const std::string& host) const {
+    const auto info = infos_.find(host);
+    return info != infos_.end() && cycle::KeepsNoMirror(info->second);
+  }
+  // Hosts that are asked at Filter after the others, about what these left, where the profile's
+  // order allows. A host with the fused cycle judges thousands of nodes in less time than another
+  // call takes, so it is asked at the same time as the others; for others (a script, or a host that
+  // is sent each node that it is asked about) every node counts.
+  std::set<std::string> LateHosts() const;
+
   // Whether none of the plugins insists on being heard at the point.
   bool IsOpen(ExtensionPoint point, const std::vector<std::string>& plugins) const {
     return std::all_of(plugins.begin(), plugins.end(), [&](const std::string& plugin) {
@@ -168,6 +179,31 @@ std::vector<cycle::PointShare> Planner::Shares(ExtensionPoint point) const {
   return shares;
 }
 
+std::set<std::string> Planner::LateHosts() const {
+  std::set<std::string> late;
+  std::map<std::string, std::pair<size_t, size_t>> ends;  // of each host's filters in the profile
+  const std::vector<std::string> filters = Names(v1alpha1::FILTER);
+  for (size_t i = 0; i < filters.size(); ++i) {
+    const std::string& host = host_of_.at(filters[i]);
+    ends.try_emplace(host, i, i).first->second.second = i;
+    const auto& capabilities = infos_.at(host).capabilities();
+    if (std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) ==
+        capabilities.end())
+      late.insert(host);
+  }
+  // Whoever stands before one that is asked early is asked early, too, so that its word is the one
+  // that is reported.
+  for (bool changed = true; std::exchange(changed, false);) {
+    for (const auto& [host, range] : ends) {
+      if (late.count(host) > 0) continue;
+      changed |= std::erase_if(late, [&, end = range.second](const std::string& other) {
+                   return ends.at(other).first < end;
+                 }) > 0;
+    }
+  }
+  return late;
+}
+
 // What the administrator exempts from the shim's own check. Arguments that are not as they should
 // be are the host's to complain about.
 cycle::GuardScope GuardOf(const config::Profile& profile) {
@@ -207,7 +243,8 @@ cycle::ProfilePlan Planner::Make() {
   algorithm.post_filter_plugins = Names(v1alpha1::POST_FILTER);
   algorithm.pre_score_plugins = Names(v1alpha1::PRE_SCORE);
   algorithm.score_plugins = Weighted();
-  if (num_algorithm_hosts_ > 1) {
+  if (num_algorithm_hosts_ > 1 || KeepsNoMirror(plan_.host_names[0])) {
+    const std::set<std::string> late = LateHosts();
     for (std::ptrdiff_t i = 0; i < num_algorithm_hosts_; ++i) {
       const std::string& host = plan_.host_names[static_cast<size_t>(i)];
       cycle::AlgorithmShare& share = algorithm.shares.emplace_back();
@@ -215,6 +252,8 @@ cycle::ProfilePlan Planner::Make() {
       share.filter_plugins = Names(v1alpha1::FILTER, &host);
       share.pre_score_plugins = Names(v1alpha1::PRE_SCORE, &host);
       share.score_plugins = Weighted(&host);
+      share.filters_late = late.count(host) > 0;
+      if (num_algorithm_hosts_ == 1) continue;  // Nobody can do without the only one.
       share.pre_filter_is_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
       share.filter_is_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);
       const std::vector<std::string> scoring = Names(v1alpha1::SCORE, &host);

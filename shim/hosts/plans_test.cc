@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 
 namespace outboard::hosts {
@@ -99,6 +103,50 @@ TEST(PlansTest, AHostThatServesAllDoesItAlone) {
   EXPECT_THAT(plan.preemption_gates, ElementsAre("Preempting"));
   EXPECT_EQ(plan.sort_host, "");
   EXPECT_THAT(plans->configure, SizeIs(1));
+}
+
+// Whether each host is asked late, by name.
+std::map<std::string, bool> Late(const std::vector<std::string>& hosts, const HostInfos& infos) {
+  auto plans = MakePlans(Configuration(hosts), hosts, infos);
+  EXPECT_TRUE(plans.ok()) << plans.status();
+  std::map<std::string, bool> late;
+  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  for (size_t i = 0; i < plan.algorithm.shares.size(); ++i) {
+    late[plan.host_names[i]] = plan.algorithm.shares[i].filters_late;
+  }
+  return late;
+}
+
+TEST(PlansTest, AHostWithoutTheFusedCycleIsAskedLateWhereItStandsBehindTheOthers) {
+  const auto fused = [](v1alpha1::GetHostInfoResponse info) {
+    info.add_capabilities(v1alpha1::FUSED_CYCLE);
+    return info;
+  };
+  const v1alpha1::GetHostInfoResponse rest =
+      Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder"});
+  using Map = std::map<std::string, bool>;
+  EXPECT_EQ(Late({"a", "b"}, {{"a", fused(rest)}, {"b", Host({"Third"})}}),
+            (Map{{"a", false}, {"b", true}}));
+  EXPECT_EQ(Late({"a", "b"}, {{"a", fused(rest)}, {"b", fused(Host({"Third"}))}}),
+            (Map{{"a", false}, {"b", false}}));
+  // First stands before the others' filters.
+  const v1alpha1::GetHostInfoResponse behind =
+      Host({"PrioritySort", "Gate", "Second", "Third", "Preempting", "DefaultBinder"});
+  EXPECT_EQ(Late({"a", "b"}, {{"a", fused(behind)}, {"b", Host({"First"})}}),
+            (Map{{"a", false}, {"b", false}}));
+  // Where nobody is early, all are asked at once about the sample.
+  EXPECT_EQ(Late({"a", "b", "c"},
+                 {{"a", Host({"First", "Third"})},
+                  {"b", Host({"Second"})},
+                  {"c", fused(Host({"PrioritySort", "Gate", "Preempting", "DefaultBinder"}))}}),
+            (Map{{"a", true}, {"b", true}, {"c", false}}));
+}
+
+TEST(PlansTest, AHostWithoutAMirrorIsAskedLateEvenAlone) {
+  v1alpha1::GetHostInfoResponse all =
+      Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
+  all.add_capabilities(v1alpha1::INLINE_NODES);
+  EXPECT_EQ(Late({"a"}, {{"a", all}}), (std::map<std::string, bool>{{"a", true}}));
 }
 
 TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {

@@ -1,8 +1,10 @@
 """The contract's messages and services, generated when first needed.
 
-`pb` has every message and enum by its name; `services.add` adds a servicer. The .proto files lie in the package (`proto/`),
-or, in a checkout of the project, above it.
+`pb` has every message and enum by its name; `raw` has FilterRequest and ScoreRequest once more, with `inline_nodes` as the bytes that
+came. `services.add` adds a servicer. The .proto files lie in the package (`proto/`), or, in a checkout of the project, above it.
 """
+
+from __future__ import annotations
 
 import importlib
 import os
@@ -10,11 +12,13 @@ import pathlib
 import sys
 import tempfile
 import types
+from typing import Any, Callable, Dict, Tuple
 
 PACKAGE = "proto/outboard/v1alpha1"
+RAW = ("filter", "score")
 
 
-def _root():
+def _root() -> pathlib.Path:
     """The folder above the contract's files."""
     here = pathlib.Path(__file__).resolve().parent
     for folder in (here, *here.parents):
@@ -23,41 +27,66 @@ def _root():
     raise ImportError(f"the contract is missing: no {PACKAGE} in or above {here}")
 
 
-def _generate():
-    generated = os.environ.get("OUTBOARD_PLUGIN_GENERATED")
-    if generated is None:
-        from grpc_tools import protoc
+def _write_raw(root: pathlib.Path, into: pathlib.Path) -> None:
+    """Copies of files with inline_nodes, which are the same on the wire. Names that a nested package has not are looked up in those around it."""
+    (into / PACKAGE).mkdir(parents=True)
+    for name in RAW:
+        text = (root / PACKAGE / f"{name}.proto").read_text(encoding="utf-8")
+        text = text.replace("package outboard.v1alpha1;", "package outboard.v1alpha1.raw;")
+        text = text.replace("repeated InlineNode inline_nodes", "repeated bytes inline_nodes")
+        text = text.replace(f'import "{PACKAGE}/inline_node.proto";\n', "")
+        (into / PACKAGE / f"raw_{name}.proto").write_text(text, encoding="utf-8")
 
-        generated = tempfile.mkdtemp(prefix="outboard-plugin-")
-        root = _root()
-        files = sorted(str(path.relative_to(root)) for path in (root / PACKAGE).glob("*.proto"))
-        if protoc.main(["protoc", f"-I{root}", f"--python_out={generated}", f"--grpc_python_out={generated}", *files]) != 0:
-            raise ImportError("the contract could not be compiled")
-    sys.path.insert(0, generated)
+
+def _generate(into: str) -> None:
+    from grpc_tools import protoc
+
+    root, copies = _root(), pathlib.Path(into) / "raw"
+    _write_raw(root, copies)
+    files = sorted(str(path.relative_to(root)) for path in (root / PACKAGE).glob("*.proto"))
+    files += [f"{PACKAGE}/raw_{name}.proto" for name in RAW]
+    outputs = [f"--python_out={into}", f"--grpc_python_out={into}"]
+    if protoc.main(["protoc", f"-I{root}", f"-I{copies}", *outputs, *files]) != 0:
+        raise ImportError("the contract could not be compiled")
+
+
+def _load(generated: str) -> Tuple[Any, Any, Dict[str, Callable[[Any, Any], None]]]:
+    messages, raw_messages, adders = types.SimpleNamespace(), types.SimpleNamespace(), {}
     # The generated modules import each other as proto.outboard.…; this module must not stand in their way.
-    return generated
-
-
-def _load():
-    generated = pathlib.Path(_generate())
-    messages, adders = types.SimpleNamespace(), {}
-    for path in sorted((generated / PACKAGE).glob("*_pb2*.py")):
+    sys.path.insert(0, generated)
+    for path in sorted((pathlib.Path(generated) / PACKAGE).glob("*_pb2*.py")):
         module = importlib.import_module(f"{PACKAGE.replace('/', '.')}.{path.stem}")
+        if path.stem.startswith("raw_"):
+            for name in ("FilterRequest", "ScoreRequest"):
+                if path.stem.endswith("_pb2") and hasattr(module, name):
+                    setattr(raw_messages, name, getattr(module, name))
+            continue
         for name, value in vars(module).items():
             if name.startswith("add_") and name.endswith("Servicer_to_server"):
                 adders[name[len("add_") : -len("Servicer_to_server")]] = value
             elif path.stem.endswith("_pb2") and not name.startswith("_"):
                 setattr(messages, name, value)
-    return messages, adders
+    return messages, raw_messages, adders
 
 
 class _Services:
-    def __init__(self, adders):
+    def __init__(self, adders: Dict[str, Callable[[Any, Any], None]]) -> None:
         self._adders = adders
 
-    def add(self, service, servicer, server):
+    def add(self, service: str, servicer: Any, server: Any) -> None:
         self._adders[service](servicer, server)
 
 
-pb, _adders = _load()
+# Every message and enum of the contract by its name.
+pb: Any
+raw: Any
+services: _Services
+
+_generated = os.environ.get("OUTBOARD_PLUGIN_GENERATED")
+if _generated is not None:
+    pb, raw, _adders = _load(_generated)
+else:
+    with tempfile.TemporaryDirectory(prefix="outboard-plugin-") as _folder:
+        _generate(_folder)
+        pb, raw, _adders = _load(_folder)
 services = _Services(_adders)

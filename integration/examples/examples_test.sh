@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Hosts in other languages, built from the contract alone, decide beside the built-in plugins. Usage: examples_test.sh FOLDER-WITH-OUTBOARD LANGUAGE...
+# Languages: go, java. With both, one more story in which each has its say.
+set -euo pipefail
+bin=$1
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
+
+start() { # NAME COMMAND...
+  local name=$1
+  shift
+  "$@" --listen "unix:$dir/$name.sock" 2>"$dir/$name.log" &
+  pids+=($!)
+}
+start builtin "$bin/outboard-host"
+for language in "$@"; do
+  BUILD_ONLY=1 "$here/$language/run.sh"
+  SKIP_BUILD=1 start "$language" "$here/$language/run.sh"
+done
+
+# Of four nodes "a" is under maintenance, "b" has no licence left, and "c" never had one. Going by the price "c" is the best.
+node() { # NAME DOMAIN PRICE LICENCES ANNOTATION
+  cat <<YAML
+apiVersion: v1
+kind: Node
+metadata:
+  name: $1
+  labels: {example.com/power-domain: $2, example.com/price: "$3"}
+  annotations: {example.com/licences: "$4"${5:+, $5}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+YAML
+}
+pod() { # NAME LABELS [NODE]
+  cat <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $1, namespace: default, labels: {$2}}
+spec: {${3:+nodeName: $3, }containers: [{name: main, image: app, resources: {requests: {cpu: 100m, memory: 100Mi}}}]}
+---
+YAML
+}
+{
+  node a east 10 1 'example.com/maintenance-window: "2000-01-01T00:00:00Z/2100-01-01T00:00:00Z"'
+  node b east 50 1
+  node c west 20 0 'example.com/maintenance-window: "2000-01-01T00:00:00Z/2000-01-02T00:00:00Z"'
+  node d west 60 1
+  pod cad-1 'app: cad, example.com/needs-licence: ""' b
+} >"$dir/cluster.yaml"
+{
+  pod web-1 'app: web, example.com/needs-licence: ""'
+  pod web-2 'app: web'
+} >"$dir/pods.yaml"
+
+failed=0
+# simulate PLUGINS LANGUAGE...: places the pods with these plugins beside the default ones.
+simulate() {
+  local plugins=$1 hosts=(--host "unix:$dir/builtin.sock") language
+  shift
+  for language in "$@"; do hosts+=(--host "unix:$dir/$language.sock"); done
+  cat >"$dir/config.yaml" <<YAML
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {enabled: [$plugins]}}
+YAML
+  "$bin/outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" --config "$dir/config.yaml" "${hosts[@]}" -o json \
+    >"$dir/out.json" 2>"$dir/log" || {
+    cat "$dir/log" "$dir"/*.log
+    exit 1
+  }
+}
+expect() { # WHAT TEXT
+  if ! grep -qF "$2" "$dir/out.json"; then
+    echo "FAILED: $1: no $2"
+    cat "$dir/out.json" "$dir"/*.log
+    failed=1
+  fi
+}
+for language in "$@"; do
+  case $language in
+    go)
+      simulate '{name: PowerDomains, weight: 50}' go
+      expect "the other domain is preferred" '{"pod":"default/web-2","result":"scheduled","node":"b"'
+      expect "maintenance" '"a":{"code":"UnschedulableAndUnresolvable","plugin":"PowerDomains","reasons":["node(s) were under maintenance"]}'
+      ;;
+    java)
+      simulate '{name: Licences, weight: 50}' java
+      expect "the cheapest with a licence" '{"pod":"default/web-1","result":"scheduled","node":"a"'
+      expect "all are taken" '"b":{"code":"Unschedulable","plugin":"Licences","reasons":["node(s) had no free licence"]}'
+      expect "there are none" '"c":{"code":"UnschedulableAndUnresolvable","plugin":"Licences","reasons":["node(s) had no free licence"]}'
+      expect "the cheapest of all" '{"pod":"default/web-2","result":"scheduled","node":"a"'
+      ;;
+    *)
+      echo "no example in $language"
+      exit 1
+      ;;
+  esac
+done
+if [[ " $* " == *" go "* && " $* " == *" java "* ]]; then
+  simulate '{name: PowerDomains, weight: 50}, {name: Licences}' go java
+  expect "what both leave" '{"pod":"default/web-1","result":"scheduled","node":"d"'
+  expect "what one prefers" '{"pod":"default/web-2","result":"scheduled","node":"b"'
+fi
+[[ $failed == 0 ]] || exit 1
+echo "ok: hosts in $* beside the built-in one"

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	pb "outboard.dev/contract"
+)
+
+// PreFilter begins an attempt. The plugin has nothing to say there, but calls that follow name the attempt.
+func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb.PreFilterResponse, error) {
+	s, leave, err := h.enter(ctx, request.GetHeader())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if h.draining || s.draining {
+		return nil, fail(pb.CallError_DRAINING, "the host takes no new attempts")
+	}
+	if request.GetHeader().GetAttemptId() == 0 {
+		return nil, fail(pb.CallError_INVALID, "attempt_id is required")
+	}
+	if s.mirror.pods[request.GetPodUid()] == nil {
+		return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+request.GetPodUid())
+	}
+	s.attempts[request.GetHeader().GetAttemptId()] = request.GetPodUid()
+	return &pb.PreFilterResponse{}, nil
+}
+
+// attempt is the pod of a call's attempt.
+func attempt(s *session, header *pb.CallHeader) (*pb.Pod, error) {
+	uid, known := s.attempts[header.GetAttemptId()]
+	if !known {
+		return nil, fail(pb.CallError_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
+	}
+	if pod := s.mirror.pods[uid]; pod != nil {
+		return pod, nil
+	}
+	return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+}
+
+func checkNodes(m *mirror, slots []uint32) error {
+	seen := map[uint32]bool{}
+	for _, slot := range slots {
+		if m.nodes[slot] == nil {
+			return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", slot))
+		}
+		if seen[slot] {
+			return fail(pb.CallError_INVALID, fmt.Sprintf("slot %d is named twice", slot))
+		}
+		seen[slot] = true
+	}
+	return nil
+}
+
+// enoughNodes is how many feasible nodes of a list end the search; see FilterRequest.percentage_of_nodes_to_score.
+func enoughNodes(count, percentage int, firstOnly bool) int {
+	switch {
+	case firstOnly:
+		return 1
+	case count < 100:
+		return count
+	case percentage == 0:
+		percentage = max(5, 50-count/125)
+	}
+	if percentage >= 100 {
+		return count
+	}
+	return max(100, count*percentage/100)
+}
+
+// packer builds a FilterResponse.
+type packer struct {
+	answer   pb.FilterResponse
+	feasible int
+	reasons  map[string]uint32
+}
+
+func (p *packer) add(verdict *pb.PluginStatus) {
+	i := p.answer.Processed
+	p.answer.Processed++
+	if i%8 == 0 {
+		p.answer.Feasible = append(p.answer.Feasible, 0)
+	}
+	if verdict == nil {
+		p.answer.Feasible[i/8] |= 1 << (i % 8)
+		p.feasible++
+		return
+	}
+	index, known := p.reasons[verdict.GetReasons()[0]]
+	if !known {
+		index = uint32(len(p.answer.Reasons))
+		p.reasons[verdict.GetReasons()[0]] = index
+		p.answer.Reasons = append(p.answer.Reasons, verdict)
+	}
+	p.answer.Rejected = append(p.answer.Rejected, index)
+}
+
+// Filter judges nodes in order, until there are enough. What the plugin says does not depend on pods, so nodes that are kept in mind for
+// other pods need no second look, and a hypothesis is its node.
+func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
+	s, leave, err := h.enter(ctx, request.GetHeader())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if _, err := attempt(s, request.GetHeader()); err != nil {
+		return nil, err
+	}
+	p := packer{reasons: map[string]uint32{}}
+	now := h.now()
+	if len(request.GetHypotheses()) > 0 {
+		for _, told := range request.GetHypotheses() {
+			if err := checkHypothesis(s.mirror, told); err != nil {
+				return nil, err
+			}
+			verdict, err := judge(s.mirror.nodes[told.GetSlot()], now)
+			if err != nil { // Here a plugin that fails rejects.
+				verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
+			}
+			p.add(verdict)
+		}
+		return &p.answer, nil
+	}
+	slots := s.mirror.order
+	if request.Nodes != nil {
+		slots = request.GetNodes().GetSlots()
+		if err := checkNodes(s.mirror, slots); err != nil {
+			return nil, err
+		}
+	}
+	enough := enoughNodes(len(slots), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
+	for i := range slots {
+		verdict, err := judge(s.mirror.nodes[slots[(int(request.GetStartOffset())+i)%len(slots)]], now)
+		if err != nil {
+			p.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_ERROR, Reasons: []string{err.Error()}}
+			break
+		}
+		if verdict == nil && p.feasible == enough {
+			break
+		}
+		p.add(verdict)
+	}
+	return &p.answer, nil
+}
+
+func checkHypothesis(m *mirror, told *pb.Hypothesis) error {
+	if m.nodes[told.GetSlot()] == nil {
+		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", told.GetSlot()))
+	}
+	for _, uids := range [][]string{told.GetRemovedPodUids(), told.GetAddedPodUids()} {
+		for _, uid := range uids {
+			if m.pods[uid] == nil {
+				return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+			}
+		}
+	}
+	return nil
+}
+
+// PreScore has nothing to prepare.
+func (h *host) PreScore(ctx context.Context, request *pb.PreScoreRequest) (*pb.PreScoreResponse, error) {
+	s, leave, err := h.enter(ctx, request.GetHeader())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if _, err := attempt(s, request.GetHeader()); err != nil {
+		return nil, err
+	}
+	return &pb.PreScoreResponse{}, nil
+}
+
+// Score answers one byte a node, in the order asked for.
+func (h *host) Score(ctx context.Context, request *pb.ScoreRequest) (*pb.ScoreResponse, error) {
+	s, leave, err := h.enter(ctx, request.GetHeader())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	pod, err := attempt(s, request.GetHeader())
+	if err != nil {
+		return nil, err
+	}
+	slots := request.GetNodes().GetSlots()
+	if err := checkNodes(s.mirror, slots); err != nil {
+		return nil, err
+	}
+	return &pb.ScoreResponse{Plugins: []*pb.PluginScores{{Plugin: pluginName, Scores: scores(s.mirror, pod, slots)}}}, nil
+}

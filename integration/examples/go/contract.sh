@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Generates Go from the contract into build/examples/go/contract, a module of its own; go.mod points there and pins the generators.
+# Needs protoc (Debian: protobuf-compiler) and Go.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+out=$root/build/examples/go/contract
+package=proto/outboard/v1alpha1
+mkdir -p "$out"
+cat >"$out/go.mod" <<'MOD'
+module outboard.dev/contract
+
+go 1.26.0
+
+require (
+	google.golang.org/grpc v1.79.3
+	google.golang.org/protobuf v1.36.11
+)
+MOD
+cd "$here"
+tools=$(dirname "$out")/tools
+mkdir -p "$tools"
+go build -o "$tools/" google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+# The files name no Go package, for the contract knows no language: it is given here, for each.
+options=(--go_out="$out" --go-grpc_out="$out" --go_opt=module=outboard.dev/contract --go-grpc_opt=module=outboard.dev/contract)
+cd "$root"
+for file in "$package"/*.proto; do
+  options+=(--go_opt="M$file=outboard.dev/contract;contract" --go-grpc_opt="M$file=outboard.dev/contract;contract")
+done
+rm -f "$out"/*.pb.go
+PATH=$tools:$PATH protoc -I "$root" "${options[@]}" "$package"/*.proto

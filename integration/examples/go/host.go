@@ -1,0 +1,359 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "outboard.dev/contract"
+)
+
+const (
+	contractVersion = "v1alpha1"
+	maxSessions     = 8
+)
+
+// session is one shim: what it configured, its mirror, and its attempts. The host's lock guards it.
+type session struct {
+	profiles  map[string]bool
+	mirror    *mirror           // nil: no Sync yet
+	cancel    func()            // ends the stream that feeds the mirror; nil: there is none
+	attempts  map[uint64]string // pods' uids
+	draining  bool
+	lastHeard time.Time
+	changed   chan struct{} // closed, and replaced, whenever the mirror changed
+}
+
+// host serves every service that a plugin at filter and score needs.
+type host struct {
+	pb.UnimplementedPluginHostServiceServer
+	pb.UnimplementedClusterStateServiceServer
+	pb.UnimplementedPreFilterServiceServer
+	pb.UnimplementedFilterServiceServer
+	pb.UnimplementedPreScoreServiceServer
+	pb.UnimplementedScoreServiceServer
+
+	instance, build, digest string
+	started                 time.Time
+	now                     func() time.Time
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	draining bool
+	idle     chan struct{} // closed once it drains and no attempt is left
+}
+
+func (h *host) register(server *grpc.Server) {
+	pb.RegisterPluginHostServiceServer(server, h)
+	pb.RegisterClusterStateServiceServer(server, h)
+	pb.RegisterPreFilterServiceServer(server, h)
+	pb.RegisterFilterServiceServer(server, h)
+	pb.RegisterPreScoreServiceServer(server, h)
+	pb.RegisterScoreServiceServer(server, h)
+}
+
+var codeOf = map[pb.CallError_Reason]codes.Code{
+	pb.CallError_STALE: codes.FailedPrecondition, pb.CallError_ATTEMPT_UNKNOWN: codes.NotFound,
+	pb.CallError_SESSION_UNKNOWN: codes.FailedPrecondition, pb.CallError_WRONG_INSTANCE: codes.FailedPrecondition,
+	pb.CallError_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_INVALID: codes.InvalidArgument,
+	pb.CallError_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_DRAINING: codes.Unavailable, pb.CallError_INTERNAL: codes.Internal,
+}
+
+// callError is why a call has no answer.
+type callError struct{ *pb.CallError }
+
+func (e callError) Error() string { return e.GetMessage() }
+
+func fail(reason pb.CallError_Reason, message string) error {
+	return callError{&pb.CallError{Reason: reason, Message: message[:min(len(message), 1024)]}}
+}
+
+// toStatus sends a CallError as the status' binary details, which are the error itself and not wrapped as Go's status package would.
+func toStatus(err error, setTrailer func(metadata.MD)) error {
+	var call callError
+	if !errors.As(err, &call) {
+		return err
+	}
+	if details, marshalErr := proto.Marshal(call.CallError); marshalErr == nil {
+		setTrailer(metadata.Pairs("grpc-status-details-bin", string(details)))
+	}
+	return status.Error(codeOf[call.GetReason()], call.GetMessage())
+}
+
+func unaryErrors(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	response, err := handler(ctx, request)
+	if err != nil {
+		return nil, toStatus(err, func(trailer metadata.MD) { _ = grpc.SetTrailer(ctx, trailer) })
+	}
+	return response, nil
+}
+
+func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHostInfoResponse, error) {
+	return &pb.GetHostInfoResponse{
+		ContractVersions: []string{contractVersion}, HostInstance: h.instance, Build: h.build, BuildDigest: h.digest,
+		StartedUnixMicros: h.started.UnixMicro(), Plugins: []*pb.PluginInfo{info()},
+	}, nil
+}
+
+func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining {
+		return nil, fail(pb.CallError_DRAINING, "the host is about to exit")
+	}
+	if request.GetSessionId() == "" || request.GetContractVersion() != contractVersion {
+		return nil, fail(pb.CallError_INVALID, "session_id and contract_version "+contractVersion+" are required")
+	}
+	response := &pb.ConfigureResponse{}
+	problem := func(profile, plugin, field, message string) {
+		response.Problems = append(response.Problems, &pb.ConfigProblem{Profile: profile, Plugin: plugin, Field: field, Message: message})
+	}
+	profiles := map[string]bool{}
+	for _, profile := range request.GetProfiles() {
+		profiles[profile.GetName()] = true
+		for _, point := range profile.GetPoints() {
+			for _, plugin := range point.GetPlugins() {
+				if plugin != pluginName {
+					problem(profile.GetName(), plugin, "", "this host has no such plugin")
+				} else if p := point.GetExtensionPoint(); p != pb.ExtensionPoint_FILTER && p != pb.ExtensionPoint_SCORE {
+					problem(profile.GetName(), plugin, "", "the plugin is not at "+p.String())
+				}
+			}
+		}
+		for _, args := range profile.GetArgs() {
+			if args.GetArgsJson() != "" && args.GetArgsJson() != "{}" {
+				problem(profile.GetName(), args.GetPlugin(), "", "the plugin takes no arguments")
+			}
+		}
+	}
+	if len(response.Problems) > 0 {
+		return response, nil
+	}
+	s := h.sessions[request.GetSessionId()]
+	if s == nil {
+		if !h.makeRoom() {
+			return nil, fail(pb.CallError_INVALID, "too many sessions")
+		}
+		s = &session{changed: make(chan struct{}), attempts: map[uint64]string{}}
+		h.sessions[request.GetSessionId()] = s
+	}
+	s.profiles, s.draining, s.lastHeard = profiles, false, h.now()
+	return response, nil
+}
+
+// makeRoom forgets the shim that was heard of least lately where there are too many; false if all are connected.
+func (h *host) makeRoom() bool {
+	if len(h.sessions) < maxSessions {
+		return true
+	}
+	oldest := ""
+	for id, s := range h.sessions {
+		if s.cancel == nil && (oldest == "" || s.lastHeard.Before(h.sessions[oldest].lastHeard)) {
+			oldest = id
+		}
+	}
+	delete(h.sessions, oldest)
+	return oldest != ""
+}
+
+func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResponse, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	response := &pb.ProbeResponse{HostInstance: h.instance, State: pb.ProbeResponse_READY}
+	s := h.sessions[request.GetSessionId()]
+	switch {
+	case h.draining || s != nil && s.draining:
+		response.State, response.Reason = pb.ProbeResponse_DRAINING, "told to drain"
+	case request.GetSessionId() == "":
+	case s == nil || s.mirror == nil || s.mirror.version == 0:
+		response.State, response.Reason = pb.ProbeResponse_INITIALISING, "not configured, or waiting for a snapshot"
+	}
+	if s != nil {
+		response.AttemptsInFlight = uint32(len(s.attempts))
+		if s.mirror != nil {
+			response.SnapshotVersion = s.mirror.version
+		}
+	}
+	return response, nil
+}
+
+func (h *host) Drain(_ context.Context, request *pb.DrainRequest) (*pb.DrainResponse, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[request.GetSessionId()]
+	if s == nil {
+		return &pb.DrainResponse{}, nil
+	}
+	s.draining = true
+	return &pb.DrainResponse{AttemptsInFlight: uint32(len(s.attempts))}, nil
+}
+
+// drain takes no new attempts; the channel is closed once none is left.
+func (h *host) drain() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	idle := make(chan struct{})
+	h.draining, h.idle = true, idle
+	h.noteAttempts()
+	return idle
+}
+
+// noteAttempts is called where attempts may have ended.
+func (h *host) noteAttempts() {
+	if !h.draining || h.idle == nil {
+		return
+	}
+	for _, s := range h.sessions {
+		if len(s.attempts) > 0 {
+			return
+		}
+	}
+	close(h.idle)
+	h.idle = nil
+}
+
+// Sync feeds a session's mirror for as long as its stream lives. A new stream replaces the old one and its mirror.
+func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse]) error {
+	request, err := stream.Recv()
+	if err != nil {
+		return nil // It ended before it said anything.
+	}
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	h.mu.Lock()
+	s := h.sessions[request.GetSessionId()]
+	if s == nil {
+		h.mu.Unlock()
+		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
+	}
+	if s.cancel != nil {
+		s.cancel()
+	}
+	mine := newMirror()
+	s.mirror, s.cancel, s.attempts = mine, cancel, map[uint64]string{}
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if s.mirror == mine {
+			s.cancel, s.attempts, s.lastHeard = nil, map[uint64]string{}, h.now()
+			h.noteAttempts()
+		}
+	}()
+
+	// Received here, so that the stream can end while nothing comes.
+	requests := make(chan *pb.SyncRequest)
+	go func() {
+		defer close(requests)
+		for {
+			select {
+			case requests <- request:
+			case <-ctx.Done():
+				return
+			}
+			if request, err = stream.Recv(); err != nil {
+				return // io.EOF, or the shim is gone.
+			}
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return status.Error(codes.Aborted, "the stream was replaced")
+		case request, open := <-requests:
+			if !open {
+				return nil
+			}
+			version, err := h.take(s, mine, request)
+			if err != nil {
+				err = toStatus(fail(pb.CallError_INVALID, err.Error()), stream.SetTrailer)
+				return status.Error(codes.FailedPrecondition, status.Convert(err).Message())
+			}
+			if phase := request.GetPhase(); phase != pb.SyncRequest_DELTA && phase != pb.SyncRequest_SNAPSHOT_END {
+				continue
+			}
+			ack := &pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: &pb.Ack{Version: version}}}
+			if err := stream.Send(ack); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+		}
+	}
+}
+
+func (h *host) take(s *session, mine *mirror, request *pb.SyncRequest) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := mine.apply(request); err != nil {
+		return 0, err
+	}
+	for _, attempt := range request.GetEndedAttempts() {
+		delete(s.attempts, attempt)
+	}
+	h.noteAttempts()
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return mine.version, nil
+}
+
+// enter locks the host and finds the caller's session at exactly the version that the call is about; `leave` unlocks.
+func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, leave func(), err error) {
+	h.mu.Lock()
+	for {
+		s, err = h.check(header)
+		if err == nil && s.mirror.version == header.GetSnapshotVersion() {
+			return s, h.mu.Unlock, nil
+		}
+		if err == nil {
+			err = callError{&pb.CallError{
+				Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: s.mirror.version,
+			}}
+		}
+		if s == nil || s.mirror == nil || s.mirror.version > header.GetSnapshotVersion() {
+			h.mu.Unlock()
+			return nil, nil, err
+		}
+		changed := s.changed
+		h.mu.Unlock()
+		// The answer must be on its way before the deadline.
+		timeout := time.Second
+		if deadline, set := ctx.Deadline(); set {
+			timeout = time.Until(deadline) * 9 / 10
+		}
+		timer := time.NewTimer(timeout)
+		select {
+		case <-changed:
+			timer.Stop()
+		case <-timer.C:
+			return nil, nil, err
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, nil, err
+		}
+		h.mu.Lock()
+	}
+}
+
+func (h *host) check(header *pb.CallHeader) (*session, error) {
+	if header.GetHostInstance() != h.instance {
+		return nil, fail(pb.CallError_WRONG_INSTANCE, "this is instance "+h.instance)
+	}
+	s := h.sessions[header.GetSessionId()]
+	if s == nil || s.mirror == nil {
+		return nil, fail(pb.CallError_SESSION_UNKNOWN, "no mirror for session "+header.GetSessionId())
+	}
+	if !s.profiles[header.GetProfile()] {
+		return nil, fail(pb.CallError_NOT_CONFIGURED, "no profile "+header.GetProfile())
+	}
+	if header.GetSnapshotVersion() <= 0 {
+		return nil, fail(pb.CallError_INVALID, "snapshot_version is required")
+	}
+	return s, nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	pb "outboard.dev/contract"
+)
+
+const (
+	pluginName = "PowerDomains"
+	// The node label that names what supplies its power.
+	domainLabel = "example.com/power-domain"
+	// The node annotation with the time of the next maintenance: START/END, both RFC 3339.
+	windowAnnotation = "example.com/maintenance-window"
+)
+
+// info is what the shim needs to know of the plugin.
+func info() *pb.PluginInfo {
+	node := func(actions ...pb.ClusterEvent_Action) *pb.ClusterEvent {
+		return &pb.ClusterEvent{Resource: "Node", Actions: actions}
+	}
+	return &pb.PluginInfo{
+		Name:            pluginName,
+		ExtensionPoints: []pb.ExtensionPoint{pb.ExtensionPoint_FILTER, pb.ExtensionPoint_SCORE},
+		NeededFields:    []string{"Node.metadata.annotations['" + windowAnnotation + "']"},
+		WakeUpEvents:    []*pb.ClusterEvent{node(pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_NODE_ANNOTATION)},
+	}
+}
+
+// judge says why the node cannot take a pod now: its maintenance is under way. Nil: it can. That a window ends is no event of the
+// cluster; a pod that waits for it is tried again with the next event, or with the scheduler's flush every five minutes.
+func judge(node *pb.Node, now time.Time) (*pb.PluginStatus, error) {
+	window, declared := node.GetAnnotations()[windowAnnotation]
+	if !declared {
+		return nil, nil
+	}
+	begin, end, found := strings.Cut(window, "/")
+	if !found {
+		return nil, fmt.Errorf("node %s: %s is %q, not START/END", node.GetName(), windowAnnotation, window)
+	}
+	from, err := time.Parse(time.RFC3339, begin)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", node.GetName(), err)
+	}
+	until, err := time.Parse(time.RFC3339, end)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", node.GetName(), err)
+	}
+	if now.Before(from) || !now.Before(until) {
+		return nil, nil
+	}
+	return &pb.PluginStatus{
+		Plugin: pluginName, Code: pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{"node(s) were under maintenance"},
+	}, nil
+}
+
+// scores prefers domains with few pods of the same app: 100 for the domain with the fewest among the nodes given, 0 for that with the most.
+func scores(m *mirror, pod *pb.Pod, slots []uint32) []byte {
+	inDomain := map[string]int{}
+	app, hasApp := pod.GetLabels()["app"]
+	if hasApp {
+		for uid, place := range m.places {
+			other := m.pods[uid]
+			node := m.nodes[place.slot]
+			if !place.nominated && node != nil && other.GetNamespace() == pod.GetNamespace() && other.GetLabels()["app"] == app {
+				inDomain[node.GetLabels()[domainLabel]]++
+			}
+		}
+	}
+	fewest, most := -1, 0
+	for _, slot := range slots {
+		count := inDomain[m.nodes[slot].GetLabels()[domainLabel]]
+		if fewest < 0 || count < fewest {
+			fewest = count
+		}
+		most = max(most, count)
+	}
+	packed := make([]byte, len(slots))
+	for i, slot := range slots {
+		packed[i] = 100
+		if most > fewest {
+			packed[i] = byte(100 * (most - inDomain[m.nodes[slot].GetLabels()[domainLabel]]) / (most - fewest))
+		}
+	}
+	return packed
+}

@@ -1,0 +1,285 @@
+package example;
+
+import com.google.protobuf.ByteString;
+import io.grpc.BindableService;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.stub.StreamObserver;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import outboard.v1alpha1.Call;
+import outboard.v1alpha1.Call.CallError.Reason;
+import outboard.v1alpha1.Filter.FilterRequest;
+import outboard.v1alpha1.Filter.FilterResponse;
+import outboard.v1alpha1.FilterServiceGrpc;
+import outboard.v1alpha1.InlineNodeOuterClass.InlineNode;
+import outboard.v1alpha1.PluginHost.Capability;
+import outboard.v1alpha1.PluginHost.ConfigProblem;
+import outboard.v1alpha1.PluginHost.ConfigureRequest;
+import outboard.v1alpha1.PluginHost.ConfigureResponse;
+import outboard.v1alpha1.PluginHost.DrainRequest;
+import outboard.v1alpha1.PluginHost.DrainResponse;
+import outboard.v1alpha1.PluginHost.GetHostInfoRequest;
+import outboard.v1alpha1.PluginHost.GetHostInfoResponse;
+import outboard.v1alpha1.PluginHost.PluginArgs;
+import outboard.v1alpha1.PluginHost.PointConfig;
+import outboard.v1alpha1.PluginHost.ProbeRequest;
+import outboard.v1alpha1.PluginHost.ProbeResponse;
+import outboard.v1alpha1.PluginHost.ProfileConfig;
+import outboard.v1alpha1.PluginHostServiceGrpc;
+import outboard.v1alpha1.Score;
+import outboard.v1alpha1.ScoreServiceGrpc;
+
+/**
+ * A host with the capability INLINE_NODES: it keeps nothing of the cluster, so it is its configuration and three services.
+ *
+ * <p>Threading: any thread; what is kept of sessions is behind this object's lock.
+ */
+final class Host {
+  private static final String CONTRACT = "v1alpha1";
+  private static final int MAX_SESSIONS = 8;
+  private static final Metadata.Key<byte[]> DETAILS = Metadata.Key.of("grpc-status-details-bin", Metadata.BINARY_BYTE_MARSHALLER);
+
+  private final String instance;
+  private final String digest;
+  private final long startedMicros = System.currentTimeMillis() * 1000;
+  /** Profiles of each session, the one heard of least lately first: shims come and go. */
+  private final Map<String, Set<String>> sessions = new LinkedHashMap<>(16, 0.75f, /* accessOrder= */ true);
+  private final Set<String> drained = new java.util.HashSet<>();
+  private boolean draining;
+
+  Host(String instance, String digest) {
+    this.instance = instance;
+    this.digest = digest;
+  }
+
+  List<BindableService> services() {
+    return List.of(new Identity(), new Filtering(), new Scoring());
+  }
+
+  synchronized void drain() {
+    draining = true;
+  }
+
+  /** Why a call has no answer. */
+  private static final class CallFailed extends RuntimeException {
+    final Reason reason;
+
+    CallFailed(Reason reason, String message) {
+      super(message);
+      this.reason = reason;
+    }
+
+    Status status() {
+      return switch (reason) {
+        case WRONG_INSTANCE, SESSION_UNKNOWN, NOT_CONFIGURED -> Status.FAILED_PRECONDITION;
+        case INVALID -> Status.INVALID_ARGUMENT;
+        case DRAINING -> Status.UNAVAILABLE;
+        default -> Status.INTERNAL;
+      };
+    }
+  }
+
+  /** Answers a call; an error travels as the binary details of the status. */
+  private static <T> void answer(StreamObserver<T> observer, Supplier<T> call) {
+    T response;
+    try {
+      response = call.get();
+    } catch (RuntimeException error) {
+      CallFailed failed =
+          error instanceof CallFailed known ? known : new CallFailed(Reason.INTERNAL, String.valueOf(error));
+      Metadata trailers = new Metadata();
+      trailers.put(
+          DETAILS, Call.CallError.newBuilder().setReason(failed.reason).setMessage(failed.getMessage()).build().toByteArray());
+      observer.onError(failed.status().withDescription(failed.getMessage()).asRuntimeException(trailers));
+      return;
+    }
+    observer.onNext(response);
+    observer.onCompleted();
+  }
+
+  private synchronized void check(Call.CallHeader header) {
+    if (!header.getHostInstance().equals(instance)) {
+      throw new CallFailed(Reason.WRONG_INSTANCE, "this is instance " + instance);
+    }
+    Set<String> profiles = sessions.get(header.getSessionId());
+    if (profiles == null) {
+      throw new CallFailed(Reason.SESSION_UNKNOWN, "no session " + header.getSessionId());
+    }
+    if (!profiles.contains(header.getProfile())) {
+      throw new CallFailed(Reason.NOT_CONFIGURED, "no profile " + header.getProfile());
+    }
+  }
+
+  private static void checkContent(int wanted, int sent) {
+    if (wanted != sent) {
+      throw new CallFailed(Reason.INVALID, "inline_nodes has " + sent + " nodes, not " + wanted);
+    }
+  }
+
+  private final class Identity extends PluginHostServiceGrpc.PluginHostServiceImplBase {
+    @Override
+    public void getHostInfo(GetHostInfoRequest request, StreamObserver<GetHostInfoResponse> observer) {
+      answer(
+          observer,
+          () ->
+              GetHostInfoResponse.newBuilder()
+                  .addContractVersions(CONTRACT)
+                  .setHostInstance(instance)
+                  .setBuild("example")
+                  .setBuildDigest(digest)
+                  .setStartedUnixMicros(startedMicros)
+                  .addCapabilities(Capability.INLINE_NODES)
+                  .addPlugins(Licences.info())
+                  .build());
+    }
+
+    @Override
+    public void configure(ConfigureRequest request, StreamObserver<ConfigureResponse> observer) {
+      answer(observer, () -> configured(request));
+    }
+
+    @Override
+    public void probe(ProbeRequest request, StreamObserver<ProbeResponse> observer) {
+      answer(observer, () -> probed(request.getSessionId()));
+    }
+
+    /** No attempt leaves anything behind here, so there is nothing to wait for. */
+    @Override
+    public void drain(DrainRequest request, StreamObserver<DrainResponse> observer) {
+      synchronized (Host.this) {
+        if (sessions.containsKey(request.getSessionId())) {
+          drained.add(request.getSessionId());
+        }
+      }
+      answer(observer, DrainResponse::getDefaultInstance);
+    }
+  }
+
+  private synchronized ConfigureResponse configured(ConfigureRequest request) {
+    if (draining) {
+      throw new CallFailed(Reason.DRAINING, "the host is about to exit");
+    }
+    if (request.getSessionId().isEmpty() || !request.getContractVersion().equals(CONTRACT)) {
+      throw new CallFailed(Reason.INVALID, "session_id and contract_version " + CONTRACT + " are required");
+    }
+    ConfigureResponse.Builder response = ConfigureResponse.newBuilder();
+    for (ProfileConfig profile : request.getProfilesList()) {
+      for (PointConfig point : profile.getPointsList()) {
+        for (String plugin : point.getPluginsList()) {
+          if (!plugin.equals(Licences.NAME) || !Licences.info().getExtensionPointsList().contains(point.getExtensionPoint())) {
+            response.addProblems(problem(profile, plugin, "this host has no such plugin at " + point.getExtensionPoint()));
+          }
+        }
+      }
+      for (PluginArgs args : profile.getArgsList()) {
+        if (!args.getArgsJson().isEmpty() && !args.getArgsJson().equals("{}")) {
+          response.addProblems(problem(profile, args.getPlugin(), "the plugin takes no arguments"));
+        }
+      }
+    }
+    if (response.getProblemsCount() > 0) {
+      return response.build();
+    }
+    sessions.put(request.getSessionId(), request.getProfilesList().stream().map(ProfileConfig::getName).collect(Collectors.toSet()));
+    drained.remove(request.getSessionId());
+    while (sessions.size() > MAX_SESSIONS) {
+      String oldest = sessions.keySet().iterator().next();
+      sessions.remove(oldest);
+      drained.remove(oldest);
+    }
+    return response.build();
+  }
+
+  private static ConfigProblem problem(ProfileConfig profile, String plugin, String message) {
+    return ConfigProblem.newBuilder().setProfile(profile.getName()).setPlugin(plugin).setMessage(message).build();
+  }
+
+  private synchronized ProbeResponse probed(String session) {
+    ProbeResponse.Builder response = ProbeResponse.newBuilder().setHostInstance(instance).setState(ProbeResponse.State.READY);
+    if (draining || drained.contains(session)) {
+      response.setState(ProbeResponse.State.DRAINING).setReason("told to drain");
+    } else if (!session.isEmpty() && sessions.get(session) == null) {
+      response.setState(ProbeResponse.State.INITIALISING).setReason("not configured");
+    }
+    return response.build();
+  }
+
+  private final class Filtering extends FilterServiceGrpc.FilterServiceImplBase {
+    @Override
+    public void filter(FilterRequest request, StreamObserver<FilterResponse> observer) {
+      answer(
+          observer,
+          () -> {
+            check(request.getHeader());
+            boolean hypothetical = request.getHypothesesCount() > 0;
+            checkContent(
+                hypothetical ? request.getHypothesesCount() : request.getNodes().getSlotsCount(), request.getInlineNodesCount());
+            return judged(request, hypothetical);
+          });
+    }
+  }
+
+  /** Every node of the request, in order: there is no sample to find and nothing to begin elsewhere. */
+  private static FilterResponse judged(FilterRequest request, boolean hypothetical) {
+    FilterResponse.Builder response = FilterResponse.newBuilder();
+    byte[] feasible = new byte[(request.getInlineNodesCount() + 7) / 8];
+    Map<Call.PluginStatus, Integer> reasons = new LinkedHashMap<>();
+    int processed = 0;
+    for (InlineNode node : request.getInlineNodesList()) {
+      Call.PluginStatus rejection;
+      try {
+        rejection = Licences.judge(request.getPod(), node);
+      } catch (NumberFormatException error) {
+        Call.PluginStatus.Builder failure =
+            Call.PluginStatus.newBuilder()
+                .setPlugin(Licences.NAME)
+                .addReasons("node " + node.getNode().getName() + ": " + Licences.LICENCES + ": " + error.getMessage());
+        if (!hypothetical) {
+          response.setError(failure.setCode(Call.Code.ERROR));
+          break;
+        }
+        rejection = failure.setCode(Call.Code.UNSCHEDULABLE_AND_UNRESOLVABLE).build(); // A plugin that fails rejects.
+      }
+      if (rejection == null) {
+        feasible[processed / 8] |= (byte) (1 << (processed % 8));
+      } else {
+        response.addRejected(reasons.computeIfAbsent(rejection, unused -> reasons.size()));
+      }
+      ++processed;
+    }
+    return response
+        .setProcessed(processed)
+        .setFeasible(ByteString.copyFrom(feasible, 0, (processed + 7) / 8))
+        .addAllReasons(reasons.keySet())
+        .build();
+  }
+
+  private final class Scoring extends ScoreServiceGrpc.ScoreServiceImplBase {
+    @Override
+    public void score(Score.ScoreRequest request, StreamObserver<Score.ScoreResponse> observer) {
+      answer(
+          observer,
+          () -> {
+            check(request.getHeader());
+            checkContent(request.getNodes().getSlotsCount(), request.getInlineNodesCount());
+            Score.ScoreResponse.Builder response = Score.ScoreResponse.newBuilder();
+            try {
+              byte[] scores = Licences.scores(request.getInlineNodesList());
+              response.addPlugins(Score.PluginScores.newBuilder().setPlugin(Licences.NAME).setScores(ByteString.copyFrom(scores)));
+            } catch (NumberFormatException error) {
+              response.setError(
+                  Call.PluginStatus.newBuilder()
+                      .setPlugin(Licences.NAME)
+                      .setCode(Call.Code.ERROR)
+                      .addReasons(Licences.PRICE + ": " + error.getMessage()));
+            }
+            return response.build();
+          });
+    }
+  }
+}

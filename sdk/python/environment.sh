@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Makes the environment that the package is tested in, once, and prints its Python.
+set -euo pipefail
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/python-1.67.1
+if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import grpc, grpc_tools, mypy' 2>/dev/null; then
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet grpcio==1.67.1 grpcio-tools==1.67.1 mypy==1.13.0 >&2
+fi
+echo "$venv/bin/python"

@@ -1,0 +1,210 @@
+"""Runs plugins over nodes, and packs what they say."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from outboard_plugin import api
+from outboard_plugin.proto import pb
+
+log = logging.getLogger("outboard_plugin")
+
+# Plugins with their names, in the profile's order.
+Plugins = Sequence[Tuple[str, api.Plugin]]
+# A plugin and its objection; None: nobody objects.
+Said = Optional[Tuple[str, api.Reject]]
+
+# Nodes that are judged before it is looked at whether they are enough.
+FEWEST_AT_ONCE = 128
+
+
+class PluginFailed(Exception):
+    def __init__(self, plugin: str, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.plugin, self.error = plugin, error
+
+
+def status(name: str, verdict: api.Reject) -> Any:
+    return pb.PluginStatus(plugin=name, code=pb.Code.Value(verdict.code), reasons=[verdict.reason[:1024]])
+
+
+def failure(name: str, error: BaseException) -> Any:
+    log.error("plugin %s failed", name, exc_info=error)
+    return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[f"{type(error).__name__}: {error}"[:1024]])
+
+
+def enough_nodes(count: int, percentage: int, first_only: bool) -> int:
+    """How many feasible nodes of a list end the search, as filter.proto says."""
+    if first_only:
+        return 1
+    if count < 100:
+        return count
+    if percentage == 0:
+        percentage = max(5, 50 - count // 125)
+    return count if percentage >= 100 else max(100, count * percentage // 100)
+
+
+def _verdicts(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Any], Optional[BaseException]]:
+    """What the plugin says of nodes, up to the first on which it fails, and with what."""
+    said: List[Any] = []
+    try:
+        if api.overrides(plugin, "filter_nodes"):
+            all_said = list(plugin.filter_nodes(pod, nodes))
+            if len(all_said) != len(nodes):
+                raise ValueError(f"filter_nodes answered for {len(all_said)} nodes, not {len(nodes)}")
+            return all_said, None
+        one, add = plugin.filter, said.append
+        for node in nodes:
+            add(one(pod, node))
+        return said, None
+    except Exception as error:  # pylint: disable=broad-except
+        return said, error
+
+
+def _judge_plainly(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Said], Optional[PluginFailed]]:
+    said: List[Said] = [None] * len(nodes)
+    left = list(range(len(nodes)))
+    failed: Optional[PluginFailed] = None
+    for name, plugin in plugins:
+        if not left:
+            break
+        verdicts, error = _verdicts(plugin, pod, nodes if len(left) == len(nodes) else [nodes[i] for i in left])
+        if error is not None:
+            # Nothing is said of this node and those behind it.
+            failed = PluginFailed(name, error)
+            del said[left[len(verdicts)] :]
+            left = left[: len(verdicts)]
+        if any(verdicts):
+            for i, verdict in zip(left, verdicts):
+                if verdict is not None:
+                    said[i] = (name, verdict)
+            left = [i for i in left if said[i] is None]
+    return said, failed
+
+
+def judge(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Said], List[int], Optional[PluginFailed]]:
+    """What is said of each node, up to the first on which a plugin fails; positions of what holds only without nominated pods.
+
+    Nodes that are kept in mind for other pods are judged with these and without."""
+    crowded = [(i, others) for i, others in enumerate(node.with_nominated(pod) for node in nodes) if others is not None]
+    if not crowded:
+        said, failed = _judge_plainly(plugins, pod, nodes)
+        return said, [], failed
+    all_said: List[Said] = []
+    only_without: List[int] = []
+    first = 0
+    for i, with_others in [*crowded, (len(nodes), None)]:
+        said, failed = _judge_plainly(plugins, pod, nodes[first:i])
+        all_said += said
+        first = i + 1
+        if failed is not None or with_others is None:
+            return all_said, only_without, failed
+        for node in (with_others, nodes[i]):
+            said, failed = _judge_plainly(plugins, pod, [node])
+            if failed is not None:
+                return all_said, only_without, failed
+            if said[0] is not None:
+                if node is nodes[i]:
+                    only_without.append(i)
+                break
+        all_said += said
+    return all_said, only_without, None
+
+
+class FilterAnswer:
+    """Packs verdicts."""
+
+    def __init__(self) -> None:
+        self.response = pb.FilterResponse()
+        self.feasible = 0
+        self._bits: List[str] = []
+        self._rejected: List[int] = []
+        self._reasons: Dict[Tuple[str, str, str], int] = {}
+
+    def add(self, said: Said, only_without_nominated: bool = False) -> None:
+        if said is None:
+            self._bits.append("1")
+            self.feasible += 1
+            return
+        self._bits.append("0")
+        if only_without_nominated:
+            self.response.only_without_nominated.append(len(self._rejected))
+        name, verdict = said
+        key = (name, verdict.code, verdict.reason)
+        index = self._reasons.get(key)
+        if index is None:
+            index = self._reasons[key] = len(self._reasons)
+            self.response.reasons.append(status(name, verdict))
+        self._rejected.append(index)
+
+    def add_feasible(self, count: int) -> None:
+        self._bits.extend("1" * count)
+        self.feasible += count
+
+    def finish(self) -> Any:
+        count = len(self._bits)
+        self.response.processed = count
+        self.response.rejected.extend(self._rejected)
+        if count:
+            self._bits.reverse()
+            self.response.feasible = int("".join(self._bits), 2).to_bytes((count + 7) // 8, "little")
+        return self.response
+
+
+def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, enough: int) -> Any:
+    """Judges nodes from `start` on, around to it, until one feasible node more than `enough` comes."""
+    answer = FilterAnswer()
+    if nodes and start % len(nodes):
+        start %= len(nodes)
+        nodes = list(nodes[start:]) + list(nodes[:start])
+    first, at_once = 0, FEWEST_AT_ONCE
+    while first < len(nodes):
+        # With plugins that reject nearly everything a few long chunks are better than many short ones.
+        block = nodes[first : first + max(enough + 1 - answer.feasible, at_once)]
+        first, at_once = first + len(block), at_once * 2
+        said, only_without, failed = judge(plugins, pod, block)
+        if answer.feasible + len(said) <= enough and not any(said):
+            answer.add_feasible(len(said))
+        else:
+            marked = set(only_without)
+            for i, verdict in enumerate(said):
+                if verdict is None and answer.feasible == enough:
+                    return answer.finish()
+                answer.add(verdict, i in marked)
+        if failed is not None:
+            answer.response.error.CopyFrom(failure(failed.plugin, failed.error))
+            break
+    return answer.finish()
+
+
+def judge_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Any:
+    """Judges every node by itself: a plugin that fails rejects."""
+    answer = FilterAnswer()
+    for node in nodes:
+        said, only_without, failed = judge(plugins, pod, [node])
+        if failed is not None:
+            answer.add((failed.plugin, api.Reject(f"{type(failed.error).__name__}: {failed.error}")))
+        else:
+            answer.add(said[0], bool(only_without))
+    return answer.finish()
+
+
+def scores(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> bytes:
+    """One byte a node. ValueError if the plugin says anything but 0 to 100."""
+    said: Sequence[Any]
+    if api.overrides(plugin, "score_nodes"):
+        said = plugin.score_nodes(pod, nodes)
+    else:
+        one = plugin.score
+        said = [one(pod, node) for node in nodes]
+    if len(said) != len(nodes):
+        raise ValueError(f"score_nodes answered for {len(said)} nodes, not {len(nodes)}")
+    try:
+        packed = bytes(map(int, said))
+        if not packed or max(packed) <= 100:
+            return packed
+    except (TypeError, ValueError):
+        pass
+    wrong = next(score for score in said if score is None or not 0 <= int(score) <= 100)
+    raise ValueError(f"a score must be from 0 to 100, not {wrong}")

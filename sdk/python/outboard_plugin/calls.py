@@ -1,0 +1,252 @@
+"""The calls about pods, from what the mirror has or what comes with the call."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence, Set, Tuple
+
+from outboard_plugin import answers, api
+from outboard_plugin.errors import CallFailed
+from outboard_plugin.host import Host, Session
+from outboard_plugin.proto import pb
+
+MAX_PODS_A_CALL = 4096
+
+
+class Calls:
+    """Every service from PreEnqueue to Permit. Threading: one call at a time, under the host's lock."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    # --- Where pods and nodes come from
+
+    def _session(self, request: Any, context: Any, minimum: bool = False) -> Session:
+        return self.host.session_for(request.header, context.time_remaining, minimum)
+
+    @staticmethod
+    def _plugins(session: Session, request: Any, point: str) -> List[Tuple[str, api.Plugin]]:
+        return session.profiles[request.header.profile].get(pb.ExtensionPoint.Value(point), [])
+
+    @staticmethod
+    def _cluster(session: Session) -> api.Cluster:
+        return session.mirror.cluster if session.mirror is not None else api.Cluster()
+
+    def _pod(self, session: Session, uid: str, sent: Any) -> Any:
+        if self.host.inline_nodes:
+            return sent
+        pod = self._cluster(session).pods.get(uid)
+        if pod is None:
+            raise CallFailed("OBJECT_UNKNOWN", f"no pod {uid}")
+        return pod
+
+    def _pod_of_attempt(self, session: Session, request: Any) -> Any:
+        """The attempt's pod; a host without a mirror is told it each time, and has no attempts."""
+        if self.host.inline_nodes:
+            return request.pod
+        return self._pod(session, self._attempt(session, request), None)
+
+    def _attempt(self, session: Session, request: Any) -> str:
+        uid = session.attempts.get(request.header.attempt_id)
+        if uid is None:
+            raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {request.header.attempt_id}")
+        return uid
+
+    def _nodes(self, session: Session, request: Any) -> Sequence[api.Node]:
+        """The nodes that a set names."""
+        slots = request.nodes.slots
+        if self.host.inline_nodes:
+            if len(slots) != len(request.inline_nodes):
+                raise CallFailed("INVALID", "inline_nodes and nodes are not about the same")
+            return list(map(session.inline_node, slots, request.inline_nodes))
+        cluster = self._cluster(session)
+        nodes = [cluster._slots.get(slot) for slot in slots]  # pylint: disable=protected-access
+        found = [node for node in nodes if node is not None]
+        if len(found) != len(nodes):
+            raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {slots[nodes.index(None)]}")
+        if len(set(slots)) != len(nodes):
+            raise CallFailed("INVALID", "a slot is named twice")
+        return found
+
+    def _node_named(self, session: Session, request: Any) -> Optional[api.Node]:
+        if self.host.inline_nodes:
+            sent = request.inline_node
+            return api.Node(0, sent.node, sent) if request.HasField("inline_node") else None
+        return self._cluster(session).node_named(request.node_name)
+
+    # --- PreFilter to Score
+
+    def PreFilter(self, request: Any, context: Any) -> Any:  # noqa: N802: names of RPCs
+        with self.host.changed:
+            session = self._session(request, context)
+            if self.host.draining or session.draining:
+                raise CallFailed("DRAINING", "the host takes no new attempts")
+            if request.header.attempt_id == 0:
+                raise CallFailed("INVALID", "attempt_id is required")
+            pod = self._pod(session, request.pod_uid, request.pod)
+            if not self.host.inline_nodes:
+                session.attempts[request.header.attempt_id] = pod.uid
+            response = pb.PreFilterResponse()
+            names: Optional[Set[str]] = None
+            for name, plugin in self._plugins(session, request, "PRE_FILTER"):
+                try:
+                    said = plugin.pre_filter(pod, self._cluster(session))
+                except Exception as error:  # pylint: disable=broad-except
+                    response.rejection.CopyFrom(answers.failure(name, error))
+                    return response
+                if said is None:
+                    continue
+                if isinstance(said, api.Reject):
+                    response.rejected_by.append(name)
+                    response.rejection.CopyFrom(answers.status(name, said))
+                    if said.code != "UNSCHEDULABLE":
+                        break
+                    continue
+                names = set(said) if names is None else names & set(said)
+                response.restricted_by.append(name)
+            if names is not None and not response.HasField("rejection"):
+                response.node_names.names.extend(sorted(names))
+            return response
+
+    def Filter(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session = self._session(request, context)
+            pod = self._pod_of_attempt(session, request)
+            plugins = self._plugins(session, request, "FILTER")
+            if request.hypotheses:
+                return answers.judge_each(plugins, pod, self._hypothetical_nodes(session, request))
+            nodes = self._nodes(session, request) if request.HasField("nodes") else self._cluster(session).nodes
+            enough = answers.enough_nodes(len(nodes), request.percentage_of_nodes_to_score, request.first_feasible_only)
+            return answers.search(plugins, pod, nodes, request.start_offset, enough)
+
+    def _hypothetical_nodes(self, session: Session, request: Any) -> List[api.Node]:
+        if self.host.inline_nodes:
+            if len(request.inline_nodes) != len(request.hypotheses):
+                raise CallFailed("INVALID", "inline_nodes and hypotheses are not about the same")
+            all_sent = map(pb.InlineNode.FromString, request.inline_nodes)
+            return [api.Node(told.slot, sent.node, sent) for told, sent in zip(request.hypotheses, all_sent)]
+        nodes: List[api.Node] = []
+        node: Optional[api.Node] = None
+        for told in request.hypotheses:
+            if not told.continues:
+                node = self._cluster(session).node(told.slot)
+                if node is None:
+                    raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {told.slot}")
+            elif node is None or node.slot != told.slot:
+                raise CallFailed("INVALID", "a hypothesis continues one of another node")
+            pods = dict(node.pods)
+            for uid in told.removed_pod_uids:
+                if pods.pop(uid, None) is None:
+                    raise CallFailed("OBJECT_UNKNOWN", f"pod {uid} is not there")
+            for uid in told.added_pod_uids:
+                pods[uid] = self._pod(session, uid, None)
+            node = node.with_pods(pods)
+            nodes.append(node)
+        return nodes
+
+    def PreScore(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            self._pod_of_attempt(self._session(request, context), request)
+            return pb.PreScoreResponse()
+
+    def Score(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session = self._session(request, context)
+            pod = self._pod_of_attempt(session, request)
+            nodes = self._nodes(session, request)
+            response = pb.ScoreResponse()
+            for name, plugin in self._plugins(session, request, "SCORE"):
+                try:
+                    response.plugins.add(plugin=name, scores=answers.scores(plugin, pod, nodes))
+                except Exception as error:  # pylint: disable=broad-except
+                    response.error.CopyFrom(answers.failure(name, error))
+                    return response
+            return response
+
+    # --- Before and after
+
+    def PreEnqueue(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session = self._session(request, context, minimum=True)
+            if len(request.pod_uids) > MAX_PODS_A_CALL:
+                raise CallFailed("INVALID", f"at most {MAX_PODS_A_CALL} pods a call")
+            if self.host.inline_nodes and len(request.pods) != len(request.pod_uids):
+                raise CallFailed("INVALID", "pods and pod_uids are not about the same")
+            response = pb.PreEnqueueResponse()
+            for i, uid in enumerate(request.pod_uids):
+                pod = self._pod(session, uid, request.pods[i] if self.host.inline_nodes else None)
+                verdict = response.verdicts.add()
+                for name, plugin in self._plugins(session, request, "PRE_ENQUEUE"):
+                    try:
+                        said = plugin.pre_enqueue(pod)
+                    except Exception as error:  # pylint: disable=broad-except
+                        verdict.CopyFrom(answers.failure(name, error))
+                        break
+                    if said is not None:
+                        verdict.CopyFrom(answers.status(name, said))
+                        break
+            return response
+
+    def _placed(self, request: Any, context: Any) -> Tuple[Session, Any, api.Node]:
+        session = self._session(request, context, minimum=True)
+        pod = self._pod(session, request.pod_uid, request.pod)
+        node = self._node_named(session, request)
+        if node is None:
+            raise CallFailed("OBJECT_UNKNOWN", f"no node {request.node_name}")
+        if not self.host.inline_nodes:
+            self._attempt(session, request)
+        return session, pod, node
+
+    def Reserve(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session, pod, node = self._placed(request, context)
+            response = pb.ReserveResponse()
+            plugins = self._plugins(session, request, "RESERVE")
+            for i, (name, plugin) in enumerate(plugins):
+                try:
+                    said = plugin.reserve(pod, node)
+                    status = answers.status(name, said) if said is not None else None
+                except Exception as error:  # pylint: disable=broad-except
+                    status = answers.failure(name, error)
+                if status is None:
+                    continue
+                self._unreserve(plugins[: i + 1], pod, node)
+                response.rejection.CopyFrom(status)
+                break
+            return response
+
+    @staticmethod
+    def _unreserve(plugins: answers.Plugins, pod: Any, node: Optional[api.Node]) -> None:
+        for name, plugin in reversed(plugins):
+            try:
+                plugin.unreserve(pod, node)
+            except Exception as error:  # pylint: disable=broad-except
+                answers.failure(name, error)
+
+    def Unreserve(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session = self._session(request, context, minimum=True)
+            node = self._node_named(session, request)
+            if self.host.inline_nodes:
+                pod = request.pod if request.HasField("pod") else None
+            else:
+                pod = self._cluster(session).pods.get(request.pod_uid)
+            if pod is not None:
+                self._unreserve(self._plugins(session, request, "RESERVE"), pod, node)
+            return pb.UnreserveResponse()
+
+    def Permit(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session, pod, node = self._placed(request, context)
+            response = pb.PermitResponse()
+            for name, plugin in self._plugins(session, request, "PERMIT"):
+                try:
+                    said = plugin.permit(pod, node)
+                except Exception as error:  # pylint: disable=broad-except
+                    response.rejection.CopyFrom(answers.failure(name, error))
+                    break
+                if isinstance(said, api.Reject):
+                    response.rejection.CopyFrom(answers.status(name, said))
+                    break
+                if isinstance(said, api.Wait):
+                    response.waits.add(plugin=name, timeout_millis=int(said.seconds * 1000))
+            return response

@@ -1,0 +1,281 @@
+"""Who the host is, its sessions, and the mirror that each of them has or has not."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import grpc
+
+from outboard_plugin import api
+from outboard_plugin.errors import CallFailed
+from outboard_plugin.mirror import Mirror, MirrorError
+from outboard_plugin.proto import pb
+
+log = logging.getLogger("outboard_plugin")
+
+CONTRACT = "v1alpha1"
+MAX_SESSIONS = 8
+# A snapshot is acknowledged at once, changes so often; the contract wants one a second.
+ACK_SECONDS = 0.4
+
+
+class Session:
+    """One shim's configuration, mirror and attempts. Threading: the host's lock."""
+
+    def __init__(self) -> None:
+        self.profiles: Dict[str, Dict[int, List[Tuple[str, api.Plugin]]]] = {}  # by name, by point
+        self.mirror: Optional[Mirror] = None
+        self.pushes: queue.Queue[Any] = queue.Queue()
+        self.stream = 0  # number of the stream that feeds the mirror
+        self.connected = False  # that stream is open
+        self.attempts: Dict[int, str] = {}  # attempt_id → pod uid
+        self.draining = False
+        self.last_heard = time.monotonic()
+        self._inline: Dict[int, Tuple[bytes, api.Node]] = {}  # by slot, as they came last
+
+    def inline_node(self, slot: int, sent: bytes) -> api.Node:
+        """The node that came with a call. Most come again and again as they were, and making one takes longer than judging it."""
+        known = self._inline.get(slot)
+        if known is not None and known[0] == sent:
+            return known[1]
+        message = pb.InlineNode.FromString(sent)
+        node = api.Node(slot, message.node, message)
+        self._inline[slot] = (sent, node)
+        return node
+
+    def push_decision(self, attempt_id: int, pod_uid: str, plugin: str, allow: bool, message: str) -> None:
+        self.pushes.put(
+            pb.SyncResponse(
+                wait_decision=pb.WaitDecision(
+                    attempt_id=attempt_id, pod_uid=pod_uid, plugin=plugin, allow=allow, message=message
+                )
+            )
+        )
+
+
+class Host:
+    """PluginHostService and ClusterStateService. Threading: `changed` guards everything and tells of versions."""
+
+    def __init__(
+        self, plugins: Sequence[api.Plugin], build: str, digest: str, instance: str, inline_nodes: Optional[bool] = None
+    ) -> None:
+        self.plugins = {api.name_of(plugin): plugin for plugin in plugins}
+        if len(self.plugins) != len(plugins):
+            raise ValueError("two plugins have the same name")
+        if inline_nodes is None:
+            wishes = {plugin.inline_nodes for plugin in plugins}
+            if len(wishes) > 1:
+                raise ValueError("some plugins have inline_nodes and some not: a host has a mirror or has none")
+            inline_nodes = wishes == {True}
+        self.inline_nodes = inline_nodes
+        self.build, self.digest = build, digest
+        self.instance = instance
+        self.started = time.time()
+        self.sessions: Dict[str, Session] = {}
+        self.draining = False
+        self.changed = threading.Condition()
+
+    # --- PluginHostService
+
+    def GetHostInfo(self, request: Any, context: Any) -> Any:  # noqa: N802: names of RPCs
+        response = pb.GetHostInfoResponse(
+            contract_versions=[CONTRACT],
+            host_instance=self.instance,
+            build=self.build,
+            build_digest=self.digest,
+            started_unix_micros=int(self.started * 1e6),
+        )
+        if self.inline_nodes:
+            response.capabilities.append(pb.INLINE_NODES)
+        for name, plugin in self.plugins.items():
+            info = response.plugins.add(
+                name=name,
+                extension_points=[pb.ExtensionPoint.Value(point) for point in api.points_of(plugin)],
+                default_weight=plugin.weight,
+                needed_fields=plugin.needed_fields,
+            )
+            for resource, action in plugin.wake_up_events:
+                info.wake_up_events.add(resource=resource, actions=[pb.ClusterEvent.Action.Value(action)])
+        return response
+
+    def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.changed:
+            if self.draining:
+                raise CallFailed("DRAINING", "the host is about to exit")
+            if not request.session_id or request.contract_version != CONTRACT:
+                raise CallFailed("INVALID", f"session_id and contract_version {CONTRACT} are required")
+            response = pb.ConfigureResponse()
+            profiles: Dict[str, Dict[int, List[Tuple[str, api.Plugin]]]] = {}
+            for profile in request.profiles:
+                points = profiles.setdefault(profile.name, {})
+                for point in profile.points:
+                    names = [name for name in point.plugins if name in self.plugins]
+                    if len(names) != len(point.plugins):
+                        missing = sorted(set(point.plugins) - set(names))
+                        response.problems.add(profile=profile.name, plugin=missing[0], message="this host has no such plugin")
+                    points[point.extension_point] = [(name, self.plugins[name]) for name in names]
+                for args in profile.args:
+                    try:
+                        self.plugins[args.plugin].configure(json.loads(args.args_json))
+                    except (ValueError, KeyError, TypeError) as error:
+                        field, _, message = str(error).rpartition(": ")
+                        response.problems.add(profile=profile.name, plugin=args.plugin, field=field, message=message)
+            if response.problems:
+                return response
+            if request.session_id not in self.sessions:
+                self._make_room()
+            session = self.sessions.setdefault(request.session_id, Session())
+            session.profiles = profiles
+            session.draining = False
+            session.last_heard = time.monotonic()
+            return response
+
+    def _make_room(self) -> None:
+        """Shims come and go; one that nobody hears of any more gives its place up."""
+        if len(self.sessions) < MAX_SESSIONS:
+            return
+        idle = [(session.last_heard, id) for id, session in self.sessions.items() if not session.connected]
+        if not idle:
+            raise CallFailed("INVALID", f"more than {MAX_SESSIONS} sessions")
+        del self.sessions[min(idle)[1]]
+
+    def Probe(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.changed:
+            response = pb.ProbeResponse(host_instance=self.instance, state=pb.ProbeResponse.READY)
+            session = self.sessions.get(request.session_id)
+            if request.session_id:
+                if session is None or not session.profiles:
+                    response.state = pb.ProbeResponse.INITIALISING
+                    response.reason = "not configured"
+                elif not self.inline_nodes and (session.mirror is None or session.mirror.cluster.version == 0):
+                    response.state = pb.ProbeResponse.INITIALISING
+                    response.reason = "waiting for a snapshot"
+                else:
+                    session.last_heard = time.monotonic()
+                    response.snapshot_version = session.mirror.cluster.version if session.mirror is not None else 0
+                    response.attempts_in_flight = len(session.attempts)
+            if self.draining or (session is not None and session.draining):
+                response.state = pb.ProbeResponse.DRAINING
+                response.reason = "told to drain"
+            return response
+
+    def Drain(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.changed:
+            session = self.sessions.get(request.session_id)
+            if session is None:
+                return pb.DrainResponse()
+            session.draining = True
+            return pb.DrainResponse(attempts_in_flight=len(session.attempts))
+
+    def drain(self, seconds: float) -> None:
+        """Takes no new attempts, and waits for those under way to end."""
+        with self.changed:
+            self.draining = True
+            self.changed.wait_for(lambda: not any(session.attempts for session in self.sessions.values()), timeout=seconds)
+
+    # --- ClusterStateService
+
+    def Sync(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802
+        first = next(requests, None)
+        if first is None:
+            return
+        with self.changed:
+            session = self.sessions.get(first.session_id)
+            if session is None:
+                raise CallFailed("SESSION_UNKNOWN", f"no session {first.session_id}")
+            # A new stream replaces the old one and its mirror.
+            session.stream += 1
+            stream = session.stream
+            session.mirror = Mirror(session.push_decision)
+            session.attempts = {}
+            session.connected = True
+            session.pushes.put(None)
+            session.pushes = queue.Queue()
+            pushes = session.pushes
+        # Without it a stream that the shim gave up would wait for pushes forever.
+        if not context.add_callback(lambda: pushes.put(None)):
+            return
+        reader = threading.Thread(target=self._read, args=(session, stream, first, requests, pushes), daemon=True)
+        reader.start()
+        acknowledged, due = 0, time.monotonic() + ACK_SECONDS
+        while True:
+            # Each push wakes two threads more, which with every change would cost more than all else that is done for a pod.
+            try:
+                push = pushes.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                due = time.monotonic() + ACK_SECONDS
+                with self.changed:
+                    version = session.mirror.cluster.version if session.stream == stream and session.mirror is not None else 0
+                if version <= acknowledged:
+                    continue
+                push = pb.SyncResponse(ack=pb.Ack(version=version))
+            if push is None:
+                return
+            if isinstance(push, CallFailed):
+                raise push
+            if push.HasField("ack"):
+                acknowledged = push.ack.version
+            yield push
+
+    def _read(self, session: Session, stream: int, first: Any, requests: Iterator[Any], pushes: queue.Queue[Any]) -> None:
+        try:
+            request = first
+            while request is not None:
+                with self.changed:
+                    if session.stream != stream or session.mirror is None:
+                        return
+                    session.mirror.apply(request)
+                    for attempt in request.ended_attempts:
+                        session.attempts.pop(attempt, None)
+                    version = session.mirror.cluster.version
+                    self.changed.notify_all()
+                if request.phase == pb.SyncRequest.SNAPSHOT_END:
+                    pushes.put(pb.SyncResponse(ack=pb.Ack(version=version)))
+                request = next(requests, None)
+        except MirrorError as error:
+            pushes.put(CallFailed("INVALID", str(error), code=grpc.StatusCode.FAILED_PRECONDITION))
+        except grpc.RpcError:
+            pass  # The shim is gone.
+        except Exception as error:  # pylint: disable=broad-except
+            log.exception("a change could not be applied")
+            pushes.put(CallFailed("INTERNAL", str(error)))
+        finally:
+            with self.changed:
+                # The shim is gone, or begins anew; nobody asks about these any more.
+                if session.stream == stream:
+                    session.attempts = {}
+                    session.connected = False
+                    session.last_heard = time.monotonic()
+                self.changed.notify_all()
+            pushes.put(None)
+
+    # --- For the calls about pods
+
+    def session_for(self, header: Any, time_remaining: Callable[[], Optional[float]], minimum: bool = False) -> Session:
+        """The caller's session, at the version that the call is about; the caller has the lock."""
+        if header.host_instance != self.instance:
+            raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {header.host_instance}")
+        session = self.sessions.get(header.session_id)
+        if session is None or (session.mirror is None and not self.inline_nodes):
+            raise CallFailed("SESSION_UNKNOWN", f"no session {header.session_id} with a mirror")
+        if header.profile not in session.profiles:
+            raise CallFailed("NOT_CONFIGURED", f"no profile {header.profile}")
+        mirror = session.mirror
+        if mirror is None:
+            session.last_heard = time.monotonic()
+            return session
+        wanted = header.snapshot_version
+        if mirror.cluster.version < wanted:
+            remaining = time_remaining()
+            self.changed.wait_for(
+                lambda: mirror.cluster.version >= wanted, remaining if remaining is not None else 1.0
+            )
+        have = mirror.cluster.version
+        if have < wanted or (have > wanted and not minimum):
+            raise CallFailed("STALE", f"the mirror is at version {have}", have)
+        return session

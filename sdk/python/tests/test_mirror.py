@@ -1,0 +1,153 @@
+"""The mirror, and what nodes say of themselves."""
+
+import unittest
+
+from outboard_plugin import Node, requests
+from outboard_plugin.mirror import Mirror, MirrorError
+from outboard_plugin.proto import pb
+
+
+def pod(uid, cpu=100, node="", **fields):
+    made = pb.Pod(uid=uid, name=uid, node_name=node, **fields)
+    made.containers.add(name="main").requests.cpu_millis = cpu
+    return made
+
+
+class MirrorTest(unittest.TestCase):
+    def setUp(self):
+        self.mirror = Mirror()
+        self.version = 0
+
+    def apply(self, *changes, phase=pb.SyncRequest.DELTA, order=None):
+        self.version += 1
+        request = pb.SyncRequest(version=self.version, phase=phase)
+        for change in changes:
+            request.changes.add(**change)
+        if order is not None:
+            request.node_order.slots.extend(order)
+            request.node_order.SetInParent()
+        self.mirror.apply(request)
+
+    def node(self, slot, name, uid=None, **labels):
+        return {"node_upsert": pb.NodeUpsert(slot=slot, node=pb.Node(name=name, uid=uid or name, labels=labels))}
+
+    @staticmethod
+    def pod(uid, **fields):
+        return {"pod_upsert": pb.PodUpsert(pod=pod(uid, **fields))}
+
+    @staticmethod
+    def place(uid, state, slot=0):
+        return {"pod_placement": pb.PodPlacement(uid=uid, state=state, slot=slot, attempt_id=7)}
+
+    @property
+    def cluster(self):
+        return self.mirror.cluster
+
+    def test_a_snapshot_counts_once_it_is_complete(self):
+        self.apply(self.node(0, "a"), phase=pb.SyncRequest.SNAPSHOT_BEGIN)
+        self.assertEqual(self.cluster.version, 0)
+        self.apply(self.node(1, "b"), phase=pb.SyncRequest.SNAPSHOT_MORE)
+        self.apply(self.pod("p", node="b"), phase=pb.SyncRequest.SNAPSHOT_END, order=[1, 0])
+        self.assertEqual(self.cluster.version, 3)
+        self.assertEqual([node.name for node in self.cluster.nodes], ["b", "a"])
+        self.assertEqual(list(self.cluster.node(1).pods), ["p"])
+        self.apply(phase=pb.SyncRequest.SNAPSHOT_BEGIN)
+        self.assertEqual((self.cluster.version, self.cluster.nodes), (0, []))
+
+    def test_pods_move_with_what_is_said_of_them(self):
+        self.apply(self.node(0, "a"), self.node(1, "b"), self.pod("p"), order=[0, 1])
+        a, b = self.cluster.nodes
+        self.assertEqual(a.requested.cpu_millis, 0)
+        self.apply(self.place("p", pb.ASSUMED, 0))
+        self.assertEqual((a.requested.cpu_millis, a.requested.pods), (100, 1))
+        self.apply(self.place("p", pb.WAITING, 1))
+        self.assertEqual((a.requested.pods, b.requested.pods, self.cluster.waiting), (0, 1, {"p": 7}))
+        self.apply(self.pod("p", cpu=300))  # an assumed place is kept
+        self.assertEqual(b.requested.cpu_millis, 300)
+        self.apply(self.place("p", pb.NOMINATED, 0))
+        self.assertEqual((list(a.nominated), list(b.pods), self.cluster.waiting), (["p"], [], {}))
+        self.apply(self.pod("p", node="b"))
+        self.assertEqual((list(a.nominated), list(b.pods)), ([], ["p"]))
+        self.apply({"pod_remove": pb.PodRemove(uid="p")})
+        self.assertEqual((b.requested.pods, self.cluster.pods), (0, {}))
+
+    def test_a_node_keeps_its_pods_while_it_changes_and_another_of_its_name_gets_those_that_name_it(self):
+        self.apply(self.node(0, "a", colour="red"), self.pod("p", node="a"), self.pod("q"), order=[0])
+        self.apply(self.place("q", pb.ASSUMED, 0))
+        self.apply(self.node(0, "a", colour="blue"))
+        self.assertEqual(self.cluster.nodes[0].labels, {"colour": "blue"})
+        self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "q"])
+        self.apply({"node_remove": pb.NodeRemove(slot=0)}, order=[])
+        self.assertIsNone(self.cluster.node_named("a"))
+        self.apply(self.node(0, "a", uid="other"), order=[0])
+        self.assertEqual(list(self.cluster.nodes[0].pods), ["p"])
+
+    def test_what_does_not_fit_is_refused(self):
+        self.apply(self.node(0, "a"), self.pod("p"), order=[0])
+        for change in (
+            {"node_remove": pb.NodeRemove(slot=3)},
+            {"pod_remove": pb.PodRemove(uid="x")},
+            self.place("x", pb.ASSUMED, 0),
+            self.place("p", pb.ASSUMED, 3),
+            self.node(0, "b"),
+        ):
+            with self.assertRaises(MirrorError):
+                self.apply(change)
+
+    def test_decisions_are_pushed_with_the_attempt_that_waits(self):
+        pushed = []
+        self.mirror = Mirror(lambda *said: pushed.append(said))
+        self.apply(self.node(0, "a"), self.pod("p"), order=[0])
+        self.apply(self.place("p", pb.WAITING, 0))
+        self.cluster.allow("p", "Gang")
+        self.cluster.reject("p", "Gang", "no")
+        self.assertEqual(pushed, [(7, "p", "Gang", True, ""), (7, "p", "Gang", False, "no")])
+
+
+class InlineNodeTest(unittest.TestCase):
+    def test_it_has_what_came_with_it(self):
+        sent = pb.InlineNode(
+            node=pb.Node(name="n", labels={"a": "b"}),
+            requested=pb.ResourceList(cpu_millis=300, pods=1),
+            pods=[pod("on")],
+        )
+        node = Node(3, sent.node, sent)
+        self.assertEqual((node.name, node.labels, node.requested.cpu_millis, list(node.pods)), ("n", {"a": "b"}, 300, ["on"]))
+        self.assertIsNone(node.with_nominated(pod("p")))
+
+    def test_pods_that_it_is_kept_in_mind_for_count_in_filter(self):
+        sent = pb.InlineNode(
+            node=pb.Node(name="n"),
+            requested=pb.ResourceList(cpu_millis=300, pods=1, extended={"gpu": 1}),
+            nominated_requested=pb.ResourceList(cpu_millis=50, pods=1, extended={"gpu": 2}),
+            pods=[pod("on")],
+            nominated_pods=[pod("soon")],
+        )
+        crowded = Node(3, sent.node, sent).with_nominated(pod("p"))
+        self.assertEqual(sorted(crowded.pods), ["on", "soon"])
+        self.assertEqual((crowded.requested.cpu_millis, crowded.requested.pods, crowded.requested.extended["gpu"]), (350, 2, 3))
+
+
+class RequestsTest(unittest.TestCase):
+    def test_init_containers_sidecars_overhead_and_the_pod_as_a_whole(self):
+        made = pod("p", cpu=100)
+        made.containers.add(name="two").requests.cpu_millis = 200
+        made.init_containers.add(name="sidecar", restart_policy_always=True).requests.cpu_millis = 50
+        made.init_containers.add(name="start").requests.cpu_millis = 500
+        made.overhead.cpu_millis = 7
+        self.assertEqual(requests.of_pod(made)["cpu"], 557)
+        made.pod_requests.cpu_millis = 900
+        self.assertEqual(requests.of_pod(made)["cpu"], 907)
+
+    def test_a_resize_counts_as_the_most_of_it(self):
+        made = pod("p", cpu=100)
+        status = made.container_statuses.add(name="main")
+        status.actual_requests.cpu_millis = 60
+        status.allocated_requests.cpu_millis = 80
+        self.assertEqual(requests.of_pod(made)["cpu"], 100)
+        made.resize_infeasible = True
+        self.assertEqual(requests.of_pod(made)["cpu"], 80)
+
+
+if __name__ == "__main__":
+    unittest.main()

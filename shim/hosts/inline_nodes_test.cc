@@ -1,0 +1,270 @@
+// A host without a mirror beside one that has one: comes, serves, is replaced, goes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/testing/fake_host.h"
+#include "shim/hosts/host_set.h"
+
+namespace outboard::hosts {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeHost;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using v1alpha1::FilterRequest;
+using v1alpha1::FilterResponse;
+using v1alpha1::GetHostInfoResponse;
+using v1alpha1::ProbeRequest;
+using v1alpha1::ProbeResponse;
+
+class CountedEffects final : public cycle::Effects {
+ public:
+  void Bind(const cycle::BindOrder& order, absl::Time) override {
+    bound.push_back(absl::StrCat(order.pod->pod.name(), " ", order.node_name));
+  }
+  void Evict(const cycle::EvictOrder&, absl::Time) override {}
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void Write(const cycle::EffectOrder&, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
+                    absl::Time) override {
+    failed.push_back(absl::StrCat(pod.pod.name(), ": ", message));
+  }
+  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+                   const std::optional<std::string>&, absl::Time) override {}
+  std::vector<std::string> bound, failed;
+};
+
+constexpr char kConfiguration[] = R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: p
+  plugins:
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: One}, {name: Fake}, {name: Binder}]}
+    preFilter: {disabled: [{name: NotServed}]}
+---
+apiVersion: config.outboard.dev/v1alpha1
+kind: ShimConfiguration
+hosts: [{name: main, address: "unix:/main"}, {name: inline, address: "unix:/inline"}]
+replacement: {keepWarm: 1m}
+)";
+
+// Host "main" filters with One, and instances of host "inline" with Fake, which stands behind it.
+class InlineNodesTest : public ::testing::Test {
+ protected:
+  InlineNodesTest()
+      : scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, absl::Now()),
+        hosts_(Configuration(), "session", &loop_, &scheduler_) {
+    hosts_.SetCallbacks({[this](const std::string& address) { lost_.push_back(address); },
+                         [](const std::string&) {}});
+    scheduler_.SetProfileNames({"p"});
+    for (const char* name : {"n1", "n2"}) {
+      auto node = std::make_shared<kube::NodeObject>();
+      node->node.set_name(name);
+      node->node.set_uid(absl::StrCat("uid-", name));
+      (*node->node.mutable_labels())["name"] = name;
+      node->node.mutable_allocatable()->set_pods(100);
+      scheduler_.OnNodeUpsert(node, absl::Now());
+    }
+    Comes("main", "main-1", {"Sort", "One", "Binder"}, /*started=*/1);
+  }
+
+  static std::shared_ptr<const config::Config> Configuration() {
+    auto config = config::ParseConfig(kConfiguration, "f.yaml");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return std::make_shared<config::Config>(*config);
+  }
+  void Comes(const std::string& host, const std::string& id,
+             const std::vector<std::string>& plugins, int started) {
+    fakes_[id] = FakeHost::Start(
+        absl::StrCat("unix:", ::testing::TempDir(), "outboard-inline-", getpid(), "-", id), id);
+    GetHostInfoResponse info;
+    info.set_host_instance(id);
+    info.set_started_unix_micros(started * 1000000);
+    for (const std::string& plugin : plugins) {
+      auto* out = info.add_plugins();
+      out->set_name(plugin);
+      out->add_extension_points(plugin == "Sort"     ? v1alpha1::QUEUE_SORT
+                                : plugin == "Binder" ? v1alpha1::BIND
+                                                     : v1alpha1::FILTER);
+    }
+    if (host == "inline") info.add_capabilities(v1alpha1::INLINE_NODES);
+    const absl::Status taken =
+        hosts_.OnHandshake({host, fakes_[id]->address(), std::nullopt, 0},
+                           NewHostChannel(fakes_[id]->address()), info, absl::Now());
+    EXPECT_TRUE(taken.ok()) << taken;
+  }
+  // An instance without a mirror. It only takes pods to this node.
+  void InlineComes(const std::string& id, int started, const std::string& node, bool ready = true) {
+    Comes("inline", id, {"Fake"}, started);
+    SetReady(id, ready);
+    fakes_[id]->Answer<FilterRequest, FilterResponse>(
+        [node](const FilterRequest& request, FilterResponse* answer) {
+          answer->set_processed(static_cast<uint32_t>(request.inline_nodes_size()));
+          std::string bits(1, '\0');
+          for (int i = 0; i < request.inline_nodes_size(); ++i) {
+            if (request.inline_nodes(i).node().labels().at("name") == node) {
+              bits[0] = static_cast<char>(bits[0] | (1 << i));
+            } else {
+              answer->add_rejected(0);
+            }
+          }
+          auto* reason = answer->add_reasons();
+          reason->set_plugin("Fake");
+          reason->set_code(v1alpha1::UNSCHEDULABLE);
+          reason->add_reasons("another node");
+          answer->set_feasible(bits);
+          return grpc::Status::OK;
+        });
+  }
+  void SetReady(const std::string& id, bool ready) {
+    fakes_[id]->Answer<ProbeRequest, ProbeResponse>(
+        [id, ready](const ProbeRequest&, ProbeResponse* answer) {
+          answer->set_host_instance(id);
+          answer->set_state(ready ? ProbeResponse::READY : ProbeResponse::INITIALISING);
+          answer->set_reason(ready ? "" : "warming up");
+          return grpc::Status::OK;
+        });
+  }
+  template <typename Condition>
+  void Until(const std::string& what, Condition condition) {
+    const absl::Time limit = absl::Now() + absl::Seconds(30);
+    while (!condition() && absl::Now() < limit) {
+      loop_.Wait(absl::Now() + absl::Milliseconds(20));
+      hosts_.Tick(absl::Now());
+    }
+    EXPECT_TRUE(condition()) << what;
+  }
+  std::string Serving() {
+    for (const HostSet::View& view : hosts_.Describe()) {
+      if (view.host == "inline" && view.state == InstanceState::kServing && view.usable)
+        return view.instance;
+    }
+    return "nobody";
+  }
+  void UntilServes(const std::string& id) {
+    Until(absl::StrCat(id, " serves"), [&] { return Serving() == id && hosts_.AllReady(); });
+  }
+  void Schedule(const std::string& name) {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_name(name);
+    pod->pod.set_namespace_("default");
+    pod->pod.set_uid("uid-" + name);
+    pod->pod.set_scheduler_name("p");
+    pod->pod.add_containers();
+    scheduler_.OnPodUpsert(pod, absl::Now());
+    EXPECT_TRUE(scheduler_.ScheduleOne(absl::Now()));
+  }
+
+  HostLoop loop_;
+  CountedEffects effects_;
+  cycle::Observer observer_;
+  cycle::Scheduler scheduler_;
+  std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
+  HostSet hosts_;
+  std::vector<std::string> lost_;
+};
+
+TEST_F(InlineNodesTest, ServesOnceItSaysThatItIsReady) {
+  InlineComes("a", 1, "n2", /*ready=*/false);
+  Until("it was asked", [&] { return fakes_["a"]->Count<ProbeRequest>() > 1; });
+  EXPECT_FALSE(hosts_.AllReady());
+  SetReady("a", true);
+  UntilServes("a");
+  EXPECT_EQ(fakes_["a"]->Requests<ProbeRequest>()[0].session_id(), "session");
+  Schedule("p1");
+  EXPECT_THAT(effects_.bound, ElementsAre("p1 n2"));
+  // It was told nothing but what came with the call.
+  EXPECT_EQ(fakes_["a"]->Count<v1alpha1::SyncRequest>(), 0);
+  EXPECT_EQ(fakes_["a"]->Count<v1alpha1::PreFilterRequest>(), 0);
+  ASSERT_EQ(fakes_["a"]->Count<FilterRequest>(), 1);
+  const FilterRequest request = fakes_["a"]->Requests<FilterRequest>()[0];
+  EXPECT_THAT(request.inline_nodes(), SizeIs(2));
+  EXPECT_EQ(request.pod().name(), "p1");
+  EXPECT_EQ(request.header().session_id(), "session");
+  EXPECT_EQ(request.header().host_instance(), "a");
+  Schedule("p2");
+  const FilterRequest second = fakes_["a"]->Requests<FilterRequest>().back();
+  EXPECT_EQ(second.inline_nodes(0).requested().pods() + second.inline_nodes(1).requested().pods(),
+            1)
+      << "p1 counts";
+}
+
+TEST_F(InlineNodesTest, ANewerInstanceTakesItsPlace) {
+  InlineComes("a", 1, "n1");
+  UntilServes("a");
+  Schedule("p1");
+  InlineComes("b", 2, "n2", /*ready=*/false);
+  Until("b was asked", [&] { return fakes_["b"]->Count<ProbeRequest>() > 0; });
+  Schedule("p2");
+  SetReady("b", true);
+  UntilServes("b");
+  Schedule("p3");
+  EXPECT_THAT(effects_.bound, ElementsAre("p1 n1", "p2 n1", "p3 n2"));
+  EXPECT_THAT(lost_, IsEmpty());
+  // The predecessor is warm, and takes over at once.
+  fakes_["b"]->Kill();
+  UntilServes("a");
+  Schedule("p4");
+  EXPECT_EQ(effects_.bound.back(), "p4 n1");
+}
+
+TEST_F(InlineNodesTest, OneThatDiesIsNoticedByACallOrWithoutOne) {
+  InlineComes("a", 1, "n1");
+  UntilServes("a");
+  fakes_["a"]->Kill();
+  Schedule("p1");
+  EXPECT_THAT(effects_.bound, IsEmpty());
+  EXPECT_THAT(effects_.failed, SizeIs(1));
+  Until("the call told", [&] { return lost_.size() == 1; });
+  EXPECT_FALSE(hosts_.AllReady());
+  InlineComes("b", 2, "n2");
+  UntilServes("b");
+  fakes_["b"]->Kill();
+  Until("a probe told", [&] { return lost_.size() == 2; });
+}
+
+TEST_F(InlineNodesTest, AnAnswerThatCannotBeReadIsRefused) {
+  InlineComes("a", 1, "n1");
+  UntilServes("a");
+  fakes_["a"]->Answer<FilterRequest, FilterResponse>(
+      [](const FilterRequest&, FilterResponse* answer) {
+        answer->set_processed(1);
+        answer->set_feasible(std::string(1, '\x01'));
+        return grpc::Status::OK;
+      });
+  Schedule("p1");
+  EXPECT_THAT(effects_.bound, IsEmpty());
+  EXPECT_THAT(effects_.failed, ElementsAre(::testing::HasSubstr("\"inline\" gave no answer")));
+  EXPECT_EQ(Serving(), "a") << "one bad answer is no reason to leave it";
+}
+
+TEST_F(InlineNodesTest, AHandshakeWithOneThatWantsTheImpossibleFails) {
+  auto fake = FakeHost::Start(
+      absl::StrCat("unix:", ::testing::TempDir(), "outboard-inline-", getpid(), "-x"), "x");
+  // FakeHost has the fused cycle.
+  fake->Answer<v1alpha1::GetHostInfoRequest, GetHostInfoResponse>(
+      [](const v1alpha1::GetHostInfoRequest&, GetHostInfoResponse* info) {
+        info->add_contract_versions("v1alpha1");
+        info->set_host_instance("x");
+        info->add_capabilities(v1alpha1::INLINE_NODES);
+        info->add_capabilities(v1alpha1::FUSED_CYCLE);
+        return grpc::Status::OK;
+      });
+  const auto info = Handshake(NewHostChannel(fake->address()), absl::Seconds(10));
+  EXPECT_TRUE(absl::IsFailedPrecondition(info.status())) << info.status();
+}
+
+}  // namespace
+}  // namespace outboard::hosts

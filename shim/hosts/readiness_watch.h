@@ -1,0 +1,65 @@
+// Whether a host that has no change stream is ready, and whether it is still there.
+#ifndef OUTBOARD_SHIM_HOSTS_READINESS_WATCH_H_
+#define OUTBOARD_SHIM_HOSTS_READINESS_WATCH_H_
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/channel.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "shim/hosts/host_loop.h"
+
+namespace outboard::hosts {
+
+// Probes an instance over the channel that carries its calls: ten times a second until it is ready,
+// then once a second. A stream would tell at once that a connection broke; here a call finds out,
+// or the next probe. A probe that is not answered in time says nothing: a slow host misses the
+// deadlines of calls.
+//
+// Threading: scheduling thread. Lifetime: owns itself; ends itself some time after Abandon, once
+// gRPC has returned what is under way. `loop` outlives it.
+class ReadinessWatch {
+ public:
+  // `on_lost` is called once, when nobody is there any more, or another instance.
+  ReadinessWatch(HostLoop* loop, const std::shared_ptr<grpc::Channel>& channel,
+                 v1alpha1::ProbeRequest request, std::string instance,
+                 std::function<void()> on_lost);
+  // Nothing is called after this.
+  void Abandon();
+  bool ready() const { return ready_; }
+
+ private:
+  template <void (ReadinessWatch::*method)(bool)>
+  struct Step : Completion {
+    explicit Step(ReadinessWatch* watch) : watch(watch) {}
+    void OnDone(bool ok) override { (watch->*method)(ok); }
+    ReadinessWatch* const watch;
+  };
+  ~ReadinessWatch() = default;
+  void StartProbe();
+  void OnProbed(bool ok);
+  void OnAlarm(bool ok);
+
+  HostLoop* const loop_;
+  const std::unique_ptr<v1alpha1::PluginHostService::Stub> stub_;
+  const v1alpha1::ProbeRequest request_;
+  const std::string instance_;
+  std::function<void()> on_lost_;
+  bool ready_ = false;
+  bool under_way_ = false;  // a probe or the alarm, one at a time
+  bool abandoned_ = false;
+  std::unique_ptr<grpc::ClientContext> context_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1alpha1::ProbeResponse>> reader_;
+  v1alpha1::ProbeResponse response_;
+  grpc::Status status_;
+  grpc::Alarm alarm_;
+  Step<&ReadinessWatch::OnProbed> probed_;
+  Step<&ReadinessWatch::OnAlarm> woken_;
+};
+
+}  // namespace outboard::hosts
+
+#endif  // OUTBOARD_SHIM_HOSTS_READINESS_WATCH_H_
