@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "shim/conformance/report.h"
 
 namespace outboard::conformance {
@@ -31,6 +32,7 @@ Flags:
   --tls-server-name NAME The name in the host's certificate, if it is not that of the address
   --plugin NAME          Configure only this plugin; may be repeated (default: all that the host serves)
   --args JSON            Arguments of the --plugin before it; a plugin that cannot be configured without is left out
+  --node-label KEY=VALUE A label for all nodes of the clusters, where plugins reject nodes without; may be repeated
   --only PATTERN         Only cases SERVICE/CASE that match, with * and ?; `CycleService/*`
   --list                 Say which cases there are
   --junit FILE           Write the results there, too
@@ -74,6 +76,11 @@ absl::StatusOr<bool> SetFlag(const std::string& flag, const std::string& value, 
     if (options.plugins.empty())
       return absl::InvalidArgumentError("--args belongs after the --plugin that it is for");
     options.args[options.plugins.back()] = value;
+  } else if (flag == "--node-label") {
+    const std::pair<std::string, std::string> label =
+        absl::StrSplit(value, absl::MaxSplits('=', 1));
+    if (label.first.empty()) return absl::InvalidArgumentError("--node-label must be KEY=VALUE");
+    options.node_labels.insert(label);
   } else if (flag == "--only") {
     options.only = value;
   } else if (flag == "--junit") {

@@ -23,6 +23,8 @@ struct Options {
   // Plugins to configure; empty: all that the host serves.
   std::vector<std::string> plugins;
   std::map<std::string, std::string> args;  // JSON, by plugin
+  // On every node, for plugins that like no node without.
+  std::map<std::string, std::string> node_labels;
   uint64_t seed = 1;
   int nodes = 20000;         // of the large cluster
   int fuzzed_requests = 60;  // per method

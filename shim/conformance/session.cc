@@ -40,7 +40,15 @@ void Session::OpenStream() {
   introduced_ = false;
 }
 
+void Session::AddLabels(Node* node) const {
+  for (const auto& [key, value] : kit_.options().node_labels)
+    (*node->mutable_labels())[key] = value;
+}
+
 void Session::Send(SyncRequest request) {
+  for (Change& change : *request.mutable_changes()) {
+    if (change.has_node_upsert()) AddLabels(change.mutable_node_upsert()->mutable_node());
+  }
   if (!std::exchange(introduced_, true)) request.set_session_id(id_);
   version_ = std::max(version_, request.version());
   sync_->Send(request);

@@ -65,6 +65,9 @@ class Session {
   absl::Status AwaitReady() const;
 
  private:
+  // Those that the user wants on every node.
+  void AddLabels(v1alpha1::Node* node) const;
+
   const Kit& kit_;
   const std::string id_;
   Channel channel_;

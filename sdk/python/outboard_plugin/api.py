@@ -91,7 +91,10 @@ class Plugin:
     wake_up_events = ()
 
     def configure(self, args):
-        """`args` of the profile's pluginConfig. ValueError("field: what is wrong") refuses them."""
+        """`args` of the profile's pluginConfig. ValueError("field: what is wrong") refuses them; arguments that the plugin
+        does not know are to be refused, too."""
+        if args:
+            raise ValueError(f"{min(args)}: the plugin takes no arguments")
 
     def pre_enqueue(self, pod):
         """Reject keeps the pod out of the active queue."""

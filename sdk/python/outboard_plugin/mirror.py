@@ -13,18 +13,43 @@ class Mirror:
     def __init__(self, pb, push):
         self._pb = pb
         self._push = push
-        self.cluster = Cluster(push)
+        self._snapshot = 0  # version of the snapshot that is under way
+        self._reset()
+
+    def _reset(self):
+        self.cluster = Cluster(self._push)
+        self._slot_of = {}  # by name of the node
+        self._homeless = {}  # name of a node that is not there → uids of pods on it, as keys
 
     def apply(self, request):
-        phase = request.phase
-        if phase == self._pb.SyncRequest.SNAPSHOT_BEGIN:
-            self.cluster = Cluster(self._push)
+        self._check_order(request)
         for change in request.changes:
             self._change(change)
         if request.HasField("node_order"):
-            self.cluster._order = list(request.node_order.slots)
-        if phase in (self._pb.SyncRequest.DELTA, self._pb.SyncRequest.SNAPSHOT_END):
+            slots = list(request.node_order.slots)
+            if sorted(slots) != sorted(self.cluster._slots):
+                raise MirrorError("the order of nodes is no permutation of the occupied slots")
+            self.cluster._order = slots
+        if request.phase in (self._pb.SyncRequest.DELTA, self._pb.SyncRequest.SNAPSHOT_END):
+            self._snapshot = 0
             self.cluster.version = request.version
+
+    def _check_order(self, request):
+        phases = self._pb.SyncRequest
+        if request.version < 1:
+            raise MirrorError("version must be at least 1")
+        if request.phase == phases.SNAPSHOT_BEGIN:
+            self._reset()
+            self._snapshot = request.version
+        elif request.phase in (phases.SNAPSHOT_MORE, phases.SNAPSHOT_END):
+            if self._snapshot != request.version:
+                raise MirrorError("a chunk of a snapshot without its beginning, or of another version")
+        elif request.phase != phases.DELTA:
+            raise MirrorError("unknown phase")
+        elif self.cluster.version == 0:
+            raise MirrorError("a change before a complete snapshot")
+        elif request.version < self.cluster.version:
+            raise MirrorError(f"version falls from {self.cluster.version} to {request.version}")
 
     def _change(self, change):
         kind = change.WhichOneof("change")
@@ -36,38 +61,55 @@ class Mirror:
     def _node_upsert(self, upsert):
         node = Node(upsert.slot, upsert.node)
         old = self.cluster._slots.get(upsert.slot)
-        if old is not None and old.uid == node.uid:
+        if old is not None:
+            if old.uid != node.uid or old.name != node.name:
+                raise MirrorError(f"slot {upsert.slot} is occupied by {old.name}")
             node.pods, node.nominated = old.pods, old.nominated
+            self.cluster._slots[upsert.slot] = node
+            return
+        if not node.name or node.name in self._slot_of:
+            raise MirrorError(f"node {node.name} has no name, or is in another slot already")
         self.cluster._slots[upsert.slot] = node
+        self.cluster._order.append(upsert.slot)
+        self._slot_of[node.name] = upsert.slot
         # Pods that named the node before it was known.
-        for uid, pod in self.cluster.pods.items():
-            if pod.node_name == node.name and uid not in self.cluster._place:
+        for uid in self._homeless.pop(node.name, ()):
+            if self.cluster.pods[uid].node_name == node.name:
                 self._put(uid, upsert.slot, nominated=False)
 
     def _node_remove(self, remove):
-        if self.cluster._slots.pop(remove.slot, None) is None:
+        node = self.cluster._slots.pop(remove.slot, None)
+        if node is None:
             raise MirrorError(f"no node in slot {remove.slot}")
-        for uid in [uid for uid, place in self.cluster._place.items() if place[0] == remove.slot]:
+        self.cluster._order.remove(remove.slot)
+        del self._slot_of[node.name]
+        for uid in (*node.pods, *node.nominated):
             del self.cluster._place[uid]
+        # Pods that are bound to it are on it again if it comes back.
+        self._homeless[node.name] = {uid: None for uid, pod in node.pods.items() if pod.node_name == node.name}
 
     def _pod_upsert(self, upsert):
         pod = upsert.pod
+        if not pod.uid:
+            raise MirrorError("a pod without a uid")
         known = self.cluster.pods.get(pod.uid)
         self.cluster.pods[pod.uid] = pod
         place = self.cluster._place.get(pod.uid)
         if pod.node_name:
-            slot = next((s for s, node in self.cluster._slots.items() if node.name == pod.node_name), None)
+            slot = self._slot_of.get(pod.node_name)
             self._take(pod.uid)
             self.cluster.waiting.pop(pod.uid, None)
             if slot is not None:
                 self._put(pod.uid, slot, nominated=False)
+            else:
+                self._homeless.setdefault(pod.node_name, {})[pod.uid] = None
         elif known is not None and place is not None:
             self._put(pod.uid, *place)
 
     def _pod_remove(self, remove):
-        if self.cluster.pods.pop(remove.uid, None) is None:
-            raise MirrorError(f"no pod {remove.uid}")
+        # One that is not there came and went between two messages.
         self._take(remove.uid)
+        self.cluster.pods.pop(remove.uid, None)
         self.cluster.waiting.pop(remove.uid, None)
 
     def _pod_placement(self, placement):
@@ -77,6 +119,8 @@ class Mirror:
         self.cluster.waiting.pop(placement.uid, None)
         if placement.state == self._pb.UNPLACED:
             return
+        if placement.state not in (self._pb.ASSUMED, self._pb.WAITING, self._pb.NOMINATED):
+            raise MirrorError("unknown placement state")
         if placement.slot not in self.cluster._slots:
             raise MirrorError(f"no node in slot {placement.slot}")
         self._put(placement.uid, placement.slot, placement.state == self._pb.NOMINATED)
@@ -90,10 +134,13 @@ class Mirror:
         self.cluster.namespaces.pop(remove.name, None)
 
     def _object_upsert(self, change):
-        self.cluster.objects[self._key(change)] = change
+        # A kind that this version does not know is ignored.
+        if change.WhichOneof("object"):
+            self.cluster.objects[self._key(change)] = change
 
     def _object_remove(self, change):
-        self.cluster.objects.pop(self._key(change), None)
+        if change.WhichOneof("object"):
+            self.cluster.objects.pop(self._key(change), None)
 
     @staticmethod
     def _key(change):
@@ -109,7 +156,10 @@ class Mirror:
 
     def _take(self, uid):
         place = self.cluster._place.pop(uid, None)
-        if place is None or place[0] not in self.cluster._slots:
+        if place is None:
+            pod = self.cluster.pods.get(uid)
+            if pod is not None and uid in self._homeless.get(pod.node_name, ()):
+                del self._homeless[pod.node_name][uid]
             return
         node = self.cluster._slots[place[0]]
         node.pods.pop(uid, None)

@@ -2,10 +2,12 @@
 
 import argparse
 import concurrent.futures
+import copy
 import json
 import logging
 import os
 import queue
+import re
 import signal
 import sys
 import threading
@@ -22,7 +24,10 @@ log = logging.getLogger("outboard_plugin")
 
 CONTRACT = "v1alpha1"
 MAX_MESSAGE_BYTES = 16 << 20
-MAX_SESSIONS = 8
+MAX_TEXT_BYTES = 1024  # of a message for people
+MAX_SESSIONS = 64
+MAX_HYPOTHESES = 65536
+SESSION_ID = re.compile("[a-z0-9-]{1,63}")
 GRPC_CODES = {
     "STALE": grpc.StatusCode.FAILED_PRECONDITION,
     "ATTEMPT_UNKNOWN": grpc.StatusCode.NOT_FOUND,
@@ -36,15 +41,20 @@ GRPC_CODES = {
 }
 
 
+def cut(text):
+    """A text for people, as long as the contract allows. It may quote a request of any size."""
+    return text.encode(errors="replace")[:MAX_TEXT_BYTES].decode(errors="ignore")
+
+
 class CallFailed(Exception):
     """Why a call has no answer; `reason` is the name of a CallError.Reason."""
 
-    def __init__(self, reason, message, have_version=0):
-        super().__init__(message)
+    def __init__(self, reason, message, have_version=0, code=None):
+        super().__init__(cut(message))
         self.error = pb.CallError(
-            reason=pb.CallError.Reason.Value(reason), message=message[:1024], have_version=have_version
+            reason=pb.CallError.Reason.Value(reason), message=cut(message), have_version=have_version
         )
-        self.code = GRPC_CODES[reason]
+        self.code = code or GRPC_CODES[reason]
 
 
 class Session:
@@ -55,6 +65,8 @@ class Session:
         self.mirror = None
         self.pushes = queue.Queue()
         self.stream = 0  # number of the stream that feeds the mirror
+        self.connected = False
+        self.idle_since = time.monotonic()
         self.attempts = {}  # attempt_id → pod uid
         self.draining = False
 
@@ -105,30 +117,66 @@ class Host:
         with self.changed:
             if self.draining:
                 raise CallFailed("DRAINING", "the host is about to exit")
-            if not request.session_id or request.contract_version != CONTRACT:
-                raise CallFailed("INVALID", f"session_id and contract_version {CONTRACT} are required")
+            if not SESSION_ID.fullmatch(request.session_id):
+                raise CallFailed("INVALID", "session_id must match [a-z0-9-]{1,63}")
+            if request.contract_version != CONTRACT:
+                raise CallFailed("INVALID", f"this host speaks {CONTRACT}")
+            session = self.sessions.get(request.session_id)
+            if session is not None and session.draining:
+                raise CallFailed("DRAINING", "the session is draining")
             response = pb.ConfigureResponse()
             profiles = {}
             for profile in request.profiles:
-                points = profiles.setdefault(profile.name, {})
-                for point in profile.points:
-                    names = [name for name in point.plugins if name in self.plugins]
-                    if len(names) != len(point.plugins):
-                        missing = sorted(set(point.plugins) - set(names))
-                        response.problems.add(profile=profile.name, plugin=missing[0], message="this host has no such plugin")
-                    points[point.extension_point] = [(name, self.plugins[name]) for name in names]
-                for args in profile.args:
-                    try:
-                        self.plugins[args.plugin].configure(json.loads(args.args_json))
-                    except (ValueError, KeyError, TypeError) as error:
-                        field, _, message = str(error).rpartition(": ")
-                        response.problems.add(profile=profile.name, plugin=args.plugin, field=field, message=message)
+                if profile.name in profiles or not profile.name:
+                    response.problems.add(profile=profile.name, message="a profile has no name of its own")
+                profiles[profile.name] = self._profile(profile, response.problems)
             if response.problems:
                 return response
-            if request.session_id not in self.sessions and len(self.sessions) >= MAX_SESSIONS:
-                raise CallFailed("INVALID", f"more than {MAX_SESSIONS} sessions")
-            self.sessions.setdefault(request.session_id, Session()).profiles = profiles
+            if session is None:
+                self._make_room()
+                session = self.sessions[request.session_id] = Session()
+            session.profiles = profiles
             return response
+
+    def _profile(self, profile, problems):
+        """Plugins by point: copies, so that what configure() sets is this profile's alone. What is wrong goes to `problems`."""
+        points = {}
+        plugins = {name: copy.copy(plugin) for name, plugin in self.plugins.items()}
+        for point in profile.points:
+            enabled = points.setdefault(point.extension_point, [])
+            for name in point.plugins:
+                plugin = plugins.get(name)
+                if plugin is None:
+                    problems.add(profile=profile.name, plugin=name, message="this host has no such plugin")
+                elif point.extension_point not in map(pb.ExtensionPoint.Value, api.points_of(plugin)):
+                    problems.add(profile=profile.name, plugin=name, message="the plugin does not implement this extension point")
+                else:
+                    enabled.append((name, plugin))
+        for args in profile.args:
+            plugin = plugins.get(args.plugin)
+            if plugin is None:
+                problems.add(profile=profile.name, plugin=args.plugin, message="args for an unknown plugin")
+                continue
+            try:
+                value = json.loads(args.args_json)
+                if not isinstance(value, dict):
+                    raise ValueError("args must be an object")
+                plugin.configure(value)
+            except Exception as error:  # pylint: disable=broad-except
+                field, _, message = str(error).rpartition(": ")
+                problems.add(
+                    profile=profile.name, plugin=args.plugin, field=cut(field), message=cut(message) or type(error).__name__
+                )
+        return points
+
+    def _make_room(self):
+        """Forgets the session that has been without a stream for longest, if there are too many."""
+        if len(self.sessions) < MAX_SESSIONS:
+            return
+        idle = [(session.idle_since, name) for name, session in self.sessions.items() if not session.connected]
+        if not idle:
+            raise CallFailed("INVALID", f"more than {MAX_SESSIONS} sessions")
+        del self.sessions[min(idle)[1]]
 
     def Probe(self, request, context):  # noqa: N802
         with self.changed:
@@ -161,6 +209,8 @@ class Host:
         if first is None:
             return
         with self.changed:
+            if not first.session_id:
+                raise CallFailed("INVALID", "the first message must name the session")
             session = self.sessions.get(first.session_id)
             if session is None:
                 raise CallFailed("SESSION_UNKNOWN", f"no session {first.session_id}")
@@ -169,6 +219,9 @@ class Host:
             stream = session.stream
             session.mirror = Mirror(pb, session.push_decision)
             session.attempts = {}
+            session.connected = True
+            # The old stream, if there is one, ends.
+            session.pushes.put(None)
             session.pushes = queue.Queue()
             pushes = session.pushes
         reader = threading.Thread(target=self._read, args=(session, stream, first, requests, pushes), daemon=True)
@@ -197,7 +250,10 @@ class Host:
                     pushes.put(pb.SyncResponse(ack=pb.Ack(version=version)))
                 request = next(requests, None)
         except MirrorError as error:
-            pushes.put(CallFailed("INVALID", str(error)))
+            with self.changed:
+                if session.stream == stream:
+                    session.mirror = None
+            pushes.put(CallFailed("INVALID", str(error), code=grpc.StatusCode.FAILED_PRECONDITION))
         except grpc.RpcError:
             pass  # The shim is gone.
         except Exception as error:  # pylint: disable=broad-except
@@ -208,6 +264,9 @@ class Host:
                 # The shim is gone, or begins anew; nobody asks about these any more.
                 if session.stream == stream:
                     session.attempts = {}
+                    session.mirror = None
+                    session.connected = False
+                    session.idle_since = time.monotonic()
                 self.changed.notify_all()
             pushes.put(None)
 
@@ -218,17 +277,27 @@ class Host:
         if header.host_instance != self.instance:
             raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {header.host_instance}")
         session = self.sessions.get(header.session_id)
-        if session is None or session.mirror is None:
-            raise CallFailed("SESSION_UNKNOWN", f"no session {header.session_id} with a mirror")
-        if header.profile and header.profile not in session.profiles:
-            raise CallFailed("NOT_CONFIGURED", f"no profile {header.profile}")
+        if session is None:
+            raise CallFailed("SESSION_UNKNOWN", f"no session {header.session_id}")
         wanted = header.snapshot_version
-        remaining = context.time_remaining()
-        self.changed.wait_for(lambda: session.mirror.cluster.version >= wanted, remaining if remaining is not None else 1.0)
-        have = session.mirror.cluster.version
-        if have < wanted or (have > wanted and not minimum):
+
+        def version():
+            return session.mirror.cluster.version if session.mirror is not None else 0
+
+        # 0 in a call that has to say a version is no version; any complete mirror will do.
+        self.changed.wait_for(lambda: version() >= max(wanted, 1) or not context.is_active(), self._patience(context))
+        have = version()
+        if have < max(wanted, 1) or (have > wanted > 0 and not minimum):
             raise CallFailed("STALE", f"the mirror is at version {have}", have)
+        if header.profile not in session.profiles:
+            raise CallFailed("NOT_CONFIGURED", f"no profile {header.profile}")
         return session
+
+    @staticmethod
+    def _patience(context):
+        """How long a call may wait and still be answered in time."""
+        remaining = context.time_remaining()
+        return 1.0 if remaining is None else max(0.0, remaining - min(remaining / 5, 0.02))
 
     @staticmethod
     def _plugins(session, header, point):
@@ -249,12 +318,12 @@ class Host:
 
     @staticmethod
     def _status(name, verdict):
-        return pb.PluginStatus(plugin=name, code=pb.Code.Value(verdict.code), reasons=[verdict.reason])
+        return pb.PluginStatus(plugin=name, code=pb.Code.Value(verdict.code), reasons=[cut(str(verdict.reason)) or verdict.code])
 
     @staticmethod
     def _failure(name, error):
         log.exception("plugin %s failed", name)
-        return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[f"{type(error).__name__}: {error}"])
+        return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[cut(f"{type(error).__name__}: {error}")])
 
     def PreFilter(self, request, context):  # noqa: N802
         with self.changed:
@@ -335,6 +404,8 @@ class Host:
             return answer.finish()
 
     def _filter_hypotheses(self, session, pod, plugins, hypotheses):
+        if len(hypotheses) > MAX_HYPOTHESES:
+            raise CallFailed("INVALID", f"{len(hypotheses)} hypotheses")
         answer = FilterAnswer()
         node, pods = None, {}
         for told in hypotheses:
@@ -370,7 +441,9 @@ class Host:
 
     def PreScore(self, request, context):  # noqa: N802
         with self.changed:
-            self._attempt(self._session(request.header, context), request.header)
+            session = self._session(request.header, context)
+            self._attempt(session, request.header)
+            self._nodes(session, request.nodes)
             return pb.PreScoreResponse()
 
     def Score(self, request, context):  # noqa: N802
@@ -406,7 +479,14 @@ class Host:
 
     def _placed(self, request, context):
         session = self._session(request.header, context, minimum=True)
-        pod = self._pod(session, request.pod_uid)
+        attempt = request.header.attempt_id
+        if attempt not in session.attempts:
+            # Where no plugin has a say before, nobody told of the attempt.
+            points = session.profiles[request.header.profile]
+            if any(points.get(pb.ExtensionPoint.Value(point)) for point in ("PRE_FILTER", "FILTER", "PRE_SCORE", "SCORE")):
+                raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {attempt}")
+            session.attempts[attempt] = self._pod(session, request.pod_uid).uid
+        pod = self._attempt(session, request.header)
         node = next((n for n in session.mirror.cluster.nodes if n.name == request.node_name), None)
         if node is None:
             raise CallFailed("OBJECT_UNKNOWN", f"no node {request.node_name}")
@@ -415,8 +495,6 @@ class Host:
     def Reserve(self, request, context):  # noqa: N802
         with self.changed:
             session, pod, node = self._placed(request, context)
-            if request.header.attempt_id not in session.attempts:
-                raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {request.header.attempt_id}")
             response = pb.ReserveResponse()
             plugins = self._plugins(session, request.header, "RESERVE")
             for i, (name, plugin) in enumerate(plugins):
@@ -438,7 +516,7 @@ class Host:
             session = self._session(request.header, context, minimum=True)
             pod = session.mirror.cluster.pods.get(request.pod_uid)
             node = next((n for n in session.mirror.cluster.nodes if n.name == request.node_name), None)
-            if pod is not None and request.header.profile in session.profiles:
+            if pod is not None:
                 for name, plugin in reversed(self._plugins(session, request.header, "RESERVE")):
                     try:
                         plugin.unreserve(pod, node)
@@ -449,8 +527,6 @@ class Host:
     def Permit(self, request, context):  # noqa: N802
         with self.changed:
             session, pod, node = self._placed(request, context)
-            if request.header.attempt_id not in session.attempts:
-                raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {request.header.attempt_id}")
             response = pb.PermitResponse()
             for name, plugin in self._plugins(session, request.header, "PERMIT"):
                 try:
@@ -486,7 +562,7 @@ def enough_nodes(count, percentage, first_only):
         return count
     if percentage == 0:
         percentage = max(5, 50 - count // 125)
-    return count if percentage >= 100 else max(100, count * percentage // 100)
+    return max(100, count * percentage // 100)
 
 
 class FilterAnswer:
