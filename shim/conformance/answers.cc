@@ -269,12 +269,13 @@ size_t EnoughNodes(size_t nodes, uint32_t percentage, bool first_only) {
 }
 
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
-                      const std::vector<uint32_t>& order, Round* round, FilterRequest request) {
+                      const std::vector<uint32_t>& order, Round* round, FilterRequest request,
+                      Until until) {
   *round = Round();
   const Kit& kit = session.kit();
   auto pre_filter = session.PreFilter(attempt, uid);
   CONFORMANCE_TRY(ExpectOk(pre_filter));
-  CONFORMANCE_TRY(CheckPreFilter(kit, pre_filter.message));
+  CONFORMANCE_TRY(Malformed("PreFilterService", CheckPreFilter(kit, pre_filter.message)));
   round->pre_filter = std::move(pre_filter.message);
   if (round->pre_filter.has_rejection()) return absl::OkStatus();
 
@@ -308,7 +309,8 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
     round->filtered = true;
     if (round->filter.has_error()) return absl::OkStatus();
   }
-  if (round->feasible.size() < 2 || (!kit.Has(SCORE) && !kit.Has(PRE_SCORE)))
+  if (until == Until::kFilter || round->feasible.size() < 2 ||
+      (!kit.Has(SCORE) && !kit.Has(PRE_SCORE)))
     return absl::OkStatus();
   if (kit.Has(PRE_SCORE)) {
     auto pre_score = session.PreScore(attempt, round->feasible);
@@ -321,13 +323,14 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
     round->score = std::move(score.message);
   }
   round->scored = true;
-  return CheckScore(kit, round->pre_score, round->score, round->feasible.size());
+  return Malformed("ScoreService",
+                   CheckScore(kit, round->pre_score, round->score, round->feasible.size()));
 }
 
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
-                      Round* round) {
+                      Round* round, Until until) {
   return RunRound(session, attempt, uid,
-                  FirstSlots(static_cast<int>(session.cluster().nodes.size())), round);
+                  FirstSlots(static_cast<int>(session.cluster().nodes.size())), round, {}, until);
 }
 
 absl::Status ExpectSame(const Round& one, const Round& other, const Rule& rule,

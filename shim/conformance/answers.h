@@ -48,13 +48,15 @@ struct Round {
   v1alpha1::PreScoreResponse pre_score;
   v1alpha1::ScoreResponse score;
 };
+// How far a round goes.
+enum class Until { kFilter, kScore };
 // Each answer is checked. `request`: fields of the Filter call; its `nodes` stay as they are.
 // `order`: all slots in node order. Scores where more than one node is feasible.
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
                       const std::vector<uint32_t>& order, Round* round,
-                      v1alpha1::FilterRequest request = {});
+                      v1alpha1::FilterRequest request = {}, Until until = Until::kScore);
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
-                      Round* round);
+                      Round* round, Until until = Until::kScore);
 // Errors: `rule`, if the rounds differ in what they say.
 absl::Status ExpectSame(const Round& one, const Round& other, const Rule& rule,
                         const std::string& what);

@@ -19,7 +19,19 @@ PreFilterRequest Request(const Session& session, uint64_t attempt) {
   return request;
 }
 
-absl::Status PreFilter(const Kit& kit) {
+absl::Status WellFormed(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    const auto answer = session.PreFilter(++attempt, pod.uid());
+    CONFORMANCE_TRY(ExpectOk(answer));
+    CONFORMANCE_TRY(CheckPreFilter(kit, answer.message));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Again(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
   uint64_t attempt = 0;
@@ -156,7 +168,8 @@ absl::Status ShortDeadlines(const Kit& kit) {
 std::vector<Case> AttemptCases() {
   static constexpr char kService[] = "PreFilterService";
   return {
-      {kService, "pre-filter", "well formed, and the same when an attempt begins anew", PreFilter},
+      {kService, "well-formed", "rejections, restrictions, plugins and names", WellFormed},
+      {kService, "again", "the same answers when an attempt begins anew", Again},
       {kService, "wrong-headers",
        "wrong instances, sessions, profiles, attempts and pods, each with its error", WrongHeaders},
       {kService, "missing-fields", "required fields that are missing", MissingFields},

@@ -55,7 +55,8 @@ class CycleStream {
                        attempt));
     }
     if (response->attempt_id() == attempt) return absl::OkStatus();
-    return Wrong(kFusedAttempt, absl::StrCat(response->attempt_id(), " instead of ", attempt));
+    return Malformed("CycleService", Wrong(kFusedAttempt, absl::StrCat(response->attempt_id(),
+                                                                       " instead of ", attempt)));
   }
   absl::Status Exchange(const CycleRequest& request, CycleResponse* response) {
     Send(request);
@@ -92,6 +93,20 @@ absl::Status ToRound(const Kit& kit, const CycleResponse& response, bool score_s
     feasible += __builtin_popcount(static_cast<unsigned char>(byte));
   if (response.has_score() && feasible < (score_single ? 1 : 2))
     return Wrong(kFusedScore, absl::StrCat("scores with ", feasible, " feasible nodes"));
+  return absl::OkStatus();
+}
+
+absl::Status WellFormed(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  CycleStream stream(session);
+  uint64_t attempt = 100;
+  for (const Pod& pod : session.cluster().pending) {
+    CycleResponse response;
+    Round round;
+    CONFORMANCE_TRY(stream.Exchange(stream.Request(++attempt, pod.uid()), &response));
+    CONFORMANCE_TRY(ToRound(kit, response, false, &round));
+  }
   return absl::OkStatus();
 }
 
@@ -138,7 +153,8 @@ absl::Status InOrder(const Kit& kit) {
   for (uint64_t attempt = 1; attempt <= 40; ++attempt) {
     CycleResponse response;
     const absl::Status received = stream.Receive(attempt, &response);
-    if (!received.ok()) return Wrong(kFusedOrder, received.message());
+    if (!received.ok())
+      return Malformed(MalformedService(received), Wrong(kFusedOrder, received.message()));
     Round round;
     CONFORMANCE_TRY(ToRound(kit, response, false, &round));
   }
@@ -241,6 +257,8 @@ absl::Status Versions(const Kit& kit) {
 std::vector<Case> CycleCases() {
   static constexpr char kService[] = "CycleService";
   return {
+      {kService, "well-formed", "answers name their attempt, and have the parts that they should",
+       WellFormed},
       {kService, "equals-plain", "fused answers are those of the plain services", EqualsPlain},
       {kService, "in-order", "answers come in the order of requests, also when many are under way",
        InOrder},

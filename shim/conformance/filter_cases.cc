@@ -25,7 +25,7 @@ absl::Status ForEachJudged(Session& session, Check check) {
   uint64_t attempt = 0;
   for (const Pod& pod : session.cluster().pending) {
     Round round;
-    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), &round));
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), &round, Until::kFilter));
     if (round.filtered && !round.filter.has_error()) CONFORMANCE_TRY(check(pod, attempt, round));
   }
   return absl::OkStatus();
@@ -115,7 +115,8 @@ absl::Status FirstOnly(const Kit& kit) {
         CONFORMANCE_TRY(ExpectOk(filter));
         Verdicts verdicts;
         std::vector<uint32_t> feasible;
-        CONFORMANCE_TRY(CheckFilter(kit, filter.message, round.list, 1, &verdicts, &feasible));
+        CONFORMANCE_TRY(Malformed("FilterService", CheckFilter(kit, filter.message, round.list, 1,
+                                                               &verdicts, &feasible)));
         if (round.feasible.empty() ? feasible.empty()
                                    : (feasible.size() == 1 && feasible[0] == round.feasible[0]))
           return absl::OkStatus();
@@ -186,7 +187,8 @@ absl::Status Hypotheses(const Kit& kit) {
         CONFORMANCE_TRY(ExpectOk(plain));
         Verdicts verdicts;
         std::vector<uint32_t> feasible;
-        CONFORMANCE_TRY(CheckFilter(kit, plain.message, list, list.size(), &verdicts, &feasible));
+        CONFORMANCE_TRY(Malformed("FilterService", CheckFilter(kit, plain.message, list,
+                                                               list.size(), &verdicts, &feasible)));
         if (verdicts != round.verdicts)
           return Wrong(
               kHypotheses,

@@ -2,6 +2,8 @@
 #ifndef OUTBOARD_SHIM_CONFORMANCE_RULES_H_
 #define OUTBOARD_SHIM_CONFORMANCE_RULES_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -228,6 +230,11 @@ OUTBOARD_CONFORMANCE_RULES(OUTBOARD_CONFORMANCE_RULE)
 
 // What a host did wrong, and by which rule.
 absl::Status Wrong(const Rule& rule, absl::string_view what);
+// The same of an answer that cannot be gone by. The service's case `well-formed` is the one that it
+// fails: other cases only come across it.
+absl::Status Malformed(absl::string_view service, absl::Status wrong);
+// The service of a malformed answer; empty: something else was wrong.
+std::string MalformedService(const absl::Status& status);
 // The case cannot be tried on this host, and why.
 absl::Status Skipped(absl::string_view why);
 inline bool IsSkipped(const absl::Status& status) { return absl::IsCancelled(status); }
