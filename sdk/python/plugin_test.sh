@@ -60,4 +60,10 @@ done
 for folder in templates/python examples/price_table; do
   (cd "$here/../$folder" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$venv/bin/python" -m unittest --quiet ./*_test.py)
 done
+if ! "$bin/outboard" conformance --host "unix:$dir/python.sock" --node-label price=10 >"$dir/conformance" 2>&1; then
+  echo "FAILED: the package does not keep the contract"
+  cat "$dir/conformance" "$dir/python.log"
+  exit 1
+fi
+tail -n 1 "$dir/conformance"
 echo "ok: a plugin in Python beside the built-in ones"

@@ -103,7 +103,7 @@ absl::Status CheckStatus(const PluginStatus& status, const std::string& where,
   return absl::OkStatus();
 }
 
-absl::Status CheckPreFilter(const Kit& kit, const PreFilterResponse& response) {
+static absl::Status JudgePreFilter(const Kit& kit, const PreFilterResponse& response) {
   const Plugins plugins = kit.At(PRE_FILTER);
   for (const std::string& name : response.rejected_by())
     CONFORMANCE_TRY(CheckConfigured(name, "PreFilterResponse.rejected_by", plugins, kRejectedBy));
@@ -144,9 +144,9 @@ absl::Status CheckPreFilter(const Kit& kit, const PreFilterResponse& response) {
   return absl::OkStatus();
 }
 
-absl::Status CheckFilter(const Kit& kit, const FilterResponse& response,
-                         const std::vector<uint32_t>& list, size_t wanted, Verdicts* verdicts,
-                         std::vector<uint32_t>* feasible) {
+static absl::Status JudgeFilter(const Kit& kit, const FilterResponse& response,
+                                const std::vector<uint32_t>& list, size_t wanted,
+                                Verdicts* verdicts, std::vector<uint32_t>* feasible) {
   verdicts->clear();
   feasible->clear();
   if (response.processed() > list.size()) {
@@ -186,8 +186,8 @@ absl::Status CheckFilter(const Kit& kit, const FilterResponse& response,
   return absl::OkStatus();
 }
 
-absl::Status CheckScore(const Kit& kit, const PreScoreResponse& before,
-                        const ScoreResponse& response, size_t nodes) {
+static absl::Status JudgeScore(const Kit& kit, const PreScoreResponse& before,
+                               const ScoreResponse& response, size_t nodes) {
   const Plugins skipped = ListOf(before.skipped());
   const Plugins pre_score = kit.At(PRE_SCORE);
   for (const std::string& name : skipped) {
@@ -275,7 +275,7 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
   const Kit& kit = session.kit();
   auto pre_filter = session.PreFilter(attempt, uid);
   CONFORMANCE_TRY(ExpectOk(pre_filter));
-  CONFORMANCE_TRY(Malformed("PreFilterService", CheckPreFilter(kit, pre_filter.message)));
+  CONFORMANCE_TRY(CheckPreFilter(kit, pre_filter.message));
   round->pre_filter = std::move(pre_filter.message);
   if (round->pre_filter.has_rejection()) return absl::OkStatus();
 
@@ -323,8 +323,7 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
     round->score = std::move(score.message);
   }
   round->scored = true;
-  return Malformed("ScoreService",
-                   CheckScore(kit, round->pre_score, round->score, round->feasible.size()));
+  return CheckScore(kit, round->pre_score, round->score, round->feasible.size());
 }
 
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
@@ -345,6 +344,21 @@ absl::Status ExpectSame(const Round& one, const Round& other, const Rule& rule,
     return Wrong(rule, absl::StrCat("PreScore differs ", what));
   if (!same(one.score, other.score)) return Wrong(rule, absl::StrCat("Score differs ", what));
   return absl::OkStatus();
+}
+
+absl::Status CheckPreFilter(const Kit& kit, const PreFilterResponse& response) {
+  return Malformed("PreFilterService", JudgePreFilter(kit, response));
+}
+
+absl::Status CheckFilter(const Kit& kit, const FilterResponse& response,
+                         const std::vector<uint32_t>& list, size_t wanted, Verdicts* verdicts,
+                         std::vector<uint32_t>* feasible) {
+  return Malformed("FilterService", JudgeFilter(kit, response, list, wanted, verdicts, feasible));
+}
+
+absl::Status CheckScore(const Kit& kit, const PreScoreResponse& before,
+                        const ScoreResponse& response, size_t nodes) {
+  return Malformed("ScoreService", JudgeScore(kit, before, response, nodes));
 }
 
 absl::Status ExpectAlive(const Session& session, uint64_t attempt) {

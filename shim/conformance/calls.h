@@ -36,7 +36,7 @@ namespace outboard::conformance {
 using Channel = std::shared_ptr<grpc::Channel>;
 
 // A host that is busy with something else may take this long.
-inline constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+inline constexpr absl::Duration kCallDeadline = absl::Seconds(5);
 
 // Which method a request belongs to.
 template <typename Request>

@@ -217,7 +217,9 @@ absl::Status TwoSessions(const Kit& kit) {
     Round round;
     absl::Status status = RunRound(*session, 1, session->cluster().pending[0].uid(), &round);
     if (!status.ok())
-      return Wrong(kOneMirror, absl::StrCat("beside another session: ", status.message()));
+      return Malformed(
+          MalformedService(status),
+          Wrong(kOneMirror, absl::StrCat("beside another session: ", status.message())));
   }
   CONFORMANCE_TRY(ExpectError(two.PreFilter(2, one.cluster().pending[0].uid()),
                               {CallError::OBJECT_UNKNOWN}, kOneMirror));
@@ -227,7 +229,9 @@ absl::Status TwoSessions(const Kit& kit) {
   Round round;
   absl::Status status = RunRound(one, 2, one.cluster().pending[0].uid(), &round);
   if (!status.ok())
-    return Wrong(kOneMirror, absl::StrCat("after another session's change: ", status.message()));
+    return Malformed(
+        MalformedService(status),
+        Wrong(kOneMirror, absl::StrCat("after another session's change: ", status.message())));
   return absl::OkStatus();
 }
 

@@ -115,8 +115,7 @@ absl::Status FirstOnly(const Kit& kit) {
         CONFORMANCE_TRY(ExpectOk(filter));
         Verdicts verdicts;
         std::vector<uint32_t> feasible;
-        CONFORMANCE_TRY(Malformed("FilterService", CheckFilter(kit, filter.message, round.list, 1,
-                                                               &verdicts, &feasible)));
+        CONFORMANCE_TRY(CheckFilter(kit, filter.message, round.list, 1, &verdicts, &feasible));
         if (round.feasible.empty() ? feasible.empty()
                                    : (feasible.size() == 1 && feasible[0] == round.feasible[0]))
           return absl::OkStatus();
@@ -187,8 +186,7 @@ absl::Status Hypotheses(const Kit& kit) {
         CONFORMANCE_TRY(ExpectOk(plain));
         Verdicts verdicts;
         std::vector<uint32_t> feasible;
-        CONFORMANCE_TRY(Malformed("FilterService", CheckFilter(kit, plain.message, list,
-                                                               list.size(), &verdicts, &feasible)));
+        CONFORMANCE_TRY(CheckFilter(kit, plain.message, list, list.size(), &verdicts, &feasible));
         if (verdicts != round.verdicts)
           return Wrong(
               kHypotheses,

@@ -145,7 +145,7 @@ absl::Status VersionWaits(const Kit& kit) {
   *request.mutable_header() = session.Header(2);
   request.mutable_header()->set_snapshot_version(7);
   request.set_pod_uid(session.cluster().pending[0].uid());
-  const auto never = session.Call(request, kVersionDeadline);
+  const auto never = session.CallWithin(request, kVersionDeadline);
   CONFORMANCE_TRY(ExpectError(never, {CallError::STALE}, kVersionWaits));
   CallError error;
   error.ParseFromString(never.status.error_details());

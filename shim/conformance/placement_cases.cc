@@ -146,7 +146,8 @@ absl::Status ReserveVersions(const Kit& kit) {
   }
   auto request = About<ReserveRequest>(session, 1, pod, node);
   request.mutable_header()->set_snapshot_version(8);
-  return ExpectError(session.Call(request, kVersionDeadline), {CallError::STALE}, kVersionMinimum);
+  return ExpectError(session.CallWithin(request, kVersionDeadline), {CallError::STALE},
+                     kVersionMinimum);
 }
 
 absl::Status CheckPermit(const Kit& kit, const PermitResponse& response) {

@@ -28,7 +28,7 @@ template <typename Request>
 absl::Status CheckErrors(const Session& session, const Rule& limit) {
   Request request = AboutPending<Request>(session);
   request.add_pod_uids("nobody");
-  CONFORMANCE_TRY(ExpectError(session.Call(request, kUnknownPodDeadline),
+  CONFORMANCE_TRY(ExpectError(session.CallWithin(request, kUnknownPodDeadline),
                               {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
   request = AboutPending<Request>(session);
   request.mutable_header()->set_profile("no-such-profile");

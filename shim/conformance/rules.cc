@@ -16,12 +16,13 @@ absl::Status Wrong(const Rule& rule, absl::string_view what) {
 }
 
 absl::Status Malformed(absl::string_view service, absl::Status wrong) {
-  if (!wrong.ok()) wrong.SetPayload(kMalformed, absl::Cord(service));
+  if (!wrong.ok() && !service.empty()) wrong.SetPayload(kMalformed, absl::Cord(service));
   return wrong;
 }
 
 std::string MalformedService(const absl::Status& status) {
-  return std::string(status.GetPayload(kMalformed).value_or(absl::Cord()));
+  const absl::optional<absl::Cord> service = status.GetPayload(kMalformed);
+  return service.has_value() ? std::string(*service) : "";
 }
 
 absl::Status Skipped(absl::string_view why) { return absl::CancelledError(why); }

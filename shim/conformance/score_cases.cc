@@ -47,23 +47,23 @@ absl::Status Again(const Kit& kit) {
 absl::Status SomeNodes(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
-  return ForEachScored(
-      session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
-        for (const size_t count : {size_t{1}, size_t{2}, round.feasible.size()}) {
-          const std::vector<uint32_t> some(round.feasible.rbegin(),
-                                           round.feasible.rbegin() + count);
-          PreScoreResponse before = round.pre_score;
-          if (kit.Has(PRE_SCORE)) {
-            const auto pre_score = session.PreScore(attempt, some);
-            CONFORMANCE_TRY(ExpectOk(pre_score));
-            before = pre_score.message;
-          }
-          const auto score = session.Score(attempt, some);
-          CONFORMANCE_TRY(ExpectOk(score));
-          CONFORMANCE_TRY(Malformed("ScoreService", CheckScore(kit, before, score.message, count)));
-        }
-        return absl::OkStatus();
-      });
+  return ForEachScored(session,
+                       [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
+                         for (const size_t count : {size_t{1}, size_t{2}, round.feasible.size()}) {
+                           const std::vector<uint32_t> some(round.feasible.rbegin(),
+                                                            round.feasible.rbegin() + count);
+                           PreScoreResponse before = round.pre_score;
+                           if (kit.Has(PRE_SCORE)) {
+                             const auto pre_score = session.PreScore(attempt, some);
+                             CONFORMANCE_TRY(ExpectOk(pre_score));
+                             before = pre_score.message;
+                           }
+                           const auto score = session.Score(attempt, some);
+                           CONFORMANCE_TRY(ExpectOk(score));
+                           CONFORMANCE_TRY(CheckScore(kit, before, score.message, count));
+                         }
+                         return absl::OkStatus();
+                       });
 }
 
 absl::Status Errors(const Kit& kit) {

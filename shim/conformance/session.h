@@ -53,6 +53,15 @@ class Session {
   auto Call(const Request& request, absl::Duration deadline = kCallDeadline) const {
     return conformance::Call(channel_, request, deadline);
   }
+  // A call that the host has to give up in time, which a busy machine may still deliver late: the
+  // first answer of a few.
+  template <typename Request>
+  auto CallWithin(const Request& request, absl::Duration deadline) const {
+    auto answer = Call(request, deadline);
+    for (int i = 0; i < 4 && answer.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED; ++i)
+      answer = Call(request, deadline);
+    return answer;
+  }
   // Calls with the header of an attempt, at the session's version.
   Answer<v1alpha1::PreFilterResponse> PreFilter(uint64_t attempt, const std::string& uid) const;
   Answer<v1alpha1::FilterResponse> Filter(uint64_t attempt,
