@@ -20,6 +20,12 @@ for points in every permit; do
   PYTHONPATH=$here "$venv/bin/python" "$here/testdata/every_point.py" $points --listen "unix:$dir/$points.sock" 2>"$dir/$points.log" &
   pids+=($!)
 done
+printf 'type,price\nsmall,1\nlarge,3\n' >"$dir/prices.csv"
+for plugin in template=templates/python/example_plugin.py price_table=examples/price_table/price_table.py; do
+  name=${plugin%%=*}
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$venv/bin/python" "$here/../${plugin#*=}" --listen "unix:$dir/$name.sock" 2>"$dir/$name.log" &
+  pids+=($!)
+done
 "$bin/outboard-host" --listen "unix:$dir/builtin.sock" 2>"$dir/builtin.log" &
 pids+=($!)
 for node in a:price=70 b:price=10 c:colour=red; do
@@ -82,4 +88,6 @@ conformance() {
 conformance python --node-label price=10
 conformance every
 conformance permit
+conformance template --node-label example-plugin/price=3 --plugin ExamplePlugin --args '{"maxPrice": 5}'
+conformance price_table --node-label node.kubernetes.io/instance-type=small --plugin PriceTable --args "{\"file\": \"$dir/prices.csv\"}"
 echo "ok: a plugin in Python beside the built-in ones"

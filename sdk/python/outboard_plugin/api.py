@@ -91,7 +91,7 @@ class Plugin:
     wake_up_events = ()
 
     def configure(self, args):
-        """`args` of the profile's pluginConfig. ValueError("field: what is wrong") refuses them; arguments that the plugin
+        """`args` of the profile's pluginConfig; {} where it has none. ValueError("field: what is wrong") refuses them; arguments that the plugin
         does not know are to be refused, too."""
         if args:
             raise ValueError(f"{min(args)}: the plugin takes no arguments")

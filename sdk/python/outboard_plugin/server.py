@@ -152,21 +152,21 @@ class Host:
                     problems.add(profile=profile.name, plugin=name, message="the plugin does not implement this extension point")
                 else:
                     enabled.append((name, plugin))
-        for args in profile.args:
-            plugin = plugins.get(args.plugin)
+        texts = {name: "{}" for enabled in points.values() for name, _ in enabled}
+        texts.update((args.plugin, args.args_json) for args in profile.args)
+        for name, text in texts.items():
+            plugin = plugins.get(name)
             if plugin is None:
-                problems.add(profile=profile.name, plugin=args.plugin, message="args for an unknown plugin")
+                problems.add(profile=profile.name, plugin=name, message="args for an unknown plugin")
                 continue
             try:
-                value = json.loads(args.args_json)
-                if not isinstance(value, dict):
+                args = json.loads(text)
+                if not isinstance(args, dict):
                     raise ValueError("args must be an object")
-                plugin.configure(value)
+                plugin.configure(args)
             except Exception as error:  # pylint: disable=broad-except
                 field, _, message = str(error).rpartition(": ")
-                problems.add(
-                    profile=profile.name, plugin=args.plugin, field=cut(field), message=cut(message) or type(error).__name__
-                )
+                problems.add(profile=profile.name, plugin=name, field=cut(field), message=cut(message) or type(error).__name__)
         return points
 
     def _make_room(self):
