@@ -8,6 +8,7 @@
 #include "shim/author/commands.h"
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
+#include "shim/conformance/command.h"
 #include "shim/explain/command.h"
 #include "shim/host_report/command.h"
 #include "shim/queue_report/command.h"
@@ -29,6 +30,7 @@ Commands:
   rollback    Have a plugin host's predecessor serve again
   new         Begin a plugin, in C++ or Python
   plugin      Change the plugins of a host while pods are scheduled
+  conformance Does a plugin host keep the contract? Asks a running host
   config      Check a configuration file and show it with all defaults
   version     Print the version
   help        This text
@@ -81,6 +83,7 @@ int main(int argc, char** argv) {
   if (command == "rollback") return outboard::host_report::RunRollback(arguments);
   if (command == "new") return outboard::author::RunNew(arguments);
   if (command == "plugin") return outboard::author::RunPlugin(arguments);
+  if (command == "conformance") return outboard::conformance::RunConformance(arguments);
   if (command == "config") return RunConfig(arguments);
   if (command == "version" || command == "--version") {
     puts("outboard " OUTBOARD_VERSION);

@@ -3,8 +3,8 @@
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_CALL_STATUS_H_
 
 #include <string>
-#include <utility>
 
+#include "plugin_host/runtime/cut_text.h"
 #include "proto/outboard/v1alpha1/call.pb.h"
 
 namespace outboard::runtime {
@@ -16,7 +16,10 @@ class [[nodiscard]] CallStatus {
  public:
   using Reason = v1alpha1::CallError::Reason;
   CallStatus() = default;
-  CallStatus(Reason reason, std::string message) : reason_(reason), message_(std::move(message)) {}
+  // The message is cut: it may quote a request of any size, and travels as metadata, of which a
+  // client takes little.
+  CallStatus(Reason reason, const std::string& message)
+      : reason_(reason), message_(CutText(message)) {}
   static CallStatus Ok() { return CallStatus(); }
   static CallStatus Stale(int64_t have_version) {
     CallStatus status(v1alpha1::CallError::STALE, "the mirror has not reached this version");
@@ -30,7 +33,7 @@ class [[nodiscard]] CallStatus {
   v1alpha1::CallError ToProto() const {
     v1alpha1::CallError error;
     error.set_reason(reason_);
-    error.set_message(message_.substr(0, 1024));
+    error.set_message(message_);
     error.set_have_version(have_version_);
     return error;
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plugin_host/runtime/cut_text.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::runtime {
@@ -30,13 +31,6 @@ std::string GoList(const std::vector<std::string>& sorted) {
 }
 
 }  // namespace
-
-absl::string_view CutText(absl::string_view text, size_t max_bytes) {
-  if (text.size() <= max_bytes) return text;
-  size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end);
-}
 
 void FillStatus(const std::string& plugin, const Verdict& verdict, v1alpha1::PluginStatus* status) {
   status->set_plugin(plugin);

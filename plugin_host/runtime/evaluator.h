@@ -164,8 +164,6 @@ void FillStatus(const std::string& plugin, const sdk::Verdict& verdict,
                 v1alpha1::PluginStatus* status);
 void FillErrorStatus(const std::string& plugin, const std::string& message,
                      v1alpha1::PluginStatus* status);
-// At most so many bytes, cut at a character's beginning, for the contract's strings are UTF-8.
-absl::string_view CutText(absl::string_view text, size_t max_bytes);
 // A failure's reasons in one text.
 std::string ErrorText(const sdk::Verdict& verdict);
 

@@ -59,7 +59,7 @@ CallStatus Host::Configure(const v1alpha1::ConfigureRequest& request, absl::Time
   }
   auto it = sessions_.find(request.session_id());
   if (it == sessions_.end()) {
-    if (sessions_.size() >= kMaxSessions) {
+    if (sessions_.size() >= kMaxSessions && !ForgetOneSession()) {
       return CallStatus(CallError::INVALID, absl::StrCat("more than ", kMaxSessions, " sessions"));
     }
     Entry entry;
@@ -129,6 +129,18 @@ CallStatus Host::FindSession(const v1alpha1::CallHeader& header, Session** sessi
   *session = FindSession(header.session_id());
   if (*session != nullptr) return CallStatus::Ok();
   return CallStatus(CallError::SESSION_UNKNOWN, absl::StrCat("no session ", header.session_id()));
+}
+
+bool Host::ForgetOneSession() {
+  auto oldest = sessions_.end();
+  for (auto it = sessions_.begin(); it != sessions_.end(); ++it) {
+    if (it->second.connected) continue;
+    if (oldest == sessions_.end() || it->second.idle_since < oldest->second.idle_since) oldest = it;
+  }
+  if (oldest == sessions_.end()) return false;
+  LOG(INFO) << "session " << oldest->first << " is forgotten: others take its place";
+  sessions_.erase(oldest);
+  return true;
 }
 
 void Host::Connected(const std::string& session_id) {

@@ -32,7 +32,7 @@ struct HostIdentity {
 class Host {
  public:
   // A session that nobody is connected to is kept this long, with its configuration and without a
-  // mirror.
+  // mirror; less, if more than kMaxSessions come.
   static constexpr absl::Duration kAbandonedAfter = absl::Minutes(10);
   static constexpr size_t kMaxSessions = 64;
 
@@ -68,6 +68,10 @@ class Host {
     bool draining = false;
     absl::Time idle_since;
   };
+  // Of those that nobody is connected to the one that has been so for longest; false: all are
+  // connected.
+  bool ForgetOneSession();
+
   const HostIdentity identity_;
   const sdk::PluginRegistry* registry_;
   std::map<std::string, Entry, std::less<>> sessions_;

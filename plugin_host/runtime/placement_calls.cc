@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/runtime/cut_text.h"
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -22,7 +23,7 @@ void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
   out->set_pod_uid(decision.pod_uid);
   out->set_plugin(plugin);
   out->set_allow(decision.allow);
-  out->set_message(decision.message.substr(0, 1024));
+  out->set_message(std::string(CutText(decision.message)));
 }
 
 // Rejections are passed on; everything else that is not success is a failure of the plugin.

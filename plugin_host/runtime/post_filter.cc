@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin_host/runtime/cut_text.h"
 #include "plugin_host/runtime/evaluator.h"
 
 namespace outboard::runtime {

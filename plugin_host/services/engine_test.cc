@@ -293,6 +293,44 @@ TEST_F(EngineTest, ErrorsSayWhatToDoNext) {
   EXPECT_EQ(filter(header), CallError::SESSION_UNKNOWN);
 }
 
+TEST_F(EngineTest, ErrorsAreShortHoweverLongTheRequest) {
+  Configure();
+  Sync sync = OpenSync(4);
+  PreFilterRequest request;
+  *request.mutable_header() = Header(1, 1);
+  // Longer than the metadata that a client takes, and nowhere a single byte.
+  for (int i = 0; i < 100000; ++i) *request.mutable_pod_uid() += "\xc3\xa9";
+  PreFilterResponse response;
+  auto context = Context();
+  const grpc::Status status =
+      PreFilterService::NewStub(channel_)->PreFilter(context.get(), request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND) << status.error_message();
+  EXPECT_LE(status.error_message().size(), 1024u);
+  // Half a character would make it unreadable.
+  EXPECT_EQ(ErrorOf(status).reason(), CallError::OBJECT_UNKNOWN);
+}
+
+TEST_F(EngineTest, SessionsThatNobodyIsConnectedToMakeWay) {
+  Configure();
+  Sync sync = OpenSync(4);
+  for (size_t i = 0; i < runtime::Host::kMaxSessions + 3; ++i) {
+    ConfigureRequest request;
+    request.set_session_id(absl::StrCat("passing-", i));
+    request.set_contract_version("v1alpha1");
+    ConfigureResponse response;
+    auto context = Context();
+    const grpc::Status status =
+        PluginHostService::NewStub(channel_)->Configure(context.get(), request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  auto context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
+  ASSERT_TRUE(cycle->Write(MakeCycle(1, 1)));
+  CycleResponse answer;
+  ASSERT_TRUE(cycle->Read(&answer));
+  EXPECT_FALSE(answer.has_error()) << answer.error().message();
+}
+
 TEST_F(EngineTest, AChangeThatDoesNotFitEndsTheStream) {
   Configure();
   Sync sync = OpenSync(4);

@@ -76,7 +76,7 @@ void SyncStream::OnRead(bool ok) {
     LOG(WARNING) << "session " << session_id_ << ": change refused: " << status.message();
     Leave();
     const runtime::CallStatus error(CallError::INVALID, std::string(status.message()));
-    Finish(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, std::string(status.message()),
+    Finish(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, error.message(),
                         error.ToProto().SerializeAsString()));
     return OperationEnds();
   }

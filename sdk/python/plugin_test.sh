@@ -20,6 +20,16 @@ for name in nodes inline; do
   PYTHONPATH=$here "$python" "$dir/cheap_$name.py" --listen "unix:$dir/$name.sock" 2>"$dir/$name.log" &
   pids+=($!)
 done
+for points in every permit; do
+  PYTHONPATH=$here "$python" "$here/testdata/every_point.py" $points --listen "unix:$dir/$points.sock" 2>"$dir/$points.log" &
+  pids+=($!)
+done
+printf 'type,price\nsmall,1\nlarge,3\n' >"$dir/prices.csv"
+for plugin in template=templates/python/example_plugin.py price_table=examples/price_table/price_table.py; do
+  name=${plugin%%=*}
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$python" "$here/../${plugin#*=}" --listen "unix:$dir/$name.sock" 2>"$dir/$name.log" &
+  pids+=($!)
+done
 "$bin/outboard-host" --listen "unix:$dir/builtin.sock" 2>"$dir/builtin.log" &
 pids+=($!)
 for node in a:price=70 b:price=10 c:colour=red; do
@@ -67,4 +77,25 @@ grep -q 'nodes come with each call' "$dir/inline.log" || { echo "FAILED: the sec
 for folder in templates/python examples/price_table; do
   (cd "$here/../$folder" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$python" -m unittest --quiet ./*_test.py)
 done
+# conformance HOST FLAGS...: the package keeps the contract, whatever its plugins do.
+conformance() {
+  local host=$1
+  shift
+  for _ in $(seq 100); do
+    [[ ! -S $dir/$host.sock ]] || break
+    sleep 0.1
+  done
+  if ! "$bin/outboard" conformance --host "unix:$dir/$host.sock" "$@" >"$dir/conformance" 2>&1; then
+    echo "FAILED: the package does not keep the contract ($host)"
+    cat "$dir/conformance" "$dir/$host.log"
+    exit 1
+  fi
+  echo "$host: $(tail -n 1 "$dir/conformance")"
+}
+conformance nodes --node-label price=10
+conformance inline --node-label price=10
+conformance every
+conformance permit
+conformance template --node-label example-plugin/price=3 --plugin ExamplePlugin --args '{"maxPrice": 5}'
+conformance price_table --node-label node.kubernetes.io/instance-type=small --plugin PriceTable --args "{\"file\": \"$dir/prices.csv\"}"
 echo "ok: a plugin in Python beside the built-in ones, with a mirror and without"

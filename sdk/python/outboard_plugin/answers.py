@@ -6,6 +6,7 @@ import logging
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from outboard_plugin import api
+from outboard_plugin.errors import cut
 from outboard_plugin.proto import pb
 
 log = logging.getLogger("outboard_plugin")
@@ -26,12 +27,12 @@ class PluginFailed(Exception):
 
 
 def status(name: str, verdict: api.Reject) -> Any:
-    return pb.PluginStatus(plugin=name, code=pb.Code.Value(verdict.code), reasons=[verdict.reason[:1024]])
+    return pb.PluginStatus(plugin=name, code=pb.Code.Value(verdict.code), reasons=[cut(str(verdict.reason)) or verdict.code])
 
 
 def failure(name: str, error: BaseException) -> Any:
     log.error("plugin %s failed", name, exc_info=error)
-    return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[f"{type(error).__name__}: {error}"[:1024]])
+    return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[cut(f"{type(error).__name__}: {error}")])
 
 
 def enough_nodes(count: int, percentage: int, first_only: bool) -> int:
@@ -42,7 +43,7 @@ def enough_nodes(count: int, percentage: int, first_only: bool) -> int:
         return count
     if percentage == 0:
         percentage = max(5, 50 - count // 125)
-    return count if percentage >= 100 else max(100, count * percentage // 100)
+    return max(100, count * percentage // 100)
 
 
 def _verdicts(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Any], Optional[BaseException]]:

@@ -175,7 +175,10 @@ class Plugin:
     inline_nodes: bool = False
 
     def configure(self, args: Any) -> None:
-        """`args` of the profile's pluginConfig. ValueError("field: what is wrong") refuses them."""
+        """`args` of the profile's pluginConfig; {} where it has none. ValueError("field: what is wrong") refuses them; arguments that the
+        plugin does not know are to be refused, too."""
+        if args:
+            raise ValueError(f"{min(args)}: the plugin takes no arguments")
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         """Reject keeps the pod out of the active queue."""

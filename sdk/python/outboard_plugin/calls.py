@@ -10,6 +10,7 @@ from outboard_plugin.host import Host, Session
 from outboard_plugin.proto import pb
 
 MAX_PODS_A_CALL = 4096
+MAX_HYPOTHESES = 65536
 
 
 class Calls:
@@ -112,6 +113,8 @@ class Calls:
             session = self._session(request, context)
             pod = self._pod_of_attempt(session, request)
             plugins = self._plugins(session, request, "FILTER")
+            if len(request.hypotheses) > MAX_HYPOTHESES:
+                raise CallFailed("INVALID", f"{len(request.hypotheses)} hypotheses")
             if request.hypotheses:
                 return answers.judge_each(plugins, pod, self._hypothetical_nodes(session, request))
             nodes = self._nodes(session, request) if request.HasField("nodes") else self._cluster(session).nodes
@@ -145,7 +148,9 @@ class Calls:
 
     def PreScore(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.host.changed:
-            self._pod_of_attempt(self._session(request, context), request)
+            session = self._session(request, context)
+            self._pod_of_attempt(session, request)
+            self._nodes(session, request)
             return pb.PreScoreResponse()
 
     def Score(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -188,12 +193,16 @@ class Calls:
 
     def _placed(self, request: Any, context: Any) -> Tuple[Session, Any, api.Node]:
         session = self._session(request, context, minimum=True)
-        pod = self._pod(session, request.pod_uid, request.pod)
+        attempt = request.header.attempt_id
+        if not self.host.inline_nodes and attempt not in session.attempts:
+            # Where no plugin has a say before, nobody told of the attempt.
+            if any(self._plugins(session, request, point) for point in ("PRE_FILTER", "FILTER", "PRE_SCORE", "SCORE")):
+                raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {attempt}")
+            session.attempts[attempt] = self._pod(session, request.pod_uid, None).uid
+        pod = self._pod_of_attempt(session, request)
         node = self._node_named(session, request)
         if node is None:
             raise CallFailed("OBJECT_UNKNOWN", f"no node {request.node_name}")
-        if not self.host.inline_nodes:
-            self._attempt(session, request)
         return session, pod, node
 
     def Reserve(self, request: Any, context: Any) -> Any:  # noqa: N802

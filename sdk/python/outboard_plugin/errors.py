@@ -21,15 +21,23 @@ GRPC_CODES = {
 }
 
 
+MAX_TEXT_BYTES = 1024
+
+
+def cut(text: str) -> str:
+    """A text for people, as long as the contract allows. It may quote a request of any size."""
+    return text.encode(errors="replace")[:MAX_TEXT_BYTES].decode(errors="ignore")
+
+
 class CallFailed(Exception):
     """`reason` is the name of a CallError.Reason; call.proto says what the caller does then."""
 
     def __init__(
         self, reason: str, message: str, have_version: int = 0, code: Optional[grpc.StatusCode] = None
     ) -> None:
-        super().__init__(message)
+        super().__init__(cut(message))
         self.reason = reason
         self.error = pb.CallError(
-            reason=pb.CallError.Reason.Value(reason), message=message[:1024], have_version=have_version
+            reason=pb.CallError.Reason.Value(reason), message=cut(message), have_version=have_version
         )
         self.code = code if code is not None else GRPC_CODES[reason]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import queue
+import re
 import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -12,23 +14,28 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import grpc
 
 from outboard_plugin import api
-from outboard_plugin.errors import CallFailed
+from outboard_plugin.errors import CallFailed, cut
 from outboard_plugin.mirror import Mirror, MirrorError
 from outboard_plugin.proto import pb
 
 log = logging.getLogger("outboard_plugin")
 
 CONTRACT = "v1alpha1"
-MAX_SESSIONS = 8
+MAX_SESSIONS = 64
+SESSION_ID = re.compile("[a-z0-9-]{1,63}")
 # A snapshot is acknowledged at once, changes so often; the contract wants one a second.
 ACK_SECONDS = 0.4
+
+
+# By point, in the profile's order.
+Points = Dict[int, List[Tuple[str, api.Plugin]]]
 
 
 class Session:
     """One shim's configuration, mirror and attempts. Threading: the host's lock."""
 
     def __init__(self) -> None:
-        self.profiles: Dict[str, Dict[int, List[Tuple[str, api.Plugin]]]] = {}  # by name, by point
+        self.profiles: Dict[str, Points] = {}
         self.mirror: Optional[Mirror] = None
         self.pushes: queue.Queue[Any] = queue.Queue()
         self.stream = 0  # number of the stream that feeds the mirror
@@ -107,33 +114,58 @@ class Host:
         with self.changed:
             if self.draining:
                 raise CallFailed("DRAINING", "the host is about to exit")
-            if not request.session_id or request.contract_version != CONTRACT:
-                raise CallFailed("INVALID", f"session_id and contract_version {CONTRACT} are required")
+            if not SESSION_ID.fullmatch(request.session_id):
+                raise CallFailed("INVALID", "session_id must match [a-z0-9-]{1,63}")
+            if request.contract_version != CONTRACT:
+                raise CallFailed("INVALID", f"this host speaks {CONTRACT}")
+            session = self.sessions.get(request.session_id)
+            if session is not None and session.draining:
+                raise CallFailed("DRAINING", "the session is draining")
             response = pb.ConfigureResponse()
-            profiles: Dict[str, Dict[int, List[Tuple[str, api.Plugin]]]] = {}
+            profiles: Dict[str, Points] = {}
             for profile in request.profiles:
-                points = profiles.setdefault(profile.name, {})
-                for point in profile.points:
-                    names = [name for name in point.plugins if name in self.plugins]
-                    if len(names) != len(point.plugins):
-                        missing = sorted(set(point.plugins) - set(names))
-                        response.problems.add(profile=profile.name, plugin=missing[0], message="this host has no such plugin")
-                    points[point.extension_point] = [(name, self.plugins[name]) for name in names]
-                for args in profile.args:
-                    try:
-                        self.plugins[args.plugin].configure(json.loads(args.args_json))
-                    except (ValueError, KeyError, TypeError) as error:
-                        field, _, message = str(error).rpartition(": ")
-                        response.problems.add(profile=profile.name, plugin=args.plugin, field=field, message=message)
+                if profile.name in profiles or not profile.name:
+                    response.problems.add(profile=profile.name, message="a profile has no name of its own")
+                profiles[profile.name] = self._profile(profile, response.problems)
             if response.problems:
                 return response
-            if request.session_id not in self.sessions:
+            if session is None:
                 self._make_room()
-            session = self.sessions.setdefault(request.session_id, Session())
+                session = self.sessions[request.session_id] = Session()
             session.profiles = profiles
-            session.draining = False
             session.last_heard = time.monotonic()
             return response
+
+    def _profile(self, profile: Any, problems: Any) -> Points:
+        """Plugins by point: copies, so that what configure() sets is this profile's alone. What is wrong goes to `problems`."""
+        points: Points = {}
+        plugins = {name: copy.copy(plugin) for name, plugin in self.plugins.items()}
+        for point in profile.points:
+            enabled = points.setdefault(point.extension_point, [])
+            for name in point.plugins:
+                plugin = plugins.get(name)
+                if plugin is None:
+                    problems.add(profile=profile.name, plugin=name, message="this host has no such plugin")
+                elif point.extension_point not in map(pb.ExtensionPoint.Value, api.points_of(plugin)):
+                    problems.add(profile=profile.name, plugin=name, message="the plugin does not implement this extension point")
+                else:
+                    enabled.append((name, plugin))
+        texts = {name: "{}" for enabled in points.values() for name, _ in enabled}
+        texts.update((args.plugin, args.args_json) for args in profile.args)
+        for name, text in texts.items():
+            plugin = plugins.get(name)
+            if plugin is None:
+                problems.add(profile=profile.name, plugin=name, message="args for an unknown plugin")
+                continue
+            try:
+                args = json.loads(text)
+                if not isinstance(args, dict):
+                    raise ValueError("args must be an object")
+                plugin.configure(args)
+            except Exception as error:  # pylint: disable=broad-except
+                field, _, message = str(error).rpartition(": ")
+                problems.add(profile=profile.name, plugin=name, field=cut(field), message=cut(message) or type(error).__name__)
+        return points
 
     def _make_room(self) -> None:
         """Shims come and go; one that nobody hears of any more gives its place up."""
@@ -185,6 +217,8 @@ class Host:
         if first is None:
             return
         with self.changed:
+            if not first.session_id:
+                raise CallFailed("INVALID", "the first message must name the session")
             session = self.sessions.get(first.session_id)
             if session is None:
                 raise CallFailed("SESSION_UNKNOWN", f"no session {first.session_id}")
@@ -238,6 +272,9 @@ class Host:
                     pushes.put(pb.SyncResponse(ack=pb.Ack(version=version)))
                 request = next(requests, None)
         except MirrorError as error:
+            with self.changed:
+                if session.stream == stream:
+                    session.mirror = None
             pushes.put(CallFailed("INVALID", str(error), code=grpc.StatusCode.FAILED_PRECONDITION))
         except grpc.RpcError:
             pass  # The shim is gone.
@@ -249,6 +286,7 @@ class Host:
                 # The shim is gone, or begins anew; nobody asks about these any more.
                 if session.stream == stream:
                     session.attempts = {}
+                    session.mirror = None
                     session.connected = False
                     session.last_heard = time.monotonic()
                 self.changed.notify_all()
@@ -261,21 +299,28 @@ class Host:
         if header.host_instance != self.instance:
             raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {header.host_instance}")
         session = self.sessions.get(header.session_id)
-        if session is None or (session.mirror is None and not self.inline_nodes):
-            raise CallFailed("SESSION_UNKNOWN", f"no session {header.session_id} with a mirror")
+        if session is None:
+            raise CallFailed("SESSION_UNKNOWN", f"no session {header.session_id}")
+        if self.inline_nodes:
+            session.last_heard = time.monotonic()
+        else:
+            self._await_version(session, header.snapshot_version, time_remaining, minimum)
         if header.profile not in session.profiles:
             raise CallFailed("NOT_CONFIGURED", f"no profile {header.profile}")
-        mirror = session.mirror
-        if mirror is None:
-            session.last_heard = time.monotonic()
-            return session
-        wanted = header.snapshot_version
-        if mirror.cluster.version < wanted:
-            remaining = time_remaining()
-            self.changed.wait_for(
-                lambda: mirror.cluster.version >= wanted, remaining if remaining is not None else 1.0
-            )
-        have = mirror.cluster.version
-        if have < wanted or (have > wanted and not minimum):
-            raise CallFailed("STALE", f"the mirror is at version {have}", have)
         return session
+
+    def _await_version(
+        self, session: Session, wanted: int, time_remaining: Callable[[], Optional[float]], minimum: bool
+    ) -> None:
+        def version() -> int:
+            return session.mirror.cluster.version if session.mirror is not None else 0
+
+        # 0 in a call that has to say a version is no version; any complete mirror will do.
+        if version() < max(wanted, 1):
+            # As long as a call may wait and still be answered in time.
+            remaining = time_remaining()
+            patience = 1.0 if remaining is None else max(0.0, remaining - min(remaining / 5, 0.02))
+            self.changed.wait_for(lambda: version() >= max(wanted, 1), patience)
+        have = version()
+        if have < max(wanted, 1) or (have > wanted > 0 and not minimum):
+            raise CallFailed("STALE", f"the mirror is at version {have}", have)

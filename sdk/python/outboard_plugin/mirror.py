@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from outboard_plugin.api import Cluster, Node, Push
 from outboard_plugin.proto import pb
@@ -17,19 +17,43 @@ class Mirror:
 
     def __init__(self, push: Optional[Push] = None) -> None:
         self._push = push
-        self.cluster = Cluster(push)
+        self._snapshot = 0  # version of the snapshot that is under way
+        self._reset()
+
+    def _reset(self) -> None:
+        self.cluster = Cluster(self._push)
+        self._homeless: Dict[str, Dict[str, None]] = {}  # name of a node that is not there → uids of pods on it, as keys
 
     def apply(self, request: Any) -> None:
-        phase = request.phase
-        if phase == pb.SyncRequest.SNAPSHOT_BEGIN:
-            self.cluster = Cluster(self._push)
+        self._check_order(request)
         for change in request.changes:
             self._change(change)
         if request.HasField("node_order"):
-            self.cluster._order = list(request.node_order.slots)
+            slots = list(request.node_order.slots)
+            if sorted(slots) != sorted(self.cluster._slots):
+                raise MirrorError("the order of nodes is no permutation of the occupied slots")
+            self.cluster._order = slots
             self.cluster._nodes = None
-        if phase in (pb.SyncRequest.DELTA, pb.SyncRequest.SNAPSHOT_END):
+        if request.phase in (pb.SyncRequest.DELTA, pb.SyncRequest.SNAPSHOT_END):
+            self._snapshot = 0
             self.cluster.version = request.version
+
+    def _check_order(self, request: Any) -> None:
+        phases = pb.SyncRequest
+        if request.version < 1:
+            raise MirrorError("version must be at least 1")
+        if request.phase == phases.SNAPSHOT_BEGIN:
+            self._reset()
+            self._snapshot = request.version
+        elif request.phase in (phases.SNAPSHOT_MORE, phases.SNAPSHOT_END):
+            if self._snapshot != request.version:
+                raise MirrorError("a chunk of a snapshot without its beginning, or of another version")
+        elif request.phase != phases.DELTA:
+            raise MirrorError("unknown phase")
+        elif self.cluster.version == 0:
+            raise MirrorError("a change before a complete snapshot")
+        elif request.version < self.cluster.version:
+            raise MirrorError(f"version falls from {self.cluster.version} to {request.version}")
 
     def _change(self, change: Any) -> None:
         kind = change.WhichOneof("change")
@@ -42,18 +66,20 @@ class Mirror:
         cluster = self.cluster
         node = Node(upsert.slot, upsert.node)
         old = cluster._slots.get(upsert.slot)
-        if old is not None and old.uid == node.uid:
-            node.pods, node.nominated = old.pods, old.nominated
-        elif old is not None:
-            raise MirrorError(f"slot {upsert.slot} is occupied")
+        if old is not None and (old.uid != node.uid or old.name != node.name):
+            raise MirrorError(f"slot {upsert.slot} is occupied by {old.name}")
+        if old is None and (not node.name or node.name in cluster._names):
+            raise MirrorError(f"node {node.name} has no name, or is in another slot already")
         cluster._slots[upsert.slot] = node
         cluster._names[node.name] = node
         cluster._nodes = None
         if old is not None:
+            node.pods, node.nominated = old.pods, old.nominated
             return
+        cluster._order.append(upsert.slot)
         # Pods that named the node before it was known.
-        for uid, pod in cluster.pods.items():
-            if pod.node_name == node.name and uid not in cluster._place:
+        for uid in self._homeless.pop(node.name, ()):
+            if cluster.pods[uid].node_name == node.name:
                 self._put(uid, upsert.slot, nominated=False)
 
     def _node_remove(self, remove: Any) -> None:
@@ -62,14 +88,20 @@ class Mirror:
         if node is None:
             raise MirrorError(f"no node in slot {remove.slot}")
         cluster._nodes = None
-        if cluster._names.get(node.name) is node:
-            del cluster._names[node.name]
+        cluster._order.remove(remove.slot)
+        del cluster._names[node.name]
         for uid in (*node.pods, *node.nominated):
             del cluster._place[uid]
+        # Pods that are bound to it are on it again if it comes back.
+        self._homeless[node.name] = {uid: None for uid, pod in node.pods.items() if pod.node_name == node.name}
 
     def _pod_upsert(self, upsert: Any) -> None:
         cluster = self.cluster
         pod = upsert.pod
+        if not pod.uid:
+            raise MirrorError("a pod without a uid")
+        # Before the pod is replaced: where it was may be known by its name only.
+        self._leave_home(pod.uid)
         cluster.pods[pod.uid] = pod
         place = cluster._place.get(pod.uid)
         if pod.node_name:
@@ -78,13 +110,16 @@ class Mirror:
             node = cluster._names.get(pod.node_name)
             if node is not None:
                 self._put(pod.uid, node.slot, nominated=False)
+            else:
+                self._homeless.setdefault(pod.node_name, {})[pod.uid] = None
         elif place is not None:
             self._put(pod.uid, *place)
 
     def _pod_remove(self, remove: Any) -> None:
-        if self.cluster.pods.pop(remove.uid, None) is None:
-            raise MirrorError(f"no pod {remove.uid}")
+        # One that is not there came and went between two messages.
         self._take(remove.uid)
+        self._leave_home(remove.uid)
+        self.cluster.pods.pop(remove.uid, None)
         self.cluster.waiting.pop(remove.uid, None)
 
     def _pod_placement(self, placement: Any) -> None:
@@ -95,6 +130,8 @@ class Mirror:
         self.cluster.waiting.pop(uid, None)
         if state == pb.UNPLACED:
             return
+        if state not in (pb.ASSUMED, pb.WAITING, pb.NOMINATED):
+            raise MirrorError("unknown placement state")
         if placement.slot not in self.cluster._slots:
             raise MirrorError(f"no node in slot {placement.slot}")
         self._put(uid, placement.slot, state == pb.NOMINATED)
@@ -108,10 +145,13 @@ class Mirror:
         self.cluster.namespaces.pop(remove.name, None)
 
     def _object_upsert(self, change: Any) -> None:
-        self.cluster.objects[self._key(change)] = change
+        # A kind that this version does not know is ignored.
+        if change.WhichOneof("object"):
+            self.cluster.objects[self._key(change)] = change
 
     def _object_remove(self, change: Any) -> None:
-        self.cluster.objects.pop(self._key(change), None)
+        if change.WhichOneof("object"):
+            self.cluster.objects.pop(self._key(change), None)
 
     @staticmethod
     def _key(change: Any) -> Any:
@@ -125,6 +165,11 @@ class Mirror:
         (node.nominated if nominated else node.pods)[uid] = self.cluster.pods[uid]
         node.pods_changed()
         self.cluster._place[uid] = (slot, nominated)
+
+    def _leave_home(self, uid: str) -> None:
+        pod = self.cluster.pods.get(uid)
+        if pod is not None and pod.node_name in self._homeless:
+            self._homeless[pod.node_name].pop(uid, None)
 
     def _take(self, uid: str) -> None:
         place = self.cluster._place.pop(uid, None)

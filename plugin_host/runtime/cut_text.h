@@ -1,0 +1,25 @@
+// Texts within the contract's limits.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_CUT_TEXT_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_CUT_TEXT_H_
+
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+
+namespace outboard::runtime {
+
+// What the contract allows a message for people.
+inline constexpr size_t kMaxMessageBytes = 1024;
+
+// At most so many bytes, cut at a character's beginning: a receiver refuses a whole message for
+// half a character. Pure.
+inline absl::string_view CutText(absl::string_view text, size_t max_bytes = kMaxMessageBytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_CUT_TEXT_H_

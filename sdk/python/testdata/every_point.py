@@ -1,0 +1,51 @@
+"""Plugins for tests: one at every extension point, and, with the argument `permit`, one that has a say at Permit alone."""
+
+import sys
+
+from outboard_plugin import Plugin, Unschedulable, Wait, serve
+
+
+class EveryPoint(Plugin):
+    def configure(self, args):
+        for name in args:
+            if name != "limit":
+                raise ValueError(f"{name}: unknown field")
+
+    def pre_enqueue(self, pod):
+        if pod.scheduling_gates:
+            return Unschedulable("gated")
+
+    def pre_filter(self, pod, cluster):
+        if pod.name == "spread":
+            return [node.name for node in cluster.nodes if node.labels.get("disk") == "ssd"]
+        if pod.name == "apart":
+            return Unschedulable("nowhere")
+
+    def filter(self, pod, node):
+        if pod.name == "huge" or (pod.name == "selective" and node.pods):
+            return Unschedulable("node(s) were too small")
+
+    def score(self, pod, node):
+        return 10 * (node.slot % 10)
+
+    def reserve(self, pod, node):
+        if pod.name == "port":
+            return Unschedulable("port is taken")
+
+    def unreserve(self, pod, node):
+        pass
+
+    def permit(self, pod, node):
+        if pod.name == "tolerant":
+            return Wait(5)
+        if pod.name == "urgent":
+            return Unschedulable("not now")
+
+
+class PermitOnly(Plugin):
+    def permit(self, pod, node):
+        if pod.name == "tolerant":
+            return Wait(5)
+
+
+serve(PermitOnly() if sys.argv.pop(1) == "permit" else EveryPoint())

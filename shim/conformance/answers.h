@@ -1,0 +1,73 @@
+// Whether answers are well formed, whatever plugins decide; and whole rounds of them.
+#ifndef OUTBOARD_SHIM_CONFORMANCE_ANSWERS_H_
+#define OUTBOARD_SHIM_CONFORMANCE_ANSWERS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "shim/conformance/session.h"
+
+namespace outboard::conformance {
+
+using Plugins = std::vector<std::string>;
+
+// All but SUCCESS and SKIP. `where` is for people: "Filter's reason 3".
+absl::Status CheckStatus(const v1alpha1::PluginStatus& status, const std::string& where,
+                         const Plugins& plugins, std::initializer_list<v1alpha1::Code> codes,
+                         const Rule& codes_rule, size_t max_reason_bytes = 1024);
+
+absl::Status CheckPreFilter(const Kit& kit, const v1alpha1::PreFilterResponse& response);
+
+// What was said of the nodes that were examined: by slot, empty if feasible, else the PluginStatus
+// as bytes.
+using Verdicts = std::map<uint32_t, std::string>;
+// `list`: slots in the order of examination, from the one at which it begins. `wanted`: how many
+// feasible ones are enough.
+absl::Status CheckFilter(const Kit& kit, const v1alpha1::FilterResponse& response,
+                         const std::vector<uint32_t>& list, size_t wanted, Verdicts* verdicts,
+                         std::vector<uint32_t>* feasible);
+absl::Status CheckScore(const Kit& kit, const v1alpha1::PreScoreResponse& before,
+                        const v1alpha1::ScoreResponse& response, size_t nodes);
+absl::Status CheckEffects(const Kit& kit, const v1alpha1::ReserveResponse& response);
+absl::Status CheckDecision(const v1alpha1::WaitDecision& decision, const Plugins& plugins);
+
+// PreFilter to Score of one pod, by plain calls. Parts that did not come about are empty.
+struct Round {
+  v1alpha1::PreFilterResponse pre_filter;
+  bool filtered = false;
+  v1alpha1::FilterResponse filter;
+  std::vector<uint32_t> list;  // of nodes that were examined
+  Verdicts verdicts;
+  std::vector<uint32_t> feasible;
+  bool scored = false;
+  v1alpha1::PreScoreResponse pre_score;
+  v1alpha1::ScoreResponse score;
+};
+// How far a round goes.
+enum class Until { kFilter, kScore };
+// Each answer is checked. `request`: fields of the Filter call; its `nodes` stay as they are.
+// `order`: all slots in node order. Scores where more than one node is feasible.
+absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
+                      const std::vector<uint32_t>& order, Round* round,
+                      v1alpha1::FilterRequest request = {}, Until until = Until::kScore);
+absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
+                      Round* round, Until until = Until::kScore);
+// Errors: `rule`, if the rounds differ in what they say.
+absl::Status ExpectSame(const Round& one, const Round& other, const Rule& rule,
+                        const std::string& what);
+
+// As filter.proto says.
+size_t EnoughNodes(size_t nodes, uint32_t percentage, bool first_only);
+
+// That the host judges nodes and pods of the session's version at all: a PreFilter where it has
+// such plugins, else readiness. The usual way to wait for a snapshot.
+absl::Status ExpectAlive(const Session& session, uint64_t attempt);
+
+}  // namespace outboard::conformance
+
+#endif  // OUTBOARD_SHIM_CONFORMANCE_ANSWERS_H_

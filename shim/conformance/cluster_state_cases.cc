@@ -1,0 +1,262 @@
+// The stream itself: order, acknowledgements, errors, replacement.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "shim/conformance/answers.h"
+#include "shim/conformance/session.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr absl::Duration kAckAtLatest = absl::Seconds(3);  // once a second, and some air
+
+absl::Status AcksSnapshot(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(), 41));
+  if (session.sync().AwaitAck(41, kSoon)) return absl::OkStatus();
+  return Wrong(kAckSnapshot, "no acknowledgement of a snapshot within 5 s");
+}
+
+absl::Status AcksChanges(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(), 5));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  for (int i = 0; i < 10; ++i) session.SendDelta({UpsertPod(MakePod(absl::StrCat("later-", i)))});
+  if (!session.sync().AwaitAck(15, kAckAtLatest))
+    return Wrong(kAckBehind, "no acknowledgement of a change within 3 s");
+  return absl::OkStatus();
+}
+
+absl::Status AcksOnlyWhatCame(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  session.OpenStream();
+  std::vector<SyncRequest> chunks = MakeSnapshot(MakeCluster(), 3);
+  for (size_t i = 0; i + 1 < chunks.size(); ++i) session.Send(chunks[i]);
+  // Something answered, so the chunks had time to be taken for a snapshot.
+  CONFORMANCE_TRY(ExpectOk(session.Probe()));
+  if (session.sync().acknowledged() != 0)
+    return Wrong(kAckApplied, "a snapshot is acknowledged before its last chunk");
+  session.Send(chunks.back());
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  session.SendDelta({UpsertPod(MakePod("later"))});
+  CONFORMANCE_TRY(ExpectAlive(session, 2));
+  session.sync().AwaitAck(4, kAckAtLatest);
+  int64_t before = 0;
+  for (const SyncResponse& response : session.sync().received()) {
+    if (!response.has_ack()) continue;
+    const int64_t version = response.ack().version();
+    if (version < before || version < 3 || version > 4)
+      return Wrong(kAckApplied, absl::StrCat("version ", version, " is acknowledged after ", before,
+                                             "; 3 and 4 were sent"));
+    before = version;
+  }
+  return absl::OkStatus();
+}
+
+// Sends messages on a stream of a configured session and wants it ended as cluster_state.proto
+// says.
+absl::Status ExpectRefused(const Kit& kit, bool after_snapshot, const std::string& what,
+                           const std::vector<SyncRequest>& messages) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  session.OpenStream();
+  if (after_snapshot) session.SendSnapshot(MakeCluster(5), 10);
+  for (const SyncRequest& message : messages) session.Send(message);
+  grpc::Status status;
+  const bool asked_anew = session.sync().Await(
+      [](const std::vector<SyncResponse>& received) {
+        return std::any_of(received.begin(), received.end(),
+                           [](const SyncResponse& response) { return response.has_resync(); });
+      },
+      kSoon);
+  // To ask for a snapshot is as good as to end the stream.
+  if (!asked_anew) {
+    if (!session.sync().AwaitEnd(absl::ZeroDuration(), &status))
+      return Wrong(kSyncRefuses, absl::StrCat(what, " is taken"));
+    CallError error;
+    if (status.error_code() != grpc::StatusCode::FAILED_PRECONDITION ||
+        !error.ParseFromString(status.error_details()) || error.reason() != CallError::INVALID) {
+      return Wrong(kSyncRefuses, absl::StrCat(what, " ends the stream with ", Describe(status)));
+    }
+  }
+  // And a snapshot sets things right.
+  session.OpenStream();
+  session.SendSnapshot(MakeCluster(5), 20);
+  return ExpectAlive(session, 1);
+}
+
+SyncRequest Message(SyncRequest::Phase phase, int64_t version, std::vector<Change> changes = {}) {
+  SyncRequest message;
+  message.set_phase(phase);
+  message.set_version(version);
+  message.mutable_changes()->Add(changes.begin(), changes.end());
+  return message;
+}
+
+absl::Status WrongOrder(const Kit& kit) {
+  CONFORMANCE_TRY(
+      ExpectRefused(kit, false, "a change before a snapshot", {Message(SyncRequest::DELTA, 1)}));
+  CONFORMANCE_TRY(ExpectRefused(kit, false, "a chunk without a beginning",
+                                {Message(SyncRequest::SNAPSHOT_MORE, 1)}));
+  CONFORMANCE_TRY(ExpectRefused(kit, false, "a last chunk without a beginning",
+                                {Message(SyncRequest::SNAPSHOT_END, 1)}));
+  CONFORMANCE_TRY(
+      ExpectRefused(kit, false, "a change between chunks",
+                    {Message(SyncRequest::SNAPSHOT_BEGIN, 1), Message(SyncRequest::DELTA, 2)}));
+  CONFORMANCE_TRY(ExpectRefused(
+      kit, false, "a chunk of another version",
+      {Message(SyncRequest::SNAPSHOT_BEGIN, 1), Message(SyncRequest::SNAPSHOT_END, 2)}));
+  return ExpectRefused(kit, true, "a version that falls", {Message(SyncRequest::DELTA, 9)});
+}
+
+absl::Status WrongChanges(const Kit& kit) {
+  Node other = MakeNode(77);
+  CONFORMANCE_TRY(ExpectRefused(kit, true, "the removal of an unknown slot",
+                                {Message(SyncRequest::DELTA, 11, {RemoveNode(5)})}));
+  CONFORMANCE_TRY(ExpectRefused(kit, true, "a node in another's slot",
+                                {Message(SyncRequest::DELTA, 11, {UpsertNode(2, other)})}));
+  CONFORMANCE_TRY(
+      ExpectRefused(kit, true, "a place for an unknown pod",
+                    {Message(SyncRequest::DELTA, 11, {PlacePod("nobody", ASSUMED, 1)})}));
+  CONFORMANCE_TRY(ExpectRefused(
+      kit, true, "a place in an unknown slot",
+      {Message(SyncRequest::DELTA, 11, {PlacePod(MakePod("plain").uid(), ASSUMED, 4000000000)})}));
+  SyncRequest order = Message(SyncRequest::DELTA, 11);
+  *order.mutable_node_order() = OrderOf({0, 1, 2, 3, 3});
+  CONFORMANCE_TRY(ExpectRefused(kit, true, "an order with a slot twice", {order}));
+  *order.mutable_node_order() = OrderOf({0, 1, 2, 3});
+  return ExpectRefused(kit, true, "an order that leaves a slot out", {order});
+}
+
+absl::Status UnknownSession(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  grpc::Status status;
+  session.OpenStream();
+  session.SendSnapshot(MakeCluster(3), 1);
+  if (!session.sync().AwaitEnd(kSoon, &status))
+    return Wrong(kSyncUnknownSession, "the stream of a session that was not configured goes on");
+  CONFORMANCE_TRY(ExpectError("Sync", status, {CallError::SESSION_UNKNOWN}, kSyncUnknownSession));
+  SyncStream nameless(session.channel());
+  nameless.Send(Message(SyncRequest::SNAPSHOT_BEGIN, 1));
+  if (!nameless.AwaitEnd(kSoon, &status))
+    return Wrong(kSyncSession, "a stream that names no session goes on");
+  return ExpectError("Sync", status, {CallError::INVALID}, kSyncSession);
+}
+
+absl::Status StreamReplaced(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(9)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  SyncStream second(session.channel());
+  std::vector<SyncRequest> chunks = MakeSnapshot(MakeCluster(4), 8);
+  chunks[0].set_session_id(session.id());
+  for (const SyncRequest& chunk : chunks) second.Send(chunk);
+  grpc::Status status;
+  if (!session.sync().AwaitEnd(kSoon, &status))
+    return Wrong(kSyncReplaces, "the old stream lives on beside the new one");
+  if (!kit.HasAlgorithm()) return absl::OkStatus();
+  PreFilterRequest request;
+  *request.mutable_header() = session.Header(2);
+  request.mutable_header()->set_snapshot_version(8);
+  request.set_pod_uid(session.cluster().pending[0].uid());
+  const auto answer = session.Call(request);
+  if (answer.status.ok()) return absl::OkStatus();
+  return Wrong(kSyncReplaces, absl::StrCat("at the new stream's version PreFilter says ",
+                                           Describe(answer.status)));
+}
+
+absl::Status EmptySnapshot(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  session.OpenStream();
+  session.Send(Message(SyncRequest::SNAPSHOT_BEGIN, 1));
+  session.Send(Message(SyncRequest::SNAPSHOT_END, 1));
+  session.SendDelta({UpsertNode(0, MakeNode(0)), UpsertPod(MakePod("first"))}, {0});
+  if (!kit.HasAlgorithm()) return session.AwaitReady();
+  return ExpectOk(session.PreFilter(1, MakePod("first").uid()));
+}
+
+absl::Status UnknownChanges(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  Change later;
+  // Field 900: of a contract that is newer than this host.
+  later.GetReflection()->MutableUnknownFields(&later)->AddLengthDelimited(900, "later");
+  session.SendDelta({later});
+  const absl::Status alive = ExpectAlive(session, 1);
+  if (alive.ok()) return alive;
+  return Wrong(kSyncUnknownChange, absl::StrCat("after one, ", alive.message()));
+}
+
+absl::Status UnknownPodRemoved(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  session.SendDelta({RemovePod("never-seen")});
+  const absl::Status alive = ExpectAlive(session, 1);
+  if (alive.ok()) return alive;
+  return Wrong(kPodRemoveUnknown, absl::StrCat("after one, ", alive.message()));
+}
+
+absl::Status TwoSessions(const Kit& kit) {
+  if (!kit.HasAlgorithm())
+    return Skipped("no plugin from PRE_FILTER to SCORE, whose answers would tell");
+  Session one(kit);
+  Session two(kit);
+  CONFORMANCE_TRY(one.Open(MakeCluster(9), 100));
+  TestCluster cluster = MakeCluster(4);
+  cluster.pending = {MakePod("another")};
+  CONFORMANCE_TRY(two.Open(cluster, 3));
+  for (const Session* session : {&one, &two}) {
+    Round round;
+    absl::Status status = RunRound(*session, 1, session->cluster().pending[0].uid(), &round);
+    if (!status.ok())
+      return Malformed(
+          MalformedService(status),
+          Wrong(kOneMirror, absl::StrCat("beside another session: ", status.message())));
+  }
+  CONFORMANCE_TRY(ExpectError(two.PreFilter(2, one.cluster().pending[0].uid()),
+                              {CallError::OBJECT_UNKNOWN}, kOneMirror));
+  // What one does is nothing to the other.
+  two.SendDelta({RemoveNode(3)}, {0, 1, 2});
+  CONFORMANCE_TRY(ExpectAlive(two, 3));
+  Round round;
+  absl::Status status = RunRound(one, 2, one.cluster().pending[0].uid(), &round);
+  if (!status.ok())
+    return Malformed(
+        MalformedService(status),
+        Wrong(kOneMirror, absl::StrCat("after another session's change: ", status.message())));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<Case> ClusterStateCases() {
+  static constexpr char kService[] = "ClusterStateService";
+  return {
+      {kService, "ack-snapshot", "a snapshot is acknowledged", AcksSnapshot},
+      {kService, "ack-changes", "changes are acknowledged within about a second", AcksChanges},
+      {kService, "ack-only-what-came", "no version is acknowledged that has not been applied",
+       AcksOnlyWhatCame},
+      {kService, "empty-snapshot", "a cluster that begins with nothing", EmptySnapshot},
+      {kService, "wrong-order",
+       "messages out of order end the stream, and a snapshot sets things right", WrongOrder},
+      {kService, "wrong-changes", "so do changes that cannot be applied", WrongChanges},
+      {kService, "unknown-session",
+       "a stream of no session, or of one that was not configured, is refused", UnknownSession},
+      {kService, "unknown-changes", "changes of a newer contract are ignored", UnknownChanges},
+      {kService, "unknown-pod-removed", "so is the removal of a pod that is not there",
+       UnknownPodRemoved},
+      {kService, "stream-replaced", "a second stream of a session takes the first one's place",
+       StreamReplaced},
+      {kService, "two-sessions", "sessions know nothing of each other", TwoSessions},
+  };
+}
+
+}  // namespace outboard::conformance
