@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 import uuid
 from typing import Any, Callable, Iterator, Optional, Sequence
 
@@ -25,6 +24,7 @@ log = logging.getLogger("outboard_plugin")
 
 # What inline_node.proto says; a mirror's snapshot comes in smaller pieces.
 MAX_MESSAGE_BYTES = 64 << 20
+STOP_SECONDS = 1.0
 SERVICE_PACKAGE = "outboard.v1alpha1"
 
 HOST_SERVICES = {
@@ -139,21 +139,22 @@ def serve(
     address = flags.listen.replace("{instance}", instance)
     if not address.startswith("unix:"):
         parser.error("only unix:PATH is served")
+    # For sigwait below; the threads that gRPC starts inherit it.
+    signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     host = Host(plugins, build, digest or _digest_of_program(), instance, inline_nodes)
     try:
         server = start(host, address)
     except OSError as error:
         sys.exit(str(error))
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
     log.info(
         "instance %s listens on %s with %s%s",
         instance, address, ", ".join(host.plugins), "; nodes come with each call" if host.inline_nodes else "",
     )
-    stopping.wait()
+    signal.sigwait(signals)
     host.drain(flags.drain_timeout)
-    server.stop(grace=1).wait()
+    # gRPC 1.67 waits for ever for calls whose request it could not read.
+    server.stop(grace=STOP_SECONDS).wait(2 * STOP_SECONDS)
 
 
 def _digest_of_program() -> str:
