@@ -32,7 +32,17 @@ absl::StatusOr<GetHostInfoResponse> AskInfo(const Kit& kit) {
   return answer.message;
 }
 
-absl::Status CheckPlugin(const PluginInfo& plugin) {
+// Parts of nodes that a host with INLINE_NODES may ask for (inline_node.proto).
+bool IsPartOfANode(absl::string_view field) {
+  for (const char* part :
+       {"Node.metadata.labels", "Node.spec.taints", "Node.status.allocatable", "Node.status.images",
+        "Node.status.declaredFeatures", "Node.requested", "Node.pods"}) {
+    if (field == part) return true;
+  }
+  return absl::StartsWith(field, "Node.metadata.labels['") && absl::EndsWith(field, "']");
+}
+
+absl::Status CheckPlugin(const PluginInfo& plugin, bool is_inline) {
   const std::string& name = plugin.name();
   if (plugin.extension_points().empty())
     return Wrong(kPluginPoints, absl::StrCat(name, " has no points"));
@@ -46,6 +56,7 @@ absl::Status CheckPlugin(const PluginInfo& plugin) {
                  absl::StrCat("that of ", name, " is no JSON, or larger than 64 KiB"));
   }
   for (const std::string& field : plugin.needed_fields()) {
+    if (is_inline && IsPartOfANode(field)) continue;
     if ((!absl::StartsWith(field, "Pod.metadata.annotations['") &&
          !absl::StartsWith(field, "Node.metadata.annotations['")) ||
         !absl::EndsWith(field, "']")) {
@@ -74,11 +85,12 @@ absl::Status Identity(const Kit& kit) {
   const absl::Time started = absl::FromUnixMicros(info.started_unix_micros());
   if (info.started_unix_micros() < 0 || started > absl::Now() + absl::Minutes(1))
     return Wrong(kInfoStarted, absl::StrCat("it started at ", absl::FormatTime(started)));
+  const bool is_inline = kit.Can(INLINE_NODES);
   std::set<std::string> names;
   for (const PluginInfo& plugin : info.plugins()) {
     if (plugin.name().empty() || !names.insert(plugin.name()).second)
       return Wrong(kPluginName, absl::StrCat("\"", plugin.name(), "\" is empty, or there twice"));
-    CONFORMANCE_TRY(CheckPlugin(plugin));
+    CONFORMANCE_TRY(CheckPlugin(plugin, is_inline));
   }
   return absl::OkStatus();
 }

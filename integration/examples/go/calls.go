@@ -7,6 +7,9 @@ import (
 	pb "outboard.dev/contract"
 )
 
+// What a call may bring, by the contract.
+const maxHypotheses = 65536
+
 // PreFilter begins an attempt. The plugin has nothing to say there, but calls that follow name the attempt.
 func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb.PreFilterResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader())
@@ -109,8 +112,14 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	}
 	p := packer{reasons: map[string]uint32{}}
 	now := h.now()
+	if len(request.GetHypotheses()) > maxHypotheses {
+		return nil, fail(pb.CallError_INVALID, fmt.Sprintf("%d hypotheses", len(request.GetHypotheses())))
+	}
 	if len(request.GetHypotheses()) > 0 {
-		for _, told := range request.GetHypotheses() {
+		for i, told := range request.GetHypotheses() {
+			if told.GetContinues() && (i == 0 || request.GetHypotheses()[i-1].GetSlot() != told.GetSlot()) {
+				return nil, fail(pb.CallError_INVALID, "a hypothesis continues one of another node")
+			}
 			if err := checkHypothesis(s.mirror, told); err != nil {
 				return nil, err
 			}
@@ -147,6 +156,11 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 func checkHypothesis(m *mirror, told *pb.Hypothesis) error {
 	if m.nodes[told.GetSlot()] == nil {
 		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", told.GetSlot()))
+	}
+	for _, uid := range told.GetRemovedPodUids() {
+		if at, placed := m.places[uid]; !told.GetContinues() && (!placed || at.slot != told.GetSlot() || at.nominated) {
+			return fail(pb.CallError_OBJECT_UNKNOWN, "pod "+uid+" is not there")
+		}
 	}
 	for _, uids := range [][]string{told.GetRemovedPodUids(), told.GetAddedPodUids()} {
 		for _, uid := range uids {

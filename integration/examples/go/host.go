@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ const (
 	contractVersion = "v1alpha1"
 	maxSessions     = 8
 )
+
+var sessionID = regexp.MustCompile("^[a-z0-9-]{1,63}$")
 
 // session is one shim: what it configured, its mirror, and its attempts. The host's lock guards it.
 type session struct {
@@ -109,8 +112,11 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 	if h.draining {
 		return nil, fail(pb.CallError_DRAINING, "the host is about to exit")
 	}
-	if request.GetSessionId() == "" || request.GetContractVersion() != contractVersion {
-		return nil, fail(pb.CallError_INVALID, "session_id and contract_version "+contractVersion+" are required")
+	if !sessionID.MatchString(request.GetSessionId()) || request.GetContractVersion() != contractVersion {
+		return nil, fail(pb.CallError_INVALID, "session_id ([a-z0-9-]{1,63}) and contract_version "+contractVersion+" are required")
+	}
+	if s := h.sessions[request.GetSessionId()]; s != nil && s.draining {
+		return nil, fail(pb.CallError_DRAINING, "the session is draining")
 	}
 	response := &pb.ConfigureResponse{}
 	problem := func(profile, plugin, field, message string) {
@@ -129,7 +135,9 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 			}
 		}
 		for _, args := range profile.GetArgs() {
-			if args.GetArgsJson() != "" && args.GetArgsJson() != "{}" {
+			if args.GetPlugin() != pluginName {
+				problem(profile.GetName(), args.GetPlugin(), "", "args for an unknown plugin")
+			} else if args.GetArgsJson() != "" && args.GetArgsJson() != "{}" {
 				problem(profile.GetName(), args.GetPlugin(), "", "the plugin takes no arguments")
 			}
 		}
@@ -230,6 +238,10 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 	defer cancel()
 	h.mu.Lock()
 	s := h.sessions[request.GetSessionId()]
+	if request.GetSessionId() == "" {
+		h.mu.Unlock()
+		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"), stream.SetTrailer)
+	}
 	if s == nil {
 		h.mu.Unlock()
 		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
@@ -303,20 +315,32 @@ func (h *host) take(s *session, mine *mirror, request *pb.SyncRequest) (int64, e
 	return mine.version, nil
 }
 
+// version is that of the mirror; 0: there is none.
+func (s *session) version() int64 {
+	if s.mirror == nil {
+		return 0
+	}
+	return s.mirror.version
+}
+
 // enter locks the host and finds the caller's session at exactly the version that the call is about; `leave` unlocks.
 func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, leave func(), err error) {
 	h.mu.Lock()
 	for {
-		s, err = h.check(header)
-		if err == nil && s.mirror.version == header.GetSnapshotVersion() {
+		if s, err = h.check(header); err != nil {
+			h.mu.Unlock()
+			return nil, nil, err
+		}
+		have := s.version()
+		if have == header.GetSnapshotVersion() {
+			if !s.profiles[header.GetProfile()] {
+				h.mu.Unlock()
+				return nil, nil, fail(pb.CallError_NOT_CONFIGURED, "no profile "+header.GetProfile())
+			}
 			return s, h.mu.Unlock, nil
 		}
-		if err == nil {
-			err = callError{&pb.CallError{
-				Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: s.mirror.version,
-			}}
-		}
-		if s == nil || s.mirror == nil || s.mirror.version > header.GetSnapshotVersion() {
+		err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: have}}
+		if have > header.GetSnapshotVersion() {
 			h.mu.Unlock()
 			return nil, nil, err
 		}
@@ -346,11 +370,8 @@ func (h *host) check(header *pb.CallHeader) (*session, error) {
 		return nil, fail(pb.CallError_WRONG_INSTANCE, "this is instance "+h.instance)
 	}
 	s := h.sessions[header.GetSessionId()]
-	if s == nil || s.mirror == nil {
-		return nil, fail(pb.CallError_SESSION_UNKNOWN, "no mirror for session "+header.GetSessionId())
-	}
-	if !s.profiles[header.GetProfile()] {
-		return nil, fail(pb.CallError_NOT_CONFIGURED, "no profile "+header.GetProfile())
+	if s == nil {
+		return nil, fail(pb.CallError_SESSION_UNKNOWN, "no session "+header.GetSessionId())
 	}
 	if header.GetSnapshotVersion() <= 0 {
 		return nil, fail(pb.CallError_INVALID, "snapshot_version is required")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	pb "outboard.dev/contract"
@@ -20,6 +21,8 @@ type mirror struct {
 	order   []uint32
 	pods    map[string]*pb.Pod // by uid
 	places  map[string]place   // by uid
+
+	snapshot int64 // version of the snapshot that is under way; 0: none is
 }
 
 func newMirror() *mirror {
@@ -28,8 +31,8 @@ func newMirror() *mirror {
 
 // apply takes in one message; an error means that it does not fit what the mirror has. Chunks of a snapshot count with the last of them.
 func (m *mirror) apply(request *pb.SyncRequest) error {
-	if request.GetPhase() == pb.SyncRequest_SNAPSHOT_BEGIN {
-		*m = *newMirror()
+	if err := m.begin(request); err != nil {
+		return err
 	}
 	for _, change := range request.GetChanges() {
 		if err := m.change(change); err != nil {
@@ -37,11 +40,52 @@ func (m *mirror) apply(request *pb.SyncRequest) error {
 		}
 	}
 	if request.NodeOrder != nil {
-		m.order = request.GetNodeOrder().GetSlots()
+		if err := m.setOrder(request.GetNodeOrder().GetSlots()); err != nil {
+			return err
+		}
 	}
 	if phase := request.GetPhase(); phase == pb.SyncRequest_DELTA || phase == pb.SyncRequest_SNAPSHOT_END {
-		m.version = request.GetVersion()
+		m.version, m.snapshot = request.GetVersion(), 0
 	}
+	return nil
+}
+
+// begin says whether the message may follow those before it.
+func (m *mirror) begin(request *pb.SyncRequest) error {
+	version := request.GetVersion()
+	switch phase := request.GetPhase(); {
+	case version < 1:
+		return errors.New("version must be at least 1")
+	case phase == pb.SyncRequest_SNAPSHOT_BEGIN:
+		*m = *newMirror()
+		m.snapshot = version
+	case phase == pb.SyncRequest_SNAPSHOT_MORE || phase == pb.SyncRequest_SNAPSHOT_END:
+		if m.snapshot != version {
+			return errors.New("a chunk of a snapshot without its beginning, or of another version")
+		}
+	case phase != pb.SyncRequest_DELTA:
+		return errors.New("unknown phase")
+	case m.version == 0:
+		return errors.New("a change before a complete snapshot")
+	case version < m.version:
+		return fmt.Errorf("version falls from %d to %d", m.version, version)
+	}
+	return nil
+}
+
+// setOrder takes a permutation of the occupied slots.
+func (m *mirror) setOrder(order []uint32) error {
+	seen := map[uint32]bool{}
+	for _, slot := range order {
+		if m.nodes[slot] == nil || seen[slot] {
+			return fmt.Errorf("the order names slot %d, which is free or named before", slot)
+		}
+		seen[slot] = true
+	}
+	if len(order) != len(m.nodes) {
+		return errors.New("the order of nodes leaves some out")
+	}
+	m.order = order
 	return nil
 }
 
@@ -51,8 +95,11 @@ func (m *mirror) change(change *pb.Change) error {
 	case *pb.Change_NodeUpsert:
 		slot, node := c.NodeUpsert.GetSlot(), c.NodeUpsert.GetNode()
 		old, occupied := m.nodes[slot]
-		if occupied && old.GetUid() != node.GetUid() {
+		if occupied && (old.GetUid() != node.GetUid() || old.GetName() != node.GetName()) {
 			return fmt.Errorf("slot %d is occupied by %s", slot, old.GetName())
+		}
+		if _, elsewhere := m.slots[node.GetName()]; !occupied && (elsewhere || node.GetName() == "") {
+			return fmt.Errorf("node %q has no name, or is in another slot already", node.GetName())
 		}
 		m.nodes[slot] = node
 		m.slots[node.GetName()] = slot
@@ -79,6 +126,9 @@ func (m *mirror) change(change *pb.Change) error {
 		}
 	case *pb.Change_PodUpsert:
 		pod := c.PodUpsert.GetPod()
+		if pod.GetUid() == "" {
+			return errors.New("a pod without a uid")
+		}
 		m.pods[pod.GetUid()] = pod
 		if pod.GetNodeName() == "" {
 			break // A place that the shim assumed is kept.
@@ -88,9 +138,7 @@ func (m *mirror) change(change *pb.Change) error {
 			m.places[pod.GetUid()] = place{slot: slot}
 		}
 	case *pb.Change_PodRemove:
-		if _, known := m.pods[c.PodRemove.GetUid()]; !known {
-			return fmt.Errorf("no pod %s", c.PodRemove.GetUid())
-		}
+		// One that is not there came and went between two messages.
 		delete(m.pods, c.PodRemove.GetUid())
 		delete(m.places, c.PodRemove.GetUid())
 	case *pb.Change_PodPlacement:
@@ -101,6 +149,9 @@ func (m *mirror) change(change *pb.Change) error {
 		delete(m.places, placement.GetUid())
 		if placement.GetState() == pb.PlacementState_UNPLACED {
 			break
+		}
+		if state := placement.GetState(); state != pb.PlacementState_ASSUMED && state != pb.PlacementState_WAITING && state != pb.PlacementState_NOMINATED {
+			return errors.New("unknown placement state")
 		}
 		if _, known := m.nodes[placement.GetSlot()]; !known {
 			return fmt.Errorf("no node in slot %d", placement.GetSlot())

@@ -164,8 +164,11 @@ final class Host {
     if (draining) {
       throw new CallFailed(Reason.DRAINING, "the host is about to exit");
     }
-    if (request.getSessionId().isEmpty() || !request.getContractVersion().equals(CONTRACT)) {
-      throw new CallFailed(Reason.INVALID, "session_id and contract_version " + CONTRACT + " are required");
+    if (!request.getSessionId().matches("[a-z0-9-]{1,63}") || !request.getContractVersion().equals(CONTRACT)) {
+      throw new CallFailed(Reason.INVALID, "session_id ([a-z0-9-]{1,63}) and contract_version " + CONTRACT + " are required");
+    }
+    if (drained.contains(request.getSessionId())) {
+      throw new CallFailed(Reason.DRAINING, "the session is draining");
     }
     ConfigureResponse.Builder response = ConfigureResponse.newBuilder();
     for (ProfileConfig profile : request.getProfilesList()) {
@@ -177,7 +180,9 @@ final class Host {
         }
       }
       for (PluginArgs args : profile.getArgsList()) {
-        if (!args.getArgsJson().isEmpty() && !args.getArgsJson().equals("{}")) {
+        if (!args.getPlugin().equals(Licences.NAME)) {
+          response.addProblems(problem(profile, args.getPlugin(), "args for an unknown plugin"));
+        } else if (!args.getArgsJson().isEmpty() && !args.getArgsJson().equals("{}")) {
           response.addProblems(problem(profile, args.getPlugin(), "the plugin takes no arguments"));
         }
       }
@@ -186,7 +191,6 @@ final class Host {
       return response.build();
     }
     sessions.put(request.getSessionId(), request.getProfilesList().stream().map(ProfileConfig::getName).collect(Collectors.toSet()));
-    drained.remove(request.getSessionId());
     while (sessions.size() > MAX_SESSIONS) {
       String oldest = sessions.keySet().iterator().next();
       sessions.remove(oldest);
