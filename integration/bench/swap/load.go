@@ -32,8 +32,12 @@ func startLoad(ctx context.Context, client kubernetes.Interface) *load {
 	go func() {
 		defer l.done.Done()
 		l.fail(l.watch(ctx, watching))
+		cancel()
 	}()
-	<-watching
+	select {
+	case <-watching:
+	case <-ctx.Done(): // It failed at once.
+	}
 	l.done.Add(1)
 	go func() {
 		defer l.done.Done()
@@ -76,47 +80,49 @@ func (l *load) create(ctx context.Context) error {
 	}
 }
 
-// watch notes when pods are bound, and deletes those that have been for long enough.
+// watch notes when pods are bound, and deletes those that have been for long enough. The API server may end a watch at any time.
 func (l *load) watch(ctx context.Context, watching chan<- struct{}) error {
-	options := metav1.ListOptions{FieldSelector: "spec.nodeName!="}
-	list, err := l.client.CoreV1().Pods(namespace).List(ctx, options)
-	if err != nil {
-		close(watching)
-		return err
-	}
-	options.ResourceVersion = list.ResourceVersion
-	watcher, err := l.client.CoreV1().Pods(namespace).Watch(ctx, options)
-	close(watching)
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, open := <-watcher.ResultChan():
-			pod, ok := event.Object.(*corev1.Pod)
-			if !open && ctx.Err() != nil {
-				return nil
-			}
-			if !open || !ok {
-				return fmt.Errorf("the watch ended: %v", event.Object)
-			}
-			l.mu.Lock()
-			_, seen := l.seen[pod.Name]
-			_, ours := l.created[pod.Name]
-			if ours && !seen {
-				l.seen[pod.Name] = time.Now()
-				time.AfterFunc(stay, func() {
-					if ctx.Err() == nil {
-						l.fail(l.client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}))
-					}
-				})
-			}
-			l.mu.Unlock()
+	for began := false; ctx.Err() == nil; began = true {
+		options := metav1.ListOptions{FieldSelector: "spec.nodeName!="}
+		list, err := l.client.CoreV1().Pods(namespace).List(ctx, options)
+		if err != nil {
+			return err
 		}
+		for i := range list.Items {
+			l.see(ctx, &list.Items[i])
+		}
+		options.ResourceVersion = list.ResourceVersion
+		watcher, err := l.client.CoreV1().Pods(namespace).Watch(ctx, options)
+		if err != nil {
+			return err
+		}
+		if !began {
+			close(watching)
+		}
+		for event := range watcher.ResultChan() {
+			if pod, ok := event.Object.(*corev1.Pod); ok {
+				l.see(ctx, pod)
+			}
+		}
+		watcher.Stop()
 	}
+	return nil
+}
+
+func (l *load) see(ctx context.Context, pod *corev1.Pod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, seen := l.seen[pod.Name]
+	_, ours := l.created[pod.Name]
+	if !ours || seen {
+		return
+	}
+	l.seen[pod.Name] = time.Now()
+	time.AfterFunc(stay, func() {
+		if ctx.Err() == nil {
+			l.fail(l.client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}))
+		}
+	})
 }
 
 // end stops creating and waits until every pod is bound.
