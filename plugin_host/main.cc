@@ -115,11 +115,16 @@ struct Watched {
   int signals = -1;  // a signalfd
 };
 
+std::string WarningAbout(const std::string& directory, const absl::Status& why) {
+  return absl::StrCat("--plugin-dir ", directory,
+                      ": refused, nothing has changed: ", why.message());
+}
+
 // What a refused directory says to people; the same only once.
 void Refused(const std::string& directory, const absl::Status& why, std::string* last) {
   if (*last == why.message()) return;
   *last = std::string(why.message());
-  LOG(ERROR) << "--plugin-dir " << directory << ": refused, nothing has changed: " << why.message();
+  LOG(ERROR) << WarningAbout(directory, why);
 }
 
 // Until a signal to end, which it returns.
@@ -150,6 +155,8 @@ int Watch(const Flags& flags, const Watched& watched, reload::Instances* instanc
       const absl::StatusOr<bool> refreshed = instances->Refresh();
       if (refreshed.ok()) refused.clear();
       if (!refreshed.ok()) Refused(flags.plugin_dir, refreshed.status(), &refused);
+      instances->SetWarning(refreshed.ok() ? ""
+                                           : WarningAbout(flags.plugin_dir, refreshed.status()));
     }
     instances->Retire(absl::Now());
   }

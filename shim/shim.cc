@@ -258,9 +258,11 @@ absl::Status ShimProcess::Start() {
               OnHandshake(endpoint, channel, info, now);
             });
           },
-          [this](std::string host, std::string instance) {
-            inbox_.Post([this, host = std::move(host), instance = std::move(instance)](
-                            absl::Time now) { host_set_.OnProbedReady(host, instance, now); });
+          [this](std::string host, std::string instance, std::string warning) {
+            inbox_.Post([this, host = std::move(host), instance = std::move(instance),
+                         warning = std::move(warning)](absl::Time now) {
+              host_set_.OnProbedReady(host, instance, warning, now);
+            });
           },
           [this](std::string host, std::string instance) {
             inbox_.Post([this, host = std::move(host), instance = std::move(instance)](

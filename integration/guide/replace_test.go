@@ -273,6 +273,7 @@ func TestAnAuthorsDay(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.eventually("refused, nothing has changed: stray.so: it is not in SHA256SUMS")
+		a.warned("it warns: --plugin-dir " + a.directory + ": refused, nothing has changed: stray.so: it is not in SHA256SUMS")
 		if err := os.Remove(filepath.Join(a.directory, "stray.so")); err != nil {
 			t.Fatal(err)
 		}
@@ -335,6 +336,19 @@ func (a *author) eventually(what string) {
 		}
 	}
 	a.Fatalf("the host has not said %q:\n%s", what, a.outboard.Host.LogTail())
+}
+
+// warned waits until `outboard hosts` says it.
+func (a *author) warned(what string) {
+	a.Helper()
+	said, err := "", error(nil)
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		said, err = a.run(filepath.Join(a.bin, "outboard"), "hosts", "--server", strings.TrimPrefix(a.outboard.URL(), "http://"))
+		if err == nil && strings.Contains(said, what) {
+			return
+		}
+	}
+	a.Fatalf("outboard hosts has not said %q: %v\n%s", what, err, said)
 }
 
 func digests(t *testing.T, directory string) string {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "glog/logging.h"
+#include "plugin_host/runtime/cut_text.h"
 #include "plugin_host/services/listen_address.h"
 
 namespace outboard::reload {
@@ -93,6 +94,11 @@ absl::Status Instances::Start(std::unique_ptr<PluginSet> plugins) {
     LOG(INFO) << "instance " << (*oldest)->id << " drains: there are " << instances_.size();
   }
   return absl::OkStatus();
+}
+
+void Instances::SetWarning(absl::string_view warning) {
+  if (!instances_.empty())
+    instances_.back()->engine->SetWarning(std::string(runtime::CutText(warning)));
 }
 
 int Instances::Retire(absl::Time now) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "plugin_host/reload/plugin_set.h"
 #include "plugin_host/services/engine.h"
@@ -58,6 +59,9 @@ class Instances {
   // Refuses new attempts on all instances and waits, at most `timeout` in all, for those under way;
   // true if none is left.
   bool Drain(absl::Duration timeout);
+
+  // What the newest instance tells people with every probe; empty: nothing.
+  void SetWarning(absl::string_view warning);
 
   // Oldest first.
   std::vector<std::string> ids() const;

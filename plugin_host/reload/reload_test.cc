@@ -268,6 +268,15 @@ class InstancesTest : public ReloadTest {
   static void Deadline(grpc::ClientContext* context) {
     context->set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
   }
+  static std::string Warning(const Shim& shim) {
+    grpc::ClientContext context;
+    Deadline(&context);
+    v1alpha1::ProbeResponse response;
+    const grpc::Status status = v1alpha1::PluginHostService::NewStub(shim.channel)
+                                    ->Probe(&context, v1alpha1::ProbeRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.warning();
+  }
   Shim Meet(const std::string& id) {
     Shim shim;
     shim.channel = grpc::CreateChannel(absl::StrCat("unix:", sockets_, "/main@", id, ".sock"),
@@ -349,6 +358,10 @@ TEST_F(InstancesTest, AnotherSetIsAnotherInstanceAndTheOldOneLivesWhileItIsUsed)
   const auto refused = instances_->Refresh();
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("good.so: its sha256 is"));
   EXPECT_THAT(instances_->ids(), SizeIs(1));
+  instances_->SetWarning(refused.status().message());
+  EXPECT_THAT(Warning(old), HasSubstr("good.so: its sha256 is"));
+  instances_->SetWarning("");
+  EXPECT_EQ(Warning(old), "");
   WriteManifest({"good.so"});
   ASSERT_TRUE(instances_->Refresh().value());
   ASSERT_THAT(instances_->ids(), SizeIs(2));

@@ -53,7 +53,8 @@ sdk::Attempt Session::View(const Target& target, uint32_t plugin, absl::Time now
 CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time now,
                             v1alpha1::ReserveResponse* response) {
   Target target;
-  if (CallStatus status = FindOrBegin(request.header(), request.pod_uid(), &target); !status.ok()) {
+  if (CallStatus status = FindOrBegin(request.header(), request.pod_uid(), false, &target);
+      !status.ok()) {
     return status;
   }
   const std::optional<sdk::NodeView> node = mirror_.view().FindNode(request.node_name());
@@ -121,7 +122,9 @@ CallStatus Session::Unreserve(const v1alpha1::UnreserveRequest& request, absl::T
 CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time now,
                            v1alpha1::PermitResponse* response) {
   Target target;
-  if (CallStatus status = FindOrBegin(request.header(), request.pod_uid(), &target); !status.ok()) {
+  if (CallStatus status =
+          FindOrBegin(request.header(), request.pod_uid(), request.resumed(), &target);
+      !status.ok()) {
     return status;
   }
   const std::optional<sdk::NodeView> node = mirror_.view().FindNode(request.node_name());

@@ -137,14 +137,14 @@ CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* targ
 }
 
 CallStatus Session::FindOrBegin(const v1alpha1::CallHeader& header, const std::string& pod_uid,
-                                Target* target) {
+                                bool began_elsewhere, Target* target) {
   CallStatus status = FindAttempt(header, target);
   if (status.reason() != CallError::ATTEMPT_UNKNOWN) return status;
   std::shared_ptr<const Profile> profile = FindProfile(header.profile());
   if (profile == nullptr) return CallStatus(CallError::NOT_CONFIGURED, header.profile());
   for (auto point :
        {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
-    if (!profile->at(point).empty()) return status;
+    if (!began_elsewhere && !profile->at(point).empty()) return status;
   }
   target->pod = mirror_.FindPod(pod_uid);
   if (target->pod == nullptr) return UnknownPod(pod_uid);

@@ -97,9 +97,10 @@ class Session : private PushTarget {
   };
   std::shared_ptr<const Profile> FindProfile(const std::string& name) const;
   CallStatus FindAttempt(const v1alpha1::CallHeader& header, Target* target);
-  // For Reserve and Permit: an attempt of a profile without earlier points here begins with them.
+  // For Reserve and Permit: an attempt of a profile without earlier points here begins with them,
+  // and so does one that another instance began.
   CallStatus FindOrBegin(const v1alpha1::CallHeader& header, const std::string& pod_uid,
-                         Target* target);
+                         bool began_elsewhere, Target* target);
   AttemptRecord* Begin(uint64_t id, const std::string& pod_uid,
                        std::shared_ptr<const Profile> profile);
   void End(uint64_t id);

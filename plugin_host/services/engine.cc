@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "glog/logging.h"
 #include "plugin_host/services/completion.h"
@@ -101,6 +103,10 @@ class Engine::Impl {
                      static_cast<Completion*>(&woken_));
   }
   int connected_sessions() const { return connected_sessions_; }
+  void SetWarning(std::string warning) {
+    absl::MutexLock lock(&warning_mu_);
+    warning_ = std::move(warning);
+  }
   bool WaitDrained(absl::Duration timeout) {
     return drained_.WaitForNotificationWithTimeout(timeout);
   }
@@ -200,6 +206,8 @@ class Engine::Impl {
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
 
   std::atomic<int> connected_sessions_{0};
+  absl::Mutex warning_mu_;
+  std::string warning_ ABSL_GUARDED_BY(warning_mu_);
   std::atomic<bool> drain_requested_{false};
   absl::Notification drained_;
   grpc::Alarm drain_alarm_;
@@ -229,6 +237,8 @@ void Engine::Impl::ListenToEverything() {
   Listen(&plugin_host_, &PluginHostService::AsyncService::RequestProbe,
          [this](const ProbeRequest& request, absl::Time, ProbeResponse* response) {
            host_.Probe(request, response);
+           absl::MutexLock lock(&warning_mu_);
+           response->set_warning(warning_);
            return Done(CallStatus::Ok());
          });
   Listen(&plugin_host_, &PluginHostService::AsyncService::RequestDrain,
@@ -366,6 +376,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(const Options& options,
   engine->thread_ = std::thread([impl = engine->impl_.get()] { impl->Run(); });
   return engine;
 }
+
+void Engine::SetWarning(std::string warning) { impl_->SetWarning(std::move(warning)); }
 
 bool Engine::Drain(absl::Duration timeout) {
   impl_->RequestDrain();

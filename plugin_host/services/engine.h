@@ -47,6 +47,8 @@ class Engine {
   // READY → DRAINING: refuses new attempts and waits, at most `timeout`, until none is left. True
   // if none is left. May be called again; with no time it only tells.
   bool Drain(absl::Duration timeout);
+  // What people are told with every probe; empty: nothing. From any thread.
+  void SetWarning(std::string warning);
   // Sessions of shims that are connected. From any thread.
   int connected_sessions() const;
   // The port listened on; 1 for Unix sockets.

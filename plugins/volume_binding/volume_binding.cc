@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/volume_binding/binding_progress.h"
@@ -48,9 +49,13 @@ struct ClaimsState : sdk::AttemptState {
   PodClaims claims;
 };
 
+// One for each claim, also where two of the pod's volumes name the same; kube-scheduler would write
+// twice, and fail at the second.
 void AddEffects(const Decision& decision, const std::string& node_name,
                 std::vector<v1alpha1::Effect>* effects) {
+  absl::flat_hash_set<absl::string_view> claims;  // uids
   for (const Decision::Binding& binding : decision.bindings) {
+    if (!claims.insert(binding.claim->uid()).second) continue;
     v1alpha1::Effect& effect = effects->emplace_back();
     effect.set_key(absl::StrCat("volume-", effects->size()));
     v1alpha1::BindVolume* bind = effect.mutable_bind_volume();
@@ -66,6 +71,7 @@ void AddEffects(const Decision& decision, const std::string& node_name,
                                   !IsMeantFor(volume.claim_ref(), *binding.claim));
   }
   for (const v1alpha1::PersistentVolumeClaim* claim : decision.provisions) {
+    if (!claims.insert(claim->uid()).second) continue;
     v1alpha1::Effect& effect = effects->emplace_back();
     effect.set_key(absl::StrCat("volume-", effects->size()));
     v1alpha1::SelectNode* select = effect.mutable_select_node();

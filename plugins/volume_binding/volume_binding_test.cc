@@ -117,6 +117,12 @@ TEST_F(BindingTest, NamesWhatIsToBeWritten) {
   EXPECT_NE(effects[0].key(), effects[1].key());
 }
 
+TEST_F(BindingTest, WritesAClaimOnceThoughTwoVolumesNameIt) {
+  const auto effects = Reserve(Pod("p", {"c", "c"}), "n1");
+  ASSERT_EQ(effects.size(), 1u);
+  EXPECT_EQ(effects[0].select_node().name(), "c");
+}
+
 TEST_F(BindingTest, LeavesTheAnnotationOutWhereAPersonBoundThem) {
   SetVolume("pv1", "n1", "2", ", claimRef: {namespace: default, name: a}");
   const auto effects = Reserve(Pod("p", {"a"}), "n1");

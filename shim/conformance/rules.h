@@ -53,7 +53,7 @@ struct Rule {
   R(kInfoVersions, "plugin_host.proto", "GetHostInfoResponse.contract_versions",                   \
     "Versions of this contract that the host speaks")                                              \
   R(kInfoInstance, "plugin_host.proto", "GetHostInfoResponse.host_instance",                       \
-    "Unique for each start of the process; [a-z0-9-]{1,63}")                                       \
+    "Unique for each start of the process")                                                        \
   R(kInfoBuild, "plugin_host.proto", "GetHostInfoResponse.build",                                  \
     "REQUIRED. Version of the host's build")                                                       \
   R(kInfoDigest, "plugin_host.proto", "GetHostInfoResponse.build_digest", "At most 128 bytes")     \
@@ -214,6 +214,7 @@ struct Rule {
   R(kEffectPlugin, "effect.proto", "Effect.plugin", "REQUIRED. The plugin that wants it")          \
   R(kPermitAgain, "permit.proto", "PermitService.Permit", "Repeating one is harmless")             \
   R(kPermitBegins, "permit.proto", "PermitService.Permit", "it begins the attempt")                \
+  R(kPermitResumed, "permit.proto", "PermitRequest.resumed", "Answer as at first")                 \
   R(kPermitRejection, "permit.proto", "PermitResponse.rejection",                                  \
     "Absent: no plugin objects. Otherwise the first rejection or error")                           \
   R(kPermitWaits, "permit.proto", "PermitResponse.waits", "Plugins that want the pod held")        \

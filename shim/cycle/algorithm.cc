@@ -126,7 +126,9 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
   const v1alpha1::FilterResponse filtered = std::move(*response_.mutable_filter());
   response_.clear_filter();  // It is not about the nodes of the pod's search.
   std::vector<uint32_t> feasible;
-  if (absl::Status checked = CheckFilter(filtered, 1, 1, &feasible); !checked.ok()) return checked;
+  absl::Status checked = CheckFilter(filtered, 1, 1, &feasible);
+  checked.Update(CheckNames(filtered, request.profile->filter_plugins));
+  if (!checked.ok()) return checked;
   // A plugin's failure here is only logged in kube-scheduler, and the other nodes are tried.
   if (filtered.has_error()) return false;
   if (feasible.empty()) {
@@ -231,9 +233,9 @@ uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes)
 
 void Algorithm::Evaluate(const AlgorithmRequest& request) {
   const v1alpha1::PreFilterResponse& pre_filter = response_.pre_filter();
-  if (absl::Status checked = CheckPreFilter(pre_filter); !checked.ok()) {
-    return Fail(Outcome::kNoAnswer, std::move(checked));
-  }
+  absl::Status checked = CheckPreFilter(pre_filter);
+  checked.Update(CheckNames(pre_filter, request.profile->pre_filter_plugins));
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   for (const std::string& plugin : pre_filter.rejected_by()) {
     result_.diagnosis.unschedulable_plugins.insert(plugin);
   }
@@ -264,10 +266,9 @@ void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_
   const v1alpha1::FilterResponse& filter = response_.filter();
   const uint32_t num_nodes = static_cast<uint32_t>(candidates_.size());
   std::vector<uint32_t>& feasible = result_.feasible_positions;
-  if (absl::Status checked = CheckFilter(filter, num_nodes, num_to_find, &feasible);
-      !checked.ok()) {
-    return Fail(Outcome::kNoAnswer, std::move(checked));
-  }
+  absl::Status checked = CheckFilter(filter, num_nodes, num_to_find, &feasible);
+  checked.Update(CheckNames(filter, request.profile->filter_plugins));
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   // A nominated node that was tried first counts once, with the verdict of the last look at it.
   for (uint32_t i = 0; i < filter.processed(); ++i) {
     result_.examined_slots.push_back(candidates_[(request.start_offset + i) % num_nodes]);
@@ -298,14 +299,15 @@ void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_
     result_.slot = result_.examined_slots[feasible[0]];
     return;
   }
+  if (absl::Status checked = CheckPreScore(response_.pre_score()); !checked.ok()) {
+    return Fail(Outcome::kNoAnswer, std::move(checked));
+  }
   if (response_.pre_score().has_error()) {
     return Fail(Outcome::kError, PluginError(response_.pre_score().error()));
   }
-  if (absl::Status checked = CheckScores(response_.score(), result_.feasible_nodes,
-                                         request.profile->score_plugins, &result_.totals);
-      !checked.ok()) {
-    return Fail(Outcome::kNoAnswer, std::move(checked));
-  }
+  checked = CheckScores(response_.score(), result_.feasible_nodes, request.profile->score_plugins,
+                        &result_.totals);
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   if (response_.score().has_error()) {
     return Fail(Outcome::kError, PluginError(response_.score().error()));
   }

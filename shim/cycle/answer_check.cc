@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "shim/cycle/profile_plan.h"
 
 namespace outboard::cycle {
 namespace {
@@ -12,26 +13,28 @@ namespace {
 using v1alpha1::PluginStatus;
 
 constexpr int kMaxReasons = 16;
-constexpr size_t kMaxReasonBytes = 1024;
+constexpr size_t kMaxReasonBytes = kMaxMessageBytes;
+constexpr size_t kMaxKeyBytes = 63;
 constexpr uint8_t kMaxNodeScore = 100;
 // A reason of PostFilter sums up all nodes.
 constexpr size_t kMaxSummaryBytes = 32 << 10;
 constexpr int kMaxCandidates = 32;
 constexpr int kMaxQuestions = 65536;
 
-absl::Status Wrong(absl::string_view what) { return absl::InternalError(what); }
+// What is quoted of an answer may have any length.
+absl::Status Wrong(absl::string_view what) { return absl::InternalError(CutText(what)); }
 
 absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
                          size_t max_reason_bytes = kMaxReasonBytes) {
   if (status.plugin().empty()) return Wrong(absl::StrCat(where, " names no plugin"));
   if (status.reasons_size() > kMaxReasons) {
-    return Wrong(
-        absl::StrCat(where, " of ", status.plugin(), " has ", status.reasons_size(), " reasons"));
+    return Wrong(absl::StrCat(where, " of ", CutText(status.plugin(), 100), " has ",
+                              status.reasons_size(), " reasons"));
   }
   for (const std::string& reason : status.reasons()) {
     if (reason.size() > max_reason_bytes) {
-      return Wrong(absl::StrCat(where, " of ", status.plugin(), " has a reason of ", reason.size(),
-                                " bytes"));
+      return Wrong(absl::StrCat(where, " of ", CutText(status.plugin(), 100), " has a reason of ",
+                                reason.size(), " bytes"));
     }
   }
   return absl::OkStatus();
@@ -40,6 +43,28 @@ absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
 bool IsRejection(v1alpha1::Code code) {
   return code == v1alpha1::UNSCHEDULABLE || code == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE ||
          code == v1alpha1::PENDING;
+}
+
+absl::Status CheckName(const std::string& plugin, const std::vector<std::string>& plugins,
+                       absl::string_view where) {
+  if (std::find(plugins.begin(), plugins.end(), plugin) != plugins.end()) return absl::OkStatus();
+  return Wrong(absl::StrCat(where, " answers for \"", CutText(plugin, 100),
+                            "\", which the profile does not have there"));
+}
+
+std::vector<std::string> NamesOf(const PointShare& share) {
+  std::vector<std::string> names;
+  for (const InterestedPlugin& plugin : share.plugins) names.push_back(plugin.name);
+  return names;
+}
+
+// Of a placement: nobody else's, and neither success nor a wait.
+absl::Status CheckRejection(const PluginStatus& rejection, absl::string_view where) {
+  if (absl::Status status = CheckStatus(rejection, where); !status.ok()) return status;
+  if (!IsRejection(rejection.code()) && rejection.code() != v1alpha1::ERROR) {
+    return Wrong(absl::StrCat(where, " rejects with code ", v1alpha1::Code_Name(rejection.code())));
+  }
+  return absl::OkStatus();
 }
 
 // Positions of set bits among the first `bits`; false if a bit beyond them is set.
@@ -58,6 +83,99 @@ bool SetBits(const std::string& bitmap, uint32_t bits, std::vector<uint32_t>* po
 }
 
 }  // namespace
+
+std::string CutText(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return std::string(text.substr(0, end));
+}
+
+absl::Status CheckNames(const v1alpha1::PreFilterResponse& response,
+                        const std::vector<std::string>& plugins) {
+  for (const auto* names : {&response.restricted_by(), &response.rejected_by()}) {
+    for (const std::string& name : *names) {
+      if (absl::Status status = CheckName(name, plugins, "PreFilter"); !status.ok()) return status;
+    }
+  }
+  if (response.rejection().plugin().empty()) return absl::OkStatus();
+  return CheckName(response.rejection().plugin(), plugins, "PreFilter");
+}
+
+absl::Status CheckNames(const v1alpha1::FilterResponse& response,
+                        const std::vector<std::string>& plugins) {
+  for (const PluginStatus& status : response.reasons()) {
+    if (absl::Status checked = CheckName(status.plugin(), plugins, "Filter"); !checked.ok())
+      return checked;
+  }
+  return response.has_error() ? CheckName(response.error().plugin(), plugins, "Filter")
+                              : absl::OkStatus();
+}
+
+absl::Status CheckGate(const PluginStatus& verdict, const PointShare& share) {
+  if (verdict.code() == v1alpha1::SUCCESS) return absl::OkStatus();
+  if (absl::Status status = CheckRejection(verdict, "PreEnqueue"); !status.ok()) return status;
+  return CheckName(verdict.plugin(), NamesOf(share), "PreEnqueue");
+}
+
+absl::Status CheckReserve(const v1alpha1::ReserveResponse& response, const PointShare& share,
+                          const v1alpha1::Pod& pod, const std::string& node_name) {
+  const std::vector<std::string> names = NamesOf(share);
+  if (response.has_rejection()) {
+    if (absl::Status status = CheckRejection(response.rejection(), "Reserve"); !status.ok())
+      return status;
+    return CheckName(response.rejection().plugin(), names, "Reserve");
+  }
+  for (const v1alpha1::Effect& effect : response.effects()) {
+    if (absl::Status status = CheckName(effect.plugin(), names, "Reserve"); !status.ok())
+      return status;
+  }
+  return CheckEffects(response.effects(), pod, node_name);
+}
+
+absl::Status CheckPermit(const v1alpha1::PermitResponse& response, const PointShare& share) {
+  const std::vector<std::string> names = NamesOf(share);
+  for (const v1alpha1::WaitDecision& decision : response.decisions()) {
+    if (absl::Status status = CheckDecision(decision); !status.ok()) return status;
+  }
+  if (response.has_rejection()) {
+    if (absl::Status status = CheckRejection(response.rejection(), "Permit"); !status.ok())
+      return status;
+    return CheckName(response.rejection().plugin(), names, "Permit");
+  }
+  absl::flat_hash_set<absl::string_view> waiting;
+  for (const v1alpha1::PermitWait& wait : response.waits()) {
+    if (absl::Status status = CheckName(wait.plugin(), names, "Permit"); !status.ok())
+      return status;
+    if (!waiting.insert(wait.plugin()).second)
+      return Wrong(absl::StrCat("Permit has ", wait.plugin(), " wait twice"));
+    if (wait.timeout_millis() <= 0) {
+      return Wrong(
+          absl::StrCat("Permit has ", wait.plugin(), " wait ", wait.timeout_millis(), " ms"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response) {
+  return response.has_rejection() ? CheckRejection(response.rejection(), "PreBind")
+                                  : absl::OkStatus();
+}
+
+absl::Status CheckDecision(const v1alpha1::WaitDecision& decision) {
+  if (decision.attempt_id() == 0 || decision.pod_uid().empty() || decision.plugin().empty())
+    return Wrong("A decision on a waiting pod names no attempt, no pod or no plugin");
+  if (decision.message().size() > kMaxMessageBytes) {
+    return Wrong(absl::StrCat("A decision on a waiting pod has a message of ",
+                              decision.message().size(), " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPreScore(const v1alpha1::PreScoreResponse& response) {
+  return response.has_error() ? CheckStatus(response.error(), "PreScore's error")
+                              : absl::OkStatus();
+}
 
 absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response) {
   if (response.has_rejection()) {
@@ -221,10 +339,16 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
            });
   };
   absl::flat_hash_set<std::string> keys;
+  absl::flat_hash_set<std::string> claims;
   for (const v1alpha1::Effect& effect : effects) {
-    if (effect.plugin().empty() || effect.key().empty() || !keys.insert(effect.key()).second) {
+    if (effect.plugin().empty() || effect.key().empty() || effect.key().size() > kMaxKeyBytes ||
+        !keys.insert(effect.key()).second) {
       return Wrong("Reserve names an effect without a plugin or a key of its own");
     }
+    const std::string& claim = effect.has_bind_volume() ? effect.bind_volume().claim().name()
+                                                        : effect.select_node().name();
+    if (!claims.insert(claim).second)
+      return Wrong("Reserve names two effects on one claim of the pod");
     if (effect.has_bind_volume()) {
       const v1alpha1::BindVolume& bind = effect.bind_volume();
       if (bind.name().empty() || bind.uid().empty() || bind.resource_version().empty() ||

@@ -8,13 +8,19 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "proto/outboard/v1alpha1/effect.pb.h"
 #include "proto/outboard/v1alpha1/filter.pb.h"
+#include "proto/outboard/v1alpha1/permit.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.pb.h"
+#include "proto/outboard/v1alpha1/pre_bind.pb.h"
+#include "proto/outboard/v1alpha1/reserve.pb.h"
 #include "proto/outboard/v1alpha1/score.pb.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::cycle {
+
+struct PointShare;
 
 // A plugin at Score with the profile's weight.
 struct WeightedPlugin {
@@ -45,10 +51,37 @@ absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool o
 absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
                          const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals);
 
+// Checks a PreScoreResponse. Errors: INTERNAL, naming what is wrong. Pure.
+absl::Status CheckPreScore(const v1alpha1::PreScoreResponse& response);
+
+// Whether verdicts are those of these plugins, and of no others: their names become labels of
+// metrics, and pods wait in their name. Errors: INTERNAL, naming the stranger. Pure.
+absl::Status CheckNames(const v1alpha1::PreFilterResponse& response,
+                        const std::vector<std::string>& plugins);
+absl::Status CheckNames(const v1alpha1::FilterResponse& response,
+                        const std::vector<std::string>& plugins);
+
+// Checks one verdict of PreEnqueue. Errors: INTERNAL, naming what is wrong. Pure.
+absl::Status CheckGate(const v1alpha1::PluginStatus& verdict, const PointShare& share);
+
+// Checks the answer of one host's plugins about a pod on a node. Errors: INTERNAL, naming what is
+// wrong. Pure.
+absl::Status CheckReserve(const v1alpha1::ReserveResponse& response, const PointShare& share,
+                          const v1alpha1::Pod& pod, const std::string& node_name);
+absl::Status CheckPermit(const v1alpha1::PermitResponse& response, const PointShare& share);
+absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response);
+absl::Status CheckDecision(const v1alpha1::WaitDecision& decision);
+
 // Checks what Reserve wants carried out for a pod on a node: it may touch the pod's own claims and
-// volumes for them, and nothing else. Errors: INTERNAL, naming what is wrong. Pure.
+// volumes for them, each once, and nothing else. Errors: INTERNAL, naming what is wrong. Pure.
 absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
                           const v1alpha1::Pod& pod, const std::string& node_name);
+
+// What the contract allows a message for people. Beyond it texts of a host are cut.
+inline constexpr size_t kMaxMessageBytes = 1024;
+// At most so many bytes, cut at a character's beginning: contract strings are UTF-8, and half a
+// character makes a whole message unreadable. Pure.
+std::string CutText(absl::string_view text, size_t max_bytes = kMaxMessageBytes);
 
 }  // namespace outboard::cycle
 

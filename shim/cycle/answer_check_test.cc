@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shim/cycle/profile_plan.h"
+
 namespace outboard::cycle {
 namespace {
 
@@ -187,6 +189,121 @@ TEST(CheckEffects, RefusesOthers) {
   effect = BindEffect();
   effect.clear_action();
   EXPECT_FALSE(TakesEffects({effect})) << "nothing that this shim knows";
+}
+
+v1alpha1::PluginStatus Rejection(const std::string& plugin, v1alpha1::Code code) {
+  v1alpha1::PluginStatus status;
+  status.set_plugin(plugin);
+  status.set_code(code);
+  status.add_reasons("no");
+  return status;
+}
+
+PointShare ShareOf(const std::string& plugin) {
+  PointShare share;
+  share.plugins.push_back({plugin, {}, 0});
+  return share;
+}
+
+TEST(CheckNames, RefusesStrangers) {
+  EXPECT_TRUE(CheckNames(ThreeNodesSecondRejected(), {"NodePorts", "NodeName"}).ok());
+  EXPECT_THAT(CheckNames(ThreeNodesSecondRejected(), {"NodePorts"}).message(),
+              HasSubstr("answers for \"NodeName\""));
+  v1alpha1::PreFilterResponse response;
+  response.add_restricted_by("NodeName");
+  EXPECT_FALSE(CheckNames(response, {"NodePorts"}).ok());
+  EXPECT_TRUE(CheckNames(response, {"NodeName"}).ok());
+  *response.mutable_rejection() = Rejection("Stranger", v1alpha1::UNSCHEDULABLE);
+  EXPECT_FALSE(CheckNames(response, {"NodeName"}).ok());
+  response.mutable_rejection()->clear_plugin();
+  EXPECT_TRUE(CheckNames(response, {"NodeName"}).ok());
+}
+
+TEST(CheckPermit, RefusesEachKindOfNonsense) {
+  const auto fault = [](const v1alpha1::PermitResponse& response) {
+    return std::string(CheckPermit(response, ShareOf("Gang")).message());
+  };
+  v1alpha1::PermitResponse good;
+  good.add_waits()->set_plugin("Gang");
+  good.mutable_waits(0)->set_timeout_millis(1000);
+  EXPECT_EQ(fault(good), "");
+  v1alpha1::PermitResponse bad = good;
+  *bad.add_waits() = good.waits(0);
+  EXPECT_THAT(fault(bad), HasSubstr("wait twice"));
+  bad = good;
+  bad.mutable_waits(0)->set_timeout_millis(-5);
+  EXPECT_THAT(fault(bad), HasSubstr("wait -5 ms"));
+  bad = good;
+  bad.mutable_waits(0)->set_plugin("Stranger");
+  EXPECT_THAT(fault(bad), HasSubstr("\"Stranger\""));
+  bad = good;
+  *bad.mutable_rejection() = Rejection("Gang", v1alpha1::WAIT);
+  EXPECT_THAT(fault(bad), HasSubstr("rejects with code WAIT"));
+  bad.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  EXPECT_EQ(fault(bad), "");
+  bad.mutable_rejection()->set_reasons(0, std::string(1025, 'x'));
+  EXPECT_THAT(fault(bad), HasSubstr("reason of 1025 bytes"));
+  bad = good;
+  bad.add_decisions()->set_attempt_id(1);
+  EXPECT_THAT(fault(bad), HasSubstr("names no attempt, no pod or no plugin"));
+}
+
+TEST(CheckReserve, RefusesEachKindOfNonsense) {
+  v1alpha1::Pod pod;
+  pod.set_namespace_("ns");
+  for (const char* name : {"one", "two"}) {
+    v1alpha1::Volume* volume = pod.add_volumes();
+    volume->set_source("persistentVolumeClaim");
+    volume->set_claim_name(name);
+  }
+  const auto fault = [&](const v1alpha1::ReserveResponse& response) {
+    return std::string(CheckReserve(response, ShareOf("Volumes"), pod, "n1").message());
+  };
+  v1alpha1::ReserveResponse good;
+  for (const char* name : {"one", "two"}) {
+    v1alpha1::Effect* effect = good.add_effects();
+    effect->set_key(name);
+    effect->set_plugin("Volumes");
+    v1alpha1::SelectNode* select = effect->mutable_select_node();
+    select->set_namespace_("ns");
+    select->set_name(name);
+    select->set_uid("uid");
+    select->set_resource_version("1");
+    select->set_node_name("n1");
+  }
+  EXPECT_EQ(fault(good), "");
+  v1alpha1::ReserveResponse bad = good;
+  bad.mutable_effects(1)->mutable_select_node()->set_name("one");
+  EXPECT_THAT(fault(bad), HasSubstr("two effects on one claim"));
+  bad = good;
+  bad.mutable_effects(0)->mutable_select_node()->set_namespace_("kube-system");
+  EXPECT_THAT(fault(bad), HasSubstr("not the pod's way"));
+  bad = good;
+  bad.mutable_effects(0)->set_plugin("Stranger");
+  EXPECT_THAT(fault(bad), HasSubstr("\"Stranger\""));
+  bad = good;
+  bad.mutable_effects(0)->set_key(std::string(64, 'k'));
+  EXPECT_THAT(fault(bad), HasSubstr("a key of its own"));
+  bad = good;
+  bad.mutable_effects(0)->clear_action();
+  EXPECT_NE(fault(bad), "");
+  bad.clear_effects();
+  *bad.mutable_rejection() = Rejection("Volumes", v1alpha1::SUCCESS);
+  EXPECT_THAT(fault(bad), HasSubstr("rejects with code SUCCESS"));
+}
+
+TEST(CheckGate, RefusesEachKindOfNonsense) {
+  EXPECT_TRUE(CheckGate(v1alpha1::PluginStatus(), ShareOf("Gates")).ok());
+  EXPECT_TRUE(CheckGate(Rejection("Gates", v1alpha1::UNSCHEDULABLE), ShareOf("Gates")).ok());
+  EXPECT_FALSE(CheckGate(Rejection("Stranger", v1alpha1::UNSCHEDULABLE), ShareOf("Gates")).ok());
+  EXPECT_FALSE(CheckGate(Rejection("Gates", v1alpha1::SKIP), ShareOf("Gates")).ok());
+}
+
+TEST(CutText, CutsBetweenCharacters) {
+  EXPECT_EQ(CutText("short"), "short");
+  EXPECT_EQ(CutText(std::string(2000, 'x')), std::string(1024, 'x'));
+  EXPECT_EQ(CutText("ab\xc3\xa9", 3), "ab");
+  EXPECT_EQ(CutText("ab\xc3\xa9", 4), "ab\xc3\xa9");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "shim/cycle/host_client.h"
 
 #include "absl/strings/cord.h"
+#include "shim/cycle/answer_check.h"
 
 namespace outboard::cycle {
 namespace {
@@ -39,8 +40,10 @@ v1alpha1::CallError::Reason CallErrorReason(const absl::Status& status) {
 }
 
 absl::Status CallErrorStatus(const v1alpha1::CallError& error) {
-  absl::Status status(CodeOf(error.reason()), error.message());
-  status.SetPayload(kPayload, absl::Cord(error.SerializeAsString()));
+  v1alpha1::CallError cut = error;
+  cut.set_message(CutText(error.message()));
+  absl::Status status(CodeOf(cut.reason()), cut.message());
+  status.SetPayload(kPayload, absl::Cord(cut.SerializeAsString()));
   return status;
 }
 

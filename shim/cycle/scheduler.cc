@@ -61,7 +61,7 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   Host& host = hosts_[name];
   if (host.client != nullptr && host.client != client) {
     // What the one before has said already counts; it will not be asked about its attempts again.
-    TakePushes(&host, now);
+    TakePushes(name, &host, now);
     for (const auto& [id, attempt] : attempts_) cluster_.EndAttempt(host.cursor, id);
   }
   host.breaker.SetLimit(options_.breaker_failures);
@@ -75,7 +75,9 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   host.judges = client != nullptr && !options_.single_attempt &&
                 absl::c_linear_search(client->info().capabilities(), v1alpha1::QUEUEING_HINTS);
   host.knows_events_from = queue_.next_event_number();
+  ForgetConfirmations(name);
   if (client == nullptr) return;
+  AwaitConfirmations(name, now);
   queue_.HostReturned(name, now);
   // Its predecessor's last words may be lost.
   for (const auto& [profile, plan] : plans_) {
@@ -268,6 +270,13 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
                         answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
                         absl::Now() - began);
     }
+    if (answer.ok()) {
+      if (absl::Status bad = CheckReserve(*answer, share, attempt->pod->pod, attempt->node_name);
+          !bad.ok()) {
+        observer_->OnProtocolError(host->client->info().host_instance(), bad);
+        answer = bad;
+      }
+    }
     if (!answer.ok() && share.is_open) {
       observer_->OnFailurePolicy(share.host_name, v1alpha1::RESERVE, "FailOpen");
       continue;
@@ -286,13 +295,6 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
                                now);
     }
     if (answer->effects().empty()) continue;
-    if (absl::Status checked =
-            CheckEffects(answer->effects(), attempt->pod->pod, attempt->node_name);
-        !checked.ok()) {
-      OnBadAnswer(share.host_name, checked);
-      GiveBack(attempt.get(), "effects were refused", now);
-      return FailError(std::move(attempt), std::string(checked.message()), now);
-    }
     attempt->effects.insert(attempt->effects.end(), answer->effects().begin(),
                             answer->effects().end());
     attempt->effect_hosts.resize(attempt->effects.size(), share.host_name);
@@ -302,114 +304,6 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
     cluster_.SetEffects(attempt->pod->uid(), attempt->effects).IgnoreError();
   }
   Permit(std::move(attempt), now);
-}
-
-void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
-  v1alpha1::PermitResponse permit;  // of all hosts
-  for (const PointShare& share : attempt->plan->permit) {
-    if (!AnyConcerns(share.plugins, attempt->pod->pod)) continue;
-    Host* host = UsableHost(share.host_name);
-    absl::StatusOr<v1alpha1::PermitResponse> answer = absl::UnavailableError("the host is away");
-    if (host != nullptr) {
-      SendChanges(host, now);
-      v1alpha1::PermitRequest request;
-      FillHeader(*attempt, *host, request.mutable_header());
-      request.set_pod_uid(attempt->pod->uid());
-      request.set_node_name(attempt->node_name);
-      const absl::Time began = absl::Now();
-      NoteCall(attempt.get(), *host->client);
-      answer = host->client->Permit(std::move(request), absl::Now() + options_.permit_deadline);
-      observer_->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
-                        answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
-                        absl::Now() - began);
-    }
-    if (!answer.ok() && share.is_open) {
-      observer_->OnFailurePolicy(share.host_name, v1alpha1::PERMIT, "FailOpen");
-      continue;
-    }
-    if (!answer.ok()) {
-      GiveBack(attempt.get(), "permit was not answered", now);
-      FailHostAway(std::move(attempt), share.host_name, answer.status(), now);
-      return ApplyDecisions(permit.decisions(), now);
-    }
-    for (const v1alpha1::PermitWait& wait : answer->waits()) {
-      VLOG(4) << "Pod " << attempt->pod->key() << " has to wait on permit for " << wait.plugin()
-              << " of host \"" << share.host_name << "\"";
-    }
-    permit.MergeFrom(*answer);
-    if (permit.has_rejection()) break;
-  }
-  if (permit.has_rejection()) {
-    GiveBack(attempt.get(), "permit was rejected", now);
-    if (permit.rejection().code() == v1alpha1::ERROR) {
-      FailError(std::move(attempt), absl::StrJoin(permit.rejection().reasons(), ", "), now);
-    } else {
-      FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(permit.rejection()), now);
-    }
-    return ApplyDecisions(permit.decisions(), now);
-  }
-  Attempt* const pending = attempt.get();
-  pending->binding = true;
-  VLOG(2) << "Pod " << pending->pod->key() << " goes to node " << pending->node_name << ": attempt "
-          << pending->id << " of " << absl::StrJoin(pending->asked, ", ") << ", "
-          << absl::Now() - pending->info->timestamp << " after it was queued, of which "
-          << absl::Now() - pending->began << " in this cycle";
-  attempt_of_pod_[pending->pod->uid()] = pending->id;
-  attempts_[pending->id] = std::move(attempt);
-  if (!permit.waits().empty() || !pending->effects.empty()) {
-    // Others (a cluster autoscaler) learn where it is about to go.
-    effects_->PatchStatus(*pending->pod, std::nullopt, pending->node_name, now);
-  }
-  if (permit.waits().empty()) {
-    BeginBinding(pending, now);
-  } else if (auto end = waiting_.Add(pending->id, pending->pod->uid(), permit, now)) {
-    EndWait(*end, now);
-  } else {
-    cluster_.SetWaiting(pending->pod->uid(), pending->id, waiting_.Describe(pending->id), now)
-        .IgnoreError();
-  }
-  ApplyDecisions(permit.decisions(), now);
-}
-
-void Scheduler::ApplyDecisions(
-    const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions, absl::Time now) {
-  for (const v1alpha1::WaitDecision& decision : decisions) {
-    // A decision about an attempt that is over says nothing any more.
-    if (decision.attempt_id() <= last_attempt_id_ && !attempts_.contains(decision.attempt_id()))
-      continue;
-    if (auto end = waiting_.Decide(decision, now)) EndWait(*end, now);
-  }
-}
-
-void Scheduler::EndWait(const WaitEnd& end, absl::Time now) {
-  const auto it = attempts_.find(end.attempt_id);
-  if (it == attempts_.end()) return;
-  Attempt* const attempt = it->second.get();
-  observer_->OnPermitWaitEnd(end.waited, end.allowed     ? v1alpha1::SUCCESS
-                                         : end.preempted ? v1alpha1::ERROR
-                                                         : v1alpha1::UNSCHEDULABLE);
-  if (end.allowed) {
-    cluster_.EndWaiting(attempt->pod->uid()).IgnoreError();
-    return BeginBinding(attempt, now);
-  }
-  VLOG(4) << "Pod " << attempt->pod->key() << " rejected while waiting on permit: " << end.message;
-  std::unique_ptr<Attempt> taken = TakeAttempt(end.attempt_id);
-  GiveBack(taken.get(), end.message, now);
-  if (end.preempted) {
-    queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
-    return FailError(std::move(taken), absl::StrCat("waiting on permit for pod: ", end.message),
-                     now);
-  }
-  v1alpha1::PluginStatus status;
-  status.set_plugin(end.plugin);
-  status.set_code(v1alpha1::UNSCHEDULABLE);
-  status.add_reasons(end.message);
-  const std::string uid = taken->pod->uid();
-  FailUnschedulable(std::move(taken), DiagnosisOfRejectedNode(status), now);
-  // The room it gave back may help others, but not itself.
-  queue_.MoveAllToActiveOrBackoff(
-      queue::AssignedPodDelete(), [&uid](const QueuedPod& other) { return other.uid() != uid; },
-      now);
 }
 
 void Scheduler::Bind(Attempt* attempt, absl::Time now) {
@@ -501,7 +395,7 @@ void Scheduler::GiveBack(Attempt* attempt, const std::string& reason, absl::Time
     request.mutable_header()->set_profile(attempt->plan->algorithm.name);
     request.set_pod_uid(attempt->pod->uid());
     request.set_node_name(attempt->node_name);
-    request.set_reason(reason.substr(0, 1024));
+    request.set_reason(CutText(reason));
     auto answer =
         host->client->Unreserve(std::move(request), absl::Now() + options_.reserve_deadline);
     if (answer.ok()) {

@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_CYCLE_SCHEDULER_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -157,7 +158,11 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
                const v1alpha1::PreemptionCandidate& candidate, absl::Time now);
   void AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
+  // scheduler_waits.cc
   void Permit(std::unique_ptr<Attempt> attempt, absl::Time now);
+  // One host's answer, checked. `resumed`: the pod waits already, on the word of another instance.
+  absl::StatusOr<v1alpha1::PermitResponse> AskPermit(Attempt* attempt, const PointShare& share,
+                                                     bool resumed, absl::Time now);
   // The binding cycle: carries out the effects that Reserve named, waits until PreBind agrees, and
   // binds.
   void BeginBinding(Attempt* attempt, absl::Time now);
@@ -173,9 +178,15 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void FailPreempted(Attempt* attempt, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
   void EndWait(const WaitEnd& end, absl::Time now);
+  // A host that takes another's place, or comes back, is asked about every pod that waits.
+  void ForgetConfirmations(const std::string& host_name);
+  void AwaitConfirmations(const std::string& host_name, absl::Time now);
+  void AskForConfirmations(absl::Time now);
+  void Confirm(Attempt* attempt, const PointShare& share, const v1alpha1::PermitResponse& answer,
+               absl::Time now);
   void ApplyDecisions(const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions,
                       absl::Time now);
-  void TakePushes(Host* host, absl::Time now);
+  void TakePushes(const std::string& host_name, Host* host, absl::Time now);
 
   // The ways in which an attempt fails.
   void FailUnschedulable(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
@@ -271,6 +282,14 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   absl::flat_hash_map<uint64_t, std::unique_ptr<Attempt>> attempts_;
   absl::flat_hash_map<std::string, uint64_t> attempt_of_pod_;
   std::multimap<absl::Time, uint64_t> pre_bind_questions_;  // attempts by when to ask next
+  struct Confirmation {
+    uint64_t attempt_id = 0;
+    std::string host_name;
+    const PointShare* share = nullptr;  // of the attempt's plan
+    absl::Time due;
+    absl::Time give_up;
+  };
+  std::deque<Confirmation> confirmations_;
 };
 
 }  // namespace outboard::cycle

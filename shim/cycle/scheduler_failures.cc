@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/answer_check.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/cycle/scheduler_attempt.h"
 
@@ -156,10 +157,14 @@ std::optional<std::string> Scheduler::RenewNomination(const Attempt& attempt,
 // --- What is due
 // -----------------------------------------------------------------------------------------------------------------
 
-void Scheduler::TakePushes(Host* host, absl::Time now) {
+void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time now) {
   for (const v1alpha1::SyncResponse& push : host->client->TakePushes()) {
     switch (push.push_case()) {
       case v1alpha1::SyncResponse::kWaitDecision: {
+        if (absl::Status bad = CheckDecision(push.wait_decision()); !bad.ok()) {
+          OnBadAnswer(host_name, bad);
+          break;
+        }
         google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
         *decisions.Add() = push.wait_decision();
         ApplyDecisions(decisions, now);
@@ -174,10 +179,21 @@ void Scheduler::TakePushes(Host* host, absl::Time now) {
         }
         break;
       }
-      case v1alpha1::SyncResponse::kSortKeysChanged:
+      case v1alpha1::SyncResponse::kSortKeysChanged: {
+        std::vector<kube::PodPtr> changed;
         for (const std::string& uid : push.sort_keys_changed().pod_uids()) {
-          if (const QueuedPod* info = queue_.Find(uid)) UpdateSortKey(*info->pod, now);
+          if (const QueuedPod* info = queue_.Find(uid)) changed.push_back(info->pod);
         }
+        if (push.sort_keys_changed().pod_uids().empty())
+          queue_.ForEach([&](const QueuedPod& info) { changed.push_back(info.pod); });
+        for (const kube::PodPtr& pod : changed) UpdateSortKey(*pod, now);
+        break;
+      }
+      case v1alpha1::SyncResponse::kAck:
+        // The client passes on only what cannot be.
+        OnBadAnswer(host_name, absl::InternalError(absl::StrCat("The host acknowledges version ",
+                                                                push.ack().version(),
+                                                                ", which it was not sent")));
         break;
       case v1alpha1::SyncResponse::kWakes:
         TakeWakes(*host, push.wakes(), now);
@@ -202,7 +218,7 @@ void Scheduler::TakePushes(Host* host, absl::Time now) {
 void Scheduler::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) {
     if (host.client == nullptr) continue;
-    TakePushes(&host, now);
+    TakePushes(name, &host, now);
     if (!host.client->usable() || host.breaker.open()) continue;
     if (queue_.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
       host.parked_pods_checked = now;
@@ -210,6 +226,7 @@ void Scheduler::Tick(absl::Time now) {
     }
   }
   while (auto end = waiting_.TakeExpired(now)) EndWait(*end, now);
+  AskForConfirmations(now);
   while (!pre_bind_questions_.empty() && pre_bind_questions_.begin()->first <= now) {
     const uint64_t attempt_id = pre_bind_questions_.extract(pre_bind_questions_.begin()).mapped();
     if (const auto it = attempts_.find(attempt_id); it != attempts_.end()) {
@@ -223,6 +240,7 @@ void Scheduler::Tick(absl::Time now) {
 absl::Time Scheduler::NextWakeup(absl::Time now) const {
   absl::Time next = std::min(waiting_.NextDeadline(), queue_.NextWakeup());
   if (!pre_bind_questions_.empty()) next = std::min(next, pre_bind_questions_.begin()->first);
+  if (!confirmations_.empty()) next = std::min(next, confirmations_.front().due);
   if (queue_.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : hosts_) {
     if ((host.client == nullptr || host.breaker.open()) && host.away_since > absl::InfinitePast() &&
@@ -271,6 +289,12 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
     if (answer.ok() && answer->verdicts_size() != static_cast<int>(indices.size())) {
       answer = absl::InternalError("PreEnqueue answered for another number of pods");
       observer_->OnProtocolError(host->client->info().host_instance(), answer.status());
+    }
+    for (int k = 0; answer.ok() && k < answer->verdicts_size(); ++k) {
+      if (absl::Status bad = CheckGate(answer->verdicts(k), *share); !bad.ok()) {
+        answer = bad;
+        observer_->OnProtocolError(host->client->info().host_instance(), bad);
+      }
     }
     for (size_t k = 0; k < indices.size(); ++k) {
       using Kind = queue::GateVerdict::Kind;

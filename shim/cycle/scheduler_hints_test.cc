@@ -61,6 +61,7 @@ class SchedulerHintsTest : public ::testing::Test {
     scheduler_.SetProfileNames({kProfile});
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
+    plan.algorithm.filter_plugins = {"Fit", "Volumes", "Labels", "Gang"};
     plan.algorithm.score_plugins = {{"Score", 1}};
     plan.host_names = {kHost};
     plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};

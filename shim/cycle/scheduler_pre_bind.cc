@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/answer_check.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/cycle/scheduler_attempt.h"
 
@@ -102,6 +103,12 @@ absl::StatusOr<v1alpha1::PreBindResponse> Scheduler::AskPreBind(const Attempt& a
   const absl::Time began = absl::Now();
   absl::StatusOr<v1alpha1::PreBindResponse> answer =
       host->client->PreBind(std::move(request), absl::Now() + options_.pre_bind_deadline);
+  if (answer.ok()) {
+    if (absl::Status bad = CheckPreBind(*answer); !bad.ok()) {
+      OnBadAnswer(host_name, bad);
+      answer = bad;
+    }
+  }
   const v1alpha1::Code code = !answer.ok()     ? v1alpha1::ERROR
                               : answer->wait() ? v1alpha1::WAIT
                                                : answer->rejection().code();

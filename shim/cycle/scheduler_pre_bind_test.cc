@@ -84,6 +84,10 @@ class PreBindTest : public ::testing::Test {
     volume->set_name("v");
     volume->set_source(source);
     volume->set_claim_name("data");
+    volume = pod->pod.add_volumes();
+    volume->set_name("w");
+    volume->set_source(source);
+    volume->set_claim_name("more");
     pod->resource_version = "2";
     scheduler_.OnPodUpsert(pod, now_);
   }
@@ -141,7 +145,7 @@ TEST_F(PreBindTest, APodWithoutClaimsIsNotReserved) {
 
 TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
   AddEffect("data");
-  AddEffect("data");
+  AddEffect("more");
   AddPod();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.nominations, ElementsAre("n1"));
@@ -191,7 +195,7 @@ TEST_F(PreBindTest, TheEffectsStandInThePlacement) {
 
 TEST_F(PreBindTest, AFailedWriteEndsTheAttempt) {
   AddEffect("data");
-  AddEffect("data");
+  AddEffect("more");
   AddPod();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EndWrite(0, absl::AbortedError("the object has been modified"));

@@ -92,6 +92,8 @@ class SchedulerPreemptionTest : public ::testing::Test {
     scheduler_.SetProfileNames({kProfile});
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
+    plan.algorithm.pre_filter_plugins = {"Fit"};
+    plan.algorithm.filter_plugins = {"Fit"};
     plan.algorithm.score_plugins = {{"Score", 1}};
     plan.algorithm.post_filter_plugins = {kPlugin};
     plan.preemption_gates = {kPlugin};
@@ -164,13 +166,13 @@ class SchedulerPreemptionTest : public ::testing::Test {
     host_.cycle = nullptr;
     host_.reserve = [](const v1alpha1::ReserveRequest& request) {
       v1alpha1::ReserveResponse response;
-      for (const char* key : {"e1", "e2"}) {
+      for (const char* claim : {"data", "more"}) {
         v1alpha1::Effect* effect = response.add_effects();
-        effect->set_key(key);
+        effect->set_key(absl::StrCat("effect-", claim));
         effect->set_plugin("VolumeBinding");
         v1alpha1::SelectNode* select = effect->mutable_select_node();
         select->set_namespace_("ns");
-        select->set_name("data");
+        select->set_name(claim);
         select->set_uid("u");
         select->set_resource_version("5");
         select->set_node_name(request.node_name());
@@ -182,6 +184,10 @@ class SchedulerPreemptionTest : public ::testing::Test {
     volume->set_name("v");
     volume->set_source("persistentVolumeClaim");
     volume->set_claim_name("data");
+    volume = pod->pod.add_volumes();
+    volume->set_name("w");
+    volume->set_source("persistentVolumeClaim");
+    volume->set_claim_name("more");
     Upsert(pod);
     EXPECT_TRUE(scheduler_.ScheduleOne(now_));
     NothingFits();
@@ -420,6 +426,7 @@ TEST_F(SchedulerPreemptionTest, AnEvictionOfWhoIsGoneAlreadyReleasesThePreemptor
 TEST_F(SchedulerPreemptionTest, APreemptorThatNothingGatesIsNotKeptOut) {
   ProfilePlan plan;
   plan.algorithm.name = kProfile;
+  plan.algorithm.filter_plugins = {"Fit"};
   plan.algorithm.score_plugins = {{"Score", 1}};
   plan.algorithm.post_filter_plugins = {kPlugin};
   plan.post_filter_hosts = {kHost};
@@ -610,6 +617,7 @@ TEST_F(SchedulerPreemptionTest, AHostThatGivesNoAnswerGetsThePodParked) {
 TEST_F(SchedulerPreemptionTest, AProfileWithoutPostFilterDoesNotAsk) {
   ProfilePlan plan;
   plan.algorithm.name = kProfile;
+  plan.algorithm.filter_plugins = {"Fit"};
   plan.host_names = {kHost};
   scheduler_.SetPlan(plan);
   AddPod("p", 10);

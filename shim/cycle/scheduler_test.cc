@@ -57,6 +57,7 @@ class SchedulerTest : public ::testing::Test {
     scheduler_.SetProfileNames({kProfile});
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
+    plan.algorithm.filter_plugins = {"Fit", "Volumes"};
     plan.algorithm.score_plugins = {{"Score", 1}};
     plan.host_names = {kHost};
     plan.reserve = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
@@ -373,6 +374,95 @@ TEST_F(SchedulerTest, APushedDecisionEndsAWait) {
   host_.pushes.push_back(push);
   scheduler_.Tick(now_);
   EXPECT_THAT(effects_.binds, SizeIs(1)) << "a repeated decision is harmless";
+}
+
+// A pod waits on the word of an instance; another takes its place.
+class ReplacedWaitTest : public SchedulerTest {
+ protected:
+  ReplacedWaitTest() {
+    AddNode("n1");
+    HoldGangsOf(9);
+    AddPod("a", 100, "train");
+    scheduler_.ScheduleOne(now_);
+    EXPECT_EQ(scheduler_.waiting_pods(), 1u);
+    successor_.permit = [this](const v1alpha1::PermitRequest& request) {
+      asked_.push_back(request);
+      return answer_;
+    };
+  }
+  void Replace() {
+    scheduler_.SetHost(kHost, &successor_, scheduler_.cluster()->AddHost({}), now_);
+  }
+
+  ScriptedHost successor_;
+  absl::StatusOr<v1alpha1::PermitResponse> answer_ = v1alpha1::PermitResponse();
+  std::vector<v1alpha1::PermitRequest> asked_;
+};
+
+TEST_F(ReplacedWaitTest, GoesOnToItsEndIfTheSuccessorWaitsToo) {
+  Pass(absl::Seconds(10));
+  answer_->add_waits()->set_plugin("Gang");
+  answer_->mutable_waits(0)->set_timeout_millis(60000);
+  Replace();
+  EXPECT_LE(scheduler_.NextWakeup(now_), now_);
+  scheduler_.Tick(now_);
+  ASSERT_THAT(asked_, SizeIs(1));
+  EXPECT_TRUE(asked_[0].resumed());
+  EXPECT_EQ(asked_[0].pod_uid(), "uid-a");
+  EXPECT_EQ(asked_[0].node_name(), "n1");
+  EXPECT_EQ(asked_[0].header().attempt_id(), held_[0].header().attempt_id());
+  EXPECT_FALSE(held_[0].resumed());
+  Pass(absl::Seconds(19));
+  EXPECT_EQ(scheduler_.waiting_pods(), 1u);
+  EXPECT_THAT(asked_, SizeIs(1)) << "once";
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u) << "the limit is that of the first answer";
+}
+
+TEST_F(ReplacedWaitTest, EndsIfTheSuccessorLetsItGo) {
+  Replace();
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(ReplacedWaitTest, EndsIfTheSuccessorRejectsIt) {
+  answer_->mutable_rejection()->set_plugin("Gang");
+  answer_->mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer_->mutable_rejection()->add_reasons("too small");
+  Replace();
+  scheduler_.Tick(now_);
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u);
+  EXPECT_THAT(effects_.events, ElementsAre("a: 0/1 nodes are available: 1 too small."));
+  EXPECT_THAT(successor_.unreserved, SizeIs(1));
+}
+
+TEST_F(ReplacedWaitTest, IsParkedForTheHostIfThereIsNoUsableAnswerForASecond) {
+  answer_ = absl::InternalError("no idea");
+  Replace();
+  scheduler_.Tick(now_);
+  Pass(absl::Milliseconds(999));
+  EXPECT_EQ(scheduler_.waiting_pods(), 1u);
+  EXPECT_THAT(asked_, SizeIs(2));
+  Pass(absl::Milliseconds(1));
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u);
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-a"));
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+}
+
+TEST_F(ReplacedWaitTest, IsAskedAboutOfTheLastOfSeveralSuccessors) {
+  ScriptedHost between;
+  between.permit = [](const v1alpha1::PermitRequest&) {
+    ADD_FAILURE() << "it was gone before it could be asked";
+    return v1alpha1::PermitResponse();
+  };
+  scheduler_.SetHost(kHost, &between, scheduler_.cluster()->AddHost({}), now_);
+  scheduler_.SetHost(kHost, nullptr, 0, now_);
+  Pass(absl::Seconds(2));
+  EXPECT_EQ(scheduler_.waiting_pods(), 1u) << "nobody is there to be asked";
+  Replace();
+  scheduler_.Tick(now_);
+  EXPECT_THAT(asked_, SizeIs(1));
 }
 
 TEST_F(SchedulerTest, ABindThatFailedFreesTheNodeAndTriesAgainLater) {

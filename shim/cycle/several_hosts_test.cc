@@ -399,7 +399,7 @@ TEST_F(SeveralHostsTest, EachHostIsAskedAboutItsOwnEffects) {
   int n = 0;
   for (const char* host : {"a", "b"}) {
     auto* effect = reserved_[host].add_effects();
-    effect->set_plugin(absl::StrCat("Plugin-", host));
+    effect->set_plugin(host == std::string("a") ? "Volumes" : "Gang");
     effect->set_key(absl::StrCat("key-", ++n));
     auto* select = effect->mutable_select_node();
     select->set_namespace_("ns");
@@ -431,8 +431,7 @@ TEST_F(SeveralHostsTest, EachHostIsAskedAboutItsOwnEffects) {
   }
   Log();
   scheduler_.Tick(now_ + absl::Seconds(2));
-  EXPECT_THAT(Log(),
-              ElementsAre("a preBind of Plugin-a key-1 11", "b preBind of Plugin-b key-2 11"));
+  EXPECT_THAT(Log(), ElementsAre("a preBind of Volumes key-1 11", "b preBind of Gang key-2 11"));
   EXPECT_THAT(effects_.binds, ElementsAre("n1"));
 }
 

@@ -14,6 +14,7 @@ namespace {
 constexpr absl::Duration kMaxTimeout = absl::Minutes(15);
 // Early decisions kept for attempts that have not reached Permit; a host that sends more is broken.
 constexpr size_t kMaxEarlyAttempts = 10000;
+constexpr size_t kMaxEarlyDecisions = 64;  // of one attempt
 
 std::string TrimZeros(std::string number) {
   if (number.find('.') == std::string::npos) return number;
@@ -64,13 +65,17 @@ WaitEnd WaitingPods::End(uint64_t attempt_id, bool allowed, std::string plugin, 
   return end;
 }
 
+WaitingPods::Limit WaitingPods::LimitOf(const v1alpha1::PermitWait& asked, absl::Time now) {
+  const absl::Duration timeout =
+      std::clamp(absl::Milliseconds(asked.timeout_millis()), absl::ZeroDuration(), kMaxTimeout);
+  return {now + timeout, timeout};
+}
+
 std::optional<WaitEnd> WaitingPods::Add(uint64_t attempt_id, const std::string& pod_uid,
                                         const v1alpha1::PermitResponse& answer, absl::Time now) {
   Wait wait{pod_uid, now, {}};
   for (const v1alpha1::PermitWait& asked : answer.waits()) {
-    const absl::Duration timeout =
-        std::clamp(absl::Milliseconds(asked.timeout_millis()), absl::ZeroDuration(), kMaxTimeout);
-    wait.plugins[asked.plugin()] = {now + timeout, timeout};
+    wait.plugins[asked.plugin()] = LimitOf(asked, now);
   }
   waits_[attempt_id] = std::move(wait);
   auto early = early_.extract(attempt_id);
@@ -85,7 +90,10 @@ std::optional<WaitEnd> WaitingPods::Add(uint64_t attempt_id, const std::string& 
 std::optional<WaitEnd> WaitingPods::Decide(const v1alpha1::WaitDecision& decision, absl::Time now) {
   const auto it = waits_.find(decision.attempt_id());
   if (it == waits_.end()) {
-    if (early_.size() < kMaxEarlyAttempts) early_[decision.attempt_id()].push_back(decision);
+    if (early_.size() < kMaxEarlyAttempts || early_.contains(decision.attempt_id())) {
+      std::vector<v1alpha1::WaitDecision>& early = early_[decision.attempt_id()];
+      if (early.size() < kMaxEarlyDecisions) early.push_back(decision);
+    }
     return std::nullopt;
   }
   if (it->second.pod_uid != decision.pod_uid()) return std::nullopt;
@@ -95,6 +103,23 @@ std::optional<WaitEnd> WaitingPods::Decide(const v1alpha1::WaitDecision& decisio
   it->second.plugins.erase(decision.plugin());
   if (!it->second.plugins.empty()) return std::nullopt;
   return End(decision.attempt_id(), true, "", "", now);
+}
+
+std::optional<WaitEnd> WaitingPods::Renew(uint64_t attempt_id,
+                                          const std::vector<std::string>& plugins,
+                                          const v1alpha1::PermitResponse& answer, absl::Time now) {
+  const auto it = waits_.find(attempt_id);
+  if (it == waits_.end()) return std::nullopt;
+  std::map<std::string, Limit>& limits = it->second.plugins;
+  std::map<std::string, Limit> renewed;
+  for (const v1alpha1::PermitWait& asked : answer.waits()) {
+    const auto known = limits.find(asked.plugin());
+    renewed[asked.plugin()] = known == limits.end() ? LimitOf(asked, now) : known->second;
+  }
+  for (const std::string& plugin : plugins) limits.erase(plugin);
+  limits.merge(renewed);
+  if (!limits.empty()) return std::nullopt;
+  return End(attempt_id, true, "", "", now);
 }
 
 std::optional<WaitEnd> WaitingPods::Reject(uint64_t attempt_id, const std::string& plugin,

@@ -41,6 +41,12 @@ class WaitingPods {
                              const v1alpha1::PermitResponse& answer, absl::Time now);
   // A plugin's decision.
   std::optional<WaitEnd> Decide(const v1alpha1::WaitDecision& decision, absl::Time now);
+  // A host says anew what its `plugins` wait for: those that do not any more allow the pod, those
+  // that go on keep their limits, and those that begin have what they ask for.
+  std::optional<WaitEnd> Renew(uint64_t attempt_id, const std::vector<std::string>& plugins,
+                               const v1alpha1::PermitResponse& answer, absl::Time now);
+  // Forgets a wait that has no end of its own: the attempt has failed.
+  void Drop(uint64_t attempt_id) { waits_.erase(attempt_id); }
   // Ends an attempt's wait from outside: the pod went.
   std::optional<WaitEnd> Reject(uint64_t attempt_id, const std::string& plugin,
                                 const std::string& message, absl::Time now);
@@ -68,6 +74,7 @@ class WaitingPods {
     absl::Time began;
     std::map<std::string, Limit> plugins;  // by name
   };
+  static Limit LimitOf(const v1alpha1::PermitWait& asked, absl::Time now);
   WaitEnd End(uint64_t attempt_id, bool allowed, std::string plugin, std::string message,
               absl::Time now);
 

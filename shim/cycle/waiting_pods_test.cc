@@ -27,6 +27,26 @@ v1alpha1::WaitDecision Decision(uint64_t attempt, const std::string& plugin, boo
   return decision;
 }
 
+TEST(WaitingPods, RenewingKeepsLimitsAndPluginsOfOtherHosts) {
+  WaitingPods waiting;
+  const auto later = kStart + absl::Milliseconds(500);
+  ASSERT_FALSE(waiting.Add(1, "uid", Waits({{"A", 1000}, {"B", 2000}, {"C", 3000}}), kStart));
+  ASSERT_FALSE(waiting.Renew(1, {"A", "B", "D"}, Waits({{"B", 9000}, {"D", 4000}}), later));
+  const std::vector<PluginWait> left = waiting.Describe(1);
+  ASSERT_EQ(left.size(), 3u);
+  EXPECT_EQ(left[0].plugin, "B");
+  EXPECT_EQ(left[0].deadline, kStart + absl::Seconds(2));
+  EXPECT_EQ(left[1].plugin, "C");
+  EXPECT_EQ(left[2].plugin, "D");
+  EXPECT_EQ(left[2].deadline, later + absl::Seconds(4));
+  EXPECT_FALSE(waiting.Renew(1, {"B", "D"}, Waits({}), later));
+  const auto end = waiting.Renew(1, {"C"}, Waits({}), later);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_TRUE(end->allowed);
+  EXPECT_EQ(end->waited, absl::Milliseconds(500));
+  EXPECT_FALSE(waiting.Renew(1, {"C"}, Waits({}), later)) << "nobody waits any more";
+}
+
 TEST(WaitingPods, GoesOnWhenEveryPluginHasAllowed) {
   WaitingPods waiting;
   EXPECT_FALSE(waiting.Add(1, "uid", Waits({{"A", 1000}, {"B", 2000}}), kStart));

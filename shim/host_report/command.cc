@@ -154,6 +154,11 @@ std::string ShadowText(const Json& instance) {
                       shadow.value("cycles", int64_t{0}), " pods went elsewhere)");
 }
 
+std::string WarningText(const Json& instance) {
+  const std::string warning = instance.value("warning", "");
+  return warning.empty() ? "" : absl::StrCat("; it warns: ", warning);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ToTable(const std::string& json) {
@@ -166,13 +171,13 @@ absl::StatusOr<std::string> ToTable(const std::string& json) {
   for (const Json& instance : parsed["instances"]) {
     const int64_t behind = instance.value("sentVersion", int64_t{0}) -
                            instance.value("acknowledgedVersion", int64_t{0});
-    rows.push_back({instance.value("host", ""), instance.value("instance", ""),
-                    absl::StrCat(instance.value("state", ""),
-                                 instance.value("heldBack", false) ? " (held back)" : ""),
-                    http::Age(now - http::TimeOf(instance.value("since", ""))),
-                    instance.value("build", ""), absl::StrCat(behind),
-                    absl::StrCat(instance.value("failures", int64_t{0})),
-                    absl::StrCat(instance.value("why", ""), ShadowText(instance))});
+    rows.push_back(
+        {instance.value("host", ""), instance.value("instance", ""),
+         absl::StrCat(instance.value("state", ""),
+                      instance.value("heldBack", false) ? " (held back)" : ""),
+         http::Age(now - http::TimeOf(instance.value("since", ""))), instance.value("build", ""),
+         absl::StrCat(behind), absl::StrCat(instance.value("failures", int64_t{0})),
+         absl::StrCat(instance.value("why", ""), ShadowText(instance), WarningText(instance))});
   }
   if (rows.size() == 1) return std::string("no plugin host has answered yet\n");
   return http::AlignedRows(rows);

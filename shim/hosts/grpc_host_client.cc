@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/answer_check.h"
 #include "shim/cycle/inline_host.h"
 
 namespace outboard::hosts {
@@ -30,10 +32,21 @@ absl::Status ToAbslStatus(const grpc::Status& status) {
       error.reason() != CallError::REASON_UNSPECIFIED) {
     return cycle::CallErrorStatus(error);
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      cycle::CutText(status.error_message()));
 }
 
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
+
+}  // namespace
+
+namespace {
+
+bool IsInstance(const std::string& id) {
+  return !id.empty() && id.size() <= 63 && absl::c_all_of(id, [](unsigned char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+  });
+}
 
 }  // namespace
 
@@ -53,8 +66,10 @@ absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channe
                                                       absl::StrJoin(info.contract_versions(), ", "),
                                                       ", this shim speaks ", kContractVersion));
   }
-  if (info.host_instance().empty()) {
-    return absl::FailedPreconditionError("the host names no host_instance");
+  if (!IsInstance(info.host_instance())) {
+    return absl::FailedPreconditionError(absl::StrCat("host_instance \"",
+                                                      cycle::CutText(info.host_instance(), 100),
+                                                      "\" must match [a-z0-9-]{1,63}"));
   }
   if (absl::Status possible = cycle::CheckInlineInfo(info); !possible.ok()) return possible;
   return info;
@@ -284,7 +299,8 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
       pre_bind_stub_(PreBindService::NewStub(channel_)) {}
 
 void GrpcHostClient::OnPush(SyncResponse push) {
-  if (push.has_ack()) {
+  // What was never sent cannot have arrived.
+  if (push.has_ack() && push.ack().version() <= sent_version_) {
     acknowledged_version_ = std::max(acknowledged_version_, push.ack().version());
     return;
   }
@@ -295,6 +311,7 @@ bool GrpcHostClient::sending() const { return sync_ != nullptr && !sync_->idle()
 
 void GrpcHostClient::SendChanges(const SyncRequest& request) {
   if (lost_) return;
+  sent_version_ = std::max(sent_version_, request.version());
   if (sync_ == nullptr) {
     sync_ = new SyncStream(this);
     SyncRequest first = request;

@@ -163,6 +163,7 @@ class GrpcHostClient final : public cycle::HostClient {
 
   int64_t snapshot_version_ = 0;
   int64_t acknowledged_version_ = 0;
+  int64_t sent_version_ = 0;
   bool lost_ = false;
   bool draining_ = false;
   std::vector<v1alpha1::SyncResponse> pushes_;

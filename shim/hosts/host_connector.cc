@@ -203,7 +203,7 @@ void HostConnector::Probe(const Door& door) {
   } else if (response.state() == v1alpha1::ProbeResponse::DRAINING) {
     callbacks_.on_draining(door.endpoint.host, door.instance);
   } else if (response.state() == v1alpha1::ProbeResponse::READY) {
-    callbacks_.on_ready(door.endpoint.host, door.instance);
+    callbacks_.on_ready(door.endpoint.host, door.instance, response.warning());
   }
 }
 

@@ -35,7 +35,8 @@ class HostConnector {
     std::function<void(Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
                        v1alpha1::GetHostInfoResponse info)>
         on_handshake;
-    std::function<void(std::string host, std::string instance)> on_ready;
+    // `warning`: what people should know of it all the same; usually nothing.
+    std::function<void(std::string host, std::string instance, std::string warning)> on_ready;
     std::function<void(std::string host, std::string instance)> on_draining;
     // Nobody listens there any more, or another instance does.
     std::function<void(std::string host, std::string instance)> on_gone;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/answer_check.h"
 
 namespace outboard::hosts {
 namespace {
@@ -131,8 +132,10 @@ absl::Status HostSet::OnHandshake(const Endpoint& endpoint, std::shared_ptr<grpc
   Instance* const instance = host.instances.emplace_back(std::make_unique<Instance>()).get();
   instance->endpoint = endpoint;
   instance->channel = std::move(channel);
-  instance->started =
-      info.started_unix_micros() > 0 ? absl::FromUnixMicros(info.started_unix_micros()) : now;
+  // A clock that is ahead must not make it the newest for ever.
+  instance->started = info.started_unix_micros() > 0
+                          ? std::min(absl::FromUnixMicros(info.started_unix_micros()), now)
+                          : now;
   instance->info = std::move(info);
   if (!host.info.has_value() || !plans_.has_value()) host.info = instance->info;
   if (const auto bad = host.quarantined.find(instance->build_key());
@@ -275,9 +278,22 @@ void HostSet::OnLost(const std::string& name, Instance* instance, const std::str
   callbacks_.on_lost(address);
 }
 
-void HostSet::OnProbedReady(const std::string& name, const std::string& id, absl::Time now) {
+void HostSet::TakeWarning(const std::string& name, Instance* instance, const std::string& warning) {
+  const std::string cut = cycle::CutText(warning);
+  if (instance->warning == cut) return;
+  instance->warning = cut;
+  if (!cut.empty())
+    LOG(WARNING) << "Host \"" << name << "\": " << TextOf(instance->info) << " warns: " << cut;
+}
+
+void HostSet::OnProbedReady(const std::string& name, const std::string& id,
+                            const std::string& warning, absl::Time now) {
   const auto it = hosts_.find(name);
-  if (it == hosts_.end() || it->second.serving == nullptr || it->second.serving->id() != id) return;
+  if (it == hosts_.end()) return;
+  for (const auto& instance : it->second.instances) {
+    if (instance->id() == id) TakeWarning(name, instance.get(), warning);
+  }
+  if (it->second.serving == nullptr || it->second.serving->id() != id) return;
   scheduler_->OnProbeAnswered(name, now);
 }
 

@@ -84,7 +84,8 @@ class HostSet final : public cycle::CycleWitness {
   // A probe says that the instance is about to go.
   void OnDraining(const std::string& host, const std::string& instance, absl::Time now);
   // A probe says that the instance is ready.
-  void OnProbedReady(const std::string& host, const std::string& instance, absl::Time now);
+  void OnProbedReady(const std::string& host, const std::string& instance,
+                     const std::string& warning, absl::Time now);
   void OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) override;
   // Nobody listens any more where the instance was met, or another one does.
   void OnGone(const std::string& host, const std::string& instance, absl::Time now);
@@ -107,8 +108,9 @@ class HostSet final : public cycle::CycleWitness {
   struct View {
     std::string host, instance, address, build, build_digest;
     InstanceState state = InstanceState::kWaiting;
-    std::string why;   // how it came to that state
-    absl::Time since;  // when
+    std::string why;      // how it came to that state
+    std::string warning;  // its own, of its last probe
+    absl::Time since;     // when it came to the state
     absl::Time started = absl::InfinitePast();
     bool usable = false;
     bool held_back = false;  // it is not asked until it has answered a probe
@@ -146,6 +148,7 @@ class HostSet final : public cycle::CycleWitness {
     v1alpha1::ConfigureRequest configured;
     InstanceState state = InstanceState::kWaiting;
     std::string why;
+    std::string warning;
     absl::Time since;
     // Since it serves: calls without a usable answer, and what they weigh for a rollback.
     int64_t bad_calls = 0;
@@ -203,6 +206,7 @@ class HostSet final : public cycle::CycleWitness {
                   absl::Time now);
   // Whether the host alone answers all profiles that it takes part in.
   bool CanBeShadowed(const std::string& name) const;
+  void TakeWarning(const std::string& name, Instance* instance, const std::string& warning);
   // Compares what has come; true if the instance has been in the shadow for long enough.
   bool ShadowIsOver(const std::string& name, Instance* instance, absl::Time now);
   void GiveUp(const std::string& name, Host* host, Instance* previous, const std::string& why,

@@ -79,6 +79,7 @@ std::vector<HostSet::View> HostSet::Describe() const {
       view.build_digest = instance->info.build_digest();
       view.state = instance->state;
       view.why = instance->why;
+      view.warning = instance->warning;
       view.since = instance->since;
       view.started = instance->started;
       view.failures = instance->bad_calls;

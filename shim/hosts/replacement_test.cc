@@ -331,7 +331,8 @@ TEST_F(ReplacementTest, OneThatAnswersNothingIsHeldBackUntilItHasAnsweredAProbe)
   EXPECT_THAT(effects_.failed, SizeIs(4));
   EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls);
   // One more failure after a probe, and it is held back again.
-  hosts_.OnProbedReady("main", "a", now_);
+  hosts_.OnProbedReady("main", "a", "a set of plugins was refused", now_);
+  EXPECT_EQ(ViewOf("a").warning, "a set of plugins was refused");
   EXPECT_FALSE(ViewOf("a").held_back);
   EXPECT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls + 1);
@@ -339,7 +340,8 @@ TEST_F(ReplacementTest, OneThatAnswersNothingIsHeldBackUntilItHasAnsweredAProbe)
   // In good health again.
   fakes_["a"]->ClearFaults();
   now_ += absl::Seconds(10);
-  hosts_.OnProbedReady("main", "a", now_);
+  hosts_.OnProbedReady("main", "a", "", now_);
+  EXPECT_EQ(ViewOf("a").warning, "");
   while (scheduler_.ScheduleOne(now_)) continue;
   EXPECT_FALSE(ViewOf("a").held_back);
   EXPECT_THAT(effects_.bound, SizeIs(4));

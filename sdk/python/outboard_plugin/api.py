@@ -208,7 +208,7 @@ class Plugin:
         """The pod gives the node back, whether reserve was called or not. `node` is None where it is gone."""
 
     def permit(self, pod: Pod, node: Node) -> Union[Reject, Wait, None]:
-        """Reject, or Wait, or None: go ahead."""
+        """Reject, or Wait, or None: go ahead. Asked again about pods that wait when this host takes the place of another one, or comes back."""
 
 
 # Which methods, overridden, make a plugin one of an extension point.

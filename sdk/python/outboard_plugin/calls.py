@@ -191,12 +191,13 @@ class Calls:
                         break
             return response
 
-    def _placed(self, request: Any, context: Any) -> Tuple[Session, Any, api.Node]:
+    def _placed(self, request: Any, context: Any, began_elsewhere: bool = False) -> Tuple[Session, Any, api.Node]:
         session = self._session(request, context, minimum=True)
         attempt = request.header.attempt_id
         if not self.host.inline_nodes and attempt not in session.attempts:
-            # Where no plugin has a say before, nobody told of the attempt.
-            if any(self._plugins(session, request, point) for point in ("PRE_FILTER", "FILTER", "PRE_SCORE", "SCORE")):
+            # Where no plugin has a say before, nobody told of the attempt; nor where another instance did.
+            points = ("PRE_FILTER", "FILTER", "PRE_SCORE", "SCORE")
+            if not began_elsewhere and any(self._plugins(session, request, point) for point in points):
                 raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {attempt}")
             session.attempts[attempt] = self._pod(session, request.pod_uid, None).uid
         pod = self._pod_of_attempt(session, request)
@@ -245,7 +246,7 @@ class Calls:
 
     def Permit(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.host.changed:
-            session, pod, node = self._placed(request, context)
+            session, pod, node = self._placed(request, context, began_elsewhere=request.resumed)
             response = pb.PermitResponse()
             for name, plugin in self._plugins(session, request, "PERMIT"):
                 try:
