@@ -106,5 +106,15 @@ if [[ " $* " == *" go "* && " $* " == *" java "* ]]; then
   expect "what both leave" '{"pod":"default/web-1","result":"scheduled","node":"d"'
   expect "what one prefers" '{"pod":"default/web-2","result":"scheduled","node":"b"'
 fi
+# And they keep the contract.
+for language in "$@"; do
+  "$bin/outboard" conformance --host "unix:$dir/$language.sock" --node-label example.com/power-domain=east --node-label example.com/price=10 \
+    >"$dir/conformance" 2>&1 || {
+    echo "FAILED: the kit, against the host in $language"
+    cat "$dir/conformance"
+    failed=1
+  }
+  echo "$language: $(tail -n 1 "$dir/conformance")"
+done
 [[ $failed == 0 ]] || exit 1
 echo "ok: hosts in $* beside the built-in one"

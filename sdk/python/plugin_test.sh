@@ -20,7 +20,7 @@ for name in nodes inline; do
   PYTHONPATH=$here "$python" "$dir/cheap_$name.py" --listen "unix:$dir/$name.sock" 2>"$dir/$name.log" &
   pids+=($!)
 done
-for points in every permit; do
+for points in every every_inline permit; do
   PYTHONPATH=$here "$python" "$here/testdata/every_point.py" $points --listen "unix:$dir/$points.sock" 2>"$dir/$points.log" &
   pids+=($!)
 done
@@ -77,7 +77,7 @@ grep -q 'nodes come with each call' "$dir/inline.log" || { echo "FAILED: the sec
 for folder in templates/python examples/price_table; do
   (cd "$here/../$folder" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$python" -m unittest --quiet ./*_test.py)
 done
-# conformance HOST FLAGS...: the package keeps the contract, whatever its plugins do.
+# conformance HOST FLAGS...: the package keeps the contract, whatever its plugins do, with a mirror and without.
 conformance() {
   local host=$1
   shift
@@ -95,6 +95,7 @@ conformance() {
 conformance nodes --node-label price=10
 conformance inline --node-label price=10
 conformance every
+conformance every_inline
 conformance permit
 conformance template --node-label example-plugin/price=3 --plugin ExamplePlugin --args '{"maxPrice": 5}'
 conformance price_table --node-label node.kubernetes.io/instance-type=small --plugin PriceTable --args "{\"file\": \"$dir/prices.csv\"}"

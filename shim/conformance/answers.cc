@@ -301,8 +301,10 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
   } else {
     auto filter = session.Filter(attempt, request);
     CONFORMANCE_TRY(ExpectOk(filter));
-    const size_t wanted = EnoughNodes(round->list.size(), request.percentage_of_nodes_to_score(),
-                                      request.first_feasible_only());
+    const size_t wanted = session.is_inline() ? round->list.size()
+                                              : EnoughNodes(round->list.size(),
+                                                            request.percentage_of_nodes_to_score(),
+                                                            request.first_feasible_only());
     CONFORMANCE_TRY(
         CheckFilter(kit, filter.message, round->list, wanted, &round->verdicts, &round->feasible));
     round->filter = std::move(filter.message);
@@ -362,7 +364,7 @@ absl::Status CheckScore(const Kit& kit, const PreScoreResponse& before,
 }
 
 absl::Status ExpectAlive(const Session& session, uint64_t attempt) {
-  if (!session.kit().HasAlgorithm()) return session.AwaitReady();
+  if (!session.kit().HasAlgorithm() || session.is_inline()) return session.AwaitReady();
   const std::vector<Pod>& pending = session.cluster().pending;
   // Where a case sends its snapshot by hand it is that of MakeCluster.
   return ExpectOk(

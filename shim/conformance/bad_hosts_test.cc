@@ -175,6 +175,15 @@ void ForgetAttemptsAtUnreserve(Wrongness* wrong) {
   };
 }
 
+// Only what was begun here goes on here.
+void ForgetResumedAttempts(Wrongness* wrong) {
+  wrong->hooks.on_request = [](Message* message) {
+    auto* permit = As<PermitRequest>(message);
+    if (permit == nullptr || !permit->resumed()) return grpc::Status::OK;
+    return testing::CallFailure(CallError::ATTEMPT_UNKNOWN, "no such attempt");
+  };
+}
+
 // Silent instead of STALE, until the caller has gone.
 void HangWhenAhead(Wrongness* wrong) {
   wrong->hooks.on_answer = [wrong](const Message& request, Message*, grpc::Status* status) {
@@ -375,12 +384,15 @@ std::vector<BadHost> BadHosts() {
        {"ReserveService/unreserve-unknown"},
        ForgetAttemptsAtUnreserve},
       {"waits of a plugin that is not configured",
-       {"PermitService/permit"},
+       {"PermitService/permit", "PermitService/permit-resumed"},
        Answering<PermitResponse>([](Wrongness*, PermitResponse* permit) {
          PermitWait* wait = permit->add_waits();
          wait->set_plugin("Stranger");
          wait->set_timeout_millis(1000);
        })},
+      {"pods that wait are forgotten with the instance that had them wait",
+       {"PermitService/permit-resumed"},
+       ForgetResumedAttempts},
       {"a sort key too few",
        {"QueueSortService/sort-keys"},
        Answering<SortKeysResponse>(

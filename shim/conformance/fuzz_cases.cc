@@ -28,7 +28,6 @@ class Control {
  public:
   explicit Control(const Kit& kit) : session_(kit) {}
   absl::Status Open() {
-    if (session_.kit().Can(INLINE_NODES)) return session_.Connect();
     CONFORMANCE_TRY(session_.Open(MakeCluster()));
     CONFORMANCE_TRY(Ask(&before_));
     Round again;
@@ -47,8 +46,6 @@ class Control {
 
  private:
   absl::Status Ask(Round* round) {
-    // Without a mirror there is nothing to be asked about yet.
-    if (session_.kit().Can(INLINE_NODES)) return session_.Configure();
     if (!session_.kit().HasAlgorithm()) return session_.AwaitReady();
     return RunRound(session_, ++attempt_, session_.cluster().pending[0].uid(), round);
   }
@@ -64,7 +61,6 @@ class Target {
 
   absl::Status Renew() {
     session_ = std::make_unique<Session>(kit_);
-    if (kit_.Can(INLINE_NODES)) return session_->Connect();
     CONFORMANCE_TRY(session_->Open(MakeCluster(9)));
     return ExpectAlive(*session_, 1);
   }
@@ -108,7 +104,9 @@ absl::Status FuzzCalls(const Kit& kit) {
   Target target(kit, &random);
   const auto round = [&](const char* path, auto make) -> absl::Status {
     CONFORMANCE_TRY(target.Renew());
-    CONFORMANCE_TRY(target.Fuzz(make(target.session()), path));
+    auto request = make(target.session());
+    target.session().Complete(&request);
+    CONFORMANCE_TRY(target.Fuzz(request, path));
     return control.Check(absl::StrCat("fuzzed requests to ", path));
   };
   if (kit.HasAlgorithm()) {
@@ -250,6 +248,8 @@ absl::Status FuzzChanges(const Kit& kit) {
   for (int i = 0; i < kit.options().fuzzed_requests; ++i) {
     Session session(kit);
     CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+    // Or the host may come to see this stream after the next one.
+    CONFORMANCE_TRY(session.AwaitTaken());
     SyncRequest request;
     request.set_version(2);
     *request.add_changes() = UpsertNode(2, MakeNode(2));
@@ -275,7 +275,9 @@ absl::Status FuzzChanges(const Kit& kit) {
     CONFORMANCE_TRY(ExpectOk(session.Probe()));
     session.OpenStream();
     session.SendSnapshot(MakeCluster(3), 9);
-    const absl::Status alive = ExpectAlive(session, 1);
+    // The fuzzed version may be higher.
+    absl::Status alive = session.AwaitTaken();
+    if (alive.ok()) alive = ExpectAlive(session, 1);
     if (!alive.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("after the fuzzed change ", i, " of seed ", kit.options().seed + 3, " (",
@@ -287,6 +289,7 @@ absl::Status FuzzChanges(const Kit& kit) {
 }
 
 absl::Status TooLarge(const Kit& kit) {
+  if (kit.Can(INLINE_NODES)) return Skipped("a host with INLINE_NODES takes more");
   Control control(kit);
   CONFORMANCE_TRY(control.Open());
   Session session(kit);

@@ -45,8 +45,25 @@ std::string WhyNot(const Kit& kit, const Case& one) {
     return "without the capability FUSED_CYCLE";
   if (service == "QueueingHintService" && !kit.Can(v1alpha1::QUEUEING_HINTS))
     return "without the capability QUEUEING_HINTS";
-  if (kit.Can(v1alpha1::INLINE_NODES) && service != "PluginHostService")
-    return "a host with INLINE_NODES keeps no mirror to be asked about";
+  if (!kit.Can(v1alpha1::INLINE_NODES) || service == "PluginHostService") return "";
+  static const auto* const kWithoutMirror =
+      new std::set<std::string>{"PreFilterService/well-formed",
+                                "PreFilterService/again",
+                                "FilterService/well-formed",
+                                "FilterService/again",
+                                "FilterService/given-nodes",
+                                "FilterService/hypotheses",
+                                "ScoreService/well-formed",
+                                "ScoreService/again",
+                                "ScoreService/some-nodes",
+                                "ReserveService/reserve",
+                                "PermitService/permit",
+                                "PermitService/permit-resumed",
+                                "QueueSortService/sort-keys",
+                                "PreEnqueueService/pre-enqueue",
+                                "ClusterStateService/fuzzed-calls"};
+  if (kWithoutMirror->count(absl::StrCat(service, "/", one.name)) == 0)
+    return "it is about a mirror, which a host with INLINE_NODES does not keep";
   return "";
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
 
-constexpr absl::Duration kVersionDeadline = absl::Milliseconds(400);
+constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(250);
 constexpr absl::Duration kLargeSnapshot = absl::Seconds(60);
 constexpr absl::Duration kOneCycle = absl::Seconds(5);
@@ -130,6 +130,7 @@ absl::Status ResyncReplacesAll(const Kit& kit) {
   std::erase_if(cluster.running, [](const Pod& pod) { return pod.node_name() == "node-3"; });
   session.OpenStream();
   session.SendSnapshot(cluster, 1);
+  CONFORMANCE_TRY(session.AwaitTaken());
   CONFORMANCE_TRY(ExpectNodes(session, 4, 3, kSyncReplaces, "after a snapshot on a new stream"));
   if (!kit.Has(FILTER)) return absl::OkStatus();
   return ExpectError(session.Filter(1), {CallError::ATTEMPT_UNKNOWN}, kSyncReplaces);

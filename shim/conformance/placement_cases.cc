@@ -11,7 +11,7 @@ namespace {
 
 using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
 
-constexpr absl::Duration kVersionDeadline = absl::Milliseconds(300);
+constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
 constexpr size_t kSummaryBytes = 32 << 10;
 constexpr int kMaxCandidates = 32;
 
@@ -21,6 +21,7 @@ Request About(const Session& session, uint64_t attempt, const Pod& pod, const st
   *request.mutable_header() = session.Header(attempt);
   request.set_pod_uid(pod.uid());
   request.set_node_name(node);
+  session.Complete(&request);
   return request;
 }
 
@@ -171,6 +172,32 @@ absl::Status CheckPermit(const Kit& kit, const PermitResponse& response) {
   return absl::OkStatus();
 }
 
+// A pod that waits since another instance served.
+absl::Status PermitResumed(const Kit& kit) {
+  constexpr uint64_t kAttempt = 500;
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 501));
+  const Pod& pod = session.cluster().pending[0];
+  if (!session.is_inline()) {
+    Change placed = PlacePod(pod.uid(), WAITING, 0);
+    placed.mutable_pod_placement()->set_attempt_id(kAttempt);
+    PluginWait* wait = placed.mutable_pod_placement()->add_waits();
+    wait->set_plugin(kit.At(PERMIT).front());
+    wait->set_remaining_millis(20000);
+    session.SendDelta({placed});
+  }
+  auto request = About<PermitRequest>(session, kAttempt, pod, session.cluster().nodes[0].name());
+  request.set_resumed(true);
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = session.Call(request);
+    if (!answer.status.ok())
+      return Wrong(kPermitResumed, absl::StrCat("Permit says ", Describe(answer.status)));
+    CONFORMANCE_TRY(CheckPermit(kit, answer.message));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Permit(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
@@ -294,6 +321,8 @@ std::vector<Case> PlacementCases() {
       {"PermitService", "permit", "well formed, and again", Permit},
       {"PermitService", "permit-errors", "unknown attempts, nodes, instances and sessions",
        PermitErrors},
+      {"PermitService", "permit-resumed", "a pod that waits since another instance served",
+       PermitResumed},
       {"PreBindService", "pre-bind", "answers from the mirror alone", PreBind},
   };
 }

@@ -299,7 +299,8 @@ absl::Status ProbeStates(const Kit& kit) {
   CONFORMANCE_TRY(
       CheckProbe(kit, session.Probe(), ProbeResponse::INITIALISING, kProbeInitialising));
   CONFORMANCE_TRY(session.Configure());
-  if (kit.Can(INLINE_NODES)) return absl::OkStatus();
+  if (kit.Can(INLINE_NODES))
+    return CheckProbe(kit, session.Probe(), ProbeResponse::READY, kProbeReady);
   CONFORMANCE_TRY(
       CheckProbe(kit, session.Probe(), ProbeResponse::INITIALISING, kProbeInitialising));
   session.OpenStream();

@@ -20,6 +20,7 @@ Request AboutPending(const Session& session) {
   Request request;
   *request.mutable_header() = session.Header(0);
   for (const Pod& pod : session.cluster().pending) request.add_pod_uids(pod.uid());
+  session.Complete(&request);
   return request;
 }
 
@@ -60,6 +61,7 @@ absl::Status SortKeys(const Kit& kit) {
   // Whoever else is asked about, and in whatever order.
   SortKeysRequest reversed = request;
   std::reverse(reversed.mutable_pod_uids()->begin(), reversed.mutable_pod_uids()->end());
+  std::reverse(reversed.mutable_pods()->begin(), reversed.mutable_pods()->end());
   const auto again = session.Call(reversed);
   CONFORMANCE_TRY(ExpectOk(again));
   std::vector<std::string> keys(again.message.keys().rbegin(), again.message.keys().rend());

@@ -60,9 +60,29 @@ void Session::SendSnapshot(TestCluster cluster, int64_t version) {
   for (SyncRequest& chunk : MakeSnapshot(cluster_, version)) Send(std::move(chunk));
 }
 
+absl::Status Session::AwaitTaken() const {
+  const absl::Time give_up = absl::Now() + kSoon;
+  do {
+    if (sync_->AwaitAck(version_, kProbeInterval)) return absl::OkStatus();
+    // One that acknowledges nothing fails elsewhere.
+    const Answer<ProbeResponse> answer = Probe();
+    if (answer.status.ok() && answer.message.snapshot_version() == version_)
+      return absl::OkStatus();
+    absl::SleepFor(kProbeInterval);
+  } while (absl::Now() < give_up);
+  return Wrong(kAckSnapshot, absl::StrCat("version ", version_, " was not acknowledged within ",
+                                          absl::FormatDuration(kSoon)));
+}
+
 absl::Status Session::Open(TestCluster cluster, int64_t version) {
   CONFORMANCE_TRY(Connect());
   CONFORMANCE_TRY(Configure());
+  if (is_inline()) {
+    cluster_ = std::move(cluster);
+    version_ = version;
+    for (Node& node : cluster_.nodes) AddLabels(&node);
+    return absl::OkStatus();
+  }
   OpenStream();
   SendSnapshot(std::move(cluster), version);
   return absl::OkStatus();
@@ -87,14 +107,24 @@ void Session::SendDelta(std::vector<Change> changes, const std::vector<uint32_t>
 }
 
 Answer<PreFilterResponse> Session::PreFilter(uint64_t attempt, const std::string& uid) const {
+  pods_[attempt] = uid;
+  // Such a host is only asked where it has something to say.
+  if (is_inline() && !kit_.Has(PRE_FILTER)) return {};
   PreFilterRequest request;
   *request.mutable_header() = Header(attempt);
   request.set_pod_uid(uid);
+  Complete(&request);
   return Call(request);
 }
 
 Answer<FilterResponse> Session::Filter(uint64_t attempt, FilterRequest request) const {
   *request.mutable_header() = Header(attempt);
+  if (is_inline() && request.hypotheses().empty()) {
+    const std::vector<uint32_t> all = FirstSlots(static_cast<int>(cluster_.nodes.size()));
+    if (!request.has_nodes()) request.mutable_nodes()->mutable_slots()->Add(all.begin(), all.end());
+    request.set_percentage_of_nodes_to_score(100);
+  }
+  Complete(&request);
   return Call(request);
 }
 
@@ -103,6 +133,7 @@ Answer<PreScoreResponse> Session::PreScore(uint64_t attempt,
   PreScoreRequest request;
   *request.mutable_header() = Header(attempt);
   request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  Complete(&request);
   return Call(request);
 }
 
@@ -110,6 +141,7 @@ Answer<ScoreResponse> Session::Score(uint64_t attempt, const std::vector<uint32_
   ScoreRequest request;
   *request.mutable_header() = Header(attempt);
   request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  Complete(&request);
   return Call(request);
 }
 

@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_CONFORMANCE_SESSION_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "shim/conformance/calls.h"
+#include "shim/conformance/inline_nodes.h"
 #include "shim/conformance/kit.h"
 #include "shim/conformance/test_cluster.h"
 
@@ -46,8 +48,28 @@ class Session {
   v1alpha1::ConfigureRequest Configuration() const;
   v1alpha1::CallHeader Header(uint64_t attempt) const;
   // Sends changes as the next version. `order`: the slots that are occupied then; empty: as before.
+  // Waits until the host has taken in what was sent last. Needed where a new stream begins with a
+  // lower version than the old one ended with: until the host has seen the snapshot a call about it
+  // is STALE, and rightly.
+  absl::Status AwaitTaken() const;
   void SendDelta(std::vector<v1alpha1::Change> changes, const std::vector<uint32_t>& order = {});
   void Send(v1alpha1::SyncRequest request);
+
+  // Adds what a host without a mirror has to be sent; nothing for others.
+  template <typename Request>
+  void Complete(Request* request) const {
+    // Some calls such a host is never asked.
+    if constexpr (requires(const std::string& uid) { AddInline(cluster_, uid, request); }) {
+      if (is_inline()) AddInline(cluster_, pods_[request->header().attempt_id()], request);
+    }
+  }
+  void Complete(v1alpha1::PreEnqueueRequest* request) const {
+    if (is_inline()) AddInline(cluster_, request);
+  }
+  void Complete(v1alpha1::SortKeysRequest* request) const {
+    if (is_inline()) AddInline(cluster_, request);
+  }
+  bool is_inline() const { return kit_.Can(v1alpha1::INLINE_NODES); }
 
   template <typename Request>
   auto Call(const Request& request, absl::Duration deadline = kCallDeadline) const {
@@ -83,6 +105,7 @@ class Session {
   std::unique_ptr<SyncStream> sync_;
   TestCluster cluster_;
   int64_t version_ = 0;
+  mutable std::map<uint64_t, std::string> pods_;  // uids by attempt
   bool introduced_ = false;
 };
 

@@ -246,6 +246,10 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 		h.mu.Unlock()
 		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
 	}
+	if ctx.Err() != nil { // It has ended already, and may be older than the one that feeds the mirror.
+		h.mu.Unlock()
+		return nil
+	}
 	if s.cancel != nil {
 		s.cancel()
 	}

@@ -1,4 +1,4 @@
-"""Plugins for tests: one at every extension point, and, with the argument `permit`, one that has a say at Permit alone."""
+"""Plugins for tests: one at every extension point (`every`), also without a mirror (`every_inline`), and one that has a say at Permit alone (`permit`)."""
 
 import sys
 
@@ -17,7 +17,7 @@ class EveryPoint(Plugin):
 
     def pre_filter(self, pod, cluster):
         if pod.name == "spread":
-            return [node.name for node in cluster.nodes if node.labels.get("disk") == "ssd"]
+            return [node.name for node in cluster.nodes if node.labels.get("disk") == "ssd"] or None
         if pod.name == "apart":
             return Unschedulable("nowhere")
 
@@ -48,4 +48,5 @@ class PermitOnly(Plugin):
             return Wait(5)
 
 
-serve(PermitOnly() if sys.argv.pop(1) == "permit" else EveryPoint())
+what = sys.argv.pop(1)
+serve(PermitOnly() if what == "permit" else EveryPoint(), inline_nodes=what == "every_inline")
