@@ -14,10 +14,12 @@ import (
 type sample struct {
 	began time.Time
 	took  time.Duration
+	// Of a cycle: from when its pod was first tried, which may have been in another one.
+	sinceFirstTry time.Duration
 }
 
 // A line of the shim's log at level 2, for every pod that got a node.
-var placed = regexp.MustCompile(`^I(\d{8} \d\d:\d\d:\d\d\.\d{6}) .* goes to node \S+: attempt \d+ of (.*), (\S+) after it was queued`)
+var placed = regexp.MustCompile(`^I(\d{8} \d\d:\d\d:\d\d\.\d{6}) .* goes to node \S+: attempt \d+ of (.*), (\S+) after it was queued, of which \S+ in this cycle, (\S+) after it was first tried`)
 
 // readCycles reads how long pods took from the queue to their node, and counts the attempts whose calls did not all go to one
 // instance of the host.
@@ -41,7 +43,11 @@ func readCycles(log string) (cycles []sample, mixed int, err error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s: %w", lines.Text(), err)
 		}
-		cycles = append(cycles, sample{ended.Add(-took), took})
+		sinceFirstTry, err := time.ParseDuration(match[4])
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", lines.Text(), err)
+		}
+		cycles = append(cycles, sample{ended.Add(-took), took, sinceFirstTry})
 		instances := strings.Split(match[2], ", ")
 		slices.Sort(instances)
 		if len(slices.Compact(instances)) > 1 {

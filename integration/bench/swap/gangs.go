@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 )
 
 const gangSize = 4
@@ -22,6 +26,39 @@ type gangs struct {
 	across  int // of which all but one had a node reserved before the host was replaced
 	partial int // had a bound member while one was missing
 	late    int // were not all bound a second after the last member was created
+
+	// Fed by a watch: to list that often all pods of the namespace would take a good part of the API server's time.
+	mu      sync.Mutex
+	members map[string]map[string]*corev1.Pod // by gang and name
+}
+
+// watchGangs watches until the context ends. The API server may end a watch at any time.
+func watchGangs(ctx context.Context, client kubernetes.Interface) *gangs {
+	g := &gangs{client: client, members: map[string]map[string]*corev1.Pod{}}
+	pods := &cache.ListWatch{
+		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = "job-name"
+			return client.CoreV1().Pods(namespace).List(ctx, options)
+		},
+		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = "job-name"
+			return client.CoreV1().Pods(namespace).Watch(ctx, options)
+		},
+	}
+	see := func(object any) {
+		pod := object.(*corev1.Pod)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		gang := pod.Labels["job-name"]
+		if g.members[gang] == nil {
+			g.members[gang] = map[string]*corev1.Pod{}
+		}
+		g.members[gang][pod.Name] = pod
+	}
+	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: pods, ObjectType: &corev1.Pod{},
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, object any) { see(object) }}})
+	go controller.RunWithContext(ctx)
+	return g
 }
 
 // begin creates all but one member of gang i.
@@ -35,7 +72,7 @@ func (g *gangs) begin(ctx context.Context, i int) error {
 }
 
 func (g *gangs) create(ctx context.Context, i, member int) error {
-	pod := newPod(fmt.Sprintf("gang-%04d-%d", i, member))
+	pod := newPod(podName(i, member))
 	pod.Labels = map[string]string{"job-name": gangName(i)}
 	pod.Annotations = map[string]string{"outboard/min-replicas": strconv.Itoa(gangSize)}
 	_, err := g.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
@@ -44,12 +81,13 @@ func (g *gangs) create(ctx context.Context, i, member int) error {
 
 func gangName(i int) string { return fmt.Sprintf("gang-%04d", i) }
 
-func (g *gangs) members(ctx context.Context, i int) (pods []corev1.Pod, bound, reserved int, err error) {
-	list, err := g.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + gangName(i)})
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	for _, pod := range list.Items {
+func podName(i, member int) string { return fmt.Sprintf("gang-%04d-%d", i, member) }
+
+// look tells how many members of gang i are bound, and how many wait.
+func (g *gangs) look(i int) (bound, reserved int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, pod := range g.members[gangName(i)] {
 		if pod.Spec.NodeName != "" {
 			bound++
 		}
@@ -58,15 +96,12 @@ func (g *gangs) members(ctx context.Context, i int) (pods []corev1.Pod, bound, r
 			reserved++
 		}
 	}
-	return list.Items, bound, reserved, nil
+	return bound, reserved
 }
 
 // complete creates the missing member of gang i, and waits until all are bound, or it is too late.
 func (g *gangs) complete(ctx context.Context, i int) error {
-	_, bound, reserved, err := g.members(ctx, i)
-	if err != nil {
-		return err
-	}
+	bound, reserved := g.look(i)
 	if bound > 0 {
 		g.partial++
 	}
@@ -78,14 +113,10 @@ func (g *gangs) complete(ctx context.Context, i int) error {
 	}
 	limit := time.Now().Add(tooLate)
 	for {
-		pods, bound, _, err := g.members(ctx, i)
-		if err != nil {
-			return err
-		}
-		if bound == gangSize {
+		if bound, _ := g.look(i); bound == gangSize {
 			g.whole++
-			for _, pod := range pods {
-				if err := g.client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
+			for member := range gangSize {
+				if err := g.client.CoreV1().Pods(namespace).Delete(ctx, podName(i, member), metav1.DeleteOptions{}); err != nil {
 					return err
 				}
 			}

@@ -169,7 +169,7 @@ func (l *load) latencies() (all []sample) {
 	for name, created := range l.created {
 		// Those that are missing are among the last; what is lost the checker tells.
 		if seen, ok := l.seen[name]; ok {
-			all = append(all, sample{created, seen.Sub(created)})
+			all = append(all, sample{began: created, took: seen.Sub(created)})
 		}
 	}
 	return all

@@ -38,7 +38,7 @@ const (
 	// A cycle that began this long before or after a switch counts as near. With the default interval that is nearly all of them: the
 	// start of the new process and its snapshot are in it.
 	near = time.Second
-	// A pod that was created this long before it is bound had an attempt that did not end, or was restarted too late.
+	// A pod whose first attempt began this long before it got its node had one that did not end, or was restarted too late.
 	tooLate = time.Second
 	// After the start of everything, before the baseline.
 	settle = 5 * time.Second
@@ -58,7 +58,7 @@ profiles:
 type outcome struct {
 	Swaps        int `json:"swaps"`
 	Killed       int `json:"killed"`        // predecessors that were killed
-	FailedCycles int `json:"failed_cycles"` // pods that were bound later than 1 s after they were created
+	FailedCycles int `json:"failed_cycles"` // pods that got their node later than 1 s after their first attempt began
 	MixedCycles  int `json:"mixed_cycles"`  // attempts whose calls went to more than one instance
 	Lost         int `json:"lost"`
 	Double       int `json:"double"`
@@ -78,6 +78,7 @@ type outcome struct {
 	AddedP99 float64 `json:"added_p99_ms"`
 	// From creation to bound, as the API server tells.
 	Pods        int     `json:"pods"`
+	LatePods    int     `json:"late_pods"` // bound later than 1 s after they were created
 	PodP99      float64 `json:"pod_p99_ms"`
 	PodNearP99  float64 `json:"pod_near_p99_ms"`
 	PodNearMax  float64 `json:"pod_near_max_ms"`
@@ -163,7 +164,7 @@ func run(ctx context.Context) (result *outcome, err error) {
 		return nil, err
 	}
 	disturbed := time.Now()
-	gangs := &gangs{client: client}
+	gangs := watchGangs(ctx, client)
 	swapped, err := replaceHosts(ctx, outboard, builds, gangs)
 	if loadErr := load.end(ctx); err == nil {
 		err = loadErr
@@ -187,6 +188,11 @@ func run(ctx context.Context) (result *outcome, err error) {
 	}
 	for _, pod := range pods {
 		if pod.took > tooLate {
+			result.LatePods++
+		}
+	}
+	for _, cycle := range cycles {
+		if cycle.sinceFirstTry > tooLate {
 			result.FailedCycles++
 		}
 	}
