@@ -9,11 +9,11 @@
 namespace outboard::hosts {
 namespace {
 
-// What is told of a snapshot between two cycles: some fifty pods.
-constexpr size_t kSnapshotPiece = 48 << 10;
+// What is told of a snapshot between two cycles: some twenty pods.
+constexpr size_t kSnapshotPiece = 16 << 10;
 // From one piece to the next while another instance serves, so that the new one, which takes them
 // in, leaves the cores to the cycles.
-constexpr absl::Duration kSnapshotPause = absl::Milliseconds(3);
+constexpr absl::Duration kSnapshotPause = absl::Milliseconds(2);
 
 }  // namespace
 

@@ -28,7 +28,7 @@ var (
 	interval = flag.Duration("interval", 2*time.Second, "from one replacement to the next")
 	nodes    = flag.Int("nodes", 1000, "number of nodes")
 	bound    = flag.Int("bound", 10000, "pods that are on nodes before")
-	rate     = flag.Int("rate", 160, "pods created each second")
+	rate     = flag.Int("rate", 152, "pods created each second")
 	killed   = flag.Int("killed", 3, "every so many-th predecessor is killed (SIGKILL), in turns when its successor serves and while it serves itself; the others are asked to end; 0: none is killed")
 	keepLogs = flag.Bool("keep-logs", false, "keep the logs of the control plane, the hosts and the shim")
 )
@@ -109,7 +109,7 @@ func main() {
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 func run(ctx context.Context) (result *outcome, err error) {
-	c, err := controlplane.Start(ctx, controlplane.Options{Progress: say})
+	c, err := controlplane.Start(ctx, controlplane.Options{RoomyHeaps: true, Progress: say})
 	if err != nil {
 		return nil, err
 	}
