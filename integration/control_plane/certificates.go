@@ -133,14 +133,18 @@ func (a *authority) writeServerFiles(dir string) error {
 }
 
 // writeKubeconfig writes a kubeconfig with a client certificate for the user.
-func (a *authority) writeKubeconfig(path, server, user string, groups ...string) error {
-	certificate, key, err := a.client(user, groups...)
-	if err != nil {
-		return err
+func (a *authority) writeKubeconfig(path, server, token, user string, groups ...string) error {
+	info := &clientcmdapi.AuthInfo{Token: token}
+	if token == "" {
+		certificate, key, err := a.client(user, groups...)
+		if err != nil {
+			return err
+		}
+		info.ClientCertificateData, info.ClientKeyData = certificate, key
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["outboard-test"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.pem}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
+	config.AuthInfos[user] = info
 	config.Contexts["outboard-test"] = &clientcmdapi.Context{Cluster: "outboard-test", AuthInfo: user}
 	config.CurrentContext = "outboard-test"
 	if err := clientcmd.WriteToFile(*config, path); err != nil {

@@ -14,12 +14,12 @@ import (
 type sample struct {
 	began time.Time
 	took  time.Duration
-	// Of a cycle: from when its pod was first tried, which may have been in another one.
-	sinceFirstTry time.Duration
+	// Of a cycle: without the time in the queue, and from when its pod was first tried, which may have been in another one.
+	inCycle, sinceFirstTry time.Duration
 }
 
 // A line of the shim's log at level 2, for every pod that got a node.
-var placed = regexp.MustCompile(`^I(\d{8} \d\d:\d\d:\d\d\.\d{6}) .* goes to node \S+: attempt \d+ of (.*), (\S+) after it was queued, of which \S+ in this cycle, (\S+) after it was first tried`)
+var placed = regexp.MustCompile(`^I(\d{8} \d\d:\d\d:\d\d\.\d{6}) .* goes to node \S+: attempt \d+ of (.*), (\S+) after it was queued, of which (\S+) in this cycle, (\S+) after it was first tried`)
 
 // readCycles reads how long pods took from the queue to their node, and counts the attempts whose calls did not all go to one
 // instance of the host.
@@ -43,11 +43,15 @@ func readCycles(log string) (cycles []sample, mixed int, err error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s: %w", lines.Text(), err)
 		}
-		sinceFirstTry, err := time.ParseDuration(match[4])
+		inCycle, err := time.ParseDuration(match[4])
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s: %w", lines.Text(), err)
 		}
-		cycles = append(cycles, sample{ended.Add(-took), took, sinceFirstTry})
+		sinceFirstTry, err := time.ParseDuration(match[5])
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", lines.Text(), err)
+		}
+		cycles = append(cycles, sample{ended.Add(-took), took, inCycle, sinceFirstTry})
 		instances := strings.Split(match[2], ", ")
 		slices.Sort(instances)
 		if len(slices.Compact(instances)) > 1 {
@@ -55,6 +59,16 @@ func readCycles(log string) (cycles []sample, mixed int, err error) {
 		}
 	}
 	return cycles, mixed, lines.Err()
+}
+
+// withoutQueue are the cycles themselves.
+func withoutQueue(cycles []sample) []sample {
+	result := slices.Clone(cycles)
+	for i := range result {
+		result[i].began = result[i].began.Add(result[i].took - result[i].inCycle)
+		result[i].took = result[i].inCycle
+	}
+	return result
 }
 
 // quantiles are in milliseconds.
