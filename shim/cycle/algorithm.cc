@@ -25,10 +25,13 @@ bool IsFused(const AttemptHosts& hosts) {
   return false;
 }
 
-void FillHeader(const AlgorithmRequest& request, CallHeader* header) {
-  header->set_attempt_id(request.attempt_id);
-  header->set_snapshot_version(request.hosts[0].version);
-  header->set_profile(request.profile->name);
+// A search of all nodes that PreFilter leaves.
+v1alpha1::FilterRequest Search(const AlgorithmRequest& request) {
+  v1alpha1::FilterRequest filter;
+  filter.set_start_offset(request.start_offset);
+  filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
+  filter.set_first_feasible_only(request.profile->score_plugins.empty());
+  return filter;
 }
 
 // A plugin's failure as the error that kube-scheduler reports.
@@ -45,7 +48,7 @@ void Algorithm::Fail(Outcome outcome, absl::Status status) {
 
 const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   result_ = AlgorithmResult();
-  was_fused_ = false;
+  fused_answer_.reset();
   result_.snapshot_version = request.hosts[0].version;
   result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
   const absl::Time deadline = absl::Now() + request.budget;
@@ -63,10 +66,17 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
     }
     called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
   } else if (IsFused(request.hosts)) {
-    was_fused_ = true;
-    called = RunFused(request, deadline);
+    FillCycle(request, 0, Search(request));
+    called = request.hosts[0].client->Cycle(request_, deadline, &response_);
+    fused_answer_ = {0, &request_, &response_};
   } else {
+    const std::optional<size_t> main = request.profile->main_host;
+    if (main.has_value() && request.hosts[*main].client != nullptr) {
+      FillCycle(request, *main, Search(request));
+      panel.AskMainAtOnce(&request_, &main_response_);
+    }
     called = RunPointByPoint(request, &panel);
+    if (panel.main_search_stands()) fused_answer_ = {*main, &request_, &main_response_};
   }
   result_.left_out = panel.left_out();
   if (!called.ok()) {
@@ -78,22 +88,16 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   return result_;
 }
 
-absl::Status Algorithm::RunFused(const AlgorithmRequest& request, absl::Time deadline) {
-  v1alpha1::FilterRequest filter;
-  filter.set_start_offset(request.start_offset);
-  filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
-  filter.set_first_feasible_only(request.profile->score_plugins.empty());
-  return CallCycle(request, std::move(filter), deadline);
-}
-
-absl::Status Algorithm::CallCycle(const AlgorithmRequest& request, v1alpha1::FilterRequest filter,
-                                  absl::Time deadline) {
+void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
+                          v1alpha1::FilterRequest filter) {
   request_.Clear();
-  FillHeader(request, request_.mutable_header());
+  CallHeader* const header = request_.mutable_header();
+  header->set_attempt_id(request.attempt_id);
+  header->set_snapshot_version(request.hosts[host].version);
+  header->set_profile(request.profile->name);
   request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
   request_.mutable_pre_filter()->set_pod_uid(request.pod->uid());
   *request_.mutable_filter() = std::move(filter);
-  return request.hosts[0].client->Cycle(request_, deadline, &response_);
 }
 
 absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request, HostPanel* panel) {
@@ -110,7 +114,8 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
   only.mutable_nodes()->add_slots(slot);
   only.set_first_feasible_only(true);
   if (IsFused(request.hosts)) {
-    absl::Status called = CallCycle(request, std::move(only), panel->deadline());
+    FillCycle(request, 0, std::move(only));
+    absl::Status called = request.hosts[0].client->Cycle(request_, panel->deadline(), &response_);
     if (!called.ok()) return called;
     if (response_.pre_filter().has_rejection()) return false;
   } else {
@@ -147,13 +152,10 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request, HostPane
   if (response_.pre_filter().has_rejection()) return absl::OkStatus();
   if (absl::Status checked = CheckPreFilter(response_.pre_filter()); !checked.ok()) return checked;
   FindCandidates();
-  v1alpha1::FilterRequest filter;
+  v1alpha1::FilterRequest filter = Search(request);
   if (response_.pre_filter().has_node_names()) {
     filter.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
   }
-  filter.set_start_offset(request.start_offset);
-  filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
-  filter.set_first_feasible_only(request.profile->score_plugins.empty());
   const uint32_t num_to_find = NumToFind(*request.profile, candidates_.size());
   auto filtered = panel->Filter(std::move(filter), candidates_, num_to_find);
   if (!filtered.ok()) return filtered.status();

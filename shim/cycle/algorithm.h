@@ -71,8 +71,14 @@ class Algorithm {
   const AlgorithmResult& Run(const AlgorithmRequest& request);
   // What the host answered in the last Run, or the hosts together.
   const v1alpha1::CycleResponse& response() const { return response_; }
-  // What the host was asked in the last Run, if that was one message about all nodes; else null.
-  const v1alpha1::CycleRequest* fused_request() const { return was_fused_ ? &request_ : nullptr; }
+  // What one host was asked and answered in the last Run in one message about all nodes, if there
+  // was one that could be used.
+  struct FusedAnswer {
+    size_t host = 0;
+    const v1alpha1::CycleRequest* request = nullptr;
+    const v1alpha1::CycleResponse* response = nullptr;
+  };
+  const std::optional<FusedAnswer>& fused_answer() const { return fused_answer_; }
   uint32_t num_candidates() const { return static_cast<uint32_t>(candidates_.size()); }
   // How many feasible nodes of a list are enough.
   static uint32_t NumToFind(const AlgorithmProfile& profile, size_t num_nodes);
@@ -80,9 +86,8 @@ class Algorithm {
   v1alpha1::JudgedNodes JudgedNodes() const;
 
  private:
-  absl::Status CallCycle(const AlgorithmRequest& request, v1alpha1::FilterRequest filter,
-                         absl::Time deadline);
-  absl::Status RunFused(const AlgorithmRequest& request, absl::Time deadline);
+  // Fills `request_`.
+  void FillCycle(const AlgorithmRequest& request, size_t host, v1alpha1::FilterRequest filter);
   absl::Status RunPointByPoint(const AlgorithmRequest& request, HostPanel* panel);
   // Tries the pod's nominated node alone; true if it was taken.
   absl::StatusOr<bool> TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
@@ -97,9 +102,10 @@ class Algorithm {
   const ClusterState* const cluster_;
   AlgorithmResult result_;
   v1alpha1::CycleRequest request_;
-  bool was_fused_ = false;
+  std::optional<FusedAnswer> fused_answer_;
   LastScores last_scores_;
   v1alpha1::CycleResponse response_;
+  v1alpha1::CycleResponse main_response_;
   std::vector<uint32_t> candidates_;
 };
 

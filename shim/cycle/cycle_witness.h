@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
@@ -12,11 +13,12 @@
 
 namespace outboard::cycle {
 
-// A cycle that one host answered in one message, and whose answer could be used.
+// A cycle that one host answered in one message, and whose answer could be used. Where other hosts
+// had a say, too, it is this one's answer, and the result is that of all.
 struct AnsweredCycle {
   const std::string& host_name;
   const kube::PodObject& pod;
-  const AlgorithmProfile& profile;
+  const std::vector<WeightedPlugin>& score_plugins;  // the host's
   const v1alpha1::CycleRequest& request;
   const v1alpha1::CycleResponse& response;
   const AlgorithmResult& result;

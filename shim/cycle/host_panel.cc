@@ -1,5 +1,7 @@
 #include "shim/cycle/host_panel.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -43,10 +45,10 @@ absl::Status CheckOwnPreFilter(const AlgorithmShare& share, const PreFilterRespo
   return checked;
 }
 
-absl::Status CheckOwnFilter(const AlgorithmShare& share, uint32_t num_nodes,
+absl::Status CheckOwnFilter(const AlgorithmShare& share, uint32_t num_nodes, uint32_t num_to_find,
                             const FilterResponse& answer) {
   std::vector<uint32_t> feasible;
-  absl::Status checked = CheckFilter(answer, num_nodes, num_nodes, &feasible);
+  absl::Status checked = CheckFilter(answer, num_nodes, num_to_find, &feasible);
   for (const PluginStatus& status : answer.reasons()) {
     checked.Update(CheckOwn(share.filter_plugins, status.plugin(), "Filter"));
   }
@@ -54,6 +56,24 @@ absl::Status CheckOwnFilter(const AlgorithmShare& share, uint32_t num_nodes,
     checked.Update(CheckOwn(share.filter_plugins, answer.error().plugin(), "Filter"));
   }
   return checked;
+}
+
+// What it knows of the pod went with it, so a host that is silent at Filter does not score either.
+bool IsOpenAtFilter(const AlgorithmShare& share) {
+  return share.filter_is_open && share.score_is_open;
+}
+
+// An answer that is here already; it outlives the closure.
+template <typename Response>
+PendingAnswer<Response> Known(const Response& answer) {
+  return [&answer]() -> absl::StatusOr<Response> { return answer; };
+}
+
+template <typename Pending, typename Answer>
+void Insert(size_t host, Answer answer, Pending* pending) {
+  const auto behind = std::find_if(pending->begin(), pending->end(),
+                                   [host](const auto& other) { return other.first > host; });
+  pending->emplace(behind, host, std::move(answer));
 }
 
 }  // namespace
@@ -69,13 +89,9 @@ bool HostPanel::IsLeftOut(size_t host) const {
                      [host](const LeftOut& left_out) { return left_out.host == host; });
 }
 
-template <typename Response, typename Request, typename TakesPart, typename IsOpen, typename Check>
-absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::ExtensionPoint point,
-                                                               const Request& request,
-                                                               TakesPart takes_part, IsOpen is_open,
-                                                               Check check,
-                                                               bool somebody_must_answer) {
-  std::vector<std::pair<size_t, PendingAnswer<Response>>> pending;
+template <typename Response, typename Request, typename TakesPart>
+HostPanel::Pending<Response> HostPanel::StartAll(const Request& request, TakesPart takes_part) {
+  Pending<Response> pending;
   for (size_t host = 0; host < hosts_.size(); ++host) {
     if (!takes_part(host) || IsLeftOut(host)) continue;
     if (hosts_[host].client == nullptr) {
@@ -88,6 +104,25 @@ absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::Extensi
     FillHeader(host, own.mutable_header());
     pending.emplace_back(host, hosts_[host].client->Start(std::move(own), deadline_));
   }
+  return pending;
+}
+
+template <typename Response, typename Request, typename TakesPart>
+HostPanel::Pending<Response> HostPanel::StartOthers(const Request& request, TakesPart takes_part,
+                                                    const Response* known) {
+  const size_t main = known == nullptr ? hosts_.size() : *profile_.main_host;
+  Pending<Response> pending =
+      StartAll<Response>(request, [&](size_t host) { return host != main && takes_part(host); });
+  if (known != nullptr && takes_part(main) && !IsLeftOut(main))
+    Insert(main, Known(*known), &pending);
+  return pending;
+}
+
+template <typename Response, typename IsOpen, typename Check>
+absl::StatusOr<HostPanel::Answers<Response>> HostPanel::TakeAll(v1alpha1::ExtensionPoint point,
+                                                                Pending<Response> pending,
+                                                                IsOpen is_open, Check check,
+                                                                bool somebody_must_answer) {
   Answers<Response> answered;
   for (auto& [host, answer] : pending) {
     absl::StatusOr<Response> taken = std::move(answer)();
@@ -106,6 +141,17 @@ absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::Extensi
   return answered;
 }
 
+PendingAnswer<PreFilterResponse> HostPanel::AskMain(PreFilterRequest request) {
+  const size_t main = *profile_.main_host;
+  HostClient* const client = hosts_[main].client;
+  absl::Status called = client->Cycle(*at_once_.request, deadline_, at_once_.answer);
+  at_once_.answered = called.ok();
+  if (called.ok()) return Known(at_once_.answer->pre_filter());
+  VLOG(2) << "The main host is asked point by point: " << called;
+  FillHeader(main, request.mutable_header());
+  return client->Start(std::move(request), deadline_);
+}
+
 absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_uid) {
   PreFilterRequest request;
   request.set_pod_uid(pod_uid);
@@ -113,14 +159,24 @@ absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_ui
     FillHeader(0, request.mutable_header());
     return hosts_[0].client->PreFilter(std::move(request), deadline_);
   }
-  auto asked = AskAll<PreFilterResponse>(
-      v1alpha1::PRE_FILTER, request, [](size_t) { return true; },
+  const size_t main = at_once_.request == nullptr ? hosts_.size() : *profile_.main_host;
+  auto pending = StartAll<PreFilterResponse>(request, [&](size_t host) { return host != main; });
+  // The others work meanwhile.
+  if (at_once_.request != nullptr) Insert(main, AskMain(request), &pending);
+  auto asked = TakeAll<PreFilterResponse>(
+      v1alpha1::PRE_FILTER, std::move(pending),
       [](const AlgorithmShare& share) { return share.is_optional(); },
       [this](size_t host, const PreFilterResponse& answer) {
         return CheckOwnPreFilter(profile_.shares[host], answer);
       },
       /*somebody_must_answer=*/true);
   if (!asked.ok()) return asked.status();
+  at_once_.search_stands = at_once_.answered && !IsLeftOut(main);
+  for (size_t i = 0; i < asked->hosts.size(); ++i) {
+    const PreFilterResponse& answer = asked->answers[i];
+    if (asked->hosts[i] != main && (answer.has_node_names() || answer.has_rejection()))
+      at_once_.search_stands = false;
+  }
   return MergePreFilter(profile_.pre_filter_plugins, std::move(asked->answers));
 }
 
@@ -131,30 +187,64 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
     FillHeader(0, request.mutable_header());
     return hosts_[0].client->Filter(std::move(request), deadline_);
   }
-  // Which nodes the sample has depends on what all say.
-  request.set_percentage_of_nodes_to_score(100);
-  request.set_first_feasible_only(false);
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
-  const bool any_late = std::any_of(profile_.shares.begin(), profile_.shares.end(),
-                                    [](const AlgorithmShare& share) { return share.filters_late; });
-  const bool any_early =
-      std::any_of(profile_.shares.begin(), profile_.shares.end(), [](const AlgorithmShare& share) {
-        return !share.filters_late && !share.filter_plugins.empty();
-      });
-  absl::StatusOr<FilterResponse> early =
-      AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
-                /*somebody_must_answer=*/true);
+  // The first plugin of a late host.
+  const std::vector<std::string>& order = profile_.filter_plugins;
+  size_t first_late = order.size();
+  for (size_t host = 0; host < profile_.shares.size(); ++host) {
+    const std::vector<std::string>& own = profile_.shares[host].filter_plugins;
+    if (host == profile_.main_host || own.empty()) continue;
+    const auto first = std::find(order.begin(), order.end(), own.front());
+    first_late = std::min(first_late, static_cast<size_t>(first - order.begin()));
+  }
+  const bool any_late = first_late < order.size();
+  absl::StatusOr<FilterResponse> early;
+  if (at_once_.search_stands) {
+    early = TakeMainSearch(num_nodes, num_to_find, /*must_answer=*/!any_late);
+    at_once_.scores_stand = !IsLeftOut(*profile_.main_host);
+  } else {
+    // Which nodes the sample has depends on what all say.
+    request.set_percentage_of_nodes_to_score(100);
+    request.set_first_feasible_only(false);
+    early = AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
+                      /*somebody_must_answer=*/!any_late);
+  }
   if (!any_late || !early.ok()) return early;
-  return FilterLate(*early, num_nodes, num_to_find, [&](const std::vector<uint32_t>& positions) {
+  const bool main_is_heard = profile_.main_host.has_value() && !IsLeftOut(*profile_.main_host);
+  const auto ask = [&](const std::vector<uint32_t>& positions, bool late) {
     FilterRequest left;
     left.set_percentage_of_nodes_to_score(100);
     std::vector<uint32_t> slots;
     for (const uint32_t i : positions)
       slots.push_back(candidates[(request.start_offset() + i) % num_nodes]);
     left.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
-    return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), /*late=*/true,
-                     /*somebody_must_answer=*/!any_early);
-  });
+    return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), late,
+                     /*somebody_must_answer=*/!late || !main_is_heard);
+  };
+  absl::StatusOr<FilterResponse> merged = FilterLate(
+      order, first_late, *std::move(early), num_nodes, num_to_find,
+      [&](const std::vector<uint32_t>& positions) { return ask(positions, /*late=*/false); },
+      [&](const std::vector<uint32_t>& positions) { return ask(positions, /*late=*/true); });
+  if (merged.ok() && at_once_.scores_stand)
+    at_once_.scores_stand = merged->feasible() == at_once_.answer->filter().feasible();
+  return merged;
+}
+
+absl::StatusOr<FilterResponse> HostPanel::TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
+                                                         bool must_answer) {
+  Pending<FilterResponse> pending;
+  Insert(*profile_.main_host, Known(at_once_.answer->filter()), &pending);
+  auto asked = TakeAll<FilterResponse>(
+      v1alpha1::FILTER, std::move(pending), IsOpenAtFilter,
+      [&](size_t host, const FilterResponse& answer) {
+        return CheckOwnFilter(profile_.shares[host], num_nodes, num_to_find, answer);
+      },
+      must_answer);
+  if (!asked.ok()) return asked.status();
+  if (!asked->answers.empty()) return std::move(asked->answers.front());
+  // What it would have said counts as: every node.
+  return MergeFilter({}, {}, num_nodes, num_nodes,
+                     [](size_t, uint32_t) { return absl::InternalError("there is nobody"); });
 }
 
 absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request,
@@ -162,19 +252,21 @@ absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request
                                                     uint32_t num_to_find, bool late,
                                                     bool somebody_must_answer) {
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
-  auto asked = AskAll<FilterResponse>(
-      v1alpha1::FILTER, request,
-      [&](size_t host) {
-        const AlgorithmShare& share = profile_.shares[host];
-        return !share.filter_plugins.empty() && share.filters_late == late;
-      },
-      // What it knows of the pod went with it, so it does not score either.
-      [](const AlgorithmShare& share) { return share.filter_is_open && share.score_is_open; },
+  auto asked = TakeAll<FilterResponse>(
+      v1alpha1::FILTER,
+      StartAll<FilterResponse>(request,
+                               [&](size_t host) {
+                                 return !profile_.shares[host].filter_plugins.empty() &&
+                                        late == (host != profile_.main_host);
+                               }),
+      IsOpenAtFilter,
       [&](size_t host, const FilterResponse& answer) {
-        return CheckOwnFilter(profile_.shares[host], num_nodes, answer);
+        return CheckOwnFilter(profile_.shares[host], num_nodes, num_nodes, answer);
       },
       somebody_must_answer);
   if (!asked.ok()) return asked.status();
+  if (asked->answers.size() == 1 && num_to_find >= num_nodes)
+    return std::move(asked->answers.front());
   const auto more = [&](size_t index, uint32_t first) -> absl::StatusOr<FilterResponse> {
     FilterRequest rest;
     const size_t host = asked->hosts[index];
@@ -184,9 +276,9 @@ absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request
       rest.mutable_nodes()->add_slots(candidates[(request.start_offset() + i) % num_nodes]);
     }
     absl::StatusOr<FilterResponse> answer = hosts_[host].client->Filter(std::move(rest), deadline_);
-    absl::Status usable = answer.ok()
-                              ? CheckOwnFilter(profile_.shares[host], num_nodes - first, *answer)
-                              : answer.status();
+    absl::Status usable = answer.ok() ? CheckOwnFilter(profile_.shares[host], num_nodes - first,
+                                                       num_nodes - first, *answer)
+                                      : answer.status();
     if (usable.ok()) return answer;
     silent_host_ = host;
     return usable;
@@ -202,9 +294,11 @@ absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& no
     FillHeader(0, request.mutable_header());
     return hosts_[0].client->PreScore(std::move(request), deadline_);
   }
-  auto asked = AskAll<PreScoreResponse>(
-      v1alpha1::PRE_SCORE, request,
-      [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
+  auto asked = TakeAll<PreScoreResponse>(
+      v1alpha1::PRE_SCORE,
+      StartOthers(
+          request, [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
+          at_once_.scores_stand ? &at_once_.answer->pre_score() : nullptr),
       [](const AlgorithmShare& share) { return share.score_is_open; },
       [this](size_t host, const PreScoreResponse& answer) {
         const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
@@ -223,9 +317,11 @@ absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
     FillHeader(0, request.mutable_header());
     return hosts_[0].client->Score(std::move(request), deadline_);
   }
-  auto asked = AskAll<ScoreResponse>(
-      v1alpha1::SCORE, request,
-      [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
+  auto asked = TakeAll<ScoreResponse>(
+      v1alpha1::SCORE,
+      StartOthers(
+          request, [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
+          at_once_.scores_stand ? &at_once_.answer->score() : nullptr),
       [](const AlgorithmShare& share) { return share.score_is_open; },
       [&](size_t host, const ScoreResponse& answer) {
         std::vector<int64_t> unused;
@@ -295,15 +391,17 @@ absl::StatusOr<std::vector<std::vector<PluginStatus>>> HostPanel::Judge(
   *request.mutable_hypotheses() = hypotheses;
   const uint32_t count = static_cast<uint32_t>(hypotheses.size());
   std::vector<std::vector<PluginStatus>> objections(count);
-  auto asked = AskAll<FilterResponse>(
-      v1alpha1::FILTER, request,
-      [&](size_t host) {
-        return host != excepted && !profile_.shares[host].filter_plugins.empty();
-      },
-      [](const AlgorithmShare& share) { return share.filter_is_open && share.score_is_open; },
+  auto asked = TakeAll<FilterResponse>(
+      v1alpha1::FILTER,
+      StartAll<FilterResponse>(request,
+                               [&](size_t host) {
+                                 return host != excepted &&
+                                        !profile_.shares[host].filter_plugins.empty();
+                               }),
+      IsOpenAtFilter,
       [&](size_t host, const FilterResponse& answer) {
         if (answer.has_error()) return absl::InternalError("Filter fails a hypothesis as a whole");
-        return CheckOwnFilter(profile_.shares[host], count, answer);
+        return CheckOwnFilter(profile_.shares[host], count, count, answer);
       },
       /*somebody_must_answer=*/true);
   if (!asked.ok()) return asked.status();

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "shim/cycle/answer_check.h"
 #include "shim/cycle/host_client.h"
 
@@ -34,8 +35,6 @@ struct AlgorithmShare {
   bool score_is_open = false;  // PreScore too
   // Instead of no score, that of the last pod of the same owner, if it is not older than 5 s.
   bool score_uses_last = false;
-  // It is asked at Filter once the others have answered, and only about what they left.
-  bool filters_late = false;
 
   // Whether the algorithm can do without the host.
   bool is_optional() const { return pre_filter_is_open && filter_is_open && score_is_open; }
@@ -55,6 +54,10 @@ struct AlgorithmProfile {
   // One for each host that has a plugin at one of these points, if there are several, or if the
   // only one keeps no mirror.
   std::vector<AlgorithmShare> shares;
+  // The main host, by its index in `shares`: it filters, and can be asked all points in one
+  // message. The others are late: they are asked at Filter once it has answered, about what it
+  // left. Without one all are.
+  std::optional<size_t> main_host;
 };
 
 // A host, and the version of the cluster at which it is asked.
@@ -113,6 +116,16 @@ class HostPanel {
     owner_ = std::move(owner);
   }
 
+  // Has PreFilter ask the main host all points in one message, `request`, with the sampling that it
+  // would be given alone. Its answer on the nodes stands unless another host restricts the nodes,
+  // or rejects one of its sample; if it gives none, it is asked point by point, since each point
+  // has its own failure policy. Both outlive the panel.
+  void AskMainAtOnce(const v1alpha1::CycleRequest* request, v1alpha1::CycleResponse* answer) {
+    at_once_ = {request, answer};
+  }
+  // Whether the nodes that the main host searched were those of the attempt.
+  bool main_search_stands() const { return at_once_.search_stands; }
+
   // Begins the attempt on every host.
   absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(const std::string& pod_uid);
   // `candidates` are the nodes that `request` is about.
@@ -142,25 +155,47 @@ class HostPanel {
                                                      absl::Span<const uint32_t> candidates,
                                                      uint32_t num_to_find, bool late,
                                                      bool somebody_must_answer);
+  // The main host's answer at PreFilter, and all that goes with it.
+  PendingAnswer<v1alpha1::PreFilterResponse> AskMain(v1alpha1::PreFilterRequest request);
+  // What it said of its sample.
+  absl::StatusOr<v1alpha1::FilterResponse> TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
+                                                          bool must_answer);
   bool IsLeftOut(size_t host) const;
   void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
-  // Asks the hosts for which `takes_part` holds; their answers, in their order. `is_open`: whether
-  // the attempt can do without this host's, which is then left out of what follows.
+  // Calls under way, by host, in their order.
+  template <typename Response>
+  using Pending = std::vector<std::pair<size_t, PendingAnswer<Response>>>;
   template <typename Response>
   struct Answers {
     std::vector<size_t> hosts;
     std::vector<Response> answers;
   };
-  template <typename Response, typename Request, typename TakesPart, typename IsOpen,
-            typename Check>
-  absl::StatusOr<Answers<Response>> AskAll(v1alpha1::ExtensionPoint point, const Request& request,
-                                           TakesPart takes_part, IsOpen is_open, Check check,
-                                           bool somebody_must_answer);
+  // Asks the hosts for which `takes_part` holds.
+  template <typename Response, typename Request, typename TakesPart>
+  Pending<Response> StartAll(const Request& request, TakesPart takes_part);
+  // The same, but for the main host if it has answered already, which `known` is then.
+  template <typename Response, typename Request, typename TakesPart>
+  Pending<Response> StartOthers(const Request& request, TakesPart takes_part,
+                                const Response* known);
+  // Their answers. `is_open`: whether the attempt can do without this host's, which is then left
+  // out of what follows.
+  template <typename Response, typename IsOpen, typename Check>
+  absl::StatusOr<Answers<Response>> TakeAll(v1alpha1::ExtensionPoint point,
+                                            Pending<Response> pending, IsOpen is_open, Check check,
+                                            bool somebody_must_answer);
 
   const AttemptHosts& hosts_;
   const AlgorithmProfile& profile_;
   const uint64_t attempt_id_;
   const absl::Time deadline_;
+  struct AtOnce {
+    const v1alpha1::CycleRequest* request = nullptr;  // null: point by point
+    v1alpha1::CycleResponse* answer = nullptr;
+    bool answered = false;
+    bool search_stands = false;  // until another host restricts the nodes
+    bool scores_stand = false;   // until another host rejects one of the sample
+  };
+  AtOnce at_once_;
   size_t silent_host_ = 0;
   std::vector<LeftOut> left_out_;
   LastScores* last_scores_ = nullptr;

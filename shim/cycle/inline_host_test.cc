@@ -338,7 +338,7 @@ TEST_F(InlineHostTest, APanelAsksItAboutWhatTheOthersLeft) {
   profile.shares.resize(2);
   profile.shares[0].filter_plugins = {"Early"};
   profile.shares[1].filter_plugins = {"Fake"};
-  profile.shares[1].filters_late = true;
+  profile.main_host = 0;
   const AttemptHosts hosts = {{&first, 1}, {host_.get(), 0}};
   HostPanel panel(&hosts, &profile, 1, absl::InfiniteFuture());
   ASSERT_TRUE(panel.PreFilter("uid-p").ok());
@@ -367,7 +367,6 @@ TEST_F(InlineHostTest, AloneItHasItsSampleCutByThePanel) {
   profile.filter_plugins = {"Fake"};
   profile.shares.resize(1);
   profile.shares[0].filter_plugins = {"Fake"};
-  profile.shares[0].filters_late = true;
   const AttemptHosts hosts = {{host_.get(), 0}};
   HostPanel panel(&hosts, &profile, 1, absl::InfiniteFuture());
   ASSERT_TRUE(panel.PreFilter("uid-p").ok());

@@ -1,113 +1,84 @@
 #include "shim/cycle/late_filter.h"
 
 #include <algorithm>
+#include <deque>
 #include <string>
+#include <tuple>
 #include <utility>
+
+#include "absl/container/flat_hash_map.h"
 
 namespace outboard::cycle {
 namespace {
 
 using v1alpha1::FilterResponse;
+using v1alpha1::PluginStatus;
 
 // A call costs about as much as judging this many nodes, so fewer are not worth one.
 constexpr uint32_t kFewestAsked = 100;
 
-bool IsFeasible(const FilterResponse& answer, uint32_t i) {
-  return (answer.feasible()[i / 8] >> (i % 8)) & 1;
+struct Verdict {
+  const PluginStatus* status = nullptr;  // null: feasible
+  bool is_error = false;
+  bool only_without_nominated = false;
+  size_t position = 0;  // of the plugin in the profile
+
+  // Whether this one is reported, where another host says `other`.
+  bool Precedes(const Verdict& other) const {
+    if (status == nullptr || other.status == nullptr) return other.status == nullptr;
+    return std::tie(only_without_nominated, position) <
+           std::tie(other.only_without_nominated, other.position);
+  }
+};
+
+// Adds the answer's verdicts, in order; the last is the failure, if there is one. They point into
+// the answer.
+void Append(const std::vector<std::string>& profile, const FilterResponse& answer,
+            std::vector<Verdict>* verdicts) {
+  const auto position_of = [&](const PluginStatus& status) {
+    return static_cast<size_t>(std::find(profile.begin(), profile.end(), status.plugin()) -
+                               profile.begin());
+  };
+  std::vector<Verdict> rejections;  // by reason
+  for (const PluginStatus& reason : answer.reasons())
+    rejections.push_back({&reason, false, false, position_of(reason)});
+  int rejected = 0;
+  int marked = 0;
+  const auto is_marked = [&] {
+    const auto& marks = answer.only_without_nominated();
+    if (marked == marks.size() || marks[marked] != static_cast<uint32_t>(rejected)) return false;
+    ++marked;
+    return true;
+  };
+  verdicts->reserve(verdicts->size() + answer.processed() + 1);
+  for (uint32_t i = 0; i < answer.processed(); ++i) {
+    Verdict& verdict = verdicts->emplace_back();
+    if ((answer.feasible()[i / 8] >> (i % 8)) & 1) continue;
+    const bool only_without_nominated = is_marked();
+    verdict = rejections[answer.rejected(rejected++)];
+    verdict.only_without_nominated = only_without_nominated;
+  }
+  if (answer.has_error())
+    verdicts->push_back({&answer.error(), true, is_marked(), position_of(answer.error())});
 }
-
-// Rejections of the early hosts, by position; those that hold only without nominated pods leave
-// room for a late plugin that rejects the node with them, too.
-class EarlyVerdicts {
- public:
-  explicit EarlyVerdicts(const FilterResponse& answer)
-      : answer_(answer), rejection_(answer.processed(), -1) {
-    int next = 0;
-    int marked = 0;
-    for (uint32_t i = 0; i < answer.processed(); ++i) {
-      if (IsFeasible(answer, i)) {
-        open_.push_back(i);
-        continue;
-      }
-      const auto& marks = answer.only_without_nominated();
-      if (marked < marks.size() && marks[marked] == static_cast<uint32_t>(next)) {
-        ++marked;
-        open_.push_back(i);
-      }
-      rejection_[i] = static_cast<int>(answer.rejected(next++));
-    }
-  }
-
-  bool IsOpen(uint32_t i) const { return std::binary_search(open_.begin(), open_.end(), i); }
-  // -1: feasible.
-  int RejectionOf(uint32_t i) const { return rejection_[i]; }
-  // The next `count` open positions from i on.
-  std::vector<uint32_t> OpenFrom(uint32_t i, size_t count) const {
-    const auto first = std::lower_bound(open_.begin(), open_.end(), i);
-    const size_t there = static_cast<size_t>(open_.end() - first);
-    return {first, first + static_cast<std::ptrdiff_t>(std::min(count, there))};
-  }
-
- private:
-  const FilterResponse& answer_;
-  std::vector<int> rejection_;  // index of the reason
-  std::vector<uint32_t> open_;
-};
-
-// What late hosts said last, read in order.
-class LateVerdicts {
- public:
-  void Replace(FilterResponse answer, size_t asked) {
-    answer_ = std::move(answer);
-    asked_ = asked;
-    next_ = 0;
-    rejected_ = 0;
-    marked_ = 0;
-  }
-  bool IsUsedUp() const { return next_ == asked_; }
-  bool IsError() const { return next_ >= answer_.processed(); }
-  const v1alpha1::PluginStatus& error() const { return answer_.error(); }
-  // Null: feasible. `only_without_nominated`: as in the answer.
-  const v1alpha1::PluginStatus* Next(bool* only_without_nominated) {
-    const uint32_t i = next_++;
-    *only_without_nominated = false;
-    if (IsFeasible(answer_, i)) return nullptr;
-    const auto& marks = answer_.only_without_nominated();
-    if (marked_ < marks.size() && marks[marked_] == static_cast<uint32_t>(rejected_)) {
-      ++marked_;
-      *only_without_nominated = true;
-    }
-    return &answer_.reasons(static_cast<int>(answer_.rejected(rejected_++)));
-  }
-
- private:
-  FilterResponse answer_;
-  size_t asked_ = 0;
-  uint32_t next_ = 0;
-  int rejected_ = 0;
-  int marked_ = 0;
-};
 
 class Merged {
  public:
-  void AddFeasible() {
-    if (processed_ % 8 == 0) bits_.push_back('\0');
-    bits_.back() = static_cast<char>(bits_.back() | (1 << (processed_ % 8)));
-    ++processed_;
-  }
-  void AddRejected(const v1alpha1::PluginStatus& status) {
-    if (processed_ % 8 == 0) bits_.push_back('\0');
-    ++processed_;
-    // Few are distinct, and most repeat the last.
-    const std::string key = status.SerializeAsString();
-    auto known = std::find(keys_.begin(), keys_.end(), key);
-    if (known == keys_.end()) {
-      known = keys_.insert(keys_.end(), key);
-      *response_.add_reasons() = status;
+  void Add(const Verdict& verdict) {
+    if (verdict.only_without_nominated)
+      response_.add_only_without_nominated(static_cast<uint32_t>(response_.rejected_size()));
+    if (verdict.is_error) {
+      *response_.mutable_error() = *verdict.status;
+      return;
     }
-    response_.add_rejected(static_cast<uint32_t>(known - keys_.begin()));
+    if (processed_ % 8 == 0) bits_.push_back('\0');
+    if (verdict.status == nullptr) {
+      bits_.back() = static_cast<char>(bits_.back() | (1 << (processed_ % 8)));
+    } else {
+      response_.add_rejected(NumberOf(verdict.status));
+    }
+    ++processed_;
   }
-  void Fail(const v1alpha1::PluginStatus& error) { *response_.mutable_error() = error; }
   FilterResponse Take() {
     response_.set_processed(processed_);
     response_.set_feasible(std::move(bits_));
@@ -115,53 +86,90 @@ class Merged {
   }
 
  private:
+  uint32_t NumberOf(const PluginStatus* status) {
+    const auto [known, is_new] = numbers_.try_emplace(status, 0);
+    if (!is_new) return known->second;
+    // Several answers may say the same.
+    std::string key = status->SerializeAsString();
+    const auto same = std::find(keys_.begin(), keys_.end(), key);
+    known->second = static_cast<uint32_t>(same - keys_.begin());
+    if (same == keys_.end()) {
+      keys_.push_back(std::move(key));
+      *response_.add_reasons() = *status;
+    }
+    return known->second;
+  }
+
   FilterResponse response_;
   std::string bits_;
+  absl::flat_hash_map<const PluginStatus*, uint32_t> numbers_;  // by where an answer has it
   std::vector<std::string> keys_;
   uint32_t processed_ = 0;
 };
 
 }  // namespace
 
-absl::StatusOr<FilterResponse> FilterLate(const FilterResponse& early, uint32_t num_nodes,
-                                          uint32_t num_to_find, AskLate ask) {
-  const EarlyVerdicts before(early);
-  LateVerdicts late;
+absl::StatusOr<FilterResponse> FilterLate(const std::vector<std::string>& profile,
+                                          size_t first_late, FilterResponse early,
+                                          uint32_t num_nodes, uint32_t num_to_find,
+                                          AskAbout early_again, AskAbout late) {
+  std::deque<FilterResponse> answers;  // Verdicts point into them.
+  std::vector<Verdict> before;         // by position
+  std::vector<Verdict> behind;         // of the nodes that the late hosts were asked about last
+  size_t next = 0;                     // in `behind`
+  answers.push_back(std::move(early));
+  Append(profile, answers.back(), &before);
+  // A search that ended had come to one more feasible node.
+  if (!answers.back().has_error() && before.size() < num_nodes) before.emplace_back();
+  // Whether the early hosts' word on a node is not the last.
+  const auto is_open = [first_late](const Verdict& verdict) {
+    return verdict.status == nullptr || verdict.only_without_nominated ||
+           verdict.position > first_late;
+  };
+  // The nodes to ask late hosts about: open ones from `i` on, as far as they are known, until
+  // enough of them may be feasible.
+  const auto open_from = [&](uint32_t i, size_t enough) {
+    std::vector<uint32_t> open;
+    for (size_t feasible = 0; i < before.size() && i < num_nodes && feasible < enough; ++i) {
+      if (before[i].status == nullptr) ++feasible;
+      if (is_open(before[i])) open.push_back(i);
+    }
+    return open;
+  };
   Merged merged;
   uint32_t found = 0;
   size_t at_least = kFewestAsked;
   for (uint32_t i = 0; i < num_nodes; ++i) {
-    if (i >= early.processed()) {
-      merged.Fail(early.error());
-      break;
+    if (i == before.size()) {
+      std::vector<uint32_t> positions;
+      const uint32_t end = std::min(num_nodes, i + std::max(i, kFewestAsked));
+      for (uint32_t position = i; position < end; ++position) positions.push_back(position);
+      absl::StatusOr<FilterResponse> answer = early_again(positions);
+      if (!answer.ok()) return answer.status();
+      answers.push_back(*std::move(answer));
+      Append(profile, answers.back(), &before);
     }
-    const int rejection = before.RejectionOf(i);
-    const v1alpha1::PluginStatus* status = rejection < 0 ? nullptr : &early.reasons(rejection);
-    if (before.IsOpen(i)) {
-      if (late.IsUsedUp()) {
-        const std::vector<uint32_t> positions =
-            before.OpenFrom(i, std::max<size_t>(num_to_find - found + 1, at_least));
+    Verdict verdict = before[i];
+    if (is_open(verdict)) {
+      if (next == behind.size()) {
+        absl::StatusOr<FilterResponse> answer =
+            late(open_from(i, std::max<size_t>(num_to_find - found + 1, at_least)));
+        if (!answer.ok()) return answer.status();
         // Where nearly all are rejected, ever more are looked at in one call.
         at_least *= 2;
-        absl::StatusOr<FilterResponse> answer = ask(positions);
-        if (!answer.ok()) return answer.status();
-        late.Replace(*std::move(answer), positions.size());
+        answers.push_back(*std::move(answer));
+        behind.clear();
+        Append(profile, answers.back(), &behind);
+        next = 0;
       }
-      if (late.IsError()) {
-        merged.Fail(late.error());
-        break;
-      }
-      bool only_without = false;
-      const v1alpha1::PluginStatus* objection = late.Next(&only_without);
-      if (objection != nullptr && (status == nullptr || !only_without)) status = objection;
+      // A failure that the other's rejection hides is the last of its answer, so its hosts are
+      // asked again about what follows.
+      const Verdict& other = behind[next++];
+      if (!verdict.Precedes(other)) verdict = other;
     }
-    if (status != nullptr) {
-      merged.AddRejected(*status);
-      continue;
-    }
-    if (found == num_to_find) break;
-    ++found;
-    merged.AddFeasible();
+    if (verdict.status == nullptr && found++ == num_to_find) break;
+    merged.Add(verdict);
+    if (verdict.is_error) break;
   }
   return merged.Take();
 }

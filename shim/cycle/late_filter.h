@@ -2,7 +2,9 @@
 #ifndef OUTBOARD_SHIM_CYCLE_LATE_FILTER_H_
 #define OUTBOARD_SHIM_CYCLE_LATE_FILTER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -11,20 +13,25 @@
 
 namespace outboard::cycle {
 
-// What the late hosts say together of the nodes at these positions of the list, which rise: of all
-// of them, unless a plugin failed.
-using AskLate = absl::FunctionRef<absl::StatusOr<v1alpha1::FilterResponse>(
+// What some hosts say together of the nodes at these positions of the list, which rise: of all of
+// them, unless a plugin failed.
+using AskAbout = absl::FunctionRef<absl::StatusOr<v1alpha1::FilterResponse>(
     const std::vector<uint32_t>& positions)>;
 
-// `early` is what the other hosts say of a list of `num_nodes`, of all of it unless a plugin
-// failed. All plugins of late hosts stand behind those of the others in the profile, so what they
-// say of a node that these reject would not be reported, and the outcome is MergeFilter's; but late
-// hosts are asked about little more than the sample, where everybody else may judge thousands. The
-// search ends at the first feasible node beyond `num_to_find`, or with a failure.
-// Errors: those of `ask`. Pure, but for `ask`. Answers were checked.
-absl::StatusOr<v1alpha1::FilterResponse> FilterLate(const v1alpha1::FilterResponse& early,
+// `early` is what the other hosts say of a list of `num_nodes`: of all of it, or, where one host
+// searched as if it were alone, up to the first feasible node beyond `num_to_find`; to the failure
+// where a plugin failed. The outcome is MergeFilter's: the search ends at the first feasible node
+// beyond `num_to_find`, or with a failure, and the plugin that stands first in `profile` is
+// reported. But late hosts are asked about little more than the sample, where everybody else may
+// judge thousands: about nodes that the early ones leave, and those which these reject with a
+// plugin behind the first of a late host, `first_late`. Where the search goes on behind what
+// `early` has, `early_again` is asked. Errors: those of the two. Pure, but for them. Answers were
+// checked.
+absl::StatusOr<v1alpha1::FilterResponse> FilterLate(const std::vector<std::string>& profile,
+                                                    size_t first_late,
+                                                    v1alpha1::FilterResponse early,
                                                     uint32_t num_nodes, uint32_t num_to_find,
-                                                    AskLate ask);
+                                                    AskAbout early_again, AskAbout late);
 
 }  // namespace outboard::cycle
 

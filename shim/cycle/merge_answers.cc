@@ -243,6 +243,8 @@ absl::StatusOr<FilterResponse> MergeFilter(const std::vector<std::string>& profi
       bits[i / 8] |= static_cast<char>(1 << (i % 8));
       continue;
     }
+    if (verdict.only_without_nominated)
+      merged.add_only_without_nominated(static_cast<uint32_t>(merged.rejected_size()));
     if (verdict.is_error) {
       *merged.mutable_error() = *verdict.status;
       break;

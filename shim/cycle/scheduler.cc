@@ -210,12 +210,15 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
     VLOG(2) << "Pod " << attempt->pod->key() << " goes on without host \""
             << attempt->plan->host_names[left_out.host] << "\": " << left_out.status;
   }
-  if (witness_ != nullptr && algorithm_.fused_request() != nullptr &&
+  if (const auto& fused = algorithm_.fused_answer();
+      witness_ != nullptr && fused.has_value() &&
       result.outcome != AlgorithmResult::Outcome::kNoAnswer) {
+    const AlgorithmProfile& profile = attempt->plan->algorithm;
     witness_->OnCycle(
-        {attempt->plan->host_names.front(), *attempt->pod, attempt->plan->algorithm,
-         *algorithm_.fused_request(), algorithm_.response(), result, algorithm_.num_candidates(),
-         Algorithm::NumToFind(attempt->plan->algorithm, algorithm_.num_candidates())},
+        {attempt->plan->host_names[fused->host], *attempt->pod,
+         profile.shares.empty() ? profile.score_plugins : profile.shares[fused->host].score_plugins,
+         *fused->request, *fused->response, result, algorithm_.num_candidates(),
+         Algorithm::NumToFind(profile, algorithm_.num_candidates())},
         now);
   }
   next_start_ =

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -113,11 +112,15 @@ class Planner {
     const auto info = infos_.find(host);
     return info != infos_.end() && cycle::KeepsNoMirror(info->second);
   }
-  // Hosts that are asked at Filter after the others, about what these left, where the profile's
-  // order allows. A host with the fused cycle judges thousands of nodes in less time than another
-  // call takes, so it is asked at the same time as the others; for others (a script, or a host that
-  // is sent each node that it is asked about) every node counts.
-  std::set<std::string> LateHosts() const;
+  bool CanFuse(const std::string& host) const {
+    const auto& capabilities = infos_.at(host).capabilities();
+    return std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) !=
+           capabilities.end();
+  }
+  // The host that is asked all points in one message: of those that can be, the one with the most
+  // filters, since its search is the one that ends with the sample; of several the one with the
+  // first. Empty: there is none.
+  std::string MainHost() const;
 
   // Whether none of the plugins insists on being heard at the point.
   bool IsOpen(ExtensionPoint point, const std::vector<std::string>& plugins) const {
@@ -179,29 +182,17 @@ std::vector<cycle::PointShare> Planner::Shares(ExtensionPoint point) const {
   return shares;
 }
 
-std::set<std::string> Planner::LateHosts() const {
-  std::set<std::string> late;
-  std::map<std::string, std::pair<size_t, size_t>> ends;  // of each host's filters in the profile
-  const std::vector<std::string> filters = Names(v1alpha1::FILTER);
-  for (size_t i = 0; i < filters.size(); ++i) {
-    const std::string& host = host_of_.at(filters[i]);
-    ends.try_emplace(host, i, i).first->second.second = i;
-    const auto& capabilities = infos_.at(host).capabilities();
-    if (std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) ==
-        capabilities.end())
-      late.insert(host);
+std::string Planner::MainHost() const {
+  std::string main;
+  size_t most = 0;
+  for (const std::string& plugin : Names(v1alpha1::FILTER)) {
+    const std::string& host = host_of_.at(plugin);
+    const size_t count = Names(v1alpha1::FILTER, &host).size();
+    if (!CanFuse(host) || count <= most) continue;
+    main = host;
+    most = count;
   }
-  // Whoever stands before one that is asked early is asked early, too, so that its word is the one
-  // that is reported.
-  for (bool changed = true; std::exchange(changed, false);) {
-    for (const auto& [host, range] : ends) {
-      if (late.count(host) > 0) continue;
-      changed |= std::erase_if(late, [&, end = range.second](const std::string& other) {
-                   return ends.at(other).first < end;
-                 }) > 0;
-    }
-  }
-  return late;
+  return main;
 }
 
 // What the administrator exempts from the shim's own check. Arguments that are not as they should
@@ -244,7 +235,7 @@ cycle::ProfilePlan Planner::Make() {
   algorithm.pre_score_plugins = Names(v1alpha1::PRE_SCORE);
   algorithm.score_plugins = Weighted();
   if (num_algorithm_hosts_ > 1 || KeepsNoMirror(plan_.host_names[0])) {
-    const std::set<std::string> late = LateHosts();
+    const std::string main = MainHost();
     for (std::ptrdiff_t i = 0; i < num_algorithm_hosts_; ++i) {
       const std::string& host = plan_.host_names[static_cast<size_t>(i)];
       cycle::AlgorithmShare& share = algorithm.shares.emplace_back();
@@ -252,7 +243,7 @@ cycle::ProfilePlan Planner::Make() {
       share.filter_plugins = Names(v1alpha1::FILTER, &host);
       share.pre_score_plugins = Names(v1alpha1::PRE_SCORE, &host);
       share.score_plugins = Weighted(&host);
-      share.filters_late = late.count(host) > 0;
+      if (host == main) algorithm.main_host = static_cast<size_t>(i);
       if (num_algorithm_hosts_ == 1) continue;  // Nobody can do without the only one.
       share.pre_filter_is_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
       share.filter_is_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);

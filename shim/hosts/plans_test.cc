@@ -105,48 +105,47 @@ TEST(PlansTest, AHostThatServesAllDoesItAlone) {
   EXPECT_THAT(plans->configure, SizeIs(1));
 }
 
-// Whether each host is asked late, by name.
-std::map<std::string, bool> Late(const std::vector<std::string>& hosts, const HostInfos& infos) {
+// Its name; empty: there is none.
+std::string MainHost(const std::vector<std::string>& hosts, const HostInfos& infos) {
   auto plans = MakePlans(Configuration(hosts), hosts, infos);
   EXPECT_TRUE(plans.ok()) << plans.status();
-  std::map<std::string, bool> late;
   const cycle::ProfilePlan& plan = plans->profiles.at(0);
-  for (size_t i = 0; i < plan.algorithm.shares.size(); ++i) {
-    late[plan.host_names[i]] = plan.algorithm.shares[i].filters_late;
-  }
-  return late;
+  return plan.algorithm.main_host.has_value() ? plan.host_names[*plan.algorithm.main_host] : "";
 }
 
-TEST(PlansTest, AHostWithoutTheFusedCycleIsAskedLateWhereItStandsBehindTheOthers) {
+TEST(PlansTest, TheMainHostIsTheOneOfTheMostFiltersThatCanBeAskedAllAtOnce) {
   const auto fused = [](v1alpha1::GetHostInfoResponse info) {
     info.add_capabilities(v1alpha1::FUSED_CYCLE);
     return info;
   };
-  const v1alpha1::GetHostInfoResponse rest =
-      Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder"});
-  using Map = std::map<std::string, bool>;
-  EXPECT_EQ(Late({"a", "b"}, {{"a", fused(rest)}, {"b", Host({"Third"})}}),
-            (Map{{"a", false}, {"b", true}}));
-  EXPECT_EQ(Late({"a", "b"}, {{"a", fused(rest)}, {"b", fused(Host({"Third"}))}}),
-            (Map{{"a", false}, {"b", false}}));
-  // First stands before the others' filters.
-  const v1alpha1::GetHostInfoResponse behind =
-      Host({"PrioritySort", "Gate", "Second", "Third", "Preempting", "DefaultBinder"});
-  EXPECT_EQ(Late({"a", "b"}, {{"a", fused(behind)}, {"b", Host({"First"})}}),
-            (Map{{"a", false}, {"b", false}}));
-  // Where nobody is early, all are asked at once about the sample.
-  EXPECT_EQ(Late({"a", "b", "c"},
-                 {{"a", Host({"First", "Third"})},
-                  {"b", Host({"Second"})},
-                  {"c", fused(Host({"PrioritySort", "Gate", "Preempting", "DefaultBinder"}))}}),
-            (Map{{"a", true}, {"b", true}, {"c", false}}));
+  const auto others = Host({"PrioritySort", "Gate", "Preempting", "DefaultBinder"});
+  const auto one = Host({"First"});
+  const auto two = Host({"Second", "Third"});
+  EXPECT_EQ(MainHost({"a", "b", "c"}, {{"a", fused(one)}, {"b", two}, {"c", fused(others)}}), "a");
+  EXPECT_EQ(MainHost({"a", "b", "c"}, {{"a", one}, {"b", fused(two)}, {"c", fused(others)}}), "b");
+  EXPECT_EQ(MainHost({"a", "b", "c"}, {{"a", fused(one)}, {"b", fused(two)}, {"c", others}}), "b");
+  EXPECT_EQ(MainHost({"a", "b", "c"}, {{"a", one}, {"b", two}, {"c", fused(others)}}), "");
+  // As many: the first of the profile, whatever the order of the hosts.
+  EXPECT_EQ(MainHost({"c", "b", "a", "d"}, {{"a", fused(Host({"Second"}))},
+                                            {"b", fused(Host({"Third"}))},
+                                            {"c", fused(one)},
+                                            {"d", others}}),
+            "c");
+  EXPECT_EQ(MainHost({"c", "b", "a", "d"}, {{"a", fused(Host({"Second"}))},
+                                            {"b", fused(Host({"Third"}))},
+                                            {"c", one},
+                                            {"d", others}}),
+            "a");
 }
 
-TEST(PlansTest, AHostWithoutAMirrorIsAskedLateEvenAlone) {
+TEST(PlansTest, AHostWithoutAMirrorHasAShareEvenAlone) {
   v1alpha1::GetHostInfoResponse all =
       Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
   all.add_capabilities(v1alpha1::INLINE_NODES);
-  EXPECT_EQ(Late({"a"}, {{"a", all}}), (std::map<std::string, bool>{{"a", true}}));
+  const auto plans = MakePlans(Configuration({"a"}), {"a"}, {{"a", all}});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_THAT(plans->profiles.at(0).algorithm.shares, SizeIs(1));
+  EXPECT_FALSE(plans->profiles.at(0).algorithm.main_host.has_value());
 }
 
 TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {

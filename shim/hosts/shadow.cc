@@ -173,7 +173,7 @@ absl::Status Comparison::Run() {
 ShadowCycle::ShadowCycle(const cycle::AnsweredCycle& answered)
     : attempt_id(answered.request.header().attempt_id()),
       pod(answered.pod.key()),
-      score_plugins(answered.profile.score_plugins),
+      score_plugins(answered.score_plugins),
       response(answered.response),
       num_candidates(answered.num_candidates),
       num_to_find(answered.num_to_find) {}
