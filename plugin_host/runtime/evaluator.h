@@ -76,6 +76,7 @@ struct SearchOptions {
   uint32_t start_offset = 0;
   uint32_t percentage_of_nodes_to_score = 0;
   bool first_feasible_only = false;
+  uint32_t enough_nodes = 0;  // 0: as the percentage says
 };
 
 // How many of `n` nodes have to be found feasible.

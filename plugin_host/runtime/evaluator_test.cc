@@ -186,6 +186,10 @@ TEST(FeasibleNodesToFindTest, IsKubernetesFormula) {
   EXPECT_EQ(FeasibleNodesToFind(1000, {0, 5, false}), 100u);
   EXPECT_EQ(FeasibleNodesToFind(1000, {0, 100, false}), 1000u);
   EXPECT_EQ(FeasibleNodesToFind(1000, {0, 0, true}), 1u);
+  // Another host has cut the sample already.
+  EXPECT_EQ(FeasibleNodesToFind(501, {0, 100, false, 500}), 500u);
+  EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, false, 7}), 7u);
+  EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, false, 9}), 8u);
 }
 
 TEST_F(EvaluatorTest, TheFirstPluginThatRejectsIsReported) {

@@ -332,9 +332,9 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
     if (CallStatus status = TakeNodes(request.filter().nodes()); !status.ok()) return status;
     nodes = nodes_;
   }
-  const SearchOptions options{request.filter().start_offset(),
-                              request.filter().percentage_of_nodes_to_score(),
-                              request.filter().first_feasible_only()};
+  const SearchOptions options{
+      request.filter().start_offset(), request.filter().percentage_of_nodes_to_score(),
+      request.filter().first_feasible_only(), request.filter().enough_nodes()};
   evaluator_.Filter(*target.attempt, *target.pod, now, nodes, options, response->mutable_filter(),
                     &feasible_);
   const size_t enough = request.score_single_node() ? 1 : 2;

@@ -108,13 +108,19 @@ HostPanel::Pending<Response> HostPanel::StartAll(const Request& request, TakesPa
 }
 
 template <typename Response, typename Request, typename TakesPart>
-HostPanel::Pending<Response> HostPanel::StartOthers(const Request& request, TakesPart takes_part,
-                                                    const Response* known) {
-  const size_t main = known == nullptr ? hosts_.size() : *profile_.main_host;
-  Pending<Response> pending =
-      StartAll<Response>(request, [&](size_t host) { return host != main && takes_part(host); });
-  if (known != nullptr && takes_part(main) && !IsLeftOut(main))
-    Insert(main, Known(*known), &pending);
+HostPanel::Pending<Response> HostPanel::StartOrRecall(
+    const Request& request, TakesPart takes_part,
+    const Response& (v1alpha1::CycleResponse::*part)() const) {
+  std::map<size_t, const v1alpha1::CycleResponse*> known;
+  if (at_once_.scores_stand) {
+    known[*profile_.main_host] = at_once_.answer;
+    for (const auto& [host, answer] : at_once_.late) known[host] = &answer;
+  }
+  Pending<Response> pending = StartAll<Response>(
+      request, [&](size_t host) { return known.count(host) == 0 && takes_part(host); });
+  for (const auto& [host, answer] : known) {
+    if (takes_part(host) && !IsLeftOut(host)) Insert(host, Known((answer->*part)()), &pending);
+  }
   return pending;
 }
 
@@ -201,15 +207,21 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
   absl::StatusOr<FilterResponse> early;
   if (at_once_.search_stands) {
     early = TakeMainSearch(num_nodes, num_to_find, /*must_answer=*/!any_late);
-    at_once_.scores_stand = !IsLeftOut(*profile_.main_host);
+    at_once_.scores_stand =
+        !IsLeftOut(*profile_.main_host) && !at_once_.answer->filter().has_error();
   } else {
     // Which nodes the sample has depends on what all say.
     request.set_percentage_of_nodes_to_score(100);
     request.set_first_feasible_only(false);
     early = AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
+                      /*sample=*/0,
                       /*somebody_must_answer=*/!any_late);
   }
   if (!any_late || !early.ok()) return early;
+  // The nodes of the main host's sample, and the one at which its search ended.
+  bool is_first = true;
+  const uint32_t sample = at_once_.scores_stand ? early->processed() - early->rejected_size() : 0;
+  const uint32_t sample_and_end = sample + (early->processed() < num_nodes ? 1 : 0);
   const bool main_is_heard = profile_.main_host.has_value() && !IsLeftOut(*profile_.main_host);
   const auto ask = [&](const std::vector<uint32_t>& positions, bool late) {
     FilterRequest left;
@@ -218,7 +230,11 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
     for (const uint32_t i : positions)
       slots.push_back(candidates[(request.start_offset() + i) % num_nodes]);
     left.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+    // At first late hosts are asked about all that may be left of the main host's search.
+    const bool about_sample =
+        late && std::exchange(is_first, false) && sample > 1 && slots.size() == sample_and_end;
     return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), late,
+                     about_sample ? sample : 0,
                      /*somebody_must_answer=*/!late || !main_is_heard);
   };
   absl::StatusOr<FilterResponse> merged = FilterLate(
@@ -250,16 +266,22 @@ absl::StatusOr<FilterResponse> HostPanel::TakeMainSearch(uint32_t num_nodes, uin
 absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request,
                                                     absl::Span<const uint32_t> candidates,
                                                     uint32_t num_to_find, bool late,
-                                                    bool somebody_must_answer) {
+                                                    uint32_t sample, bool somebody_must_answer) {
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
+  const auto takes_part = [&](size_t host) {
+    return !profile_.shares[host].filter_plugins.empty() && late == (host != profile_.main_host);
+  };
+  const auto is_asked_at_once = [&](size_t host) {
+    return sample > 0 && profile_.shares[host].can_fuse && hosts_[host].client != nullptr;
+  };
+  Pending<FilterResponse> pending = StartAll<FilterResponse>(
+      request, [&](size_t host) { return takes_part(host) && !is_asked_at_once(host); });
+  for (size_t host = 0; host < hosts_.size(); ++host) {
+    if (takes_part(host) && is_asked_at_once(host) && !IsLeftOut(host))
+      Insert(host, AskAtOnce(host, request, sample), &pending);
+  }
   auto asked = TakeAll<FilterResponse>(
-      v1alpha1::FILTER,
-      StartAll<FilterResponse>(request,
-                               [&](size_t host) {
-                                 return !profile_.shares[host].filter_plugins.empty() &&
-                                        late == (host != profile_.main_host);
-                               }),
-      IsOpenAtFilter,
+      v1alpha1::FILTER, std::move(pending), IsOpenAtFilter,
       [&](size_t host, const FilterResponse& answer) {
         return CheckOwnFilter(profile_.shares[host], num_nodes, num_nodes, answer);
       },
@@ -287,6 +309,43 @@ absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request
                      more);
 }
 
+PendingAnswer<FilterResponse> HostPanel::AskAtOnce(size_t host, const FilterRequest& request,
+                                                   uint32_t sample) {
+  v1alpha1::CycleRequest cycle;
+  FillHeader(host, cycle.mutable_header());
+  const absl::Duration left = std::min(deadline_ - absl::Now(), absl::Hours(1));
+  cycle.set_deadline_micros(
+      static_cast<uint32_t>(std::max<int64_t>(absl::ToInt64Microseconds(left), 1)));
+  *cycle.mutable_pre_filter() = at_once_.request->pre_filter();
+  *cycle.mutable_filter() = request;
+  cycle.mutable_filter()->set_enough_nodes(sample);
+  v1alpha1::CycleResponse& answer = at_once_.late[host];
+  const absl::Status called = hosts_[host].client->Cycle(cycle, deadline_, &answer);
+  // PreFilter let the pod pass before.
+  if (!called.ok() || answer.pre_filter().has_rejection() || answer.pre_filter().has_node_names()) {
+    VLOG(2) << "A host is asked point by point: " << called;
+    at_once_.late.erase(host);
+    FilterRequest plain = request;
+    FillHeader(host, plain.mutable_header());
+    return hosts_[host].client->Start(std::move(plain), deadline_);
+  }
+  FilterResponse filter = answer.filter();
+  const bool all = filter.rejected().empty() && !filter.has_error();
+  if (all && filter.processed() == sample + 1) {
+    at_once_.late.erase(host);  // It did not stop, and scored the node behind the sample, too.
+  } else if (all && filter.processed() == sample && filter.feasible().size() == (sample + 7) / 8 &&
+             request.nodes().slots_size() == static_cast<int>(sample) + 1) {
+    // The search ended at a feasible node, the last.
+    filter.set_processed(sample + 1);
+    std::string& bits = *filter.mutable_feasible();
+    bits.resize(sample / 8 + 1);
+    bits[sample / 8] = static_cast<char>(bits[sample / 8] | (1 << (sample % 8)));
+  }
+  return [filter = std::move(filter)]() mutable -> absl::StatusOr<FilterResponse> {
+    return std::move(filter);
+  };
+}
+
 absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& nodes) {
   PreScoreRequest request;
   *request.mutable_nodes() = nodes;
@@ -296,9 +355,9 @@ absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& no
   }
   auto asked = TakeAll<PreScoreResponse>(
       v1alpha1::PRE_SCORE,
-      StartOthers(
+      StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
-          at_once_.scores_stand ? &at_once_.answer->pre_score() : nullptr),
+          &v1alpha1::CycleResponse::pre_score),
       [](const AlgorithmShare& share) { return share.score_is_open; },
       [this](size_t host, const PreScoreResponse& answer) {
         const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
@@ -319,9 +378,9 @@ absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
   }
   auto asked = TakeAll<ScoreResponse>(
       v1alpha1::SCORE,
-      StartOthers(
+      StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
-          at_once_.scores_stand ? &at_once_.answer->score() : nullptr),
+          &v1alpha1::CycleResponse::score),
       [](const AlgorithmShare& share) { return share.score_is_open; },
       [&](size_t host, const ScoreResponse& answer) {
         std::vector<int64_t> unused;

@@ -35,6 +35,8 @@ struct AlgorithmShare {
   bool score_is_open = false;  // PreScore too
   // Instead of no score, that of the last pod of the same owner, if it is not older than 5 s.
   bool score_uses_last = false;
+  // It can be asked several points in one message.
+  bool can_fuse = false;
 
   // Whether the algorithm can do without the host.
   bool is_optional() const { return pre_filter_is_open && filter_is_open && score_is_open; }
@@ -121,7 +123,9 @@ class HostPanel {
   // or rejects one of its sample; if it gives none, it is asked point by point, since each point
   // has its own failure policy. Both outlive the panel.
   void AskMainAtOnce(const v1alpha1::CycleRequest* request, v1alpha1::CycleResponse* answer) {
-    at_once_ = {request, answer};
+    at_once_ = AtOnce();
+    at_once_.request = request;
+    at_once_.answer = answer;
   }
   // Whether the nodes that the main host searched were those of the attempt.
   bool main_search_stands() const { return at_once_.search_stands; }
@@ -151,10 +155,16 @@ class HostPanel {
 
  private:
   bool alone() const { return profile_.shares.empty(); }
+  // `sample`: the number of nodes in the main host's, if it is what the late hosts are asked about;
+  // else 0.
   absl::StatusOr<v1alpha1::FilterResponse> AskFilter(const v1alpha1::FilterRequest& request,
                                                      absl::Span<const uint32_t> candidates,
                                                      uint32_t num_to_find, bool late,
-                                                     bool somebody_must_answer);
+                                                     uint32_t sample, bool somebody_must_answer);
+  // Asks a late host about the sample, in one message with the points behind Filter.
+  PendingAnswer<v1alpha1::FilterResponse> AskAtOnce(size_t host,
+                                                    const v1alpha1::FilterRequest& request,
+                                                    uint32_t sample);
   // The main host's answer at PreFilter, and all that goes with it.
   PendingAnswer<v1alpha1::PreFilterResponse> AskMain(v1alpha1::PreFilterRequest request);
   // What it said of its sample.
@@ -173,10 +183,10 @@ class HostPanel {
   // Asks the hosts for which `takes_part` holds.
   template <typename Response, typename Request, typename TakesPart>
   Pending<Response> StartAll(const Request& request, TakesPart takes_part);
-  // The same, but for the main host if it has answered already, which `known` is then.
+  // The same, but for hosts that have answered already: their answer holds `part`.
   template <typename Response, typename Request, typename TakesPart>
-  Pending<Response> StartOthers(const Request& request, TakesPart takes_part,
-                                const Response* known);
+  Pending<Response> StartOrRecall(const Request& request, TakesPart takes_part,
+                                  const Response& (v1alpha1::CycleResponse::*part)() const);
   // Their answers. `is_open`: whether the attempt can do without this host's, which is then left
   // out of what follows.
   template <typename Response, typename IsOpen, typename Check>
@@ -194,6 +204,8 @@ class HostPanel {
     bool answered = false;
     bool search_stands = false;  // until another host restricts the nodes
     bool scores_stand = false;   // until another host rejects one of the sample
+    // What late hosts answered about the sample, by host. As long as it stands.
+    std::map<size_t, v1alpha1::CycleResponse> late;
   };
   AtOnce at_once_;
   size_t silent_host_ = 0;

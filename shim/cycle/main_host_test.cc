@@ -199,7 +199,8 @@ class ModelHost {
     AlgorithmProfile sampling;
     sampling.percentage_of_nodes_to_score = request.percentage_of_nodes_to_score();
     if (!request.first_feasible_only()) sampling.score_plugins = {{"any", 1}};
-    const uint32_t wanted = Algorithm::NumToFind(sampling, n);
+    const uint32_t wanted = request.enough_nodes() > 0 ? std::min(n, request.enough_nodes())
+                                                       : Algorithm::NumToFind(sampling, n);
     std::string bits;
     uint32_t i = 0;
     for (; i < n; ++i) {
@@ -363,6 +364,7 @@ Setting DrawSetting(Random* random) {
       if (plugin.scores) at->push_back({plugin.name, static_cast<int64_t>(1 + i % 3)});
     if (plugin.filters && !profile.main_host.has_value()) profile.main_host = plugin.host;
   }
+  for (AlgorithmShare& share : profile.shares) share.can_fuse = Chance(0.5, random);
   if (!setting.has_policies) return setting;
   for (AlgorithmShare& share : profile.shares) {
     share.pre_filter_is_open = Chance(0.6, random);
@@ -452,7 +454,8 @@ std::string Text(const Algorithm& algorithm, const AlgorithmResult& result, bool
 
 // How often each thing happened, so that the cases are known to be about something.
 struct Counts {
-  int cases = 0, alone = 0, stood = 0, continued = 0, restricted = 0, left_out = 0, used_last = 0;
+  int cases = 0, alone = 0, stood = 0, all_at_once = 0, continued = 0, restricted = 0, left_out = 0,
+      used_last = 0;
   std::map<AlgorithmResult::Outcome, int> outcomes;
 };
 
@@ -504,6 +507,10 @@ void RunCases(uint32_t seed, Counts* counts) {
       const ModelHost& main = *hosts[*setting.profile.main_host];
       if (at_once.fused_answer().has_value()) {
         main.filter_calls + main.score_calls == 0 ? ++counts->stood : ++counts->continued;
+        const bool none_by_point = std::all_of(hosts.begin(), hosts.end(), [](const auto& host) {
+          return host->filter_calls + host->score_calls == 0;
+        });
+        if (none_by_point && result->feasible_nodes > 1) ++counts->all_at_once;
       } else {
         ++counts->restricted;
       }
@@ -516,6 +523,11 @@ void RunCases(uint32_t seed, Counts* counts) {
     Algorithm alone(world.cluster);
     const AlgorithmResult& alone_result = alone.Run(request);
     ++counts->alone;
+    ASSERT_EQ(at_once.response().pre_filter().has_rejection(),
+              alone.response().pre_filter().has_rejection())
+        << where;
+    // How answers at PreFilter become one is for merge_answers_test.cc.
+    if (alone.response().pre_filter().has_rejection()) continue;
     ASSERT_EQ(Text(at_once, *result, true), Text(alone, alone_result, true)) << where;
   }
 }
@@ -527,6 +539,7 @@ TEST(MainHostTest, TheOutcomeIsThatOfAskingPointByPointAndThatOfOneHost) {
   EXPECT_EQ(counts.cases, 20000);
   EXPECT_GT(counts.alone, 5000);
   EXPECT_GT(counts.stood, 2000);
+  EXPECT_GT(counts.all_at_once, 1000);
   EXPECT_GT(counts.continued, 2000);
   EXPECT_GT(counts.restricted, 500);
   EXPECT_GT(counts.left_out, 500);
@@ -536,10 +549,11 @@ TEST(MainHostTest, TheOutcomeIsThatOfAskingPointByPointAndThatOfOneHost) {
         AlgorithmResult::Outcome::kError, AlgorithmResult::Outcome::kNoAnswer})
     EXPECT_GT(counts.outcomes[outcome], 500) << static_cast<int>(outcome);
   std::printf(
-      "%d cases, %d also alone: stood %d, continued %d, restricted %d, left out %d, "
+      "%d cases, %d also alone: stood %d, of these without any other call %d, continued %d, "
+      "restricted %d, left out %d, "
       "last scores %d\n",
-      counts.cases, counts.alone, counts.stood, counts.continued, counts.restricted,
-      counts.left_out, counts.used_last);
+      counts.cases, counts.alone, counts.stood, counts.all_at_once, counts.continued,
+      counts.restricted, counts.left_out, counts.used_last);
 }
 
 }  // namespace

@@ -244,6 +244,7 @@ cycle::ProfilePlan Planner::Make() {
       share.pre_score_plugins = Names(v1alpha1::PRE_SCORE, &host);
       share.score_plugins = Weighted(&host);
       if (host == main) algorithm.main_host = static_cast<size_t>(i);
+      share.can_fuse = CanFuse(host);
       if (num_algorithm_hosts_ == 1) continue;  // Nobody can do without the only one.
       share.pre_filter_is_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
       share.filter_is_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);
