@@ -161,7 +161,8 @@ class HostPanel {
                                                      absl::Span<const uint32_t> candidates,
                                                      uint32_t num_to_find, bool late,
                                                      uint32_t sample, bool somebody_must_answer);
-  // Asks a late host about the sample, in one message with the points behind Filter.
+  // Asks a late host about the sample, in one message with the points behind Filter; waits for the
+  // answer.
   PendingAnswer<v1alpha1::FilterResponse> AskAtOnce(size_t host,
                                                     const v1alpha1::FilterRequest& request,
                                                     uint32_t sample);
