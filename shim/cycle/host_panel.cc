@@ -69,6 +69,13 @@ bool HostPanel::IsLeftOut(size_t host) const {
                      [host](const LeftOut& left_out) { return left_out.host == host; });
 }
 
+// Of the host that is alone.
+template <typename Response>
+absl::StatusOr<Response> HostPanel::Recorded(absl::StatusOr<Response> answer) {
+  if (recorder_ != nullptr && answer.ok()) recorder_->Answers(0, *answer);
+  return answer;
+}
+
 template <typename Response, typename Request, typename TakesPart, typename IsOpen, typename Check>
 absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::ExtensionPoint point,
                                                                const Request& request,
@@ -93,6 +100,7 @@ absl::StatusOr<HostPanel::Answers<Response>> HostPanel::AskAll(v1alpha1::Extensi
     absl::StatusOr<Response> taken = std::move(answer)();
     absl::Status usable = taken.ok() ? check(host, *taken) : taken.status();
     if (usable.ok()) {
+      if (recorder_ != nullptr) recorder_->Answers(host, *taken);
       answered.hosts.push_back(host);
       answered.answers.push_back(*std::move(taken));
       continue;
@@ -111,7 +119,7 @@ absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_ui
   request.set_pod_uid(pod_uid);
   if (alone()) {
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->PreFilter(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->PreFilter(std::move(request), deadline_));
   }
   auto asked = AskAll<PreFilterResponse>(
       v1alpha1::PRE_FILTER, request, [](size_t) { return true; },
@@ -128,8 +136,9 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
                                                  absl::Span<const uint32_t> candidates,
                                                  uint32_t num_to_find) {
   if (alone()) {
+    if (recorder_ != nullptr) recorder_->Asks(request, candidates);
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->Filter(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->Filter(std::move(request), deadline_));
   }
   // Which nodes the sample has depends on what all say.
   request.set_percentage_of_nodes_to_score(100);
@@ -161,6 +170,7 @@ absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request
                                                     absl::Span<const uint32_t> candidates,
                                                     uint32_t num_to_find, bool late,
                                                     bool somebody_must_answer) {
+  if (recorder_ != nullptr) recorder_->Asks(request, candidates);
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   auto asked = AskAll<FilterResponse>(
       v1alpha1::FILTER, request,
@@ -196,11 +206,12 @@ absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request
 }
 
 absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& nodes) {
+  if (recorder_ != nullptr) recorder_->Asks(nodes);
   PreScoreRequest request;
   *request.mutable_nodes() = nodes;
   if (alone()) {
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->PreScore(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->PreScore(std::move(request), deadline_));
   }
   auto asked = AskAll<PreScoreResponse>(
       v1alpha1::PRE_SCORE, request,
@@ -217,11 +228,12 @@ absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& no
 }
 
 absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
+  if (recorder_ != nullptr) recorder_->Asks(nodes);
   ScoreRequest request;
   *request.mutable_nodes() = nodes;
   if (alone()) {
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->Score(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->Score(std::move(request), deadline_));
   }
   auto asked = AskAll<ScoreResponse>(
       v1alpha1::SCORE, request,

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "shim/cycle/answer_check.h"
 #include "shim/cycle/host_client.h"
+#include "shim/cycle/host_exchange.h"
 
 namespace outboard::cycle {
 
@@ -113,6 +114,9 @@ class HostPanel {
     owner_ = std::move(owner);
   }
 
+  // Keeps what is asked and answered from now on; outlives the panel.
+  void SetRecorder(ExchangeRecorder* recorder) { recorder_ = recorder; }
+
   // Begins the attempt on every host.
   absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(const std::string& pod_uid);
   // `candidates` are the nodes that `request` is about.
@@ -143,6 +147,8 @@ class HostPanel {
                                                      uint32_t num_to_find, bool late,
                                                      bool somebody_must_answer);
   bool IsLeftOut(size_t host) const;
+  template <typename Response>
+  absl::StatusOr<Response> Recorded(absl::StatusOr<Response> answer);
   void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
   // Asks the hosts for which `takes_part` holds; their answers, in their order. `is_open`: whether
   // the attempt can do without this host's, which is then left out of what follows.
@@ -165,6 +171,7 @@ class HostPanel {
   std::vector<LeftOut> left_out_;
   LastScores* last_scores_ = nullptr;
   std::string owner_;
+  ExchangeRecorder* recorder_ = nullptr;
 };
 
 }  // namespace outboard::cycle
