@@ -17,6 +17,15 @@ void JudgeAll(cycle::HostExchange::Filter* filter) {
   filter->request.mutable_nodes()->mutable_slots()->Add(filter->slots.begin(), filter->slots.end());
 }
 
+// Positions of the nodes that this host finds feasible; the cycle's result may be that of several.
+std::vector<uint32_t> FeasibleOf(const v1alpha1::FilterResponse& filter) {
+  std::vector<uint32_t> positions;
+  for (uint32_t i = 0; i < filter.processed(); ++i) {
+    if ((filter.feasible()[i / 8] >> (i % 8) & 1) != 0) positions.push_back(i);
+  }
+  return positions;
+}
+
 // What was answered in one message, as if it had been asked point by point. Which nodes a Filter of
 // one message is about is not said in it.
 cycle::HostExchange ExchangeOf(const cycle::AnsweredCycle& cycle) {
@@ -27,8 +36,15 @@ cycle::HostExchange ExchangeOf(const cycle::AnsweredCycle& cycle) {
   exchange.filter->slots = cycle.result.examined_slots;
   exchange.filter->response = cycle.response.filter();
   JudgeAll(&*exchange.filter);
-  for (const uint32_t position : cycle.result.feasible_positions)
-    exchange.scored.add_slots(cycle.result.examined_slots[position]);
+  if (!cycle.response.has_pre_score() && !cycle.response.has_score()) return exchange;
+  for (const uint32_t position : FeasibleOf(cycle.response.filter())) {
+    // Where other hosts ended the search earlier, it is not said which nodes it scored.
+    if (position >= exchange.filter->slots.size()) {
+      exchange.scored.Clear();
+      return exchange;
+    }
+    exchange.scored.add_slots(exchange.filter->slots[position]);
+  }
   if (cycle.response.has_pre_score()) exchange.pre_score = cycle.response.pre_score();
   if (cycle.response.has_score()) exchange.score = cycle.response.score();
   return exchange;
@@ -93,8 +109,8 @@ void HostSet::OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) {
     served.response = cycle.response;
     served.is_fused = true;
     served.examined = NamesOf(cycle.result.examined_slots);
-    for (const uint32_t position : cycle.result.feasible_positions)
-      served.scored.push_back(served.examined[position]);
+    for (const uint32_t position : FeasibleOf(cycle.response.filter()))
+      served.scored.push_back(served.NodeAt(position));
     served.num_nodes = cycle.num_candidates;
     served.num_to_find = cycle.num_to_find;
     instance->shadow_cycle = std::move(served);

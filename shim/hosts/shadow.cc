@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -55,13 +56,13 @@ class Comparison {
     if (report_.examples.size() < kMaxExamples)
       report_.examples.push_back(absl::StrCat("pod ", served_.pod, ", ", text));
   }
-  std::string NodeName(uint32_t position) const {
-    return position < served_.examined.size() ? served_.examined[position]
-                                              : absl::StrCat("#", position);
+  // Of verdicts, and of failures; null: there is none, for which people are told `none`.
+  bool AreSame(const PluginStatus* old, const PluginStatus* now);
+  void Differ(const std::string& where, const PluginStatus* old, const PluginStatus* now,
+              absl::string_view none);
+  void CompareVerdict(const std::string& where, const PluginStatus* old, const PluginStatus* now) {
+    if (!AreSame(old, now)) Differ(where, old, now, "success");
   }
-  // Null: `none`.
-  void CompareVerdict(const std::string& where, const PluginStatus* old, const PluginStatus* now,
-                      absl::string_view none = "success");
   // False if the two leave different nodes.
   bool CompareRestrictions();
   absl::Status CompareFilter();
@@ -73,16 +74,23 @@ class Comparison {
   const ShadowCycle& served_;
   const CycleResponse& shadow_;
   ShadowReport& report_;
+  std::map<std::pair<const PluginStatus*, const PluginStatus*>, bool> same_;
   // Of the shadow: the feasible nodes of its sample, and the sums of the scores of `scored_`.
   std::vector<std::string> feasible_;
   std::vector<std::string> scored_;
   std::vector<int64_t> totals_;
 };
 
-void Comparison::CompareVerdict(const std::string& where, const PluginStatus* old,
-                                const PluginStatus* now, absl::string_view none) {
-  if (old == nullptr && now == nullptr) return;
-  if (old != nullptr && now != nullptr && MessageDifferencer::Equals(*old, *now)) return;
+bool Comparison::AreSame(const PluginStatus* old, const PluginStatus* now) {
+  if (old == nullptr || now == nullptr) return old == now;
+  // Thousands of nodes have few distinct verdicts.
+  const auto [known, is_new] = same_.try_emplace({old, now}, false);
+  if (is_new) known->second = MessageDifferencer::Equals(*old, *now);
+  return known->second;
+}
+
+void Comparison::Differ(const std::string& where, const PluginStatus* old, const PluginStatus* now,
+                        absl::string_view none) {
   ++report_.plugins[(now != nullptr ? now : old)->plugin()].verdicts;
   Example(absl::StrCat(where, ": ", Words(old, none), " → ", Words(now, none)));
 }
@@ -110,14 +118,16 @@ absl::Status Comparison::CompareFilter() {
   checked.Update(cycle::CheckNames(filter, served_.own.filter_plugins));
   if (!checked.ok()) return checked;
   for (const uint32_t position : feasible) {
-    if (feasible_.size() < served_.sample) feasible_.push_back(NodeName(position));
+    if (feasible_.size() < served_.sample) feasible_.push_back(served_.NodeAt(position));
   }
   const std::vector<const PluginStatus*> before = Verdicts(served_.response.filter());
   const std::vector<const PluginStatus*> after = Verdicts(filter);
   // One that finds more feasible nodes ends its search earlier.
   const uint32_t both = static_cast<uint32_t>(std::min(before.size(), after.size()));
-  for (uint32_t i = 0; i < both; ++i)
-    CompareVerdict(absl::StrCat("node ", NodeName(i)), before[i], after[i], "feasible");
+  for (uint32_t i = 0; i < both; ++i) {
+    if (!AreSame(before[i], after[i]))
+      Differ(absl::StrCat("node ", served_.NodeAt(i)), before[i], after[i], "feasible");
+  }
   CompareVerdict("Filter", ErrorOf(served_.response.filter()), ErrorOf(filter));
   return absl::OkStatus();
 }

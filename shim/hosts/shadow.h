@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "shim/cycle/host_panel.h"
 
@@ -51,6 +52,9 @@ struct ShadowCycle {
   // that it scored.
   std::vector<std::string> examined;
   std::vector<std::string> scored;
+  std::string NodeAt(uint32_t position) const {
+    return position < examined.size() ? examined[position] : absl::StrCat("#", position);
+  }
   // What Filter's answer is checked against: the length of the list, and how many feasible nodes
   // end the search.
   uint32_t num_nodes = 0;
