@@ -157,9 +157,9 @@ std::string ShadowText(const Json& instance) {
                         " pods went elsewhere)");
   }
   // Where other hosts decide, too, places cannot be told.
+  const Json plugins = shadow.value("plugins", Json::object());
   std::vector<std::string> differ;
-  for (const auto& [plugin, differences] : shadow.value("plugins", Json::object()).items())
-    differ.push_back(plugin);
+  for (const auto& [plugin, differences] : plugins.items()) differ.push_back(plugin);
   return absl::StrCat(" (shadow: in ", shadow.value("cycles", int64_t{0}), " cycles ",
                       differ.empty() ? "nothing" : absl::StrJoin(differ, ", "), " differed)");
 }
