@@ -390,7 +390,7 @@ TEST_F(ShadowTest, TwoHostsOfAProfileAreReplacedInTurn) {
   EXPECT_EQ(report.placements_told, 0);
   EXPECT_EQ(report.plugins.count("One"), 0u);
   EXPECT_EQ(report.plugins.at("Fake").verdicts, 0);
-  EXPECT_EQ(report.plugins.at("Fake").scores, 3) << "since y serves, n1 is not scored any more";
+  EXPECT_GE(report.plugins.at("Fake").scores, 3) << "at least n0's, once a cycle";
   EXPECT_GT(effects_.bound.size(), compared);
 }
 
