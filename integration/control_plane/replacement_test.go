@@ -125,6 +125,49 @@ func TestReplacingThePluginHost(t *testing.T) {
 	become("standby serving")
 }
 
+// Two hosts share the profile, and each is replaced: what it says of nodes is compared, point by point, while pods are scheduled.
+func TestReplacingHostsThatShareAProfile(t *testing.T) {
+	c := controlplane.ForTest(t, controlplane.Options{})
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.CreateFakeNodes(t.Context(), client, 5); err != nil {
+		t.Fatal(err)
+	}
+	outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
+		SocketDirectory: true, Split: "TaintToleration,NodeAffinity", Shim: "replacement: {shadowCycles: 3, shadowTimeout: 1h, keepWarm: 10m}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := 0
+	for name, start := range map[string]func() error{"default": outboard.StartHost, "split": outboard.StartSplitHost} {
+		if err := start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func(ctx context.Context) error {
+			pods++
+			if err := bindOne(ctx, client, fmt.Sprintf("shared-%03d", pods)); err != nil {
+				return err
+			}
+			hosts, err := outboard.Hosts(ctx)
+			if err != nil {
+				return err
+			}
+			for _, host := range hosts {
+				if host.Host == name && host.State == "serving" && host.Shadow.Cycles == 3 {
+					if len(host.Shadow.Plugins) != 0 || host.Shadow.Placements != 0 || host.Shadow.PlacementsTold != 0 {
+						t.Errorf("two instances of one build differ, or places were told: %+v", host)
+					}
+					return nil
+				}
+			}
+			return fmt.Errorf("no second instance of host %q serves: %+v", name, hosts)
+		})
+	}
+}
+
 // bindOne creates a pod and returns once it has a node.
 func bindOne(ctx context.Context, client kubernetes.Interface, name string) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: podSpec(corev1.DefaultSchedulerName, "1m")}

@@ -210,7 +210,11 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 		hosts = []any{map[string]any{"name": "default"}}
 	}
 	if options.Split != "" {
-		hosts = append(hosts, map[string]any{"name": "split", "address": "unix:" + o.splitSocket()})
+		split := map[string]any{"name": "split"}
+		if !options.SocketDirectory {
+			split["address"] = "unix:" + o.splitSocket()
+		}
+		hosts = append(hosts, split)
 	}
 	if options.Hosts != nil {
 		hosts = nil
@@ -278,7 +282,10 @@ type HostInstance struct {
 	Host, Instance, Address, State, Why, Build, BuildDigest string
 	Since, Started                                          time.Time
 	Failures                                                int64
-	Shadow                                                  struct{ Cycles, Placements int64 }
+	Shadow                                                  struct {
+		Cycles, Placements, PlacementsTold int64
+		Plugins                            map[string]any
+	}
 }
 
 // Hosts asks the shim for the instances that it knows.
@@ -294,7 +301,12 @@ func (o *Outboard) Hosts(ctx context.Context) ([]HostInstance, error) {
 	return answer.Instances, nil
 }
 
-func (o *Outboard) splitSocket() string { return o.socket + ".split" }
+func (o *Outboard) splitSocket() string {
+	if o.options.SocketDirectory {
+		return filepath.Join(o.socketDirectory(), "split@{instance}.sock")
+	}
+	return o.socket + ".split"
+}
 
 // StartSplitHost starts the host of the plugins that were split off, first or again.
 func (o *Outboard) StartSplitHost() (err error) {

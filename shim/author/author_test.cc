@@ -74,10 +74,11 @@ TEST(ProgramTest, RunsAndTellsHowItEnded) {
 constexpr char kPage[] = R"({"instances": [
   {"host": "main", "instance": "a", "state": "standby", "why": "b took over", "buildDigest": "p+0001", "started": "2026-01-01T00:00:01.000000Z"},
   {"host": "main", "instance": "b", "state": "serving", "buildDigest": "p+0002", "started": "2026-01-01T00:00:02.000000Z",
-   "shadow": {"cycles": 20, "placements": 3, "plugins": {"PriceScore": {"verdicts": 1, "scores": 40}}, "examples": ["pod a: n1, not n2"]}},
+   "shadow": {"cycles": 20, "placements": 3, "placementsTold": 20, "plugins": {"PriceScore": {"verdicts": 1, "scores": 40}}, "examples": ["pod a: n1, not n2"]}},
   {"host": "main", "instance": "c", "state": "syncing", "why": "its mirror is being filled", "buildDigest": "p+0001", "started": "2026-01-01T00:00:03.000000Z"},
   {"host": "main", "instance": "d", "state": "quarantined", "why": "two calls without an answer", "buildDigest": "p+0003", "started": "2026-01-01T00:00:04.000000Z"},
-  {"host": "python", "instance": "e", "state": "serving", "buildDigest": "q", "started": "2026-01-01T00:00:05.000000Z"},
+  {"host": "python", "instance": "e", "state": "serving", "buildDigest": "q", "started": "2026-01-01T00:00:05.000000Z",
+   "shadow": {"cycles": 20, "placements": 0, "placementsTold": 0, "plugins": {"Other": {"verdicts": 1, "scores": 0}}, "examples": []}},
   {"host": "main", "instance": "f", "state": "shadow", "buildDigest": "p", "started": "2026-01-01T00:00:04.500000Z"}]})";
 
 TEST(ReplacementTest, FindsTheNewestInstanceWithTheSet) {
@@ -98,6 +99,9 @@ TEST(ReplacementTest, FindsTheNewestInstanceWithTheSet) {
   EXPECT_EQ(ProgressOf(kPage, {"0002", {}, later}).value().kind, Progress::Kind::kServes);
   EXPECT_EQ(progress("0004").kind, Progress::Kind::kNotThere);
   EXPECT_EQ(progress("").instance, "e");
+  EXPECT_EQ(progress("").shadow,
+            "20 cycles, which do not tell where pods would have gone; Other: 1 verdicts and 0 "
+            "scores differ");
   EXPECT_EQ(progress("", {"main"}).instance, "f");
   EXPECT_THAT(HostsWith(kPage, "0002").value(), ElementsAre("main"));
   EXPECT_THAT(HostsWith(kPage, "0009").value(), IsEmpty());

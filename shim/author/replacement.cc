@@ -28,9 +28,14 @@ absl::StatusOr<Json> InstancesOf(const std::string& page) {
 std::string ShadowText(const Json& instance) {
   if (!instance.contains("shadow")) return "";
   const Json& shadow = instance["shadow"];
-  std::string text =
-      absl::StrCat(shadow.value("placements", int64_t{0}), " of ",
-                   shadow.value("cycles", int64_t{0}), " pods would have gone elsewhere");
+  const int64_t told = shadow.value("placementsTold", int64_t{0});
+  std::string text = absl::StrCat(shadow.value("placements", int64_t{0}), " of ", told,
+                                  " pods would have gone elsewhere");
+  // Other hosts decide, too.
+  if (told == 0) {
+    text = absl::StrCat(shadow.value("cycles", int64_t{0}),
+                        " cycles, which do not tell where pods would have gone");
+  }
   const Json plugins = shadow.value("plugins", Json::object());
   for (const auto& [plugin, differences] : plugins.items()) {
     absl::StrAppend(&text, "; ", plugin, ": ", differences.value("verdicts", int64_t{0}),

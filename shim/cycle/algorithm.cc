@@ -57,6 +57,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
       nominated_name.empty() ? ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
   HostPanel panel(&request.hosts, request.profile, request.attempt_id, deadline);
   panel.UseLastScores(&last_scores_, request.pod->pod.controller().uid());
+  if (nominated == ClusterState::kNoSlot) panel.SetRecorder(request.recorder);
   absl::Status called;
   if (nominated != ClusterState::kNoSlot) {
     absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &panel);

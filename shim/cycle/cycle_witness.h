@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
@@ -18,11 +17,25 @@ namespace outboard::cycle {
 struct AnsweredCycle {
   const std::string& host_name;
   const kube::PodObject& pod;
-  const std::vector<WeightedPlugin>& score_plugins;  // the host's
+  const AlgorithmProfile& profile;
   const v1alpha1::CycleRequest& request;
   const v1alpha1::CycleResponse& response;
   const AlgorithmResult& result;
   // The list that was searched, and how many feasible nodes were enough.
+  uint32_t num_candidates = 0;
+  uint32_t num_to_find = 0;
+};
+
+// A cycle in which a host was asked point by point, alone or beside others, and the attempt had all
+// the answers that it needed.
+struct AnsweredPoints {
+  const std::string& host_name;
+  const kube::PodObject& pod;
+  const AlgorithmProfile& profile;
+  uint64_t attempt_id = 0;
+  const HostExchange& exchange;
+  const AlgorithmResult& result;
+  // As above; the list is that of the attempt, of which the host may have been asked a part.
   uint32_t num_candidates = 0;
   uint32_t num_to_find = 0;
 };
@@ -33,6 +46,9 @@ class CycleWitness {
  public:
   virtual ~CycleWitness() = default;
   virtual void OnCycle(const AnsweredCycle& cycle, absl::Time now) = 0;
+  // Whether anybody wants the next cycle's OnPoints for this host; else nothing is kept for it.
+  virtual bool WantsPoints(const std::string& host_name) const = 0;
+  virtual void OnPoints(const AnsweredPoints& points, absl::Time now) = 0;
 };
 
 }  // namespace outboard::cycle

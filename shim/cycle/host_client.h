@@ -4,6 +4,7 @@
 #define OUTBOARD_SHIM_CYCLE_HOST_CLIENT_H_
 
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,26 @@ namespace outboard::cycle {
 
 // An answer under way. Called, at most once, it waits for it; dropped, it lets the call go.
 template <typename Response>
-using PendingAnswer = absl::AnyInvocable<absl::StatusOr<Response>()>;
+class PendingAnswer {
+ public:
+  // One that is there already: `take` does not wait for anybody.
+  template <typename Take,
+            typename = std::enable_if_t<!std::is_same_v<Take, PendingAnswer> &&
+                                        std::is_invocable_r_v<absl::StatusOr<Response>, Take&>>>
+  PendingAnswer(Take take) : take_(std::move(take)) {}  // NOLINT: a function is an answer.
+  // `is_there`: whether `take` would return at once. What both share may belong to `take`.
+  template <typename Take, typename IsThere>
+  PendingAnswer(Take take, IsThere is_there)
+      : take_(std::move(take)), is_there_(std::move(is_there)) {}
+
+  // For those who do not want to wait. An answer may come only while the clients' loop is turned.
+  bool IsThere() { return is_there_ == nullptr || is_there_(); }
+  absl::StatusOr<Response> operator()() { return take_(); }
+
+ private:
+  absl::AnyInvocable<absl::StatusOr<Response>()> take_;
+  absl::AnyInvocable<bool()> is_there_;
+};
 
 // One host instance, ready to be called.
 //

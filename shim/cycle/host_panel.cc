@@ -89,6 +89,13 @@ bool HostPanel::IsLeftOut(size_t host) const {
                      [host](const LeftOut& left_out) { return left_out.host == host; });
 }
 
+// Of the host that is alone.
+template <typename Response>
+absl::StatusOr<Response> HostPanel::Recorded(absl::StatusOr<Response> answer) {
+  if (recorder_ != nullptr && answer.ok()) recorder_->Answers(0, *answer);
+  return answer;
+}
+
 template <typename Response, typename Request, typename TakesPart>
 HostPanel::Pending<Response> HostPanel::StartAll(const Request& request, TakesPart takes_part) {
   Pending<Response> pending;
@@ -134,6 +141,7 @@ absl::StatusOr<HostPanel::Answers<Response>> HostPanel::TakeAll(v1alpha1::Extens
     absl::StatusOr<Response> taken = std::move(answer)();
     absl::Status usable = taken.ok() ? check(host, *taken) : taken.status();
     if (usable.ok()) {
+      if (recorder_ != nullptr) recorder_->Answers(host, *taken);
       answered.hosts.push_back(host);
       answered.answers.push_back(*std::move(taken));
       continue;
@@ -163,7 +171,7 @@ absl::StatusOr<PreFilterResponse> HostPanel::PreFilter(const std::string& pod_ui
   request.set_pod_uid(pod_uid);
   if (alone()) {
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->PreFilter(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->PreFilter(std::move(request), deadline_));
   }
   const size_t main = at_once_.request == nullptr ? hosts_.size() : *profile_.main_host;
   auto pending = StartAll<PreFilterResponse>(request, [&](size_t host) { return host != main; });
@@ -190,8 +198,9 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
                                                  absl::Span<const uint32_t> candidates,
                                                  uint32_t num_to_find) {
   if (alone()) {
+    if (recorder_ != nullptr) recorder_->Asks(request, candidates);
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->Filter(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->Filter(std::move(request), deadline_));
   }
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   // The first plugin of a late host.
@@ -267,6 +276,7 @@ absl::StatusOr<FilterResponse> HostPanel::AskFilter(const FilterRequest& request
                                                     absl::Span<const uint32_t> candidates,
                                                     uint32_t num_to_find, bool late,
                                                     uint32_t sample, bool somebody_must_answer) {
+  if (recorder_ != nullptr) recorder_->Asks(request, candidates);
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   const auto takes_part = [&](size_t host) {
     return !profile_.shares[host].filter_plugins.empty() && late == (host != profile_.main_host);
@@ -347,11 +357,12 @@ PendingAnswer<FilterResponse> HostPanel::AskAtOnce(size_t host, const FilterRequ
 }
 
 absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& nodes) {
+  if (recorder_ != nullptr) recorder_->Asks(nodes);
   PreScoreRequest request;
   *request.mutable_nodes() = nodes;
   if (alone()) {
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->PreScore(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->PreScore(std::move(request), deadline_));
   }
   auto asked = TakeAll<PreScoreResponse>(
       v1alpha1::PRE_SCORE,
@@ -370,11 +381,12 @@ absl::StatusOr<PreScoreResponse> HostPanel::PreScore(const v1alpha1::NodeSet& no
 }
 
 absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
+  if (recorder_ != nullptr) recorder_->Asks(nodes);
   ScoreRequest request;
   *request.mutable_nodes() = nodes;
   if (alone()) {
     FillHeader(0, request.mutable_header());
-    return hosts_[0].client->Score(std::move(request), deadline_);
+    return Recorded(hosts_[0].client->Score(std::move(request), deadline_));
   }
   auto asked = TakeAll<ScoreResponse>(
       v1alpha1::SCORE,

@@ -18,6 +18,7 @@
 #include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "shim/cycle/answer_check.h"
 #include "shim/cycle/host_client.h"
+#include "shim/cycle/host_exchange.h"
 
 namespace outboard::cycle {
 
@@ -118,6 +119,9 @@ class HostPanel {
     owner_ = std::move(owner);
   }
 
+  // Keeps what is asked and answered from now on; outlives the panel.
+  void SetRecorder(ExchangeRecorder* recorder) { recorder_ = recorder; }
+
   // Has PreFilter ask the main host all points in one message, `request`, with the sampling that it
   // would be given alone. Its answer on the nodes stands unless another host restricts the nodes,
   // or rejects one of its sample; if it gives none, it is asked point by point, since each point
@@ -161,8 +165,7 @@ class HostPanel {
                                                      absl::Span<const uint32_t> candidates,
                                                      uint32_t num_to_find, bool late,
                                                      uint32_t sample, bool somebody_must_answer);
-  // Asks a late host about the sample, in one message with the points behind Filter; waits for the
-  // answer.
+  // Asks a late host about the sample, in one message with the points behind Filter.
   PendingAnswer<v1alpha1::FilterResponse> AskAtOnce(size_t host,
                                                     const v1alpha1::FilterRequest& request,
                                                     uint32_t sample);
@@ -172,6 +175,8 @@ class HostPanel {
   absl::StatusOr<v1alpha1::FilterResponse> TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
                                                           bool must_answer);
   bool IsLeftOut(size_t host) const;
+  template <typename Response>
+  absl::StatusOr<Response> Recorded(absl::StatusOr<Response> answer);
   void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
   // Calls under way, by host, in their order.
   template <typename Response>
@@ -213,6 +218,7 @@ class HostPanel {
   std::vector<LeftOut> left_out_;
   LastScores* last_scores_ = nullptr;
   std::string owner_;
+  ExchangeRecorder* recorder_ = nullptr;
 };
 
 }  // namespace outboard::cycle

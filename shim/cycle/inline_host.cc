@@ -76,7 +76,7 @@ absl::Status InlineHost::CheckAttempt(const CallHeader& header) const {
   return CallErrorStatus(error);
 }
 
-absl::Status InlineHost::Fill(PreFilterRequest* request) {
+absl::Status InlineHost::Complete(PreFilterRequest* request) {
   pod_ = cluster_.FindPod(request->pod_uid());
   if (pod_ == nullptr) return absl::InternalError(absl::StrCat("no pod ", request->pod_uid()));
   attempt_id_ = request->header().attempt_id();
@@ -86,7 +86,7 @@ absl::Status InlineHost::Fill(PreFilterRequest* request) {
   return absl::OkStatus();
 }
 
-absl::Status InlineHost::Fill(FilterRequest* request) {
+absl::Status InlineHost::Complete(FilterRequest* request) {
   if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
   request->mutable_header()->set_snapshot_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
@@ -112,7 +112,7 @@ absl::Status InlineHost::Fill(FilterRequest* request) {
 }
 
 template <typename Request>
-absl::Status InlineHost::FillNodeSet(Request* request) {
+absl::Status InlineHost::CompleteNodeSet(Request* request) {
   if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
   request->mutable_header()->set_snapshot_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
@@ -120,6 +120,10 @@ absl::Status InlineHost::FillNodeSet(Request* request) {
       content_.AppendNodes(request->nodes().slots(), Request::kInlineNodesFieldNumber, request);
   return appended.ok() ? CheckSize(*request) : appended;
 }
+
+absl::Status InlineHost::Complete(PreScoreRequest* request) { return CompleteNodeSet(request); }
+
+absl::Status InlineHost::Complete(ScoreRequest* request) { return CompleteNodeSet(request); }
 
 template <typename Request>
 void InlineHost::FillPlaced(Request* request) {
@@ -151,8 +155,8 @@ absl::StatusOr<PreFilterResponse> InlineHost::PreFilter(PreFilterRequest request
 }
 
 PendingAnswer<PreFilterResponse> InlineHost::Start(PreFilterRequest request, absl::Time deadline) {
-  if (absl::Status filled = Fill(&request); !filled.ok()) return Failed<PreFilterResponse>(filled);
-  // The host keeps nothing under the attempt, so there is nothing to begin.
+  if (absl::Status filled = Complete(&request); !filled.ok())
+    return Failed<PreFilterResponse>(filled);
   if (!HasPreFilter(request.header().profile())) return [] { return PreFilterResponse(); };
   return client_->Start(std::move(request), deadline);
 }
@@ -162,7 +166,7 @@ absl::StatusOr<FilterResponse> InlineHost::Filter(FilterRequest request, absl::T
 }
 
 PendingAnswer<FilterResponse> InlineHost::Start(FilterRequest request, absl::Time deadline) {
-  if (absl::Status filled = Fill(&request); !filled.ok()) return Failed<FilterResponse>(filled);
+  if (absl::Status filled = Complete(&request); !filled.ok()) return Failed<FilterResponse>(filled);
   return client_->Start(std::move(request), deadline);
 }
 
@@ -172,7 +176,7 @@ absl::StatusOr<PreScoreResponse> InlineHost::PreScore(PreScoreRequest request,
 }
 
 PendingAnswer<PreScoreResponse> InlineHost::Start(PreScoreRequest request, absl::Time deadline) {
-  if (absl::Status filled = FillNodeSet(&request); !filled.ok())
+  if (absl::Status filled = Complete(&request); !filled.ok())
     return Failed<PreScoreResponse>(filled);
   return client_->Start(std::move(request), deadline);
 }
@@ -182,8 +186,7 @@ absl::StatusOr<ScoreResponse> InlineHost::Score(ScoreRequest request, absl::Time
 }
 
 PendingAnswer<ScoreResponse> InlineHost::Start(ScoreRequest request, absl::Time deadline) {
-  if (absl::Status filled = FillNodeSet(&request); !filled.ok())
-    return Failed<ScoreResponse>(filled);
+  if (absl::Status filled = Complete(&request); !filled.ok()) return Failed<ScoreResponse>(filled);
   return client_->Start(std::move(request), deadline);
 }
 

@@ -29,6 +29,16 @@ class InlineHost final : public HostClient {
   InlineHost(HostClient* client, const ClusterState* cluster, InlineParts parts,
              const v1alpha1::ConfigureRequest& configured);
 
+  // Make requests complete, or say why that is not possible; for who sends them himself. In the
+  // order of an attempt, of which there is one at a time.
+  absl::Status Complete(v1alpha1::PreFilterRequest* request);
+  absl::Status Complete(v1alpha1::FilterRequest* request);
+  absl::Status Complete(v1alpha1::PreScoreRequest* request);
+  absl::Status Complete(v1alpha1::ScoreRequest* request);
+  // Whether the host is asked at PreFilter: it keeps nothing under the attempt, so there is nothing
+  // to begin.
+  bool HasPreFilter(const std::string& profile) const { return pre_filtered_.contains(profile); }
+
   const v1alpha1::GetHostInfoResponse& info() const override { return client_->info(); }
   bool usable() const override { return client_->usable(); }
   // There is nothing to keep up to date, and nothing is pushed.
@@ -68,18 +78,14 @@ class InlineHost final : public HostClient {
                                                absl::Time deadline) override;
 
  private:
-  // Make the request complete, or say why that is not possible.
-  absl::Status Fill(v1alpha1::PreFilterRequest* request);
-  absl::Status Fill(v1alpha1::FilterRequest* request);
   template <typename Request>
-  absl::Status FillNodeSet(Request* request);
+  absl::Status CompleteNodeSet(Request* request);
   template <typename Request>
   void FillPlaced(Request* request);
   template <typename Request>
   void FillPods(Request* request);
   // The attempt is the one that began last.
   absl::Status CheckAttempt(const v1alpha1::CallHeader& header) const;
-  bool HasPreFilter(const std::string& profile) const { return pre_filtered_.contains(profile); }
 
   HostClient* const client_;
   const ClusterState& cluster_;

@@ -192,6 +192,11 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   for (const auto& host : request.hosts) {
     if (host.client != nullptr) NoteCall(attempt.get(), *host.client);
   }
+  ExchangeRecorder recorder;
+  for (size_t i = 0; witness_ != nullptr && i < request.hosts.size(); ++i) {
+    if (witness_->WantsPoints(attempt->plan->host_names[i])) recorder.Want(i);
+  }
+  request.recorder = recorder.empty() ? nullptr : &recorder;
   const absl::Time began = absl::Now();
   const AlgorithmResult& result = algorithm_.Run(request);
   observer_->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result, algorithm_.response(),
@@ -214,12 +219,20 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
       witness_ != nullptr && fused.has_value() &&
       result.outcome != AlgorithmResult::Outcome::kNoAnswer) {
     const AlgorithmProfile& profile = attempt->plan->algorithm;
-    witness_->OnCycle(
-        {attempt->plan->host_names[fused->host], *attempt->pod,
-         profile.shares.empty() ? profile.score_plugins : profile.shares[fused->host].score_plugins,
-         *fused->request, *fused->response, result, algorithm_.num_candidates(),
-         Algorithm::NumToFind(profile, algorithm_.num_candidates())},
-        now);
+    witness_->OnCycle({attempt->plan->host_names[fused->host], *attempt->pod, profile,
+                       *fused->request, *fused->response, result, algorithm_.num_candidates(),
+                       Algorithm::NumToFind(profile, algorithm_.num_candidates())},
+                      now);
+  }
+  if (result.outcome != AlgorithmResult::Outcome::kNoAnswer) {
+    for (const HostExchange& exchange : recorder.exchanges()) {
+      if (!exchange.pre_filter.has_value()) continue;  // It was not asked like this.
+      witness_->OnPoints(
+          {attempt->plan->host_names[exchange.host], *attempt->pod, attempt->plan->algorithm,
+           attempt->id, exchange, result, algorithm_.num_candidates(),
+           Algorithm::NumToFind(attempt->plan->algorithm, algorithm_.num_candidates())},
+          now);
+    }
   }
   next_start_ =
       (next_start_ + result.processed_nodes) % static_cast<uint32_t>(cluster_.node_order().size());

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "shim/http/client.h"
 #include "shim/http/page_text.h"
@@ -150,8 +151,17 @@ int Run(const char* name, const char* help, const absl::StatusOr<Line>& line, Ac
 std::string ShadowText(const Json& instance) {
   if (!instance.contains("shadow")) return "";
   const Json& shadow = instance["shadow"];
-  return absl::StrCat(" (shadow: ", shadow.value("placements", int64_t{0}), " of ",
-                      shadow.value("cycles", int64_t{0}), " pods went elsewhere)");
+  const int64_t told = shadow.value("placementsTold", int64_t{0});
+  if (told > 0) {
+    return absl::StrCat(" (shadow: ", shadow.value("placements", int64_t{0}), " of ", told,
+                        " pods went elsewhere)");
+  }
+  // Where other hosts decide, too, places cannot be told.
+  const Json plugins = shadow.value("plugins", Json::object());
+  std::vector<std::string> differ;
+  for (const auto& [plugin, differences] : plugins.items()) differ.push_back(plugin);
+  return absl::StrCat(" (shadow: in ", shadow.value("cycles", int64_t{0}), " cycles ",
+                      differ.empty() ? "nothing" : absl::StrJoin(differ, ", "), " differed)");
 }
 
 std::string WarningText(const Json& instance) {

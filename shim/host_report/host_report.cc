@@ -12,7 +12,9 @@ std::string TimeText(absl::Time time) {
 }
 
 Json ToJson(const hosts::ShadowReport& shadow) {
-  Json json = {{"cycles", shadow.cycles}, {"placements", shadow.placements}};
+  Json json = {{"cycles", shadow.cycles},
+               {"placements", shadow.placements},
+               {"placementsTold", shadow.placements_told}};
   json["plugins"] = Json::object();
   for (const auto& [plugin, differences] : shadow.plugins) {
     json["plugins"][plugin] = {{"verdicts", differences.verdicts}, {"scores", differences.scores}};

@@ -418,6 +418,7 @@ class GrpcHostClient::UnaryCall final : public Completion {
   UnaryCall& operator=(const UnaryCall&) = delete;
 
   void OnDone(bool) override { done_ = true; }
+  bool done() const { return done_; }
   absl::StatusOr<Response> Take() {
     Wait();
     if (!status_.ok()) return ToAbslStatus(status_);
@@ -458,8 +459,9 @@ cycle::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare
   if (lost_) return []() -> absl::StatusOr<Response> { return LostStatus(); };
   request.mutable_header()->set_session_id(session_id_);
   request.mutable_header()->set_host_instance(info_.host_instance());
-  return [this, call = std::make_unique<UnaryCall<Response>>(
-                    loop_, stub, prepare, request, deadline)] { return Heard(call->Take()); };
+  auto call = std::make_unique<UnaryCall<Response>>(loop_, stub, prepare, request, deadline);
+  auto is_there = [call = call.get()] { return call->done(); };
+  return {[this, call = std::move(call)] { return Heard(call->Take()); }, std::move(is_there)};
 }
 
 // Owns itself until the host has answered; the client may go before that.

@@ -28,11 +28,6 @@ bool SameConfigure(const Plans& a, const Plans& b, const std::string& host) {
   return MessageDifferencer::Equals(in_a->second, in_b->second);
 }
 
-bool IsFused(const v1alpha1::GetHostInfoResponse& info) {
-  return std::find(info.capabilities().begin(), info.capabilities().end(), v1alpha1::FUSED_CYCLE) !=
-         info.capabilities().end();
-}
-
 // A call that was not answered in time may be chance. An answer that cannot be used, or a host that
 // says itself that it failed, is not.
 bool IsBroken(const absl::Status& status) {
@@ -170,10 +165,12 @@ absl::Status HostSet::BeginWaiting(absl::Time now) {
 }
 
 void HostSet::Disconnect(Instance* instance) {
+  instance->chain = nullptr;
+  instance->shadow_cycle.reset();
   if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(instance->cursor, 0));
+  instance->inline_host = nullptr;
   instance->client = nullptr;
   instance->snapshot = nullptr;
-  instance->shadow_cycle.reset();
 }
 
 void HostSet::Begin(const std::string& name, Instance* instance, absl::Time now) {
@@ -224,10 +221,7 @@ void HostSet::Serve(const std::string& name, Instance* next, const std::string& 
     return Begin(name, next, now);
   }
   Host& host = hosts_[name];
-  next->client->DropCycle();
-  if (next->shadow_cycle.has_value())
-    scheduler_->cluster()->EndAttempt(next->cursor, next->shadow_cycle->attempt_id);
-  next->shadow_cycle.reset();
+  DropShadowCycle(next);
   Instance* const previous = std::exchange(host.serving, next);
   host.info = next->info;
   Adopt(*std::move(plans), name, now);
@@ -368,13 +362,8 @@ void HostSet::Promote(const std::string& name, Host* host, absl::Time now) {
             now);
       continue;
     }
-    if (is_new && config_->shim.replacement.shadow_cycles > 0 && CanBeShadowed(name) &&
-        IsFused(instance->info)) {
-      instance->shadow = ShadowReport();
-      Enter(name, instance, InstanceState::kShadow, absl::StrCat("it is compared with ", serving),
-            now);
+    if (is_new && config_->shim.replacement.shadow_cycles > 0 && EnterShadow(name, instance, now))
       continue;
-    }
     if (was_compared) {
       LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info) << " in the shadow of "
                 << serving << ": " << instance->shadow.Summary();
@@ -395,7 +384,7 @@ void HostSet::TickHost(const std::string& name, Host* host, absl::Time now) {
       }
       if (absl::Status problems = ConfigureError(*config_, plans_->resolved, **configured);
           !problems.ok()) {
-        instance->client = nullptr;
+        Disconnect(instance);
         Enter(name, instance, InstanceState::kRefused, std::string(problems.message()), now);
         continue;
       }

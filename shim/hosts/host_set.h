@@ -24,6 +24,7 @@
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/plans.h"
 #include "shim/hosts/shadow.h"
+#include "shim/hosts/shadow_chain.h"
 
 namespace outboard::hosts {
 
@@ -46,10 +47,12 @@ absl::string_view StateName(InstanceState state);
 //
 //   waiting → syncing → shadow → serving ⇄ standby → told to drain, forgotten
 //
-// In the shadow the new one is asked what the serving one was asked, without anybody waiting for
-// it; what would change is reported (ShadowReport). An answer of no use there, or none, quarantines
-// its build. A host that shares its profiles with others is not shadowed, for no single answer of
-// its decides.
+// In the shadow the new one is asked what the serving one was asked, in one message or point by
+// point, without anybody waiting for it; what would change is reported (ShadowReport). An answer of
+// no use there, or none, quarantines its build. Where a host shares a profile with others, its
+// verdicts and scores are compared, but not where pods would go, which no single answer decides. A
+// host without a plugin from PreFilter to Score has nothing to be compared and serves once it is
+// ready.
 //
 // Of a host's usable instances the one that started last serves, unless a person chose another one.
 // When the serving one is lost, the newest that is ready takes over at once. One that gives no
@@ -87,6 +90,8 @@ class HostSet final : public cycle::CycleWitness {
   void OnProbedReady(const std::string& host, const std::string& instance,
                      const std::string& warning, absl::Time now);
   void OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) override;
+  bool WantsPoints(const std::string& host_name) const override;
+  void OnPoints(const cycle::AnsweredPoints& points, absl::Time now) override;
   // Nobody listens any more where the instance was met, or another one does.
   void OnGone(const std::string& host, const std::string& instance, absl::Time now);
   // An instance gave no answer, or one that cannot be used.
@@ -155,15 +160,26 @@ class HostSet final : public cycle::CycleWitness {
     int64_t failures = 0;
     std::string last_failure;
     ShadowReport shadow;
+    // In the shadow: what it would be asked if it served, by profile.
+    std::map<std::string, cycle::AlgorithmShare> shares;
     std::optional<ShadowCycle> shadow_cycle;  // that it has still to answer
+    std::unique_ptr<ShadowChain> chain;       // by which it answers, if not in one message
+    absl::Time shadow_deadline;               // of the one message
 
     const std::string& id() const { return info.host_instance(); }
     // What a quarantine is about.
     const std::string& build_key() const {
       return info.build_digest().empty() ? info.host_instance() : info.build_digest();
     }
+    bool is_fused() const;
     // What the scheduler calls.
     cycle::HostClient* Face(const cycle::ClusterState* cluster);
+    // Null if it keeps a mirror.
+    cycle::InlineHost* Inline(const cycle::ClusterState* cluster);
+    // Whether it can be asked beside the serving one.
+    bool awaits_shadow_cycle() const {
+      return state == InstanceState::kShadow && !shadow_cycle.has_value() && ready();
+    }
     bool ready() const {
       return client != nullptr && client->usable() &&
              (state == InstanceState::kSyncing || state == InstanceState::kShadow ||
@@ -204,9 +220,17 @@ class HostSet final : public cycle::CycleWitness {
   // Takes a build out of use, and says why.
   void Quarantine(const std::string& name, Instance* instance, const std::string& why,
                   absl::Time now);
-  // Whether the host alone answers all profiles that it takes part in.
-  bool CanBeShadowed(const std::string& name) const;
   void TakeWarning(const std::string& name, Instance* instance, const std::string& warning);
+  // Puts the instance into the shadow; false if there is nothing to compare.
+  bool EnterShadow(const std::string& name, Instance* instance, absl::Time now);
+  // The cycle as the serving one answered it, but for how the other is asked.
+  template <typename Answered>
+  ShadowCycle ServedCycle(const Answered& answered, const Instance& instance) const;
+  std::vector<std::string> NamesOf(absl::Span<const uint32_t> slots) const;
+  // Asks the instance what the serving one was asked, point by point.
+  void StartChain(const cycle::AnsweredPoints& points, Instance* instance, absl::Time now);
+  // Forgets what it has still to answer.
+  void DropShadowCycle(Instance* instance);
   // Compares what has come; true if the instance has been in the shadow for long enough.
   bool ShadowIsOver(const std::string& name, Instance* instance, absl::Time now);
   void GiveUp(const std::string& name, Host* host, Instance* previous, const std::string& why,

@@ -1,8 +1,6 @@
-// How instances that do not serve are kept up to date, and compared with the one that does.
+// How instances that do not serve are kept up to date.
 #include <algorithm>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "shim/hosts/host_set.h"
 
@@ -17,65 +15,24 @@ constexpr absl::Duration kSnapshotPause = absl::Milliseconds(2);
 
 }  // namespace
 
-bool HostSet::CanBeShadowed(const std::string& name) const {
-  return std::all_of(plans_->profiles.begin(), plans_->profiles.end(),
-                     [&](const cycle::ProfilePlan& plan) {
-                       const auto& hosts = plan.host_names;
-                       return plan.num_algorithm_hosts() == 1 ||
-                              std::find(hosts.begin(), hosts.end(), name) == hosts.end();
-                     });
+bool HostSet::Instance::is_fused() const {
+  const auto& capabilities = info.capabilities();
+  return std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) !=
+         capabilities.end();
 }
 
-void HostSet::OnCycle(const cycle::AnsweredCycle& cycle, absl::Time now) {
-  const auto host = hosts_.find(cycle.host_name);
-  if (host == hosts_.end()) return;
-  for (const auto& instance : host->second.instances) {
-    if (instance->state != InstanceState::kShadow || instance->shadow_cycle.has_value()) continue;
-    Follow(instance.get(), now);
-    v1alpha1::CycleRequest request = cycle.request;
-    request.mutable_header()->set_snapshot_version(
-        scheduler_->cluster()->VersionOf(instance->cursor));
-    if (!instance->client->StartCycle(request)) continue;
-    ShadowCycle& shadow = instance->shadow_cycle.emplace(cycle);
-    // The serving one had as long.
-    shadow.deadline = now + config_->shim.deadlines.cycle;
-    for (const uint32_t slot : cycle.result.examined_slots) {
-      const kube::NodePtr& node = scheduler_->cluster()->NodeAt(slot);
-      shadow.node_names.push_back(node == nullptr ? "" : node->key());
-    }
+cycle::InlineHost* HostSet::Instance::Inline(const cycle::ClusterState* cluster) {
+  if (!cycle::KeepsNoMirror(info)) return nullptr;
+  if (inline_host == nullptr) {
+    inline_host = std::make_unique<cycle::InlineHost>(
+        client.get(), cluster, cycle::PartsOf(info, NeededFields(info)), configured);
   }
-}
-
-bool HostSet::ShadowIsOver(const std::string& name, Instance* instance, absl::Time now) {
-  const config::Replacement& replacement = config_->shim.replacement;
-  if (instance->shadow_cycle.has_value()) {
-    ShadowCycle& served = *instance->shadow_cycle;
-    auto answer = instance->client->TakeCycle();
-    if (!answer.has_value() && now < served.deadline) return false;
-    if (!answer.has_value()) {
-      instance->client->DropCycle();
-      answer = absl::DeadlineExceededError("it did not answer in time");
-    }
-    absl::Status compared = answer->status();
-    if (answer->ok()) compared = CompareCycle(served, **answer, &instance->shadow);
-    scheduler_->cluster()->EndAttempt(instance->cursor, served.attempt_id);
-    const std::string pod = std::move(served.pod);
-    instance->shadow_cycle.reset();
-    if (!compared.ok()) {
-      Quarantine(name, instance, absl::StrCat("in the shadow, pod ", pod, ": ", compared.message()),
-                 now);
-      return false;
-    }
-  }
-  return instance->shadow.cycles >= replacement.shadow_cycles ||
-         now - instance->since >= replacement.shadow_timeout;
+  return inline_host.get();
 }
 
 cycle::HostClient* HostSet::Instance::Face(const cycle::ClusterState* cluster) {
-  if (!cycle::KeepsNoMirror(info)) return client.get();
-  inline_host = std::make_unique<cycle::InlineHost>(
-      client.get(), cluster, cycle::PartsOf(info, NeededFields(info)), configured);
-  return inline_host.get();
+  if (cycle::InlineHost* face = Inline(cluster)) return face;
+  return client.get();
 }
 
 void HostSet::BeginMirror(Instance* instance, absl::Time now) {

@@ -57,7 +57,7 @@ profiles:
 apiVersion: config.outboard.dev/v1alpha1
 kind: ShimConfiguration
 hosts: [{name: main, address: "unix:/main"}, {name: inline, address: "unix:/inline"}]
-replacement: {keepWarm: 1m}
+replacement: {shadowCycles: 0, keepWarm: 1m}
 )";
 
 // Host "main" filters with One, and instances of host "inline" with Fake, which stands behind it.

@@ -365,4 +365,29 @@ cycle::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
   return fields;
 }
 
+std::map<std::string, cycle::AlgorithmShare> SharesOf(const Plans& plans, const std::string& host) {
+  std::map<std::string, cycle::AlgorithmShare> shares;
+  for (const cycle::ProfilePlan& plan : plans.profiles) {
+    const auto end =
+        plan.host_names.begin() +
+        static_cast<std::ptrdiff_t>(std::min(plan.num_algorithm_hosts(), plan.host_names.size()));
+    const auto found = std::find(plan.host_names.begin(), end, host);
+    if (found == end) continue;
+    cycle::AlgorithmShare share;
+    if (plan.algorithm.shares.empty()) {
+      share.pre_filter_plugins = plan.algorithm.pre_filter_plugins;
+      share.filter_plugins = plan.algorithm.filter_plugins;
+      share.pre_score_plugins = plan.algorithm.pre_score_plugins;
+      share.score_plugins = plan.algorithm.score_plugins;
+    } else {
+      share = plan.algorithm.shares[static_cast<size_t>(found - plan.host_names.begin())];
+    }
+    if (!share.pre_filter_plugins.empty() || !share.filter_plugins.empty() ||
+        !share.pre_score_plugins.empty() || !share.score_plugins.empty()) {
+      shares[plan.algorithm.name] = std::move(share);
+    }
+  }
+  return shares;
+}
+
 }  // namespace outboard::hosts

@@ -33,6 +33,10 @@ struct Plans {
 absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<std::string>& hosts,
                                 const HostInfos& infos);
 
+// What the host is asked from PreFilter to Score, by profile; profiles in which that is nothing are
+// left out.
+std::map<std::string, cycle::AlgorithmShare> SharesOf(const Plans& plans, const std::string& host);
+
 // Problems of a Configure answer as one error that names file, line and field.
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
                             const v1alpha1::ConfigureResponse& response);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shim/cycle/answer_check.h"
 #include "shim/cycle/select_host.h"
 
 namespace outboard::hosts {
@@ -20,8 +22,13 @@ using v1alpha1::PluginStatus;
 
 constexpr size_t kMaxExamples = 10;
 
-std::string Words(const PluginStatus* verdict) {
-  if (verdict == nullptr) return "feasible";
+template <typename Response>
+const PluginStatus* ErrorOf(const Response& response) {
+  return response.has_error() ? &response.error() : nullptr;
+}
+
+std::string Words(const PluginStatus* verdict, absl::string_view none) {
+  if (verdict == nullptr) return std::string(none);
   return absl::StrCat(v1alpha1::Code_Name(verdict->code()), " by ", verdict->plugin(), " (",
                       absl::StrJoin(verdict->reasons(), ", "), ")");
 }
@@ -49,69 +56,98 @@ class Comparison {
     if (report_.examples.size() < kMaxExamples)
       report_.examples.push_back(absl::StrCat("pod ", served_.pod, ", ", text));
   }
-  std::string NodeName(uint32_t position) const {
-    return position < served_.node_names.size() ? served_.node_names[position]
-                                                : absl::StrCat("#", position);
+  // Of verdicts, and of failures; null: there is none, for which people are told `none`.
+  bool AreSame(const PluginStatus* old, const PluginStatus* now);
+  void Differ(const std::string& where, const PluginStatus* old, const PluginStatus* now,
+              absl::string_view none);
+  void CompareVerdict(const std::string& where, const PluginStatus* old, const PluginStatus* now) {
+    if (!AreSame(old, now)) Differ(where, old, now, "success");
   }
-  // True if there is nothing more to compare.
-  bool PreFilterEndsIt();
-  void CompareFilter();
-  void CompareScores(const std::vector<uint32_t>& feasible);
-  // The position of the node that the answer comes to; none: no node.
-  absl::StatusOr<std::optional<uint32_t>> Placement(const CycleResponse& response,
-                                                    std::vector<uint32_t>* feasible) const;
+  // False if the two leave different nodes.
+  bool CompareRestrictions();
+  absl::Status CompareFilter();
+  absl::Status CompareScores();
+  void ComparePlacement();
+  // The node that the answers come to, empty: none; nothing if that cannot be told.
+  std::optional<std::string> Place() const;
 
   const ShadowCycle& served_;
   const CycleResponse& shadow_;
   ShadowReport& report_;
+  std::map<std::pair<const PluginStatus*, const PluginStatus*>, bool> same_;
+  // Of the shadow: the feasible nodes of its sample, and the sums of the scores of `scored_`.
+  std::vector<std::string> feasible_;
+  std::vector<std::string> scored_;
+  std::vector<int64_t> totals_;
 };
 
-bool Comparison::PreFilterEndsIt() {
+bool Comparison::AreSame(const PluginStatus* old, const PluginStatus* now) {
+  if (old == nullptr || now == nullptr) return old == now;
+  // Thousands of nodes have few distinct verdicts.
+  const auto [known, is_new] = same_.try_emplace({old, now}, false);
+  if (is_new) known->second = MessageDifferencer::Equals(*old, *now);
+  return known->second;
+}
+
+void Comparison::Differ(const std::string& where, const PluginStatus* old, const PluginStatus* now,
+                        absl::string_view none) {
+  ++report_.plugins[(now != nullptr ? now : old)->plugin()].verdicts;
+  Example(absl::StrCat(where, ": ", Words(old, none), " → ", Words(now, none)));
+}
+
+bool Comparison::CompareRestrictions() {
   const v1alpha1::PreFilterResponse& before = served_.response.pre_filter();
   const v1alpha1::PreFilterResponse& after = shadow_.pre_filter();
-  const PluginStatus* const old = before.has_rejection() ? &before.rejection() : nullptr;
-  const PluginStatus* const now = after.has_rejection() ? &after.rejection() : nullptr;
-  const bool same = (old == nullptr) == (now == nullptr) &&
-                    (old == nullptr || MessageDifferencer::Equals(*old, *now));
-  if (!same) {
-    ++report_.plugins[(now != nullptr ? now : old)->plugin()].verdicts;
-    ++report_.placements;
-    Example(absl::StrCat("PreFilter: ", Words(old), " → ", Words(now)));
+  if (before.has_node_names() == after.has_node_names() &&
+      std::equal(before.node_names().names().begin(), before.node_names().names().end(),
+                 after.node_names().names().begin(), after.node_names().names().end())) {
     return true;
   }
-  if (old != nullptr) return true;
-  if (before.has_node_names() != after.has_node_names() ||
-      !std::equal(before.node_names().names().begin(), before.node_names().names().end(),
-                  after.node_names().names().begin(), after.node_names().names().end())) {
-    std::vector<std::string> plugins(before.restricted_by().begin(), before.restricted_by().end());
-    plugins.insert(plugins.end(), after.restricted_by().begin(), after.restricted_by().end());
-    for (const std::string& plugin : plugins) ++report_.plugins[plugin].verdicts;
-    Example("PreFilter leaves other nodes");
-    return true;
-  }
+  std::set<std::string> plugins(before.restricted_by().begin(), before.restricted_by().end());
+  plugins.insert(after.restricted_by().begin(), after.restricted_by().end());
+  for (const std::string& plugin : plugins) ++report_.plugins[plugin].verdicts;
+  Example("PreFilter leaves other nodes");
   return false;
 }
 
-void Comparison::CompareFilter() {
+absl::Status Comparison::CompareFilter() {
+  const FilterResponse& filter = shadow_.filter();
+  std::vector<uint32_t> feasible;
+  absl::Status checked =
+      cycle::CheckFilter(filter, served_.num_nodes, served_.num_to_find, &feasible);
+  checked.Update(cycle::CheckNames(filter, served_.own.filter_plugins));
+  if (!checked.ok()) return checked;
+  for (const uint32_t position : feasible) {
+    if (feasible_.size() < served_.sample) feasible_.push_back(served_.NodeAt(position));
+  }
   const std::vector<const PluginStatus*> before = Verdicts(served_.response.filter());
-  const std::vector<const PluginStatus*> after = Verdicts(shadow_.filter());
+  const std::vector<const PluginStatus*> after = Verdicts(filter);
   // One that finds more feasible nodes ends its search earlier.
   const uint32_t both = static_cast<uint32_t>(std::min(before.size(), after.size()));
   for (uint32_t i = 0; i < both; ++i) {
-    const PluginStatus* const old = before[i];
-    const PluginStatus* const now = after[i];
-    if (old == nullptr && now == nullptr) continue;
-    if (old != nullptr && now != nullptr && MessageDifferencer::Equals(*old, *now)) continue;
-    ++report_.plugins[(now != nullptr ? now : old)->plugin()].verdicts;
-    Example(absl::StrCat("node ", NodeName(i), ": ", Words(old), " → ", Words(now)));
+    if (!AreSame(before[i], after[i]))
+      Differ(absl::StrCat("node ", served_.NodeAt(i)), before[i], after[i], "feasible");
   }
+  CompareVerdict("Filter", ErrorOf(served_.response.filter()), ErrorOf(filter));
+  return absl::OkStatus();
 }
 
-void Comparison::CompareScores(const std::vector<uint32_t>& feasible) {
+absl::Status Comparison::CompareScores() {
+  const v1alpha1::ScoreResponse& score = shadow_.score();
+  absl::Status checked = cycle::CheckPreScore(shadow_.pre_score());
+  if (!checked.ok()) return checked;
+  CompareVerdict("PreScore", ErrorOf(served_.response.pre_score()), ErrorOf(shadow_.pre_score()));
+  if (shadow_.pre_score().has_error() || !served_.asks_score) return absl::OkStatus();
+  scored_ = served_.is_fused ? feasible_ : served_.scored;
+  checked = cycle::CheckScores(score, static_cast<uint32_t>(scored_.size()),
+                               served_.own.score_plugins, &totals_);
+  if (!checked.ok()) return checked;
+  CompareVerdict("Score", ErrorOf(served_.response.score()), ErrorOf(score));
+  if (scored_ != served_.scored) return absl::OkStatus();
   std::map<std::string, const std::string*> before;
   for (const auto& scores : served_.response.score().plugins())
     before[scores.plugin()] = &scores.scores();
-  for (const auto& scores : shadow_.score().plugins()) {
+  for (const auto& scores : score.plugins()) {
     const auto old = before.find(scores.plugin());
     if (old == before.end()) continue;
     const std::string& a = *old->second;
@@ -119,69 +155,84 @@ void Comparison::CompareScores(const std::vector<uint32_t>& feasible) {
     for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
       if (a[i] == b[i]) continue;
       ++report_.plugins[scores.plugin()].scores;
-      Example(absl::StrCat("node ", NodeName(feasible[i]), ": ", scores.plugin(), " scores ",
+      Example(absl::StrCat("node ", scored_[i], ": ", scores.plugin(), " scores ",
                            static_cast<int>(a[i]), " → ", static_cast<int>(b[i])));
     }
   }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<uint32_t>> Comparison::Placement(
-    const CycleResponse& response, std::vector<uint32_t>* feasible) const {
-  if (absl::Status checked = cycle::CheckFilter(response.filter(), served_.num_candidates,
-                                                served_.num_to_find, feasible);
-      !checked.ok()) {
-    return checked;
+std::optional<std::string> Comparison::Place() const {
+  const std::string none;
+  if (shadow_.pre_filter().has_rejection() || shadow_.filter().has_error()) return none;
+  // Where the list ends before the search would have, nobody knows what else there is.
+  if (!served_.is_whole && feasible_.size() < served_.sample) return std::nullopt;
+  if (feasible_.empty()) return none;
+  if (feasible_.size() == 1 || served_.own.score_plugins.empty()) return feasible_.front();
+  if (shadow_.pre_score().has_error() || shadow_.score().has_error()) return none;
+  if (scored_ != feasible_ || totals_.size() != feasible_.size()) return std::nullopt;
+  return feasible_[cycle::SelectHost(totals_)];
+}
+
+void Comparison::ComparePlacement() {
+  if (!served_.decides) return;
+  const std::string before = served_.placed.value_or("");
+  std::string after;
+  if (const std::optional<std::string> place = Place()) {
+    after = *place;
+  } else if (std::find(served_.examined.begin(), served_.examined.end(), before) !=
+                 served_.examined.end() &&
+             std::find(feasible_.begin(), feasible_.end(), before) == feasible_.end()) {
+    after = "another node";
+  } else {
+    return;
   }
-  if (response.filter().has_error() || feasible->empty()) return std::nullopt;
-  if (feasible->size() == 1 || served_.score_plugins.empty()) return feasible->front();
-  if (response.pre_score().has_error() || response.score().has_error()) return std::nullopt;
-  std::vector<int64_t> totals;
-  if (absl::Status checked =
-          cycle::CheckScores(response.score(), static_cast<uint32_t>(feasible->size()),
-                             served_.score_plugins, &totals);
-      !checked.ok()) {
-    return checked;
-  }
-  return (*feasible)[cycle::SelectHost(totals)];
+  ++report_.placements_told;
+  if (before == after) return;
+  ++report_.placements;
+  const auto words = [](const std::string& node) { return node.empty() ? "no node" : node; };
+  Example(absl::StrCat("placement: ", words(before), " → ", words(after)));
 }
 
 absl::Status Comparison::Run() {
-  if (absl::Status checked = cycle::CheckPreFilter(shadow_.pre_filter()); !checked.ok())
-    return checked;
+  const v1alpha1::PreFilterResponse& before = served_.response.pre_filter();
+  const v1alpha1::PreFilterResponse& after = shadow_.pre_filter();
+  absl::Status checked = cycle::CheckPreFilter(after);
+  checked.Update(cycle::CheckNames(after, served_.own.pre_filter_plugins));
+  if (!checked.ok()) return checked;
   ++report_.cycles;
-  if (PreFilterEndsIt()) return absl::OkStatus();
-  std::vector<uint32_t> before;
-  std::vector<uint32_t> after;
-  auto old = Placement(served_.response, &before);
-  if (!old.ok()) return absl::OkStatus();  // The serving one's faults are seen elsewhere.
-  auto now = Placement(shadow_, &after);
-  if (!now.ok()) return now.status();
-  CompareFilter();
-  if (before == after) CompareScores(after);
-  if (*old != *now) {
-    ++report_.placements;
-    const auto words = [this](const std::optional<uint32_t>& position) {
-      return position.has_value() ? NodeName(*position) : std::string("no node");
-    };
-    Example(absl::StrCat("placement: ", words(*old), " → ", words(*now)));
+  CompareVerdict("PreFilter", before.has_rejection() ? &before.rejection() : nullptr,
+                 after.has_rejection() ? &after.rejection() : nullptr);
+  if (after.has_rejection()) {
+    ComparePlacement();
+    return absl::OkStatus();
   }
+  // It is not known which nodes it would have been asked about.
+  if (before.has_rejection()) return absl::OkStatus();
+  const bool same_nodes = CompareRestrictions();
+  if (!same_nodes && served_.is_fused) return absl::OkStatus();
+  if (served_.asks_filter) {
+    if (checked = CompareFilter(); !checked.ok()) return checked;
+  } else {
+    feasible_ = served_.scored;
+  }
+  const bool scores = served_.is_fused ? feasible_.size() > 1 && !served_.own.score_plugins.empty()
+                                       : !served_.scored.empty();
+  if (scores && !shadow_.filter().has_error()) {
+    if (checked = CompareScores(); !checked.ok()) return checked;
+  }
+  if (same_nodes) ComparePlacement();
   return absl::OkStatus();
 }
 
 }  // namespace
 
-ShadowCycle::ShadowCycle(const cycle::AnsweredCycle& answered)
-    : attempt_id(answered.request.header().attempt_id()),
-      pod(answered.pod.key()),
-      score_plugins(answered.score_plugins),
-      response(answered.response),
-      num_candidates(answered.num_candidates),
-      num_to_find(answered.num_to_find) {}
-
 std::string ShadowReport::Summary() const {
   std::string text = absl::StrCat(cycles, cycles == 1 ? " cycle" : " cycles");
+  if (placements_told < cycles)
+    absl::StrAppend(&text, ", in ", placements_told, " of which a place could be told");
   if (!differs()) return absl::StrCat(text, ", no difference");
-  absl::StrAppend(&text, ", ", placements, " pods would go elsewhere");
+  if (placements_told > 0) absl::StrAppend(&text, ", ", placements, " pods would go elsewhere");
   for (const auto& [plugin, differences] : plugins) {
     absl::StrAppend(&text, "; ", plugin, ": ", differences.verdicts, " verdicts, ",
                     differences.scores, " scores");
