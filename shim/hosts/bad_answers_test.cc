@@ -410,11 +410,17 @@ grpc::Status RandomStatus(Random* random) {
 
 void BadAnswersTest::Fuzz(uint64_t seed, bool fused) {
   SCOPED_TRACE(absl::StrCat("seed ", seed));
-  absl::Mutex mu;
-  Random random(seed);
-  std::atomic<int> changed{0};
+  // Calls may still be under way when this returns.
+  struct State {
+    explicit State(uint64_t seed) : random(seed) {}
+    absl::Mutex mu;
+    Random random;
+    std::atomic<int> changed{0};
+  };
+  const auto state = std::make_shared<State>(seed);
   testing::ProxyHooks hooks;
-  hooks.on_answer = [&](const Message&, Message* response, grpc::Status* status) {
+  hooks.on_answer = [this, state](const Message&, Message* response, grpc::Status* status) {
+    auto& [mu, random, changed] = *state;
     // What is wrong with a handshake is another test's.
     if (!is_bad_ || response->GetDescriptor() == ConfigureResponse::descriptor()) return;
     absl::MutexLock lock(&mu);
@@ -444,8 +450,9 @@ void BadAnswersTest::Fuzz(uint64_t seed, bool fused) {
     }
     for (uint64_t n = 1 + random() % 3; n > 0; --n) Mutate(&random, response);
   };
-  hooks.on_push = [&](SyncResponse* push) {
+  hooks.on_push = [this, state](SyncResponse* push) {
     if (!is_bad_) return true;
+    auto& [mu, random, changed] = *state;
     absl::MutexLock lock(&mu);
     if (random() % 4 == 0) Mutate(&random, push);
     return random() % 8 != 0;
@@ -461,14 +468,14 @@ void BadAnswersTest::Fuzz(uint64_t seed, bool fused) {
     for (int k = 0; k < 3; ++k) {
       SyncResponse push;
       {
-        absl::MutexLock lock(&mu);
-        push = RandomPush(&random);
+        absl::MutexLock lock(&state->mu);
+        push = RandomPush(&state->random);
       }
       proxy_->Push(push);
     }
     Turn(absl::Seconds(i % 3));
   }
-  EXPECT_GT(changed, 40);
+  EXPECT_GT(state->changed, 40);
   EXPECT_GT(world_.protocol_errors, 0);
   // Good again: what fits is placed, however it was parked or put off.
   is_bad_ = false;
@@ -602,12 +609,13 @@ std::vector<WrongAnswer> WrongAnswers() {
 // Such an answer is none: it is counted, the pod waits for the host, and is neither called
 // unschedulable nor left behind.
 TEST_F(BadAnswersTest, ParkThePodForTheHost) {
-  absl::Mutex mu;
-  std::function<void(Message*)> change = [](Message*) {};
+  // Calls may still be under way when this returns.
+  const auto mu = std::make_shared<absl::Mutex>();
+  const auto change = std::make_shared<std::function<void(Message*)>>([](Message*) {});
   testing::ProxyHooks hooks;
-  hooks.on_answer = [&](const Message&, Message* response, grpc::Status*) {
-    absl::MutexLock lock(&mu);
-    change(response);
+  hooks.on_answer = [mu, change](const Message&, Message* response, grpc::Status*) {
+    absl::MutexLock lock(mu.get());
+    (*change)(response);
   };
   Connect(hooks, /*fused=*/true);
   ASSERT_TRUE(TurnUntil(absl::Milliseconds(10), [&] { return Serves(); }));
@@ -615,8 +623,8 @@ TEST_F(BadAnswersTest, ParkThePodForTheHost) {
   for (const WrongAnswer& wrong : WrongAnswers()) {
     SCOPED_TRACE(wrong.name);
     {
-      absl::MutexLock lock(&mu);
-      change = wrong.change;
+      absl::MutexLock lock(mu.get());
+      *change = wrong.change;
     }
     world_.protocol_errors = 0;
     world_.ended.clear();
@@ -628,8 +636,8 @@ TEST_F(BadAnswersTest, ParkThePodForTheHost) {
     EXPECT_EQ(world_.ended[cycle::AttemptResult::kUnschedulable], 0) << world_.last_message;
     EXPECT_FALSE(IsBound(name));
     {
-      absl::MutexLock lock(&mu);
-      change = [](Message*) {};
+      absl::MutexLock lock(mu.get());
+      *change = [](Message*) {};
     }
     EXPECT_TRUE(TurnUntil(absl::Seconds(5), [&] { return IsBound(name); })) << world_.last_message;
   }
