@@ -100,12 +100,12 @@ TEST_F(EndpointTest, WhoHangsKeepsNobodyElseWaiting) {
   absl::Notification answered;
   const absl::Time began = absl::Now();
   {
-    HostConnector connector(config,
-                            {[&](Endpoint endpoint, auto, auto) {
-                               if (endpoint.host == "z") answered.Notify();
-                             },
-                             [](std::string, std::string) {}, [](std::string, std::string) {},
-                             [](std::string, std::string) {}});
+    HostConnector connector(
+        config, {[&](Endpoint endpoint, auto, auto) {
+                   if (endpoint.host == "z") answered.Notify();
+                 },
+                 [](std::string, std::string, std::string) {}, [](std::string, std::string) {},
+                 [](std::string, std::string) {}});
     EXPECT_TRUE(answered.WaitForNotificationWithTimeout(absl::Seconds(30)));
     // Each of the others takes a second.
     EXPECT_LT(absl::Now() - began, absl::Seconds(4));
