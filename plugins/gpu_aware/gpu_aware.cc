@@ -8,17 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/gpu_facts.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/score.h"
 #include "plugin_host/sdk/validation.h"
-#include "plugins/gpu_aware/gpu_facts.h"
 
 namespace outboard::gpu_aware {
 namespace {
+
+constexpr char kName[] = "GPUAware";
 
 const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
@@ -34,17 +37,14 @@ constexpr int64_t kMaxGeneration = 1000;
 
 struct Args {
   double min_memory_gb = 8;
-  std::vector<std::string> resources;
-  Generations generations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
+  sdk::GpuResources gpus;
+  sdk::Generations generations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
 };
 
 // What a pod asks for: each of the GPU resources that it names, with an amount above 0.
 struct Demand : sdk::AttemptState {
   std::vector<std::pair<std::string, int64_t>> gpus;
 };
-
-// One label of one node; for warning once.
-using NodeLabel = std::pair<std::string, std::string>;
 
 class GpuAware : public sdk::Plugin,
                  public sdk::FilterPlugin,
@@ -60,7 +60,7 @@ class GpuAware : public sdk::Plugin,
     const auto* demand = attempt.filter_state<Demand>();
     if (demand == nullptr) {
       auto& made = attempt.NewFilterState<Demand>();
-      made.gpus = DemandOf(attempt.pod().proto());
+      made.gpus = args_.gpus.DemandByName(attempt.pod().proto());
       demand = &made;
     }
     if (demand->gpus.empty()) return;
@@ -73,7 +73,7 @@ class GpuAware : public sdk::Plugin,
   // Pods without GPUs are indifferent: all nodes score 0.
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    const bool wants_gpus = !DemandOf(attempt.pod().proto()).empty();
+    const bool wants_gpus = !args_.gpus.DemandByName(attempt.pod().proto()).empty();
     for (size_t i = 0; i < nodes.size(); ++i) {
       raw[i] = wants_gpus ? ScoreNode(attempt.pod(), attempt.cluster().node(nodes[i])) : 0;
     }
@@ -89,7 +89,8 @@ class GpuAware : public sdk::Plugin,
   // A node helps that could take the pod if it were empty, and could not before or has more GPUs
   // now; a pod that leaves GPUs of a wanted kind behind helps too.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
-    const std::vector<std::pair<std::string, int64_t>> demand = DemandOf(pod.proto());
+    const std::vector<std::pair<std::string, int64_t>> demand =
+        args_.gpus.DemandByName(pod.proto());
     bool helps;
     if (change.new_node != nullptr) {
       helps = CouldTake(demand, *change.new_node) &&
@@ -113,24 +114,19 @@ class GpuAware : public sdk::Plugin,
 
   void OnReset() override {
     facts_.clear();
-    warned_.clear();
+    malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
     if (slot >= facts_.size()) facts_.resize(slot + 1);
     const v1alpha1::Node& node = cluster_.node(slot).proto();
-    std::vector<MalformedLabel> malformed;
-    facts_[slot] = ReadGpuFacts(node.labels(), args_.generations, &malformed);
-    for (const MalformedLabel& label : malformed) {
-      if (!warned_.insert({node.name(), label.key}).second) continue;
-      LOG(WARNING) << "node " << node.name() << ": label " << label.key << "=" << label.value
-                   << " is not " << label.wanted << " and counts as absent";
-    }
+    std::vector<sdk::MalformedLabel> malformed;
+    facts_[slot] = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
+    for (const sdk::MalformedLabel& label : malformed)
+      malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
-    facts_[slot] = GpuFacts();
-    for (const char* label : {kMemoryLabel, kGenerationLabel, kDiscoveredMemoryLabel}) {
-      warned_.erase({name, label});
-    }
+    facts_[slot] = sdk::GpuFacts();
+    malformed_.Forget(absl::StrCat("node ", name));
   }
 
  private:
@@ -149,19 +145,9 @@ class GpuAware : public sdk::Plugin,
     for (const auto& [name, need] : demand) {
       if (GpusOf(node, name) < need) return false;
     }
-    std::vector<MalformedLabel> malformed;  // Warned of when the node came.
-    const GpuFacts facts = ReadGpuFacts(node.labels(), args_.generations, &malformed);
+    std::vector<sdk::MalformedLabel> malformed;  // Warned of when the node came.
+    const sdk::GpuFacts facts = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
     return !facts.memory_gb || *facts.memory_gb >= args_.min_memory_gb;
-  }
-
-  std::vector<std::pair<std::string, int64_t>> DemandOf(const v1alpha1::Pod& pod) const {
-    const sdk::Resources requests = sdk::ComputePodRequests(pod);
-    std::vector<std::pair<std::string, int64_t>> gpus;
-    for (const std::string& name : args_.resources) {
-      const int64_t amount = requests.Get(name);
-      if (amount > 0) gpus.emplace_back(name, amount);
-    }
-    return gpus;
   }
 
   sdk::Verdict Judge(const Demand& demand, const sdk::NodeView& node) const {
@@ -186,17 +172,13 @@ class GpuAware : public sdk::Plugin,
 
   // A node without GPUs scores 0; a term that a label does not tell adds nothing.
   int64_t ScoreNode(const sdk::PodView& pod, const sdk::NodeView& node) const {
-    int64_t allocatable = 0;
-    int64_t requested = 0;
-    for (const std::string& name : args_.resources) {
-      allocatable += node.Allocatable(name);
-      requested += node.Requested(name);
-    }
+    const int64_t allocatable = args_.gpus.AllocatableOn(node);
+    const int64_t requested = args_.gpus.RequestedOn(node);
     if (allocatable <= 0) {
       VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": no GPUs, score 0";
       return 0;
     }
-    const GpuFacts& facts = facts_[node.slot()];
+    const sdk::GpuFacts& facts = facts_[node.slot()];
     const double allocated_percent = std::clamp(
         100.0 * static_cast<double>(requested) / static_cast<double>(allocatable), 0.0, 100.0);
     const double free_term = (100 - allocated_percent) * 2;
@@ -213,8 +195,8 @@ class GpuAware : public sdk::Plugin,
 
   const Args args_;
   const sdk::ClusterView cluster_;
-  std::vector<GpuFacts> facts_;  // By slot.
-  absl::flat_hash_set<NodeLabel> warned_;
+  std::vector<sdk::GpuFacts> facts_;  // By slot.
+  sdk::MalformedValues malformed_{kName};
 };
 
 Args ReadArgs(const sdk::ArgsObject& root) {
@@ -224,19 +206,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
     root.Problem("minGPUMemoryGB",
                  absl::StrCat("Invalid value: ", args.min_memory_gb, ": must not be negative"));
   }
-  args.resources = root.Strings("gpuResourceNames", {"nvidia.com/gpu"});
-  if (args.resources.empty()) {
-    root.Problem("gpuResourceNames", sdk::RequiredValue("at least one resource must be named"));
-  }
-  for (size_t i = 0; i < args.resources.size(); ++i) {
-    const std::string& name = args.resources[i];
-    const std::string field = absl::StrCat("gpuResourceNames[", i, "]");
-    if (!sdk::IsExtendedResourceName(name)) {
-      root.Problem(field, sdk::InvalidValue(name, "must be the name of an extended resource"));
-    } else if (std::count(args.resources.begin(), args.resources.begin() + i, name) > 0) {
-      root.Problem(field, sdk::DuplicateValue(name));
-    }
-  }
+  args.gpus = sdk::GpuResources::Read(root);
   const sdk::ArgsObject generations = root.Object("generations");
   for (const std::string& key : generations.Keys()) {
     const int64_t number = generations.Int(key, 0);
@@ -253,7 +223,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 sdk::PluginDescriptor Descriptor() {
   using Event = v1alpha1::ClusterEvent;
   sdk::PluginDescriptor d;
-  d.name = "GPUAware";
+  d.name = kName;
   d.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
   d.args_schema = kArgsSchema;
   d.wake_up_events = {

@@ -1,6 +1,6 @@
 // What a node's labels say of its GPUs.
-#ifndef OUTBOARD_PLUGINS_GPU_AWARE_GPU_FACTS_H_
-#define OUTBOARD_PLUGINS_GPU_AWARE_GPU_FACTS_H_
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_GPU_FACTS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_GPU_FACTS_H_
 
 #include <cstdint>
 #include <map>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "google/protobuf/map.h"
+#include "plugin_host/sdk/label_values.h"
 
-namespace outboard::gpu_aware {
+namespace outboard::sdk {
 
 // Generations by name in lower case: {"a100", 8}.
 using Generations = std::map<std::string, int64_t>;
@@ -38,9 +38,9 @@ inline constexpr char kDiscoveredProductLabel[] = "nvidia.com/gpu.product";
 inline constexpr char kDiscoveredFamilyLabel[] = "nvidia.com/gpu.family";
 
 // Reads a node's labels; what cannot be read is added to `malformed`.
-GpuFacts ReadGpuFacts(const google::protobuf::Map<std::string, std::string>& labels,
-                      const Generations& generations, std::vector<MalformedLabel>* malformed);
+GpuFacts ReadGpuFacts(const StringMap& labels, const Generations& generations,
+                      std::vector<MalformedLabel>* malformed);
 
-}  // namespace outboard::gpu_aware
+}  // namespace outboard::sdk
 
-#endif  // OUTBOARD_PLUGINS_GPU_AWARE_GPU_FACTS_H_
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_GPU_FACTS_H_

@@ -1,8 +1,8 @@
-#include "plugins/gpu_aware/gpu_facts.h"
+#include "plugin_host/sdk/gpu_facts.h"
 
 #include <gtest/gtest.h>
 
-namespace outboard::gpu_aware {
+namespace outboard::sdk {
 namespace {
 
 const Generations kGenerations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
@@ -66,4 +66,4 @@ TEST_F(GpuFactsTest, MalformedLabelsCountAsAbsentAndAreTold) {
 }
 
 }  // namespace
-}  // namespace outboard::gpu_aware
+}  // namespace outboard::sdk

@@ -1,0 +1,206 @@
+// Package plugins_test holds what the plugins' READMEs promise: the manifest of each is applied on a real API server, pod by pod,
+// and the table below it is compared with what becomes of the pods.
+package plugins_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+const (
+	patience = 20 * time.Second
+	// Of `goes to` in a README's table.
+	pending = "pending: "
+)
+
+// promise is what a README says.
+type promise struct {
+	config  string
+	objects []string // manifests, in their order
+	places  map[string]string
+}
+
+var (
+	manifestBlock = regexp.MustCompile("(?s)## A manifest\n(.*?)```yaml\n(.*?)```\n(.*)")
+	tableRow      = regexp.MustCompile("(?m)^\\| `?([a-z0-9.-]+)`? \\| `?([^|`]+?)`? \\| [^|]+ \\|$")
+)
+
+// readPromise returns nil where the README has no manifest with a table.
+func readPromise(t *testing.T, path string) *promise {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := manifestBlock.FindStringSubmatch(string(text))
+	if found == nil || !strings.Contains(found[3], "| pod | goes to | why |") {
+		return nil
+	}
+	p := &promise{places: map[string]string{}}
+	table := found[3][strings.Index(found[3], "| pod | goes to | why |"):]
+	for _, row := range tableRow.FindAllStringSubmatch(table, -1) {
+		if row[1] != "pod" {
+			p.places[row[1]] = row[2]
+		}
+	}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(found[2])))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &kind); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if kind.Kind == "KubeSchedulerConfiguration" {
+			p.config = string(document)
+		} else {
+			p.objects = append(p.objects, string(document))
+		}
+	}
+	if p.config == "" || len(p.places) == 0 {
+		t.Fatalf("%s: the manifest has no KubeSchedulerConfiguration, or the table no rows", path)
+	}
+	return p
+}
+
+// became is the pod's node, or `pending: ` and the message of its condition; empty: nothing yet.
+func became(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return pod.Spec.NodeName
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Message != "" {
+			return pending + condition.Message
+		}
+	}
+	return ""
+}
+
+func keeps(got, promised string) bool {
+	if part, isPending := strings.CutPrefix(promised, pending); isPending {
+		return strings.HasPrefix(got, pending) && strings.Contains(got, strings.TrimSpace(part))
+	}
+	return got == promised
+}
+
+// await returns what became of the pod as soon as it is what was promised, or after a while.
+func await(ctx context.Context, client kubernetes.Interface, name, promised string) (string, error) {
+	got := ""
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		pod, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		if got = became(pod); got != "" && (keeps(got, promised) || pod.Spec.NodeName != "") {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return got, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return got, nil
+}
+
+// clear removes what a README's manifest made.
+func clear(ctx context.Context, client kubernetes.Interface) error {
+	now := int64(0)
+	if err := client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	return client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+}
+
+func TestReadmesKeepTheirPromises(t *testing.T) {
+	readmes, err := filepath.Glob("../../../plugins/*/README.md")
+	if err != nil || len(readmes) == 0 {
+		t.Fatalf("no READMEs (%v)", err)
+	}
+	var c *controlplane.ControlPlane
+	for _, path := range readmes {
+		p := readPromise(t, path)
+		if p == nil {
+			continue
+		}
+		if c == nil {
+			c = controlplane.ForTest(t, controlplane.Options{})
+		}
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { keep(t, c, p) })
+	}
+	if c == nil {
+		t.Fatal("no README has a manifest with a table")
+	}
+}
+
+func keep(t *testing.T, c *controlplane.ControlPlane, p *promise) {
+	ctx := t.Context()
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outboard, err := c.StartOutboard(ctx, controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: p.config}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outboard.Stop()
+	defer func() {
+		if err := clear(context.WithoutCancel(ctx), client); err != nil {
+			t.Error(err)
+		}
+	}()
+	left := map[string]bool{}
+	for name := range p.places {
+		left[name] = true
+	}
+	for _, manifest := range p.objects {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Apply(ctx, manifest); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		promised, isPromised := p.places[object.GetName()]
+		if object.GetKind() != "Pod" || !isPromised {
+			continue
+		}
+		delete(left, object.GetName())
+		got, err := await(ctx, client, object.GetName(), promised)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !keeps(got, promised) {
+			t.Errorf("pod %s: %q, not %q\n%s", object.GetName(), got, promised, outboard.Shim.LogTail())
+			continue
+		}
+		t.Log(fmt.Sprintf("pod %s: %s", object.GetName(), got))
+	}
+	for name := range left {
+		t.Errorf("the table has pod %s, which the manifest has not", name)
+	}
+}

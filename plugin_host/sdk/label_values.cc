@@ -1,0 +1,68 @@
+#include "plugin_host/sdk/label_values.h"
+
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "glog/logging.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::sdk {
+namespace {
+
+// A label value has at most 63 characters, an annotation may have a quarter of a million.
+constexpr size_t kMaxQuoted = 100;
+
+bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
+
+}  // namespace
+
+const std::string* FindValue(const StringMap& map, absl::string_view key) {
+  const auto it = map.find(std::string(key));
+  return it == map.end() ? nullptr : &it->second;
+}
+
+std::optional<double> ParseAmount(absl::string_view text, double max) {
+  double value = 0;
+  // SimpleAtod also takes signs, spaces, hexadecimal numbers, `inf` and `nan`.
+  for (const char c : text) {
+    if (!IsDigit(c) && c != '.' && c != 'e' && c != 'E' && c != '-' && c != '+')
+      return std::nullopt;
+  }
+  if (text.empty() || !IsDigit(text[0]) || !absl::SimpleAtod(text, &value) ||
+      !std::isfinite(value) || value > max) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<int64_t> ParseCount(absl::string_view text, int64_t max) {
+  int64_t value = 0;
+  // SimpleAtoi also takes signs and spaces.
+  for (const char c : text) {
+    if (!IsDigit(c)) return std::nullopt;
+  }
+  if (text.empty() || !absl::SimpleAtoi(text, &value) || value > max) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> ParseBool(absl::string_view text) {
+  if (absl::EqualsIgnoreCase(text, "true")) return true;
+  if (absl::EqualsIgnoreCase(text, "false")) return false;
+  return std::nullopt;
+}
+
+void MalformedValues::Warn(absl::string_view object, absl::string_view key, absl::string_view value,
+                           absl::string_view wanted) {
+  if (complaints_.size() >= kMaxObjects && !complaints_.contains(object)) complaints_.clear();
+  if (!complaints_[std::string(object)].insert(std::string(key)).second) return;
+  ++warned_;
+  LOG(WARNING) << plugin_ << ": " << object << ": " << key << "="
+               << Quote(value.substr(0, kMaxQuoted)) << " is not " << wanted
+               << " and counts as absent";
+}
+
+void MalformedValues::Forget(absl::string_view object) { complaints_.erase(object); }
+
+}  // namespace outboard::sdk

@@ -1,0 +1,56 @@
+// What people write into labels and annotations: read strictly, and complained about once.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_LABEL_VALUES_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_LABEL_VALUES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/map.h"
+
+namespace outboard::sdk {
+
+using StringMap = google::protobuf::Map<std::string, std::string>;
+
+// Null if there is no such key.
+const std::string* FindValue(const StringMap& map, absl::string_view key);
+
+// A decimal number without a sign, at most `max`: `3`, `0.25`, `1e3`; not `inf`, `nan`, `0x10` or
+// ` 3`. None if the text is anything else.
+std::optional<double> ParseAmount(absl::string_view text, double max = 1e15);
+// Digits, at most `max`.
+std::optional<int64_t> ParseCount(absl::string_view text, int64_t max = int64_t{1} << 50);
+// `true` or `false`, in any case.
+std::optional<bool> ParseBool(absl::string_view text);
+
+// Warns of values that cannot be read, and so count as absent: once for each object and key, until
+// the object is forgotten. Memory is bounded: of very many complaints some come twice.
+//
+// Threading: thread-compatible.
+class MalformedValues {
+ public:
+  explicit MalformedValues(std::string plugin) : plugin_(std::move(plugin)) {}
+
+  // `object`: `node n1`, `pod ns/p`. `wanted`: `a number of GB`.
+  void Warn(absl::string_view object, absl::string_view key, absl::string_view value,
+            absl::string_view wanted);
+  // The object went.
+  void Forget(absl::string_view object);
+  void Clear() { complaints_.clear(); }
+  // Warnings so far; for tests and metrics.
+  int64_t warned() const { return warned_; }
+
+ private:
+  static constexpr size_t kMaxObjects = 20000;
+  const std::string plugin_;
+  absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> complaints_;  // keys by object
+  int64_t warned_ = 0;
+};
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_LABEL_VALUES_H_
