@@ -3,6 +3,7 @@
 #include "plugins/builtin_plugins.h"
 
 #include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"
+#include "plugins/cost_optimized/cost_optimized.h"
 #include "plugins/default_binder/default_binder.h"
 #include "plugins/default_preemption/default_preemption.h"
 #include "plugins/dynamic_resources/dynamic_resources.h"
@@ -32,6 +33,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
   absl::Status status;
   for (sdk::PluginDescriptor (*descriptor)() : {
            &atomic_replica_coordinator::Descriptor,
+           &cost_optimized::Descriptor,
            &default_binder::Descriptor,
            &default_preemption::Descriptor,
            &dynamic_resources::Descriptor,

@@ -53,6 +53,20 @@ std::optional<bool> ParseBool(absl::string_view text) {
   return std::nullopt;
 }
 
+std::optional<absl::Time> ParseTimestamp(absl::string_view text) {
+  // ParseTime also takes spaces around, years of any length and `infinite-future`.
+  constexpr size_t kShortest = 20, kLongest = 35;
+  if (text.size() < kShortest || text.size() > kLongest || text[4] != '-') return std::nullopt;
+  for (const size_t i : {0, 1, 2, 3}) {
+    if (!IsDigit(text[i])) return std::nullopt;
+  }
+  if (absl::ascii_isspace(static_cast<unsigned char>(text.back()))) return std::nullopt;
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return std::nullopt;
+  return time;
+}
+
 void MalformedValues::Warn(absl::string_view object, absl::string_view key, absl::string_view value,
                            absl::string_view wanted) {
   if (complaints_.size() >= kMaxObjects && !complaints_.contains(object)) complaints_.clear();

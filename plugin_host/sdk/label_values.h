@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "google/protobuf/map.h"
 
 namespace outboard::sdk {
@@ -26,6 +27,8 @@ std::optional<double> ParseAmount(absl::string_view text, double max = 1e15);
 std::optional<int64_t> ParseCount(absl::string_view text, int64_t max = int64_t{1} << 50);
 // `true` or `false`, in any case.
 std::optional<bool> ParseBool(absl::string_view text);
+// RFC 3339 with a year of four digits: `2026-01-31T22:00:00Z`, `2026-01-31T23:00:00+01:00`.
+std::optional<absl::Time> ParseTimestamp(absl::string_view text);
 
 // Warns of values that cannot be read, and so count as absent: once for each object and key, until
 // the object is forgotten. Memory is bounded: of very many complaints some come twice.

@@ -33,6 +33,17 @@ TEST(LabelValues, BooleansAreWords) {
   for (const char* text : {"", "1", "yes", "true "}) EXPECT_EQ(ParseBool(text), std::nullopt);
 }
 
+TEST(LabelValues, TimestampsAreThoseOfRfc3339) {
+  EXPECT_EQ(ParseTimestamp("1970-01-01T01:00:00+01:00"), absl::UnixEpoch());
+  EXPECT_EQ(ParseTimestamp("1970-01-01T00:00:00.5Z"), absl::UnixEpoch() + absl::Milliseconds(500));
+  for (const char* text : {"", "infinite-future", "tomorrow", "2026-01-01", "2026-01-01T00:00:00",
+                           "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", " 2026-01-01T00:00:00Z",
+                           "2026-01-01T00:00:00Z ", "99999-01-01T00:00:00Z",
+                           "-0001-01-01T00:00:00Z", "1767225600", "2026-01-01T00:00:00+99:99"}) {
+    EXPECT_EQ(ParseTimestamp(text), std::nullopt) << text;
+  }
+}
+
 TEST(LabelValues, IsComplainedAboutOnceUntilTheObjectGoes) {
   MalformedValues malformed("Plugin");
   malformed.Warn("node a", "price", "much", "a number");

@@ -1,0 +1,309 @@
+#include "plugins/cost_optimized/cost_optimized.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/score.h"
+#include "plugins/cost_optimized/cheap_hours.h"
+#include "plugins/cost_optimized/node_price.h"
+
+namespace outboard::cost_optimized {
+namespace {
+
+constexpr char kName[] = "CostOptimized";
+constexpr char kWaitAnnotation[] = "outboard/run-after-cheap-hours";
+constexpr char kLatestStartAnnotation[] = "outboard/latest-start";
+
+const char kArgsSchema[] = R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "windows": {"type": "array", "maxItems": 32, "description":
+      "Hours of the week that scale the cost of nodes; the first that covers the time counts.",
+      "items": {"type": "object", "additionalProperties": false,
+        "required": ["from", "to", "factor"], "properties": {
+          "days": {"type": "string", "default": "*", "description":
+            "Days on which it begins, as in cron: *, Mon-Fri, Sat,Sun, 1-5."},
+          "from": {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$",
+            "description": "Time of day at which it begins."},
+          "to": {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$", "description":
+            "Time of day at which it ends, at most 24:00; below from: on the following day."},
+          "timezone": {"type": "string", "default": "UTC",
+            "description": "IANA name of the time zone, such as Europe/Berlin."},
+          "factor": {"type": "number", "minimum": 0, "maximum": 1000, "description":
+            "What nodes cost meanwhile, times their label; below 1: cheap hours."}}}},
+    "spotLabels": {"type": "object", "additionalProperties": {"type": "string"}, "description":
+      "Further node labels, each with the value that means spot."}}})json";
+
+struct Args {
+  CheapHours hours;
+  std::map<std::string, std::string> spot_labels;
+};
+
+// What a pod says of its start.
+struct Wish {
+  bool after_cheap_hours = false;
+  std::optional<absl::Time> latest_start;
+};
+
+// Complains of what cannot be read if `malformed` is given.
+Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
+  Wish wish;
+  const std::string* wait = sdk::FindValue(pod.annotations(), kWaitAnnotation);
+  if (wait == nullptr) return wish;
+  const auto complain = [&](const char* key, const std::string& value, const char* wanted) {
+    if (malformed == nullptr) return;
+    malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, value, wanted);
+  };
+  const std::optional<bool> waits = sdk::ParseBool(*wait);
+  if (!waits) complain(kWaitAnnotation, *wait, "true or false");
+  wish.after_cheap_hours = waits.value_or(false);
+  if (const std::string* latest = sdk::FindValue(pod.annotations(), kLatestStartAnnotation)) {
+    wish.latest_start = sdk::ParseTimestamp(*latest);
+    if (!wish.latest_start)
+      complain(kLatestStartAnnotation, *latest, "a time such as 2026-01-31T22:00:00Z");
+  }
+  return wish;
+}
+
+// A percentage within 0..100 of what there is.
+double UsedPercent(int64_t requested, int64_t allocatable) {
+  if (allocatable <= 0) return 0;
+  const double percent = 100.0 * static_cast<double>(requested) / static_cast<double>(allocatable);
+  return std::clamp(percent, 0.0, 100.0);
+}
+
+class CostOptimized : public sdk::Plugin,
+                      public sdk::PreEnqueuePlugin,
+                      public sdk::ScorePlugin,
+                      public sdk::QueueingHintPlugin,
+                      public sdk::ClusterObserver {
+ public:
+  CostOptimized(Args args, const sdk::PluginContext& context)
+      : args_(std::move(args)),
+        profile_(context.profile),
+        cluster_(context.cluster),
+        pushes_(context.pushes) {}
+
+  sdk::Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView& cluster,
+                          absl::Time now) const override {
+    const Wish wish = WishOf(pod.proto(), nullptr);
+    if (!Waits(wish) || IsOpen(wish, now)) {
+      held_.erase(pod.uid());
+      return sdk::Verdict::Success();
+    }
+    held_[pod.uid()] = {wish.latest_start, kUntilAsked};
+    const std::optional<absl::Time> cheap = NextCheap(now);
+    const bool latest_is_first = wish.latest_start && (!cheap || *wish.latest_start < *cheap);
+    const std::optional<absl::Time> opens = latest_is_first ? wish.latest_start : cheap;
+    std::string reason = "waiting for cheap hours";
+    if (opens) {
+      absl::StrAppend(&reason, latest_is_first ? ", at the latest until " : ", which begin at ",
+                      absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", *opens, absl::UTCTimeZone()));
+    }
+    return sdk::Verdict::Unresolvable(std::move(reason));
+  }
+
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const double factor = args_.hours.FactorAt(attempt.now());
+    const sdk::NodeTable& table = attempt.cluster().nodes();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const Terms terms = TermsOf(table, nodes[i], factor);
+      raw[i] = static_cast<int64_t>(terms.total());
+      if (VLOG_IS_ON(4)) {
+        VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
+                << attempt.pod().uid() << ": base (100) + spot (" << terms.spot << ") + cost ("
+                << terms.cost << ", factor " << factor << ") + use (" << terms.use
+                << ") = " << terms.total();
+      }
+    }
+    return sdk::Verdict::Success();
+  }
+
+  sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                         absl::Span<int64_t> scores) const override {
+    sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/false, scores);
+    return sdk::Verdict::Success();
+  }
+
+  // Cents do not survive whole scores, so they decide between nodes of equal ones.
+  bool TieKeys(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+               absl::Span<int64_t> keys) const override {
+    constexpr double kPrecision = 1e6;
+    const double factor = args_.hours.FactorAt(attempt.now());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const Terms terms = TermsOf(attempt.cluster().nodes(), nodes[i], factor);
+      keys[i] = static_cast<int64_t>(terms.total() * kPrecision);
+    }
+    return true;
+  }
+
+  // Only the pod itself may say something else; the hours come by OnTick.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    return change.new_pod != nullptr && change.new_pod->uid() == pod.uid() ? sdk::Hint::kQueue
+                                                                           : sdk::Hint::kSkip;
+  }
+
+  void OnReset() override {
+    cost_.clear();
+    spot_.clear();
+    held_.clear();
+    malformed_.Clear();
+  }
+  void OnNodeChanged(sdk::Slot slot) override {
+    if (slot >= cost_.size()) {
+      cost_.resize(slot + 1, kUnknownCost);
+      spot_.resize(slot + 1, 0);
+    }
+    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const NodePrice price = ReadNodePrice(node.labels(), args_.spot_labels,
+                                          absl::StrCat("node ", node.name()), &malformed_);
+    cost_[slot] = price.cost.value_or(kUnknownCost);
+    spot_[slot] = price.spot ? 1 : 0;
+  }
+  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
+    cost_[slot] = kUnknownCost;
+    spot_[slot] = 0;
+    malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnPodChanged(const sdk::PodRecord& pod) override {
+    if (pod.pod.scheduler_name() != profile_) return;
+    const Wish wish = WishOf(pod.pod, &malformed_);
+    if (!wish.after_cheap_hours || pod.on_node() || !pod.pod.node_name().empty()) {
+      held_.erase(pod.pod.uid());
+      return;
+    }
+    if (!args_.hours.any()) {
+      LOG_IF(WARNING, !std::exchange(warned_of_no_hours_, true))
+          << kName << ": pod " << pod.pod.namespace_() << "/" << pod.pod.name()
+          << " would wait for cheap hours, but no window has a factor below 1; it does not wait";
+      return;
+    }
+    // The shim may hold the pod in the name of a host before this one.
+    Held& held = held_[pod.pod.uid()];
+    held.latest_start = wish.latest_start;
+    if (held.pushes_left != kUntilAsked) held.pushes_left = kReminders;
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    if (sdk::FindValue(pod.pod.annotations(), kWaitAnnotation) == nullptr) return;
+    held_.erase(pod.pod.uid());
+    malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
+  }
+  // No event of the cluster tells that cheap hours begin. A push can come to the shim before the
+  // answer that holds the pod, so it is repeated until the shim has asked.
+  void OnTick(absl::Time now) override {
+    if (held_.empty()) return;
+    const bool cheap = args_.hours.IsCheap(now);
+    std::vector<std::string> open;
+    for (auto it = held_.begin(); it != held_.end();) {
+      const auto current = it++;
+      Held& held = current->second;
+      if (!cheap && (!held.latest_start || now < *held.latest_start)) continue;
+      open.push_back(current->first);
+      if (held.pushes_left != kUntilAsked && --held.pushes_left == 0) held_.erase(current);
+    }
+    if (open.empty()) return;
+    std::sort(open.begin(), open.end());
+    pushes_->GateChanged(open);
+  }
+
+ private:
+  static constexpr double kUnknownCost = -1;
+  static constexpr int kUntilAsked = -1;
+  static constexpr int kReminders = 5;
+
+  struct Terms {
+    double spot, cost, use;
+    double total() const { return 100 + spot + cost + use; }
+  };
+  // A pod that waits, or may.
+  struct Held {
+    std::optional<absl::Time> latest_start;
+    // How often the shim is still told once it need not wait: kUntilAsked for one that PreEnqueue
+    // held, which counts until the shim asks again.
+    int pushes_left = kReminders;
+  };
+
+  bool Waits(const Wish& wish) const { return wish.after_cheap_hours && args_.hours.any(); }
+  bool IsOpen(const Wish& wish, absl::Time now) const {
+    return (wish.latest_start && now >= *wish.latest_start) || args_.hours.IsCheap(now);
+  }
+  // Looks up to weeks ahead, so once for all pods that wait.
+  std::optional<absl::Time> NextCheap(absl::Time now) const {
+    if (now < next_cheap_asked_ ||
+        now >= next_cheap_.value_or(next_cheap_asked_ + absl::Hours(1))) {
+      next_cheap_ = args_.hours.NextCheap(now);
+      next_cheap_asked_ = now;
+    }
+    return next_cheap_;
+  }
+
+  // An unknown cost adds nothing: a node that says nothing is not taken for a cheap one.
+  Terms TermsOf(const sdk::NodeTable& table, sdk::Slot slot, double factor) const {
+    Terms terms;
+    terms.spot = spot_[slot] != 0 ? 200 : 0;
+    terms.cost = cost_[slot] == kUnknownCost ? 0 : std::max(0.0, 100 - cost_[slot] * factor);
+    terms.use = (UsedPercent(table.requested_cpu[slot], table.allocatable_cpu[slot]) +
+                 UsedPercent(table.requested_memory[slot], table.allocatable_memory[slot])) /
+                4;
+    return terms;
+  }
+
+  const Args args_;
+  const std::string profile_;
+  const sdk::ClusterView cluster_;
+  sdk::Pushes* const pushes_;
+  // By slot.
+  std::vector<double> cost_;
+  std::vector<uint8_t> spot_;
+  // Changed by PreEnqueue too, which tells who is held; all calls come on one thread.
+  mutable absl::flat_hash_map<std::string, Held> held_;  // By uid.
+  mutable absl::Time next_cheap_asked_ = absl::InfiniteFuture();
+  mutable std::optional<absl::Time> next_cheap_;
+  bool warned_of_no_hours_ = false;
+  sdk::MalformedValues malformed_{kName};
+};
+
+Args ReadArgs(const sdk::ArgsObject& root) {
+  Args args;
+  args.hours = CheapHours::Read(root);
+  const sdk::ArgsObject labels = root.Object("spotLabels");
+  for (const std::string& key : labels.Keys()) args.spot_labels[key] = labels.String(key, "");
+  return args;
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::PRE_ENQUEUE, v1alpha1::SCORE};
+  d.args_schema = kArgsSchema;
+  d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_OTHER})};
+  for (const char* key : {kWaitAnnotation, kLatestStartAnnotation}) {
+    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  }
+  d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE,
+                                 {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};
+  d.maturity = sdk::Maturity::kAlpha;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<CostOptimized>(ReadArgs(context.args->root()), context);
+  };
+  return d;
+}
+
+}  // namespace outboard::cost_optimized

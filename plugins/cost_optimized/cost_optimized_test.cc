@@ -1,0 +1,182 @@
+#include "plugins/cost_optimized/cost_optimized.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/sdk/testing/case_runner.h"
+#include "plugin_host/sdk/testing/plugin_harness.h"
+#include "plugins/cost_optimized/node_price.h"
+
+namespace outboard::cost_optimized {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PluginHarness;
+using sdk::testing::PodBuilder;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kNightArgs[] = R"({"windows": [{"from": "22:00", "to": "06:00", "factor": 0.5}]})";
+
+absl::Time At(const std::string& text) {
+  absl::Time time;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, text, &time, &error)) << text << ": " << error;
+  return time;
+}
+
+// A harness whose clock the test sets.
+std::unique_ptr<PluginHarness> Make(const std::string& args, const std::string& now) {
+  absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
+      PluginHarness::Create(Descriptor(), args);
+  EXPECT_TRUE(harness.ok()) << harness.status();
+  (*harness)->SetNow(At(now));
+  return *std::move(harness);
+}
+
+v1alpha1::Pod Patient(const std::string& name, const std::string& latest_start = "") {
+  PodBuilder pod(name);
+  pod.proto().set_scheduler_name("default-scheduler");
+  pod.Annotation("outboard/run-after-cheap-hours", "true");
+  if (!latest_start.empty()) pod.Annotation("outboard/latest-start", latest_start);
+  return pod.Build();
+}
+
+std::vector<std::string> TickAt(PluginHarness* harness, const std::string& now) {
+  harness->SetNow(At(now));
+  harness->Tick();
+  return harness->TakeGateChanges();
+}
+
+TEST(CostOptimized, Cases) {
+  sdk::testing::RunCases(Descriptor(), "plugins/cost_optimized/testdata");
+}
+
+TEST(CostOptimized, LetsPodsGoWhenCheapHoursBegin) {
+  auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
+  const v1alpha1::Pod pod = Patient("p");
+  EXPECT_FALSE(harness->PreEnqueue(pod).ok());
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T21:59:59Z"), IsEmpty());
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:00Z"), ElementsAre("default/p"));
+  EXPECT_TRUE(harness->PreEnqueue(pod).ok());
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:01Z"), IsEmpty());
+}
+
+TEST(CostOptimized, LetsPodsGoAtTheirLatestStart) {
+  auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
+  const v1alpha1::Pod soon = Patient("soon", "2026-01-01T15:00:00+02:00");
+  const v1alpha1::Pod later = Patient("later");
+  EXPECT_FALSE(harness->PreEnqueue(soon).ok());
+  EXPECT_FALSE(harness->PreEnqueue(later).ok());
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T12:59:59Z"), IsEmpty());
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T13:00:00Z"), ElementsAre("default/soon"));
+  EXPECT_TRUE(harness->PreEnqueue(soon).ok());
+  EXPECT_FALSE(harness->PreEnqueue(later).ok());
+}
+
+// A push may overtake the answer that holds the pod.
+TEST(CostOptimized, SaysSoUntilTheShimAsks) {
+  auto harness = Make(kNightArgs, "2026-01-01T21:59:59Z");
+  const v1alpha1::Pod pod = Patient("p");
+  EXPECT_FALSE(harness->PreEnqueue(pod).ok());
+  for (int i = 10; i < 40; ++i) {
+    EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:" + std::to_string(i) + "Z"),
+                ElementsAre("default/p"));
+  }
+  harness->RemovePod("default/p");
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:01:00Z"), IsEmpty());
+}
+
+// The shim still holds pods that a host before this one held; those that it does not hold are not
+// told of for ever.
+TEST(CostOptimized, LetsGoWhatAHostBeforeHeld) {
+  auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
+  harness->AddPod(Patient("p"));
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T21:00:00Z"), IsEmpty());
+  int pushes = 0;
+  for (int i = 10; i < 40; ++i) {
+    pushes += TickAt(harness.get(), "2026-01-01T22:00:" + std::to_string(i) + "Z").empty() ? 0 : 1;
+  }
+  EXPECT_EQ(pushes, 5);
+}
+
+TEST(CostOptimized, DoesNotSpeakOfPodsThatHaveAPlaceOrBelongToOthers) {
+  auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
+  harness->AddNode(NodeBuilder("n").Allocatable({{"cpu", "4"}}));
+  const v1alpha1::Pod placed = Patient("placed");
+  EXPECT_FALSE(harness->PreEnqueue(placed).ok());
+  harness->Place("default/placed", v1alpha1::ASSUMED, "n");
+  v1alpha1::Pod other = Patient("other");
+  other.set_scheduler_name("another");
+  harness->AddPod(other);
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:00Z"), IsEmpty());
+}
+
+TEST(CostOptimized, HoldsAgainWhatFoundNoRoomInTime) {
+  auto harness = Make(kNightArgs, "2026-01-01T23:00:00Z");
+  const v1alpha1::Pod pod = Patient("p");
+  EXPECT_TRUE(harness->PreEnqueue(pod).ok());
+  harness->SetNow(At("2026-01-02T06:00:00Z"));
+  EXPECT_EQ(harness->PreEnqueue(pod).reasons()[0],
+            "waiting for cheap hours, which begin at 2026-01-02T22:00:00Z");
+  EXPECT_THAT(TickAt(harness.get(), "2026-01-02T22:00:00Z"), ElementsAre("default/p"));
+}
+
+// The reason follows the clock, also when it goes back.
+TEST(CostOptimized, NamesTheNextCheapHours) {
+  auto harness = Make(kNightArgs, "2026-01-05T12:00:00Z");
+  const v1alpha1::Pod pod = Patient("p");
+  EXPECT_EQ(harness->PreEnqueue(pod).reasons()[0],
+            "waiting for cheap hours, which begin at 2026-01-05T22:00:00Z");
+  harness->SetNow(At("2026-01-03T12:00:00Z"));
+  EXPECT_EQ(harness->PreEnqueue(pod).reasons()[0],
+            "waiting for cheap hours, which begin at 2026-01-03T22:00:00Z");
+}
+
+TEST(CostOptimized, NodesThatGoLeaveNoPriceBehind) {
+  auto harness = Make("", "2026-01-01T12:00:00Z");
+  harness->AddNode(NodeBuilder("cheap")
+                       .Label("node-cost-per-hour", "0")
+                       .Label("karpenter.sh/capacity-type", "spot"));
+  harness->RemoveNode("cheap");
+  harness->AddNode(NodeBuilder("plain"));
+  const auto raw = harness->RawScore(PodBuilder("p"));
+  ASSERT_TRUE(raw.ok());
+  EXPECT_EQ(raw->at("plain"), 100);
+}
+
+// Whatever labels say, a node gets at most what the formula can give, and one that says nothing
+// that can be read gets no more than the base.
+TEST(CostOptimized, NothingAbsurdWins) {
+  const std::vector<std::string> absurd = {
+      "",     "-1",   "-0", "1e309", "nan",  "inf",  "0x0", "1,5",  "٣",   "999999999999999999999",
+      "true", "NULL", "$1", "1.2.3", "1e-1", "\xff", "--",  "1e99", "+.5", std::string(300, '9')};
+  std::mt19937 random(1);
+  auto harness = Make(kNightArgs, "2026-01-01T23:00:00Z");
+  for (int round = 0; round < 500; ++round) {
+    const auto pick = [&] { return absurd[random() % absurd.size()]; };
+    const std::string cost = pick();
+    harness->AddNode(NodeBuilder("n")
+                         .Label(kCostLabel, cost)
+                         .Label("cloud.google.com/gke-spot", pick())
+                         .Label("karpenter.sh/capacity-type", pick()));
+    const bool is_spot =
+        harness->cluster().FindNode("n")->Label("cloud.google.com/gke-spot") == "true";
+    const auto raw = harness->RawScore(PodBuilder("p"));
+    ASSERT_TRUE(raw.ok());
+    const bool has_cost = cost == "1e-1";
+    EXPECT_EQ(raw->at("n"), 100 + (is_spot ? 200 : 0) + (has_cost ? 99 : 0)) << cost;
+    v1alpha1::Pod pod = Patient("q", pick());
+    EXPECT_TRUE(harness->PreEnqueue(pod).ok());
+    harness->RemovePod("default/q");
+  }
+}
+
+}  // namespace
+}  // namespace outboard::cost_optimized

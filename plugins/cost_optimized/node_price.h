@@ -1,0 +1,28 @@
+// What a node's labels say of its price.
+#ifndef OUTBOARD_PLUGINS_COST_OPTIMIZED_NODE_PRICE_H_
+#define OUTBOARD_PLUGINS_COST_OPTIMIZED_NODE_PRICE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "plugin_host/sdk/label_values.h"
+
+namespace outboard::cost_optimized {
+
+inline constexpr char kCostLabel[] = "node-cost-per-hour";
+
+struct NodePrice {
+  std::optional<double> cost;  // An hour. Absent: unknown.
+  bool spot = false;           // May be taken away at any time, and is cheap for that.
+};
+
+// `spot_labels`: further labels, with the values that mean spot. What cannot be read is complained
+// of in the name of `object`.
+NodePrice ReadNodePrice(const sdk::StringMap& labels,
+                        const std::map<std::string, std::string>& spot_labels,
+                        const std::string& object, sdk::MalformedValues* malformed);
+
+}  // namespace outboard::cost_optimized
+
+#endif  // OUTBOARD_PLUGINS_COST_OPTIMIZED_NODE_PRICE_H_

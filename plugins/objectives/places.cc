@@ -1,0 +1,123 @@
+#include "plugins/objectives/places.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace outboard::objectives {
+namespace {
+
+// In no label value, so that joined values are told apart.
+constexpr char kSeparator[] = "\n";
+
+}  // namespace
+
+Places::Places(std::vector<std::string> levels)
+    : levels_(std::move(levels)), domain_(levels_.size()) {}
+
+void Places::Reset() {
+  domains_.Clear();
+  for (std::vector<uint32_t>& column : domain_) column.clear();
+  data_.clear();
+  holders_.clear();
+}
+
+void Places::Set(sdk::Slot slot, const sdk::StringMap& labels, const std::string& object,
+                 sdk::MalformedValues* malformed) {
+  Clear(slot);
+  std::string path;
+  for (size_t i = levels_.size(); i-- > 0;) {
+    const std::string* value = sdk::FindValue(labels, levels_[i]);
+    absl::StrAppend(&path, kSeparator, value == nullptr ? "" : *value);
+    if (value != nullptr && !value->empty()) {
+      domain_[i][slot] = domains_.Intern(absl::StrCat(i, path));
+    }
+  }
+  for (const auto& [key, value] : labels) {
+    absl::string_view name = key;
+    if (!absl::ConsumePrefix(&name, kDataPrefix) || name.empty()) continue;
+    const std::optional<bool> holds = sdk::ParseBool(value);
+    if (!holds) malformed->Warn(object, key, value, "true or false");
+    if (!holds.value_or(false)) continue;
+    data_[slot].emplace_back(name);
+    holders_[std::string(name)].insert(slot);
+  }
+}
+
+void Places::Clear(sdk::Slot slot) {
+  if (slot >= data_.size()) {
+    data_.resize(slot + 1);
+    for (std::vector<uint32_t>& column : domain_)
+      column.resize(slot + 1, sdk::StringTable::kNone);
+  }
+  for (std::vector<uint32_t>& column : domain_) column[slot] = sdk::StringTable::kNone;
+  for (const std::string& name : data_[slot]) {
+    const auto holders = holders_.find(name);
+    holders->second.erase(slot);
+    if (holders->second.empty()) holders_.erase(holders);
+  }
+  data_[slot].clear();
+}
+
+const absl::flat_hash_set<sdk::Slot>& Places::HoldersOf(const std::string& data) const {
+  static const absl::flat_hash_set<sdk::Slot>& none = *new absl::flat_hash_set<sdk::Slot>();
+  const auto holders = holders_.find(data);
+  return holders == holders_.end() ? none : holders->second;
+}
+
+void Places::Add(sdk::Slot slot, Targets* targets) const {
+  targets->counts.resize(levels_.size() + 1);
+  ++targets->total;
+  for (size_t level = 0; level <= levels_.size(); ++level) {
+    const uint32_t domain = level == 0 ? slot : domain_[level - 1][slot];
+    if (domain == sdk::StringTable::kNone) continue;
+    std::vector<int64_t>& counts = targets->counts[level];
+    if (domain >= counts.size()) counts.resize(domain + 1, 0);
+    ++counts[domain];
+  }
+}
+
+int64_t Places::CountAt(const Targets& targets, size_t level, sdk::Slot slot) const {
+  const uint32_t domain = level == 0 ? slot : domain_[level - 1][slot];
+  const std::vector<int64_t>& counts = targets.counts[level];
+  return domain < counts.size() ? counts[domain] : 0;  // Also for kNone.
+}
+
+double Places::ClosenessAt(size_t level) const {
+  return 1 - static_cast<double>(level) / static_cast<double>(levels_.size() + 1);
+}
+
+double Places::NearestCloseness(const Targets& targets, sdk::Slot slot) const {
+  if (targets.total == 0) return 0;
+  for (size_t level = 0; level <= levels_.size(); ++level) {
+    if (CountAt(targets, level, slot) > 0) return ClosenessAt(level);
+  }
+  return 0;
+}
+
+double Places::MeanCloseness(const Targets& targets, sdk::Slot slot) const {
+  if (targets.total == 0) return 0;
+  double sum = 0;
+  int64_t counted = 0;
+  for (size_t level = 0; level <= levels_.size(); ++level) {
+    // Those that share a nearer level are among those that share this one.
+    const int64_t count = CountAt(targets, level, slot);
+    if (count <= counted) continue;
+    sum += static_cast<double>(count - counted) * ClosenessAt(level);
+    counted = count;
+  }
+  return sum / static_cast<double>(targets.total);
+}
+
+bool Places::IsWithin(const Targets& targets, sdk::Slot slot, size_t level) const {
+  if (targets.total == 0) return false;
+  for (size_t nearer = 0; nearer <= level; ++nearer) {
+    if (CountAt(targets, nearer, slot) > 0) return true;
+  }
+  return false;
+}
+
+}  // namespace outboard::objectives

@@ -1,0 +1,72 @@
+// What a pod's annotations and labels say of its objectives and bounds.
+#ifndef OUTBOARD_PLUGINS_OBJECTIVES_WISHES_H_
+#define OUTBOARD_PLUGINS_OBJECTIVES_WISHES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "plugin_host/sdk/label_values.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::objectives {
+
+inline constexpr char kWeightsAnnotation[] = "outboard/objectives";
+inline constexpr char kNearPodsAnnotation[] = "outboard/near-pods";
+inline constexpr char kDataAnnotation[] = "outboard/data";
+inline constexpr char kDataWithinAnnotation[] = "outboard/data-within";
+inline constexpr char kLatestStartAnnotation[] = "outboard/sla-latest-start";
+inline constexpr char kHighestCostAnnotation[] = "outboard/sla-highest-cost";
+inline constexpr char kRegionsAnnotation[] = "outboard/allowed-regions";
+// Followed by the name of a licence; a label, so that selectors find who holds it.
+inline constexpr char kLicencePrefix[] = "licence.outboard/";
+inline constexpr double kMaxWeight = 1000;
+
+struct Weights {
+  double cost = 1, distance = 1, gpu = 1, cpu = 1;
+  double* Find(absl::string_view name);  // Null for any other name.
+  bool any() const { return cost > 0 || distance > 0 || gpu > 0 || cpu > 0; }
+};
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+using Licences = std::vector<std::pair<std::string, int64_t>>;
+
+// `a=b,c=d`; `a,b`. None if there is nothing, an empty or a repeated name, or more than 32 of them.
+std::optional<Pairs> ParsePairs(absl::string_view text);
+std::optional<std::vector<std::string>> ParseNames(absl::string_view text);
+
+// What a pod prefers.
+struct Preferences {
+  Weights weights;
+  Pairs near_pods;                // Labels of pods of its namespace.
+  std::vector<std::string> data;  // That it wants to be near.
+};
+
+// What a pod insists on.
+struct Bounds {
+  std::optional<absl::Time> latest_start;
+  std::optional<double> highest_cost;
+  std::vector<std::string> regions;  // Empty: any.
+  std::vector<std::string> data;     // Empty unless data_within.
+  std::optional<size_t> data_within;  // See Places: 0 the node itself, then the levels.
+  Licences licences;
+  bool any() const {
+    return latest_start || highest_cost || !regions.empty() || data_within || !licences.empty();
+  }
+};
+
+// Read one pod. What cannot be read counts as absent, and is complained of if `malformed` is given.
+Preferences ReadPreferences(const v1alpha1::Pod& pod, const Weights& defaults,
+                            sdk::MalformedValues* malformed);
+Bounds ReadBounds(const v1alpha1::Pod& pod, const std::vector<std::string>& levels,
+                  sdk::MalformedValues* malformed);
+// In the order of their names; amounts are above 0.
+Licences ReadLicences(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
+
+}  // namespace outboard::objectives
+
+#endif  // OUTBOARD_PLUGINS_OBJECTIVES_WISHES_H_
