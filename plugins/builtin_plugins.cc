@@ -19,6 +19,7 @@
 #include "plugins/node_unschedulable/node_unschedulable.h"
 #include "plugins/node_volume_limits/node_volume_limits.h"
 #include "plugins/not_served/not_served.h"
+#include "plugins/objectives/objectives.h"
 #include "plugins/pod_topology_spread/pod_topology_spread.h"
 #include "plugins/priority_sort/priority_sort.h"
 #include "plugins/scheduling_gates/scheduling_gates.h"
@@ -49,6 +50,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &node_unschedulable::Descriptor,
            &node_volume_limits::Descriptor,
            &not_served::Descriptor,
+           &objectives::Descriptor,
            &pod_topology_spread::Descriptor,
            &priority_sort::Descriptor,
            &scheduling_gates::Descriptor,

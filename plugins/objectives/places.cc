@@ -50,8 +50,7 @@ void Places::Set(sdk::Slot slot, const sdk::StringMap& labels, const std::string
 void Places::Clear(sdk::Slot slot) {
   if (slot >= data_.size()) {
     data_.resize(slot + 1);
-    for (std::vector<uint32_t>& column : domain_)
-      column.resize(slot + 1, sdk::StringTable::kNone);
+    for (std::vector<uint32_t>& column : domain_) column.resize(slot + 1, sdk::StringTable::kNone);
   }
   for (std::vector<uint32_t>& column : domain_) column[slot] = sdk::StringTable::kNone;
   for (const std::string& name : data_[slot]) {

@@ -25,9 +25,9 @@ struct Targets {
   int64_t total = 0;
 };
 
-// Level 0 is the node itself, levels 1 and up are labels from the nearest to the farthest. Two nodes
-// share a level if its label and those of all farther levels have equal values, so that a rack `r1`
-// in each of two zones is two racks. Beyond the last level is everything else.
+// Level 0 is the node itself, levels 1 and up are labels from the nearest to the farthest. Two
+// nodes share a level if its label and those of all farther levels have equal values, so that a
+// rack `r1` in each of two zones is two racks. Beyond the last level is everything else.
 //
 // Threading: thread-compatible. Lifetime: a value. Errors: none; labels that cannot be read are
 //            complained of.
@@ -44,7 +44,8 @@ class Places {
   // Empty if no node holds it.
   const absl::flat_hash_set<sdk::Slot>& HoldersOf(const std::string& data) const;
   void Add(sdk::Slot slot, Targets* targets) const;
-  // 1 on the node itself, 0 beyond the last level: of the nearest target; of all of them on average.
+  // 1 on the node itself, 0 beyond the last level: of the nearest target; of all of them on
+  // average.
   double NearestCloseness(const Targets& targets, sdk::Slot slot) const;
   double MeanCloseness(const Targets& targets, sdk::Slot slot) const;
   // Whether a target shares this level or a nearer one.

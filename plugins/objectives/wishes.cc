@@ -70,8 +70,7 @@ std::optional<Pairs> ParsePairs(absl::string_view text) {
   if (!parts) return std::nullopt;
   Pairs pairs;
   for (const std::string& part : *parts) {
-    const std::pair<std::string, std::string> pair =
-        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    const std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
     const bool is_known = std::any_of(pairs.begin(), pairs.end(),
                                       [&](const auto& other) { return other.first == pair.first; });
     if (pair.first.empty() || part.find('=') == std::string::npos || is_known) return std::nullopt;
@@ -110,21 +109,21 @@ Bounds ReadBounds(const v1alpha1::Pod& pod, const std::vector<std::string>& leve
                   sdk::MalformedValues* malformed) {
   const Complaints complaints(pod, malformed);
   Bounds bounds;
-  bounds.latest_start = complaints.Read(
-      kLatestStartAnnotation, "a time such as 2026-01-31T22:00:00Z", sdk::ParseTimestamp);
+  bounds.latest_start = complaints.Read(kLatestStartAnnotation,
+                                        "a time such as 2026-01-31T22:00:00Z", sdk::ParseTimestamp);
   bounds.highest_cost =
       complaints.Read(kHighestCostAnnotation, "a decimal number",
                       [](absl::string_view text) { return sdk::ParseAmount(text); });
   bounds.regions = complaints.Read(kRegionsAnnotation, "names separated by commas", ParseNames)
                        .value_or(std::vector<std::string>());
-  const std::optional<size_t> within = complaints.Read(
-      kDataWithinAnnotation, "node or a level of args",
-      [&](absl::string_view text) -> std::optional<size_t> {
-        if (text == kThisNode) return 0;
-        const auto level = std::find(levels.begin(), levels.end(), text);
-        if (level == levels.end()) return std::nullopt;
-        return static_cast<size_t>(level - levels.begin()) + 1;
-      });
+  const std::optional<size_t> within =
+      complaints.Read(kDataWithinAnnotation, "node or a level of args",
+                      [&](absl::string_view text) -> std::optional<size_t> {
+                        if (text == kThisNode) return 0;
+                        const auto level = std::find(levels.begin(), levels.end(), text);
+                        if (level == levels.end()) return std::nullopt;
+                        return static_cast<size_t>(level - levels.begin()) + 1;
+                      });
   if (within) {
     bounds.data = ReadData(complaints).value_or(std::vector<std::string>());
     if (!bounds.data.empty()) bounds.data_within = within;

@@ -50,8 +50,8 @@ struct Preferences {
 struct Bounds {
   std::optional<absl::Time> latest_start;
   std::optional<double> highest_cost;
-  std::vector<std::string> regions;  // Empty: any.
-  std::vector<std::string> data;     // Empty unless data_within.
+  std::vector<std::string> regions;   // Empty: any.
+  std::vector<std::string> data;      // Empty unless data_within.
   std::optional<size_t> data_within;  // See Places: 0 the node itself, then the levels.
   Licences licences;
   bool any() const {

@@ -1,0 +1,477 @@
+#include "plugins/objectives/objectives.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/resources.h"
+#include "plugin_host/sdk/validation.h"
+#include "plugins/objectives/places.h"
+#include "plugins/objectives/wishes.h"
+
+namespace outboard::objectives {
+namespace {
+
+constexpr char kName[] = "Objectives";
+constexpr int64_t kMaxLicences = 1000000000;
+constexpr size_t kMaxLevels = 8;
+
+const char kArgsSchema[] = R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "weights": {"type": "object", "additionalProperties": false,
+      "description": "Of the terms, for pods that name none in outboard/objectives.",
+      "properties": {
+        "cost": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
+          "description": "Cheap nodes."},
+        "distance": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
+          "description": "Nodes near the pods and data that the pod wants to be near."},
+        "gpu": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
+          "description": "Nodes whose GPUs are in use, for pods that ask for GPUs."},
+        "cpu": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
+          "description": "Nodes whose CPU is in use."}}},
+    "levels": {"type": "array", "maxItems": 8, "items": {"type": "string"},
+      "default": ["topology.kubernetes.io/rack", "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region"],
+      "description": "Node labels of the network's levels, the nearest first."},
+    "costLabel": {"type": "string", "default": "node-cost-per-hour",
+      "description": "Node label with the cost of an hour."},
+    "regionLabel": {"type": "string", "default": "topology.kubernetes.io/region",
+      "description": "Node label that outboard/allowed-regions is about."},
+    "licences": {"type": "object",
+      "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 1000000000},
+      "description": "How many there are of each licence in the whole cluster."},
+    "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
+      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."}}})json";
+
+struct Args {
+  Weights weights;
+  std::vector<std::string> levels = {"topology.kubernetes.io/rack", "topology.kubernetes.io/zone",
+                                     "topology.kubernetes.io/region"};
+  std::string cost_label = "node-cost-per-hour";
+  std::string region_label = "topology.kubernetes.io/region";
+  absl::flat_hash_map<std::string, int64_t> licences;
+  sdk::GpuResources gpus;
+};
+
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
+std::string PodName(const v1alpha1::Pod& pod) {
+  return absl::StrCat("pod ", pod.namespace_(), "/", pod.name());
+}
+
+// What a pod insists on, ready to be compared.
+struct BoundsState : sdk::AttemptState {
+  struct Licence {
+    std::string name;
+    int64_t need = 0;
+    int64_t total = 0;
+    int64_t used = 0;  // By other pods.
+  };
+
+  Bounds bounds;
+  std::vector<uint32_t> regions;  // Ids of label values.
+  std::vector<Targets> data;      // Holders of each of bounds.data.
+  std::vector<Licence> licences;
+  // Of the licences, for every node.
+  sdk::Verdict licence_verdict;
+
+  std::unique_ptr<sdk::AttemptState> Clone() const override {
+    return std::make_unique<BoundsState>(*this);
+  }
+  void JudgeLicences() {
+    licence_verdict = sdk::Verdict::Success();
+    for (const Licence& licence : licences) {
+      const int64_t available = std::max<int64_t>(0, licence.total - licence.used);
+      if (licence.need <= available) continue;
+      const std::string reason = absl::StrCat("insufficient licences of ", licence.name, ": need ",
+                                              licence.need, ", available ", available);
+      // Evicting pods helps only if there are enough at all.
+      licence_verdict = licence.need > licence.total ? sdk::Verdict::Unresolvable(reason)
+                                                     : sdk::Verdict::Unschedulable(reason);
+      return;
+    }
+  }
+};
+
+// What a pod prefers, ready to be compared.
+struct PreferencesState : sdk::AttemptState {
+  Weights weights;
+  Targets pods;
+  std::vector<Targets> data;  // Of those that some node holds.
+  int64_t cpu_millis = 0;
+  int64_t gpus = 0;
+};
+
+class Objectives : public sdk::Plugin,
+                   public sdk::PreFilterPlugin,
+                   public sdk::FilterPlugin,
+                   public sdk::PreScorePlugin,
+                   public sdk::ScorePlugin,
+                   public sdk::QueueingHintPlugin,
+                   public sdk::ClusterObserver {
+ public:
+  Objectives(Args args, const sdk::PluginContext& context)
+      : args_(std::move(args)),
+        profile_(context.profile),
+        cluster_(context.cluster),
+        places_(args_.levels) {}
+
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
+    Bounds bounds = ReadBounds(attempt.pod().proto(), args_.levels, nullptr);
+    if (!bounds.any()) return sdk::Verdict::Skip();
+    if (bounds.latest_start && attempt.now() > *bounds.latest_start) {
+      return sdk::Verdict::Unresolvable(
+          absl::StrCat("latest start ", TimeText(*bounds.latest_start), " is past"));
+    }
+    auto& state = attempt.NewFilterState<BoundsState>();
+    state.bounds = std::move(bounds);
+    for (const std::string& region : state.bounds.regions)
+      state.regions.push_back(attempt.cluster().nodes().label_values.Find(region));
+    for (const std::string& data : state.bounds.data) state.data.push_back(HoldersOf(data));
+    for (const auto& [name, need] : state.bounds.licences)
+      state.licences.push_back({name, need, AmountOf(args_.licences, name), AmountOf(used_, name)});
+    state.JudgeLicences();
+    return sdk::Verdict::Success();
+  }
+  sdk::Verdict AddPod(const sdk::Attempt& attempt, const sdk::PodView& pod,
+                      const sdk::NodeView&) const override {
+    return CountLicences(attempt, pod, 1);
+  }
+  sdk::Verdict RemovePod(const sdk::Attempt& attempt, const sdk::PodView& pod,
+                         const sdk::NodeView&) const override {
+    return CountLicences(attempt, pod, -1);
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* state = attempt.filter_state<BoundsState>();
+    if (state == nullptr) return;
+    block.ForEach([&](int i, sdk::Slot slot) {
+      sdk::Verdict verdict = Judge(*state, attempt.cluster(), slot);
+      if (!verdict.ok()) sink.RejectWith(i, verdict);
+    });
+    if (!state->licence_verdict.ok()) sink.RejectAll(block.candidates, state->licence_verdict);
+  }
+
+  sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const Preferences preferences = ReadPreferences(pod, args_.weights, nullptr);
+    if (!preferences.weights.any()) return sdk::Verdict::Skip();
+    auto& state = attempt.NewScoreState<PreferencesState>();
+    state.weights = preferences.weights;
+    if (!preferences.near_pods.empty()) AddNearPods(attempt, preferences.near_pods, &state.pods);
+    for (const std::string& data : preferences.data) {
+      Targets holders = HoldersOf(data);
+      if (holders.total > 0) state.data.push_back(std::move(holders));
+    }
+    state.cpu_millis = sdk::ComputePodRequests(pod).cpu_millis;
+    state.gpus = args_.gpus.DemandOf(pod);
+    return sdk::Verdict::Success();
+  }
+
+  // Within 0..100 as it comes, so that scores of different pods can be compared.
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const auto& state = *attempt.score_state<PreferencesState>();
+    const std::optional<double> median = MedianCost(nodes);
+    const bool has_targets = state.pods.total > 0 || !state.data.empty();
+    const double cost_weight = median ? state.weights.cost : 0;
+    const double distance_weight = has_targets ? state.weights.distance : 0;
+    const double gpu_weight = state.gpus > 0 ? state.weights.gpu : 0;
+    const double cpu_weight = state.weights.cpu;
+    const double sum = cost_weight + distance_weight + gpu_weight + cpu_weight;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const sdk::NodeView node = attempt.cluster().node(nodes[i]);
+      const double cost = median ? CostTerm(cost_[nodes[i]], *median) : 0;
+      const double distance = has_targets ? DistanceTerm(state, nodes[i]) : 0;
+      const double gpu = gpu_weight > 0 ? UseTerm(args_.gpus.RequestedOn(node) + state.gpus,
+                                                  args_.gpus.AllocatableOn(node))
+                                        : 0;
+      const double cpu = UseTerm(node.table().requested_cpu[nodes[i]] + state.cpu_millis,
+                                 node.table().allocatable_cpu[nodes[i]]);
+      const double total = sum > 0 ? 100 *
+                                         (cost_weight * cost + distance_weight * distance +
+                                          gpu_weight * gpu + cpu_weight * cpu) /
+                                         sum
+                                   : 0;
+      // What is a whole number in decimals need not be one in binary.
+      raw[i] = std::clamp<int64_t>(static_cast<int64_t>(total + 1e-9), 0, sdk::kMaxScore);
+      if (VLOG_IS_ON(4)) {
+        VLOG(4) << kName << ": node " << node.name() << " pod " << attempt.pod().uid() << ": cost ("
+                << cost << "·" << cost_weight << ") + distance (" << distance << "·"
+                << distance_weight << ") + gpu (" << gpu << "·" << gpu_weight << ") + cpu (" << cpu
+                << "·" << cpu_weight << ") over " << sum << " = " << total;
+      }
+    }
+    return sdk::Verdict::Success();
+  }
+
+  // Any node may be cheap enough, or hold data that makes others near. Of pods, those that give
+  // licences back help, and the pod itself.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.old_pod == nullptr && change.new_pod == nullptr) return sdk::Hint::kQueue;
+    if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
+    if (change.old_pod == nullptr) return sdk::Hint::kSkip;
+    const Licences wanted = ReadLicences(pod.proto(), nullptr);
+    const Licences left =
+        change.new_pod == nullptr ? Licences() : ReadLicences(*change.new_pod, nullptr);
+    for (const auto& [name, count] : ReadLicences(*change.old_pod, nullptr)) {
+      if (AmountIn(wanted, name) > 0 && AmountIn(left, name) < count) return sdk::Hint::kQueue;
+    }
+    return sdk::Hint::kSkip;
+  }
+
+  void OnReset() override {
+    cost_.clear();
+    places_.Reset();
+    used_.clear();
+    malformed_.Clear();
+  }
+  void OnNodeChanged(sdk::Slot slot) override {
+    if (slot >= cost_.size()) cost_.resize(slot + 1, kUnknownCost);
+    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const std::string object = absl::StrCat("node ", node.name());
+    cost_[slot] = kUnknownCost;
+    if (const std::string* text = sdk::FindValue(node.labels(), args_.cost_label)) {
+      const std::optional<double> cost = sdk::ParseAmount(*text);
+      if (!cost) malformed_.Warn(object, args_.cost_label, *text, "a decimal number");
+      cost_[slot] = cost.value_or(kUnknownCost);
+    }
+    places_.Set(slot, node.labels(), object, &malformed_);
+  }
+  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
+    cost_[slot] = kUnknownCost;
+    places_.Clear(slot);
+    malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot) override {
+    for (const auto& [name, count] : ReadLicences(pod.pod, nullptr)) used_[name] += count;
+  }
+  void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot) override {
+    for (const auto& [name, count] : ReadLicences(pod.pod, nullptr)) {
+      const auto used = used_.find(name);
+      if (used != used_.end() && (used->second -= count) == 0) used_.erase(used);
+    }
+  }
+  void OnPodChanged(const sdk::PodRecord& pod) override {
+    if (pod.pod.scheduler_name() != profile_) return;
+    ReadPreferences(pod.pod, args_.weights, &malformed_);
+    ReadBounds(pod.pod, args_.levels, &malformed_);
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override { malformed_.Forget(PodName(pod.pod)); }
+
+ private:
+  static constexpr double kUnknownCost = -1;
+
+  static int64_t AmountOf(const absl::flat_hash_map<std::string, int64_t>& amounts,
+                          const std::string& name) {
+    const auto it = amounts.find(name);
+    return it == amounts.end() ? 0 : it->second;
+  }
+  static int64_t AmountIn(const Licences& licences, const std::string& name) {
+    for (const auto& [known, count] : licences) {
+      if (known == name) return count;
+    }
+    return 0;
+  }
+
+  static sdk::Verdict CountLicences(const sdk::Attempt& attempt, const sdk::PodView& pod,
+                                    int64_t sign) {
+    auto* state = attempt.filter_state<BoundsState>();
+    if (state == nullptr || state->licences.empty()) return sdk::Verdict::Success();
+    const Licences changed = ReadLicences(pod.proto(), nullptr);
+    for (BoundsState::Licence& licence : state->licences)
+      licence.used += sign * AmountIn(changed, licence.name);
+    state->JudgeLicences();
+    return sdk::Verdict::Success();
+  }
+
+  // All but the licences; evicting pods helps against none of it.
+  sdk::Verdict Judge(const BoundsState& state, const sdk::ClusterView& cluster,
+                     sdk::Slot slot) const {
+    if (!state.regions.empty()) {
+      const sdk::NodeView node = cluster.node(slot);
+      const uint32_t key = cluster.nodes().label_keys.Find(args_.region_label);
+      const uint32_t region =
+          key == sdk::StringTable::kNone ? sdk::StringTable::kNone : node.LabelValueId(key);
+      const auto& allowed = state.regions;
+      if (region == sdk::StringTable::kNone ||
+          std::find(allowed.begin(), allowed.end(), region) == allowed.end()) {
+        const std::string where =
+            region == sdk::StringTable::kNone
+                ? std::string("no region")
+                : absl::StrCat("region ", cluster.nodes().label_values.Text(region));
+        return sdk::Verdict::Unresolvable(absl::StrCat(
+            "node is in ", where, ", allowed: ", absl::StrJoin(state.bounds.regions, ", ")));
+      }
+    }
+    if (state.bounds.highest_cost) {
+      if (cost_[slot] == kUnknownCost) return unknown_cost_;
+      if (cost_[slot] > *state.bounds.highest_cost) {
+        return sdk::Verdict::Unresolvable(absl::StrCat(
+            "node costs ", cost_[slot], ", highest cost ", *state.bounds.highest_cost));
+      }
+    }
+    for (size_t i = 0; i < state.data.size(); ++i) {
+      if (places_.IsWithin(state.data[i], slot, *state.bounds.data_within)) continue;
+      if (state.data[i].total == 0) {
+        return sdk::Verdict::Unresolvable(
+            absl::StrCat("no node holds data ", state.bounds.data[i]));
+      }
+      const size_t level = *state.bounds.data_within;
+      return level == 0 ? sdk::Verdict::Unresolvable(
+                              absl::StrCat("node does not hold data ", state.bounds.data[i]))
+                        : sdk::Verdict::Unresolvable(
+                              absl::StrCat("node is not in the ", args_.levels[level - 1],
+                                           " of data ", state.bounds.data[i]));
+    }
+    return sdk::Verdict::Success();
+  }
+
+  Targets HoldersOf(const std::string& data) const {
+    Targets holders;
+    for (const sdk::Slot slot : places_.HoldersOf(data)) places_.Add(slot, &holders);
+    return holders;
+  }
+  // Looks at every pod of the cluster, which only pods with the annotation pay for.
+  void AddNearPods(const sdk::Attempt& attempt, const Pairs& labels, Targets* targets) const {
+    const absl::string_view ns = attempt.pod().namespace_name();
+    for (const auto& [uid, pod] : attempt.cluster().pods()) {
+      if (!pod->on_node() || pod->pod.namespace_() != ns) continue;
+      const bool matches = std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
+        const std::string* value = sdk::FindValue(pod->pod.labels(), label.first);
+        return value != nullptr && *value == label.second;
+      });
+      if (matches) places_.Add(pod->slot, targets);
+    }
+  }
+
+  // Of the nodes whose cost is known, the lower of two; none if there are none. A median, since one
+  // absurd label moves it little.
+  std::optional<double> MedianCost(absl::Span<const sdk::Slot> nodes) const {
+    std::vector<double> costs;
+    costs.reserve(nodes.size());
+    for (const sdk::Slot slot : nodes) {
+      if (cost_[slot] != kUnknownCost) costs.push_back(cost_[slot]);
+    }
+    if (costs.empty()) return std::nullopt;
+    const auto middle = costs.begin() + static_cast<std::ptrdiff_t>((costs.size() - 1) / 2);
+    std::nth_element(costs.begin(), middle, costs.end());
+    return *middle;
+  }
+  static double CostTerm(double cost, double median) {
+    if (cost == kUnknownCost) return 0;
+    if (cost == 0) return 1;
+    return median / (median + cost);
+  }
+  double DistanceTerm(const PreferencesState& state, sdk::Slot slot) const {
+    double sum = 0;
+    size_t parts = state.data.size();
+    for (const Targets& data : state.data) sum += places_.NearestCloseness(data, slot);
+    if (state.pods.total > 0) {
+      sum += places_.MeanCloseness(state.pods, slot);
+      ++parts;
+    }
+    return sum / static_cast<double>(parts);
+  }
+  static double UseTerm(int64_t used, int64_t allocatable) {
+    if (allocatable <= 0) return 0;
+    return std::clamp(static_cast<double>(used) / static_cast<double>(allocatable), 0.0, 1.0);
+  }
+
+  const Args args_;
+  const std::string profile_;
+  const sdk::ClusterView cluster_;
+  std::vector<double> cost_;  // By slot.
+  Places places_;
+  absl::flat_hash_map<std::string, int64_t> used_;  // Licences of pods on nodes.
+  const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("node does not say what it costs");
+  sdk::MalformedValues malformed_{kName};
+};
+
+std::string ReadLabelKey(const sdk::ArgsObject& root, const char* key,
+                         const std::string& default_value) {
+  const std::string label = root.String(key, default_value);
+  for (const std::string& error : sdk::QualifiedNameErrors(label))
+    root.Problem(key, sdk::InvalidValue(label, error));
+  return label;
+}
+
+Args ReadArgs(const sdk::ArgsObject& root) {
+  Args args;
+  const sdk::ArgsObject weights = root.Object("weights");
+  for (const char* name : {"cost", "distance", "gpu", "cpu"}) {
+    double* weight = args.weights.Find(name);
+    *weight = weights.Double(name, *weight);
+    if (!(*weight >= 0 && *weight <= kMaxWeight)) {
+      weights.Problem(name,
+                      absl::StrCat("Invalid value: ", *weight, ": not in valid range [0, 1000]"));
+    }
+  }
+  args.levels = root.Strings("levels", args.levels);
+  if (args.levels.size() > kMaxLevels) {
+    root.Problem("levels", absl::StrCat("Too many: ", args.levels.size(), ": must have at most ",
+                                        kMaxLevels, " items"));
+  }
+  for (size_t i = 0; i < args.levels.size(); ++i) {
+    const std::string field = absl::StrCat("levels[", i, "]");
+    for (const std::string& error : sdk::QualifiedNameErrors(args.levels[i]))
+      root.Problem(field, sdk::InvalidValue(args.levels[i], error));
+    const auto before = args.levels.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(args.levels.begin(), before, args.levels[i]) != before)
+      root.Problem(field, sdk::DuplicateValue(args.levels[i]));
+  }
+  args.cost_label = ReadLabelKey(root, "costLabel", args.cost_label);
+  args.region_label = ReadLabelKey(root, "regionLabel", args.region_label);
+  const sdk::ArgsObject licences = root.Object("licences");
+  for (const std::string& name : licences.Keys()) {
+    const int64_t count = licences.Int(name, 0);
+    if (count < 0 || count > kMaxLicences)
+      licences.Problem(name, sdk::InvalidValue(count, "not in valid range [0, 1000000000]"));
+    args.licences[name] = count;
+  }
+  args.gpus = sdk::GpuResources::Read(root);
+  return args;
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
+                        v1alpha1::SCORE};
+  d.args_schema = kArgsSchema;
+  d.wake_up_events = {
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL}),
+      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_LABEL, Event::UPDATE_OTHER})};
+  for (const char* key :
+       {kWeightsAnnotation, kNearPodsAnnotation, kDataAnnotation, kDataWithinAnnotation,
+        kLatestStartAnnotation, kHighestCostAnnotation, kRegionsAnnotation}) {
+    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  }
+  d.maturity = sdk::Maturity::kAlpha;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<Objectives>(ReadArgs(context.args->root()), context);
+  };
+  return d;
+}
+
+}  // namespace outboard::objectives

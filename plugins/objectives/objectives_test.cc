@@ -1,0 +1,154 @@
+#include "plugins/objectives/objectives.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/sdk/testing/case_runner.h"
+#include "plugin_host/sdk/testing/plugin_harness.h"
+
+namespace outboard::objectives {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PluginHarness;
+using sdk::testing::PodBuilder;
+
+std::unique_ptr<PluginHarness> Make(const std::string& args) {
+  absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
+      PluginHarness::Create(Descriptor(), args);
+  EXPECT_TRUE(harness.ok()) << harness.status();
+  return *std::move(harness);
+}
+
+TEST(Objectives, Cases) { sdk::testing::RunCases(Descriptor(), "plugins/objectives/testdata"); }
+
+// Whatever pods do, licences in use are those of pods that have a place.
+TEST(Objectives, LicencesAreCountedThroughAllThatPodsDo) {
+  auto harness = Make(R"({"licences": {"m": 1000}})");
+  for (const char* name : {"a", "b", "c"}) harness->AddNode(NodeBuilder(name));
+  std::mt19937 random(3);
+  const std::vector<std::string> nodes = {"", "a", "b", "c"};
+  const std::vector<std::string> counts = {"1", "2", "3", "0", "x", ""};
+  std::map<std::string, int64_t> held;  // By pod.
+  for (int round = 0; round < 2000; ++round) {
+    const std::string name = absl::StrCat("p", random() % 8);
+    const std::string uid = "default/" + name;
+    const bool is_there = held.contains(uid);
+    switch (random() % 4) {
+      case 0:
+      case 1: {
+        // A pod keeps its node once it has one.
+        const sdk::PodRecord* record = harness->cluster().FindPod(uid);
+        const std::string node = record != nullptr && !record->pod.node_name().empty()
+                                     ? record->pod.node_name()
+                                     : nodes[random() % 4];
+        const size_t count = random() % counts.size();
+        harness->AddPod(PodBuilder(name)
+                            .Label("licence.outboard/m", counts[count])
+                            .Label("round", absl::StrCat(round))
+                            .OnNode(node));
+        const bool on_node = harness->cluster().FindPod(uid)->on_node();
+        held[uid] = on_node && count < 3 ? static_cast<int64_t>(count) + 1 : 0;
+        break;
+      }
+      case 2:
+        if (is_there) harness->RemovePod(uid);
+        held.erase(uid);
+        break;
+      default: {
+        const sdk::PodRecord* record = harness->cluster().FindPod(uid);
+        if (record == nullptr || !record->pod.node_name().empty()) break;
+        const bool assume = random() % 2 == 0;
+        harness->Place(uid, assume ? v1alpha1::ASSUMED : v1alpha1::UNPLACED, "b");
+        int64_t count = 0;
+        if (!absl::SimpleAtoi(record->pod.labels().at("licence.outboard/m"), &count)) count = 0;
+        held[uid] = assume ? count : 0;
+      }
+    }
+    int64_t used = 0;
+    for (const auto& [pod, count] : held) used += count;
+    const auto verdicts = harness->Filter(PodBuilder("probe").Label("licence.outboard/m", "1000"));
+    if (used == 0) {
+      EXPECT_TRUE(verdicts.at("a").ok());
+    } else {
+      EXPECT_EQ(verdicts.at("a").reasons(),
+                std::vector<std::string>{absl::StrCat(
+                    "insufficient licences of m: need 1000, available ", 1000 - used)});
+    }
+    harness->RemovePod("default/probe");
+  }
+}
+
+TEST(Objectives, NodesThatGoLeaveNothingBehind) {
+  auto harness = Make(R"({"levels": ["zone"]})");
+  harness->AddNode(NodeBuilder("a")
+                       .Label("node-cost-per-hour", "1")
+                       .Label("zone", "z")
+                       .Label("data.outboard/d", "true"));
+  harness->RemoveNode("a");
+  harness->AddNode(NodeBuilder("b"));
+  const auto verdicts = harness->Filter(
+      PodBuilder("p").Annotation("outboard/data", "d").Annotation("outboard/data-within", "zone"));
+  EXPECT_EQ(verdicts.at("b").reasons()[0], "no node holds data d");
+  const auto costly = harness->Filter(PodBuilder("q").Annotation("outboard/sla-highest-cost", "9"));
+  EXPECT_EQ(costly.at("b").reasons()[0], "node does not say what it costs");
+}
+
+// No text in a label or an annotation takes a score out of 0..100, lets a node that says nothing
+// sensible win by cost, or makes a bound of it.
+TEST(Objectives, NothingAbsurdWins) {
+  const std::vector<std::string> absurd = {"",
+                                           "-1",
+                                           "-0",
+                                           "1e309",
+                                           "nan",
+                                           "inf",
+                                           "0x0",
+                                           "1,5",
+                                           "٣",
+                                           "999999999999999999999",
+                                           "NULL",
+                                           "$1",
+                                           "=",
+                                           "a=",
+                                           ",",
+                                           "\xff",
+                                           "--",
+                                           "cost=1e9",
+                                           "infinite-future",
+                                           std::string(300, '9')};
+  std::mt19937 random(1);
+  const auto pick = [&] { return absurd[random() % absurd.size()]; };
+  auto harness = Make(R"({"levels": ["rack", "zone"], "licences": {"m": 1}})");
+  harness->AddNode(NodeBuilder("sane").Label("node-cost-per-hour", "5"));
+  for (int round = 0; round < 500; ++round) {
+    harness->AddNode(NodeBuilder("odd")
+                         .Label("node-cost-per-hour", pick())
+                         .Label("rack", pick())
+                         .Label("zone", pick())
+                         .Label("data.outboard/d", pick()));
+    PodBuilder pod("p");
+    pod.Label("licence.outboard/m", pick());
+    for (const char* key : {"objectives", "data-within", "sla-latest-start", "sla-highest-cost"})
+      pod.Annotation(absl::StrCat("outboard/", key), pick());
+    pod.Annotation("outboard/data", "d");
+    for (const auto& [node, verdict] : harness->Filter(pod)) EXPECT_TRUE(verdict.ok()) << node;
+    const auto raw = harness->RawScore(pod);
+    ASSERT_TRUE(raw.ok());
+    EXPECT_EQ(raw->at("odd"), 0);
+    EXPECT_EQ(raw->at("sane"), 25);  // Half of cost, nothing of cpu.
+    harness->RemovePod("default/p");
+  }
+}
+
+}  // namespace
+}  // namespace outboard::objectives
