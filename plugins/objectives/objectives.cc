@@ -161,7 +161,13 @@ class Objectives : public sdk::Plugin,
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
     const auto* state = attempt.filter_state<BoundsState>();
-    if (state == nullptr) return;
+    if (state == nullptr) {  // The profile has the plugin at filter, but not at preFilter.
+      sdk::PreFilterResult all;
+      const sdk::Verdict verdict = PreFilter(attempt, &all);
+      if (verdict.rejected()) block.ForEach([&](int i, sdk::Slot) { sink.RejectWith(i, verdict); });
+      if (!verdict.ok()) return;
+      state = attempt.filter_state<BoundsState>();
+    }
     block.ForEach([&](int i, sdk::Slot slot) {
       sdk::Verdict verdict = Judge(*state, attempt.cluster(), slot);
       if (!verdict.ok()) sink.RejectWith(i, verdict);
@@ -188,6 +194,11 @@ class Objectives : public sdk::Plugin,
   // Within 0..100 as it comes, so that scores of different pods can be compared.
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
+    if (attempt.score_state<PreferencesState>() == nullptr && PreScore(attempt, nodes).skip()) {
+      // The profile has the plugin at score, but not at preScore.
+      std::fill(raw.begin(), raw.end(), 0);
+      return sdk::Verdict::Success();
+    }
     const auto& state = *attempt.score_state<PreferencesState>();
     const std::optional<double> median = MedianCost(nodes);
     const bool has_targets = state.pods.total > 0 || !state.data.empty();

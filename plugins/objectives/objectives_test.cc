@@ -11,9 +11,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
+#include "plugin_host/sdk/testing/preemption_harness.h"
 
 namespace outboard::objectives {
 namespace {
@@ -21,6 +24,7 @@ namespace {
 using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
+using sdk::testing::PreemptionHarness;
 
 std::unique_ptr<PluginHarness> Make(const std::string& args) {
   absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
@@ -86,6 +90,75 @@ TEST(Objectives, LicencesAreCountedThroughAllThatPodsDo) {
     }
     harness->RemovePod("default/probe");
   }
+}
+
+// Takes all pods off each node in turn, and names the nodes where that would help.
+class EvictAll : public sdk::Plugin, public sdk::PostFilterPlugin {
+ public:
+  sdk::Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,
+                          sdk::PostFilterAnswer* answer) const override {
+    std::vector<std::string> helps;
+    for (const sdk::Slot slot : attempt.cluster().node_order()) {
+      const sdk::NodeView node = attempt.cluster().node(slot);
+      const std::string name = node.name();
+      const std::vector<sdk::PodRecord*> pods = node.pods();
+      dry_run.Begin(slot);
+      for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
+      if (dry_run.Filter().ok()) helps.push_back(name);
+      for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.AddPod(*pod).ok());
+      EXPECT_FALSE(dry_run.Filter().ok()) << "adding and removing is not the same";
+      dry_run.End();
+    }
+    return sdk::Verdict::Unschedulable(absl::StrJoin(helps, ","));
+  }
+};
+
+// Preemption would otherwise evict pods that hold no licence, or too few.
+TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
+  sdk::PluginDescriptor evict_all;
+  evict_all.name = "EvictAll";
+  evict_all.extension_points = {v1alpha1::POST_FILTER};
+  evict_all.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<EvictAll>();
+  };
+  sdk::PluginDescriptor objectives = Descriptor();
+  objectives.create =
+      [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    sdk::ArgsReader args(R"({"licences": {"m": 5}})");
+    sdk::PluginContext with_args = context;
+    with_args.args = &args;
+    return Descriptor().create(with_args);
+  };
+  auto harness = PreemptionHarness::Create(evict_all, {objectives});
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  for (const char* name : {"many", "few", "none"}) (*harness)->AddNode(NodeBuilder(name));
+  (*harness)->AddPod(PodBuilder("a").OnNode("many").Label("licence.outboard/m", "4"));
+  (*harness)->AddPod(PodBuilder("b").OnNode("few").Label("licence.outboard/m", "1"));
+  (*harness)->AddPod(PodBuilder("c").OnNode("none").Label("licence.outboard/x", "4"));
+  const v1alpha1::PostFilterResponse response =
+      (*harness)->Attempt(PodBuilder("p").Label("licence.outboard/m", "2"));
+  ASSERT_EQ(response.rejection().reasons_size(), 1);
+  EXPECT_EQ(response.rejection().reasons(0), "many");
+}
+
+// A profile may name the plugin at single points.
+TEST(Objectives, JudgesWithoutPreFilterAndPreScore) {
+  sdk::PluginDescriptor descriptor = Descriptor();
+  descriptor.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  auto harness = PluginHarness::Create(descriptor, "");
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  (*harness)->AddNode(NodeBuilder("a").Label("node-cost-per-hour", "3"));
+  const v1alpha1::Pod bounded = PodBuilder("p").Annotation("outboard/sla-highest-cost", "2");
+  EXPECT_EQ((*harness)->Filter(bounded).at("a").reasons()[0], "node costs 3, highest cost 2");
+  EXPECT_EQ((*harness)->RawScore(bounded)->at("a"), 25);
+  const v1alpha1::Pod late =
+      PodBuilder("q").Annotation("outboard/sla-latest-start", "1969-01-01T00:00:00Z");
+  EXPECT_EQ((*harness)->Filter(late).at("a").reasons()[0],
+            "latest start 1969-01-01T00:00:00Z is past");
+  const v1alpha1::Pod plain =
+      PodBuilder("r").Annotation("outboard/objectives", "cost=0,distance=0,gpu=0,cpu=0");
+  EXPECT_TRUE((*harness)->Filter(plain).at("a").ok());
+  EXPECT_EQ((*harness)->RawScore(plain)->at("a"), 0);
 }
 
 TEST(Objectives, NodesThatGoLeaveNothingBehind) {

@@ -75,8 +75,7 @@ TEST(Wishes, BoundsThatCannotBeReadAreAbsent) {
       PodBuilder pod("p");
       pod.Annotation(key, text).Annotation(kDataAnnotation, "d");
       const bool is_bound = ReadBounds(pod, Levels(), &malformed).any();
-      EXPECT_EQ(is_bound, malformed.warned() == 0)
-          << key << "=" << text;
+      EXPECT_EQ(is_bound, malformed.warned() == 0) << key << "=" << text;
     }
   }
   EXPECT_FALSE(ReadBounds(PodBuilder("p"), Levels(), nullptr).any());

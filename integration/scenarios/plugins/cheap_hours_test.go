@@ -43,7 +43,7 @@ func TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := c.Apply(ctx, `{apiVersion: v1, kind: Node, metadata: {name: n}, status: {capacity: &n {cpu: "8", memory: 8Gi, pods: "110"}, allocatable: *n}}`); err != nil {
+	if err := c.Apply(ctx, `{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: &n {cpu: "8", memory: 8Gi, pods: "110"}, allocatable: *n}}`); err != nil {
 		t.Fatal(err)
 	}
 	create := func(name string, annotations map[string]string) {
@@ -68,10 +68,10 @@ func TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart(t *testing.T) {
 	create("timed", map[string]string{"outboard/run-after-cheap-hours": "true", "outboard/latest-start": latest.UTC().Format(time.RFC3339)})
 	create("patient", map[string]string{"outboard/run-after-cheap-hours": "true"})
 	create("plain", nil)
-	if got := nodeOf("plain", "n"); got != "n" {
+	if got := nodeOf("plain", "n1"); got != "n1" {
 		t.Fatalf("the pod without annotations: %q", got)
 	}
-	if got := nodeOf("timed", "n"); got != "n" {
+	if got := nodeOf("timed", "n1"); got != "n1" {
 		t.Fatalf("the pod whose latest start is past: %q\n%s", got, outboard.Shim.LogTail())
 	}
 	if now := time.Now(); now.Before(latest) {
@@ -88,7 +88,7 @@ func TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart(t *testing.T) {
 	if _, err := client.CoreV1().Pods("default").Update(ctx, patient, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := nodeOf("patient", "n"); got != "n" {
+	if got := nodeOf("patient", "n1"); got != "n1" {
 		t.Errorf("the pod that does not wait any more: %q\n%s", got, outboard.Shim.LogTail())
 	}
 }
