@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -53,10 +54,16 @@ absl::StatusOr<std::unique_ptr<PreemptionHarness>> PreemptionHarness::Create(
   post_filter->add_plugins(plugin.name);
   v1alpha1::PointConfig* filter = config.add_points();
   filter->set_extension_point(v1alpha1::FILTER);
+  v1alpha1::PointConfig pre_filter;
+  pre_filter.set_extension_point(v1alpha1::PRE_FILTER);
   for (const PluginDescriptor& descriptor : filters) {
     if (absl::Status added = impl->registry.Add(descriptor); !added.ok()) return added;
     filter->add_plugins(descriptor.name);
+    const auto& points = descriptor.extension_points;
+    if (std::count(points.begin(), points.end(), v1alpha1::PRE_FILTER) > 0)
+      pre_filter.add_plugins(descriptor.name);
   }
+  if (pre_filter.plugins_size() > 0) *config.add_points() = pre_filter;
   if (!args_json.empty()) {
     v1alpha1::PluginArgs* args = config.add_args();
     args->set_plugin(plugin.name);
@@ -118,6 +125,10 @@ v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod
   const PodRecord& record = *impl_->mirror.FindPod(pod.uid());
   runtime::AttemptRecord attempt;
   attempt.Begin(++impl_->last_attempt, pod.uid(), impl_->profile);
+  v1alpha1::PreFilterResponse pre_filter;
+  impl_->evaluator.PreFilter(attempt, record, impl_->now, &pre_filter);
+  EXPECT_FALSE(pre_filter.has_rejection() || pre_filter.has_node_names())
+      << "what PreFilter says to nodes is not passed on: " << pre_filter.ShortDebugString();
   v1alpha1::FilterResponse filter;
   std::vector<Slot> feasible;
   impl_->evaluator.Filter(attempt, record, impl_->now, cluster().node_order(), {}, &filter,

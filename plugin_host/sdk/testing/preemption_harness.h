@@ -35,7 +35,8 @@ class PreemptionHarness {
   // Keeps a node in mind for a pending pod.
   void Nominate(const std::string& uid, const std::string& node);
   void AddBudget(const v1alpha1::PodDisruptionBudget& budget);
-  // The pod's attempt, PreFilter apart: Filter on every node, which must find none, and PostFilter.
+  // The pod's attempt: PreFilter, which must pass, Filter on every node, which must find none, and
+  // PostFilter.
   v1alpha1::PostFilterResponse Attempt(const v1alpha1::Pod& pod);
   ClusterView cluster() const;
 
