@@ -40,7 +40,7 @@ class CheapHours {
   // Of the first window that covers the time; 1 if none does.
   double FactorAt(absl::Time time) const;
   bool IsCheap(absl::Time time) const { return FactorAt(time) < 1; }
-  // The first moment from `time` on that is cheap; none if none comes within kHorizon.
+  // The first moment from `time` on that is cheap; none if none comes within 15 days.
   std::optional<absl::Time> NextCheap(absl::Time time) const;
   // Whether any hours are cheap at all.
   bool any() const;

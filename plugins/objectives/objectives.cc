@@ -85,8 +85,9 @@ struct BoundsState : sdk::AttemptState {
   };
 
   Bounds bounds;
-  std::vector<uint32_t> regions;  // Ids of label values.
-  std::vector<Targets> data;      // Holders of each of bounds.data.
+  uint32_t region_key = sdk::StringTable::kNone;  // Of the label.
+  std::vector<uint32_t> regions;                  // Of its values.
+  std::vector<Targets> data;                      // Holders of each of bounds.data.
   std::vector<Licence> licences;
   // Of the licences, for every node.
   sdk::Verdict licence_verdict;
@@ -141,6 +142,7 @@ class Objectives : public sdk::Plugin,
     }
     auto& state = attempt.NewFilterState<BoundsState>();
     state.bounds = std::move(bounds);
+    state.region_key = attempt.cluster().nodes().label_keys.Find(args_.region_label);
     for (const std::string& region : state.bounds.regions)
       state.regions.push_back(attempt.cluster().nodes().label_values.Find(region));
     for (const std::string& data : state.bounds.data) state.data.push_back(HoldersOf(data));
@@ -206,14 +208,14 @@ class Objectives : public sdk::Plugin,
     const double distance_weight = has_targets ? state.weights.distance : 0;
     const double gpu_weight = state.gpus > 0 ? state.weights.gpu : 0;
     const double cpu_weight = state.weights.cpu;
+    const std::vector<const sdk::ExtendedColumn*> gpu_columns =
+        GpuColumns(attempt.cluster().nodes());
     const double sum = cost_weight + distance_weight + gpu_weight + cpu_weight;
     for (size_t i = 0; i < nodes.size(); ++i) {
       const sdk::NodeView node = attempt.cluster().node(nodes[i]);
       const double cost = median ? CostTerm(cost_[nodes[i]], *median) : 0;
       const double distance = has_targets ? DistanceTerm(state, nodes[i]) : 0;
-      const double gpu = gpu_weight > 0 ? UseTerm(args_.gpus.RequestedOn(node) + state.gpus,
-                                                  args_.gpus.AllocatableOn(node))
-                                        : 0;
+      const double gpu = gpu_weight > 0 ? GpuTerm(gpu_columns, nodes[i], state.gpus) : 0;
       const double cpu = UseTerm(node.table().requested_cpu[nodes[i]] + state.cpu_millis,
                                  node.table().allocatable_cpu[nodes[i]]);
       const double total = sum > 0 ? 100 *
@@ -285,7 +287,9 @@ class Objectives : public sdk::Plugin,
     ReadPreferences(pod.pod, args_.weights, &malformed_);
     ReadBounds(pod.pod, args_.levels, &malformed_);
   }
-  void OnPodRemoved(const sdk::PodRecord& pod) override { malformed_.Forget(PodName(pod.pod)); }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    if (pod.pod.scheduler_name() == profile_) malformed_.Forget(PodName(pod.pod));
+  }
 
  private:
   static constexpr double kUnknownCost = -1;
@@ -318,9 +322,9 @@ class Objectives : public sdk::Plugin,
                      sdk::Slot slot) const {
     if (!state.regions.empty()) {
       const sdk::NodeView node = cluster.node(slot);
-      const uint32_t key = cluster.nodes().label_keys.Find(args_.region_label);
-      const uint32_t region =
-          key == sdk::StringTable::kNone ? sdk::StringTable::kNone : node.LabelValueId(key);
+      const uint32_t region = state.region_key == sdk::StringTable::kNone
+                                  ? sdk::StringTable::kNone
+                                  : node.LabelValueId(state.region_key);
       const auto& allowed = state.regions;
       if (region == sdk::StringTable::kNone ||
           std::find(allowed.begin(), allowed.end(), region) == allowed.end()) {
@@ -400,6 +404,23 @@ class Objectives : public sdk::Plugin,
       ++parts;
     }
     return sum / static_cast<double>(parts);
+  }
+  std::vector<const sdk::ExtendedColumn*> GpuColumns(const sdk::NodeTable& nodes) const {
+    std::vector<const sdk::ExtendedColumn*> columns;
+    for (const std::string& name : args_.gpus.names()) {
+      const auto it = nodes.extended_by_name.find(name);
+      if (it != nodes.extended_by_name.end()) columns.push_back(&nodes.extended[it->second]);
+    }
+    return columns;
+  }
+  static double GpuTerm(const std::vector<const sdk::ExtendedColumn*>& columns, sdk::Slot slot,
+                        int64_t demand) {
+    int64_t requested = demand, allocatable = 0;
+    for (const sdk::ExtendedColumn* column : columns) {
+      requested += column->requested[slot];
+      allocatable += column->allocatable[slot];
+    }
+    return UseTerm(requested, allocatable);
   }
   static double UseTerm(int64_t used, int64_t allocatable) {
     if (allocatable <= 0) return 0;
