@@ -174,9 +174,7 @@ class CostOptimized : public sdk::Plugin,
     cost_[slot] = price.cost.value_or(kUnknownCost);
     spot_[slot] = price.spot ? 1 : 0;
   }
-  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
-    cost_[slot] = kUnknownCost;
-    spot_[slot] = 0;
+  void OnNodeRemoved(sdk::Slot, const std::string& name) override {
     malformed_.Forget(absl::StrCat("node ", name));
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {

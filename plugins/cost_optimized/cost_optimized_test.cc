@@ -88,6 +88,13 @@ TEST(CostOptimized, SaysSoUntilTheShimAsks) {
   for (int i = 10; i < 40; ++i) {
     EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:" + std::to_string(i) + "Z"),
                 ElementsAre("default/p"));
+    v1alpha1::Pod changed = pod;
+    (*changed.mutable_labels())["round"] = std::to_string(i);
+    harness->AddPod(changed);
+  }
+  for (int i = 10; i < 40; ++i) {
+    EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:01:" + std::to_string(i) + "Z"),
+                ElementsAre("default/p"));
   }
   harness->RemovePod("default/p");
   EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:01:00Z"), IsEmpty());

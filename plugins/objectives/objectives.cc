@@ -269,7 +269,6 @@ class Objectives : public sdk::Plugin,
     places_.Set(slot, node.labels(), object, &malformed_);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
-    cost_[slot] = kUnknownCost;
     places_.Clear(slot);
     malformed_.Forget(absl::StrCat("node ", name));
   }
