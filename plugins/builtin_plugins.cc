@@ -8,6 +8,7 @@
 #include "plugins/default_preemption/default_preemption.h"
 #include "plugins/dynamic_resources/dynamic_resources.h"
 #include "plugins/gpu_aware/gpu_aware.h"
+#include "plugins/gpu_model_match/gpu_model_match.h"
 #include "plugins/image_locality/image_locality.h"
 #include "plugins/inter_pod_affinity/inter_pod_affinity.h"
 #include "plugins/node_affinity/node_affinity.h"
@@ -24,9 +25,12 @@
 #include "plugins/priority_sort/priority_sort.h"
 #include "plugins/scheduling_gates/scheduling_gates.h"
 #include "plugins/taint_toleration/taint_toleration.h"
+#include "plugins/topology_aware_gpu_gate/topology_aware_gpu_gate.h"
 #include "plugins/volume_binding/volume_binding.h"
 #include "plugins/volume_restrictions/volume_restrictions.h"
 #include "plugins/volume_zone/volume_zone.h"
+#include "plugins/workload_strategy_scorer/workload_strategy_scorer.h"
+#include "plugins/workload_type_filter/workload_type_filter.h"
 
 namespace outboard {
 
@@ -39,6 +43,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &default_preemption::Descriptor,
            &dynamic_resources::Descriptor,
            &gpu_aware::Descriptor,
+           &gpu_model_match::Descriptor,
            &image_locality::Descriptor,
            &inter_pod_affinity::Descriptor,
            &node_affinity::Descriptor,
@@ -55,9 +60,12 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &priority_sort::Descriptor,
            &scheduling_gates::Descriptor,
            &taint_toleration::Descriptor,
+           &topology_aware_gpu_gate::Descriptor,
            &volume_binding::Descriptor,
            &volume_restrictions::Descriptor,
            &volume_zone::Descriptor,
+           &workload_strategy_scorer::Descriptor,
+           &workload_type_filter::Descriptor,
        }) {
     status.Update(registry->Add(descriptor()));
   }

@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 set(in COMPONENT package EXCLUDE_FROM_ALL)
 
-install(TARGETS outboard outboard-host outboard-shim RUNTIME DESTINATION bin ${in})
+install(TARGETS outboard outboard-host outboard-shim outboard-gpu-islands RUNTIME DESTINATION bin ${in})
 
 install(FILES ${OUTBOARD_SDK_HEADERS} ${CMAKE_BINARY_DIR}/plugin_host/sdk/abi_digest.h DESTINATION include/plugin_host/sdk ${in})
 install(DIRECTORY plugin_host/sdk/testing/ DESTINATION include/plugin_host/sdk/testing ${in} FILES_MATCHING PATTERN *.h)

@@ -1,0 +1,92 @@
+#include "plugin_host/sdk/gpu_devices.h"
+
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+
+namespace outboard::sdk {
+namespace {
+
+// Koordinator's annotation has a few hundred characters for each device.
+constexpr size_t kMaxJson = 64 * 1024;
+
+constexpr GpuSet Bit(int64_t id) { return GpuSet{1} << id; }
+
+}  // namespace
+
+std::optional<GpuSet> ParseGpuIds(absl::string_view text) {
+  GpuSet gpus = 0;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::pair<absl::string_view, absl::string_view> ends =
+        absl::StrSplit(part, absl::MaxSplits('-', 1));
+    const bool is_range = part.find('-') != absl::string_view::npos;
+    const auto first = ParseCount(ends.first, kMaxGpuId);
+    const auto last = is_range ? ParseCount(ends.second, kMaxGpuId) : first;
+    if (!first || !last || *first > *last) return std::nullopt;
+    for (int64_t id = *first; id <= *last; ++id) gpus |= Bit(id);
+  }
+  return gpus;
+}
+
+std::string FormatGpuIds(GpuSet gpus) {
+  std::string text;
+  while (gpus != 0) {
+    const int first = std::countr_zero(gpus);
+    const int length = std::countr_one(gpus >> first);
+    absl::StrAppend(&text, text.empty() ? "" : ",", first);
+    if (length > 1) absl::StrAppend(&text, length == 2 ? "," : "-", first + length - 1);
+    if (first + length > kMaxGpuId) break;
+    gpus = gpus >> (first + length) << (first + length);
+  }
+  return text;
+}
+
+std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json) {
+  if (json.size() > kMaxJson) return std::nullopt;
+  const auto devices = nlohmann::json::parse(json.begin(), json.end(), /*cb=*/nullptr,
+                                             /*allow_exceptions=*/false);
+  if (!devices.is_object()) return std::nullopt;
+  const auto found = devices.find("gpu");
+  if (found == devices.end() || !found->is_array()) return std::nullopt;
+  GpuSet gpus = 0;
+  for (const auto& device : *found) {
+    if (!device.is_object()) return std::nullopt;
+    const auto minor = device.find("minor");
+    if (minor == device.end() || !minor->is_number_unsigned() ||
+        minor->get<uint64_t>() > static_cast<uint64_t>(kMaxGpuId)) {
+      return std::nullopt;
+    }
+    gpus |= Bit(minor->get<int64_t>());
+  }
+  if (gpus == 0) return std::nullopt;
+  return gpus;
+}
+
+std::optional<GpuSet> GpusOfPod(const v1alpha1::Pod& pod, int64_t demand,
+                                MalformedValues* malformed) {
+  for (const char* key :
+       {kGpuIdsAnnotation, kVolcanoGpuIdsAnnotation, kKoordinatorDevicesAnnotation}) {
+    const std::string* text = FindValue(pod.annotations(), key);
+    if (text == nullptr) continue;
+    const bool is_json = key == kKoordinatorDevicesAnnotation;
+    const auto gpus = is_json ? ParseKoordinatorDevices(*text) : ParseGpuIds(*text);
+    if (gpus && (demand <= 0 || std::popcount(*gpus) <= demand)) return gpus;
+    if (malformed == nullptr) continue;
+    malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, *text,
+                    gpus ? "as many GPUs as the pod asks for" : "a list of GPU ids");
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> GpuIdFields() {
+  std::vector<std::string> fields;
+  for (const char* key :
+       {kGpuIdsAnnotation, kVolcanoGpuIdsAnnotation, kKoordinatorDevicesAnnotation}) {
+    fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  }
+  return fields;
+}
+
+}  // namespace outboard::sdk

@@ -1,0 +1,44 @@
+// Which GPUs of a node a pod has, where somebody wrote it down. The kubelet picks devices and tells
+// nobody; other schedulers and device plugins annotate pods with what they picked.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_GPU_DEVICES_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_GPU_DEVICES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/label_values.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::sdk {
+
+// GPUs of one node: bit i is the GPU that nvidia-smi calls i. No machine has more than 64.
+using GpuSet = uint64_t;
+inline constexpr int64_t kMaxGpuId = 63;
+
+// Annotations of pods, in the order in which they are asked.
+inline constexpr char kGpuIdsAnnotation[] = "accelerator.sched.io/gpu-ids";  // `0,1` or `0-3,6`.
+inline constexpr char kVolcanoGpuIdsAnnotation[] = "volcano.sh/gpu-index";   // `0,1`.
+inline constexpr char kKoordinatorDevicesAnnotation[] =
+    "scheduling.koordinator.sh/device-allocated";  // {"gpu": [{"minor": 0, …}]}
+
+// `0`, `0-3`, `0,2,4-7`; none for anything else, an empty text and ids above kMaxGpuId included.
+std::optional<GpuSet> ParseGpuIds(absl::string_view text);
+// The shortest such text; empty for no GPUs.
+std::string FormatGpuIds(GpuSet gpus);
+// The GPUs in Koordinator's annotation; none if it cannot be read or names none.
+std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json);
+
+// The GPUs that the first of the annotations names which the pod has and which can be read; others
+// are warned of. None: nobody wrote it down. `demand`: how many GPUs the pod asks for; if any, then
+// an annotation that names more is wrong. `malformed` may be null.
+std::optional<GpuSet> GpusOfPod(const v1alpha1::Pod& pod, int64_t demand,
+                                MalformedValues* malformed);
+// For PluginDescriptor::needed_fields.
+std::vector<std::string> GpuIdFields();
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_GPU_DEVICES_H_

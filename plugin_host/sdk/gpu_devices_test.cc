@@ -1,0 +1,81 @@
+#include "plugin_host/sdk/gpu_devices.h"
+
+#include <gtest/gtest.h>
+
+#include "plugin_host/sdk/testing/builders.h"
+
+namespace outboard::sdk {
+namespace {
+
+TEST(GpuDevicesTest, IdsAreNumbersAndRanges) {
+  EXPECT_EQ(ParseGpuIds("0"), 0b1);
+  EXPECT_EQ(ParseGpuIds("0,1"), 0b11);
+  EXPECT_EQ(ParseGpuIds("0-3,6"), 0b1001111);
+  EXPECT_EQ(ParseGpuIds("2-2,2"), 0b100);
+  EXPECT_EQ(ParseGpuIds("0-63"), ~GpuSet{0});
+  EXPECT_EQ(ParseGpuIds("63"), GpuSet{1} << 63);
+}
+
+TEST(GpuDevicesTest, AnythingElseIsNoList) {
+  for (const char* text :
+       {"", ",", "0,", "-1", "1-", "3-1", "0-64", "64", "0 1", " 0", "a", "0-1-2", "GPU-5d0f7a",
+        "0x1", "99999999999999999999", "\u0661", "1e1", "[0]"}) {
+    EXPECT_EQ(ParseGpuIds(text), std::nullopt) << text;
+  }
+}
+
+TEST(GpuDevicesTest, WhatIsWrittenIsReadAgain) {
+  EXPECT_EQ(FormatGpuIds(0), "");
+  EXPECT_EQ(FormatGpuIds(0b11111111), "0-7");
+  EXPECT_EQ(FormatGpuIds(0b11), "0,1");
+  EXPECT_EQ(FormatGpuIds(0b1001111), "0-3,6");
+  for (const GpuSet gpus :
+       {GpuSet{1}, ~GpuSet{0}, GpuSet{1} << 63, GpuSet{0x8000000000000001}, GpuSet{0xf0f0}}) {
+    EXPECT_EQ(ParseGpuIds(FormatGpuIds(gpus)), gpus) << FormatGpuIds(gpus);
+  }
+}
+
+TEST(GpuDevicesTest, KoordinatorWritesMinors) {
+  EXPECT_EQ(ParseKoordinatorDevices(
+                R"({"gpu": [{"minor": 0, "resources": {"koordinator.sh/gpu-core": "100"}},
+                            {"minor": 3}], "rdma": [{"minor": 1}]})"),
+            0b1001);
+  for (const char* text :
+       {"", "{}", "[]", "null", "{\"gpu\": {}}", "{\"gpu\": []}", "{\"gpu\": [{}]}",
+        "{\"gpu\": [{\"minor\": -1}]}", "{\"gpu\": [{\"minor\": 64}]}",
+        "{\"gpu\": [{\"minor\": \"0\"}]}", "{\"gpu\": [{\"minor\": 1e999}]}", "{\"gpu\": [7]}",
+        "{\"gpu\": [{\"minor\": 0}", "\xff"}) {
+    EXPECT_EQ(ParseKoordinatorDevices(text), std::nullopt) << text;
+  }
+}
+
+TEST(GpuDevicesTest, DeepJsonIsHarmless) {
+  EXPECT_EQ(ParseKoordinatorDevices(std::string(60000, '[')), std::nullopt);
+  EXPECT_EQ(ParseKoordinatorDevices(std::string(1000000, ' ')), std::nullopt);
+}
+
+TEST(GpuDevicesTest, TheFirstAnnotationThatCanBeReadCounts) {
+  MalformedValues malformed("Test");
+  testing::PodBuilder pod("p");
+  EXPECT_EQ(GpusOfPod(pod, 2, &malformed), std::nullopt);
+  pod.Annotation(kVolcanoGpuIdsAnnotation, "4,5");
+  EXPECT_EQ(GpusOfPod(pod, 2, &malformed), 0b110000);
+  pod.Annotation(kGpuIdsAnnotation, "0,1");
+  EXPECT_EQ(GpusOfPod(pod, 2, &malformed), 0b11);
+  EXPECT_EQ(malformed.warned(), 0);
+  pod.Annotation(kGpuIdsAnnotation, "lots");
+  EXPECT_EQ(GpusOfPod(pod, 2, &malformed), 0b110000);
+  EXPECT_EQ(GpusOfPod(pod, 2, &malformed), 0b110000);
+  EXPECT_EQ(malformed.warned(), 1);
+}
+
+TEST(GpuDevicesTest, NobodyHasMoreThanHeAsksFor) {
+  testing::PodBuilder pod("p");
+  pod.Annotation(kGpuIdsAnnotation, "0-7");
+  EXPECT_EQ(GpusOfPod(pod, 8, nullptr), 0xff);
+  EXPECT_EQ(GpusOfPod(pod, 2, nullptr), std::nullopt);
+  EXPECT_EQ(GpusOfPod(pod, 0, nullptr), 0xff) << "asks for shares of GPUs by other names";
+}
+
+}  // namespace
+}  // namespace outboard::sdk

@@ -1,0 +1,223 @@
+#include "plugins/gpu_model_match/gpu_model_match.h"
+
+#include <glog/logging.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/gpu_facts.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/string_table.h"
+#include "plugins/gpu_model_match/gpu_model.h"
+
+namespace outboard::gpu_model_match {
+namespace {
+
+constexpr char kName[] = "GPUModelMatch";
+constexpr char kModelLabel[] = "accelerator.sched.io/gpu-model";     // Of pods.
+constexpr char kNumaAnnotation[] = "accelerator.sched.io/gpu-numa";  // Of pods.
+constexpr const char* kProductLabel = sdk::kDiscoveredProductLabel;  // Of nodes.
+constexpr char kNumaLabel[] = "nvidia.com/gpu.numa";                 // Of nodes.
+constexpr char kNumaWanted[] = "the number of a NUMA node";
+
+// Kubernetes' kubelet knows at most 8 NUMA nodes by default; far more than any machine has.
+constexpr int64_t kMaxNuma = 1023;
+constexpr int64_t kUnknownNuma = -1;
+// Of 10; times 10 they are Kubernetes' scores.
+constexpr int64_t kNear = 10, kFar = 1, kOutOf = 10;
+
+std::string ArgsSchema() {
+  return absl::StrCat(R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "matchPartitions": {"type": "boolean", "default": true,
+      "description": "Whether shared and MIG GPUs (-SHARED, -MIG-… behind the product) are of the model in front."},
+    )json",
+                      sdk::kGpuResourceNamesSchema, "}}");
+}
+
+// What the plugin reads of a node's labels.
+struct NodeFacts {
+  uint32_t name = sdk::StringTable::kNone;  // Of its model, in `models_`.
+  uint32_t base = sdk::StringTable::kNone;
+  int64_t numa = kUnknownNuma;
+};
+
+// What a pod asks for.
+struct Wanted : sdk::AttemptState {
+  bool any_model = false;  // True if it names one.
+  uint32_t model = sdk::StringTable::kNone;
+};
+
+class GpuModelMatch : public sdk::Plugin,
+                      public sdk::FilterPlugin,
+                      public sdk::ScorePlugin,
+                      public sdk::QueueingHintPlugin,
+                      public sdk::ClusterObserver {
+ public:
+  GpuModelMatch(sdk::GpuResources gpus, bool match_partitions, const sdk::ClusterView& cluster)
+      : gpus_(std::move(gpus)), match_partitions_(match_partitions), cluster_(cluster) {}
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* wanted = attempt.filter_state<Wanted>();
+    if (wanted == nullptr) {
+      auto& made = attempt.NewFilterState<Wanted>();
+      const std::string model = WantedModel(attempt.pod().proto());
+      made.any_model = !model.empty();
+      if (made.any_model) made.model = models_.Find(model);
+      wanted = &made;
+    }
+    if (!wanted->any_model) return;
+    block.ForEach([&](int i, sdk::Slot slot) {
+      const NodeFacts& node = facts_[slot];
+      if (node.name == sdk::StringTable::kNone) {
+        sink.Reject(i, no_label_);
+      } else if (wanted->model != node.name && !(match_partitions_ && wanted->model == node.base)) {
+        sink.Reject(i, mismatch_);
+      }
+    });
+  }
+
+  // Pods without GPUs are indifferent: all nodes score 0.
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    if (gpus_.DemandOf(pod) <= 0) {
+      for (int64_t& score : raw) score = 0;
+      return sdk::Verdict::Success();
+    }
+    const int64_t wanted = WantedNuma(pod);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const int64_t numa = facts_[nodes[i]].numa;
+      raw[i] = numa == wanted ? kNear : kFar;
+      VLOG(4) << kName << ": node " << attempt.cluster().node(nodes[i]).name() << " pod "
+              << pod.uid() << ": NUMA node "
+              << (numa == kUnknownNuma ? "unknown" : absl::StrCat(numa)) << ", wanted " << wanted
+              << ": " << raw[i] << " of " << kOutOf;
+    }
+    return sdk::Verdict::Success();
+  }
+
+  sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                         absl::Span<int64_t> scores) const override {
+    for (int64_t& score : scores) score *= sdk::kMaxScore / kOutOf;
+    return sdk::Verdict::Success();
+  }
+
+  // A node helps that has the model and had not before; so does another model in the pod's label.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.new_node == nullptr) {
+      const bool own = change.new_pod != nullptr && change.new_pod->uid() == pod.uid();
+      return own ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+    }
+    const std::string wanted = WantedModel(pod.proto());
+    const bool helps =
+        wanted.empty() || (Has(*change.new_node, wanted) &&
+                           (change.old_node == nullptr || !Has(*change.old_node, wanted)));
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
+
+  void OnReset() override {
+    facts_.clear();
+    models_.Clear();
+    malformed_.Clear();
+  }
+  void OnNodeChanged(sdk::Slot slot) override {
+    if (slot >= facts_.size()) facts_.resize(slot + 1);
+    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const std::string object = absl::StrCat("node ", node.name());
+    NodeFacts facts;
+    if (const std::string* product = sdk::FindValue(node.labels(), kProductLabel)) {
+      const GpuModel model = ParseGpuModel(*product);
+      if (model.name.empty() || model.base.empty()) {
+        malformed_.Warn(object, kProductLabel, *product, "the name of a GPU model");
+      } else {
+        facts.name = models_.Intern(model.name);
+        facts.base = models_.Intern(model.base);
+      }
+    }
+    if (const std::string* text = sdk::FindValue(node.labels(), kNumaLabel)) {
+      if (auto numa = sdk::ParseCount(*text, kMaxNuma)) {
+        facts.numa = *numa;
+      } else {
+        malformed_.Warn(object, kNumaLabel, *text, kNumaWanted);
+      }
+    }
+    facts_[slot] = facts;
+  }
+  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
+    facts_[slot] = NodeFacts();
+    malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    if (malformed_.warned() > 0) malformed_.Forget(NameOf(pod.pod));
+  }
+
+ private:
+  static std::string NameOf(const v1alpha1::Pod& pod) {
+    return absl::StrCat("pod ", pod.namespace_(), "/", pod.name());
+  }
+  // The model's name as in GpuModel; empty if the pod does not mind.
+  std::string WantedModel(const v1alpha1::Pod& pod) const {
+    const std::string* text = sdk::FindValue(pod.labels(), kModelLabel);
+    if (text == nullptr) return "";
+    std::string model = ParseGpuModel(*text).name;
+    if (model.empty()) malformed_.Warn(NameOf(pod), kModelLabel, *text, "the name of a GPU model");
+    return model;
+  }
+  // The NUMA node that the pod asks for; 0 unless it says.
+  int64_t WantedNuma(const v1alpha1::Pod& pod) const {
+    const std::string* text = sdk::FindValue(pod.annotations(), kNumaAnnotation);
+    if (text == nullptr) return 0;
+    if (auto numa = sdk::ParseCount(*text, kMaxNuma)) return *numa;
+    malformed_.Warn(NameOf(pod), kNumaAnnotation, *text, kNumaWanted);
+    return 0;
+  }
+  bool Has(const v1alpha1::Node& node, const std::string& wanted) const {
+    const std::string* product = sdk::FindValue(node.labels(), kProductLabel);
+    if (product == nullptr) return false;
+    const GpuModel model = ParseGpuModel(*product);
+    return wanted == model.name || (match_partitions_ && wanted == model.base);
+  }
+
+  const sdk::GpuResources gpus_;
+  const bool match_partitions_;
+  const sdk::ClusterView cluster_;
+  const sdk::Verdict no_label_ = sdk::Verdict::Unresolvable("Node does not have a GPU model label");
+  const sdk::Verdict mismatch_ = sdk::Verdict::Unresolvable("GPU model mismatch");
+  // Names and bases of models that nodes have or had; a pod's are only looked up.
+  sdk::StringTable models_;
+  std::vector<NodeFacts> facts_;  // By slot.
+  // Pods are read in const calls; all calls come on one thread.
+  mutable sdk::MalformedValues malformed_{kName};
+};
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  d.args_schema = ArgsSchema();
+  d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL}),
+                      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL})};
+  d.needed_fields = {absl::StrCat("Pod.metadata.annotations['", kNumaAnnotation, "']")};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    const sdk::ArgsObject root = context.args->root();
+    sdk::GpuResources gpus = sdk::GpuResources::Read(root);
+    const bool match_partitions = root.Bool("matchPartitions", true);
+    return std::make_unique<GpuModelMatch>(std::move(gpus), match_partitions, context.cluster);
+  };
+  return d;
+}
+
+}  // namespace outboard::gpu_model_match

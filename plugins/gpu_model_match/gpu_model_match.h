@@ -1,0 +1,13 @@
+// GPUModelMatch: pods that name a GPU model go to nodes that have it, and near the right CPU.
+#ifndef OUTBOARD_PLUGINS_GPU_MODEL_MATCH_GPU_MODEL_MATCH_H_
+#define OUTBOARD_PLUGINS_GPU_MODEL_MATCH_GPU_MODEL_MATCH_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::gpu_model_match {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::gpu_model_match
+
+#endif  // OUTBOARD_PLUGINS_GPU_MODEL_MATCH_GPU_MODEL_MATCH_H_

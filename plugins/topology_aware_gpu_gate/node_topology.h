@@ -1,0 +1,45 @@
+// What a node's labels and its annotation say of how its GPUs are connected.
+#ifndef OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_NODE_TOPOLOGY_H_
+#define OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_NODE_TOPOLOGY_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::topology_aware_gpu_gate {
+
+inline constexpr char kTopologyLabel[] = "nvidia.com/gpu-topology";
+inline constexpr char kIslandLabelPrefix[] = "nvidia.com/gpu-island.";  // And the island's name.
+inline constexpr char kIslandsAnnotation[] = "accelerator.sched.io/gpu-islands";
+
+struct NodeTopology {
+  Topology topology = Topology::kUnknown;
+  // NVLink reaches every GPU of the node, for all that is known: there are no islands then.
+  bool one_island = false;
+  struct Island {
+    int64_t gpus = 0;
+    sdk::GpuSet ids = 0;  // 0: which they are is not known.
+    friend bool operator==(const Island&, const Island&) = default;
+  };
+  std::vector<Island> islands;
+  friend bool operator==(const NodeTopology&, const NodeTopology&) = default;
+
+  // GPUs of the largest island of the empty node, which has `allocatable`.
+  int64_t LargestIsland(int64_t allocatable) const;
+};
+
+// Told of each value that cannot be read: key, value, what was wanted.
+using OnMalformed =
+    std::function<void(absl::string_view, absl::string_view, absl::string_view wanted)>;
+
+// The topology is the label's, else the annotation's. Islands are the annotation's, which knows
+// their GPUs, else the labels'; without either a node with NVLink or NVSwitch is one island. Pure.
+NodeTopology ReadNodeTopology(const v1alpha1::Node& node, const OnMalformed& malformed);
+
+}  // namespace outboard::topology_aware_gpu_gate
+
+#endif  // OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_NODE_TOPOLOGY_H_

@@ -1,0 +1,322 @@
+#include "plugins/topology_aware_gpu_gate/topology_aware_gpu_gate.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/gpu_devices.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/resources.h"
+#include "plugin_host/sdk/validation.h"
+#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
+#include "plugins/topology_aware_gpu_gate/node_topology.h"
+#include "plugins/topology_aware_gpu_gate/parallelism.h"
+
+namespace outboard::topology_aware_gpu_gate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kName[] = "TopologyAwareGPUGate";
+constexpr char kMayFit[] = "MayFit", kMustFit[] = "MustFit";
+
+std::string ArgsSchema() {
+  return absl::StrCat(R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "requiredTopologies": {"type": "array", "minItems": 1,
+      "items": {"enum": ["nvlink", "nvswitch", "pcie"]}, "default": ["nvlink", "nvswitch"],
+      "description": "Topologies that will do for tensor-parallel pods."},
+    "unknownDevices": {"enum": ["MayFit", "MustFit"], "default": "MayFit",
+      "description": "What a node must promise where nobody wrote down which GPUs are in use: that the pod may fit an island, or that it will."},
+    "slowCall": {"type": "string", "default": "50ms",
+      "description": "Warn when judging all nodes for a pod takes longer."},
+    )json",
+                      sdk::kGpuResourceNamesSchema, "}}");
+}
+
+struct Args {
+  sdk::GpuResources gpus;
+  std::vector<Topology> required_topologies;
+  bool must_fit = false;
+  absl::Duration slow_call;
+};
+
+// What a pod asks for.
+struct Demand {
+  int64_t gpus = 0;
+  Parallelism parallelism;
+  bool concerned() const { return gpus > 1 && parallelism.any(); }
+};
+
+struct FilterState : sdk::AttemptState {
+  Demand demand;
+  sdk::Verdict no_room, no_island;  // The same words; the first for nodes where evicting helps.
+  absl::Duration taken;
+  bool warned = false;
+  std::vector<IslandUse> islands;  // Of the node that is judged; kept for its memory.
+};
+
+class TopologyAwareGpuGate : public sdk::Plugin,
+                             public sdk::FilterPlugin,
+                             public sdk::QueueingHintPlugin,
+                             public sdk::ClusterObserver {
+ public:
+  TopologyAwareGpuGate(Args args, const sdk::ClusterView& cluster)
+      : args_(std::move(args)), cluster_(cluster) {}
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override;
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override;
+
+  void OnReset() override {
+    topologies_.clear();
+    known_gpus_.clear();
+    known_pods_.clear();
+    malformed_.Clear();
+  }
+  void OnNodeChanged(sdk::Slot slot) override {
+    if (slot >= topologies_.size()) topologies_.resize(slot + 1);
+    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    topologies_[slot] = ReadNodeTopology(
+        node, [&](absl::string_view key, absl::string_view value, absl::string_view wanted) {
+          malformed_.Warn(absl::StrCat("node ", node.name()), key, value, wanted);
+        });
+  }
+  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
+    topologies_[slot] = NodeTopology();
+    malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
+    if (pod.pod.annotations().empty()) return;
+    const int64_t demand = args_.gpus.DemandOf(pod.pod);
+    const auto gpus = sdk::GpusOfPod(pod.pod, demand, &malformed_);
+    if (!gpus) return;
+    known_gpus_[&pod] = {*gpus, std::min<int64_t>(demand, std::popcount(*gpus))};
+    if (slot >= known_pods_.size()) known_pods_.resize(slot + 1);
+    ++known_pods_[slot];
+  }
+  void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
+    if (known_gpus_.erase(&pod) > 0) --known_pods_[slot];
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    if (malformed_.warned() > 0)
+      malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
+  }
+
+ private:
+  Demand DemandOf(const v1alpha1::Pod& pod) const {
+    Demand demand;
+    demand.gpus = args_.gpus.DemandOf(pod);
+    // Pods that are not gated are most; they are not read any further.
+    if (demand.gpus > 1) demand.parallelism = ParallelismOfPod(pod, &malformed_);
+    return demand;
+  }
+  FilterState& StateOf(const sdk::Attempt& attempt) const;
+  bool TopologyWillDo(Topology topology) const {
+    return std::find(args_.required_topologies.begin(), args_.required_topologies.end(),
+                     topology) != args_.required_topologies.end();
+  }
+  bool HasRoom(FilterState& state, const sdk::GpuColumns& gpus, const sdk::NodeView& node) const;
+  int64_t AllocatableOf(const v1alpha1::Node& node) const;
+  // Could the node take the pod if it were empty?
+  bool CouldTake(const Demand& demand, const NodeTopology& topology, int64_t allocatable) const {
+    return (!demand.parallelism.tensor || TopologyWillDo(topology.topology)) &&
+           (!demand.parallelism.data || topology.LargestIsland(allocatable) >= demand.gpus);
+  }
+
+  const Args args_;
+  const sdk::ClusterView cluster_;
+  const sdk::Verdict wrong_topology_ =
+      sdk::Verdict::Unresolvable("Tensor parallelism demands NVLink/NVSwitch fabric");
+  std::vector<NodeTopology> topologies_;  // By slot.
+  // Pods on nodes whose GPUs somebody wrote down, and how many there are on each node. Records stay
+  // at their addresses while a pod is on a node.
+  struct KnownGpus {
+    sdk::GpuSet ids = 0;
+    int64_t asked_for = 0;  // Of them, as GPU resources; 0 for a pod that asks for shares of GPUs.
+  };
+  absl::flat_hash_map<const sdk::PodRecord*, KnownGpus> known_gpus_;
+  std::vector<int64_t> known_pods_;  // By slot.
+  // Pods are read in const calls; all calls come on one thread.
+  mutable sdk::MalformedValues malformed_{kName};
+};
+
+FilterState& TopologyAwareGpuGate::StateOf(const sdk::Attempt& attempt) const {
+  if (auto* state = attempt.filter_state<FilterState>()) return *state;
+  auto& state = attempt.NewFilterState<FilterState>();
+  state.demand = DemandOf(attempt.pod().proto());
+  if (!state.demand.concerned()) return state;
+  const std::string lacks =
+      absl::StrCat("Node lacks ", state.demand.gpus, " GPUs in unified NVLink island");
+  state.no_room = sdk::Verdict::Unschedulable(lacks);
+  state.no_island = sdk::Verdict::Unresolvable(lacks);
+  return state;
+}
+
+void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+                                  sdk::FilterSink& sink) const {
+  FilterState& state = StateOf(attempt);
+  const Demand& demand = state.demand;
+  if (!demand.concerned()) return;
+  // The clock decides nothing: it only tells people when this is slow.
+  const Clock::time_point begin = Clock::now();
+  const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
+  block.ForEach([&](int i, sdk::Slot slot) {
+    const NodeTopology& topology = topologies_[slot];
+    if (demand.parallelism.tensor && !TopologyWillDo(topology.topology)) {
+      sink.Reject(i, wrong_topology_);
+      return;
+    }
+    if (!demand.parallelism.data) return;
+    if (topology.LargestIsland(gpus.Allocatable(slot)) < demand.gpus) {
+      sink.Reject(i, state.no_island);
+    } else if (!HasRoom(state, gpus, attempt.cluster().node(slot))) {
+      sink.Reject(i, state.no_room);
+    }
+  });
+  state.taken += absl::FromChrono(Clock::now() - begin);
+  if (state.taken > args_.slow_call && !state.warned) {
+    state.warned = true;
+    LOG(WARNING) << kName << ": judging nodes for pod " << attempt.pod().uid()
+                 << " took longer than " << args_.slow_call;
+  }
+}
+
+bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gpus,
+                                   const sdk::NodeView& node) const {
+  const sdk::Slot slot = node.slot();
+  const NodeTopology& topology = topologies_[slot];
+  const int64_t wanted = state.demand.gpus;
+  const int64_t free = gpus.Free(slot);
+  if (topology.one_island) return wanted <= free;
+  // What pods have, as far as it is known. A hypothesis may have taken them off the node.
+  KnownGpus known;
+  if (slot < known_pods_.size() && known_pods_[slot] > 0) {
+    for (const sdk::PodRecord* pod : node.pods()) {
+      const auto it = known_gpus_.find(pod);
+      if (it == known_gpus_.end()) continue;
+      known.ids |= it->second.ids;
+      known.asked_for += it->second.asked_for;
+    }
+  }
+  state.islands.clear();
+  sdk::GpuSet told_apart = 0;  // GPUs whose island is known.
+  int64_t in_islands = 0;
+  for (const NodeTopology::Island& island : topology.islands) {
+    state.islands.push_back({island.gpus, std::popcount(island.ids & known.ids)});
+    told_apart |= island.ids;
+    in_islands += island.gpus;
+  }
+  if (!args_.must_fit) return MayFit(state.islands, wanted, free);
+  // GPUs in use, or gone (a device plugin takes broken ones away), at places that nobody knows.
+  const int64_t at_known_places = told_apart == 0 ? 0 : known.asked_for;
+  const int64_t hidden = std::max<int64_t>(0, gpus.Requested(slot) - at_known_places) +
+                         std::max<int64_t>(0, in_islands - gpus.Allocatable(slot));
+  return MustFit(state.islands, wanted, free, hidden);
+}
+
+int64_t TopologyAwareGpuGate::AllocatableOf(const v1alpha1::Node& node) const {
+  int64_t sum = 0;
+  for (const std::string& name : args_.gpus.names()) {
+    const auto it = node.allocatable().extended().find(name);
+    if (it != node.allocatable().extended().end()) sum += it->second;
+  }
+  return sum;
+}
+
+// A node helps that could take the pod when empty, and could not before, or has other islands or
+// more GPUs now; a pod that leaves GPUs, or turns out to have others, helps too.
+sdk::Hint TopologyAwareGpuGate::QueueingHint(const sdk::PodView& pod,
+                                             const sdk::ObjectChange& change) const {
+  const auto hint = [](bool helps) { return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip; };
+  if (change.new_node != nullptr) {
+    const Demand demand = DemandOf(pod.proto());
+    const auto ignore = [](absl::string_view, absl::string_view, absl::string_view) {};
+    const NodeTopology now = ReadNodeTopology(*change.new_node, ignore);
+    const int64_t gpus_now = AllocatableOf(*change.new_node);
+    if (!CouldTake(demand, now, gpus_now)) return sdk::Hint::kSkip;
+    if (change.old_node == nullptr) return sdk::Hint::kQueue;
+    const NodeTopology before = ReadNodeTopology(*change.old_node, ignore);
+    const int64_t gpus_before = AllocatableOf(*change.old_node);
+    return hint(!CouldTake(demand, before, gpus_before) || now != before || gpus_now > gpus_before);
+  }
+  if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
+  const v1alpha1::Pod* before = change.old_pod;
+  if (before == nullptr) return sdk::Hint::kSkip;
+  if (before->node_name().empty() && before->nominated_node_name().empty()) return sdk::Hint::kSkip;
+  const int64_t had = args_.gpus.DemandOf(*before);
+  if (change.new_pod == nullptr) return hint(had > 0 || sdk::GpusOfPod(*before, had, nullptr));
+  const int64_t has = args_.gpus.DemandOf(*change.new_pod);
+  return hint(has < had || sdk::GpusOfPod(*before, had, nullptr) !=
+                               sdk::GpusOfPod(*change.new_pod, has, nullptr));
+}
+
+Args ReadArgs(const sdk::ArgsObject& root) {
+  Args args;
+  const std::vector<std::string> topologies =
+      root.Strings("requiredTopologies", {"nvlink", "nvswitch"});
+  if (topologies.empty()) {
+    root.Problem("requiredTopologies", sdk::RequiredValue("at least one topology must be named"));
+  }
+  for (size_t i = 0; i < topologies.size(); ++i) {
+    const Topology topology = ParseTopology(topologies[i]);
+    const std::string field = absl::StrCat("requiredTopologies[", i, "]");
+    const auto& known = args.required_topologies;
+    if (topology == Topology::kUnknown) {
+      root.Problem(field, sdk::NotSupported(topologies[i], {"nvlink", "nvswitch", "pcie"}));
+    } else if (std::find(known.begin(), known.end(), topology) != known.end()) {
+      root.Problem(field, sdk::DuplicateValue(topologies[i]));
+    } else {
+      args.required_topologies.push_back(topology);
+    }
+  }
+  const std::string unknown_devices = root.String("unknownDevices", kMayFit);
+  if (unknown_devices != kMayFit && unknown_devices != kMustFit)
+    root.Problem("unknownDevices", sdk::NotSupported(unknown_devices, {kMayFit, kMustFit}));
+  args.must_fit = unknown_devices == kMustFit;
+  args.slow_call = root.Duration("slowCall", absl::Milliseconds(50));
+  if (args.slow_call < absl::ZeroDuration()) {
+    root.Problem("slowCall",
+                 sdk::InvalidValue(absl::FormatDuration(args.slow_call), "must not be negative"));
+  }
+  args.gpus = sdk::GpuResources::Read(root);
+  return args;
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::FILTER};
+  d.args_schema = ArgsSchema();
+  // UPDATE_OTHER of pods: annotations.
+  d.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN,
+                          Event::UPDATE_OTHER}),
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE, Event::UPDATE_NODE_LABEL,
+                           Event::UPDATE_NODE_ANNOTATION})};
+  d.needed_fields = ParallelismFields();
+  for (std::string& field : sdk::GpuIdFields()) d.needed_fields.push_back(std::move(field));
+  d.needed_fields.push_back(absl::StrCat("Node.metadata.annotations['", kIslandsAnnotation, "']"));
+  d.maturity = sdk::Maturity::kAlpha;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<TopologyAwareGpuGate>(ReadArgs(context.args->root()), context.cluster);
+  };
+  return d;
+}
+
+}  // namespace outboard::topology_aware_gpu_gate

@@ -1,0 +1,126 @@
+#include "plugins/workload_strategy_scorer/gpu_memory.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/resources.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::workload_strategy_scorer {
+namespace {
+
+constexpr double kMibPerGb = 1024;
+// Far above what a pod or a node will have for long; keeps sums far from the ends of a double.
+constexpr double kMaxGb = 1e9;
+constexpr int64_t kMaxGpus = 4096;
+
+struct Unit {
+  const char* name;
+  double mib;
+};
+constexpr Unit kUnits[] = {{"B", 1.0 / 1024 / 1024}, {"MiB", 1}, {"GiB", 1024}};
+
+// HAMi; Volcano; Alibaba's gpushare; Koordinator.
+std::vector<MemoryResource> DefaultResources() {
+  return {{"nvidia.com/gpumem", 1, true},
+          {"volcano.sh/gpu-memory", 1, false},
+          {"aliyun.com/gpu-mem", 1024, false},
+          {"koordinator.sh/gpu-memory", 1.0 / 1024 / 1024, false}};
+}
+
+MemoryResource ReadResource(const sdk::ArgsObject& args) {
+  MemoryResource resource;
+  resource.name = args.String("name", "");
+  if (resource.name.empty()) {
+    args.Problem("name", sdk::RequiredValue("a resource must be named"));
+  } else if (!sdk::IsExtendedResourceName(resource.name)) {
+    args.Problem("name",
+                 sdk::InvalidValue(resource.name, "must be the name of an extended resource"));
+  }
+  const std::string wanted = args.String("unit", "MiB");
+  const Unit* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                  [&](const Unit& known) { return wanted == known.name; });
+  if (unit == std::end(kUnits)) {
+    args.Problem("unit", sdk::NotSupported(wanted, {"B", "MiB", "GiB"}));
+  } else {
+    resource.mib = unit->mib;
+  }
+  resource.per_gpu = args.Bool("perGPU", false);
+  return resource;
+}
+
+}  // namespace
+
+const char kGpuMemoryResourcesSchema[] =
+    R"json("gpuMemoryResources": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+      "required": ["name"], "properties": {
+        "name": {"type": "string", "description": "An extended resource."},
+        "unit": {"enum": ["B", "MiB", "GiB"], "default": "MiB", "description": "Of one of it."},
+        "perGPU": {"type": "boolean", "default": false, "description": "It is asked for each GPU."}}},
+      "description": "Extended resources that are GPU memory; instead of HAMi's, Volcano's, Alibaba's and Koordinator's."})json";
+
+GpuMemory GpuMemory::Read(const sdk::ArgsObject& root) {
+  GpuMemory memory;
+  memory.gpus_ = sdk::GpuResources::Read(root);
+  if (!root.Has("gpuMemoryResources")) {
+    memory.resources_ = DefaultResources();
+    return memory;
+  }
+  for (const sdk::ArgsObject& args : root.Objects("gpuMemoryResources"))
+    memory.resources_.push_back(ReadResource(args));
+  return memory;
+}
+
+MemoryDemand GpuMemory::DemandOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) const {
+  const auto warn = [&](const char* key, const std::string& value, const char* wanted) {
+    if (malformed == nullptr) return;
+    malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, value, wanted);
+  };
+  if (const std::string* text = sdk::FindValue(pod.annotations(), kMemoryAnnotation)) {
+    if (const auto gb = sdk::ParseAmount(*text, kMaxGb)) return {*gb * kMibPerGb, 0};
+    warn(kMemoryAnnotation, *text, "a number of GB");
+  }
+  if (const std::string* text = sdk::FindValue(pod.annotations(), kKaiMemoryAnnotation)) {
+    double devices = 1;
+    if (const std::string* count = sdk::FindValue(pod.annotations(), kKaiDevicesAnnotation)) {
+      const auto parsed = sdk::ParseCount(*count, kMaxGpus);
+      if (parsed) devices = static_cast<double>(*parsed);
+      if (!parsed) warn(kKaiDevicesAnnotation, *count, "a number of GPUs");
+    }
+    if (const auto mib = sdk::ParseAmount(*text, kMaxGb * kMibPerGb)) return {*mib * devices, 0};
+    warn(kKaiMemoryAnnotation, *text, "a number of MiB");
+  }
+  const sdk::Resources requests = sdk::ComputePodRequests(pod);
+  int64_t gpus = 0;
+  for (const std::string& name : gpus_.names())
+    gpus += std::clamp<int64_t>(requests.Get(name), 0, kMaxGpus);
+  double mib = 0;
+  for (const MemoryResource& resource : resources_) {
+    const double amount = static_cast<double>(std::max<int64_t>(0, requests.Get(resource.name)));
+    mib += amount * resource.mib *
+           (resource.per_gpu ? static_cast<double>(std::max<int64_t>(1, gpus)) : 1);
+  }
+  if (mib > 0) return {std::min(mib, kMaxGb * kMibPerGb), 0};
+  return {0, gpus};
+}
+
+NodeMemory ReadNodeMemory(const sdk::StringMap& labels,
+                          std::vector<sdk::MalformedLabel>* malformed) {
+  NodeMemory memory;
+  std::vector<sdk::MalformedLabel> problems;
+  const sdk::GpuFacts facts = sdk::ReadGpuFacts(labels, {}, &problems);
+  for (sdk::MalformedLabel& problem : problems) {
+    // Which generations there are is not known here, and does not matter.
+    if (problem.key != sdk::kGenerationLabel) malformed->push_back(std::move(problem));
+  }
+  if (facts.memory_gb && *facts.memory_gb > 0) memory.mib_per_gpu = *facts.memory_gb * kMibPerGb;
+  if (const std::string* text = sdk::FindValue(labels, kCountLabel)) {
+    memory.gpus = sdk::ParseCount(*text, kMaxGpus);
+    if (!memory.gpus) malformed->push_back({kCountLabel, *text, "a number of GPUs"});
+  }
+  return memory;
+}
+
+}  // namespace outboard::workload_strategy_scorer

@@ -1,0 +1,271 @@
+#include "plugins/workload_strategy_scorer/workload_strategy_scorer.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/gpu_devices.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/validation.h"
+#include "plugins/workload_strategy_scorer/gpu_memory.h"
+#include "plugins/workload_strategy_scorer/workload_type.h"
+
+namespace outboard::workload_strategy_scorer {
+namespace {
+
+using sdk::Slot;
+
+constexpr char kName[] = "WorkloadStrategyScorer";
+constexpr int64_t kNeutral = 50;
+constexpr int64_t kTrainingBesideInference = 10, kTrainingContiguous = 90;
+constexpr int64_t kInferenceGood = 95, kInferenceTooFull = 30, kInferenceElse = 60;
+// Sums of decimal numbers miss the bounds by less.
+constexpr double kRounding = 1e-9;
+
+std::string ArgsSchema() {
+  constexpr char kTraits[] =
+      R"json({"type": "object", "additionalProperties": false, "properties": {
+      "ownerKinds": {"type": "array", "items": {"type": "string"}, "description": "Kinds of the pod's controller."},
+      "images": {"type": "array", "items": {"type": "string"}, "description": "Parts of images' names, without registry and tag."}}})json";
+  return absl::StrCat(R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "saturation": {"type": "object", "additionalProperties": false, "properties": {
+      "low": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.7,
+        "description": "Share of a node's GPU memory in use by inference, the new pod included, from which the node is good."},
+      "high": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.8,
+        "description": "The share above which it is too full."}}},
+    "training": )json",
+                      kTraits, R"json(,
+    "inference": )json",
+                      kTraits, ",\n    ", kGpuMemoryResourcesSchema, ",\n    ",
+                      sdk::kGpuResourceNamesSchema, "}}");
+}
+
+struct Args {
+  double low = 0.7;
+  double high = 0.8;
+  WorkloadTypes types;
+  GpuMemory memory;
+};
+
+// The longest run of free GPUs that a node with `gpus` of them may have, if `known` are in use.
+int64_t LongestRun(int64_t gpus, sdk::GpuSet known) {
+  constexpr int64_t kIds = sdk::kMaxGpuId + 1;
+  int64_t longest = 0, run = 0;
+  for (int64_t id = 0; id < std::min(gpus, kIds); ++id) {
+    run = (known >> id & 1) != 0 ? 0 : run + 1;
+    longest = std::max(longest, run);
+  }
+  return std::max(longest, run + std::max<int64_t>(0, gpus - kIds));
+}
+
+class WorkloadStrategyScorer : public sdk::Plugin,
+                               public sdk::ScorePlugin,
+                               public sdk::ClusterObserver {
+ public:
+  WorkloadStrategyScorer(Args args, const sdk::ClusterView& cluster)
+      : args_(std::move(args)), cluster_(cluster) {}
+
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const sdk::GpuColumns columns = gpus().ColumnsOf(attempt.cluster());
+    switch (args_.types.TypeOf(pod)) {
+      case WorkloadType::kOther:
+        std::fill(raw.begin(), raw.end(), kNeutral);
+        break;
+      case WorkloadType::kTraining: {
+        const int64_t demand = gpus().DemandOf(pod);
+        for (size_t i = 0; i < nodes.size(); ++i)
+          raw[i] = ScoreTraining(pod, demand, columns, attempt.cluster().node(nodes[i]));
+        break;
+      }
+      case WorkloadType::kInference: {
+        const MemoryDemand demand = args_.memory.DemandOf(pod, &malformed_);
+        for (size_t i = 0; i < nodes.size(); ++i)
+          raw[i] = ScoreInference(pod, demand, columns, attempt.cluster().node(nodes[i]));
+        break;
+      }
+    }
+    return sdk::Verdict::Success();
+  }
+
+  void OnReset() override {
+    nodes_.clear();
+    pods_.clear();
+    malformed_.Clear();
+  }
+  void OnNodeChanged(Slot slot) override {
+    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    std::vector<sdk::MalformedLabel> malformed;
+    At(slot).memory = ReadNodeMemory(node.labels(), &malformed);
+    for (const sdk::MalformedLabel& label : malformed)
+      malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
+  }
+  void OnNodeRemoved(Slot slot, const std::string& name) override {
+    At(slot).memory = NodeMemory();
+    malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnPodAddedToNode(const sdk::PodRecord& record, Slot slot) override {
+    PodFacts facts;
+    facts.infers = args_.types.TypeOf(record.pod) == WorkloadType::kInference;
+    if (facts.infers) facts.memory = args_.memory.DemandOf(record.pod, &malformed_);
+    if (!record.pod.annotations().empty())
+      facts.gpus = sdk::GpusOfPod(record.pod, gpus().DemandOf(record.pod), &malformed_);
+    if (!facts.infers && !facts.gpus) return;
+    Count(At(slot), facts, 1);
+    pods_[&record] = facts;
+  }
+  void OnPodRemovedFromNode(const sdk::PodRecord& record, Slot slot) override {
+    const auto it = pods_.find(&record);
+    if (it == pods_.end()) return;
+    Count(At(slot), it->second, -1);
+    pods_.erase(it);
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    if (malformed_.warned() > 0)
+      malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
+  }
+
+ private:
+  // What is counted of a pod on a node.
+  struct PodFacts {
+    bool infers = false;
+    MemoryDemand memory;              // Of inference.
+    std::optional<sdk::GpuSet> gpus;  // None: nobody wrote down which it has.
+  };
+  struct NodeFacts {
+    NodeMemory memory;
+    int64_t inference_pods = 0;
+    double inference_mib = 0;
+    int64_t inference_gpus = 0;  // Whole ones.
+    int64_t known_pods = 0;      // Whose GPUs somebody wrote down.
+  };
+
+  const sdk::GpuResources& gpus() const { return args_.memory.gpus(); }
+  NodeFacts& At(Slot slot) {
+    if (slot >= nodes_.size()) nodes_.resize(slot + 1);
+    return nodes_[slot];
+  }
+  static void Count(NodeFacts& node, const PodFacts& pod, int64_t sign) {
+    if (pod.gpus) node.known_pods += sign;
+    if (!pod.infers) return;
+    node.inference_pods += sign;
+    node.inference_gpus += sign * pod.memory.whole_gpus;
+    node.inference_mib += static_cast<double>(sign) * pod.memory.mib;
+    // What rounding left of sums that are over.
+    if (node.inference_pods == 0) node.inference_mib = 0;
+  }
+  int64_t ScoreTraining(const v1alpha1::Pod& pod, int64_t demand, const sdk::GpuColumns& columns,
+                        const sdk::NodeView& node) const;
+  int64_t ScoreInference(const v1alpha1::Pod& pod, const MemoryDemand& demand,
+                         const sdk::GpuColumns& columns, const sdk::NodeView& node) const;
+
+  const Args args_;
+  const sdk::ClusterView cluster_;
+  std::vector<NodeFacts> nodes_;  // By slot.
+  // Pods on nodes that count; records stay at their addresses while a pod is on a node.
+  absl::flat_hash_map<const sdk::PodRecord*, PodFacts> pods_;
+  // Pods are read in const calls; all calls come on one thread.
+  mutable sdk::MalformedValues malformed_{kName};
+};
+
+int64_t WorkloadStrategyScorer::ScoreTraining(const v1alpha1::Pod& pod, int64_t demand,
+                                              const sdk::GpuColumns& columns,
+                                              const sdk::NodeView& node) const {
+  const NodeFacts& facts = nodes_[node.slot()];
+  int64_t run = 0, score = kNeutral;
+  if (facts.inference_pods > 0) {
+    score = kTrainingBesideInference;
+  } else if (demand > 0) {
+    sdk::GpuSet known = 0;
+    if (facts.known_pods > 0) {
+      for (const sdk::PodRecord* other : node.pods()) {
+        const auto it = pods_.find(other);
+        if (it != pods_.end() && it->second.gpus) known |= *it->second.gpus;
+      }
+    }
+    // A node takes at most as many as are free, wherever the others are.
+    run = columns.Free(node.slot());
+    if (known != 0) run = std::min(run, LongestRun(columns.Allocatable(node.slot()), known));
+    if (run >= demand) score = kTrainingContiguous;
+  }
+  VLOG(4) << kName << ": node " << node.name() << " training pod " << pod.uid() << ": "
+          << facts.inference_pods << " inference pods, " << run << " contiguous GPUs of " << demand
+          << " wanted: " << score;
+  return score;
+}
+
+int64_t WorkloadStrategyScorer::ScoreInference(const v1alpha1::Pod& pod, const MemoryDemand& demand,
+                                               const sdk::GpuColumns& columns,
+                                               const sdk::NodeView& node) const {
+  const NodeFacts& facts = nodes_[node.slot()];
+  const double per_gpu = facts.memory.mib_per_gpu.value_or(0);
+  const int64_t count = facts.memory.gpus.value_or(columns.Allocatable(node.slot()));
+  const double has = per_gpu * static_cast<double>(count);
+  if (!(has > 0)) {
+    VLOG(4) << kName << ": node " << node.name() << " inference pod " << pod.uid()
+            << ": GPU memory unknown: " << kNeutral;
+    return kNeutral;
+  }
+  const double used = facts.inference_mib + static_cast<double>(facts.inference_gpus) * per_gpu;
+  const double wanted = demand.mib + static_cast<double>(demand.whole_gpus) * per_gpu;
+  const double saturation = (used + wanted) / has;
+  const int64_t score = saturation > args_.high + kRounding   ? kInferenceTooFull
+                        : saturation >= args_.low - kRounding ? kInferenceGood
+                                                              : kInferenceElse;
+  VLOG(4) << kName << ": node " << node.name() << " inference pod " << pod.uid() << ": (" << used
+          << " + " << wanted << ") / " << has << " MiB = " << saturation << ": " << score;
+  return score;
+}
+
+Args ReadArgs(const sdk::ArgsObject& root) {
+  Args args;
+  const sdk::ArgsObject saturation = root.Object("saturation");
+  const auto read = [&](const char* key, double default_value) {
+    const double value = saturation.Double(key, default_value);
+    if (!(value >= 0 && value <= 1)) {
+      saturation.Problem(key,
+                         absl::StrCat("Invalid value: ", value, ": not in valid range [0, 1]"));
+    }
+    return value;
+  };
+  args.low = read("low", args.low);
+  args.high = read("high", args.high);
+  if (args.low > args.high) {
+    saturation.Problem(
+        "low", absl::StrCat("Invalid value: ", args.low, ": must not be above high, ", args.high));
+  }
+  args.types = WorkloadTypes::Read(root);
+  args.memory = GpuMemory::Read(root);
+  return args;
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::SCORE};
+  d.args_schema = ArgsSchema();
+  d.needed_fields = sdk::GpuIdFields();
+  for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation})
+    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  d.maturity = sdk::Maturity::kAlpha;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<WorkloadStrategyScorer>(ReadArgs(context.args->root()),
+                                                    context.cluster);
+  };
+  return d;
+}
+
+}  // namespace outboard::workload_strategy_scorer

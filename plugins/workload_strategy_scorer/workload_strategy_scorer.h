@@ -1,0 +1,14 @@
+// WorkloadStrategyScorer: training away from inference and on neighbouring GPUs, inference where it
+// fills a node's GPU memory well.
+#ifndef OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_STRATEGY_SCORER_H_
+#define OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_STRATEGY_SCORER_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::workload_strategy_scorer {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::workload_strategy_scorer
+
+#endif  // OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_STRATEGY_SCORER_H_

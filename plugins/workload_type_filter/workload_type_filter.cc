@@ -1,0 +1,165 @@
+#include "plugins/workload_type_filter/workload_type_filter.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/resources.h"
+
+namespace outboard::workload_type_filter {
+namespace {
+
+constexpr char kName[] = "WorkloadTypeFilter";
+constexpr char kTypeLabel[] = "workload-type";
+constexpr double kMaxCores = 1e6;
+
+std::string ArgsSchema() {
+  return absl::StrCat(R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "minCPU": {"type": "number", "minimum": 0, "maximum": 1000000, "default": 2,
+      "description": "Cores that must be free on a node for CPU-intensive pods."},
+    )json",
+                      sdk::kGpuResourceNamesSchema, "}}");
+}
+
+// Other values of the label are other plugins' (`training`, `inference`).
+enum class Need { kNothing, kCpu, kGpu };
+
+Need NeedOf(const v1alpha1::Pod& pod) {
+  const std::string* type = sdk::FindValue(pod.labels(), kTypeLabel);
+  if (type == nullptr) return Need::kNothing;
+  if (absl::EqualsIgnoreCase(*type, "CPU-intensive")) return Need::kCpu;
+  if (absl::EqualsIgnoreCase(*type, "GPU-intensive")) return Need::kGpu;
+  return Need::kNothing;
+}
+
+int64_t CpuOf(const v1alpha1::Pod& pod) {
+  sdk::PodRequestsOptions options;
+  options.use_status = true;
+  return sdk::ComputePodRequests(pod, options).cpu_millis;
+}
+
+struct Needs : sdk::AttemptState {
+  Need need = Need::kNothing;
+};
+
+class WorkloadTypeFilter : public sdk::Plugin,
+                           public sdk::FilterPlugin,
+                           public sdk::QueueingHintPlugin {
+ public:
+  WorkloadTypeFilter(int64_t min_cpu_millis, sdk::GpuResources gpus)
+      : min_cpu_millis_(min_cpu_millis), gpus_(std::move(gpus)) {}
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* state = attempt.filter_state<Needs>();
+    if (state == nullptr) {
+      auto& made = attempt.NewFilterState<Needs>();
+      made.need = NeedOf(attempt.pod().proto());
+      state = &made;
+    }
+    switch (state->need) {
+      case Need::kNothing:
+        return;
+      case Need::kCpu: {
+        const sdk::NodeTable& nodes = attempt.cluster().nodes();
+        block.ForEach([&](int i, sdk::Slot slot) {
+          const int64_t allocatable = nodes.allocatable_cpu[slot];
+          if (allocatable - nodes.requested_cpu[slot] >= min_cpu_millis_) return;
+          // Evicting pods helps only where the node is large enough.
+          sink.Reject(i, allocatable >= min_cpu_millis_ ? cpu_taken_ : no_cpu_);
+        });
+        return;
+      }
+      case Need::kGpu: {
+        const sdk::GpuColumns gpus = gpus_.ColumnsOf(attempt.cluster());
+        block.ForEach([&](int i, sdk::Slot slot) {
+          if (gpus.Allocatable(slot) <= 0) sink.Reject(i, no_gpu_);
+        });
+        return;
+      }
+    }
+  }
+
+  // A node helps that is large enough, and was not or grew; a pod that leaves CPU behind helps
+  // those that need CPU; and so does another label of the pod itself.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    const Need need = NeedOf(pod.proto());
+    bool helps;
+    if (change.new_node != nullptr) {
+      helps = CouldTake(need, *change.new_node) &&
+              (change.old_node == nullptr || !CouldTake(need, *change.old_node) ||
+               (need == Need::kCpu && change.new_node->allocatable().cpu_millis() >
+                                          change.old_node->allocatable().cpu_millis()));
+    } else if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) {
+      helps = true;
+    } else {
+      const v1alpha1::Pod& before = *change.old_pod;
+      const bool had_place = !before.node_name().empty() || !before.nominated_node_name().empty();
+      const int64_t left = change.new_pod == nullptr ? 0 : CpuOf(*change.new_pod);
+      helps = need != Need::kGpu && had_place && CpuOf(before) > left;
+    }
+    return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
+
+ private:
+  // Could the node take the pod if it were empty?
+  bool CouldTake(Need need, const v1alpha1::Node& node) const {
+    switch (need) {
+      case Need::kNothing:
+        return true;
+      case Need::kCpu:
+        return node.allocatable().cpu_millis() >= min_cpu_millis_;
+      case Need::kGpu:
+        break;
+    }
+    const auto& extended = node.allocatable().extended();
+    for (const std::string& name : gpus_.names()) {
+      const auto it = extended.find(name);
+      if (it != extended.end() && it->second > 0) return true;
+    }
+    return false;
+  }
+
+  const int64_t min_cpu_millis_;
+  const sdk::GpuResources gpus_;
+  const sdk::Verdict cpu_taken_ = sdk::Verdict::Unschedulable("Node lacks CPU resources");
+  const sdk::Verdict no_cpu_ = sdk::Verdict::Unresolvable("Node lacks CPU resources");
+  const sdk::Verdict no_gpu_ = sdk::Verdict::Unresolvable("Node lacks GPU resources");
+};
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::FILTER};
+  d.args_schema = ArgsSchema();
+  d.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN}),
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE})};
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    const sdk::ArgsObject root = context.args->root();
+    double min_cpu = root.Double("minCPU", 2);
+    if (!(min_cpu >= 0 && min_cpu <= kMaxCores)) {
+      root.Problem("minCPU",
+                   absl::StrCat("Invalid value: ", min_cpu, ": not in valid range [0, 1000000]"));
+      min_cpu = 0;
+    }
+    // Rounded up, as Kubernetes rounds what is asked for.
+    const auto millis = static_cast<int64_t>(std::ceil(min_cpu * 1000 - 1e-6));
+    return std::make_unique<WorkloadTypeFilter>(millis, sdk::GpuResources::Read(root));
+  };
+  return d;
+}
+
+}  // namespace outboard::workload_type_filter
