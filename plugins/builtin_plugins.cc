@@ -9,6 +9,7 @@
 #include "plugins/dynamic_resources/dynamic_resources.h"
 #include "plugins/gpu_aware/gpu_aware.h"
 #include "plugins/gpu_model_match/gpu_model_match.h"
+#include "plugins/gpu_packing/gpu_packing.h"
 #include "plugins/image_locality/image_locality.h"
 #include "plugins/inter_pod_affinity/inter_pod_affinity.h"
 #include "plugins/node_affinity/node_affinity.h"
@@ -44,6 +45,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &dynamic_resources::Descriptor,
            &gpu_aware::Descriptor,
            &gpu_model_match::Descriptor,
+           &gpu_packing::Descriptor,
            &image_locality::Descriptor,
            &inter_pod_affinity::Descriptor,
            &node_affinity::Descriptor,

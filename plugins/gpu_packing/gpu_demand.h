@@ -1,0 +1,52 @@
+// What pods say of the GPUs that they want and have: whole ones, KAI's and HAMi's shares.
+#ifndef OUTBOARD_PLUGINS_GPU_PACKING_GPU_DEMAND_H_
+#define OUTBOARD_PLUGINS_GPU_PACKING_GPU_DEMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "plugin_host/sdk/args_reader.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/resources.h"
+#include "plugins/gpu_packing/gpu_layout.h"
+
+namespace outboard::gpu_packing {
+
+// KAI's. Annotations are not arguments, since a host declares what it reads before it has any.
+inline constexpr char kFractionAnnotation[] = "gpu-fraction";
+inline constexpr char kMemoryAnnotation[] = "gpu-memory";
+inline constexpr char kDevicesAnnotation[] = "gpu-fraction-num-devices";
+inline constexpr char kGroupLabel[] = "runai-gpu-group";
+// HAMi's.
+inline constexpr char kAllocatedAnnotation[] = "hami.io/vgpu-devices-allocated";
+
+// Reads pods by the names in the arguments.
+class GpuDemandReader {
+ public:
+  static GpuDemandReader Read(const sdk::ArgsObject& root);
+
+  const sdk::GpuResources& gpus() const { return gpus_; }
+  // `requests` are the pod's. What cannot be read counts as absent.
+  PodGpus Demand(const v1alpha1::Pod& pod, const sdk::Resources& requests,
+                 sdk::MalformedValues* malformed) const;
+  // The GPUs that a pod is known to be on; none: nobody says.
+  std::vector<std::string> Devices(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) const;
+
+ private:
+  sdk::GpuResources gpus_;
+  std::string memory_resource_;
+  std::string memory_percentage_resource_;
+  std::string cores_resource_;
+  std::string reservation_namespace_;
+};
+
+// `0.25` as 250, rounded up. None unless above 0 and at most 1.
+std::optional<int32_t> ParseFraction(absl::string_view text);
+// `GPU-0fc3,NVIDIA,3000,30:;`: containers end in `;`, their devices in `:`, and a device begins
+// with its name. None unless it is of this form, with 1 to 128 devices.
+std::optional<std::vector<std::string>> ParseAllocatedDevices(absl::string_view text);
+
+}  // namespace outboard::gpu_packing
+
+#endif  // OUTBOARD_PLUGINS_GPU_PACKING_GPU_DEMAND_H_

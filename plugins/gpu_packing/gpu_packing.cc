@@ -1,0 +1,384 @@
+#include "plugins/gpu_packing/gpu_packing.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/resources.h"
+#include "plugin_host/sdk/validation.h"
+#include "plugins/gpu_packing/fragmentation.h"
+#include "plugins/gpu_packing/gpu_demand.h"
+#include "plugins/gpu_packing/node_rooms.h"
+#include "plugins/gpu_packing/workload.h"
+
+namespace outboard::gpu_packing {
+namespace {
+
+constexpr char kName[] = "GPUPacking";
+
+const char kArgsSchema[] = R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
+      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},
+    "targetWorkload": {"type": "array", "maxItems": 256,
+      "description": "The pods to have room for; empty: those that the cluster has.",
+      "items": {"type": "object", "additionalProperties": false, "properties": {
+        "gpus": {"type": "integer", "minimum": 0, "maximum": 128, "default": 0,
+          "description": "GPUs; 0: a pod without."},
+        "gpuMilli": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1000,
+          "description": "Thousandths of each GPU."},
+        "cpuMillis": {"type": "integer", "minimum": 0, "default": 0, "description": "CPU."},
+        "memoryMiB": {"type": "integer", "minimum": 0, "default": 0, "description": "Memory."},
+        "models": {"type": "array", "items": {"type": "string"},
+          "description": "Values of modelLabel that it can run on; empty: any."},
+        "weight": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9, "default": 1,
+          "description": "How frequent it is, beside the others."}}}},
+    "maxShapes": {"type": "integer", "minimum": 1, "maximum": 256, "default": 64,
+      "description": "How many kinds of pods are learnt at most."},
+    "coveragePercent": {"type": "integer", "minimum": 1, "maximum": 100, "default": 95,
+      "description": "Kinds are learnt, the most frequent first, until they are this much of all."},
+    "modelLabel": {"type": "string", "default": "nvidia.com/gpu.product",
+      "description": "Node label with the model of the GPUs."},
+    "podsWithoutGPUs": {"enum": ["Score", "Skip"], "default": "Score",
+      "description": "Whether pods without GPUs are kept from taking the CPU that idle GPUs need."},
+    "sharing": {"type": "object", "additionalProperties": false, "properties": {
+      "memoryResource": {"type": "string", "default": "nvidia.com/gpumem",
+        "description": "MiB of each GPU."},
+      "memoryPercentageResource": {"type": "string", "default": "nvidia.com/gpumem-percentage",
+        "description": "Percent of the memory of each GPU."},
+      "coresResource": {"type": "string", "default": "nvidia.com/gpucores",
+        "description": "Percent of the computing power of each GPU."},
+      "reservationNamespace": {"type": "string", "default": "kai-resource-reservation",
+        "description": "Namespace of pods that only hold a GPU for those that share it."}}}}})json";
+
+// A pod's part in the measure. Interchangeable pods have equal ones.
+struct Wanted {
+  int64_t cpu_millis = 0;
+  int64_t memory_bytes = 0;
+  PodGpus gpus;
+  friend bool operator==(const Wanted&, const Wanted&) = default;
+};
+
+// Scores of one kind of pod by slot, so that only nodes that changed are looked at again.
+struct KnownScores {
+  struct Entry {
+    uint64_t generation = 0;
+    uint64_t workload = 0;
+    int64_t score = 0;
+  };
+  Wanted wanted;
+  uint64_t used = 0;  // When last.
+  std::vector<Entry> by_slot;
+};
+// At 5,000 nodes 8 MB.
+constexpr size_t kMaxKnown = 64;
+
+struct State : sdk::AttemptState {
+  Wanted wanted;
+};
+
+struct Args {
+  GpuDemandReader reader;
+  Workload workload;
+  bool skips_pods_without_gpus = false;
+};
+
+class GpuPacking : public sdk::Plugin,
+                   public sdk::PreFilterPlugin,
+                   public sdk::FilterPlugin,
+                   public sdk::PreScorePlugin,
+                   public sdk::ScorePlugin,
+                   public sdk::QueueingHintPlugin,
+                   public sdk::ClusterObserver {
+ public:
+  GpuPacking(Args args, const sdk::ClusterView& cluster)
+      : reader_(std::move(args.reader)),
+        workload_(std::move(args.workload)),
+        skips_pods_without_gpus_(args.skips_pods_without_gpus),
+        cluster_(cluster),
+        rooms_(&reader_, &workload_, &malformed_, cluster) {}
+
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
+    const Wanted wanted = WantedBy(attempt.pod());
+    if (wanted.gpus.gpus == 0) return sdk::Verdict::Skip();
+    attempt.NewFilterState<State>().wanted = wanted;
+    return sdk::Verdict::Success();
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* state = attempt.filter_state<State>();
+    if (state == nullptr) return;
+    block.ForEach([&](int i, sdk::Slot slot) {
+      sdk::Verdict verdict = Judge(state->wanted.gpus, rooms_.At(slot));
+      if (!verdict.ok()) sink.RejectWith(i, verdict);
+    });
+  }
+
+  sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
+    if (!rooms_.any_gpus()) return sdk::Verdict::Skip();
+    const Wanted wanted = WantedBy(attempt.pod());
+    if (wanted.gpus.gpus == 0 && skips_pods_without_gpus_) return sdk::Verdict::Skip();
+    attempt.NewScoreState<State>().wanted = wanted;
+    return sdk::Verdict::Success();
+  }
+
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const auto* state = attempt.score_state<State>();
+    if (state == nullptr) {
+      std::fill(raw.begin(), raw.end(), 0);
+      return sdk::Verdict::Success();
+    }
+    if (workload_.learns() && workload_number_ == 0) Learn();
+    KnownScores& known = Known(state->wanted);
+    const std::vector<uint64_t>& generations = cluster_.nodes().generation;
+    if (known.by_slot.size() < generations.size()) known.by_slot.resize(generations.size());
+    const bool logs = VLOG_IS_ON(4);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const sdk::Slot slot = nodes[i];
+      KnownScores::Entry& entry = known.by_slot[slot];
+      if (entry.generation != generations[slot] || entry.workload != workload_number_ || logs) {
+        entry = {generations[slot], workload_number_, ScoreSlot(slot, state->wanted)};
+        if (logs) Log(attempt.pod(), slot, entry.score);
+      }
+      raw[i] = entry.score;
+    }
+    return sdk::Verdict::Success();
+  }
+
+  // The best of those that are equal gets one more: so packing and name decide, however ties are
+  // broken afterwards.
+  sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                         absl::Span<int64_t> scores) const override {
+    if (attempt.score_state<State>() == nullptr || nodes.empty()) return sdk::Verdict::Success();
+    const int64_t highest = *std::max_element(scores.begin(), scores.end());
+    size_t best = nodes.size();
+    int64_t best_key = 0;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (scores[i] != highest) continue;
+      const int64_t key = PackingKey(nodes[i]);
+      if (best == nodes.size() || key > best_key ||
+          (key == best_key && cluster_.node(nodes[i]).name() < cluster_.node(nodes[best]).name())) {
+        best = i;
+        best_key = key;
+      }
+    }
+    scores[best] = highest + 1;
+    return sdk::Verdict::Success();
+  }
+
+  bool TieKeys(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+               absl::Span<int64_t> keys) const override {
+    if (attempt.score_state<State>() == nullptr) return false;
+    for (size_t i = 0; i < nodes.size(); ++i) keys[i] = PackingKey(nodes[i]);
+    return true;
+  }
+
+  // A node helps that has GPUs, and a pod that leaves some behind, or turns out to be on others.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.new_node != nullptr) {
+      int64_t gpus = 0;
+      for (const std::string& name : reader_.gpus().names()) {
+        const auto& extended = change.new_node->allocatable().extended();
+        const auto it = extended.find(name);
+        if (it != extended.end()) gpus += it->second;
+      }
+      return gpus > 0 ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+    }
+    if (change.old_pod == nullptr ||
+        (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()))
+      return sdk::Hint::kQueue;
+    sdk::PodRequestsOptions options;
+    options.use_status = true;
+    const PodGpus left = reader_.Demand(
+        *change.old_pod, sdk::ComputePodRequests(*change.old_pod, options), &malformed_);
+    return left.gpus > 0 ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
+
+  void OnReset() override {
+    rooms_.Clear();
+    workload_.Clear();
+    known_.clear();
+    malformed_.Clear();
+    if (workload_.learns()) workload_number_ = 0;
+  }
+  void OnNodeChanged(sdk::Slot slot) override { rooms_.OnNodeChanged(slot); }
+  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
+    rooms_.OnNodeRemoved(slot, name);
+  }
+  void OnPodChanged(const sdk::PodRecord& pod) override {
+    if (!workload_.learns()) return;
+    workload_.Count(pod, reader_.Demand(pod.pod, pod.usage.requests, &malformed_));
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    workload_.Forget(pod);
+    malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
+  }
+  void OnTick(absl::Time) override {
+    if (workload_.learns() && workload_.stale()) Learn();
+  }
+
+ private:
+  Wanted WantedBy(const sdk::PodView& pod) const {
+    const sdk::Resources requests = sdk::ComputePodRequests(pod.proto());
+    Wanted wanted;
+    wanted.cpu_millis = requests.cpu_millis;
+    wanted.memory_bytes = requests.memory_bytes;
+    wanted.gpus = reader_.Demand(pod.proto(), requests, &malformed_);
+    return wanted;
+  }
+
+  static sdk::Verdict Judge(const PodGpus& wanted, const GpuRoom& room) {
+    if (room.opaque) {
+      // Only the node's resources tell, which NodeResourcesFit compares.
+      if (!wanted.annotated) return sdk::Verdict::Success();
+      return sdk::Verdict::Unresolvable("GPUs are not shared by gpu-fraction or gpu-memory here");
+    }
+    const int32_t milli = wanted.MilliOn(room.memory_mib);
+    // By number: a node without GPUs was never laid out.
+    int32_t able = 0;
+    int32_t largest = 0;
+    for (const int32_t idle : room.idle) {
+      if (idle >= milli) ++able;
+      largest = std::max(largest, idle);
+    }
+    if (able >= wanted.gpus) return sdk::Verdict::Success();
+    const bool never = wanted.gpus > room.gpus || milli > kWholeGpu;
+    std::string reason;
+    if (milli == kWholeGpu) {
+      reason = absl::StrCat("insufficient GPU: need ", wanted.gpus, ", available ", able);
+    } else if (milli > kWholeGpu) {
+      reason = absl::StrCat("insufficient GPU memory: need ", wanted.memory_mib, "MiB, available ",
+                            room.memory_mib, "MiB");
+    } else {
+      reason = absl::StrCat("insufficient shared GPU: need ", wanted.gpus, " with ", milli,
+                            "m, available ", able, ", most on one ", largest, "m");
+    }
+    return never ? sdk::Verdict::Unresolvable(reason) : sdk::Verdict::Unschedulable(reason);
+  }
+
+  void Learn() const {
+    if (workload_.Learn(rooms_.lowest_memory_mib()) || workload_number_ == 0) ++workload_number_;
+  }
+
+  KnownScores& Known(const Wanted& wanted) const {
+    ++uses_;
+    KnownScores* oldest = nullptr;
+    for (KnownScores& known : known_) {
+      if (known.wanted == wanted) {
+        known.used = uses_;
+        return known;
+      }
+      if (oldest == nullptr || known.used < oldest->used) oldest = &known;
+    }
+    if (known_.size() < kMaxKnown) {
+      oldest = &known_.emplace_back();
+    } else {
+      std::fill(oldest->by_slot.begin(), oldest->by_slot.end(), KnownScores::Entry());
+    }
+    oldest->wanted = wanted;
+    oldest->used = uses_;
+    return *oldest;
+  }
+
+  int64_t ScoreSlot(sdk::Slot slot, const Wanted& wanted) const {
+    const GpuRoom& room = rooms_.At(slot);
+    // The winner of a tie must stay within the highest score.
+    return std::min(sdk::kMaxScore - 1, GainScore(Gain(slot, room, wanted)));
+  }
+
+  double Gain(sdk::Slot slot, const GpuRoom& room, const Wanted& wanted) const {
+    if (room.idle_total == 0) return 0;
+    const NodeRoom before = rooms_.RoomFor(slot, room);
+    if (wanted.gpus.gpus == 0 &&
+        before.cpu_millis - wanted.cpu_millis >= workload_.highest_cpu_millis() &&
+        before.memory_bytes - wanted.memory_bytes >= workload_.highest_memory_bytes()) {
+      return 0;  // Whatever could run still can.
+    }
+    Demand demand;
+    demand.cpu_millis = wanted.cpu_millis;
+    demand.memory_bytes = wanted.memory_bytes;
+    demand.gpus = wanted.gpus.gpus;
+    demand.milli = wanted.gpus.MilliOn(room.memory_mib);
+    return FragmentationGain(before, workload_.shapes(),
+                             rooms_.FragmentationAt(slot, workload_number_), demand, &scratch_);
+  }
+
+  // Best fit: the less CPU and GPU the node has left, as parts of the largest node's, the better.
+  int64_t PackingKey(sdk::Slot slot) const {
+    constexpr double kScale = 1e9;
+    const GpuRoom& room = rooms_.At(slot);
+    const double cpu = static_cast<double>(rooms_.RoomFor(slot, room).cpu_millis) /
+                       static_cast<double>(rooms_.highest_cpu_millis());
+    const double gpu = static_cast<double>(room.idle_total) /
+                       static_cast<double>(rooms_.highest_gpus() * kWholeGpu);
+    return -static_cast<int64_t>(std::clamp((cpu + gpu) / 2, -1e6, 1e6) * kScale);
+  }
+
+  void Log(const sdk::PodView& pod, sdk::Slot slot, int64_t score) const {
+    const GpuRoom& room = rooms_.At(slot);
+    VLOG(4) << "GPUPacking: node " << cluster_.node(slot).name() << " pod " << pod.uid()
+            << ": idle " << room.idle_total << "m of " << room.gpus << " GPUs, fragmentation "
+            << rooms_.FragmentationAt(slot, workload_number_) << "m, gain "
+            << Gain(slot, room, WantedBy(pod)) << "m, score " << score << ", packing "
+            << PackingKey(slot);
+  }
+
+  const GpuDemandReader reader_;
+  // What follows from the mirror is brought up to date when it is asked for.
+  mutable Workload workload_;
+  const bool skips_pods_without_gpus_;
+  const sdk::ClusterView cluster_;
+  mutable sdk::MalformedValues malformed_{kName};
+  mutable NodeRooms rooms_;
+  // Rises whenever the workload changes; 0: not learnt yet.
+  mutable uint64_t workload_number_ = workload_.learns() ? 0 : 1;
+  mutable std::vector<KnownScores> known_;
+  mutable uint64_t uses_ = 0;
+  mutable Scratch scratch_;
+};
+
+Args ReadArgs(const sdk::ArgsObject& root) {
+  Args args;
+  args.reader = GpuDemandReader::Read(root);
+  args.workload = Workload::Read(root);
+  const std::string without = root.String("podsWithoutGPUs", "Score");
+  if (without != "Score" && without != "Skip")
+    root.Problem("podsWithoutGPUs", sdk::NotSupported(without, {"Score", "Skip"}));
+  args.skips_pods_without_gpus = without == "Skip";
+  return args;
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
+                        v1alpha1::SCORE};
+  d.args_schema = kArgsSchema;
+  d.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN, Event::UPDATE_POD_LABEL,
+                          Event::UPDATE_OTHER}),
+      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE, Event::UPDATE_NODE_LABEL})};
+  for (const char* key :
+       {kFractionAnnotation, kMemoryAnnotation, kDevicesAnnotation, kAllocatedAnnotation}) {
+    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  }
+  d.maturity = sdk::Maturity::kBeta;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<GpuPacking>(ReadArgs(context.args->root()), context.cluster);
+  };
+  return d;
+}
+
+}  // namespace outboard::gpu_packing

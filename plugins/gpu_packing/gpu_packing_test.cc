@@ -1,0 +1,155 @@
+#include "plugins/gpu_packing/gpu_packing.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/sdk/testing/case_runner.h"
+#include "plugin_host/sdk/testing/plugin_harness.h"
+
+namespace outboard::gpu_packing {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PluginHarness;
+using sdk::testing::PodBuilder;
+
+TEST(GPUPackingTest, Cases) {
+  sdk::testing::RunCases(Descriptor(), "plugins/gpu_packing/testdata");
+}
+
+v1alpha1::Pod RandomPod(int number, std::mt19937* random) {
+  PodBuilder pod(absl::StrCat("p", number));
+  const std::string cpu = absl::StrCat(1 + (*random)() % 8);
+  switch ((*random)() % 4) {
+    case 0:
+      pod.Requests({{"cpu", cpu}});
+      break;
+    case 1:
+      pod.Requests({{"cpu", cpu}, {"nvidia.com/gpu", absl::StrCat(1 + (*random)() % 3)}});
+      break;
+    case 2:
+      pod.Requests({{"cpu", cpu}})
+          .Annotation("gpu-fraction", absl::StrCat("0.", 1 + (*random)() % 9));
+      break;
+    default:
+      pod.Requests({{"cpu", cpu}, {"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "4096"}});
+  }
+  pod.proto().set_creation_unix_seconds(number);
+  return pod;
+}
+
+v1alpha1::Node MakeNode(int number) {
+  return NodeBuilder(absl::StrCat("n", number))
+      .Allocatable({{"cpu", "32"}, {"memory", "64Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "4"}})
+      .Label("nvidia.com/gpu.memory", "16384");
+}
+
+// Pods come, go and are asked about; the plugin that saw it all says what a new one says.
+TEST(GPUPackingTest, BooksFollowTheCluster) {
+  for (
+      const char* args :
+      {R"({"targetWorkload": [{"gpus": 1, "cpuMillis": 4000, "weight": 3}, {"gpus": 1, "gpuMilli": 500},
+            {"gpus": 4, "cpuMillis": 8000}]})",
+       "{}"}) {
+    std::mt19937 random(5);
+    constexpr int kNodes = 6;
+    auto old = PluginHarness::Create(Descriptor(), args);
+    ASSERT_TRUE(old.ok()) << old.status();
+    for (int i = 0; i < kNodes; ++i) (*old)->AddNode(MakeNode(i));
+    std::map<std::string, v1alpha1::Pod> placed;
+    for (int round = 0; round < 150; ++round) {
+      if (!placed.empty() && random() % 3 == 0) {
+        const auto gone = std::next(placed.begin(), static_cast<int>(random() % placed.size()));
+        (*old)->RemovePod(gone->second.uid());
+        placed.erase(gone);
+      } else {
+        v1alpha1::Pod pod = RandomPod(round, &random);
+        pod.set_node_name(absl::StrCat("n", random() % kNodes));
+        (*old)->AddPod(pod);
+        placed[pod.uid()] = pod;
+      }
+      if (round % 10 != 0) continue;
+      auto fresh = PluginHarness::Create(Descriptor(), args);
+      ASSERT_TRUE(fresh.ok());
+      for (int i = 0; i < kNodes; ++i) (*fresh)->AddNode(MakeNode(i));
+      for (const auto& [uid, pod] : placed) (*fresh)->AddPod(pod);
+      const v1alpha1::Pod asking = RandomPod(1000 + round, &random);
+      (*old)->AddPod(asking);
+      (*fresh)->AddPod(asking);
+      (*old)->Tick();
+      (*fresh)->Tick();
+      ASSERT_EQ((*old)->Filter(asking), (*fresh)->Filter(asking)) << round;
+      const auto scores = (*old)->Score(asking);
+      ASSERT_TRUE(scores.ok());
+      ASSERT_EQ(*scores, *(*fresh)->Score(asking)) << round;
+      for (const auto& [node, score] : *scores) ASSERT_TRUE(score >= 0 && score <= 100);
+      (*old)->RemovePod(asking.uid());
+    }
+  }
+}
+
+// Whatever a node's labels say: no crash, and what it says of its GPUs is not made up.
+TEST(GPUPackingTest, AbsurdLabels) {
+  auto harness = PluginHarness::Create(Descriptor(), "");
+  ASSERT_TRUE(harness.ok());
+  const char* const texts[] = {
+      "",    "-1", "0",  "1e9", "nan", "inf", "0x10", "99999999999999999999",
+      "GPU", "½",  " 4", "4 ",  "1.5", "+3",  "true", "9007199254740993"};
+  int number = 0;
+  for (const char* key : {"nvidia.com/gpu.count", "nvidia.com/gpu.memory",
+                          "nvidia.com/gpu.replicas", "nvidia.com/gpu.product"}) {
+    for (const char* text : texts) {
+      NodeBuilder node(absl::StrCat("n", number++));
+      (*harness)->AddNode(node.Allocatable({{"cpu", "8"}, {"pods", "9"}, {"nvidia.com/gpu", "2"}})
+                              .Label(key, text));
+    }
+  }
+  (*harness)->AddNode(NodeBuilder("huge").Allocatable(
+      {{"cpu", "8"}, {"pods", "9"}, {"nvidia.com/gpu", "9000000000000000000"}}));
+  const v1alpha1::Pod two = PodBuilder("two").Requests({{"nvidia.com/gpu", "2"}});
+  for (const auto& [node, verdict] : (*harness)->Filter(two))
+    EXPECT_TRUE(verdict.ok()) << node << ": " << verdict.reasons()[0];
+  const v1alpha1::Pod three = PodBuilder("three").Requests({{"nvidia.com/gpu", "3"}});
+  int rejected = 0;
+  for (const auto& [node, verdict] : (*harness)->Filter(three)) rejected += verdict.ok() ? 0 : 1;
+  // All but `huge`, whose GPUs are too many to be laid out.
+  EXPECT_EQ(rejected, number);
+  const auto scores = (*harness)->Score(two);
+  ASSERT_TRUE(scores.ok());
+  for (const auto& [node, score] : *scores) EXPECT_TRUE(score >= 0 && score <= 100);
+}
+
+// What the cluster's pods are decides which pieces are worth keeping.
+TEST(GPUPackingTest, LearnsFromThePodsThatThereAre) {
+  for (const bool whole : {true, false}) {
+    auto harness = PluginHarness::Create(Descriptor(), "");
+    ASSERT_TRUE(harness.ok());
+    (*harness)->AddNode(MakeNode(0));
+    (*harness)->AddNode(MakeNode(1));
+    PodBuilder broken("broken");
+    (*harness)->AddPod(broken.Annotation("gpu-fraction", "0.9").OnNode("n0"));
+    for (int i = 0; i < 100; ++i) {
+      PodBuilder pod(absl::StrCat("waits-", i));
+      if (whole) {
+        pod.Requests({{"nvidia.com/gpu", "1"}});
+      } else {
+        pod.Annotation("gpu-fraction", "0.1");
+      }
+      (*harness)->AddPod(pod);
+    }
+    const v1alpha1::Pod asking = PodBuilder("asking").Annotation("gpu-fraction", "0.1");
+    const auto scores = (*harness)->RawScore(asking);
+    ASSERT_TRUE(scores.ok());
+    if (whole) {
+      EXPECT_GT(scores->at("n0"), scores->at("n1") + 10) << "a whole GPU is worth keeping";
+    } else {
+      EXPECT_EQ(scores->at("n0"), scores->at("n1")) << "any piece serves";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outboard::gpu_packing
