@@ -49,17 +49,4 @@ int64_t GpuResources::AllocatableOn(const NodeView& node) const {
   return sum;
 }
 
-int64_t GpuResources::RequestedOn(const NodeView& node) const {
-  int64_t sum = 0;
-  for (const std::string& name : names_) sum += node.Requested(name);
-  return sum;
-}
-
-int64_t GpuResources::FreeOn(const NodeView& node) const {
-  int64_t sum = 0;
-  for (const std::string& name : names_)
-    sum += std::max<int64_t>(0, node.Allocatable(name) - node.Requested(name));
-  return sum;
-}
-
 }  // namespace outboard::sdk

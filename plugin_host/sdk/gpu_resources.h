@@ -33,7 +33,7 @@ class GpuColumns {
       if (it != nodes.extended_by_name.end()) columns_.push_back(&nodes.extended[it->second]);
     }
   }
-  // As the functions of GpuResources.
+  // Of a node, over all names. Free: what pods on the node leave, never below 0.
   int64_t Allocatable(Slot slot) const {
     int64_t sum = 0;
     for (const ExtendedColumn* column : columns_) sum += column->allocatable[slot];
@@ -67,10 +67,8 @@ class GpuResources {
   std::vector<std::pair<std::string, int64_t>> DemandByName(const v1alpha1::Pod& pod) const;
   // The sum of that.
   int64_t DemandOf(const v1alpha1::Pod& pod) const;
-  // Of a node, over all names. Free: what pods on the node leave, never below 0.
+  // Of one node, over all names; in a loop over nodes see ColumnsOf.
   int64_t AllocatableOn(const NodeView& node) const;
-  int64_t RequestedOn(const NodeView& node) const;
-  int64_t FreeOn(const NodeView& node) const;
 
  private:
   std::vector<std::string> names_ = {"nvidia.com/gpu"};

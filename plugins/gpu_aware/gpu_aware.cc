@@ -74,8 +74,9 @@ class GpuAware : public sdk::Plugin,
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
     const bool wants_gpus = !args_.gpus.DemandByName(attempt.pod().proto()).empty();
+    const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
     for (size_t i = 0; i < nodes.size(); ++i) {
-      raw[i] = wants_gpus ? ScoreNode(attempt.pod(), attempt.cluster().node(nodes[i])) : 0;
+      raw[i] = wants_gpus ? ScoreNode(attempt.pod(), gpus, attempt.cluster().node(nodes[i])) : 0;
     }
     return sdk::Verdict::Success();
   }
@@ -171,9 +172,10 @@ class GpuAware : public sdk::Plugin,
   }
 
   // A node without GPUs scores 0; a term that a label does not tell adds nothing.
-  int64_t ScoreNode(const sdk::PodView& pod, const sdk::NodeView& node) const {
-    const int64_t allocatable = args_.gpus.AllocatableOn(node);
-    const int64_t requested = args_.gpus.RequestedOn(node);
+  int64_t ScoreNode(const sdk::PodView& pod, const sdk::GpuColumns& gpus,
+                    const sdk::NodeView& node) const {
+    const int64_t allocatable = gpus.Allocatable(node.slot());
+    const int64_t requested = gpus.Requested(node.slot());
     if (allocatable <= 0) {
       VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": no GPUs, score 0";
       return 0;

@@ -208,14 +208,15 @@ class Objectives : public sdk::Plugin,
     const double distance_weight = has_targets ? state.weights.distance : 0;
     const double gpu_weight = state.gpus > 0 ? state.weights.gpu : 0;
     const double cpu_weight = state.weights.cpu;
-    const std::vector<const sdk::ExtendedColumn*> gpu_columns =
-        GpuColumns(attempt.cluster().nodes());
+    const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
     const double sum = cost_weight + distance_weight + gpu_weight + cpu_weight;
     for (size_t i = 0; i < nodes.size(); ++i) {
       const sdk::NodeView node = attempt.cluster().node(nodes[i]);
       const double cost = median ? CostTerm(cost_[nodes[i]], *median) : 0;
       const double distance = has_targets ? DistanceTerm(state, nodes[i]) : 0;
-      const double gpu = gpu_weight > 0 ? GpuTerm(gpu_columns, nodes[i], state.gpus) : 0;
+      const double gpu = gpu_weight > 0 ? UseTerm(gpus.Requested(nodes[i]) + state.gpus,
+                                                  gpus.Allocatable(nodes[i]))
+                                        : 0;
       const double cpu = UseTerm(node.table().requested_cpu[nodes[i]] + state.cpu_millis,
                                  node.table().allocatable_cpu[nodes[i]]);
       const double total = sum > 0 ? 100 *
@@ -403,23 +404,6 @@ class Objectives : public sdk::Plugin,
       ++parts;
     }
     return sum / static_cast<double>(parts);
-  }
-  std::vector<const sdk::ExtendedColumn*> GpuColumns(const sdk::NodeTable& nodes) const {
-    std::vector<const sdk::ExtendedColumn*> columns;
-    for (const std::string& name : args_.gpus.names()) {
-      const auto it = nodes.extended_by_name.find(name);
-      if (it != nodes.extended_by_name.end()) columns.push_back(&nodes.extended[it->second]);
-    }
-    return columns;
-  }
-  static double GpuTerm(const std::vector<const sdk::ExtendedColumn*>& columns, sdk::Slot slot,
-                        int64_t demand) {
-    int64_t requested = demand, allocatable = 0;
-    for (const sdk::ExtendedColumn* column : columns) {
-      requested += column->requested[slot];
-      allocatable += column->allocatable[slot];
-    }
-    return UseTerm(requested, allocatable);
   }
   static double UseTerm(int64_t used, int64_t allocatable) {
     if (allocatable <= 0) return 0;
