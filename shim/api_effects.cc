@@ -92,11 +92,16 @@ void ApiEffects::RecordPreempted(const kube::PodObject& victim, const std::strin
 }
 
 void ApiEffects::Write(const cycle::EffectOrder& order, absl::Time now) {
-  writer_->Write(
-      order.effect, now,
-      [this, attempt_id = order.attempt_id](const bind::WriteResult& result, absl::Time ended) {
-        scheduler_->OnEffectEnded(attempt_id, {result.status, result.resource_version}, ended);
-      });
+  writer_->Write(order.effect, now,
+                 [this, order](const bind::WriteResult& result, absl::Time ended) {
+                   metrics_->effects
+                       .With({order.effect.plugin(), result.status.ok() ? "carried_out" : "failed"})
+                       .Increment();
+                   const cycle::EffectEnd end = {result.status, result.resource_version};
+                   if (order.attempt_id == 0)
+                     return scheduler_->OnOwnEffectEnded(order.effect, end, ended);
+                   scheduler_->OnEffectEnded(order.attempt_id, end, ended);
+                 });
 }
 
 void ApiEffects::RecordScheduled(const kube::PodObject& pod, const std::string& profile,

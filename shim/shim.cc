@@ -125,6 +125,13 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
                                 [this] { ++synced_; }}) {
   for (const auto& resource : informer::ClusterObjects())
     objects_.push_back(std::make_unique<ObjectInformer>(client_, resource, &object_handler_));
+  for (const config::CustomResourceRule& rule : config_->shim.custom_resources) {
+    // The configuration was read, so the name is one.
+    custom_resources_.push_back(
+        informer::CustomObjects(*kube::ParseCustomResourceName(rule.resource)));
+    objects_.push_back(
+        std::make_unique<ObjectInformer>(client_, custom_resources_.back(), &object_handler_));
+  }
   config_stamp_ = StampOf(config_->file);
   effects_.SetScheduler(&scheduler_);
   cluster_ = scheduler_.cluster();

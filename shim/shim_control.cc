@@ -32,6 +32,8 @@ cycle::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
   options.reserve_deadline = config.shim.deadlines.reserve;
   options.permit_deadline = config.shim.deadlines.permit;
   options.queue_deadline = config.shim.deadlines.queue;
+  for (const config::CustomResourceRule& rule : config.shim.custom_resources)
+    options.custom_resources.push_back({rule.resource, rule.verbs, rule.namespaces});
   return options;
 }
 

@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_SHIM_PROCESS_H_
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -166,7 +167,8 @@ class ShimProcess final : public Shim {
   NodeInformer nodes_;
   NamespaceInformer namespaces_;
   PostingHandler<kube::ClusterObject> object_handler_;
-  // One for each kind of objects.proto.
+  std::deque<informer::Resource<kube::ClusterObject>> custom_resources_;  // keep their addresses
+  // One for each kind of objects.proto, and for each custom resource of the configuration.
   std::vector<std::unique_ptr<ObjectInformer>> objects_;
   std::unique_ptr<hosts::HostConnector> connector_;
   std::unique_ptr<leader::LeaseElector> elector_;

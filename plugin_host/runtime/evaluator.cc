@@ -378,8 +378,28 @@ void Evaluator::PreScore(AttemptRecord& attempt, const PodRecord& pod, absl::Tim
   }
 }
 
+namespace {
+
+void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
+               absl::Span<const Slot> nodes, v1alpha1::PluginScores* out) {
+  bool any = false;
+  for (const Slot slot : nodes) {
+    v1alpha1::ScoreTerms* terms = out->add_terms();
+    for (const sdk::ScoreTerm& term : plugin.Explain(attempt, attempt.cluster().node(slot))) {
+      v1alpha1::ScoreTerm* sent = terms->add_terms();
+      sent->set_name(term.name);
+      sent->set_value(term.value);
+      any = true;
+    }
+  }
+  if (!any) out->clear_terms();
+}
+
+}  // namespace
+
 void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                      absl::Span<const Slot> nodes, v1alpha1::ScoreResponse* response) {
+                      absl::Span<const Slot> nodes, bool explain,
+                      v1alpha1::ScoreResponse* response) {
   response->Clear();
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
@@ -431,6 +451,7 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
                               absl::Span<int64_t>(tie_keys_))) {
       out->mutable_tie_keys()->Add(tie_keys_.begin(), tie_keys_.end());
     }
+    if (explain) FillTerms(View(attempt, enabled[i], pod, now), *plugin.score, nodes, out);
   }
 }
 

@@ -102,7 +102,7 @@ class Evaluator {
   void PreScore(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                 absl::Span<const sdk::Slot> nodes, v1alpha1::PreScoreResponse* response);
   void Score(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-             absl::Span<const sdk::Slot> nodes, v1alpha1::ScoreResponse* response);
+             absl::Span<const sdk::Slot> nodes, bool explain, v1alpha1::ScoreResponse* response);
   void FilterHypotheses(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                         absl::Span<const NodeChange> hypotheses,
                         v1alpha1::FilterResponse* response);

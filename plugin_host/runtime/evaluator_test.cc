@@ -89,6 +89,7 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string>) override {}
   void Activate(const std::string&, absl::Span<const std::string>) override {}
+  void Write(const std::string&, v1alpha1::Effect) override {}
 
   void SetUp() override {
     v1alpha1::ProfileConfig config;
@@ -162,7 +163,7 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
     v1alpha1::PreScoreResponse pre_score;
     evaluator_.PreScore(attempt_, Pod(), now_, feasible_, &pre_score);
     v1alpha1::ScoreResponse response;
-    evaluator_.Score(attempt_, Pod(), now_, feasible_, &response);
+    evaluator_.Score(attempt_, Pod(), now_, feasible_, /*explain=*/false, &response);
     return response;
   }
 

@@ -45,6 +45,8 @@ void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
     info->mutable_wake_up_events()->Add(events.begin(), events.end());
     for (const std::string& field : descriptor.needed_fields) info->add_needed_fields(field);
     info->mutable_interests()->Add(descriptor.interests.begin(), descriptor.interests.end());
+    info->mutable_custom_resources()->Add(descriptor.custom_resources.begin(),
+                                          descriptor.custom_resources.end());
   }
 }
 

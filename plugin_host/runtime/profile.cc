@@ -68,6 +68,7 @@ class Profile::PluginPushes : public sdk::Pushes {
   void Activate(absl::Span<const std::string> pod_uids) override {
     target_->Activate(plugin_, pod_uids);
   }
+  void Write(v1alpha1::Effect effect) override { target_->Write(plugin_, std::move(effect)); }
 
  private:
   const std::string plugin_;

@@ -46,6 +46,7 @@ class PushTarget {
   virtual void SortKeysChanged(absl::Span<const std::string> pod_uids) = 0;
   virtual void GateChanged(absl::Span<const std::string> pod_uids) = 0;
   virtual void Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) = 0;
+  virtual void Write(const std::string& plugin, v1alpha1::Effect effect) = 0;
 };
 
 // The plugins of a profile, in the order of each point.

@@ -287,7 +287,7 @@ CallStatus Session::Score(const v1alpha1::CallHeader& header, const v1alpha1::Sc
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
   if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
-  evaluator_.Score(*target.attempt, *target.pod, now, nodes_, response);
+  evaluator_.Score(*target.attempt, *target.pod, now, nodes_, request.explain(), response);
   return CallStatus::Ok();
 }
 
@@ -341,7 +341,8 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
   if (response->filter().has_error() || feasible_.size() < enough) return CallStatus::Ok();
   evaluator_.PreScore(*target.attempt, *target.pod, now, feasible_, response->mutable_pre_score());
   if (response->pre_score().has_error()) return CallStatus::Ok();
-  evaluator_.Score(*target.attempt, *target.pod, now, feasible_, response->mutable_score());
+  evaluator_.Score(*target.attempt, *target.pod, now, feasible_, request.explain(),
+                   response->mutable_score());
   return CallStatus::Ok();
 }
 
@@ -413,6 +414,14 @@ void Session::Activate(const std::string& plugin, absl::Span<const std::string> 
   v1alpha1::SyncResponse response;
   response.mutable_activate()->set_plugin(plugin);
   for (const std::string& uid : pod_uids) response.mutable_activate()->add_pod_uids(uid);
+  push_(response);
+}
+
+void Session::Write(const std::string& plugin, v1alpha1::Effect effect) {
+  if (!push_) return;
+  v1alpha1::SyncResponse response;
+  *response.mutable_effect() = std::move(effect);
+  response.mutable_effect()->set_plugin(plugin);
   push_(response);
 }
 

@@ -120,6 +120,7 @@ class Session : private PushTarget {
   void SortKeysChanged(absl::Span<const std::string> pod_uids) override;
   void GateChanged(absl::Span<const std::string> pod_uids) override;
   void Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) override;
+  void Write(const std::string& plugin, v1alpha1::Effect effect) override;
   void PushWakes();
 
   const std::string id_;

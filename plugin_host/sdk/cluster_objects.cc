@@ -33,6 +33,10 @@ std::string ObjectKey(const ClusterObject& object) {
       return object.volume_attachment().name();
     case ClusterObject::kDeviceClass:
       return object.device_class().name();
+    case ClusterObject::kCustomObject: {
+      const v1alpha1::CustomObject& custom = object.custom_object();
+      return CustomKey(custom.resource(), custom.namespace_(), custom.name());
+    }
     case ClusterObject::OBJECT_NOT_SET:
       return "";
   }

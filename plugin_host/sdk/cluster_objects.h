@@ -23,8 +23,14 @@ inline std::string WorkloadKey(absl::string_view kind, absl::string_view ns,
                                absl::string_view name) {
   return absl::StrCat(kind, "/", ns, "/", name);
 }
-// The key of an object of any kind: `namespace/name`, a workload's is WorkloadKey, and the name
-// alone where the kind has no namespaces. Empty if the object is of no known kind.
+// Of a custom object: RESOURCE.VERSION.GROUP, namespace (empty where there are none) and name.
+inline std::string CustomKey(absl::string_view resource, absl::string_view ns,
+                             absl::string_view name) {
+  return absl::StrCat(resource, "/", ns, "/", name);
+}
+// The key of an object of any kind: `namespace/name`, a workload's is WorkloadKey, a custom
+// object's CustomKey, and the name alone where the kind has no namespaces. Empty if the object is
+// of no known kind.
 std::string ObjectKey(const v1alpha1::ClusterObject& object);
 
 // All objects of the kinds of objects.proto.
@@ -106,6 +112,7 @@ OUTBOARD_CLUSTER_OBJECT(CsiDriver, csi_driver, kCsiDriver)
 OUTBOARD_CLUSTER_OBJECT(CsiStorageCapacity, csi_storage_capacity, kCsiStorageCapacity)
 OUTBOARD_CLUSTER_OBJECT(VolumeAttachment, volume_attachment, kVolumeAttachment)
 OUTBOARD_CLUSTER_OBJECT(DeviceClass, device_class, kDeviceClass)
+OUTBOARD_CLUSTER_OBJECT(CustomObject, custom_object, kCustomObject)
 #undef OUTBOARD_CLUSTER_OBJECT
 
 }  // namespace outboard::sdk

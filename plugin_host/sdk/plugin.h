@@ -21,6 +21,7 @@
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/verdict.h"
 #include "plugin_host/sdk/views.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
 
 namespace outboard::sdk {
@@ -106,6 +107,12 @@ class PreScorePlugin {
   virtual Verdict PreScore(const Attempt& attempt, absl::Span<const Slot> nodes) const = 0;
 };
 
+// A term of a raw score: a name that is unique in the plugin, and what it adds.
+struct ScoreTerm {
+  std::string name;
+  double value = 0;
+};
+
 class ScorePlugin {
  public:
   virtual ~ScorePlugin() = default;
@@ -121,6 +128,11 @@ class ScorePlugin {
   virtual bool TieKeys(const Attempt& attempt, absl::Span<const Slot> nodes,
                        absl::Span<int64_t> keys) const {
     return false;
+  }
+  // OPTIONAL. What a node's raw score is made of, in the order of the formula; for people who look
+  // at single pods, after Score.
+  virtual std::vector<ScoreTerm> Explain(const Attempt& attempt, const NodeView& node) const {
+    return {};
   }
 };
 
@@ -231,6 +243,10 @@ class Pushes {
   // Of these pods, those that this plugin rejected and that wait for an event or the end of their
   // backoff are tried at once.
   virtual void Activate(absl::Span<const std::string> pod_uids) = 0;
+  // An object of a custom resource that the plugin declared is to be written or deleted, for no pod
+  // that is being placed. How it ended shows in the mirror; whoever still wants what did not come
+  // asks again, not within a second (OnTick). `plugin` is filled in by the host.
+  virtual void Write(v1alpha1::Effect effect) = 0;
 };
 
 // What a plugin gets when it is made.
@@ -255,6 +271,8 @@ struct PluginDescriptor {
   std::vector<v1alpha1::ClusterEvent> wake_up_events;
   std::vector<std::string> needed_fields;  // Annotations it reads, see plugin_host.proto.
   std::vector<v1alpha1::Interest> interests;
+  // Whose objects the mirror is to have, and what the plugin may want done with them.
+  std::vector<v1alpha1::CustomResource> custom_resources;
   Maturity maturity = Maturity::kAlpha;
   std::function<absl::StatusOr<std::unique_ptr<Plugin>>(const PluginContext&)> create;
 };
@@ -262,6 +280,9 @@ struct PluginDescriptor {
 // Shorthands for descriptors.
 v1alpha1::ClusterEvent WakeOn(std::string resource,
                               std::initializer_list<v1alpha1::ClusterEvent::Action> actions);
+// `resource` as in CustomObject.resource.
+v1alpha1::CustomResource UsesResource(std::string resource,
+                                      std::initializer_list<v1alpha1::CustomResource::Verb> verbs);
 v1alpha1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::string> fields);
 
 }  // namespace outboard::sdk

@@ -4,6 +4,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shim/kube/wire/custom_resource.h"
+#include "shim/kube/wire/custom_resource_name.h"
 
 namespace outboard::bind {
 namespace {
@@ -243,12 +245,44 @@ EffectRequest SelectNodeRequest(const v1alpha1::SelectNode& select) {
   return request;
 }
 
+absl::StatusOr<EffectRequest> PutRequest(const v1alpha1::PutObject& put) {
+  absl::StatusOr<kube::CustomResourceName> resource = kube::ParseCustomResourceName(put.resource());
+  if (!resource.ok()) return resource.status();
+  absl::StatusOr<std::string> body = kube::BodyOf(put);
+  if (!body.ok()) return body.status();
+  const bool creates = put.uid().empty();
+  EffectRequest request;
+  request.method = creates ? kube::Method::kPost : kube::Method::kPut;
+  request.path =
+      creates ? resource->path(put.namespace_()) : resource->path(put.namespace_(), put.name());
+  if (put.status()) request.path += "/status";
+  request.content_type = std::string(kube::kJson);
+  request.body = *std::move(body);
+  return request;
+}
+
+absl::StatusOr<EffectRequest> DeleteRequest(const v1alpha1::DeleteObject& del) {
+  absl::StatusOr<kube::CustomResourceName> resource = kube::ParseCustomResourceName(del.resource());
+  if (!resource.ok()) return resource.status();
+  EffectRequest request;
+  request.method = kube::Method::kDelete;
+  request.path = resource->path(del.namespace_(), del.name());
+  request.content_type = std::string(kube::kJson);
+  request.body = "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"preconditions\":{\"uid\":";
+  AppendJsonString(del.uid(), &request.body);
+  AppendField("resourceVersion", del.resource_version(), &request.body);
+  request.body += "}}";
+  return request;
+}
+
 }  // namespace
 
-EffectRequest RequestOf(const v1alpha1::Effect& effect) {
+absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect) {
   if (effect.has_bind_volume()) return BindVolumeRequest(effect.bind_volume());
   if (effect.has_select_node()) return SelectNodeRequest(effect.select_node());
-  return {};
+  if (effect.has_put_object()) return PutRequest(effect.put_object());
+  if (effect.has_delete_object()) return DeleteRequest(effect.delete_object());
+  return absl::UnimplementedError("this shim does not know the effect");
 }
 
 std::string EventsPath(absl::string_view event_namespace) {

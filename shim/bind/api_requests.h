@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/effect.pb.h"
+#include "shim/kube/api_client.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::bind {
@@ -72,13 +74,17 @@ std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now);
 // Deletes the pod of this UID and no other of its name.
 std::string DeleteBody(const EvictRequest& request);
 
-// The patch that carries an effect out: a strategic merge patch with the object's uid and
-// resourceVersion as preconditions. Empty path: the effect is not known.
+// The request that carries an effect out, with the object's uid and resourceVersion as
+// preconditions: a strategic merge patch, or, of a custom resource, the object itself.
+// Errors: UNIMPLEMENTED for an effect that is not known; INVALID_ARGUMENT for an object that is
+// none of its resource.
 struct EffectRequest {
+  kube::Method method = kube::Method::kPatch;
   std::string path;
+  std::string content_type{kube::kStrategicMergePatch};
   std::string body;
 };
-EffectRequest RequestOf(const v1alpha1::Effect& effect);
+absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect);
 
 // An event of events.k8s.io/v1 about a pod.
 struct EventFields {

@@ -60,14 +60,14 @@ TEST(RequestOf, BindsAVolume) {
   bind->mutable_claim()->set_uid("u2");
   bind->set_claim_resource_version("8");
   bind->set_bound_by_controller(true);
-  EXPECT_EQ(RequestOf(effect).path, "/api/v1/persistentvolumes/pv1");
+  EXPECT_EQ(RequestOf(effect)->path, "/api/v1/persistentvolumes/pv1");
   EXPECT_EQ(
-      RequestOf(effect).body,
+      RequestOf(effect)->body,
       R"({"metadata":{"uid":"u1","resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},)"
       R"("spec":{"claimRef":{"kind":"PersistentVolumeClaim","apiVersion":"v1","namespace":"ns","name":"data","uid":"u2","resourceVersion":"8"}}})");
   bind->set_bound_by_controller(false);
-  EXPECT_TRUE(nlohmann::json::accept(RequestOf(effect).body));
-  EXPECT_EQ(RequestOf(effect).body.find("annotations"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::accept(RequestOf(effect)->body));
+  EXPECT_EQ(RequestOf(effect)->body.find("annotations"), std::string::npos);
 }
 
 TEST(RequestOf, SelectsANode) {
@@ -78,11 +78,61 @@ TEST(RequestOf, SelectsANode) {
   select->set_uid("u2");
   select->set_resource_version("8");
   select->set_node_name("n1");
-  EXPECT_EQ(RequestOf(effect).path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
+  EXPECT_EQ(RequestOf(effect)->path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
   EXPECT_EQ(
-      RequestOf(effect).body,
+      RequestOf(effect)->body,
       R"({"metadata":{"uid":"u2","resourceVersion":"8","annotations":{"volume.kubernetes.io/selected-node":"n1"}}})");
-  EXPECT_EQ(RequestOf(v1alpha1::Effect()).path, "");
+  EXPECT_TRUE(absl::IsUnimplemented(RequestOf(v1alpha1::Effect()).status()));
+}
+
+v1alpha1::Effect PutWidget() {
+  v1alpha1::Effect effect;
+  v1alpha1::PutObject* put = effect.mutable_put_object();
+  put->set_resource("widgets.v1.example.com");
+  put->set_namespace_("ns");
+  put->set_name("w");
+  put->set_json(R"({"apiVersion":"example.com/v1","kind":"Widget"})");
+  return effect;
+}
+
+TEST(RequestOf, CreatesAnObject) {
+  const auto request = RequestOf(PutWidget());
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->method, kube::Method::kPost);
+  EXPECT_EQ(request->path, "/apis/example.com/v1/namespaces/ns/widgets");
+  EXPECT_EQ(request->content_type, kube::kJson);
+  EXPECT_EQ(
+      request->body,
+      R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"ns"}})");
+}
+
+TEST(RequestOf, ReplacesAnObjectOrItsStatus) {
+  v1alpha1::Effect effect = PutWidget();
+  effect.mutable_put_object()->set_uid("u");
+  effect.mutable_put_object()->set_resource_version("7");
+  EXPECT_EQ(RequestOf(effect)->method, kube::Method::kPut);
+  EXPECT_EQ(RequestOf(effect)->path, "/apis/example.com/v1/namespaces/ns/widgets/w");
+  EXPECT_NE(RequestOf(effect)->body.find(R"("resourceVersion":"7")"), std::string::npos);
+  effect.mutable_put_object()->set_status(true);
+  EXPECT_EQ(RequestOf(effect)->path, "/apis/example.com/v1/namespaces/ns/widgets/w/status");
+  effect.mutable_put_object()->set_json("nonsense");
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect).status()));
+}
+
+TEST(RequestOf, DeletesAnObject) {
+  v1alpha1::Effect effect;
+  v1alpha1::DeleteObject* del = effect.mutable_delete_object();
+  del->set_resource("widgets.v1.example.com");
+  del->set_name("w");
+  del->set_uid("u");
+  del->set_resource_version("7");
+  const auto request = RequestOf(effect);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->method, kube::Method::kDelete);
+  EXPECT_EQ(request->path, "/apis/example.com/v1/widgets/w");
+  EXPECT_EQ(
+      request->body,
+      R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u","resourceVersion":"7"}})");
 }
 
 struct PatchCase {

@@ -304,9 +304,9 @@ void ApiWriter::State::StartWrites(absl::Time now) {
     ++write_requests;
     ++op->sendings;
     kube::ApiRequest request;
-    request.method = kube::Method::kPatch;
+    request.method = op->request.method;
     request.path = op->request.path;
-    request.content_type = std::string(kube::kStrategicMergePatch);
+    request.content_type = op->request.content_type;
     request.body = op->request.body;
     sender.Start(std::move(request), weak_from_this(), &State::OnWritten, op);
   }
@@ -404,11 +404,9 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
 
 void ApiWriter::Write(const v1alpha1::Effect& effect, absl::Time now, WriteDone done) {
   auto op = std::make_shared<WriteOperation>();
-  op->request = RequestOf(effect);
-  if (op->request.path.empty()) {
-    done({absl::UnimplementedError("this shim does not know the effect"), ""}, now);
-    return;
-  }
+  absl::StatusOr<EffectRequest> request = RequestOf(effect);
+  if (!request.ok()) return done({request.status(), ""}, now);
+  op->request = *std::move(request);
   op->done = std::move(done);
   state_->writes_ready.push_back(std::move(op));
   state_->StartWrites(now);

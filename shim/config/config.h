@@ -146,6 +146,14 @@ struct Replacement {
   int32_t rollback_failures = 2;
 };
 
+// A custom resource that plugins may use: read, and have written by the shim as far as said here.
+struct CustomResourceRule {
+  std::string resource;  // RESOURCE.VERSION.GROUP
+  std::vector<v1alpha1::CustomResource::Verb> verbs;
+  std::vector<std::string> namespaces;  // where verbs hold; empty: everywhere
+  Location where;
+};
+
 // config.outboard.dev/v1alpha1
 struct ShimConfig {
   std::vector<HostSpec> hosts;
@@ -157,6 +165,7 @@ struct ShimConfig {
   std::string serving_address = "127.0.0.1:10269";  // empty: nothing is served
   Deadlines deadlines;
   std::vector<FailurePolicyRule> failure_policies;
+  std::vector<CustomResourceRule> custom_resources;
   int32_t verbosity = 0;  // of the log, 0..10
 };
 
@@ -176,6 +185,9 @@ absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);
 // Whether `next` can take the place of the configuration in force without a restart. Errors:
 // INVALID_ARGUMENT, a line for each field that cannot. Pure.
 absl::Status CheckReload(const Config& in_force, const Config& next);
+
+// "updateStatus" for UPDATE_STATUS, as in the configuration; empty if unknown.
+absl::string_view VerbName(v1alpha1::CustomResource::Verb verb);
 
 // The policy for a plugin at a point: the configured one, else at PreScore that of Score, else
 // FailOpen for Score and PostBind, else FailClosed.

@@ -181,6 +181,21 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
     out << YAML::EndMap;
   }
   out << YAML::EndSeq;
+  if (!shim.custom_resources.empty()) {
+    out << YAML::Key << "customResources" << YAML::Value << YAML::BeginSeq;
+    for (const CustomResourceRule& rule : shim.custom_resources) {
+      out << YAML::BeginMap;
+      Text(out, "resource", rule.resource);
+      out << YAML::Key << "verbs" << YAML::Value << YAML::Flow << YAML::BeginSeq;
+      for (const v1alpha1::CustomResource::Verb verb : rule.verbs)
+        out << std::string(VerbName(verb));
+      out << YAML::EndSeq;
+      if (!rule.namespaces.empty())
+        out << YAML::Key << "namespaces" << YAML::Value << YAML::Flow << rule.namespaces;
+      out << YAML::EndMap;
+    }
+    out << YAML::EndSeq;
+  }
   Field(out, "verbosity", shim.verbosity);
   out << YAML::EndMap;
 }

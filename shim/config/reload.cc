@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,13 @@ absl::Status CheckReload(const Config& in_force, const Config& next) {
   same("podInitialBackoffSeconds", a.pod_initial_backoff == b.pod_initial_backoff);
   same("podMaxBackoffSeconds", a.pod_max_backoff == b.pod_max_backoff);
   same("servingAddress", in_force.shim.serving_address == next.shim.serving_address);
+  // Whoever was let read a resource keeps a mirror of it.
+  const auto same_rule = [](const CustomResourceRule& x, const CustomResourceRule& y) {
+    return x.resource == y.resource && x.verbs == y.verbs && x.namespaces == y.namespaces;
+  };
+  same("customResources",
+       std::equal(in_force.shim.custom_resources.begin(), in_force.shim.custom_resources.end(),
+                  next.shim.custom_resources.begin(), next.shim.custom_resources.end(), same_rule));
   if (problems.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
 }

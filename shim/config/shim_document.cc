@@ -1,4 +1,6 @@
 // Reads ShimConfiguration, config.outboard.dev/v1alpha1.
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "shim/config/documents.h"
+#include "shim/kube/wire/custom_resource_name.h"
 
 namespace outboard::config {
 namespace {
@@ -155,6 +158,38 @@ void ReadReplacement(MapReader& reader, Replacement* out) {
         "from 1 to 10000");
 }
 
+struct NamedVerb {
+  absl::string_view name;
+  v1alpha1::CustomResource::Verb verb;
+};
+constexpr NamedVerb kVerbs[] = {{"create", v1alpha1::CustomResource::CREATE},
+                                {"update", v1alpha1::CustomResource::UPDATE},
+                                {"updateStatus", v1alpha1::CustomResource::UPDATE_STATUS},
+                                {"delete", v1alpha1::CustomResource::DELETE}};
+
+void ReadCustomResource(MapReader& reader, CustomResourceRule* rule) {
+  rule->where = reader.where();
+  if (!reader.String("resource", &rule->resource) || rule->resource.empty()) {
+    reader.problems().Add(reader.where("resource"), "Required value");
+  } else if (const auto name = kube::ParseCustomResourceName(rule->resource); !name.ok()) {
+    reader.problems().Add(reader.where("resource"), std::string(name.status().message()));
+  }
+  std::vector<std::string> verbs;
+  reader.StringList("verbs", &verbs);
+  for (const std::string& verb : verbs) {
+    const auto* found = std::find_if(std::begin(kVerbs), std::end(kVerbs),
+                                     [&](const NamedVerb& known) { return known.name == verb; });
+    if (found != std::end(kVerbs)) {
+      rule->verbs.push_back(found->verb);
+      continue;
+    }
+    reader.problems().Add(reader.where("verbs"),
+                          absl::StrCat("expected create, update, updateStatus or delete, got \"",
+                                       verb, "\"; the resource is always listed and watched"));
+  }
+  reader.StringList("namespaces", &rule->namespaces);
+}
+
 void ReadAllowedUids(MapReader& reader, std::vector<int64_t>* out) {
   reader.List("allowedUids", [&](const YAML::Node& node, const std::string& path) {
     int64_t uid = -1;
@@ -166,6 +201,13 @@ void ReadAllowedUids(MapReader& reader, std::vector<int64_t>* out) {
 }
 
 }  // namespace
+
+absl::string_view VerbName(v1alpha1::CustomResource::Verb verb) {
+  for (const NamedVerb& known : kVerbs) {
+    if (known.verb == verb) return known.name;
+  }
+  return "";
+}
 
 bool SplitHostPort(absl::string_view address, std::string* host, int* port) {
   const size_t colon = address.rfind(':');
@@ -206,6 +248,16 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out) {
                        "Duplicate value: the plugin has a policy for this point already");
     }
     out->failure_policies.push_back(std::move(rule));
+  });
+  std::set<std::string> resources;
+  reader.MapList("customResources", [&](MapReader& r) {
+    CustomResourceRule rule;
+    ReadCustomResource(r, &rule);
+    if (!resources.insert(rule.resource).second) {
+      r.problems().Add(r.where("resource"),
+                       absl::StrCat("Duplicate value: \"", rule.resource, "\""));
+    }
+    out->custom_resources.push_back(std::move(rule));
   });
   reader.Int32("verbosity", &out->verbosity);
   if (out->verbosity < 0 || out->verbosity > 10) {

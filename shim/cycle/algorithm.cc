@@ -56,6 +56,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   const uint32_t nominated =
       nominated_name.empty() ? ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
   HostPanel panel(&request.hosts, request.profile, request.attempt_id, deadline);
+  panel.SetExplain(request.explain);
   panel.UseLastScores(&last_scores_, request.pod->pod.controller().uid());
   if (nominated == ClusterState::kNoSlot) panel.SetRecorder(request.recorder);
   absl::Status called;
@@ -97,6 +98,7 @@ void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
   header->set_snapshot_version(request.hosts[host].version);
   header->set_profile(request.profile->name);
   request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
+  request_.set_explain(request.explain);
   request_.mutable_pre_filter()->set_pod_uid(request.pod->uid());
   *request_.mutable_filter() = std::move(filter);
 }

@@ -26,6 +26,7 @@ struct AlgorithmRequest {
   uint64_t attempt_id = 0;
   uint32_t start_offset = 0;
   absl::Duration budget = absl::Seconds(1);  // of wall-clock time, over all calls
+  bool explain = false;                      // hosts say what scores are made of
   // Null: nobody wants to know. It is told what hosts answer point by point, unless the pod has a
   // nominated node, for which they are asked otherwise than for others.
   ExchangeRecorder* recorder = nullptr;

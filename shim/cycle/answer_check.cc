@@ -314,6 +314,10 @@ absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_n
       return Wrong(absl::StrCat(scores.plugin(), " gave ", scores.tie_keys_size(), " tie keys for ",
                                 num_nodes, " nodes"));
     }
+    if (scores.terms_size() != 0 && scores.terms_size() != static_cast<int>(num_nodes)) {
+      return Wrong(absl::StrCat(scores.plugin(), " gave terms of ", scores.terms_size(), " of ",
+                                num_nodes, " nodes"));
+    }
     const auto* bytes = reinterpret_cast<const uint8_t*>(scores.scores().data());
     uint8_t highest = 0;
     for (uint32_t i = 0; i < num_nodes; ++i) {
@@ -345,6 +349,8 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
         !keys.insert(effect.key()).second) {
       return Wrong("Reserve names an effect without a plugin or a key of its own");
     }
+    // See CheckObjectWrite.
+    if (effect.has_put_object() || effect.has_delete_object()) continue;
     const std::string& claim = effect.has_bind_volume() ? effect.bind_volume().claim().name()
                                                         : effect.select_node().name();
     if (!claims.insert(claim).second)

@@ -74,6 +74,7 @@ absl::Status CheckDecision(const v1alpha1::WaitDecision& decision);
 
 // Checks what Reserve wants carried out for a pod on a node: it may touch the pod's own claims and
 // volumes for them, each once, and nothing else. Errors: INTERNAL, naming what is wrong. Pure.
+// Writes of objects are CheckObjectWrite's (custom_resources.h).
 absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
                           const v1alpha1::Pod& pod, const std::string& node_name);
 

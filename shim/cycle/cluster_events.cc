@@ -108,6 +108,7 @@ std::optional<ClusterEvent> ObjectEvent(const kube::ClusterObject& object, queue
     case Object::kCsiStorageCapacity:
     case Object::kVolumeAttachment:
     case Object::kDeviceClass:
+    case Object::kCustomObject:
       return ClusterEvent{
           .resource = kube::KindOf(object.object), .actions = action, .custom_label = ""};
     default:

@@ -152,6 +152,7 @@ void ClusterState::Encode(const ChangeRecord& record, int64_t known, const Field
     }
     case ChangeKind::kObject: {
       const auto& object = static_cast<const Object&>(record);
+      if (!fields.Wants(object.removed ? object.removed_name : object.object->object)) return;
       if (object.removed) {
         *out->emplace_back().mutable_object_remove() = object.removed_name;
       } else {

@@ -27,11 +27,11 @@ struct BindOrder {
 
 // An effect that a plugin wants, checked.
 struct EffectOrder {
-  uint64_t attempt_id = 0;
+  uint64_t attempt_id = 0;  // 0: of its own accord, for no pod
   v1alpha1::Effect effect;
 };
 
-// How it ended; comes back through Scheduler::OnEffectEnded.
+// How it ended; comes back through Scheduler::OnEffectEnded or OnOwnEffectEnded.
 struct EffectEnd {
   absl::Status status;
   std::string resource_version;  // of the object afterwards

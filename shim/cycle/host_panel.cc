@@ -326,6 +326,7 @@ PendingAnswer<FilterResponse> HostPanel::AskAtOnce(size_t host, const FilterRequ
   const absl::Duration left = std::min(deadline_ - absl::Now(), absl::Hours(1));
   cycle.set_deadline_micros(
       static_cast<uint32_t>(std::max<int64_t>(absl::ToInt64Microseconds(left), 1)));
+  cycle.set_explain(explain_);
   *cycle.mutable_pre_filter() = at_once_.request->pre_filter();
   *cycle.mutable_filter() = request;
   cycle.mutable_filter()->set_enough_nodes(sample);
@@ -384,6 +385,7 @@ absl::StatusOr<ScoreResponse> HostPanel::Score(const v1alpha1::NodeSet& nodes) {
   if (recorder_ != nullptr) recorder_->Asks(nodes);
   ScoreRequest request;
   *request.mutable_nodes() = nodes;
+  request.set_explain(explain_);
   if (alone()) {
     FillHeader(0, request.mutable_header());
     return Recorded(hosts_[0].client->Score(std::move(request), deadline_));

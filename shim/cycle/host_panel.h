@@ -119,6 +119,8 @@ class HostPanel {
     owner_ = std::move(owner);
   }
 
+  // Has hosts say what scores are made of.
+  void SetExplain(bool explain) { explain_ = explain; }
   // Keeps what is asked and answered from now on; outlives the panel.
   void SetRecorder(ExchangeRecorder* recorder) { recorder_ = recorder; }
 
@@ -218,6 +220,7 @@ class HostPanel {
   std::vector<LeftOut> left_out_;
   LastScores* last_scores_ = nullptr;
   std::string owner_;
+  bool explain_ = false;
   ExchangeRecorder* recorder_ = nullptr;
 };
 

@@ -60,8 +60,7 @@ InlineParts PartsOf(const v1alpha1::GetHostInfoResponse& info, ChangeEncoder::Fi
 
 v1alpha1::Pod InlineContent::PodFor(const kube::PodObject& pod) const {
   v1alpha1::Pod sent = pod.pod;
-  sent.clear_annotations();
-  CopyOnly(pod.pod.annotations(), parts_.annotations.pod_annotations, sent.mutable_annotations());
+  StripUndeclared(parts_.annotations, &sent);
   return sent;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "shim/cycle/algorithm.h"
 #include "shim/cycle/cluster_state.h"
 #include "shim/queue/scheduling_queue.h"
@@ -46,6 +47,7 @@ struct ProfilePlan {
   std::vector<PointShare> pre_enqueue;
   std::vector<PointShare> reserve;
   std::vector<PointShare> permit;
+  absl::flat_hash_set<std::string> pre_bind_plugins;
   std::vector<std::string> post_filter_hosts;
   // Plugins at PostFilter that are at PreEnqueue, too: in their name a preemptor stays out of the
   // queue until the evictions of its victims have begun.

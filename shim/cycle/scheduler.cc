@@ -165,6 +165,7 @@ bool Scheduler::ScheduleOne(absl::Time now) {
 void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   if (cluster_.node_order().empty()) return FailNoNodes(std::move(attempt), now);
   AlgorithmRequest request;
+  request.explain = options_.explain;
   absl::InlinedVector<Host*, 2> hosts;
   for (const std::string& name : attempt->plan->host_names) {
     Host* host = UsableHost(name);
@@ -287,8 +288,10 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
                         absl::Now() - began);
     }
     if (answer.ok()) {
-      if (absl::Status bad = CheckReserve(*answer, share, attempt->pod->pod, attempt->node_name);
-          !bad.ok()) {
+      absl::Status bad = CheckReserve(*answer, share, attempt->pod->pod, attempt->node_name);
+      for (const v1alpha1::Effect& effect : answer->effects())
+        bad.Update(CheckObjectWrite(effect, host->client->info(), options_.custom_resources));
+      if (!bad.ok()) {
         observer_->OnProtocolError(host->client->info().host_instance(), bad);
         answer = bad;
       }
@@ -309,6 +312,9 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
       }
       return FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(answer->rejection()),
                                now);
+    }
+    for (const v1alpha1::Effect& effect : answer->effects()) {
+      attempt->asks_pre_bind |= attempt->plan->pre_bind_plugins.contains(effect.plugin());
     }
     if (answer->effects().empty()) continue;
     attempt->effects.insert(attempt->effects.end(), answer->effects().begin(),

@@ -23,27 +23,12 @@
 #include "shim/cycle/host_client.h"
 #include "shim/cycle/preemptions.h"
 #include "shim/cycle/profile_plan.h"
+#include "shim/cycle/scheduler_options.h"
 #include "shim/cycle/waiting_pods.h"
 #include "shim/kube/objects.h"
 #include "shim/queue/scheduling_queue.h"
 
 namespace outboard::cycle {
-
-struct SchedulerOptions {
-  absl::Duration cycle_deadline = absl::Seconds(1);
-  absl::Duration reserve_deadline = absl::Seconds(1);
-  absl::Duration permit_deadline = absl::Seconds(1);
-  absl::Duration pre_bind_deadline = absl::Seconds(1);
-  absl::Duration queue_deadline = absl::Milliseconds(100);
-  // How long pods stay in the queue, untouched, while their host is away; after that each one is
-  // parked with an event.
-  absl::Duration host_grace = absl::Seconds(5);
-  // After so many calls in a row without a usable answer a host is not asked until it has answered
-  // a probe, for each of them keeps all pods waiting; 0: it is asked all the same.
-  int breaker_failures = 3;
-  // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
-  bool single_attempt = false;
-};
 
 // One scheduler over all profiles.
 //
@@ -92,6 +77,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now);
 
   void OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::Time now);
+  // Of an effect that a plugin wanted of its own accord.
+  void OnOwnEffectEnded(const v1alpha1::Effect& effect, const EffectEnd& end, absl::Time now);
   void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
 
   void OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& victim, EvictEnd end,
@@ -186,6 +173,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                absl::Time now);
   void ApplyDecisions(const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions,
                       absl::Time now);
+  void TakeOwnEffect(const std::string& host_name, const Host& host, const v1alpha1::Effect& effect,
+                     absl::Time now);
   void TakePushes(const std::string& host_name, Host* host, absl::Time now);
 
   // The ways in which an attempt fails.
@@ -281,6 +270,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   uint32_t next_start_ = 0;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Attempt>> attempts_;
   absl::flat_hash_map<std::string, uint64_t> attempt_of_pod_;
+  // Plugin and key of effects that plugins wanted of their own accord and that are under way.
+  absl::flat_hash_set<std::string> own_effects_;
   std::multimap<absl::Time, uint64_t> pre_bind_questions_;  // attempts by when to ask next
   struct Confirmation {
     uint64_t attempt_id = 0;

@@ -32,6 +32,7 @@ struct Scheduler::Attempt {
   std::vector<v1alpha1::Effect> effects;
   std::vector<std::string> effect_hosts;
   std::vector<v1alpha1::EffectResult> effect_results;
+  bool asks_pre_bind = false;  // a plugin that named one of them is at PreBind
   absl::Time pre_bind_began = absl::InfinitePast();  // when the last of them had been
   // The plugin that wants the place for another pod. An effect that is under way is the last then.
   std::string preempted_by;

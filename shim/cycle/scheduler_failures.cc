@@ -205,6 +205,9 @@ void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time 
                         push.activate().plugin());
         break;
       }
+      case v1alpha1::SyncResponse::kEffect:
+        TakeOwnEffect(host_name, *host, push.effect(), now);
+        break;
       case v1alpha1::SyncResponse::kResync:
         LOG(WARNING) << "Host asks for a new snapshot: " << push.resync().reason();
         host->wants_new_session = true;

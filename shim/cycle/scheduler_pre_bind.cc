@@ -17,6 +17,14 @@ namespace {
 // How often PreBind is asked; kube-scheduler's interval for looking at volumes.
 constexpr absl::Duration kPreBindInterval = absl::Seconds(1);
 
+constexpr size_t kMaxKeyBytes = 63;
+// Of all plugins; more are passed over, and come again.
+constexpr size_t kMaxOwnEffects = 256;
+
+std::string OwnKey(const v1alpha1::Effect& effect) {
+  return absl::StrCat(effect.plugin(), "/", effect.key());
+}
+
 // The plugin whose effect is carried out, or was the last to be.
 const std::string& PluginAtWork(const std::vector<v1alpha1::Effect>& effects, size_t done) {
   return effects[std::min(done, effects.size() - 1)].plugin();
@@ -58,8 +66,43 @@ void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::T
   if (attempt->effect_results.size() < attempt->effects.size() && !attempt->pod_gone) {
     return WriteNextEffect(attempt, now);
   }
+  if (!attempt->asks_pre_bind && !attempt->pod_gone) return Bind(attempt, now);
   attempt->pre_bind_began = now;
   pre_bind_questions_.emplace(now + kPreBindInterval, attempt_id);
+}
+
+void Scheduler::TakeOwnEffect(const std::string& host_name, const Host& host,
+                              const v1alpha1::Effect& effect, absl::Time now) {
+  absl::Status bad = CheckObjectWrite(effect, host.client->info(), options_.custom_resources);
+  if (!effect.has_put_object() && !effect.has_delete_object())
+    bad = absl::InternalError("a host pushes an effect that only a pod's bind can have");
+  if (effect.key().empty() || effect.key().size() > kMaxKeyBytes)
+    bad = absl::InternalError("a host pushes an effect without a key");
+  if (!bad.ok()) return OnBadAnswer(host_name, bad);
+  if (own_effects_.size() >= kMaxOwnEffects || !own_effects_.insert(OwnKey(effect)).second) {
+    VLOG(3) << "An effect that " << effect.plugin() << " wants is passed over: " << effect.key();
+    return;
+  }
+  effects_->Write({0, effect}, now);
+}
+
+void Scheduler::OnOwnEffectEnded(const v1alpha1::Effect& effect, const EffectEnd& end,
+                                 absl::Time now) {
+  own_effects_.erase(OwnKey(effect));
+  const std::string& name =
+      effect.has_put_object() ? effect.put_object().name() : effect.delete_object().name();
+  if (end.status.ok()) {
+    VLOG(2) << effect.plugin() << " had " << name << " written, version " << end.resource_version;
+    return;
+  }
+  // Somebody was faster, or another process leads: the plugin sees what is there now.
+  if (absl::IsAborted(end.status) || absl::IsAlreadyExists(end.status) ||
+      absl::IsNotFound(end.status) || absl::IsFailedPrecondition(end.status)) {
+    VLOG(1) << effect.plugin() << " could not have " << name << " written: " << end.status;
+    return;
+  }
+  LOG_EVERY_N(WARNING, 20) << effect.plugin() << " could not have " << name
+                           << " written: " << end.status.message();
 }
 
 void Scheduler::AskPreBind(Attempt* attempt, absl::Time now) {

@@ -18,6 +18,12 @@ void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
   }
 }
 
+void KeepOnly(const MirrorFields& fields, v1alpha1::Container* container) {
+  if (!fields.command) container->clear_command();
+  if (!fields.args) container->clear_args();
+  if (!container->env().empty()) KeepOnly(container->mutable_env(), fields.variables);
+}
+
 // Where `index` lies in a row of lists: takes the list's length off it if it lies behind the list.
 bool IsIn(size_t size, size_t* index) {
   if (*index < size) return true;
@@ -26,6 +32,13 @@ bool IsIn(size_t size, size_t* index) {
 }
 
 }  // namespace
+
+void StripUndeclared(const MirrorFields& fields, v1alpha1::Pod* pod) {
+  KeepOnly(pod->mutable_annotations(), fields.pod_annotations);
+  for (auto* containers : {pod->mutable_containers(), pod->mutable_init_containers()}) {
+    for (v1alpha1::Container& container : *containers) KeepOnly(fields, &container);
+  }
+}
 
 void FillNode(const kube::NodeObject& node, uint32_t slot, const MirrorFields& fields,
               v1alpha1::NodeUpsert* out) {
@@ -36,7 +49,7 @@ void FillNode(const kube::NodeObject& node, uint32_t slot, const MirrorFields& f
 
 void FillPod(const kube::PodObject& pod, const MirrorFields& fields, v1alpha1::PodUpsert* out) {
   *out->mutable_pod() = pod.pod;
-  KeepOnly(out->mutable_pod()->mutable_annotations(), fields.pod_annotations);
+  StripUndeclared(fields, out->mutable_pod());
 }
 
 Snapshot::Snapshot(int64_t version, Content content, MirrorFields fields,
@@ -55,7 +68,8 @@ bool Snapshot::AddNext(SyncRequest* request) {
     *request->add_changes()->mutable_namespace_upsert()->mutable_namespace_() =
         content_.namespaces[index]->ns;
   } else if (IsIn(content_.objects.size(), &index)) {
-    *request->add_changes()->mutable_object_upsert() = content_.objects[index]->object;
+    const v1alpha1::ClusterObject& object = content_.objects[index]->object;
+    if (fields_.Wants(object)) *request->add_changes()->mutable_object_upsert() = object;
   } else if (IsIn(content_.pods.size(), &index)) {
     const Pod& pod = content_.pods[index];
     FillPod(*pod.object, fields_, request->add_changes()->mutable_pod_upsert());

@@ -19,11 +19,23 @@ namespace outboard::cycle {
 struct MirrorFields {
   absl::flat_hash_set<std::string> pod_annotations;
   absl::flat_hash_set<std::string> node_annotations;
+  bool command = false;                        // of containers
+  bool args = false;                           // of containers
+  absl::flat_hash_set<std::string> variables;  // of containers' environments
+  // Of which custom resources objects are sent.
+  absl::flat_hash_set<std::string> custom_resources;
+
+  bool Wants(const v1alpha1::ClusterObject& object) const {
+    return !object.has_custom_object() ||
+           custom_resources.contains(object.custom_object().resource());
+  }
 };
 
-// Objects as the contract tells them. Only the annotations of `fields` are sent.
+// Objects as the contract tells them, with no more than `fields` says.
 void FillNode(const kube::NodeObject& node, uint32_t slot, const MirrorFields& fields,
               v1alpha1::NodeUpsert* out);
+// What a pod has beyond `fields` and the contract's own goes.
+void StripUndeclared(const MirrorFields& fields, v1alpha1::Pod* pod);
 void FillPod(const kube::PodObject& pod, const MirrorFields& fields, v1alpha1::PodUpsert* out);
 
 // Holds the objects themselves, which never change, so it is told piece by piece while the cluster

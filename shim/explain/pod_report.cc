@@ -46,6 +46,9 @@ nlohmann::ordered_json ToJson(const PodReport& report) {
   line["scores"] = nlohmann::ordered_json::object();
   for (const auto& [node, scores] : report.scores) {
     line["scores"][node] = {{"total", scores.total}, {"plugins", scores.plugins}};
+    for (const auto& [plugin, terms] : scores.terms) {
+      for (const auto& [name, value] : terms) line["scores"][node]["terms"][plugin][name] = value;
+    }
   }
   line["nominatedNode"] = report.nominated_node;
   line["victims"] = report.victims;
@@ -94,6 +97,9 @@ void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots
         scores.plugins[plugin.plugin()] =
             weighted.weight * static_cast<uint8_t>(plugin.scores()[i]);
       }
+      if (plugin.terms().empty()) continue;
+      for (const v1alpha1::ScoreTerm& term : plugin.terms(static_cast<int>(i)).terms())
+        scores.terms[plugin.plugin()].emplace_back(term.name(), term.value());
     }
   }
 }

@@ -28,6 +28,8 @@ struct NodeVerdict {
 struct NodeScores {
   int64_t total = 0;
   std::map<std::string, int64_t> plugins;
+  // What raw scores are made of, for plugins that say so, in their order.
+  std::map<std::string, std::vector<std::pair<std::string, double>>> terms;
 };
 
 // One attempt.

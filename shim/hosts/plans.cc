@@ -69,6 +69,33 @@ HostOfPlugin AssignHosts(const config::Config& config, const std::vector<std::st
   return assigned;
 }
 
+// What a plugin of the profile declares and the configuration does not allow: one line a resource.
+void CheckCustomResources(const config::Config& config, const config::Profile& profile,
+                          const HostOfPlugin& host_of, const HostInfos& infos,
+                          std::vector<std::string>* problems) {
+  for (const auto& [plugin, host] : host_of) {
+    for (const v1alpha1::CustomResource& wanted :
+         FindPlugin(infos.at(host), plugin)->custom_resources()) {
+      const auto& rules = config.shim.custom_resources;
+      const auto rule = std::find_if(rules.begin(), rules.end(), [&](const auto& known) {
+        return known.resource == wanted.resource();
+      });
+      std::vector<absl::string_view> all;
+      bool allowed = rule != rules.end();
+      for (const int verb : wanted.verbs()) {
+        all.push_back(config::VerbName(static_cast<v1alpha1::CustomResource::Verb>(verb)));
+        allowed =
+            allowed && std::find(rule->verbs.begin(), rule->verbs.end(), verb) != rule->verbs.end();
+      }
+      if (allowed) continue;
+      problems->push_back(absl::StrCat(
+          config.file, ": profile \"", profile.name, "\": plugin ", plugin,
+          " needs a custom resource that customResources does not allow; add to it: {resource: ",
+          wanted.resource(), ", verbs: [", absl::StrJoin(all, ", "), "]}"));
+    }
+  }
+}
+
 // Makes the plan of one profile.
 class Planner {
  public:
@@ -270,6 +297,8 @@ cycle::ProfilePlan Planner::Make() {
   plan_.pre_enqueue = Shares(v1alpha1::PRE_ENQUEUE);
   plan_.reserve = Shares(v1alpha1::RESERVE);
   plan_.permit = Shares(v1alpha1::PERMIT);
+  for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::PRE_BIND))
+    plan_.pre_bind_plugins.insert(plugin.name);
   for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::QUEUE_SORT)) {
     if (plugin.name != kPrioritySort) plan_.sort_host = host_of_.at(plugin.name);
   }
@@ -313,6 +342,8 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
   std::vector<std::string> problems;
   for (const config::Profile& profile : resolved->profiles) {
     HostOfPlugin assigned = AssignHosts(config, hosts, infos, profile, &problems);
+    if (!problems.empty()) continue;
+    CheckCustomResources(config, profile, assigned, infos, &problems);
     if (!problems.empty()) continue;
     Planner planner(config, hosts, infos, profile, std::move(assigned));
     for (const std::string& host : planner.host_names()) {
@@ -359,8 +390,16 @@ cycle::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
         fields.pod_annotations.insert(std::string(key));
       } else if (absl::ConsumePrefix(&key, "Node.metadata.annotations['")) {
         fields.node_annotations.insert(std::string(key));
+      } else if (absl::ConsumePrefix(&key, "Pod.spec.containers[*].env['")) {
+        fields.variables.insert(std::string(key));
       }
     }
+    for (const std::string& path : plugin.needed_fields()) {
+      fields.command |= path == "Pod.spec.containers[*].command";
+      fields.args |= path == "Pod.spec.containers[*].args";
+    }
+    for (const v1alpha1::CustomResource& resource : plugin.custom_resources())
+      fields.custom_resources.insert(resource.resource());
   }
   return fields;
 }

@@ -126,12 +126,13 @@ class Informer : private ReflectorTarget {
     if (encoding == Encoding::kProtobuf) {
       auto envelope = kube::OpenEnvelope(body);
       if (!envelope.ok()) return envelope.status();
-      if (envelope->kind != resource_.list_kind) return WrongKind(envelope->kind);
+      if (!resource_.list_kind.empty() && envelope->kind != resource_.list_kind)
+        return WrongKind(envelope->kind);
       return resource_.decode_list(decoder_, envelope->raw);
     }
     auto document = kube::ParseJson(resource_.name, body);
     if (!document.ok()) return document.status();
-    if (document->FindString("kind") != resource_.list_kind) {
+    if (!resource_.list_kind.empty() && document->FindString("kind") != resource_.list_kind) {
       return WrongKind(document->FindString("kind"));
     }
     return resource_.decode_list_json(*document);

@@ -73,6 +73,24 @@ const Resource<kube::NamespaceObject>& Namespaces() {
   return *resource;
 }
 
+Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& resource) {
+  const std::string name = resource.full_name();
+  const auto not_served = absl::UnimplementedError("custom resources are not served as protobuf");
+  Resource<kube::ClusterObject> custom;
+  custom.name = absl::StrCat(resource.resource, ".", resource.group);
+  custom.path = resource.path();
+  custom.decode = [not_served](Decoder&, absl::string_view) { return not_served; };
+  custom.decode_list = [not_served](Decoder&, absl::string_view) { return not_served; };
+  custom.decode_json = [name](const DocNode& document) {
+    return kube::DecodeCustomObject(name, document);
+  };
+  custom.decode_list_json = [name](const DocNode& document) {
+    return kube::DecodeCustomObjectList(name, document);
+  };
+  custom.may_be_absent = true;
+  return custom;
+}
+
 const std::vector<Resource<kube::ClusterObject>>& ClusterObjects() {
   static const auto* resources = [] {
     auto* all = new std::vector<Resource<kube::ClusterObject>>();

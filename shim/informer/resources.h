@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "shim/kube/objects.h"
+#include "shim/kube/wire/custom_resource_name.h"
 #include "shim/kube/wire/decode.h"
 #include "shim/kube/wire/json_decode.h"
 
@@ -24,7 +25,7 @@ struct Resource {
   std::string name;  // plural, for messages
   std::string path;
   std::string field_selector;
-  std::string list_kind;
+  std::string list_kind;  // empty: not known
   std::function<absl::StatusOr<Ptr>(kube::Decoder&, absl::string_view raw)> decode;
   std::function<absl::StatusOr<kube::ListPage<T>>(kube::Decoder&, absl::string_view raw)>
       decode_list;
@@ -40,6 +41,9 @@ const Resource<kube::NodeObject>& Nodes();
 const Resource<kube::NamespaceObject>& Namespaces();
 // One for each kind of shim/kube/wire/object_kinds.h, in its order.
 const std::vector<Resource<kube::ClusterObject>>& ClusterObjects();
+// Objects of a custom resource, which the API server serves as JSON only, and only while it has a
+// CustomResourceDefinition.
+Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& resource);
 
 }  // namespace outboard::informer
 

@@ -31,6 +31,7 @@ std::string KindOf(const v1alpha1::ClusterObject& object) {
   const FieldDescriptor* held = HeldField(object);
   if (held == nullptr) return "";
   if (object.has_workload()) return object.workload().kind();
+  if (object.has_custom_object()) return object.custom_object().resource();
   // The contract's names follow C++ where Kubernetes writes CSI in capitals.
   const std::string& name = held->message_type()->name();
   return absl::StartsWith(name, "Csi") ? "CSI" + name.substr(3) : name;
@@ -40,7 +41,8 @@ std::string NamespacedName(const v1alpha1::ClusterObject& object) {
   const FieldDescriptor* held = HeldField(object);
   if (held == nullptr) return "";
   const Message& message = object.GetReflection()->GetMessage(object, held);
-  const bool namespaced = held->message_type()->FindFieldByName("namespace") != nullptr;
+  const bool namespaced = held->message_type()->FindFieldByName("namespace") != nullptr &&
+                          !(object.has_custom_object() && TextOf(message, "namespace").empty());
   return (namespaced ? TextOf(message, "namespace") + "/" : "") + TextOf(message, "name");
 }
 
@@ -50,7 +52,7 @@ v1alpha1::ClusterObject NameOnly(const v1alpha1::ClusterObject& object) {
   if (held == nullptr) return named;
   const Message& from = object.GetReflection()->GetMessage(object, held);
   Message* to = named.GetReflection()->MutableMessage(&named, held);
-  for (const char* name : {"namespace", "name", "kind"}) {
+  for (const char* name : {"namespace", "name", "kind", "resource"}) {
     const FieldDescriptor* field = held->message_type()->FindFieldByName(name);
     if (field == nullptr) continue;
     to->GetReflection()->SetString(to, field, from.GetReflection()->GetString(from, field));

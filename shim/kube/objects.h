@@ -74,12 +74,14 @@ using NodePtr = std::shared_ptr<const NodeObject>;
 using NamespacePtr = std::shared_ptr<const NamespaceObject>;
 using ClusterObjectPtr = std::shared_ptr<const ClusterObject>;
 
-// Its Kubernetes kind: `Service`, `ReplicaSet`, `CSINode`, …; empty where it holds nothing.
+// Its Kubernetes kind: `Service`, `ReplicaSet`, `CSINode`, …, or a custom object's resource,
+// `RESOURCE.VERSION.GROUP`, which is also what kube-scheduler calls events of it; empty where it
+// holds nothing.
 std::string KindOf(const v1alpha1::ClusterObject& object);
 // `namespace/name`, or `name` where the kind has no namespaces.
 std::string NamespacedName(const v1alpha1::ClusterObject& object);
 // Only the fields that name it, as a host is told that an object went: `namespace`, `name`, and a
-// workload's `kind`.
+// workload's `kind` or a custom object's `resource`.
 v1alpha1::ClusterObject NameOnly(const v1alpha1::ClusterObject& object);
 
 }  // namespace outboard::kube

@@ -128,6 +128,7 @@ Metrics::Metrics(absl::string_view version)
       guard_refusals(*registry_, kGuardRefusals),
       binds_in_flight(Single<Gauge>(*registry_, kBindsInFlight)),
       binds(*registry_, kBinds),
+      effects(*registry_, kEffects),
       binds_settled_by_read(Single<Counter>(*registry_, kBindsSettledByRead)),
       bind_duration(Single<Histogram>(*registry_, kBindDuration)),
       status_patches(*registry_, kStatusPatches),

@@ -135,6 +135,7 @@ class Metrics {
   Children<Counter> guard_refusals;
   Gauge& binds_in_flight;
   Children<Counter> binds;
+  Children<Counter> effects;
   Counter& binds_settled_by_read;
   Histogram& bind_duration;
   Children<Counter> status_patches;

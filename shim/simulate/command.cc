@@ -121,7 +121,8 @@ int RunSimulate(const std::vector<std::string>& arguments) {
   if (!config.ok()) return fail(config.status());
   // The configuration's own warnings are about running on a cluster.
   std::vector<std::string> warnings;
-  absl::StatusOr<Scene> scene = ReadScene(line->cluster_files, line->pod_files, &warnings);
+  absl::StatusOr<Scene> scene =
+      ReadScene(line->cluster_files, line->pod_files, config->shim.custom_resources, &warnings);
   for (const std::string& warning : warnings) fprintf(stderr, "warning: %s\n", warning.c_str());
   if (!scene.ok()) return fail(scene.status());
 

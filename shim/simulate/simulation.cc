@@ -15,7 +15,9 @@
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_set.h"
+#include "shim/kube/wire/custom_resource.h"
 #include "shim/kube/wire/object_reader.h"
+#include "shim/simulate/custom_objects.h"
 #include "shim/simulate/volume_controller.h"
 
 namespace outboard::simulate {
@@ -36,7 +38,7 @@ absl::StatusOr<kube::Manifests> ReadFile(const std::string& file) {
 class SimulatedEffects final : public cycle::Effects {
  public:
   explicit SimulatedEffects(const std::vector<kube::ClusterObjectPtr>& objects)
-      : volumes_(objects) {}
+      : volumes_(objects), custom_objects_(objects) {}
   const std::vector<kube::ClusterObjectPtr>& objects() const { return volumes_.objects(); }
 
   void Bind(const cycle::BindOrder& order, absl::Time now) override { orders_.push_back(order); }
@@ -83,6 +85,10 @@ class SimulatedEffects final : public cycle::Effects {
     while (!writes_.empty()) {
       const cycle::EffectOrder order = std::move(writes_.front());
       writes_.pop_front();
+      if (order.effect.has_put_object() || order.effect.has_delete_object()) {
+        WriteObject(order, scheduler, now);
+        continue;
+      }
       std::vector<kube::ClusterObjectPtr> changed;
       absl::StatusOr<std::string> version = volumes_.Write(order.effect, &changed);
       for (const kube::ClusterObjectPtr& object : changed) scheduler->OnObjectUpsert(object, now);
@@ -101,12 +107,24 @@ class SimulatedEffects final : public cycle::Effects {
   }
 
  private:
+  void WriteObject(const cycle::EffectOrder& order, cycle::Scheduler* scheduler, absl::Time now) {
+    absl::StatusOr<CustomObjects::Outcome> outcome = custom_objects_.Write(order.effect);
+    if (outcome.ok() && outcome->written != nullptr)
+      scheduler->OnObjectUpsert(outcome->written, now);
+    if (outcome.ok() && outcome->deleted != nullptr)
+      scheduler->OnObjectDelete(outcome->deleted, now);
+    const cycle::EffectEnd end = {outcome.status(), outcome.ok() ? outcome->version : ""};
+    if (order.attempt_id == 0) return scheduler->OnOwnEffectEnded(order.effect, end, now);
+    scheduler->OnEffectEnded(order.attempt_id, end, now);
+  }
+
   std::deque<cycle::BindOrder> orders_;
   std::deque<cycle::EvictOrder> evictions_;
   std::vector<std::pair<std::string, std::string>> nominations_;  // pod uid, node
   int changes_ = 0;
   std::deque<cycle::EffectOrder> writes_;
   VolumeController volumes_;
+  CustomObjects custom_objects_;
 };
 
 // Brings all hosts of the configuration into use.
@@ -155,6 +173,7 @@ PodReport GatedReport(const kube::PodObject& pod, const cycle::Scheduler& schedu
 
 absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
                                 const std::vector<std::string>& pod_files,
+                                const std::vector<config::CustomResourceRule>& custom_resources,
                                 std::vector<std::string>* warnings) {
   Scene scene;
   std::set<std::string> pods_seen;
@@ -170,6 +189,14 @@ absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
             absl::StrCat(file, ": node ", node->key(), " is there twice"));
       }
       scene.nodes.push_back(std::move(node));
+    }
+    for (const kube::OtherObject& other : manifests->others) {
+      for (const config::CustomResourceRule& rule : custom_resources) {
+        if (!kube::IsOf(*kube::ParseCustomResourceName(rule.resource), other)) continue;
+        absl::StatusOr<kube::ClusterObjectPtr> object = CustomObjectOf(rule.resource, other);
+        if (!object.ok()) return object.status();
+        manifests->objects.push_back(*std::move(object));
+      }
     }
     for (kube::ClusterObjectPtr& object : manifests->objects) {
       const std::string name =
@@ -206,6 +233,9 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
   options.single_attempt = true;
   options.cycle_deadline = std::max(config.shim.deadlines.cycle, absl::Seconds(10));
   options.host_grace = absl::InfiniteDuration();
+  options.explain = true;
+  for (const config::CustomResourceRule& rule : config.shim.custom_resources)
+    options.custom_resources.push_back({rule.resource, rule.verbs, rule.namespaces});
   queue::QueueOptions queue_options;
   queue_options.initial_backoff = config.scheduler.pod_initial_backoff;
   queue_options.max_backoff = config.scheduler.pod_max_backoff;

@@ -24,11 +24,12 @@ struct Scene {
   std::vector<kube::PodPtr> pending;  // in the order in which they are queued
 };
 
-// Reads files into a scene; `warnings` is appended to. Pods of `cluster_files` without a node are
-// queued before those of `pod_files`. Errors: INVALID_ARGUMENT with file, line and field; NOT_FOUND
-// for a file that cannot be read.
+// Reads files into a scene, with objects of `custom_resources`; `warnings` is appended to. Pods of
+// `cluster_files` without a node are queued before those of `pod_files`. Errors: INVALID_ARGUMENT
+// with file, line and field; NOT_FOUND for a file that cannot be read.
 absl::StatusOr<Scene> ReadScene(const std::vector<std::string>& cluster_files,
                                 const std::vector<std::string>& pod_files,
+                                const std::vector<config::CustomResourceRule>& custom_resources,
                                 std::vector<std::string>* warnings);
 
 // Takes every pending pod through its first attempt, in the queue's order, and hands each report to

@@ -39,6 +39,7 @@ struct PluginHarness::Impl : runtime::PushTarget {
   std::vector<WaitDecision> decisions;
   std::vector<std::string> gate_changes;
   std::vector<std::string> activated;
+  std::vector<v1alpha1::Effect> written;
 
   ~Impl() override {
     attempt = runtime::AttemptRecord();
@@ -53,6 +54,10 @@ struct PluginHarness::Impl : runtime::PushTarget {
   }
   void Activate(const std::string&, absl::Span<const std::string> uids) override {
     activated.insert(activated.end(), uids.begin(), uids.end());
+  }
+  void Write(const std::string& plugin, v1alpha1::Effect effect) override {
+    effect.set_plugin(plugin);
+    written.push_back(std::move(effect));
   }
 
   v1alpha1::SyncRequest Delta() const {
@@ -367,6 +372,10 @@ std::vector<WaitDecision> PluginHarness::TakeDecisions() {
 
 std::vector<std::string> PluginHarness::TakeGateChanges() {
   return std::exchange(impl_->gate_changes, {});
+}
+
+std::vector<v1alpha1::Effect> PluginHarness::TakeWritten() {
+  return std::exchange(impl_->written, {});
 }
 
 std::vector<std::string> PluginHarness::TakeActivated() {

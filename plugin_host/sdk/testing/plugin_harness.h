@@ -79,6 +79,7 @@ class PluginHarness {
   std::vector<WaitDecision> TakeDecisions();
   std::vector<std::string> TakeGateChanges();
   std::vector<std::string> TakeActivated();
+  std::vector<v1alpha1::Effect> TakeWritten();
   // What an event means to a waiting pod that the plugin rejected: `queue`, `skip`, or `not
   // registered`.
   std::string Hint(const v1alpha1::Pod& pod, const ObjectChange& change);

@@ -34,6 +34,7 @@ struct PreemptionHarness::Impl : runtime::PushTarget {
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string>) override {}
   void Activate(const std::string&, absl::Span<const std::string>) override {}
+  void Write(const std::string&, v1alpha1::Effect) override {}
 
   void Apply(v1alpha1::SyncRequest request) {
     if (request.version() == 0) request.set_version(mirror.version() + 1);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
@@ -39,6 +40,14 @@ api::Protocol ConvertProtocol(const std::string& text) {
   return UnknownEnum<api::Protocol>();
 }
 
+// Container.env in types.proto.
+bool IsOfInterest(absl::string_view environment_variable) {
+  static constexpr absl::string_view kNames[] = {
+      "WORLD_SIZE",     "LOCAL_WORLD_SIZE",     "NNODES",
+      "NPROC_PER_NODE", "TENSOR_PARALLEL_SIZE", "PIPELINE_PARALLEL_SIZE"};
+  return absl::c_linear_search(kNames, environment_variable);
+}
+
 absl::Status ConvertContainer(absl::string_view path, const wire::Container& from,
                               bool host_network, api::Container* to) {
   CopyText(from.name(), to->mutable_name());
@@ -64,6 +73,12 @@ absl::Status ConvertContainer(absl::string_view path, const wire::Container& fro
     if (port.has_hostip()) CopyText(port.hostip(), out->mutable_host_ip());
   }
   to->set_restart_policy_always(from.restartpolicy() == "Always");
+  for (const std::string& word : from.command()) CopyText(word, to->add_command());
+  for (const std::string& word : from.args()) CopyText(word, to->add_args());
+  for (const wire::EnvVar& variable : from.env()) {
+    if (IsOfInterest(variable.name()) && variable.has_value())
+      CopyText(variable.value(), &(*to->mutable_env())[variable.name()]);
+  }
   return absl::OkStatus();
 }
 

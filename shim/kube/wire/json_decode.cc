@@ -1,11 +1,13 @@
 #include "shim/kube/wire/json_decode.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shim/kube/wire/from_wire.h"
+#include "shim/kube/wire/from_wire_parts.h"
 #include "shim/kube/wire/object_filler.h"
 
 namespace outboard::kube {
@@ -110,6 +112,41 @@ absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(const ObjectKind& k
                                                              const DocNode& doc) {
   return DecodeList<ClusterObject>(
       doc, [&](const DocNode& item) { return DecodeObjectJson(kind, item); });
+}
+
+absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
+                                                    const DocNode& doc) {
+  wire::ObjectMeta meta;
+  DocNode bare = doc;
+  for (DocMember& member : bare.members) {
+    if (member.name != "metadata") continue;
+    if (absl::Status status = FillFromJson(member.value, &meta); !status.ok()) return status;
+    std::vector<DocMember>& fields = member.value.members;
+    fields.erase(
+        std::remove_if(fields.begin(), fields.end(),
+                       [](const DocMember& field) { return field.name == "managedFields"; }),
+        fields.end());
+  }
+  if (meta.name().empty() || meta.uid().empty())
+    return absl::InvalidArgumentError("an object without metadata.name or metadata.uid");
+  auto object = std::make_shared<ClusterObject>();
+  v1alpha1::CustomObject& custom = *object->object.mutable_custom_object();
+  custom.set_resource(resource);
+  CopyText(meta.namespace_(), custom.mutable_namespace_());
+  CopyText(meta.name(), custom.mutable_name());
+  CopyText(meta.uid(), custom.mutable_uid());
+  CopyText(meta.resourceversion(), custom.mutable_resource_version());
+  custom.set_deleting(meta.has_deletiontimestamp());
+  custom.set_json(ToJson(bare));
+  object->object_uid = custom.uid();
+  object->resource_version = custom.resource_version();
+  return object;
+}
+
+absl::StatusOr<ListPage<ClusterObject>> DecodeCustomObjectList(const std::string& resource,
+                                                               const DocNode& doc) {
+  return DecodeList<ClusterObject>(
+      doc, [&](const DocNode& item) { return DecodeCustomObject(resource, item); });
 }
 
 absl::StatusOr<ApiStatus> DecodeStatusJson(const DocNode& doc) {

@@ -43,6 +43,12 @@ absl::StatusOr<ClusterObjectPtr> DecodeObjectJson(const ObjectKind& kind, const 
 absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(const ObjectKind& kind,
                                                              const DocNode& doc);
 
+// An object, or a list, of a custom resource, `RESOURCE.VERSION.GROUP`; without managedFields.
+absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
+                                                    const DocNode& doc);
+absl::StatusOr<ListPage<ClusterObject>> DecodeCustomObjectList(const std::string& resource,
+                                                               const DocNode& doc);
+
 absl::StatusOr<ApiStatus> DecodeStatusJson(const DocNode& doc);
 absl::StatusOr<Bookmark> DecodeBookmarkJson(const DocNode& doc);
 

@@ -1,0 +1,88 @@
+#include "shim/cycle/custom_resources.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "shim/kube/wire/name_rules.h"
+
+namespace outboard::cycle {
+namespace {
+
+using v1alpha1::CustomResource;
+
+constexpr size_t kMaxJsonBytes = 256 << 10;
+
+// What of the two messages is the same.
+struct ObjectWrite {
+  const std::string& resource;
+  const std::string& ns;
+  const std::string& name;
+  CustomResource::Verb verb;
+};
+
+std::string VerbText(CustomResource::Verb verb) {
+  return absl::AsciiStrToLower(CustomResource::Verb_Name(verb));
+}
+
+absl::Status Check(const ObjectWrite& write, const v1alpha1::Effect& effect,
+                   const v1alpha1::GetHostInfoResponse& host,
+                   const std::vector<CustomResourceRule>& rules) {
+  const auto wrong = [&](absl::string_view what) {
+    return absl::InternalError(absl::StrCat(effect.plugin(), " wants to ", VerbText(write.verb),
+                                            " ", write.resource, " ", write.ns,
+                                            write.ns.empty() ? "" : "/", write.name, ": ", what));
+  };
+  if (!kube::CheckSubdomain(write.name).empty()) return wrong("no such name can be");
+  if (!write.ns.empty() && !kube::CheckDnsLabel(write.ns).empty())
+    return wrong("no such namespace can be");
+  const auto plugin = absl::c_find_if(
+      host.plugins(), [&](const auto& known) { return known.name() == effect.plugin(); });
+  if (plugin == host.plugins().end()) return wrong("the host has no such plugin");
+  const auto declared = absl::c_find_if(plugin->custom_resources(), [&](const auto& known) {
+    return known.resource() == write.resource;
+  });
+  if (declared == plugin->custom_resources().end() ||
+      !absl::c_linear_search(declared->verbs(), static_cast<int>(write.verb))) {
+    return wrong("the plugin did not declare that");
+  }
+  const auto rule = absl::c_find_if(
+      rules, [&](const CustomResourceRule& known) { return known.resource == write.resource; });
+  if (rule == rules.end() || !absl::c_linear_search(rule->verbs, write.verb) ||
+      (!rule->namespaces.empty() && !absl::c_linear_search(rule->namespaces, write.ns))) {
+    return wrong("customResources in the configuration of the shim do not allow that");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
+                              const v1alpha1::GetHostInfoResponse& host,
+                              const std::vector<CustomResourceRule>& rules) {
+  if (effect.has_delete_object()) {
+    const v1alpha1::DeleteObject& del = effect.delete_object();
+    if (del.uid().empty() || del.resource_version().empty())
+      return absl::InternalError(
+          absl::StrCat(effect.plugin(), " deletes an object without preconditions"));
+    return Check({del.resource(), del.namespace_(), del.name(), CustomResource::DELETE}, effect,
+                 host, rules);
+  }
+  if (!effect.has_put_object()) return absl::OkStatus();
+  const v1alpha1::PutObject& put = effect.put_object();
+  const bool creates = put.uid().empty();
+  if (creates != put.resource_version().empty() || (creates && put.status())) {
+    return absl::InternalError(
+        absl::StrCat(effect.plugin(), " replaces an object without all preconditions"));
+  }
+  if (put.json().size() > kMaxJsonBytes) {
+    return absl::InternalError(absl::StrCat(effect.plugin(), " writes an object of ",
+                                            put.json().size(), " bytes, more than ",
+                                            kMaxJsonBytes));
+  }
+  const CustomResource::Verb verb = creates        ? CustomResource::CREATE
+                                    : put.status() ? CustomResource::UPDATE_STATUS
+                                                   : CustomResource::UPDATE;
+  return Check({put.resource(), put.namespace_(), put.name(), verb}, effect, host, rules);
+}
+
+}  // namespace outboard::cycle

@@ -1,0 +1,30 @@
+// What plugins may have done with objects of custom resources.
+#ifndef OUTBOARD_SHIM_CYCLE_CUSTOM_RESOURCES_H_
+#define OUTBOARD_SHIM_CYCLE_CUSTOM_RESOURCES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+
+namespace outboard::cycle {
+
+// What the configuration allows for one resource.
+struct CustomResourceRule {
+  std::string resource;
+  std::vector<v1alpha1::CustomResource::Verb> verbs;
+  std::vector<std::string> namespaces;  // empty: everywhere
+};
+
+// Whether a write of an object is complete, of a resource that its plugin declared, and allowed.
+// True for effects of other kinds. Errors: INTERNAL, as for every answer that is of no use.
+// Threading: pure.
+absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
+                              const v1alpha1::GetHostInfoResponse& host,
+                              const std::vector<CustomResourceRule>& rules);
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_CUSTOM_RESOURCES_H_

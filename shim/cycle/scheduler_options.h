@@ -1,0 +1,34 @@
+// What a scheduler can be told.
+#ifndef OUTBOARD_SHIM_CYCLE_SCHEDULER_OPTIONS_H_
+#define OUTBOARD_SHIM_CYCLE_SCHEDULER_OPTIONS_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "shim/cycle/custom_resources.h"
+
+namespace outboard::cycle {
+
+struct SchedulerOptions {
+  absl::Duration cycle_deadline = absl::Seconds(1);
+  absl::Duration reserve_deadline = absl::Seconds(1);
+  absl::Duration permit_deadline = absl::Seconds(1);
+  absl::Duration pre_bind_deadline = absl::Seconds(1);
+  absl::Duration queue_deadline = absl::Milliseconds(100);
+  // How long pods stay in the queue, untouched, while their host is away; after that each one is
+  // parked with an event.
+  absl::Duration host_grace = absl::Seconds(5);
+  // After so many calls in a row without a usable answer a host is not asked until it has answered
+  // a probe, for each of them keeps all pods waiting; 0: it is asked all the same.
+  int breaker_failures = 3;
+  // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
+  bool single_attempt = false;
+  // What plugins may have done with custom resources.
+  std::vector<CustomResourceRule> custom_resources;
+  // Hosts say what their scores are made of; for people who look at single pods.
+  bool explain = false;
+};
+
+}  // namespace outboard::cycle
+
+#endif  // OUTBOARD_SHIM_CYCLE_SCHEDULER_OPTIONS_H_

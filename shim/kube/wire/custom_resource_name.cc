@@ -1,0 +1,43 @@
+#include "shim/kube/wire/custom_resource_name.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "shim/kube/wire/name_rules.h"
+
+namespace outboard::kube {
+
+std::string CustomResourceName::path() const { return path(""); }
+
+std::string CustomResourceName::path(absl::string_view ns) const {
+  return absl::StrCat("/apis/", group, "/", version, ns.empty() ? "" : "/namespaces/", ns, "/",
+                      resource);
+}
+
+std::string CustomResourceName::path(absl::string_view ns, absl::string_view name) const {
+  return absl::StrCat(path(ns), "/", name);
+}
+
+absl::StatusOr<CustomResourceName> ParseCustomResourceName(absl::string_view text) {
+  CustomResourceName name;
+  const std::pair<absl::string_view, absl::string_view> first =
+      absl::StrSplit(text, absl::MaxSplits('.', 1));
+  const std::pair<absl::string_view, absl::string_view> second =
+      absl::StrSplit(first.second, absl::MaxSplits('.', 1));
+  name.resource = std::string(first.first);
+  name.version = std::string(second.first);
+  name.group = std::string(second.second);
+  // What is part of a path must not lead elsewhere.
+  if (!CheckDnsLabel(name.resource).empty() || !CheckDnsLabel(name.version).empty() ||
+      !CheckSubdomain(name.group).empty() || !absl::StrContains(name.group, '.')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text,
+                     "\" is not RESOURCE.VERSION.GROUP, for example "
+                     "trainingjobplacements.v1alpha1.accelerator.sched.io"));
+  }
+  return name;
+}
+
+}  // namespace outboard::kube
