@@ -309,6 +309,19 @@ TEST(ParseConfig, ShimErrors) {
       {"failurePolicies: [{plugin: A, point: filter, policy: Perhaps}]\n",
        "f.yaml:3:46: failurePolicies[0].policy: expected FailClosed, FailOpen or UseLast, got "
        "\"Perhaps\""},
+      {"customResources: [{resource: widgets, verbs: [create]}]\n",
+       "f.yaml:3:20: customResources[0].resource: \"widgets\" is not RESOURCE.VERSION.GROUP, for "
+       "example trainingjobplacements.v1alpha1.accelerator.sched.io"},
+      {"customResources: [{resource: widgets.v1.example.com, verbs: [get]}]\n",
+       "f.yaml:3:54: customResources[0].verbs: expected create, update, updateStatus or delete, "
+       "got "
+       "\"get\"; the resource is always listed and watched"},
+      {"customResources: [{resource: widgets.v1.example.com}, {resource: "
+       "widgets.v1.example.com}]\n",
+       "f.yaml:3:56: customResources[1].resource: Duplicate value: \"widgets.v1.example.com\""},
+      {"customResources: [{resource: widgets.v1.example.com, verbs: [create, updateStatus, "
+       "delete], namespaces: [a]}]\n",
+       nullptr},
       {"verbosity: 11\n", "f.yaml:3:1: verbosity: Invalid value: 11: must be from 0 to 10"},
       {"host: []\n", "f.yaml:3:1: host: unknown field; did you mean hosts?"},
   };

@@ -165,6 +165,44 @@ TEST_F(ClusterStateTest, WhatNoHostSeesIsNotSent) {
   EXPECT_EQ(mirror_.pods["p"].object.annotations_size(), 1);
 }
 
+TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToThoseWhoDeclaredThem) {
+  auto pod = std::make_shared<kube::PodObject>(*MakePod("p", ""));
+  v1alpha1::Container* container = pod->pod.add_containers();
+  container->add_command("torchrun");
+  container->add_args("--nnodes=2");
+  (*container->mutable_env())["WORLD_SIZE"] = "8";
+  (*container->mutable_env())["NNODES"] = "2";
+  state_.UpsertPod(pod);
+  ChangeEncoder::Fields fields;
+  fields.args = true;
+  fields.variables = {"NNODES"};
+  fields.custom_resources = {"widgets.v1.example.com"};
+  const auto host = state_.AddHost(fields);
+  for (const char* resource : {"widgets.v1.example.com", "gadgets.v1.example.com"}) {
+    auto object = std::make_shared<kube::ClusterObject>();
+    object->object.mutable_custom_object()->set_resource(resource);
+    object->object.mutable_custom_object()->set_name("w");
+    object->object_uid = object->resource_version = resource;
+    state_.UpsertObject(object);
+  }
+  Take(host);
+  const v1alpha1::Container& sent = *mirror_.pods["p"].object.containers().rbegin();
+  EXPECT_EQ(sent.command_size(), 0);
+  EXPECT_EQ(sent.args_size(), 1);
+  ASSERT_EQ(sent.env_size(), 1);
+  EXPECT_EQ(sent.env().begin()->first, "NNODES");
+  ASSERT_EQ(mirror_.objects.size(), 1u);
+  EXPECT_EQ(mirror_.objects.begin()->second.custom_object().resource(), "widgets.v1.example.com");
+  for (const char* resource : {"widgets.v1.example.com", "gadgets.v1.example.com"}) {
+    v1alpha1::ClusterObject named;
+    named.mutable_custom_object()->set_resource(resource);
+    named.mutable_custom_object()->set_name("w");
+    state_.RemoveObject(named);
+  }
+  Take(host);
+  EXPECT_TRUE(mirror_.objects.empty());
+}
+
 TEST_F(ClusterStateTest, APodsWayIsToldInSmallSteps) {
   state_.UpsertNode(MakeNode("a"));
   const auto host = state_.AddHost({});

@@ -47,16 +47,18 @@ class RecordedEffects final : public Effects {
   std::vector<std::string> nominations;
 };
 
+constexpr char kWidgets[] = "widgets.v1.example.com";
+
 class PreBindTest : public ::testing::Test {
  protected:
   PreBindTest()
-      : scheduler_(SchedulerOptions(), queue::QueueOptions(), &effects_, &observer_, nullptr,
-                   now_) {
+      : scheduler_(Options(), queue::QueueOptions(), &effects_, &observer_, nullptr, now_) {
     scheduler_.SetProfileNames({kProfile});
     ProfilePlan plan;
     plan.algorithm.name = kProfile;
     plan.host_names = {kHost};
     plan.reserve = {{kHost, {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}}}};
+    plan.pre_bind_plugins = {"VolumeBinding"};
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
     scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
@@ -71,6 +73,37 @@ class PreBindTest : public ::testing::Test {
       questions_.push_back(request);
       return answer_;
     };
+  }
+
+  static SchedulerOptions Options() {
+    SchedulerOptions options;
+    options.custom_resources = {{kWidgets, {v1alpha1::CustomResource::CREATE}, {}}};
+    return options;
+  }
+  void UseKeeper() {
+    v1alpha1::CustomResource* resource = host_.AddPlugin("Keeper")->add_custom_resources();
+    resource->set_resource(kWidgets);
+    resource->add_verbs(v1alpha1::CustomResource::CREATE);
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.host_names = {kHost};
+    plan.reserve = {{kHost, {{"Keeper", {}}}}};
+    plan.guard.resources = false;
+    scheduler_.SetPlan(plan);
+  }
+  static v1alpha1::Effect Widget(const std::string& name) {
+    v1alpha1::Effect effect;
+    effect.set_key(name);
+    effect.set_plugin("Keeper");
+    v1alpha1::PutObject* put = effect.mutable_put_object();
+    put->set_resource(kWidgets);
+    put->set_name(name);
+    put->set_json("{}");
+    return effect;
+  }
+  void Push(const v1alpha1::Effect& effect) {
+    *host_.pushes.emplace_back().mutable_effect() = effect;
+    scheduler_.Tick(now_);
   }
 
   void AddPod(const std::string& source = "persistentVolumeClaim") {
@@ -265,6 +298,75 @@ TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
   EXPECT_THAT(effects_.binds, IsEmpty());
   EXPECT_THAT(effects_.failures, SizeIs(1));
   EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, AnObjectIsWrittenBeforeTheBindWhichThenWaitsForNobody) {
+  UseKeeper();
+  *reserved_.add_effects() = Widget("w1");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.writes, SizeIs(1));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EndWrite(0);
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_THAT(questions_, IsEmpty());
+}
+
+TEST_F(PreBindTest, APodWhoseObjectSomebodyElseMadeGivesItsPlaceBack) {
+  UseKeeper();
+  *reserved_.add_effects() = Widget("w1");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0, absl::AlreadyExistsError("widgets \"w1\" already exists"));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.failures,
+              ElementsAre(::testing::HasSubstr("widgets \"w1\" already exists")));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, AnObjectThatIsNotAllowedIsABadAnswer) {
+  UseKeeper();
+  *reserved_.add_effects() = Widget("w1");
+  reserved_.mutable_effects(0)->mutable_put_object()->set_uid("u");
+  reserved_.mutable_effects(0)->mutable_put_object()->set_resource_version("1");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, CarriesOutWhatAPluginWantsOfItsOwnAccordOnceAtATime) {
+  UseKeeper();
+  Push(Widget("w1"));
+  Push(Widget("w1"));
+  Push(Widget("w2"));
+  ASSERT_THAT(effects_.writes, SizeIs(2)) << "the first is still under way";
+  EXPECT_EQ(effects_.writes[0].attempt_id, 0u);
+  EXPECT_EQ(effects_.writes[1].effect.put_object().name(), "w2");
+  scheduler_.OnOwnEffectEnded(effects_.writes[0].effect, {absl::AbortedError("conflict"), ""},
+                              now_);
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, SizeIs(3));
+}
+
+TEST_F(PreBindTest, OfItsOwnAccordAPluginMayOnlyWriteItsObjects) {
+  UseKeeper();
+  v1alpha1::Effect effect = Widget("w1");
+  effect.mutable_put_object()->set_resource("secrets.v1.example.com");
+  Push(effect);
+  effect = Widget("w1");
+  effect.clear_key();
+  Push(effect);
+  effect = Widget("w1");
+  effect.mutable_select_node()->set_node_name("n1");
+  Push(effect);
+  EXPECT_THAT(effects_.writes, IsEmpty());
+}
+
+TEST_F(PreBindTest, NoMoreThanAShareOfThemIsUnderWay) {
+  UseKeeper();
+  for (int i = 0; i < 300; ++i) Push(Widget(absl::StrCat("w", i)));
+  EXPECT_THAT(effects_.writes, SizeIs(256));
 }
 
 }  // namespace

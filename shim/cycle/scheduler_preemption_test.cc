@@ -101,6 +101,7 @@ class SchedulerPreemptionTest : public ::testing::Test {
     plan.host_names = {kHost};
     plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
     plan.reserve = {{kHost, {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}}}};
+    plan.pre_bind_plugins = {"VolumeBinding"};
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::AssignedPodDelete()};
     plan.wake_up_events[kPlugin] = {queue::AssignedPodDelete()};

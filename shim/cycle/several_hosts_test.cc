@@ -74,6 +74,7 @@ class SeveralHostsTest : public ::testing::Test {
     plan.host_names = {"a", "b"};
     plan.post_filter_hosts = {"a"};
     plan.reserve = {{"a", {{"Volumes", {}, 0}}}, {"b", {{"Gang", {}, 1}}}};
+    plan.pre_bind_plugins = {"Volumes", "Gang"};
     plan.permit = {{"b", {{"Gang", {}, 0}}}, {"a", {{"Other", {}, 1}}}};
     plan.pre_enqueue = {{"a", {{"LateGate", {}, 1}}}, {"b", {{"EarlyGate", {}, 0}}}};
     plan.guard.resources = false;

@@ -211,5 +211,42 @@ TEST(PlansTest, APluginIsNeverSplit) {
                         "points"));
 }
 
+TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
+  v1alpha1::GetHostInfoResponse info =
+      Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder", "Third"});
+  v1alpha1::CustomResource* wanted = info.mutable_plugins(2)->add_custom_resources();
+  wanted->set_resource("widgets.v1.example.com");
+  wanted->add_verbs(v1alpha1::CustomResource::CREATE);
+  wanted->add_verbs(v1alpha1::CustomResource::UPDATE_STATUS);
+  config::Config config = Configuration({"a"});
+  const auto problem = [&] {
+    return std::string(MakePlans(config, {"a"}, {{"a", info}}).status().message());
+  };
+  EXPECT_EQ(problem(),
+            "f.yaml: profile \"p\": plugin First needs a custom resource that customResources does "
+            "not allow; add to it: {resource: widgets.v1.example.com, verbs: [create, "
+            "updateStatus]}");
+  config.shim.custom_resources = {
+      {"widgets.v1.example.com", {v1alpha1::CustomResource::CREATE}, {}, {}}};
+  EXPECT_THAT(problem(), HasSubstr("add to it"));
+  config.shim.custom_resources[0].verbs.push_back(v1alpha1::CustomResource::UPDATE_STATUS);
+  EXPECT_EQ(problem(), "");
+}
+
+TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
+  v1alpha1::GetHostInfoResponse info;
+  v1alpha1::PluginInfo* plugin = info.add_plugins();
+  plugin->add_needed_fields("Pod.metadata.annotations['a']");
+  plugin->add_needed_fields("Pod.spec.containers[*].args");
+  plugin->add_needed_fields("Pod.spec.containers[*].env['WORLD_SIZE']");
+  plugin->add_custom_resources()->set_resource("widgets.v1.example.com");
+  const cycle::ChangeEncoder::Fields fields = NeededFields(info);
+  EXPECT_THAT(fields.pod_annotations, ElementsAre("a"));
+  EXPECT_FALSE(fields.command);
+  EXPECT_TRUE(fields.args);
+  EXPECT_THAT(fields.variables, ElementsAre("WORLD_SIZE"));
+  EXPECT_THAT(fields.custom_resources, ElementsAre("widgets.v1.example.com"));
+}
+
 }  // namespace
 }  // namespace outboard::hosts

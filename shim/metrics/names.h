@@ -229,12 +229,11 @@ inline constexpr MetricSpec kBinds{"outboard_binds_total",
                                    {"outcome"},
                                    {},
                                    "Bindings that ended: bound, not_bound, gone, fenced, unknown."};
-inline constexpr MetricSpec kEffects{
-    "outboard_effects_total",
-    MetricType::kCounter,
-    {"plugin", "result"},
-    {},
-    "What plugins wanted done with the Kubernetes API: carried_out, failed."};
+inline constexpr MetricSpec kEffects{"outboard_effects_total",
+                                     MetricType::kCounter,
+                                     {"plugin", "result"},
+                                     {},
+                                     "What plugins had written: carried_out, failed."};
 inline constexpr MetricSpec kBindsSettledByRead{"outboard_binds_settled_by_read_total",
                                                 MetricType::kCounter,
                                                 {},

@@ -23,6 +23,11 @@ class ScriptedHost final : public HostClient {
   }
 
   // Before it is given to the scheduler: it judges queueing hints.
+  v1alpha1::PluginInfo* AddPlugin(const std::string& name) {
+    v1alpha1::PluginInfo* plugin = info_.add_plugins();
+    plugin->set_name(name);
+    return plugin;
+  }
   void JudgeHints() { info_.add_capabilities(v1alpha1::QUEUEING_HINTS); }
 
   // What is answered.

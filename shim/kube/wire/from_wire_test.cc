@@ -189,6 +189,27 @@ TEST(PodFromWire, PortsOnTheHostNetwork) {
                  })pb");
 }
 
+TEST(PodFromWire, CommandsAndTheVariablesThatCountProcesses) {
+  ExpectPod(R"pb(spec {
+                   containers {
+                     name: "a"
+                     command: "torchrun"
+                     args: "--nnodes=2"
+                     args: "train.py"
+                     env { name: "WORLD_SIZE" value: "8" }
+                     env { name: "AWS_SECRET_ACCESS_KEY" value: "s" }
+                     env { name: "NNODES" }
+                   }
+                 })pb",
+            R"pb(containers {
+                   name: "a"
+                   command: "torchrun"
+                   args: "--nnodes=2"
+                   args: "train.py"
+                   env { key: "WORLD_SIZE" value: "8" }
+                 })pb");
+}
+
 TEST(PodFromWire, SchedulingFields) {
   ExpectPod(R"pb(spec {
                    nodeName: "n1"
