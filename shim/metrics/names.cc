@@ -38,7 +38,7 @@ const std::vector<const MetricSpec*>& AllMetrics() {
                                                                &kGuardRefusals,
                                                                &kBindsInFlight,
                                                                &kBinds,
-                                                               &kBindsSettledByRead,
+                                                               &kEffects, &kBindsSettledByRead,
                                                                &kBindDuration,
                                                                &kStatusPatches,
                                                                &kEvents,
