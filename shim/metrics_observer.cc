@@ -2,6 +2,8 @@
 
 #include <glog/logging.h>
 
+#include "absl/strings/match.h"
+
 namespace outboard::shim {
 namespace {
 
@@ -38,6 +40,34 @@ const char* PointName(v1alpha1::ExtensionPoint point) {
   }
 }
 
+constexpr size_t kMaxGangJobs = 100;
+
+const std::string* FindLabel(const v1alpha1::Pod& pod, const char* key) {
+  const auto found = pod.labels().find(key);
+  return found == pod.labels().end() ? nullptr : &found->second;
+}
+
+// What users write as `workload-type`; whatever else they write is one.
+absl::string_view WorkloadType(const v1alpha1::Pod& pod) {
+  const std::string* type = FindLabel(pod, "workload-type");
+  if (type == nullptr) return "none";
+  for (const absl::string_view known :
+       {"training", "inference", "batch", "CPU-intensive", "GPU-intensive"}) {
+    if (absl::EqualsIgnoreCase(*type, known)) return known;
+  }
+  return "other";
+}
+
+// The job or group that a pod belongs to; empty: none.
+std::string JobName(const v1alpha1::Pod& pod) {
+  if (!pod.pod_group_name().empty()) return pod.pod_group_name();
+  for (const char* key : {"job-name", "batch.kubernetes.io/job-name",
+                          "scheduling.x-k8s.io/pod-group", "training-job-id"}) {
+    if (const std::string* name = FindLabel(pod, key)) return *name;
+  }
+  return "";
+}
+
 }  // namespace
 
 void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
@@ -71,6 +101,9 @@ void MetricsObserver::OnAttemptEnd(const kube::PodObject& pod, const std::string
                                   ? AttemptResult::kUnschedulable
                                   : AttemptResult::kError;
   metrics_->Profile(profile).AttemptEnded(label, since_attempt_began);
+  metrics_->ai_attempts
+      .With({WorkloadType(pod.pod), metrics::kAttemptResults[static_cast<size_t>(label)]})
+      .Increment();
 }
 
 void MetricsObserver::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
@@ -85,8 +118,14 @@ void MetricsObserver::OnBound(const kube::PodObject& pod, const std::string& pro
   if (was_flushed) metrics_->pod_scheduled_after_flush.Increment();
 }
 
-void MetricsObserver::OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) {
+void MetricsObserver::OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
+                                      v1alpha1::Code code) {
   metrics::Observe(metrics_->permit_wait_duration.With({CodeName(code)}), waited);
+  const std::string job = JobName(pod.pod);
+  if (job.empty()) return;
+  const bool known = gang_jobs_.contains(job);
+  if (!known && gang_jobs_.size() < kMaxGangJobs) gang_jobs_.insert(job);
+  metrics::Observe(metrics_->gang_wait.With({gang_jobs_.contains(job) ? job : "other"}), waited);
 }
 
 void MetricsObserver::OnProtocolError(const std::string& host_instance,

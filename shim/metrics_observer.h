@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,8 @@ class MetricsObserver final : public cycle::Observer, public queue::QueueObserve
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
   void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                absl::Duration since_first_attempt, bool was_flushed) override;
-  void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) override;
+  void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
+                       v1alpha1::Code code) override;
   void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
                        absl::string_view policy) override;
   void OnProtocolError(const std::string& host_instance, const absl::Status& status) override;
@@ -50,6 +52,7 @@ class MetricsObserver final : public cycle::Observer, public queue::QueueObserve
  private:
   metrics::Metrics* const metrics_;
   std::map<std::pair<std::string, std::string>, int64_t> counted_switches_;
+  std::set<std::string> gang_jobs_;  // those with a label value of their own
 };
 
 }  // namespace outboard::shim

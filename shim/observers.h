@@ -34,8 +34,9 @@ class Observers final : public cycle::Observer {
                absl::Duration since_first_attempt, bool was_flushed) override {
     for (auto* o : observers_) o->OnBound(pod, profile, attempts, since_first_attempt, was_flushed);
   }
-  void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) override {
-    for (auto* o : observers_) o->OnPermitWaitEnd(waited, code);
+  void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
+                       v1alpha1::Code code) override {
+    for (auto* o : observers_) o->OnPermitWaitEnd(pod, waited, code);
   }
   void OnNoAnswer(const std::string& host_instance, const absl::Status& status) override {
     for (auto* o : observers_) o->OnNoAnswer(host_instance, status);

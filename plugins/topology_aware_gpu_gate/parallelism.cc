@@ -15,7 +15,7 @@ namespace {
 // Far above what is sold; a sane bound for what people may write.
 constexpr int64_t kMaxProcesses = int64_t{1} << 20;
 constexpr size_t kMaxCommand = 16 * 1024;
-// What stands between words, in a shell's line and in a JSON list.
+// What stands between words in a shell's line.
 constexpr char kSeparators[] = " \t\r\n\"'[]{}(),;&|";
 
 // Of Kubeflow's operators, new and old, on the pods of a PyTorchJob.
@@ -35,7 +35,9 @@ constexpr const char* kTensorFlags[] = {
     "tensor-parallel-size",      "tp", "tp-size", "num-shard", "sharded-tp",
     "tensor-model-parallel-size"};
 // Variables, as a launcher sets or reads them.
-constexpr const char* kWorldSizes[] = {"WORLD_SIZE", "PET_NPROC_PER_NODE", "NPROC_PER_NODE"};
+constexpr const char* kWorldSizes[] = {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "PET_NPROC_PER_NODE",
+                                       "NPROC_PER_NODE"};
+constexpr const char* kTensorSizes[] = {"TENSOR_PARALLEL_SIZE"};
 
 template <size_t n>
 bool IsOneOf(absl::string_view word, const char* const (&words)[n]) {
@@ -113,6 +115,10 @@ Parallelism ParallelismOfCommand(absl::string_view command) {
         world |= ReadSeveral(sides.second) == Several::kYes;
         continue;
       }
+      if (has_value && IsOneOf(sides.first, kTensorSizes)) {
+        result.tensor |= ReadSeveral(sides.second) == Several::kYes;
+        continue;
+      }
       const size_t slash = words[i].rfind('/');
       launcher |= IsOneOf(slash == absl::string_view::npos ? words[i] : words[i].substr(slash + 1),
                           kLaunchers);
@@ -132,14 +138,30 @@ Parallelism ParallelismOfCommand(absl::string_view command) {
   return result;
 }
 
+Parallelism ParallelismOfContainer(const v1alpha1::Container& container) {
+  // Variables in front, as env(1) takes them: what the program is told comes before them.
+  std::string line;
+  for (const auto& [name, value] : container.env()) absl::StrAppend(&line, name, "=", value, "\n");
+  for (const auto* words : {&container.command(), &container.args()}) {
+    for (const std::string& word : *words) {
+      if (line.size() > kMaxCommand) break;
+      absl::StrAppend(&line, word, "\n");
+    }
+  }
+  return line.empty() ? Parallelism() : ParallelismOfCommand(line);
+}
+
 Parallelism ParallelismOfPod(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
   if (const auto said = ReadEither(pod, kParallelismKey, "ddp, tensor-parallel or none", malformed,
                                    ParseParallelism)) {
     return *said;
   }
   Parallelism result;
-  if (const std::string* command = sdk::FindValue(pod.annotations(), kCommandAnnotation))
-    result = ParallelismOfCommand(*command);
+  for (const v1alpha1::Container& container : pod.containers()) {
+    const Parallelism of_container = ParallelismOfContainer(container);
+    result.data |= of_container.data;
+    result.tensor |= of_container.tensor;
+  }
   const auto size =
       ReadEither(pod, kTensorParallelSizeKey, "a number of GPUs", malformed,
                  [](absl::string_view text) { return sdk::ParseCount(text, kMaxProcesses); });
@@ -152,8 +174,14 @@ Parallelism ParallelismOfPod(const v1alpha1::Pod& pod, sdk::MalformedValues* mal
 
 std::vector<std::string> ParallelismFields() {
   std::vector<std::string> fields;
-  for (const char* key : {kParallelismKey, kTensorParallelSizeKey, kCommandAnnotation})
+  for (const char* key : {kParallelismKey, kTensorParallelSizeKey})
     fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  fields.push_back("Pod.spec.containers[*].command");
+  fields.push_back("Pod.spec.containers[*].args");
+  for (const auto& names : {absl::MakeSpan(kWorldSizes), absl::MakeSpan(kTensorSizes)}) {
+    for (const char* name : names)
+      fields.push_back(absl::StrCat("Pod.spec.containers[*].env['", name, "']"));
+  }
   return fields;
 }
 

@@ -14,9 +14,6 @@ namespace outboard::topology_aware_gpu_gate {
 // Labels or annotations of pods; the label comes first.
 inline constexpr char kParallelismKey[] = "accelerator.sched.io/parallelism";
 inline constexpr char kTensorParallelSizeKey[] = "tensor-parallel-size";
-// Annotation: what the container runs, with variables in front. The contract does not carry
-// commands and variables themselves.
-inline constexpr char kCommandAnnotation[] = "outboard/command";
 
 struct Parallelism {
   bool data = false;
@@ -25,12 +22,15 @@ struct Parallelism {
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
-// Of a command line (in words, as a shell's, or as JSON), for example `NCCL_DEBUG=INFO torchrun
-// --nproc-per-node=8 train.py` or `["vllm", "serve", "-tp", "4"]`. A launcher that is told to start
-// a single process a node is not data parallel. Pure.
+// Of a command line, for example `NCCL_DEBUG=INFO torchrun --nproc-per-node=8 train.py` or `vllm
+// serve -tp 4`. A launcher that is told to start a single process a node is not data parallel.
+// Pure.
 Parallelism ParallelismOfCommand(absl::string_view command);
+// Of a container's command and arguments, where a shell's line may be one of them, and of the
+// variables that count processes.
+Parallelism ParallelismOfContainer(const v1alpha1::Container& container);
 
-// What the pod says of itself decides; else what its labels, its owner and its command tell.
+// What the pod says of itself decides; else what its labels, its owner and its containers tell.
 // `malformed` may be null.
 Parallelism ParallelismOfPod(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
 // For PluginDescriptor::needed_fields.

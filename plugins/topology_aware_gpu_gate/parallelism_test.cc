@@ -71,6 +71,44 @@ TEST(ParallelismTest, SingleProcessesAreNeither) {
   }
 }
 
+v1alpha1::Container Runs(const std::vector<std::string>& command,
+                         const std::vector<std::string>& args = {}) {
+  v1alpha1::Container container;
+  for (const std::string& word : command) container.add_command(word);
+  for (const std::string& word : args) container.add_args(word);
+  return container;
+}
+
+// As manifests of the projects have them.
+TEST(ParallelismTest, Containers) {
+  EXPECT_EQ(ParallelismOfContainer(Runs({})), kNone);
+  EXPECT_EQ(ParallelismOfContainer(Runs({"python3"}, {"train.py"})), kNone);
+  EXPECT_EQ(ParallelismOfContainer(
+                Runs({"torchrun"}, {"--nnodes=2", "--nproc_per_node", "8", "/workspace/train.py"})),
+            kData);
+  EXPECT_EQ(ParallelismOfContainer(
+                Runs({"/bin/bash", "-c"}, {"cd /app\nexec torchrun --nproc-per-node=8 train.py"})),
+            kData);
+  EXPECT_EQ(ParallelismOfContainer(Runs(
+                {"vllm"}, {"serve", "meta-llama/Llama-3.1-70B", "--tensor-parallel-size", "8"})),
+            kTensor);
+  EXPECT_EQ(
+      ParallelismOfContainer(Runs({"/bin/sh", "-c"}, {"vllm serve m --tensor-parallel-size=4"})),
+      kTensor);
+  EXPECT_EQ(ParallelismOfContainer(Runs({"deepspeed"}, {"--num_gpus=8", "train.py"})), kData);
+  v1alpha1::Container world = Runs({"python"}, {"train.py"});
+  (*world.mutable_env())["WORLD_SIZE"] = "16";
+  EXPECT_EQ(ParallelismOfContainer(world), kData);
+  (*world.mutable_env())["WORLD_SIZE"] = "1";
+  EXPECT_EQ(ParallelismOfContainer(world), kNone);
+  (*world.mutable_env())["TENSOR_PARALLEL_SIZE"] = "2";
+  EXPECT_EQ(ParallelismOfContainer(world), kTensor);
+  (*world.mutable_env())["WORLD_SIZE"] = "16";
+  world.add_args("--nproc-per-node=1");
+  world.set_command(0, "torchrun");
+  EXPECT_EQ(ParallelismOfContainer(world), kTensor) << "one process a node needs no island";
+}
+
 TEST(ParallelismTest, PodsOfPyTorchJobs) {
   PodBuilder owned("p");
   owned.proto().mutable_controller()->set_kind("PyTorchJob");
@@ -102,7 +140,9 @@ TEST(ParallelismTest, PodsOfPyTorchJobs) {
 TEST(ParallelismTest, WhatThePodSaysOfItselfDecides) {
   PodBuilder pod("p");
   EXPECT_EQ(ParallelismOfPod(pod, nullptr), kNone);
-  pod.Annotation(kCommandAnnotation, "torchrun --nproc-per-node=8 train.py");
+  v1alpha1::Container* container = pod.proto().mutable_containers(0);
+  container->add_command("torchrun");
+  container->add_args("--nproc-per-node=8");
   EXPECT_EQ(ParallelismOfPod(pod, nullptr), kData);
   pod.Annotation(kParallelismKey, "DDP,tensor-parallel");
   EXPECT_EQ(ParallelismOfPod(pod, nullptr), kBoth);

@@ -159,13 +159,15 @@ TEST(TopologyAwareGPUGateTest, AbsurdLabelsMakeNoIslands) {
                            .OnNode("n")
                            .Annotation("accelerator.sched.io/gpu-ids", pick())
                            .Annotation("scheduling.koordinator.sh/device-allocated", pick()));
-    const PodBuilder pod =
-        PodBuilder("p")
-            .Requests({{"nvidia.com/gpu", "2"}})
-            .Label("training.kubeflow.org/operator-name", "pytorchjob-controller")
-            .Label("tensor-parallel-size", pick())
-            .Annotation("accelerator.sched.io/parallelism", pick())
-            .Annotation("outboard/command", pick());
+    PodBuilder pod = PodBuilder("p")
+                         .Requests({{"nvidia.com/gpu", "2"}})
+                         .Label("training.kubeflow.org/operator-name", "pytorchjob-controller")
+                         .Label("tensor-parallel-size", pick())
+                         .Annotation("accelerator.sched.io/parallelism", pick());
+    v1alpha1::Container* container = pod.proto().mutable_containers(0);
+    container->add_command(pick());
+    container->add_args(pick());
+    (*container->mutable_env())["WORLD_SIZE"] = pick();
     EXPECT_FALSE((*harness)->Filter(pod).at("n").ok());
   }
 }

@@ -117,7 +117,8 @@ class Observer {
   virtual void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                        absl::Duration since_first_attempt, bool was_flushed) {}
   // A wait at Permit ended.
-  virtual void OnPermitWaitEnd(absl::Duration waited, v1alpha1::Code code) {}
+  virtual void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
+                               v1alpha1::Code code) {}
   // A host gave no answer, or one that is of no use; comes with OnProtocolError where that is why.
   virtual void OnNoAnswer(const std::string& host_instance, const absl::Status& status) {}
   // An attempt went on without a host's answer; `policy` is FailOpen or UseLast.

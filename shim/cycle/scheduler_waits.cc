@@ -131,9 +131,10 @@ void Scheduler::EndWait(const WaitEnd& end, absl::Time now) {
   const auto it = attempts_.find(end.attempt_id);
   if (it == attempts_.end()) return;
   Attempt* const attempt = it->second.get();
-  observer_->OnPermitWaitEnd(end.waited, end.allowed     ? v1alpha1::SUCCESS
-                                         : end.preempted ? v1alpha1::ERROR
-                                                         : v1alpha1::UNSCHEDULABLE);
+  observer_->OnPermitWaitEnd(*attempt->pod, end.waited,
+                             end.allowed     ? v1alpha1::SUCCESS
+                             : end.preempted ? v1alpha1::ERROR
+                                             : v1alpha1::UNSCHEDULABLE);
   if (end.allowed) {
     cluster_.EndWaiting(attempt->pod->uid()).IgnoreError();
     return BeginBinding(attempt, now);

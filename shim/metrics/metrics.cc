@@ -10,7 +10,9 @@
 namespace outboard::metrics {
 namespace {
 
-std::vector<double> Bounds(const ExponentialBuckets& buckets) {
+std::vector<double> Bounds(const Buckets& buckets) {
+  if (buckets.bounds[0] > 0)
+    return {buckets.bounds.begin(), buckets.bounds.begin() + buckets.count};
   std::vector<double> bounds;
   double bound = buckets.start;
   for (int i = 0; i < buckets.count; ++i, bound *= buckets.factor) bounds.push_back(bound);
@@ -136,7 +138,9 @@ Metrics::Metrics(absl::string_view version)
       events_queued(Single<Gauge>(*registry_, kEventsQueued)),
       informer_objects(*registry_, kInformerObjects),
       informer_events(*registry_, kInformerEvents),
-      informer_lists(*registry_, kInformerLists) {
+      informer_lists(*registry_, kInformerLists),
+      ai_attempts(*registry_, kAiAttempts),
+      gang_wait(*registry_, kGangWait) {
   AddChild(MakeFamily<Gauge>(*registry_, kBuildInfo), kBuildInfo,
            {{"version", std::string(version)}})
       .Set(1);

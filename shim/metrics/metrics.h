@@ -144,6 +144,8 @@ class Metrics {
   Children<Gauge> informer_objects;
   Children<Counter> informer_events;
   Children<Counter> informer_lists;
+  Children<Counter> ai_attempts;
+  Children<Histogram> gang_wait;
 
  private:
   absl::Mutex mutex_;

@@ -61,6 +61,9 @@ void TouchAll(Metrics& m) {
   m.informer_objects.With({"Pod"});
   m.informer_events.With({"Pod", "ADDED"});
   m.informer_lists.With({"Pod", "first"});
+  m.effects.With({"StaticIP", "carried_out"});
+  m.ai_attempts.With({"training", "scheduled"});
+  m.gang_wait.With({"job"});
 }
 
 TEST(Metrics, EveryNameIsExposedWithItsTypeLabelsAndBuckets) {

@@ -2,27 +2,11 @@
 #ifndef OUTBOARD_SHIM_METRICS_NAMES_H_
 #define OUTBOARD_SHIM_METRICS_NAMES_H_
 
-#include <array>
 #include <vector>
 
+#include "shim/metrics/metric_spec.h"
+
 namespace outboard::metrics {
-
-enum class MetricType { kCounter, kGauge, kHistogram };
-
-// Bucket bounds start, start*factor, …: `count` of them, and +Inf.
-struct ExponentialBuckets {
-  double start = 0;
-  double factor = 0;
-  int count = 0;
-};
-
-struct MetricSpec {
-  const char* name;
-  MetricType type;
-  std::array<const char*, 4> labels;  // unused ones are null
-  ExponentialBuckets buckets;         // histograms only
-  const char* help;
-};
 
 // kube-scheduler's.
 inline constexpr MetricSpec kScheduleAttempts{
@@ -273,6 +257,19 @@ inline constexpr MetricSpec kInformerLists{
     {"kind", "reason"},
     {},
     "Times that an informer listed from scratch, by reason."};
+// For clusters with AI workloads, by labels of pods.
+inline constexpr MetricSpec kAiAttempts{
+    "ai_scheduler_attempts_total",
+    MetricType::kCounter,
+    {"workload_type", "result"},
+    {},
+    "Attempts by the pod's label workload-type and the result."};
+inline constexpr MetricSpec kGangWait{
+    "gang_scheduling_wait_seconds",
+    MetricType::kHistogram,
+    {"job_name"},
+    {0, 0, 5, {10, 30, 60, 300, 600}},
+    "Time that a member of a gang waited at Permit; jobs beyond the first 100 are other."};
 inline constexpr MetricSpec kBuildInfo{
     "outboard_build_info", MetricType::kGauge, {"version"}, {}, "1 for the build that runs."};
 

@@ -284,7 +284,7 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::Score(
   impl_->evaluator.PreScore(impl_->attempt, record, impl_->now, slots, &pre_score);
   if (pre_score.has_error()) return absl::InternalError(pre_score.error().reasons(0));
   v1alpha1::ScoreResponse score;
-  impl_->evaluator.Score(impl_->attempt, record, impl_->now, slots, &score);
+  impl_->evaluator.Score(impl_->attempt, record, impl_->now, slots, /*explain=*/false, &score);
   if (score.has_error()) return absl::InternalError(score.error().reasons(0));
   std::map<std::string, int64_t> result;
   if (score.plugins().empty()) return result;
@@ -310,6 +310,25 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::RawScore(
   if (!verdict.ok()) return absl::InternalError(absl::StrJoin(verdict.reasons(), ", "));
   for (size_t i = 0; i < slots.size(); ++i) {
     result[impl_->mirror.view().nodes().nodes[slots[i]].name()] = raw[i];
+  }
+  return result;
+}
+
+std::map<std::string, std::map<std::string, double>> PluginHarness::Terms(
+    const v1alpha1::Pod& pod) {
+  const PodRecord& record = impl_->Begin(pod);
+  const std::vector<Slot> slots = impl_->Slots({});
+  v1alpha1::PreScoreResponse pre_score;
+  impl_->evaluator.PreScore(impl_->attempt, record, impl_->now, slots, &pre_score);
+  v1alpha1::ScoreResponse score;
+  impl_->evaluator.Score(impl_->attempt, record, impl_->now, slots, /*explain=*/true, &score);
+  std::map<std::string, std::map<std::string, double>> result;
+  if (score.plugins().empty()) return result;
+  for (int i = 0; i < score.plugins(0).terms_size(); ++i) {
+    auto& terms = result[impl_->mirror.view().nodes().nodes[slots[i]].name()];
+    for (const v1alpha1::ScoreTerm& term : score.plugins(0).terms(i).terms()) {
+      EXPECT_TRUE(terms.emplace(term.name(), term.value()).second) << term.name() << " twice";
+    }
   }
   return result;
 }

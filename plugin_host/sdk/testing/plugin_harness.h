@@ -63,6 +63,8 @@ class PluginHarness {
                                                        std::vector<std::string> nodes = {});
   absl::StatusOr<std::map<std::string, int64_t>> RawScore(const v1alpha1::Pod& pod,
                                                           std::vector<std::string> nodes = {});
+  // What raw scores are made of, by node and term; empty if the plugin does not say.
+  std::map<std::string, std::map<std::string, double>> Terms(const v1alpha1::Pod& pod);
   // What the plugin says after the calls so far, without any: PreFilter did not come to it.
   Verdict PostFilter(const v1alpha1::Pod& pod);
   Verdict PreEnqueue(const v1alpha1::Pod& pod);

@@ -42,9 +42,14 @@ api::Protocol ConvertProtocol(const std::string& text) {
 
 // Container.env in types.proto.
 bool IsOfInterest(absl::string_view environment_variable) {
-  static constexpr absl::string_view kNames[] = {
-      "WORLD_SIZE",     "LOCAL_WORLD_SIZE",     "NNODES",
-      "NPROC_PER_NODE", "TENSOR_PARALLEL_SIZE", "PIPELINE_PARALLEL_SIZE"};
+  static constexpr absl::string_view kNames[] = {"WORLD_SIZE",
+                                                 "LOCAL_WORLD_SIZE",
+                                                 "NNODES",
+                                                 "NPROC_PER_NODE",
+                                                 "PET_NNODES",
+                                                 "PET_NPROC_PER_NODE",
+                                                 "TENSOR_PARALLEL_SIZE",
+                                                 "PIPELINE_PARALLEL_SIZE"};
   return absl::c_linear_search(kNames, environment_variable);
 }
 
