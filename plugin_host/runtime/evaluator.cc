@@ -382,17 +382,16 @@ namespace {
 
 void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
                absl::Span<const Slot> nodes, v1alpha1::PluginScores* out) {
-  bool any = false;
-  for (const Slot slot : nodes) {
+  const auto explained = plugin.Explain(attempt, nodes);
+  if (explained.size() != nodes.size()) return;
+  for (const std::vector<sdk::ScoreTerm>& node : explained) {
     v1alpha1::ScoreTerms* terms = out->add_terms();
-    for (const sdk::ScoreTerm& term : plugin.Explain(attempt, attempt.cluster().node(slot))) {
+    for (const sdk::ScoreTerm& term : node) {
       v1alpha1::ScoreTerm* sent = terms->add_terms();
       sent->set_name(term.name);
       sent->set_value(term.value);
-      any = true;
     }
   }
-  if (!any) out->clear_terms();
 }
 
 }  // namespace

@@ -129,9 +129,10 @@ class ScorePlugin {
                        absl::Span<int64_t> keys) const {
     return false;
   }
-  // OPTIONAL. What a node's raw score is made of, in the order of the formula; for people who look
-  // at single pods, after Score.
-  virtual std::vector<ScoreTerm> Explain(const Attempt& attempt, const NodeView& node) const {
+  // OPTIONAL. What the raw score of each node is made of, in the order of the formula; for people
+  // who look at single pods, after Score of the same nodes. Empty: it does not say.
+  virtual std::vector<std::vector<ScoreTerm>> Explain(const Attempt& attempt,
+                                                      absl::Span<const Slot> nodes) const {
     return {};
   }
 };

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "plugin_host/sdk/testing/object_yaml.h"
@@ -197,14 +198,28 @@ void ExpectHints(const YAML::Node& events, const YAML::Node& expected, const v1a
   }
 }
 
+void ExpectTerms(const YAML::Node& expected,
+                 const std::map<std::string, std::map<std::string, double>>& terms) {
+  std::map<std::string, std::map<std::string, std::string>> want, have;
+  for (const auto& node : expected) {
+    for (const auto& term : node.second)
+      want[node.first.as<std::string>()][term.first.as<std::string>()] =
+          absl::StrFormat("%.4g", term.second.as<double>());
+  }
+  for (const auto& [node, of_node] : terms) {
+    for (const auto& [name, value] : of_node) have[node][name] = absl::StrFormat("%.4g", value);
+  }
+  EXPECT_EQ(want, have);
+}
+
 void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, "\n--\n");
   ASSERT_EQ(parts.size(), 2u) << "a case has a cluster, a line `--`, and what is expected";
   const YAML::Node given = YAML::Load(parts[0]);
   const YAML::Node expected = YAML::Load(parts[1]);
   CheckKeys(given, {"args", "now", "nodes", "pods", "namespaces", "objects", "pod", "events"});
-  CheckKeys(expected, {"preFilter", "nodeNames", "filter", "raw", "scores", "preEnqueue", "hints",
-                       "argsProblems"});
+  CheckKeys(expected, {"preFilter", "nodeNames", "filter", "raw", "scores", "terms", "preEnqueue",
+                       "hints", "argsProblems"});
   ASSERT_TRUE(expected.IsMap() && expected.size() > 0) << "a case must expect something";
 
   absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
@@ -246,6 +261,7 @@ void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   if (expected["hints"]) ExpectHints(given["events"], expected["hints"], *pod, &h);
   if (expected["raw"]) ExpectScores(expected["raw"], h.RawScore(*pod));
   if (expected["scores"]) ExpectScores(expected["scores"], h.Score(*pod));
+  if (expected["terms"]) ExpectTerms(expected["terms"], h.Terms(*pod));
 }
 
 }  // namespace
