@@ -35,6 +35,7 @@ void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
     response->set_started_unix_micros(absl::ToUnixMicros(identity_.started));
   response->add_capabilities(v1alpha1::FUSED_CYCLE);
   response->add_capabilities(v1alpha1::QUEUEING_HINTS);
+  response->add_capabilities(v1alpha1::SIGNATURES);
   for (const auto& [name, descriptor] : registry_->descriptors()) {
     v1alpha1::PluginInfo* info = response->add_plugins();
     info->set_name(name);

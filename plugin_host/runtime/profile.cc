@@ -110,11 +110,25 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
     }
   }
   if (problems->size() > before) return nullptr;
+  profile->CollectSignedParts(registry);
   for (const ProfilePlugin& plugin : profile->plugins_) {
     if (plugin.observer != nullptr) mirror->AddObserver(plugin.observer);
   }
   profile->observing_ = true;
   return profile;
+}
+
+void Profile::CollectSignedParts(const sdk::PluginRegistry& registry) {
+  signed_parts_.emplace();
+  for (const sdk::ExtensionPoint point :
+       {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
+    for (const uint32_t index : at(point)) {
+      const sdk::PluginDescriptor& descriptor = *registry.Find(plugins_[index].name);
+      if (!descriptor.signature) return signed_parts_.reset();
+      // The registry took the descriptor, so these are parts.
+      signed_parts_->Add(*sdk::PodParts::Parse(*descriptor.signature));
+    }
+  }
 }
 
 Profile::Profile(mirror::Mirror* mirror) : mirror_(mirror) {}

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plugin_host/mirror/mirror.h"
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/plugin_registry.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
@@ -69,6 +71,8 @@ class Profile {
   const std::vector<ProfilePlugin>& plugins() const { return plugins_; }
   // Null if the profile has no plugin of that name.
   const ProfilePlugin* Find(const std::string& plugin) const;
+  // What of a pod its plugins from PreFilter to Score look at; absent if one of them does not say.
+  const std::optional<sdk::PodParts>& signed_parts() const { return signed_parts_; }
   // Indices of plugins enabled at a point, in order.
   const std::vector<uint32_t>& at(sdk::ExtensionPoint point) const {
     return points_[static_cast<size_t>(point)];
@@ -78,6 +82,7 @@ class Profile {
   class PluginPushes;
   static constexpr size_t kPoints = 13;
   explicit Profile(mirror::Mirror* mirror);
+  void CollectSignedParts(const sdk::PluginRegistry& registry);
   // The index of a plugin, made if need be; -1 after a problem.
   int Make(const std::string& name, const v1alpha1::ProfileConfig& config,
            const sdk::PluginRegistry& registry, PushTarget* target,
@@ -89,6 +94,7 @@ class Profile {
   std::vector<ProfilePlugin> plugins_;
   std::vector<std::string> failed_;
   std::vector<uint32_t> points_[kPoints];
+  std::optional<sdk::PodParts> signed_parts_;
   bool observing_ = false;
 };
 

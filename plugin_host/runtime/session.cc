@@ -47,6 +47,7 @@ void Session::Configure(const v1alpha1::ConfigureRequest& request,
   if (response->problems_size() > 0) return;
   // Attempts under way keep the profile that they began with.
   profiles_.swap(profiles);
+  signatures_.Clear();
   hints_.ProfilesChanged();
   configured_ = true;
 }
@@ -389,6 +390,20 @@ CallStatus Session::PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl:
       FillStatus(plugin.name, verdict, status);
       break;
     }
+  }
+  return CallStatus::Ok();
+}
+
+CallStatus Session::Sign(const v1alpha1::SignRequest& request, v1alpha1::SignResponse* response) {
+  std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
+  if (profile == nullptr)
+    return CallStatus(CallError::NOT_CONFIGURED, "the profile is not configured here");
+  if (request.pod_uids_size() > kMaxPodsPerCall)
+    return CallStatus(CallError::INVALID, "at most 4096 pods a call");
+  for (const std::string& uid : request.pod_uids()) {
+    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    if (pod == nullptr) return UnknownPod(uid);
+    response->add_signatures(signatures_.Of(*profile, pod->pod));
   }
   return CallStatus::Ok();
 }

@@ -16,6 +16,7 @@
 #include "plugin_host/runtime/evaluator.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/runtime/queueing_hints.h"
+#include "plugin_host/runtime/signatures.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
@@ -26,6 +27,7 @@
 #include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.pb.h"
 #include "proto/outboard/v1alpha1/reserve.pb.h"
+#include "proto/outboard/v1alpha1/sign.pb.h"
 
 namespace outboard::runtime {
 
@@ -81,6 +83,7 @@ class Session : private PushTarget {
                       v1alpha1::SortKeysResponse* response);
   CallStatus PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl::Time now,
                         v1alpha1::PreEnqueueResponse* response);
+  CallStatus Sign(const v1alpha1::SignRequest& request, v1alpha1::SignResponse* response);
   CallStatus Reserve(const v1alpha1::ReserveRequest& request, absl::Time now,
                      v1alpha1::ReserveResponse* response);
   CallStatus Unreserve(const v1alpha1::UnreserveRequest& request, absl::Time now,
@@ -128,6 +131,7 @@ class Session : private PushTarget {
   mirror::Mirror mirror_;
   Evaluator evaluator_;
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
+  Signatures signatures_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<AttemptRecord>> attempts_;
   std::vector<std::unique_ptr<AttemptRecord>> spare_attempts_;
   QueueingHints hints_{&mirror_, [this](const std::string& name) -> const Profile* {

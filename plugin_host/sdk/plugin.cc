@@ -1,5 +1,8 @@
 #include "plugin_host/sdk/plugin.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+
 namespace outboard::sdk {
 
 v1alpha1::ClusterEvent WakeOn(std::string resource,
@@ -16,6 +19,16 @@ v1alpha1::CustomResource UsesResource(std::string resource,
   used.set_resource(std::move(resource));
   for (const v1alpha1::CustomResource::Verb verb : verbs) used.add_verbs(verb);
   return used;
+}
+
+std::vector<std::string> SignedParts(const std::vector<std::string>& needed_fields,
+                                     std::initializer_list<std::string> parts) {
+  std::vector<std::string> all = parts;
+  for (absl::string_view field : needed_fields) {
+    if (absl::ConsumePrefix(&field, "Pod.") && absl::StartsWith(field, "metadata.annotations['"))
+      all.emplace_back(field);
+  }
+  return all;
 }
 
 v1alpha1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::string> fields) {

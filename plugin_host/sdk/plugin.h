@@ -272,6 +272,9 @@ struct PluginDescriptor {
   std::vector<v1alpha1::ClusterEvent> wake_up_events;
   std::vector<std::string> needed_fields;  // Annotations it reads, see plugin_host.proto.
   std::vector<v1alpha1::Interest> interests;
+  // Parts of a pod (pod_parts.h) that decide, with the cluster, what the plugin says of it from
+  // PreFilter to Score: pods that agree in them are interchangeable. Absent: no two pods are.
+  std::optional<std::vector<std::string>> signature;
   // Whose objects the mirror is to have, and what the plugin may want done with them.
   std::vector<v1alpha1::CustomResource> custom_resources;
   Maturity maturity = Maturity::kAlpha;
@@ -284,6 +287,9 @@ v1alpha1::ClusterEvent WakeOn(std::string resource,
 // `resource` as in CustomObject.resource.
 v1alpha1::CustomResource UsesResource(std::string resource,
                                       std::initializer_list<v1alpha1::CustomResource::Verb> verbs);
+// For PluginDescriptor::signature: these parts, and the pods' annotations of `needed_fields`.
+std::vector<std::string> SignedParts(const std::vector<std::string>& needed_fields,
+                                     std::initializer_list<std::string> parts);
 v1alpha1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::string> fields);
 
 }  // namespace outboard::sdk

@@ -1,6 +1,7 @@
 #include "plugin_host/sdk/plugin_registry.h"
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/pod_parts.h"
 
 namespace outboard::sdk {
 
@@ -9,6 +10,12 @@ absl::Status PluginRegistry::Add(PluginDescriptor descriptor) {
   if (descriptor.extension_points.empty() || !descriptor.create) {
     return absl::InvalidArgumentError(
         absl::StrCat("plugin ", descriptor.name, " has no extension point or cannot be created"));
+  }
+  if (descriptor.signature) {
+    if (const auto parts = PodParts::Parse(*descriptor.signature); !parts.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("plugin ", descriptor.name, ": signature: ", parts.status().message()));
+    }
   }
   std::string name = descriptor.name;
   if (!descriptors_.emplace(name, std::move(descriptor)).second) {

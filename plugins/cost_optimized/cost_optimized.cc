@@ -297,6 +297,7 @@ sdk::PluginDescriptor Descriptor() {
   }
   d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE,
                                  {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};
+  d.signature.emplace();  // What a pod says decides when it may start, not where.
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<CostOptimized>(ReadArgs(context.args->root()), context);

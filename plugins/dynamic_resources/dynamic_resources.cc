@@ -207,6 +207,7 @@ sdk::PluginDescriptor Descriptor() {
   // Without claims there is nothing to do there, and pods with claims do not come so far.
   d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE, {}),
                  sdk::InterestIn(v1alpha1::RESERVE, {})};
+  d.signature = {{"spec.containers", "spec.resourceClaims"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     CheckArgs(context.args->root());

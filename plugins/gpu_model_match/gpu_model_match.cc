@@ -210,6 +210,8 @@ sdk::PluginDescriptor Descriptor() {
   d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL}),
                       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL})};
   d.needed_fields = {absl::StrCat("Pod.metadata.annotations['", kNumaAnnotation, "']")};
+  d.signature = sdk::SignedParts(
+      d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kModelLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     const sdk::ArgsObject root = context.args->root();

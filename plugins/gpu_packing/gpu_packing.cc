@@ -374,6 +374,8 @@ sdk::PluginDescriptor Descriptor() {
        {kFractionAnnotation, kMemoryAnnotation, kDevicesAnnotation, kAllocatedAnnotation}) {
     d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
   }
+  d.signature = sdk::SignedParts(
+      d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kGroupLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<GpuPacking>(ReadArgs(context.args->root()), context.cluster);

@@ -81,6 +81,7 @@ sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "ImageLocality";
   d.extension_points = {v1alpha1::SCORE};
+  d.signature = {{"spec.containers", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<ImageLocality>();

@@ -241,6 +241,7 @@ sdk::PluginDescriptor Descriptor() {
                           v1alpha1::ClusterEvent::DELETE}),
       sdk::WakeOn("Node",
                   {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_LABEL})};
+  d.signature = {{"metadata.namespace", "metadata.labels", "spec.affinity"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<InterPodAffinity>(ReadArgs(context.args->root()), context.cluster);

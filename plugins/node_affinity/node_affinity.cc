@@ -173,6 +173,7 @@ sdk::PluginDescriptor Descriptor() {
   d.args_schema = kArgsSchema;
   d.wake_up_events = {sdk::WakeOn(
       "Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_LABEL})};
+  d.signature = {{"spec.nodeSelector", "spec.affinity"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NodeAffinity>(ReadAddedAffinity(context.args->root()));

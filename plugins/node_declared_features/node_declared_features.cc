@@ -75,6 +75,7 @@ sdk::PluginDescriptor Descriptor() {
       sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN,
                           Event::UPDATE_POD_TOLERATION,
                           Event::UPDATE_POD_SCHEDULING_GATES_ELIMINATED, Event::UPDATE_OTHER})};
+  d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NodeDeclaredFeatures>();

@@ -28,6 +28,7 @@ sdk::PluginDescriptor Descriptor() {
   d.name = "NodeName";
   d.extension_points = {v1alpha1::FILTER};
   d.wake_up_events = {sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD})};
+  d.signature = {{"spec.nodeName"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NodeName>();

@@ -98,6 +98,7 @@ sdk::PluginDescriptor Descriptor() {
   d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
   d.wake_up_events = {sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::DELETE}),
                       sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD})};
+  d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NodePorts>();

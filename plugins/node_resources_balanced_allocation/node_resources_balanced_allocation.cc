@@ -175,6 +175,7 @@ sdk::PluginDescriptor Descriptor() {
   d.name = "NodeResourcesBalancedAllocation";
   d.extension_points = {v1alpha1::PRE_SCORE, v1alpha1::SCORE};
   d.args_schema = kArgsSchema;
+  d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NodeResourcesBalancedAllocation>(ReadResources(context.args->root()));

@@ -336,6 +336,7 @@ sdk::PluginDescriptor Descriptor() {
   descriptor.wake_up_events = {sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
                                sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE}),
                                sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
+  descriptor.signature = {{"spec.containers"}};
   descriptor.maturity = sdk::Maturity::kBeta;
   descriptor.create = Create;
   return descriptor;

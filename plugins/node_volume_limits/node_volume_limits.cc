@@ -278,6 +278,7 @@ sdk::PluginDescriptor Descriptor() {
                       sdk::WakeOn("Pod", {Event::DELETE}),
                       sdk::WakeOn("PersistentVolumeClaim", {Event::ADD}),
                       sdk::WakeOn("VolumeAttachment", {Event::DELETE})};
+  d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NodeVolumeLimits>();

@@ -46,6 +46,8 @@ sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NotServed";
   d.extension_points = {v1alpha1::PRE_FILTER};
+  d.signature = {
+      {"spec.containers", "spec.resourceClaims", "spec.schedulingGroup", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NotServed>();

@@ -482,6 +482,8 @@ sdk::PluginDescriptor Descriptor() {
         kLatestStartAnnotation, kHighestCostAnnotation, kRegionsAnnotation}) {
     d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
   }
+  d.signature = sdk::SignedParts(d.needed_fields,
+                                 {"metadata.namespace", "metadata.labels", "spec.containers"});
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<Objectives>(ReadArgs(context.args->root()), context);

@@ -285,6 +285,9 @@ sdk::PluginDescriptor Descriptor() {
                           ClusterEvent::UPDATE_POD_TOLERATION, ClusterEvent::DELETE}),
       sdk::WakeOn("Node", {ClusterEvent::ADD, ClusterEvent::DELETE, ClusterEvent::UPDATE_NODE_LABEL,
                            ClusterEvent::UPDATE_NODE_TAINT})};
+  d.signature = {{"metadata.namespace", "metadata.labels", "metadata.ownerReferences",
+                  "spec.nodeSelector", "spec.affinity", "spec.tolerations",
+                  "spec.topologySpreadConstraints"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<PodTopologySpread>(ReadArgs(context.args), context.cluster);

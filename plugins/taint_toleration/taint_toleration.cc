@@ -109,6 +109,7 @@ sdk::PluginDescriptor Descriptor() {
   d.wake_up_events = {
       sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_TAINT}),
       sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::UPDATE_POD_TOLERATION})};
+  d.signature = {{"spec.tolerations"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<TaintToleration>();

@@ -312,6 +312,8 @@ sdk::PluginDescriptor Descriptor() {
   d.needed_fields = ParallelismFields();
   for (std::string& field : sdk::GpuIdFields()) d.needed_fields.push_back(std::move(field));
   d.needed_fields.push_back(absl::StrCat("Node.metadata.annotations['", kIslandsAnnotation, "']"));
+  d.signature = sdk::SignedParts(
+      d.needed_fields, {"spec.containers", "metadata.ownerReferences", "metadata.labels"});
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<TopologyAwareGpuGate>(ReadArgs(context.args->root()), context.cluster);

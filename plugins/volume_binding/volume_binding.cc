@@ -245,6 +245,7 @@ sdk::PluginDescriptor Descriptor() {
   d.wake_up_events = WakeUpEvents();
   d.interests = {sdk::InterestIn(
       v1alpha1::RESERVE, {"spec.volumes[*].persistentVolumeClaim", "spec.volumes[*].ephemeral"})};
+  d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = Create;
   return d;

@@ -195,6 +195,7 @@ sdk::PluginDescriptor Descriptor() {
   d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
   d.wake_up_events = {sdk::WakeOn("Pod", {Event::DELETE}), sdk::WakeOn("Node", {Event::ADD}),
                       sdk::WakeOn("PersistentVolumeClaim", {Event::ADD})};
+  d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<VolumeRestrictions>();

@@ -208,6 +208,7 @@ sdk::PluginDescriptor Descriptor() {
                       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL}),
                       sdk::WakeOn("PersistentVolumeClaim", {Event::ADD, Event::UPDATE_OTHER}),
                       sdk::WakeOn("PersistentVolume", {Event::ADD, Event::UPDATE_OTHER})};
+  d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<VolumeZone>();

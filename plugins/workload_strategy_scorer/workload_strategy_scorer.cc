@@ -260,6 +260,8 @@ sdk::PluginDescriptor Descriptor() {
   d.needed_fields = sdk::GpuIdFields();
   for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation})
     d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers", "metadata.ownerReferences",
+                                                   "metadata.labels['workload-type']"});
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<WorkloadStrategyScorer>(ReadArgs(context.args->root()),

@@ -146,6 +146,8 @@ sdk::PluginDescriptor Descriptor() {
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN}),
       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE})};
+  d.signature = sdk::SignedParts(
+      d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kTypeLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     const sdk::ArgsObject root = context.args->root();

@@ -1,0 +1,35 @@
+// Which pods are interchangeable for a profile's plugins.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_SIGNATURES_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_SIGNATURES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "plugin_host/runtime/profile.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::runtime {
+
+// A signature is the number of a set of pods that agree in all parts that the plugins look at; what
+// they agree in is kept whole, so that two sets never share a number, and a number is never used
+// twice. Threading: thread-compatible. Lifetime: signatures of one object can be compared.
+class Signatures {
+ public:
+  // Of how many sets what they agree in is kept; with more, some get another number.
+  explicit Signatures(size_t max_kept = 4096) : max_kept_(max_kept) {}
+
+  // Empty: the pod is like no other.
+  std::string Of(const Profile& profile, const v1alpha1::Pod& pod);
+  // After a change of the configuration.
+  void Clear() { numbers_.clear(); }
+
+ private:
+  const size_t max_kept_;
+  absl::flat_hash_map<std::string, uint64_t> numbers_;
+  uint64_t last_ = 0;
+};
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_SIGNATURES_H_

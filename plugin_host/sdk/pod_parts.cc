@@ -1,0 +1,116 @@
+#include "plugin_host/sdk/pod_parts.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/descriptor.h"
+
+namespace outboard::sdk {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using v1alpha1::Pod;
+
+struct NamedPart {
+  const char* path;
+  std::vector<const char*> fields;
+};
+
+const std::vector<NamedPart>& NamedParts() {
+  static const auto* const parts = new std::vector<NamedPart>{
+      {"metadata.name", {"name"}},
+      {"metadata.namespace", {"namespace"}},
+      {"metadata.uid", {"uid"}},
+      {"metadata.labels", {"labels"}},
+      {"metadata.ownerReferences", {"controller"}},
+      {"metadata.creationTimestamp", {"creation_unix_seconds"}},
+      {"spec.nodeName", {"node_name"}},
+      {"spec.nodeSelector", {"node_selector"}},
+      {"spec.affinity", {"affinity"}},
+      {"spec.tolerations", {"tolerations"}},
+      {"spec.topologySpreadConstraints", {"topology_spread_constraints"}},
+      {"spec.priority", {"priority"}},
+      {"spec.preemptionPolicy", {"preemption_policy"}},
+      {"spec.schedulingGates", {"scheduling_gates"}},
+      {"spec.schedulingGroup", {"pod_group_name"}},
+      {"spec.volumes", {"volumes"}},
+      {"spec.resourceClaims", {"resource_claims"}},
+      {"spec.containers",
+       {"containers", "init_containers", "overhead", "pod_requests", "pod_limits", "host_network",
+        "required_node_features", "container_statuses", "resize_infeasible",
+        "pod_allocated_requests", "pod_actual_requests"}},
+  };
+  return *parts;
+}
+
+using Map = google::protobuf::Map<std::string, std::string>;
+
+void CopyEntry(const std::string& key, const Map& from, Map* to) {
+  const auto found = from.find(key);
+  if (found == from.end()) {
+    to->erase(key);
+  } else {
+    (*to)[key] = found->second;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PodParts> PodParts::Parse(absl::Span<const std::string> paths) {
+  PodParts parts;
+  for (const std::string& path : paths) {
+    absl::string_view key = path;
+    if (absl::ConsumeSuffix(&key, "']")) {
+      if (absl::ConsumePrefix(&key, "metadata.labels['")) {
+        parts.labels_.insert(std::string(key));
+        continue;
+      }
+      if (absl::ConsumePrefix(&key, "metadata.annotations['")) {
+        parts.annotations_.insert(std::string(key));
+        continue;
+      }
+    }
+    bool found = false;
+    for (const NamedPart& part : NamedParts()) {
+      if (path != part.path) continue;
+      found = true;
+      parts.volumes_ |= path == "spec.volumes";
+      for (const char* field : part.fields)
+        parts.fields_.insert(Pod::descriptor()->FindFieldByName(field));
+    }
+    if (!found)
+      return absl::InvalidArgumentError(absl::StrCat("\"", path, "\" is no part of a pod"));
+  }
+  return parts;
+}
+
+void PodParts::Copy(const Pod& from, Pod* to) const {
+  // Every field once, so swapping moves it.
+  Pod source = from;
+  const google::protobuf::Reflection& reflection = *to->GetReflection();
+  reflection.SwapFields(to, &source, {fields_.begin(), fields_.end()});
+  // The claim of an ephemeral volume has the pod's name in its own.
+  const auto is_ephemeral = [](const v1alpha1::Volume& volume) {
+    return volume.source() == "ephemeral";
+  };
+  if (volumes_ && absl::c_any_of(from.volumes(), is_ephemeral)) {
+    to->set_name(from.name());
+    to->set_uid(from.uid());
+  }
+  for (const std::string& key : labels_) CopyEntry(key, from.labels(), to->mutable_labels());
+  for (const std::string& key : annotations_)
+    CopyEntry(key, from.annotations(), to->mutable_annotations());
+}
+
+void PodParts::Add(const PodParts& others) {
+  fields_.insert(others.fields_.begin(), others.fields_.end());
+  volumes_ |= others.volumes_;
+  labels_.insert(others.labels_.begin(), others.labels_.end());
+  annotations_.insert(others.annotations_.begin(), others.annotations_.end());
+}
+
+}  // namespace outboard::sdk

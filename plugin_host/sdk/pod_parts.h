@@ -1,0 +1,45 @@
+// Parts of a pod, by the paths that its manifest has: what a plugin's answers depend on.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_POD_PARTS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_POD_PARTS_H_
+
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::sdk {
+
+// A set of parts. The paths are
+//   metadata.name, metadata.namespace, metadata.uid, metadata.labels, metadata.labels['KEY'],
+//   metadata.annotations['KEY'], metadata.ownerReferences, metadata.creationTimestamp,
+//   spec.nodeName, spec.nodeSelector, spec.affinity, spec.tolerations,
+//   spec.topologySpreadConstraints, spec.priority, spec.preemptionPolicy, spec.schedulingGates,
+//   spec.schedulingGroup, spec.volumes (with the pod's name where one is ephemeral),
+//   spec.resourceClaims, and
+//   spec.containers: containers and init containers with all that the contract has of them, what
+//   the pod as a whole asks for, overhead, the host's network, and what of their status tells what
+//   they use.
+//
+// Threading: a value. Lifetime: as long as the process. Errors: InvalidArgument
+// for a path that is none of these.
+class PodParts {
+ public:
+  static absl::StatusOr<PodParts> Parse(absl::Span<const std::string> paths);
+
+  // Makes these parts of `to` equal to those of `from`; others stay as they are.
+  void Copy(const v1alpha1::Pod& from, v1alpha1::Pod* to) const;
+  void Add(const PodParts& others);
+
+ private:
+  std::set<const google::protobuf::FieldDescriptor*> fields_;  // of Pod
+  bool volumes_ = false;
+  std::set<std::string> labels_;
+  std::set<std::string> annotations_;
+};
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_POD_PARTS_H_
