@@ -51,6 +51,8 @@ Changing what DIR holds, instead of serving (`outboard plugin` does that, and wa
   --plugin-dir DIR --remove FILE.so     takes it away
 
 How to run:
+  --metrics-address ADDRESS Prometheus' text at http://ADDRESS/metrics (default: nowhere). ADDRESS is
+                            127.0.0.1:PORT or [::1]:PORT; with port 0 the log tells which it became
   --drain-timeout DURATION  on SIGTERM, how long attempts under way may take to end (default 20s)
   --v N                     log level; 4 logs every node, pod and term that plugins look at
   --help, --version
@@ -112,6 +114,7 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
        }},
       {"--plugins", [&](const std::string& value) { return ReadPlugins(value, &flags); }},
       {"--plugin-dir", text(&flags.plugin_dir)},
+      {"--metrics-address", text(&flags.metrics_address)},
       {"--install", text(&flags.install)},
       {"--remove", text(&flags.remove)},
       {"--v",

@@ -21,7 +21,8 @@ struct Flags {
   // Plugins to serve, or, if `all_but`, not to serve; empty: all.
   std::vector<std::string> plugins;
   bool all_but = false;
-  std::string plugin_dir;  // of shared objects; empty: none
+  std::string metrics_address;  // empty: none
+  std::string plugin_dir;       // of shared objects; empty: none
   // Instead of serving: change what plugin_dir holds.
   std::string install, remove;
   bool help = false;

@@ -13,6 +13,9 @@ TEST(FlagsTest, ReadsBothForms) {
   EXPECT_EQ(flags->verbosity, 4);
   EXPECT_EQ(flags->drain_timeout, absl::Seconds(3));
   EXPECT_EQ(flags->socket_mode, 0660u);
+  EXPECT_TRUE(flags->metrics_address.empty());
+  EXPECT_EQ(ParseFlags({"--listen=unix:/x", "--metrics-address=127.0.0.1:0"})->metrics_address,
+            "127.0.0.1:0");
 }
 
 TEST(FlagsTest, RefusesTheNetworkWithoutTls) {

@@ -25,6 +25,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "plugin_host/flags.h"
+#include "plugin_host/metrics/metrics_server.h"
+#include "plugin_host/metrics/prometheus_metrics.h"
 #include "plugin_host/reload/directory_watch.h"
 #include "plugin_host/reload/install.h"
 #include "plugin_host/reload/instances.h"
@@ -186,6 +188,9 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   options.choose = [&flags](const sdk::PluginRegistry& all, sdk::PluginRegistry* chosen) {
     return Choose(flags, all, chosen);
   };
+  // Before the instances, which keep figures there.
+  std::unique_ptr<host_metrics::PrometheusMetrics> metrics;
+  std::unique_ptr<host_metrics::MetricsServer> metrics_server;
   Watched watched;
   watched.signals = signalfd(-1, &signals, SFD_CLOEXEC);
   absl::Status status;
@@ -198,6 +203,16 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
     auto watch = reload::DirectoryWatch::Open(flags.plugin_dir);
     status.Update(watch.status());
     if (watch.ok()) watched.directory = *std::move(watch);
+  }
+  if (status.ok() && !flags.metrics_address.empty()) {
+    metrics = std::make_unique<host_metrics::PrometheusMetrics>(OUTBOARD_VERSION);
+    auto server = host_metrics::MetricsServer::Start(flags.metrics_address, metrics.get());
+    status.Update(server.status());
+    if (server.ok()) {
+      metrics_server = *std::move(server);
+      LOG(INFO) << "metrics at http://" << metrics_server->address() << "/metrics";
+    }
+    options.engine.metrics = metrics.get();
   }
   reload::Instances instances(std::move(options), &builtin);
   if (status.ok()) status = instances.Refresh().status();

@@ -23,8 +23,12 @@ bool ValidSessionId(absl::string_view id) {
 
 }  // namespace
 
-Host::Host(HostIdentity identity, const sdk::PluginRegistry* registry)
-    : identity_(std::move(identity)), registry_(registry) {}
+Host::Host(HostIdentity identity, const sdk::PluginRegistry* registry, MetricSink* metrics)
+    : identity_(std::move(identity)), registry_(registry), metrics_(metrics) {
+  if (metrics_ == nullptr) return;
+  sessions_metric_ = metrics_->NewGauge(SessionsMetric(), {identity_.instance});
+  attempts_metric_ = metrics_->NewGauge(AttemptsInFlightMetric(), {identity_.instance});
+}
 
 void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
   response->add_contract_versions(kContractVersion);
@@ -66,7 +70,7 @@ CallStatus Host::Configure(const v1alpha1::ConfigureRequest& request, absl::Time
       return CallStatus(CallError::INVALID, absl::StrCat("more than ", kMaxSessions, " sessions"));
     }
     Entry entry;
-    entry.session = std::make_unique<Session>(request.session_id(), registry_);
+    entry.session = std::make_unique<Session>(request.session_id(), registry_, metrics_);
     entry.idle_since = now;
     it = sessions_.emplace(request.session_id(), std::move(entry)).first;
   } else if (it->second.draining) {
@@ -186,6 +190,9 @@ void Host::Tick(absl::Time now) {
       ++it;
     }
   }
+  if (sessions_metric_ == nullptr) return;
+  sessions_metric_->Set(connected_sessions());
+  attempts_metric_->Set(attempts_in_flight());
 }
 
 }  // namespace outboard::runtime

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "plugin_host/runtime/call_status.h"
+#include "plugin_host/runtime/metric_sink.h"
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
@@ -27,8 +28,8 @@ struct HostIdentity {
 // without a Sync stream is forgotten after a while.
 //
 // Threading: thread-compatible; the engine's thread owns it.
-// Lifetime:  the registry must outlive it; sessions live until Tick finds them abandoned.
-// Errors:    CallStatus as call.proto says.
+// Lifetime:  registry and metrics (may be null) must outlive it; sessions live until Tick finds
+// them abandoned. Errors:    CallStatus as call.proto says.
 class Host {
  public:
   // A session that nobody is connected to is kept this long, with its configuration and without a
@@ -36,7 +37,7 @@ class Host {
   static constexpr absl::Duration kAbandonedAfter = absl::Minutes(10);
   static constexpr size_t kMaxSessions = 64;
 
-  Host(HostIdentity identity, const sdk::PluginRegistry* registry);
+  Host(HostIdentity identity, const sdk::PluginRegistry* registry, MetricSink* metrics = nullptr);
 
   const HostIdentity& identity() const { return identity_; }
   void GetHostInfo(v1alpha1::GetHostInfoResponse* response) const;
@@ -74,6 +75,9 @@ class Host {
 
   const HostIdentity identity_;
   const sdk::PluginRegistry* registry_;
+  MetricSink* const metrics_;
+  std::shared_ptr<sdk::Gauge> sessions_metric_;  // Null without metrics, as the other one.
+  std::shared_ptr<sdk::Gauge> attempts_metric_;
   std::map<std::string, Entry, std::less<>> sessions_;
   bool draining_ = false;
 };

@@ -78,7 +78,7 @@ class Profile::PluginPushes : public sdk::Pushes {
 std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
                                          const sdk::PluginRegistry& registry,
                                          mirror::Mirror* mirror, PushTarget* target,
-                                         Problems* problems) {
+                                         Problems* problems, MetricSink* metrics) {
   std::unique_ptr<Profile> profile(new Profile(mirror));
   const int before = problems->size();
   profile->name_ = config.name();
@@ -86,7 +86,7 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
   for (const v1alpha1::PointConfig& point : config.points()) {
     const size_t number = static_cast<size_t>(point.extension_point());
     for (const std::string& name : point.plugins()) {
-      const int index = profile->Make(name, config, registry, target, problems);
+      const int index = profile->Make(name, config, registry, target, problems, metrics);
       if (index < 0) continue;
       const auto& points = registry.Find(name)->extension_points;
       if (number >= kPoints || !Implements(profile->plugins_[index], point.extension_point()) ||
@@ -147,7 +147,8 @@ Profile::~Profile() {
 }
 
 int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config,
-                  const sdk::PluginRegistry& registry, PushTarget* target, Problems* problems) {
+                  const sdk::PluginRegistry& registry, PushTarget* target, Problems* problems,
+                  MetricSink* metrics) {
   for (size_t i = 0; i < plugins_.size(); ++i) {
     if (plugins_[i].name == name) return static_cast<int>(i);
   }
@@ -165,7 +166,9 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   const int before = problems->size();
   sdk::ArgsReader reader(json);
   pushes_.push_back(std::make_unique<PluginPushes>(name, target));
-  sdk::PluginContext context{config.name(), &reader, pushes_.back().get(), mirror_->view()};
+  metrics_.push_back(std::make_unique<PluginMetrics>(name, &descriptor->metrics, metrics));
+  sdk::PluginContext context{config.name(), &reader, pushes_.back().get(), mirror_->view(),
+                             metrics_.back().get()};
   absl::StatusOr<std::unique_ptr<sdk::Plugin>> plugin = descriptor->create(context);
   for (const sdk::ArgsProblem& problem : reader.Finish()) {
     AddProblem(problems, config.name(), name, problem.field, problem.message);

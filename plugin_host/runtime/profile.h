@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plugin_host/mirror/mirror.h"
+#include "plugin_host/runtime/metric_sink.h"
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/pod_parts.h"
@@ -54,7 +55,8 @@ class PushTarget {
 // The plugins of a profile, in the order of each point.
 //
 // Threading: thread-compatible; plugins are called on the thread that owns the profile.
-// Lifetime:  registry, mirror and target must outlive it. Attempts keep the profile that they began
+// Lifetime:  registry, mirror, target and metrics (may be null) must outlive it. Attempts keep the
+// profile that they began
 //            with alive.
 // Errors:    Create collects problems, as Configure reports them; then there is no profile.
 class Profile {
@@ -62,7 +64,8 @@ class Profile {
   static std::unique_ptr<Profile> Create(
       const v1alpha1::ProfileConfig& config, const sdk::PluginRegistry& registry,
       mirror::Mirror* mirror, PushTarget* target,
-      google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems);
+      google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems,
+      MetricSink* metrics = nullptr);
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
@@ -86,11 +89,14 @@ class Profile {
   // The index of a plugin, made if need be; -1 after a problem.
   int Make(const std::string& name, const v1alpha1::ProfileConfig& config,
            const sdk::PluginRegistry& registry, PushTarget* target,
-           google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems);
+           google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems,
+           MetricSink* metrics);
 
   std::string name_;
   mirror::Mirror* mirror_;
-  std::vector<std::unique_ptr<PluginPushes>> pushes_;  // Before plugins_: plugins point to them.
+  // Before plugins_: plugins point to them.
+  std::vector<std::unique_ptr<PluginPushes>> pushes_;
+  std::vector<std::unique_ptr<PluginMetrics>> metrics_;
   std::vector<ProfilePlugin> plugins_;
   std::vector<std::string> failed_;
   std::vector<uint32_t> points_[kPoints];

@@ -23,8 +23,8 @@ CallStatus UnknownPod(const std::string& uid) {
 
 }  // namespace
 
-Session::Session(std::string id, const sdk::PluginRegistry* registry)
-    : id_(std::move(id)), registry_(registry), evaluator_(&mirror_) {}
+Session::Session(std::string id, const sdk::PluginRegistry* registry, MetricSink* metrics)
+    : id_(std::move(id)), registry_(registry), metrics_(metrics), evaluator_(&mirror_) {}
 
 Session::~Session() {
   EndAll();
@@ -36,7 +36,7 @@ void Session::Configure(const v1alpha1::ConfigureRequest& request,
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles;
   for (const v1alpha1::ProfileConfig& config : request.profiles()) {
     std::unique_ptr<Profile> profile =
-        Profile::Create(config, *registry_, &mirror_, this, response->mutable_problems());
+        Profile::Create(config, *registry_, &mirror_, this, response->mutable_problems(), metrics_);
     if (profile == nullptr) continue;
     if (!profiles.emplace(config.name(), std::move(profile)).second) {
       v1alpha1::ConfigProblem* problem = response->add_problems();

@@ -38,11 +38,11 @@ namespace outboard::runtime {
 //   answer STALE }
 //
 // Threading: thread-compatible; the engine's thread owns it.
-// Lifetime:  the registry must outlive it.
+// Lifetime:  registry and metrics (may be null) must outlive it.
 // Errors:    CallStatus as call.proto says; Apply as Mirror::Apply.
 class Session : private PushTarget {
  public:
-  Session(std::string id, const sdk::PluginRegistry* registry);
+  Session(std::string id, const sdk::PluginRegistry* registry, MetricSink* metrics = nullptr);
   ~Session() override;
 
   const std::string& id() const { return id_; }
@@ -128,6 +128,7 @@ class Session : private PushTarget {
 
   const std::string id_;
   const sdk::PluginRegistry* registry_;
+  MetricSink* const metrics_;
   mirror::Mirror mirror_;
   Evaluator evaluator_;
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;

@@ -19,6 +19,7 @@
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/attempt.h"
 #include "plugin_host/sdk/filter_block.h"
+#include "plugin_host/sdk/metrics.h"
 #include "plugin_host/sdk/verdict.h"
 #include "plugin_host/sdk/views.h"
 #include "proto/outboard/v1alpha1/effect.pb.h"
@@ -258,6 +259,7 @@ struct PluginContext {
   ArgsReader* args = nullptr;
   Pushes* pushes = nullptr;
   ClusterView cluster;
+  Metrics* metrics = NoMetrics();  // By the names of the descriptor's `metrics`.
 };
 
 // How far a plugin is proven; copied into the table of plugins.
@@ -277,6 +279,7 @@ struct PluginDescriptor {
   std::optional<std::vector<std::string>> signature;
   // Whose objects the mirror is to have, and what the plugin may want done with them.
   std::vector<v1alpha1::CustomResource> custom_resources;
+  std::vector<MetricSpec> metrics;  // All that it keeps.
   Maturity maturity = Maturity::kAlpha;
   std::function<absl::StatusOr<std::unique_ptr<Plugin>>(const PluginContext&)> create;
 };

@@ -59,8 +59,9 @@ HandlerResult NotYet(const Session& session, CallStatus otherwise) {
 // What lives on the engine's thread.
 class Engine::Impl {
  public:
-  Impl(runtime::HostIdentity identity, const sdk::PluginRegistry* registry)
-      : host_(std::move(identity), registry) {}
+  Impl(runtime::HostIdentity identity, const sdk::PluginRegistry* registry,
+       runtime::MetricSink* metrics)
+      : host_(std::move(identity), registry, metrics) {}
 
   void Register(grpc::ServerBuilder* builder) {
     builder->RegisterService(&plugin_host_);
@@ -358,7 +359,8 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(const Options& options,
                                                       const sdk::PluginRegistry* registry) {
-  std::unique_ptr<Engine> engine(new Engine(std::make_unique<Impl>(options.identity, registry)));
+  std::unique_ptr<Engine> engine(
+      new Engine(std::make_unique<Impl>(options.identity, registry, options.metrics)));
   grpc::ServerBuilder builder;
   if (options.socket_path.empty())
     builder.AddListeningPort(options.address, options.credentials, &engine->port_);

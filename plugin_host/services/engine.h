@@ -15,6 +15,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "plugin_host/runtime/host.h"
+#include "plugin_host/runtime/metric_sink.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/services/unix_acceptor.h"
 
@@ -37,6 +38,7 @@ class Engine {
     std::string address;
     std::shared_ptr<grpc::ServerCredentials> credentials;  // of `address`
     runtime::HostIdentity identity;
+    runtime::MetricSink* metrics = nullptr;  // Null: nobody looks. Outlives the engine.
   };
   static absl::StatusOr<std::unique_ptr<Engine>> Start(const Options& options,
                                                        const sdk::PluginRegistry* registry);

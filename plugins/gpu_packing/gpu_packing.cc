@@ -21,6 +21,11 @@ namespace outboard::gpu_packing {
 namespace {
 
 constexpr char kName[] = "GPUPacking";
+constexpr char kGpusMetric[] = "outboard_gpu_packing_gpus";
+constexpr char kIdleMetric[] = "outboard_gpu_packing_idle_gpus";
+constexpr char kFragmentedMetric[] = "outboard_gpu_packing_fragmented_gpus";
+// How often figures are found anew: rarer than ticks, more often than anybody scrapes.
+constexpr absl::Duration kFiguresEvery = absl::Seconds(5);
 
 const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
@@ -98,12 +103,17 @@ class GpuPacking : public sdk::Plugin,
                    public sdk::QueueingHintPlugin,
                    public sdk::ClusterObserver {
  public:
-  GpuPacking(Args args, const sdk::ClusterView& cluster)
+  GpuPacking(Args args, const sdk::PluginContext& context)
       : reader_(std::move(args.reader)),
         workload_(std::move(args.workload)),
         skips_pods_without_gpus_(args.skips_pods_without_gpus),
-        cluster_(cluster),
-        rooms_(&reader_, &workload_, &malformed_, cluster) {}
+        cluster_(context.cluster),
+        rooms_(&reader_, &workload_, &malformed_, cluster_) {
+    figures_.shown = context.metrics->enabled();
+    figures_.gpus = context.metrics->NewGauge(kGpusMetric, {context.profile});
+    figures_.idle = context.metrics->NewGauge(kIdleMetric, {context.profile});
+    figures_.fragmented = context.metrics->NewGauge(kFragmentedMetric, {context.profile});
+  }
 
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     const Wanted wanted = WantedBy(attempt.pod());
@@ -222,11 +232,39 @@ class GpuPacking : public sdk::Plugin,
     workload_.Forget(pod);
     malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
   }
-  void OnTick(absl::Time) override {
+  void OnTick(absl::Time now) override {
     if (workload_.learns() && workload_.stale()) Learn();
+    if (figures_.shown && now - figures_.found >= kFiguresEvery) {
+      figures_.found = now;
+      FindFigures();
+    }
   }
 
  private:
+  // What people see of it.
+  struct Figures {
+    bool shown = false;
+    absl::Time found = absl::InfinitePast();
+    std::shared_ptr<sdk::Gauge> gpus, idle, fragmented;
+  };
+
+  // Nodes on which nothing has changed have their fragmentation from the last time.
+  void FindFigures() {
+    if (workload_.learns() && workload_number_ == 0) Learn();
+    int64_t gpus = 0, idle_milli = 0;
+    double fragmented_milli = 0;
+    for (const sdk::Slot slot : cluster_.node_order()) {
+      const GpuRoom& room = rooms_.At(slot);
+      if (room.opaque || room.gpus == 0) continue;
+      gpus += room.gpus;
+      idle_milli += room.idle_total;
+      fragmented_milli += rooms_.FragmentationAt(slot, workload_number_);
+    }
+    figures_.gpus->Set(static_cast<double>(gpus));
+    figures_.idle->Set(static_cast<double>(idle_milli) / kWholeGpu);
+    figures_.fragmented->Set(fragmented_milli / kWholeGpu);
+  }
+
   Wanted WantedBy(const sdk::PodView& pod) const {
     const sdk::Resources requests = sdk::ComputePodRequests(pod.proto());
     Wanted wanted;
@@ -344,6 +382,7 @@ class GpuPacking : public sdk::Plugin,
   mutable std::vector<KnownScores> known_;
   mutable uint64_t uses_ = 0;
   mutable Scratch scratch_;
+  Figures figures_;
 };
 
 Args ReadArgs(const sdk::ArgsObject& root) {
@@ -376,9 +415,18 @@ sdk::PluginDescriptor Descriptor() {
   }
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kGroupLabel, "']")});
+  using Type = sdk::MetricType;
+  d.metrics = {
+      {kGpusMetric, Type::kGauge, {"profile"}, "Number of GPUs on nodes that GPUPacking lays out."},
+      {kIdleMetric, Type::kGauge, {"profile"}, "Idle GPUs among them, shares of GPUs counted."},
+      {kFragmentedMetric,
+       Type::kGauge,
+       {"profile"},
+       "Idle GPUs that a pod of the target workload cannot use, on average over the workload: the "
+       "FGD measure."}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<GpuPacking>(ReadArgs(context.args->root()), context.cluster);
+    return std::make_unique<GpuPacking>(ReadArgs(context.args->root()), context);
   };
   return d;
 }

@@ -20,6 +20,37 @@ TEST(GPUPackingTest, Cases) {
   sdk::testing::RunCases(Descriptor(), "plugins/gpu_packing/testdata");
 }
 
+// Two whole GPUs and two halves are idle. Of the pods to have room for, two thirds want a whole one
+// and lose the halves, one third wants halves and loses nothing.
+TEST(GPUPackingTest, TellsOfFragmentation) {
+  auto harness = PluginHarness::Create(
+      Descriptor(),
+      R"({"targetWorkload": [{"gpus": 1, "weight": 2}, {"gpus": 1, "gpuMilli": 500}]})");
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  for (const char* name : {"n1", "n2"}) {
+    (*harness)->AddNode(NodeBuilder(name).Allocatable({{"cpu", "32"}, {"nvidia.com/gpu", "2"}}));
+    (*harness)->AddPod(
+        PodBuilder(absl::StrCat("half-of-", name)).OnNode(name).Annotation("gpu-fraction", "0.5"));
+  }
+  (*harness)->AddNode(NodeBuilder("without").Allocatable({{"cpu", "32"}}));
+  const auto value = [&](const char* name) {
+    return (*harness)->Metric(absl::StrCat("outboard_gpu_packing_", name), {"default-scheduler"});
+  };
+  (*harness)->Tick();
+  EXPECT_EQ(value("gpus"), 4);
+  EXPECT_EQ(value("idle_gpus"), 3);
+  EXPECT_NEAR(value("fragmented_gpus").value_or(-1), 2.0 / 3, 1e-9);
+  // A pod comes; figures follow with a later tick, not with each.
+  (*harness)->AddPod(PodBuilder("whole").OnNode("n1").Requests({{"nvidia.com/gpu", "1"}}));
+  (*harness)->SetNow(absl::UnixEpoch() + absl::Seconds(4));
+  (*harness)->Tick();
+  EXPECT_EQ(value("idle_gpus"), 3);
+  (*harness)->SetNow(absl::UnixEpoch() + absl::Seconds(5));
+  (*harness)->Tick();
+  EXPECT_EQ(value("idle_gpus"), 2);
+  EXPECT_NEAR(value("fragmented_gpus").value_or(-1), 2.0 / 3, 1e-9);
+}
+
 v1alpha1::Pod RandomPod(int number, std::mt19937* random) {
   PodBuilder pod(absl::StrCat("p", number));
   const std::string cpu = absl::StrCat(1 + (*random)() % 8);

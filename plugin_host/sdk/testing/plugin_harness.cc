@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,9 +25,44 @@ Verdict FromProto(const v1alpha1::PluginStatus& status) {
                  std::vector<std::string>(status.reasons().begin(), status.reasons().end()));
 }
 
+// What the plugin's metrics show.
+class Figures : public runtime::MetricSink {
+ public:
+  using Key = std::pair<std::string, std::vector<std::string>>;
+  std::shared_ptr<Counter> NewCounter(const MetricSpec& spec,
+                                      const std::vector<std::string>& label_values) override {
+    return std::make_shared<Child>(&values_[{spec.name, label_values}]);
+  }
+  std::shared_ptr<Gauge> NewGauge(const MetricSpec& spec,
+                                  const std::vector<std::string>& label_values) override {
+    return std::make_shared<Child>(&values_[{spec.name, label_values}]);
+  }
+  std::shared_ptr<Histogram> NewHistogram(const MetricSpec& spec,
+                                          const std::vector<std::string>& label_values) override {
+    return std::make_shared<Child>(&values_[{spec.name, label_values}]);
+  }
+  std::optional<double> Find(const Key& key) const {
+    const auto it = values_.find(key);
+    if (it == values_.end()) return std::nullopt;
+    return it->second;
+  }
+
+ private:
+  // A plugin's threads may count too.
+  struct Child : Counter, Gauge, Histogram {
+    explicit Child(std::atomic<double>* where) : value(where) {}
+    void Add(double amount) override { value->fetch_add(amount); }
+    void Set(double to) override { value->store(to); }
+    void Observe(double) override { value->fetch_add(1); }
+    std::atomic<double>* value;
+  };
+  std::map<Key, std::atomic<double>> values_;  // Addresses are stable.
+};
+
 }  // namespace
 
 struct PluginHarness::Impl : runtime::PushTarget {
+  Figures figures;
   PluginRegistry registry;
   mirror::Mirror mirror;
   std::shared_ptr<const runtime::Profile> profile;
@@ -117,8 +153,8 @@ absl::StatusOr<std::unique_ptr<PluginHarness>> PluginHarness::Create(
     args->set_args_json(std::string(args_json));
   }
   google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
-  impl->profile =
-      runtime::Profile::Create(config, impl->registry, &impl->mirror, impl.get(), &problems);
+  impl->profile = runtime::Profile::Create(config, impl->registry, &impl->mirror, impl.get(),
+                                           &problems, &impl->figures);
   if (impl->profile == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrJoin(problems, "\n", [](std::string* out, const v1alpha1::ConfigProblem& problem) {
@@ -408,6 +444,11 @@ std::string PluginHarness::Hint(const v1alpha1::Pod& pod, const ObjectChange& ch
     return "not registered";
   }
   return runtime::Helps(plugin, record, change) ? "queue" : "skip";
+}
+
+std::optional<double> PluginHarness::Metric(const std::string& name,
+                                            const std::vector<std::string>& label_values) const {
+  return impl_->figures.Find({name, label_values});
 }
 
 void PluginHarness::Tick() { impl_->mirror.Tick(impl_->now); }

@@ -87,6 +87,10 @@ class PluginHarness {
   std::string Hint(const v1alpha1::Pod& pod, const ObjectChange& change);
   // Calls the observer's OnTick at the current time.
   void Tick();
+  // What a metric of the plugin shows: a counter's sum, a gauge's value, a histogram's number of
+  // observations. None: it was not bound with these label values.
+  std::optional<double> Metric(const std::string& name,
+                               const std::vector<std::string>& label_values) const;
 
  private:
   struct Impl;
