@@ -8,6 +8,7 @@
 #include "plugins/default_preemption/default_preemption.h"
 #include "plugins/dynamic_resources/dynamic_resources.h"
 #include "plugins/gpu_aware/gpu_aware.h"
+#include "plugins/gpu_load/gpu_load.h"
 #include "plugins/gpu_model_match/gpu_model_match.h"
 #include "plugins/gpu_packing/gpu_packing.h"
 #include "plugins/image_locality/image_locality.h"
@@ -44,6 +45,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &default_preemption::Descriptor,
            &dynamic_resources::Descriptor,
            &gpu_aware::Descriptor,
+           &gpu_load::Descriptor,
            &gpu_model_match::Descriptor,
            &gpu_packing::Descriptor,
            &image_locality::Descriptor,

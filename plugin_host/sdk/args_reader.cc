@@ -28,6 +28,11 @@ std::string Join(const std::string& path, absl::string_view key) {
   return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
 }
 
+// That fits into int64_t.
+bool IsInt(const nlohmann::json& json) {
+  return json.is_number_unsigned() ? json.get<uint64_t>() <= INT64_MAX : json.is_number_integer();
+}
+
 }  // namespace
 
 ArgsReader::ArgsReader(absl::string_view json) : json_(std::make_unique<nlohmann::json>()) {
@@ -110,10 +115,28 @@ bool ArgsObject::Bool(absl::string_view key, bool default_value) const {
 int64_t ArgsObject::Int(absl::string_view key, int64_t default_value) const {
   const nlohmann::json* json = Find(key);
   if (json == nullptr) return default_value;
-  if (json->is_number_unsigned() && json->get<uint64_t>() <= INT64_MAX) return json->get<int64_t>();
-  if (json->is_number_integer() && !json->is_number_unsigned()) return json->get<int64_t>();
+  if (IsInt(*json)) return json->get<int64_t>();
   WrongType(key, "an integer", *json);
   return default_value;
+}
+
+std::vector<int64_t> ArgsObject::Ints(absl::string_view key,
+                                      std::vector<int64_t> default_value) const {
+  const nlohmann::json* json = Find(key);
+  if (json == nullptr) return default_value;
+  if (!json->is_array()) {
+    WrongType(key, "a list of integers", *json);
+    return default_value;
+  }
+  std::vector<int64_t> result;
+  for (size_t i = 0; i < json->size(); ++i) {
+    if (IsInt((*json)[i])) {
+      result.push_back((*json)[i].get<int64_t>());
+    } else {
+      WrongType(absl::StrCat(key, "[", i, "]"), "an integer", (*json)[i]);
+    }
+  }
+  return result;
 }
 
 double ArgsObject::Double(absl::string_view key, double default_value) const {

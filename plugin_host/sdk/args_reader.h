@@ -41,6 +41,7 @@ class ArgsObject {
   absl::Duration Duration(absl::string_view key, absl::Duration default_value) const;
   std::vector<std::string> Strings(absl::string_view key,
                                    std::vector<std::string> default_value = {}) const;
+  std::vector<int64_t> Ints(absl::string_view key, std::vector<int64_t> default_value = {}) const;
   // Absent: an empty object, in which every field has its default.
   ArgsObject Object(absl::string_view key) const;
   std::vector<ArgsObject> Objects(absl::string_view key) const;

@@ -27,6 +27,20 @@ TEST(ArgsReaderTest, ReadsValuesAndDefaults) {
   EXPECT_TRUE(reader.Finish().empty());
 }
 
+TEST(ArgsReaderTest, ReadsListsOfIntegers) {
+  ArgsReader reader(R"({"a": [3, -4], "b": [1.5, "x", 18446744073709551615, 5], "c": 6})");
+  const ArgsObject args = reader.root();
+  EXPECT_EQ(args.Ints("a"), (std::vector<int64_t>{3, -4}));
+  EXPECT_EQ(args.Ints("b"), std::vector<int64_t>{5});
+  EXPECT_EQ(args.Ints("c", {7}), std::vector<int64_t>{7});
+  EXPECT_EQ(args.Ints("absent", {8}), std::vector<int64_t>{8});
+  EXPECT_THAT(Texts(reader.Finish()),
+              ::testing::UnorderedElementsAre("b[0]: must be an integer, not a number",
+                                              "b[1]: must be an integer, not a string",
+                                              "b[2]: must be an integer, not a number",
+                                              "c: must be a list of integers, not a number"));
+}
+
 TEST(ArgsReaderTest, NamesEveryFieldThatIsWrongOrUnknown) {
   ArgsReader reader(R"({"a": "x", "list": [{"w": 1.5}, 3], "more": 1, "o": {"y": 1}})");
   const ArgsObject args = reader.root();

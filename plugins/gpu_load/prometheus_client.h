@@ -1,0 +1,57 @@
+// Asks one Prometheus, over libcurl.
+#ifndef OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
+#define OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace outboard::gpu_load {
+
+struct ServerOptions {
+  std::string address;            // http:// or https://, with a path if it has one.
+  std::string bearer_token_file;  // Read before each request; empty: none.
+  std::string ca_file;            // Empty: the system's authorities.
+  absl::Duration timeout = absl::Seconds(5);
+
+  friend bool operator==(const ServerOptions&, const ServerOptions&) = default;
+};
+
+// Why there is no answer; also the values of a metric's label.
+enum class Failure { kNone, kUnreachable, kTimeout, kStatus, kTooLarge, kToken, kStopped };
+
+struct Answer {
+  Failure failure = Failure::kNone;
+  std::string detail;  // Of a failure, for people.
+  std::string body;
+};
+
+// Threading: Query on one thread; Stop on any.
+// Lifetime:  Stop ends a Query under way at once, and every later one.
+// Errors:    in the answer. Certificates are verified; redirects are not followed.
+class PrometheusClient {
+ public:
+  // An answer of a cluster with some ten thousand nodes has a tenth of that.
+  static constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
+
+  explicit PrometheusClient(ServerOptions options);
+  ~PrometheusClient();
+  PrometheusClient(const PrometheusClient&) = delete;
+  PrometheusClient& operator=(const PrometheusClient&) = delete;
+
+  // An instant query; at most `options.timeout`. An answer with another status than 200 is a
+  // failure unless it is Prometheus' JSON.
+  Answer Query(absl::string_view expression);
+  void Stop();
+
+ private:
+  struct Transfer;
+  const ServerOptions options_;
+  std::unique_ptr<Transfer> transfer_;
+};
+
+}  // namespace outboard::gpu_load
+
+#endif  // OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
