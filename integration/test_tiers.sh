@@ -145,8 +145,27 @@ tier_go() {
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
 }
 
+# Debian's Prometheus, unpacked and not installed: a package that is installed starts a service.
+need_prometheus() {
+  local folder=$cache/prometheus
+  export OUTBOARD_PROMETHEUS=$folder/usr/bin/prometheus
+  [[ -x $OUTBOARD_PROMETHEUS ]] && return
+  if [[ ${OUTBOARD_INSTALL:-1} == 0 ]] || ! command -v apt-get >/dev/null; then
+    OUTBOARD_PROMETHEUS=$(command -v prometheus || true)
+    return
+  fi
+  say "fetching Debian's prometheus into $folder"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  local as_root=()
+  [[ $(id -u) == 0 ]] || as_root=(sudo -n)
+  (cd "$folder" && { apt-get --quiet --quiet download prometheus || { "${as_root[@]}" apt-get --quiet --quiet update && apt-get --quiet --quiet download prometheus; }; } &&
+    dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb)
+}
+
 tier_cluster() {
   need_go
+  need_prometheus
   build_product "${programs[@]}"
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   # One package after the other: each has control planes of its own, and they measure time.
