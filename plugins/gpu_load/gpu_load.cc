@@ -382,6 +382,7 @@ sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
        Type::kGauge,
        {"profile"},
        "Hosts of samples that are no nodes of this cluster: see nodeLabels."}};
+  d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kAlpha;
   d.create =
       [make_source = std::move(make_source)](
