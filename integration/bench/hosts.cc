@@ -7,9 +7,7 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <deque>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -20,10 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "integration/bench/scheduling_thread.h"
 #include "shim/config/config.h"
-#include "shim/cycle/scheduler.h"
-#include "shim/hosts/host_loop.h"
-#include "shim/hosts/host_set.h"
 
 namespace outboard {
 namespace {
@@ -102,52 +98,6 @@ kube::PodPtr MakePod(int index) {
   return pod;
 }
 
-// Binds succeed; nothing else is expected to happen.
-class BindAtOnce final : public cycle::Effects {
- public:
-  void Bind(const cycle::BindOrder& order, absl::Time) override { orders_.push_back(order); }
-  void Evict(const cycle::EvictOrder&, absl::Time) override {}
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
-  void Write(const cycle::EffectOrder&, absl::Time) override {}
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
-  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
-                    absl::Time) override {
-    failure = absl::StrCat(pod.key(), ": ", message);
-  }
-  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
-  void CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
-    while (!orders_.empty()) {
-      const cycle::BindOrder order = std::move(orders_.front());
-      orders_.pop_front();
-      auto bound = std::make_shared<kube::PodObject>(*order.pod);
-      bound->pod.set_node_name(order.node_name);
-      bound->resource_version = "2";
-      scheduler->OnBindEnded(order.attempt_id, cycle::BindEnd::kBound, "", now);
-      scheduler->OnPodUpsert(bound, now);
-      ++bound_count;
-    }
-  }
-  int bound_count = 0;
-  std::string failure;
-
- private:
-  std::deque<cycle::BindOrder> orders_;
-};
-
-// How long filter and score took, all hosts included.
-class CycleTimes final : public cycle::Observer {
- public:
-  void OnAlgorithm(const kube::PodObject&, const cycle::AlgorithmProfile&,
-                   const cycle::AlgorithmResult&, const v1alpha1::CycleResponse&,
-                   absl::Duration took) override {
-    micros.push_back(absl::ToDoubleMicroseconds(took));
-  }
-  std::vector<double> micros;
-};
-
 // CPU that a process has used, all its threads, in microseconds; 0 if it is gone.
 double CpuMicrosOf(int pid) {
   std::ifstream stream(absl::StrCat("/proc/", pid, "/stat"));
@@ -174,80 +124,35 @@ double HostsCpuMicros(const std::vector<int>& pids) {
 }
 
 absl::Status Run(const Flags& flags) {
-  absl::StatusOr<config::Config> parsed = [&]() -> absl::StatusOr<config::Config> {
-    std::ifstream stream(flags.config);
-    std::stringstream text;
-    text << stream.rdbuf();
-    return config::ParseConfig(text.str(), flags.config);
-  }();
-  if (!parsed.ok()) return parsed.status();
-  auto config = std::make_shared<config::Config>(*std::move(parsed));
-  config->shim.hosts.assign(flags.addresses.size(), config::HostSpec());
-  for (size_t i = 0; i < flags.addresses.size(); ++i) {
-    config->shim.hosts[i].name = absl::StrCat("host-", i);
-    config->shim.hosts[i].address = flags.addresses[i];
-  }
-  config->shim.deadlines.cycle = absl::Seconds(10);
+  std::ifstream stream(flags.config);
+  std::stringstream text;
+  text << stream.rdbuf();
+  absl::StatusOr<config::Config> config = config::ParseConfig(text.str(), flags.config);
+  if (!config.ok()) return config.status();
+  bench::SchedulingThread thread(*config, flags.addresses);
+  for (int i = 0; i < flags.nodes; ++i) thread.AddNode(MakeNode(i));
+  if (absl::Status status = thread.Start(); !status.ok()) return status;
 
-  hosts::HostLoop loop;
-  BindAtOnce effects;
-  CycleTimes times;
-  cycle::SchedulerOptions options;
-  options.cycle_deadline = config->shim.deadlines.cycle;
-  absl::Time now = absl::Now();
-  cycle::Scheduler scheduler(options, queue::QueueOptions(), &effects, &times, nullptr, now);
-  hosts::HostSet host_set(config, "bench", &loop, &scheduler);
-  scheduler.SetProfileNames({"default-scheduler"});
-  for (int i = 0; i < flags.nodes; ++i) scheduler.OnNodeUpsert(MakeNode(i), now);
-  for (const config::HostSpec& spec : config->shim.hosts) {
-    auto channel = hosts::NewHostChannel(spec.address);
-    absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
-    const absl::Time give_up = absl::Now() + absl::Seconds(30);
-    do {
-      info = hosts::Handshake(channel, absl::Seconds(1));
-      if (!info.ok()) channel = hosts::NewHostChannel(spec.address);
-    } while (!info.ok() && absl::Now() < give_up);
-    if (!info.ok()) return info.status();
-    absl::Status taken = host_set.OnHandshake({spec.name, spec.address, std::nullopt, 0},
-                                              std::move(channel), *std::move(info), now);
-    if (!taken.ok()) return taken;
-  }
-  const absl::Time ready_by = absl::Now() + absl::Seconds(60);
-  while (!host_set.AllReady()) {
-    if (absl::Now() > ready_by) return absl::UnavailableError("not all hosts become ready");
-    loop.Wait(absl::Now() + absl::Milliseconds(50));
-    host_set.Tick(absl::Now());
-  }
-
+  std::vector<double> micros;
   absl::Time began;
   double own_cpu = 0;
   double hosts_cpu = 0;
   for (int i = 0; i < kWarmUp + flags.pods; ++i) {
     if (i == kWarmUp) {
-      times.micros.clear();
+      micros.clear();
       hosts_cpu = HostsCpuMicros(flags.pids);
       own_cpu = CpuMicrosOf(getpid());
       began = absl::Now();
     }
-    now = absl::Now();
-    scheduler.OnPodUpsert(MakePod(i), now);
-    scheduler.ScheduleOne(now);
-    effects.CarryOut(&scheduler, now);
-    loop.RunReady();
-    scheduler.Tick(now);
-    host_set.Tick(now);
-    if (!effects.failure.empty()) return absl::InternalError(effects.failure);
+    const absl::StatusOr<double> took = thread.Schedule(MakePod(i));
+    if (!took.ok()) return took.status();
+    micros.push_back(*took);
   }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - began);
-  if (effects.bound_count != kWarmUp + flags.pods) return absl::InternalError("not all were bound");
-  std::sort(times.micros.begin(), times.micros.end());
-  const auto quantile = [&](double q) {
-    return times.micros[static_cast<size_t>(q * static_cast<double>(times.micros.size() - 1))];
-  };
   printf(
       "{\"p50Micros\":%.1f,\"p99Micros\":%.1f,\"podsPerSecond\":%.0f,\"shimCpuMicros\":%.1f,"
       "\"hostsCpuMicros\":%.1f}\n",
-      quantile(0.5), quantile(0.99), flags.pods / seconds,
+      bench::Quantile(micros, 0.5), bench::Quantile(micros, 0.99), flags.pods / seconds,
       (CpuMicrosOf(getpid()) - own_cpu) / flags.pods,
       (HostsCpuMicros(flags.pids) - hosts_cpu) / flags.pods);
   return absl::OkStatus();

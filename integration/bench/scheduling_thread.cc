@@ -1,0 +1,166 @@
+#include "integration/bench/scheduling_thread.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "shim/cycle/scheduler.h"
+#include "shim/hosts/host_loop.h"
+#include "shim/hosts/host_set.h"
+
+namespace outboard::bench {
+namespace {
+
+// Binds succeed; nothing else is expected to happen.
+class BindAtOnce final : public cycle::Effects {
+ public:
+  void Bind(const cycle::BindOrder& order, absl::Time) override { orders_.push_back(order); }
+  void Evict(const cycle::EvictOrder&, absl::Time) override {}
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void Write(const cycle::EffectOrder&, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
+                    absl::Time) override {
+    failure = absl::StrCat(pod.key(), ": ", message);
+  }
+  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+                   const std::optional<std::string>&, absl::Time) override {}
+  void CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
+    while (!orders_.empty()) {
+      const cycle::BindOrder order = std::move(orders_.front());
+      orders_.pop_front();
+      auto bound = std::make_shared<kube::PodObject>(*order.pod);
+      bound->pod.set_node_name(order.node_name);
+      bound->resource_version = std::string("2");  // GCC 12 warns of an assigned literal here
+      scheduler->OnBindEnded(order.attempt_id, cycle::BindEnd::kBound, "", now);
+      scheduler->OnPodUpsert(bound, now);
+      ++bound_count;
+    }
+  }
+  int bound_count = 0;
+  std::string failure;
+
+ private:
+  std::deque<cycle::BindOrder> orders_;
+};
+
+// How long filter and score of the last attempt took.
+class CycleTime final : public cycle::Observer {
+ public:
+  void OnAlgorithm(const kube::PodObject&, const cycle::AlgorithmProfile&,
+                   const cycle::AlgorithmResult&, const v1alpha1::CycleResponse&,
+                   absl::Duration took) override {
+    micros = absl::ToDoubleMicroseconds(took);
+  }
+  double micros = 0;
+};
+
+std::shared_ptr<const config::Config> WithHosts(config::Config config,
+                                                const std::vector<std::string>& addresses) {
+  config.shim.hosts.assign(addresses.size(), config::HostSpec());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    config.shim.hosts[i].name = absl::StrCat("host-", i);
+    config.shim.hosts[i].address = addresses[i];
+  }
+  config.shim.deadlines.cycle = absl::Seconds(10);
+  return std::make_shared<const config::Config>(std::move(config));
+}
+
+cycle::SchedulerOptions OptionsOf(const config::Config& config) {
+  cycle::SchedulerOptions options;
+  options.cycle_deadline = config.shim.deadlines.cycle;
+  return options;
+}
+
+}  // namespace
+
+class SchedulingThread::Impl {
+ public:
+  Impl(const config::Config& config, const std::vector<std::string>& addresses)
+      : config_(WithHosts(config, addresses)),
+        scheduler_(OptionsOf(*config_), queue::QueueOptions(), &effects_, &time_, nullptr,
+                   absl::Now()),
+        hosts_(config_, "bench", &loop_, &scheduler_) {
+    std::set<std::string> names;
+    for (const config::ProfileSpec& profile : config_->scheduler.profiles)
+      names.insert(profile.scheduler_name);
+    scheduler_.SetProfileNames({names.begin(), names.end()});
+  }
+
+  absl::Status Start() {
+    for (const config::HostSpec& spec : config_->shim.hosts) {
+      auto channel = hosts::NewHostChannel(spec.address);
+      absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
+      const absl::Time give_up = absl::Now() + absl::Seconds(30);
+      do {
+        info = hosts::Handshake(channel, absl::Seconds(1));
+        if (!info.ok()) channel = hosts::NewHostChannel(spec.address);
+      } while (!info.ok() && absl::Now() < give_up);
+      if (!info.ok()) return info.status();
+      absl::Status taken = hosts_.OnHandshake({spec.name, spec.address, std::nullopt, 0},
+                                              std::move(channel), *std::move(info), absl::Now());
+      if (!taken.ok()) return taken;
+    }
+    const absl::Time ready_by = absl::Now() + absl::Seconds(60);
+    while (!hosts_.AllReady()) {
+      if (absl::Now() > ready_by) return absl::UnavailableError("not all hosts become ready");
+      loop_.Wait(absl::Now() + absl::Milliseconds(50));
+      hosts_.Tick(absl::Now());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<double> Schedule(const kube::PodPtr& pod) {
+    const absl::Time now = absl::Now();
+    const int bound_before = effects_.bound_count;
+    scheduler_.OnPodUpsert(pod, now);
+    scheduler_.ScheduleOne(now);
+    effects_.CarryOut(&scheduler_, now);
+    loop_.RunReady();
+    scheduler_.Tick(now);
+    hosts_.Tick(now);
+    if (!effects_.failure.empty()) return absl::InternalError(effects_.failure);
+    if (effects_.bound_count != bound_before + 1)
+      return absl::InternalError(absl::StrCat(pod->key(), " was not bound"));
+    return time_.micros;
+  }
+
+  cycle::Scheduler& scheduler() { return scheduler_; }
+
+ private:
+  const std::shared_ptr<const config::Config> config_;
+  hosts::HostLoop loop_;
+  BindAtOnce effects_;
+  CycleTime time_;
+  cycle::Scheduler scheduler_;
+  hosts::HostSet hosts_;
+};
+
+SchedulingThread::SchedulingThread(const config::Config& config,
+                                   const std::vector<std::string>& addresses)
+    : impl_(std::make_unique<Impl>(config, addresses)) {}
+SchedulingThread::~SchedulingThread() = default;
+
+void SchedulingThread::AddNode(const kube::NodePtr& node) {
+  impl_->scheduler().OnNodeUpsert(node, absl::Now());
+}
+void SchedulingThread::AddPod(const kube::PodPtr& pod) {
+  impl_->scheduler().OnPodUpsert(pod, absl::Now());
+}
+absl::Status SchedulingThread::Start() { return impl_->Start(); }
+absl::StatusOr<double> SchedulingThread::Schedule(const kube::PodPtr& pod) {
+  return impl_->Schedule(pod);
+}
+
+double Quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
+}
+
+}  // namespace outboard::bench

@@ -1,0 +1,47 @@
+// The shim's scheduling thread without an API server: its queue, cycle and hosts, to measure.
+#ifndef OUTBOARD_INTEGRATION_BENCH_SCHEDULING_THREAD_H_
+#define OUTBOARD_INTEGRATION_BENCH_SCHEDULING_THREAD_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shim/config/config.h"
+#include "shim/kube/objects.h"
+
+namespace outboard::bench {
+
+// Everything between a pod that appears and its bind is the shim's own, gRPC included; binds
+// succeed at once.
+//
+// Threading: one thread. Lifetime: the hosts must outlive it. Errors: a host that does not become
+// ready, a pod that gets no node.
+class SchedulingThread {
+ public:
+  // The configuration's profiles, with hosts at these addresses instead of its own.
+  SchedulingThread(const config::Config& config, const std::vector<std::string>& addresses);
+  ~SchedulingThread();
+
+  // Before Start or after it.
+  void AddNode(const kube::NodePtr& node);
+  // With its place.
+  void AddPod(const kube::PodPtr& pod);
+  // Connects to the hosts, gives them their configuration and the cluster, and waits for them.
+  absl::Status Start();
+  // The pod's whole way to its node. How long filter and score took, all hosts included, in
+  // microseconds.
+  absl::StatusOr<double> Schedule(const kube::PodPtr& pod);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Of any number of values, of which there is at least one; 0.5: the median.
+double Quantile(std::vector<double> values, double q);
+
+}  // namespace outboard::bench
+
+#endif  // OUTBOARD_INTEGRATION_BENCH_SCHEDULING_THREAD_H_
