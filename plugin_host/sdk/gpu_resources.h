@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/node_table.h"
 #include "plugin_host/sdk/views.h"
@@ -27,7 +28,7 @@ inline constexpr char kGpuResourceNamesSchema[] =
 // Threading: a value. Lifetime: within one call of a plugin, as the table's columns. Errors: none.
 class GpuColumns {
  public:
-  GpuColumns(const NodeTable& nodes, const std::vector<std::string>& names) {
+  GpuColumns(const NodeTable& nodes, absl::Span<const std::string> names) {
     for (const std::string& name : names) {
       const auto it = nodes.extended_by_name.find(name);
       if (it != nodes.extended_by_name.end()) columns_.push_back(&nodes.extended[it->second]);

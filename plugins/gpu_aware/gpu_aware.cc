@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/gpu_facts.h"
 #include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
@@ -41,9 +42,31 @@ struct Args {
   sdk::Generations generations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
 };
 
+// Why a node is too small: of one of the GPU resources (by its place in the demand), or by memory.
+struct Lack {
+  size_t resource = kMemory;
+  int64_t available = 0;
+  bool for_good = false;  // Evicting pods does not help.
+  double memory_gb = 0;
+
+  static constexpr size_t kMemory = ~size_t{0};
+  friend bool operator==(const Lack&, const Lack&) = default;
+};
+
 // What a pod asks for: each of the GPU resources that it names, with an amount above 0.
 struct Demand : sdk::AttemptState {
   std::vector<std::pair<std::string, int64_t>> gpus;
+  sdk::KnownVerdicts<Lack> verdicts;
+};
+
+// What a node's labels add to its score, and what its GPUs must not lack.
+struct NodeFacts {
+  double memory_gb = kUnknownMemory;  // Of one GPU.
+  double memory_term = 0;
+  double interconnect_term = 0;
+  double generation_term = 0;
+
+  static constexpr double kUnknownMemory = -1;
 };
 
 class GpuAware : public sdk::Plugin,
@@ -57,26 +80,44 @@ class GpuAware : public sdk::Plugin,
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
-    const auto* demand = attempt.filter_state<Demand>();
+    auto* demand = attempt.filter_state<Demand>();
     if (demand == nullptr) {
-      auto& made = attempt.NewFilterState<Demand>();
-      made.gpus = args_.gpus.DemandByName(attempt.pod().proto());
-      demand = &made;
+      demand = &attempt.NewFilterState<Demand>();
+      demand->gpus = args_.gpus.DemandByName(attempt.pod().proto());
     }
     if (demand->gpus.empty()) return;
+    for (size_t k = 0; k < demand->gpus.size(); ++k) {
+      const auto& [name, need] = demand->gpus[k];
+      const sdk::GpuColumns column(attempt.cluster().nodes(), absl::MakeConstSpan(&name, 1));
+      block.ForEach([&, need = need](int i, sdk::Slot slot) {
+        const int64_t available = column.Free(slot);
+        if (need <= available) return;
+        // Evicting pods helps only where the node has enough GPUs at all.
+        const Lack lack{k, available, need > column.Allocatable(slot), 0};
+        demand->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(*demand, lack); });
+      });
+    }
     block.ForEach([&](int i, sdk::Slot slot) {
-      sdk::Verdict verdict = Judge(*demand, attempt.cluster().node(slot));
-      if (!verdict.ok()) sink.RejectWith(i, verdict);
+      const double memory_gb = facts_[slot].memory_gb;
+      if (memory_gb == NodeFacts::kUnknownMemory || memory_gb >= args_.min_memory_gb) return;
+      const Lack lack{Lack::kMemory, 0, true, memory_gb};
+      demand->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(*demand, lack); });
     });
   }
 
   // Pods without GPUs are indifferent: all nodes score 0.
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    const bool wants_gpus = !args_.gpus.DemandByName(attempt.pod().proto()).empty();
+    if (args_.gpus.DemandOf(attempt.pod().proto()) <= 0) {
+      std::fill(raw.begin(), raw.end(), 0);
+      return sdk::Verdict::Success();
+    }
     const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
+    const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      raw[i] = wants_gpus ? ScoreNode(attempt.pod(), gpus, attempt.cluster().node(nodes[i])) : 0;
+      const Terms terms = TermsOf(gpus, nodes[i]);
+      raw[i] = static_cast<int64_t>(terms.total);
+      if (logs) Log(attempt.pod(), gpus, attempt.cluster().node(nodes[i]), terms);
     }
     return sdk::Verdict::Success();
   }
@@ -121,12 +162,18 @@ class GpuAware : public sdk::Plugin,
     if (slot >= facts_.size()) facts_.resize(slot + 1);
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
-    facts_[slot] = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
+    const sdk::GpuFacts read = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
+    NodeFacts facts;
+    facts.memory_gb = read.memory_gb.value_or(NodeFacts::kUnknownMemory);
+    facts.memory_term = read.memory_gb.value_or(0) * 3;
+    facts.interconnect_term = read.nvlink ? 100 : 0;
+    facts.generation_term = static_cast<double>(read.generation.value_or(0) * 10);
+    facts_[slot] = facts;
     for (const sdk::MalformedLabel& label : malformed)
       malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
-    facts_[slot] = sdk::GpuFacts();
+    facts_[slot] = NodeFacts();
     malformed_.Forget(absl::StrCat("node ", name));
   }
 
@@ -151,53 +198,53 @@ class GpuAware : public sdk::Plugin,
     return !facts.memory_gb || *facts.memory_gb >= args_.min_memory_gb;
   }
 
-  sdk::Verdict Judge(const Demand& demand, const sdk::NodeView& node) const {
-    for (const auto& [name, need] : demand.gpus) {
-      const int64_t allocatable = node.Allocatable(name);
-      const int64_t available = std::max<int64_t>(0, allocatable - node.Requested(name));
-      if (need <= available) continue;
-      const std::string reason =
-          absl::StrCat("insufficient GPU: need ", need, ", available ", available);
-      // Evicting pods helps only where the node has enough GPUs at all.
-      return need > allocatable ? sdk::Verdict::Unresolvable(reason)
-                                : sdk::Verdict::Unschedulable(reason);
-    }
-    const std::optional<double> memory_gb = facts_[node.slot()].memory_gb;
-    if (memory_gb && *memory_gb < args_.min_memory_gb) {
+  sdk::Verdict VerdictOf(const Demand& demand, const Lack& lack) const {
+    if (lack.resource == Lack::kMemory) {
       return sdk::Verdict::Unresolvable(absl::StrCat("insufficient GPU memory: need ",
                                                      args_.min_memory_gb, "GB, available ",
-                                                     *memory_gb, "GB"));
+                                                     lack.memory_gb, "GB"));
     }
-    return sdk::Verdict::Success();
+    const std::string reason =
+        absl::StrCat("insufficient GPU: need ", demand.gpus[lack.resource].second, ", available ",
+                     lack.available);
+    return lack.for_good ? sdk::Verdict::Unresolvable(reason) : sdk::Verdict::Unschedulable(reason);
   }
 
+  struct Terms {
+    double free = 0;
+    double total = 0;
+  };
   // A node without GPUs scores 0; a term that a label does not tell adds nothing.
-  int64_t ScoreNode(const sdk::PodView& pod, const sdk::GpuColumns& gpus,
-                    const sdk::NodeView& node) const {
+  Terms TermsOf(const sdk::GpuColumns& gpus, sdk::Slot slot) const {
+    const int64_t allocatable = gpus.Allocatable(slot);
+    if (allocatable <= 0) return {};
+    const NodeFacts& facts = facts_[slot];
+    const double allocated_percent = std::clamp(
+        100.0 * static_cast<double>(gpus.Requested(slot)) / static_cast<double>(allocatable), 0.0,
+        100.0);
+    Terms terms;
+    terms.free = (100 - allocated_percent) * 2;
+    terms.total = terms.free + facts.memory_term + facts.interconnect_term + facts.generation_term;
+    return terms;
+  }
+  void Log(const sdk::PodView& pod, const sdk::GpuColumns& gpus, const sdk::NodeView& node,
+           const Terms& terms) const {
     const int64_t allocatable = gpus.Allocatable(node.slot());
-    const int64_t requested = gpus.Requested(node.slot());
     if (allocatable <= 0) {
       VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": no GPUs, score 0";
-      return 0;
+      return;
     }
-    const sdk::GpuFacts& facts = facts_[node.slot()];
-    const double allocated_percent = std::clamp(
-        100.0 * static_cast<double>(requested) / static_cast<double>(allocatable), 0.0, 100.0);
-    const double free_term = (100 - allocated_percent) * 2;
-    const double memory_term = facts.memory_gb.value_or(0) * 3;
-    const double interconnect_term = facts.nvlink ? 100 : 0;
-    const double generation_term = static_cast<double>(facts.generation.value_or(0) * 10);
-    const double total = free_term + memory_term + interconnect_term + generation_term;
-    VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": GPUs " << requested
-            << "/" << allocatable << " allocated (" << free_term << ") + memory (" << memory_term
-            << ") + interconnect (" << interconnect_term << ") + generation (" << generation_term
-            << ") = " << total;
-    return static_cast<int64_t>(total);
+    const NodeFacts& facts = facts_[node.slot()];
+    VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": GPUs "
+            << gpus.Requested(node.slot()) << "/" << allocatable << " allocated (" << terms.free
+            << ") + memory (" << facts.memory_term << ") + interconnect ("
+            << facts.interconnect_term << ") + generation (" << facts.generation_term
+            << ") = " << terms.total;
   }
 
   const Args args_;
   const sdk::ClusterView cluster_;
-  std::vector<sdk::GpuFacts> facts_;  // By slot.
+  std::vector<NodeFacts> facts_;  // By slot.
   sdk::MalformedValues malformed_{kName};
 };
 

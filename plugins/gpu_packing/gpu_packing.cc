@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
@@ -85,8 +86,19 @@ struct KnownScores {
 // At 5,000 nodes 8 MB.
 constexpr size_t kMaxKnown = 64;
 
+// Why a node has no room: the numbers of the reason.
+struct Lack {
+  int32_t able = 0;
+  int32_t largest = 0;
+  int32_t milli = 0;
+  int64_t memory_mib = 0;
+  bool for_good = false;  // Evicting pods does not help.
+  friend bool operator==(const Lack&, const Lack&) = default;
+};
+
 struct State : sdk::AttemptState {
   Wanted wanted;
+  sdk::KnownVerdicts<Lack> verdicts;
 };
 
 struct Args {
@@ -124,11 +136,23 @@ class GpuPacking : public sdk::Plugin,
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
-    const auto* state = attempt.filter_state<State>();
+    auto* state = attempt.filter_state<State>();
     if (state == nullptr) return;
     block.ForEach([&](int i, sdk::Slot slot) {
-      sdk::Verdict verdict = Judge(state->wanted.gpus, rooms_.At(slot));
-      if (!verdict.ok()) sink.RejectWith(i, verdict);
+      const PodGpus& wanted = state->wanted.gpus;
+      const GpuRoom& room = rooms_.At(slot);
+      if (room.opaque) {
+        // Only the node's resources tell, which NodeResourcesFit compares.
+        if (wanted.annotated) sink.Reject(i, not_shared_);
+        return;
+      }
+      const int32_t milli = wanted.MilliOn(room.memory_mib);
+      // By number: a node without GPUs was never laid out.
+      int32_t able = 0;
+      for (const int32_t idle : room.idle) able += idle >= milli ? 1 : 0;
+      if (able >= wanted.gpus) return;
+      const Lack lack = LackOf(wanted, room, milli, able);
+      state->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(wanted, lack); });
     });
   }
 
@@ -172,9 +196,10 @@ class GpuPacking : public sdk::Plugin,
     const int64_t highest = *std::max_element(scores.begin(), scores.end());
     size_t best = nodes.size();
     int64_t best_key = 0;
+    const double highest_cpu = HighestCpu(), highest_gpu = HighestGpu();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (scores[i] != highest) continue;
-      const int64_t key = PackingKey(nodes[i]);
+      const int64_t key = PackingKey(nodes[i], highest_cpu, highest_gpu);
       if (best == nodes.size() || key > best_key ||
           (key == best_key && cluster_.node(nodes[i]).name() < cluster_.node(nodes[best]).name())) {
         best = i;
@@ -183,13 +208,6 @@ class GpuPacking : public sdk::Plugin,
     }
     scores[best] = highest + 1;
     return sdk::Verdict::Success();
-  }
-
-  bool TieKeys(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
-               absl::Span<int64_t> keys) const override {
-    if (attempt.score_state<State>() == nullptr) return false;
-    for (size_t i = 0; i < nodes.size(); ++i) keys[i] = PackingKey(nodes[i]);
-    return true;
   }
 
   // A node helps that has GPUs, and a pod that leaves some behind, or turns out to be on others.
@@ -274,33 +292,33 @@ class GpuPacking : public sdk::Plugin,
     return wanted;
   }
 
-  static sdk::Verdict Judge(const PodGpus& wanted, const GpuRoom& room) {
-    if (room.opaque) {
-      // Only the node's resources tell, which NodeResourcesFit compares.
-      if (!wanted.annotated) return sdk::Verdict::Success();
-      return sdk::Verdict::Unresolvable("GPUs are not shared by gpu-fraction or gpu-memory here");
+  // With the numbers that the words need, and no others.
+  static Lack LackOf(const PodGpus& wanted, const GpuRoom& room, int32_t milli, int32_t able) {
+    Lack lack;
+    lack.milli = milli;
+    lack.for_good = wanted.gpus > room.gpus || milli > kWholeGpu;
+    if (milli > kWholeGpu) {
+      lack.memory_mib = room.memory_mib;
+      return lack;
     }
-    const int32_t milli = wanted.MilliOn(room.memory_mib);
-    // By number: a node without GPUs was never laid out.
-    int32_t able = 0;
-    int32_t largest = 0;
-    for (const int32_t idle : room.idle) {
-      if (idle >= milli) ++able;
-      largest = std::max(largest, idle);
+    lack.able = able;
+    if (milli < kWholeGpu) {
+      for (const int32_t idle : room.idle) lack.largest = std::max(lack.largest, idle);
     }
-    if (able >= wanted.gpus) return sdk::Verdict::Success();
-    const bool never = wanted.gpus > room.gpus || milli > kWholeGpu;
+    return lack;
+  }
+  static sdk::Verdict VerdictOf(const PodGpus& wanted, const Lack& lack) {
     std::string reason;
-    if (milli == kWholeGpu) {
-      reason = absl::StrCat("insufficient GPU: need ", wanted.gpus, ", available ", able);
-    } else if (milli > kWholeGpu) {
+    if (lack.milli == kWholeGpu) {
+      reason = absl::StrCat("insufficient GPU: need ", wanted.gpus, ", available ", lack.able);
+    } else if (lack.milli > kWholeGpu) {
       reason = absl::StrCat("insufficient GPU memory: need ", wanted.memory_mib, "MiB, available ",
-                            room.memory_mib, "MiB");
+                            lack.memory_mib, "MiB");
     } else {
-      reason = absl::StrCat("insufficient shared GPU: need ", wanted.gpus, " with ", milli,
-                            "m, available ", able, ", most on one ", largest, "m");
+      reason = absl::StrCat("insufficient shared GPU: need ", wanted.gpus, " with ", lack.milli,
+                            "m, available ", lack.able, ", most on one ", lack.largest, "m");
     }
-    return never ? sdk::Verdict::Unresolvable(reason) : sdk::Verdict::Unschedulable(reason);
+    return lack.for_good ? sdk::Verdict::Unresolvable(reason) : sdk::Verdict::Unschedulable(reason);
   }
 
   void Learn() const {
@@ -351,15 +369,17 @@ class GpuPacking : public sdk::Plugin,
   }
 
   // Best fit: the less CPU and GPU the node has left, as parts of the largest node's, the better.
-  int64_t PackingKey(sdk::Slot slot) const {
+  // `highest_cpu` and `highest_gpu` are what those have.
+  int64_t PackingKey(sdk::Slot slot, double highest_cpu, double highest_gpu) const {
     constexpr double kScale = 1e9;
-    const GpuRoom& room = rooms_.At(slot);
-    const double cpu = static_cast<double>(rooms_.RoomFor(slot, room).cpu_millis) /
-                       static_cast<double>(rooms_.highest_cpu_millis());
-    const double gpu = static_cast<double>(room.idle_total) /
-                       static_cast<double>(rooms_.highest_gpus() * kWholeGpu);
+    const sdk::NodeTable& nodes = cluster_.nodes();
+    const double cpu =
+        static_cast<double>(nodes.allocatable_cpu[slot] - nodes.requested_cpu[slot]) / highest_cpu;
+    const double gpu = static_cast<double>(rooms_.At(slot).idle_total) / highest_gpu;
     return -static_cast<int64_t>(std::clamp((cpu + gpu) / 2, -1e6, 1e6) * kScale);
   }
+  double HighestCpu() const { return static_cast<double>(rooms_.highest_cpu_millis()); }
+  double HighestGpu() const { return static_cast<double>(rooms_.highest_gpus() * kWholeGpu); }
 
   void Log(const sdk::PodView& pod, sdk::Slot slot, int64_t score) const {
     const GpuRoom& room = rooms_.At(slot);
@@ -367,9 +387,11 @@ class GpuPacking : public sdk::Plugin,
             << ": idle " << room.idle_total << "m of " << room.gpus << " GPUs, fragmentation "
             << rooms_.FragmentationAt(slot, workload_number_) << "m, gain "
             << Gain(slot, room, WantedBy(pod)) << "m, score " << score << ", packing "
-            << PackingKey(slot);
+            << PackingKey(slot, HighestCpu(), HighestGpu());
   }
 
+  const sdk::Verdict not_shared_ =
+      sdk::Verdict::Unresolvable("GPUs are not shared by gpu-fraction or gpu-memory here");
   const GpuDemandReader reader_;
   // What follows from the mirror is brought up to date when it is asked for.
   mutable Workload workload_;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
@@ -87,10 +88,14 @@ struct BoundsState : sdk::AttemptState {
   Bounds bounds;
   uint32_t region_key = sdk::StringTable::kNone;  // Of the label.
   std::vector<uint32_t> regions;                  // Of its values.
-  std::vector<Targets> data;                      // Holders of each of bounds.data.
+  std::vector<Holders> data;                      // Of each of bounds.data.
   std::vector<Licence> licences;
   // Of the licences, for every node.
   sdk::Verdict licence_verdict;
+  // Of nodes: by region, by cost, and one for each of bounds.data.
+  sdk::KnownVerdicts<uint32_t> region_verdicts;
+  sdk::KnownVerdicts<double> cost_verdicts;
+  std::vector<sdk::Verdict> data_verdicts;
 
   std::unique_ptr<sdk::AttemptState> Clone() const override {
     return std::make_unique<BoundsState>(*this);
@@ -114,7 +119,7 @@ struct BoundsState : sdk::AttemptState {
 struct PreferencesState : sdk::AttemptState {
   Weights weights;
   Targets pods;
-  std::vector<Targets> data;  // Of those that some node holds.
+  std::vector<Holders> data;  // Of those that some node holds.
   int64_t cpu_millis = 0;
   int64_t gpus = 0;
 };
@@ -145,7 +150,10 @@ class Objectives : public sdk::Plugin,
     state.region_key = attempt.cluster().nodes().label_keys.Find(args_.region_label);
     for (const std::string& region : state.bounds.regions)
       state.regions.push_back(attempt.cluster().nodes().label_values.Find(region));
-    for (const std::string& data : state.bounds.data) state.data.push_back(HoldersOf(data));
+    for (const std::string& data : state.bounds.data) {
+      state.data.push_back(places_.HoldersOf(data));
+      state.data_verdicts.push_back(TooFarFrom(data, *state.data.back(), state.bounds));
+    }
     for (const auto& [name, need] : state.bounds.licences)
       state.licences.push_back({name, need, AmountOf(args_.licences, name), AmountOf(used_, name)});
     state.JudgeLicences();
@@ -162,7 +170,7 @@ class Objectives : public sdk::Plugin,
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
-    const auto* state = attempt.filter_state<BoundsState>();
+    auto* state = attempt.filter_state<BoundsState>();
     if (state == nullptr) {  // The profile has the plugin at filter, but not at preFilter.
       sdk::PreFilterResult all;
       const sdk::Verdict verdict = PreFilter(attempt, &all);
@@ -170,10 +178,7 @@ class Objectives : public sdk::Plugin,
       if (!verdict.ok()) return;
       state = attempt.filter_state<BoundsState>();
     }
-    block.ForEach([&](int i, sdk::Slot slot) {
-      sdk::Verdict verdict = Judge(*state, attempt.cluster(), slot);
-      if (!verdict.ok()) sink.RejectWith(i, verdict);
-    });
+    JudgeNodes(attempt.cluster(), block, state, sink);
     if (!state->licence_verdict.ok()) sink.RejectAll(block.candidates, state->licence_verdict);
   }
 
@@ -185,8 +190,8 @@ class Objectives : public sdk::Plugin,
     state.weights = preferences.weights;
     if (!preferences.near_pods.empty()) AddNearPods(attempt, preferences.near_pods, &state.pods);
     for (const std::string& data : preferences.data) {
-      Targets holders = HoldersOf(data);
-      if (holders.total > 0) state.data.push_back(std::move(holders));
+      Holders holders = places_.HoldersOf(data);
+      if (holders->total > 0) state.data.push_back(std::move(holders));
     }
     state.cpu_millis = sdk::ComputePodRequests(pod).cpu_millis;
     state.gpus = args_.gpus.DemandOf(pod);
@@ -210,15 +215,16 @@ class Objectives : public sdk::Plugin,
     const double cpu_weight = state.weights.cpu;
     const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
     const double sum = cost_weight + distance_weight + gpu_weight + cpu_weight;
+    const sdk::NodeTable& table = attempt.cluster().nodes();
+    const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const sdk::NodeView node = attempt.cluster().node(nodes[i]);
       const double cost = median ? CostTerm(cost_[nodes[i]], *median) : 0;
       const double distance = has_targets ? DistanceTerm(state, nodes[i]) : 0;
       const double gpu = gpu_weight > 0 ? UseTerm(gpus.Requested(nodes[i]) + state.gpus,
                                                   gpus.Allocatable(nodes[i]))
                                         : 0;
-      const double cpu = UseTerm(node.table().requested_cpu[nodes[i]] + state.cpu_millis,
-                                 node.table().allocatable_cpu[nodes[i]]);
+      const double cpu = UseTerm(table.requested_cpu[nodes[i]] + state.cpu_millis,
+                                 table.allocatable_cpu[nodes[i]]);
       const double total = sum > 0 ? 100 *
                                          (cost_weight * cost + distance_weight * distance +
                                           gpu_weight * gpu + cpu_weight * cpu) /
@@ -226,11 +232,12 @@ class Objectives : public sdk::Plugin,
                                    : 0;
       // What is a whole number in decimals need not be one in binary.
       raw[i] = std::clamp<int64_t>(static_cast<int64_t>(total + 1e-9), 0, sdk::kMaxScore);
-      if (VLOG_IS_ON(4)) {
-        VLOG(4) << kName << ": node " << node.name() << " pod " << attempt.pod().uid() << ": cost ("
-                << cost << "·" << cost_weight << ") + distance (" << distance << "·"
-                << distance_weight << ") + gpu (" << gpu << "·" << gpu_weight << ") + cpu (" << cpu
-                << "·" << cpu_weight << ") over " << sum << " = " << total;
+      if (logs) {
+        VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
+                << attempt.pod().uid() << ": cost (" << cost << "·" << cost_weight
+                << ") + distance (" << distance << "·" << distance_weight << ") + gpu (" << gpu
+                << "·" << gpu_weight << ") + cpu (" << cpu << "·" << cpu_weight << ") over " << sum
+                << " = " << total;
       }
     }
     return sdk::Verdict::Success();
@@ -318,52 +325,60 @@ class Objectives : public sdk::Plugin,
   }
 
   // All but the licences; evicting pods helps against none of it.
-  sdk::Verdict Judge(const BoundsState& state, const sdk::ClusterView& cluster,
-                     sdk::Slot slot) const {
-    if (!state.regions.empty()) {
-      const sdk::NodeView node = cluster.node(slot);
-      const uint32_t region = state.region_key == sdk::StringTable::kNone
-                                  ? sdk::StringTable::kNone
-                                  : node.LabelValueId(state.region_key);
-      const auto& allowed = state.regions;
-      if (region == sdk::StringTable::kNone ||
-          std::find(allowed.begin(), allowed.end(), region) == allowed.end()) {
-        const std::string where =
-            region == sdk::StringTable::kNone
-                ? std::string("no region")
-                : absl::StrCat("region ", cluster.nodes().label_values.Text(region));
-        return sdk::Verdict::Unresolvable(absl::StrCat(
-            "node is in ", where, ", allowed: ", absl::StrJoin(state.bounds.regions, ", ")));
-      }
+  void JudgeNodes(const sdk::ClusterView& cluster, const sdk::NodeBlock& block, BoundsState* state,
+                  sdk::FilterSink& sink) const {
+    if (!state->regions.empty()) {
+      block.ForEach([&](int i, sdk::Slot slot) {
+        const uint32_t region = state->region_key == sdk::StringTable::kNone
+                                    ? sdk::StringTable::kNone
+                                    : cluster.node(slot).LabelValueId(state->region_key);
+        if (region != sdk::StringTable::kNone &&
+            std::find(state->regions.begin(), state->regions.end(), region) != state->regions.end())
+          return;
+        state->region_verdicts.Reject(sink, i, region,
+                                      [&] { return WrongRegion(cluster, region, state->bounds); });
+      });
     }
-    if (state.bounds.highest_cost) {
-      if (cost_[slot] == kUnknownCost) return unknown_cost_;
-      if (cost_[slot] > *state.bounds.highest_cost) {
-        return sdk::Verdict::Unresolvable(absl::StrCat(
-            "node costs ", cost_[slot], ", highest cost ", *state.bounds.highest_cost));
-      }
+    if (const std::optional<double> highest = state->bounds.highest_cost) {
+      block.ForEach([&](int i, sdk::Slot slot) {
+        const double cost = cost_[slot];
+        if (cost == kUnknownCost) {
+          sink.Reject(i, unknown_cost_);
+        } else if (cost > *highest) {
+          state->cost_verdicts.Reject(sink, i, cost, [&] {
+            return sdk::Verdict::Unresolvable(
+                absl::StrCat("node costs ", cost, ", highest cost ", *highest));
+          });
+        }
+      });
     }
-    for (size_t i = 0; i < state.data.size(); ++i) {
-      if (places_.IsWithin(state.data[i], slot, *state.bounds.data_within)) continue;
-      if (state.data[i].total == 0) {
-        return sdk::Verdict::Unresolvable(
-            absl::StrCat("no node holds data ", state.bounds.data[i]));
-      }
-      const size_t level = *state.bounds.data_within;
-      return level == 0 ? sdk::Verdict::Unresolvable(
-                              absl::StrCat("node does not hold data ", state.bounds.data[i]))
-                        : sdk::Verdict::Unresolvable(
-                              absl::StrCat("node is not in the ", args_.levels[level - 1],
-                                           " of data ", state.bounds.data[i]));
+    for (size_t k = 0; k < state->data.size(); ++k) {
+      block.ForEach([&](int i, sdk::Slot slot) {
+        if (!places_.IsWithin(*state->data[k], slot, *state->bounds.data_within))
+          sink.Reject(i, state->data_verdicts[k]);
+      });
     }
-    return sdk::Verdict::Success();
+  }
+  sdk::Verdict WrongRegion(const sdk::ClusterView& cluster, uint32_t region,
+                           const Bounds& bounds) const {
+    const std::string where =
+        region == sdk::StringTable::kNone
+            ? std::string("no region")
+            : absl::StrCat("region ", cluster.nodes().label_values.Text(region));
+    return sdk::Verdict::Unresolvable(
+        absl::StrCat("node is in ", where, ", allowed: ", absl::StrJoin(bounds.regions, ", ")));
+  }
+  sdk::Verdict TooFarFrom(const std::string& data, const Targets& holders,
+                          const Bounds& bounds) const {
+    if (holders.total == 0)
+      return sdk::Verdict::Unresolvable(absl::StrCat("no node holds data ", data));
+    const size_t level = *bounds.data_within;
+    return sdk::Verdict::Unresolvable(
+        level == 0
+            ? absl::StrCat("node does not hold data ", data)
+            : absl::StrCat("node is not in the ", args_.levels[level - 1], " of data ", data));
   }
 
-  Targets HoldersOf(const std::string& data) const {
-    Targets holders;
-    for (const sdk::Slot slot : places_.HoldersOf(data)) places_.Add(slot, &holders);
-    return holders;
-  }
   // Looks at every pod of the cluster, which only pods with the annotation pay for.
   void AddNearPods(const sdk::Attempt& attempt, const Pairs& labels, Targets* targets) const {
     const absl::string_view ns = attempt.pod().namespace_name();
@@ -398,7 +413,7 @@ class Objectives : public sdk::Plugin,
   double DistanceTerm(const PreferencesState& state, sdk::Slot slot) const {
     double sum = 0;
     size_t parts = state.data.size();
-    for (const Targets& data : state.data) sum += places_.NearestCloseness(data, slot);
+    for (const Holders& data : state.data) sum += places_.NearestCloseness(*data, slot);
     if (state.pods.total > 0) {
       sum += places_.MeanCloseness(state.pods, slot);
       ++parts;

@@ -43,7 +43,7 @@ void Places::Set(sdk::Slot slot, const sdk::StringMap& labels, const std::string
     if (!holds) malformed->Warn(object, key, value, "true or false");
     if (!holds.value_or(false)) continue;
     data_[slot].emplace_back(name);
-    holders_[std::string(name)].insert(slot);
+    Add(slot, HoldersToChange(data_[slot].back()));
   }
 }
 
@@ -52,30 +52,41 @@ void Places::Clear(sdk::Slot slot) {
     data_.resize(slot + 1);
     for (std::vector<uint32_t>& column : domain_) column.resize(slot + 1, sdk::StringTable::kNone);
   }
-  for (std::vector<uint32_t>& column : domain_) column[slot] = sdk::StringTable::kNone;
+  // While it is known where the node was.
   for (const std::string& name : data_[slot]) {
-    const auto holders = holders_.find(name);
-    holders->second.erase(slot);
-    if (holders->second.empty()) holders_.erase(holders);
+    Targets* holders = HoldersToChange(name);
+    Remove(slot, holders);
+    if (holders->total == 0) holders_.erase(name);
   }
   data_[slot].clear();
+  for (std::vector<uint32_t>& column : domain_) column[slot] = sdk::StringTable::kNone;
 }
 
-const absl::flat_hash_set<sdk::Slot>& Places::HoldersOf(const std::string& data) const {
-  static const absl::flat_hash_set<sdk::Slot>& none = *new absl::flat_hash_set<sdk::Slot>();
+Targets* Places::HoldersToChange(const std::string& data) {
+  std::shared_ptr<Targets>& holders = holders_[data];
+  if (holders == nullptr) {
+    holders = std::make_shared<Targets>();
+  } else if (holders.use_count() > 1) {
+    holders = std::make_shared<Targets>(*holders);
+  }
+  return holders.get();
+}
+
+Holders Places::HoldersOf(const std::string& data) const {
+  static const Holders& none = *new Holders(std::make_shared<Targets>());
   const auto holders = holders_.find(data);
   return holders == holders_.end() ? none : holders->second;
 }
 
-void Places::Add(sdk::Slot slot, Targets* targets) const {
+void Places::Count(sdk::Slot slot, int64_t sign, Targets* targets) const {
   targets->counts.resize(levels_.size() + 1);
-  ++targets->total;
+  targets->total += sign;
   for (size_t level = 0; level <= levels_.size(); ++level) {
     const uint32_t domain = level == 0 ? slot : domain_[level - 1][slot];
     if (domain == sdk::StringTable::kNone) continue;
     std::vector<int64_t>& counts = targets->counts[level];
     if (domain >= counts.size()) counts.resize(domain + 1, 0);
-    ++counts[domain];
+    counts[domain] += sign;
   }
 }
 

@@ -3,11 +3,11 @@
 #define OUTBOARD_PLUGINS_OBJECTIVES_PLACES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/node_table.h"
@@ -24,6 +24,8 @@ struct Targets {
   std::vector<std::vector<int64_t>> counts;
   int64_t total = 0;
 };
+// Those that hold some data; what somebody keeps does not change any more.
+using Holders = std::shared_ptr<const Targets>;
 
 // Level 0 is the node itself, levels 1 and up are labels from the nearest to the farthest. Two
 // nodes share a level if its label and those of all farther levels have equal values, so that a
@@ -41,9 +43,11 @@ class Places {
            sdk::MalformedValues* malformed);
   void Clear(sdk::Slot slot);
 
-  // Empty if no node holds it.
-  const absl::flat_hash_set<sdk::Slot>& HoldersOf(const std::string& data) const;
-  void Add(sdk::Slot slot, Targets* targets) const;
+  // Never null; empty if no node holds it.
+  Holders HoldersOf(const std::string& data) const;
+  void Add(sdk::Slot slot, Targets* targets) const { Count(slot, 1, targets); }
+  // One that was added, by the same labels.
+  void Remove(sdk::Slot slot, Targets* targets) const { Count(slot, -1, targets); }
   // 1 on the node itself, 0 beyond the last level: of the nearest target; of all of them on
   // average.
   double NearestCloseness(const Targets& targets, sdk::Slot slot) const;
@@ -52,6 +56,9 @@ class Places {
   bool IsWithin(const Targets& targets, sdk::Slot slot, size_t level) const;
 
  private:
+  void Count(sdk::Slot slot, int64_t sign, Targets* targets) const;
+  // To be changed: a copy if somebody keeps it.
+  Targets* HoldersToChange(const std::string& data);
   int64_t CountAt(const Targets& targets, size_t level, sdk::Slot slot) const;
   double ClosenessAt(size_t level) const;
 
@@ -60,7 +67,7 @@ class Places {
   // By label of levels_, then by slot: the domain, StringTable::kNone without the label.
   std::vector<std::vector<uint32_t>> domain_;
   std::vector<std::vector<std::string>> data_;  // By slot.
-  absl::flat_hash_map<std::string, absl::flat_hash_set<sdk::Slot>> holders_;
+  absl::flat_hash_map<std::string, std::shared_ptr<Targets>> holders_;
 };
 
 }  // namespace outboard::objectives

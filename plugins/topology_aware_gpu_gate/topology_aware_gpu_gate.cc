@@ -82,20 +82,26 @@ class TopologyAwareGpuGate : public sdk::Plugin,
 
   void OnReset() override {
     topologies_.clear();
+    largest_island_.clear();
     known_gpus_.clear();
     known_pods_.clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
-    if (slot >= topologies_.size()) topologies_.resize(slot + 1);
+    if (slot >= topologies_.size()) {
+      topologies_.resize(slot + 1);
+      largest_island_.resize(slot + 1, 0);
+    }
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     topologies_[slot] = ReadNodeTopology(
         node, [&](absl::string_view key, absl::string_view value, absl::string_view wanted) {
           malformed_.Warn(absl::StrCat("node ", node.name()), key, value, wanted);
         });
+    largest_island_[slot] = topologies_[slot].LargestIsland(AllocatableOf(node));
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     topologies_[slot] = NodeTopology();
+    largest_island_[slot] = 0;
     malformed_.Forget(absl::StrCat("node ", name));
   }
   void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
@@ -141,6 +147,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   const sdk::Verdict wrong_topology_ =
       sdk::Verdict::Unresolvable("Tensor parallelism demands NVLink/NVSwitch fabric");
   std::vector<NodeTopology> topologies_;  // By slot.
+  std::vector<int64_t> largest_island_;   // Of the empty node; by slot.
   // Pods on nodes whose GPUs somebody wrote down, and how many there are on each node. Records stay
   // at their addresses while a pod is on a node.
   struct KnownGpus {
@@ -180,7 +187,7 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
       return;
     }
     if (!demand.parallelism.data) return;
-    if (topology.LargestIsland(gpus.Allocatable(slot)) < demand.gpus) {
+    if (largest_island_[slot] < demand.gpus) {
       sink.Reject(i, state.no_island);
     } else if (!HasRoom(state, gpus, attempt.cluster().node(slot))) {
       sink.Reject(i, state.no_room);

@@ -319,11 +319,12 @@ absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_n
                                 num_nodes, " nodes"));
     }
     const auto* bytes = reinterpret_cast<const uint8_t*>(scores.scores().data());
+    // Bytes may alias anything, which would keep the compiler from adding many at a time.
+    int64_t* __restrict sums = totals->data();
+    const int64_t weight = plugin->weight;
     uint8_t highest = 0;
-    for (uint32_t i = 0; i < num_nodes; ++i) {
-      highest = std::max(highest, bytes[i]);
-      (*totals)[i] += plugin->weight * bytes[i];
-    }
+    for (uint32_t i = 0; i < num_nodes; ++i) highest = std::max(highest, bytes[i]);
+    for (uint32_t i = 0; i < num_nodes; ++i) sums[i] += weight * bytes[i];
     if (highest > kMaxNodeScore) {
       return Wrong(absl::StrCat(scores.plugin(), " gave a score of ", highest, ", more than 100"));
     }

@@ -1,0 +1,52 @@
+#include "plugin_host/sdk/known_verdicts.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::sdk {
+namespace {
+
+class KnownVerdictsTest : public ::testing::Test {
+ protected:
+  void Reject(int i, int key) {
+    known_.Reject(sink_, i, key, [&] {
+      ++made_;
+      return Verdict::Unschedulable(absl::StrCat("available ", key));
+    });
+  }
+  std::string ReasonOf(int i) const { return table_.entries()[ids_[i]].verdict.reasons()[0]; }
+
+  VerdictTable table_;
+  std::array<uint32_t, 64> ids_{};
+  FilterSink sink_{&table_, 0, ~uint64_t{0}, &ids_};
+  KnownVerdicts<int> known_;
+  int made_ = 0;
+};
+
+TEST_F(KnownVerdictsTest, OnceForEachKey) {
+  for (int i = 0; i < 30; ++i) Reject(i, i % 3);
+  EXPECT_EQ(made_, 3);
+  EXPECT_EQ(sink_.rejected(), (uint64_t{1} << 30) - 1);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(ReasonOf(i), absl::StrCat("available ", i % 3));
+}
+
+TEST_F(KnownVerdictsTest, MoreKeysThanAreKept) {
+  for (int i = 0; i < 64; ++i) Reject(i, 1000 + i);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(ReasonOf(i), absl::StrCat("available ", 1000 + i));
+}
+
+TEST_F(KnownVerdictsTest, ACopyOutlivesTheOriginal) {
+  Reject(0, 7);
+  KnownVerdicts<int> copy = known_;
+  known_ = KnownVerdicts<int>();
+  copy.Reject(sink_, 1, 7, [&] {
+    ++made_;
+    return Verdict::Success();
+  });
+  EXPECT_EQ(made_, 1);
+  EXPECT_EQ(ReasonOf(1), "available 7");
+}
+
+}  // namespace
+}  // namespace outboard::sdk
