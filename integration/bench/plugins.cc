@@ -12,6 +12,7 @@
 #include <glog/logging.h>
 
 #include <cstdio>
+#include <deque>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -33,6 +34,8 @@ namespace {
 constexpr char kDefault[] = "default-scheduler";
 // Pods of a kind before it is the next arrangement's turn.
 constexpr int kTurn = 10;
+// Of each kind; then the oldest ends, so that any number finds room.
+constexpr size_t kRunAtOnce = 200;
 // What the issue that asked for these plugins allows, and what noise does to two equal ones.
 constexpr double kHighestRatio = 1.5;
 constexpr double kHighestRatioBeside = 1.1;
@@ -51,7 +54,8 @@ struct Arrangement {
   std::string scheduler;  // of its pods
   std::unique_ptr<simulate::HostProcess> host;
   std::unique_ptr<SchedulingThread> thread;
-  std::vector<std::vector<double>> micros;  // by kind of pod
+  std::vector<std::vector<double>> micros;   // by kind of pod
+  std::vector<std::deque<std::string>> run;  // their uids, the oldest first
 };
 
 absl::Status SetUp(const config::Config& base, const std::vector<config::ProfileSpec>& profiles,
@@ -68,6 +72,7 @@ absl::Status SetUp(const config::Config& base, const std::vector<config::Profile
     for (const kube::PodPtr& pod : RunningOn(i)) arrangement->thread->AddPod(pod);
   }
   arrangement->micros.resize(PodKinds().size());
+  arrangement->run.resize(PodKinds().size());
   return arrangement->thread->Start();
 }
 
@@ -109,9 +114,9 @@ absl::Status Run(const Options& options) {
   const config::ProfileSpec& plain = empty->scheduler.profiles[0];
 
   std::vector<Arrangement> arrangements(3);
-  arrangements[0] = {"alone", kDefault, nullptr, nullptr, {}};
-  arrangements[1] = {"beside", kDefault, nullptr, nullptr, {}};
-  arrangements[2] = {"together", all.scheduler_name, nullptr, nullptr, {}};
+  arrangements[0] = {"alone", kDefault, nullptr, nullptr, {}, {}};
+  arrangements[1] = {"beside", kDefault, nullptr, nullptr, {}, {}};
+  arrangements[2] = {"together", all.scheduler_name, nullptr, nullptr, {}, {}};
   const std::vector<config::ProfileSpec> profiles[] = {{plain}, {plain, all}, {all}};
   for (size_t i = 0; i < arrangements.size(); ++i) {
     absl::Status status = SetUp(*empty, profiles[i], options, &arrangements[i]);
@@ -127,11 +132,17 @@ absl::Status Run(const Options& options) {
         Arrangement& arrangement =
             arrangements[(turn + static_cast<size_t>(begin / kTurn)) % arrangements.size()];
         for (int i = begin; i < begin + kTurn; ++i) {
-          const absl::StatusOr<double> took =
-              arrangement.thread->Schedule(ArrivingPod(kind, i, arrangement.scheduler));
+          const kube::PodPtr pod = ArrivingPod(kind, i, arrangement.scheduler);
+          const absl::StatusOr<double> took = arrangement.thread->Schedule(pod);
           if (!took.ok()) {
             return absl::Status(took.status().code(),
                                 absl::StrCat(arrangement.name, ": ", took.status().message()));
+          }
+          std::deque<std::string>& run = arrangement.run[kind];
+          run.push_back(pod->uid());
+          if (run.size() > kRunAtOnce) {
+            arrangement.thread->RemovePod(run.front());
+            run.pop_front();
           }
           if (begin >= warm_up) arrangement.micros[kind].push_back(*took);
         }

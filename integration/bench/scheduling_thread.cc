@@ -153,6 +153,9 @@ void SchedulingThread::AddNode(const kube::NodePtr& node) {
 void SchedulingThread::AddPod(const kube::PodPtr& pod) {
   impl_->scheduler().OnPodUpsert(pod, absl::Now());
 }
+void SchedulingThread::RemovePod(const std::string& uid) {
+  impl_->scheduler().OnPodDelete(uid, absl::Now());
+}
 absl::Status SchedulingThread::Start() { return impl_->Start(); }
 absl::StatusOr<double> SchedulingThread::Schedule(const kube::PodPtr& pod) {
   return impl_->Schedule(pod);

@@ -28,6 +28,7 @@ class SchedulingThread {
   void AddNode(const kube::NodePtr& node);
   // With its place.
   void AddPod(const kube::PodPtr& pod);
+  void RemovePod(const std::string& uid);
   // Connects to the hosts, gives them their configuration and the cluster, and waits for them.
   absl::Status Start();
   // The pod's whole way to its node. How long filter and score took, all hosts included, in

@@ -445,7 +445,7 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
       }
       bytes[k] = static_cast<char>(scores[k]);
     }
-    tie_keys_.assign(n, 0);
+    tie_keys_.resize(n);
     if (plugin.score->TieKeys(View(attempt, enabled[i], pod, now), nodes,
                               absl::Span<int64_t>(tie_keys_))) {
       out->mutable_tie_keys()->Add(tie_keys_.begin(), tie_keys_.end());

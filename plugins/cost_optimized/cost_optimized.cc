@@ -139,18 +139,6 @@ class CostOptimized : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // Cents do not survive whole scores, so they decide between nodes of equal ones.
-  bool TieKeys(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
-               absl::Span<int64_t> keys) const override {
-    constexpr double kPrecision = 1e6;
-    const double factor = args_.hours.FactorAt(attempt.now());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const Terms terms = TermsOf(attempt.cluster().nodes(), nodes[i], factor);
-      keys[i] = static_cast<int64_t>(terms.total() * kPrecision);
-    }
-    return true;
-  }
-
   // Only the pod itself may say something else; the hours come by OnTick.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     return change.new_pod != nullptr && change.new_pod->uid() == pod.uid() ? sdk::Hint::kQueue

@@ -71,6 +71,7 @@ struct NodeFacts {
 
 class GpuAware : public sdk::Plugin,
                  public sdk::FilterPlugin,
+                 public sdk::PreScorePlugin,
                  public sdk::ScorePlugin,
                  public sdk::QueueingHintPlugin,
                  public sdk::ClusterObserver {
@@ -105,10 +106,14 @@ class GpuAware : public sdk::Plugin,
     });
   }
 
-  // Pods without GPUs are indifferent: all nodes score 0.
+  sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
+    return args_.gpus.DemandOf(attempt.pod().proto()) > 0 ? sdk::Verdict::Success()
+                                                          : sdk::Verdict::Skip();
+  }
+
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    if (args_.gpus.DemandOf(attempt.pod().proto()) <= 0) {
+    if (PreScore(attempt, nodes).skip()) {  // The profile has the plugin at score, not at preScore.
       std::fill(raw.begin(), raw.end(), 0);
       return sdk::Verdict::Success();
     }
@@ -273,7 +278,7 @@ sdk::PluginDescriptor Descriptor() {
   using Event = v1alpha1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  d.extension_points = {v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE};
   d.args_schema = kArgsSchema;
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),

@@ -57,6 +57,7 @@ struct Wanted : sdk::AttemptState {
 
 class GpuModelMatch : public sdk::Plugin,
                       public sdk::FilterPlugin,
+                      public sdk::PreScorePlugin,
                       public sdk::ScorePlugin,
                       public sdk::QueueingHintPlugin,
                       public sdk::ClusterObserver {
@@ -85,18 +86,24 @@ class GpuModelMatch : public sdk::Plugin,
     });
   }
 
-  // Pods without GPUs are indifferent: all nodes score 0.
+  sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
+    return gpus_.DemandOf(attempt.pod().proto()) > 0 ? sdk::Verdict::Success()
+                                                     : sdk::Verdict::Skip();
+  }
+
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
     const v1alpha1::Pod& pod = attempt.pod().proto();
-    if (gpus_.DemandOf(pod) <= 0) {
+    if (PreScore(attempt, nodes).skip()) {  // The profile has the plugin at score, not at preScore.
       for (int64_t& score : raw) score = 0;
       return sdk::Verdict::Success();
     }
     const int64_t wanted = WantedNuma(pod);
+    const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
       const int64_t numa = facts_[nodes[i]].numa;
       raw[i] = numa == wanted ? kNear : kFar;
+      if (!logs) continue;
       VLOG(4) << kName << ": node " << attempt.cluster().node(nodes[i]).name() << " pod "
               << pod.uid() << ": NUMA node "
               << (numa == kUnknownNuma ? "unknown" : absl::StrCat(numa)) << ", wanted " << wanted
@@ -205,7 +212,7 @@ sdk::PluginDescriptor Descriptor() {
   using Event = v1alpha1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  d.extension_points = {v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE};
   d.args_schema = ArgsSchema();
   d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL}),
                       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL})};

@@ -94,29 +94,35 @@ double NodeRooms::FragmentationAt(sdk::Slot slot, uint64_t workload_number) {
 void NodeRooms::SumUp() {
   if (summed_) return;
   summed_ = true;
-  highest_cpu_millis_ = highest_gpus_ = 1;
+  int64_t highest_cpu_millis = 1, highest_gpus = 1;
   lowest_memory_mib_ = 0;
   any_gpus_ = false;
   for (const sdk::Slot slot : cluster_.node_order()) {
     if (slot >= rooms_.size()) continue;
     const GpuRoom& room = rooms_[slot];
-    highest_cpu_millis_ =
-        std::max(highest_cpu_millis_, std::min(kMaxAmount, cluster_.nodes().allocatable_cpu[slot]));
-    highest_gpus_ = std::max<int64_t>(highest_gpus_, room.gpus);
+    highest_cpu_millis =
+        std::max(highest_cpu_millis, std::min(kMaxAmount, cluster_.nodes().allocatable_cpu[slot]));
+    highest_gpus = std::max<int64_t>(highest_gpus, room.gpus);
     any_gpus_ = any_gpus_ || room.gpus > 0;
     if (room.memory_mib > 0 && (lowest_memory_mib_ == 0 || room.memory_mib < lowest_memory_mib_))
       lowest_memory_mib_ = room.memory_mib;
   }
+  if (highest_cpu_millis == highest_cpu_millis_ && highest_gpus == highest_gpus_) return;
+  highest_cpu_millis_ = highest_cpu_millis;
+  highest_gpus_ = highest_gpus;
+  ++scale_.number;
+  scale_.per_cpu_milli = 1 / static_cast<double>(highest_cpu_millis);
+  scale_.per_gpu_milli = 1 / static_cast<double>(highest_gpus * kWholeGpu);
 }
 
-int64_t NodeRooms::highest_cpu_millis() {
+double NodeRooms::LeftOn(sdk::Slot slot) {
   SumUp();
-  return highest_cpu_millis_;
+  const sdk::NodeTable& nodes = cluster_.nodes();
+  const int64_t cpu_millis = nodes.allocatable_cpu[slot] - nodes.requested_cpu[slot];
+  return static_cast<double>(cpu_millis) * scale_.per_cpu_milli +
+         static_cast<double>(At(slot).idle_total) * scale_.per_gpu_milli;
 }
-int64_t NodeRooms::highest_gpus() {
-  SumUp();
-  return highest_gpus_;
-}
+
 int64_t NodeRooms::lowest_memory_mib() {
   SumUp();
   return lowest_memory_mib_;

@@ -53,9 +53,18 @@ class NodeRooms {
   // The node's fragmentation; computed once for each state and number of the workload.
   double FragmentationAt(sdk::Slot slot, uint64_t workload_number);
 
-  // Over all nodes, for comparing what is left: at least 1.
-  int64_t highest_cpu_millis();
-  int64_t highest_gpus();
+  // What is left of CPU and GPU on a node, as parts of the largest node's: 0 if it is full. Scales
+  // are compared by their number.
+  struct Scale {
+    uint64_t number = 0;
+    double per_cpu_milli = 1;
+    double per_gpu_milli = 1;
+  };
+  const Scale& scale() {
+    SumUp();
+    return scale_;
+  }
+  double LeftOn(sdk::Slot slot);
   // The smallest memory of a GPU that is known; 0: of none.
   int64_t lowest_memory_mib();
   bool any_gpus();
@@ -70,8 +79,9 @@ class NodeRooms {
   std::vector<GpuRoom> rooms_;
   std::vector<Tenant> tenants_;  // Scratch.
   bool summed_ = false;
-  int64_t highest_cpu_millis_ = 1;
-  int64_t highest_gpus_ = 1;
+  Scale scale_;
+  int64_t highest_cpu_millis_ = 0;
+  int64_t highest_gpus_ = 0;
   int64_t lowest_memory_mib_ = 0;
   bool any_gpus_ = false;
 };

@@ -215,6 +215,7 @@ class Objectives : public sdk::Plugin,
     const double cpu_weight = state.weights.cpu;
     const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
     const double sum = cost_weight + distance_weight + gpu_weight + cpu_weight;
+    const double scale = sum > 0 ? 100 / sum : 0;
     const sdk::NodeTable& table = attempt.cluster().nodes();
     const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -225,11 +226,8 @@ class Objectives : public sdk::Plugin,
                                         : 0;
       const double cpu = UseTerm(table.requested_cpu[nodes[i]] + state.cpu_millis,
                                  table.allocatable_cpu[nodes[i]]);
-      const double total = sum > 0 ? 100 *
-                                         (cost_weight * cost + distance_weight * distance +
-                                          gpu_weight * gpu + cpu_weight * cpu) /
-                                         sum
-                                   : 0;
+      const double total = scale * (cost_weight * cost + distance_weight * distance +
+                                    gpu_weight * gpu + cpu_weight * cpu);
       // What is a whole number in decimals need not be one in binary.
       raw[i] = std::clamp<int64_t>(static_cast<int64_t>(total + 1e-9), 0, sdk::kMaxScore);
       if (logs) {
