@@ -178,6 +178,10 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   const uint32_t wanted = FeasibleNodesToFind(n, options);
   std::string& bits = *response->mutable_feasible();
   bits.assign((n + 7) / 8, '\0');
+  const std::vector<uint32_t>& nominated = mirror_->view().nodes().nominated_count;
+  any_nominated_ =
+      std::any_of(nominated.begin(), nominated.end(), [](uint32_t k) { return k > 0; });
+  response->mutable_rejected()->Reserve(static_cast<int>(n));
   uint32_t position = options.start_offset % n;
   uint32_t processed = 0;
   bool ended = false;
@@ -220,7 +224,7 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
         if (block.only_without_nominated & bit) {
           response->add_only_without_nominated(static_cast<uint32_t>(response->rejected_size()));
         }
-        response->add_rejected(reason_of_verdict_[verdict]);
+        response->mutable_rejected()->AddAlreadyReserved(reason_of_verdict_[verdict]);
       }
       ++processed;
     }
@@ -248,7 +252,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
   block->failed = 0;
   const absl::Span<const Slot> slots(block->slots.data(), block->size);
   uint64_t nominated = 0;
-  for (int i = 0; i < block->size; ++i) {
+  for (int i = 0; i < block->size && any_nominated_; ++i) {
     if (HasRelevantNominated(pod, slots[i])) nominated |= uint64_t{1} << i;
   }
   for (uint32_t index : profile.at(v1alpha1::FILTER)) {
@@ -340,6 +344,7 @@ Evaluator::NodeVerdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRec
   Block block;
   block.size = 1;
   block.slots[0] = slot;
+  any_nominated_ = true;
   // States are copies that come and go, and so are verdicts in them.
   RunFilters(attempt, pod, now, /*stable=*/false, &block);
   if (block.feasible != 0) return {};

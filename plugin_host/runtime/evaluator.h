@@ -156,6 +156,7 @@ class Evaluator {
   mirror::Mirror* mirror_;
   sdk::VerdictTable verdicts_;
   std::vector<uint32_t> reason_of_verdict_;
+  bool any_nominated_ = true;  // To some node, for all that RunFilters knows.
   std::vector<int64_t> scores_;
   std::vector<int64_t> tie_keys_;
 };

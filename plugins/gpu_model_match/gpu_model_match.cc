@@ -76,14 +76,18 @@ class GpuModelMatch : public sdk::Plugin,
       wanted = &made;
     }
     if (!wanted->any_model) return;
+    uint64_t no_label = 0, mismatch = 0;
     block.ForEach([&](int i, sdk::Slot slot) {
       const NodeFacts& node = facts_[slot];
+      const uint64_t bit = uint64_t{1} << i;
       if (node.name == sdk::StringTable::kNone) {
-        sink.Reject(i, no_label_);
+        no_label |= bit;
       } else if (wanted->model != node.name && !(match_partitions_ && wanted->model == node.base)) {
-        sink.Reject(i, mismatch_);
+        mismatch |= bit;
       }
     });
+    sink.RejectAll(no_label, no_label_);
+    sink.RejectAll(mismatch, mismatch_);
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {

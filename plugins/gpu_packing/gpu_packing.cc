@@ -151,8 +151,11 @@ class GpuPacking : public sdk::Plugin,
       }
       const int32_t milli = wanted.MilliOn(room.memory_mib);
       // By number: a node without GPUs was never laid out.
-      int32_t able = 0;
-      for (const int32_t idle : room.idle) able += idle >= milli ? 1 : 0;
+      int32_t able = room.whole;
+      if (milli != kWholeGpu) {
+        able = 0;
+        for (const int32_t idle : room.idle) able += idle >= milli ? 1 : 0;
+      }
       if (able >= wanted.gpus) return;
       const Lack lack = LackOf(wanted, room, milli, able);
       state->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(wanted, lack); });

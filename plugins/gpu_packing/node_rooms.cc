@@ -67,7 +67,11 @@ const GpuRoom& NodeRooms::At(sdk::Slot slot) {
   }
   LayOut(&tenants_, room.gpus, &room.idle);
   room.idle_total = 0;
-  for (const int32_t idle : room.idle) room.idle_total += idle;
+  room.whole = 0;
+  for (const int32_t idle : room.idle) {
+    room.idle_total += idle;
+    room.whole += idle == kWholeGpu ? 1 : 0;
+  }
   return room;
 }
 

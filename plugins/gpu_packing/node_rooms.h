@@ -20,16 +20,17 @@ inline constexpr char kReplicasLabel[] = "nvidia.com/gpu.replicas";  // Above 1:
 
 // One node's GPUs.
 struct GpuRoom {
+  uint64_t generation = 0;  // Of the node, when it was laid out.
   int32_t gpus = 0;
+  int32_t whole = 0;  // Of them, wholly idle; 0 if opaque.
   // The device plugin deals out slices by rules of its own, or there are too many GPUs: no layout.
   bool opaque = false;
   int64_t memory_mib = 0;  // Of one GPU; 0: unknown.
-  uint32_t model = 0;
-  std::vector<int32_t> idle;  // Empty if opaque.
   int64_t idle_total = 0;
+  std::vector<int32_t> idle;  // Empty if opaque.
 
-  uint64_t generation = 0;  // Of the node, when it was laid out.
-  uint64_t workload = 0;    // The workload's number when `fragmentation` was computed.
+  uint32_t model = 0;
+  uint64_t workload = 0;  // The workload's number when `fragmentation` was computed.
   double fragmentation = 0;
 };
 

@@ -351,10 +351,12 @@ class Objectives : public sdk::Plugin,
       });
     }
     for (size_t k = 0; k < state->data.size(); ++k) {
+      uint64_t too_far = 0;
       block.ForEach([&](int i, sdk::Slot slot) {
         if (!places_.IsWithin(*state->data[k], slot, *state->bounds.data_within))
-          sink.Reject(i, state->data_verdicts[k]);
+          too_far |= uint64_t{1} << i;
       });
+      sink.RejectAll(too_far, state->data_verdicts[k]);
     }
   }
   sdk::Verdict WrongRegion(const sdk::ClusterView& cluster, uint32_t region,

@@ -84,7 +84,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     topologies_.clear();
     largest_island_.clear();
     known_gpus_.clear();
-    known_pods_.clear();
+    known_on_.clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
@@ -110,11 +110,11 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     const auto gpus = sdk::GpusOfPod(pod.pod, demand, &malformed_);
     if (!gpus) return;
     known_gpus_[&pod] = {*gpus, std::min<int64_t>(demand, std::popcount(*gpus))};
-    if (slot >= known_pods_.size()) known_pods_.resize(slot + 1);
-    ++known_pods_[slot];
+    if (slot >= known_on_.size()) known_on_.resize(slot + 1);
+    ++known_on_[slot].pods;
   }
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
-    if (known_gpus_.erase(&pod) > 0) --known_pods_[slot];
+    if (known_gpus_.erase(&pod) > 0) --known_on_[slot].pods;
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     if (malformed_.warned() > 0)
@@ -134,6 +134,12 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     return std::find(args_.required_topologies.begin(), args_.required_topologies.end(),
                      topology) != args_.required_topologies.end();
   }
+  struct KnownGpus {
+    sdk::GpuSet ids = 0;
+    int64_t asked_for = 0;  // Of them, as GPU resources; 0 for a pod that asks for shares of GPUs.
+  };
+  // Of the pods on the node, some of which a hypothesis may have taken off it, or put there.
+  KnownGpus KnownOn(const sdk::NodeView& node) const;
   bool HasRoom(FilterState& state, const sdk::GpuColumns& gpus, const sdk::NodeView& node) const;
   int64_t AllocatableOf(const v1alpha1::Node& node) const;
   // Could the node take the pod if it were empty?
@@ -150,12 +156,13 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   std::vector<int64_t> largest_island_;   // Of the empty node; by slot.
   // Pods on nodes whose GPUs somebody wrote down, and how many there are on each node. Records stay
   // at their addresses while a pod is on a node.
-  struct KnownGpus {
-    sdk::GpuSet ids = 0;
-    int64_t asked_for = 0;  // Of them, as GPU resources; 0 for a pod that asks for shares of GPUs.
-  };
   absl::flat_hash_map<const sdk::PodRecord*, KnownGpus> known_gpus_;
-  std::vector<int64_t> known_pods_;  // By slot.
+  struct KnownOnNode {
+    int64_t pods = 0;
+    uint64_t generation = 0;  // Of the node, when `gpus` was summed up: with the pods it had then.
+    KnownGpus gpus;
+  };
+  mutable std::vector<KnownOnNode> known_on_;  // By slot.
   // Pods are read in const calls; all calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
@@ -180,25 +187,43 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   // The clock decides nothing: it only tells people when this is slow.
   const Clock::time_point begin = Clock::now();
   const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
+  uint64_t wrong_topology = 0, no_island = 0, no_room = 0;
   block.ForEach([&](int i, sdk::Slot slot) {
-    const NodeTopology& topology = topologies_[slot];
-    if (demand.parallelism.tensor && !TopologyWillDo(topology.topology)) {
-      sink.Reject(i, wrong_topology_);
-      return;
-    }
-    if (!demand.parallelism.data) return;
-    if (largest_island_[slot] < demand.gpus) {
-      sink.Reject(i, state.no_island);
-    } else if (!HasRoom(state, gpus, attempt.cluster().node(slot))) {
-      sink.Reject(i, state.no_room);
+    const uint64_t bit = uint64_t{1} << i;
+    if (demand.parallelism.tensor && !TopologyWillDo(topologies_[slot].topology)) {
+      wrong_topology |= bit;
+    } else if (demand.parallelism.data && largest_island_[slot] < demand.gpus) {
+      no_island |= bit;
+    } else if (demand.parallelism.data && !HasRoom(state, gpus, attempt.cluster().node(slot))) {
+      no_room |= bit;
     }
   });
+  sink.RejectAll(wrong_topology, wrong_topology_);
+  sink.RejectAll(no_island, state.no_island);
+  sink.RejectAll(no_room, state.no_room);
   state.taken += absl::FromChrono(Clock::now() - begin);
   if (state.taken > args_.slow_call && !state.warned) {
     state.warned = true;
     LOG(WARNING) << kName << ": judging nodes for pod " << attempt.pod().uid()
                  << " took longer than " << args_.slow_call;
   }
+}
+
+TopologyAwareGpuGate::KnownGpus TopologyAwareGpuGate::KnownOn(const sdk::NodeView& node) const {
+  const sdk::Slot slot = node.slot();
+  if (slot >= known_on_.size() || known_on_[slot].pods == 0) return {};
+  KnownOnNode& result = known_on_[slot];
+  const uint64_t generation = node.table().generation[slot];
+  if (result.generation == generation) return result.gpus;
+  result.generation = generation;
+  result.gpus = {};
+  for (const sdk::PodRecord* pod : node.pods()) {
+    const auto it = known_gpus_.find(pod);
+    if (it == known_gpus_.end()) continue;
+    result.gpus.ids |= it->second.ids;
+    result.gpus.asked_for += it->second.asked_for;
+  }
+  return result.gpus;
 }
 
 bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gpus,
@@ -208,16 +233,8 @@ bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gp
   const int64_t wanted = state.demand.gpus;
   const int64_t free = gpus.Free(slot);
   if (topology.one_island) return wanted <= free;
-  // What pods have, as far as it is known. A hypothesis may have taken them off the node.
-  KnownGpus known;
-  if (slot < known_pods_.size() && known_pods_[slot] > 0) {
-    for (const sdk::PodRecord* pod : node.pods()) {
-      const auto it = known_gpus_.find(pod);
-      if (it == known_gpus_.end()) continue;
-      known.ids |= it->second.ids;
-      known.asked_for += it->second.asked_for;
-    }
-  }
+  // What pods have, as far as it is known.
+  const KnownGpus known = KnownOn(node);
   state.islands.clear();
   sdk::GpuSet told_apart = 0;  // GPUs whose island is known.
   int64_t in_islands = 0;
