@@ -206,12 +206,12 @@ class GpuPacking : public sdk::Plugin,
     const auto* state = attempt.score_state<State>();
     if (state == nullptr || nodes.empty()) return sdk::Verdict::Success();
     const int64_t highest = *std::max_element(scores.begin(), scores.end());
+    const std::vector<uint32_t>& ranks = rooms_.name_ranks();
     size_t best = nodes.size();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (scores[i] != highest) continue;
       if (best == nodes.size() || state->packing[i] > state->packing[best] ||
-          (state->packing[i] == state->packing[best] &&
-           cluster_.node(nodes[i]).name() < cluster_.node(nodes[best]).name())) {
+          (state->packing[i] == state->packing[best] && ranks[nodes[i]] < ranks[nodes[best]])) {
         best = i;
       }
     }

@@ -37,6 +37,7 @@ void NodeRooms::OnNodeChanged(sdk::Slot slot) {
   room.gpus = static_cast<int32_t>(std::min<int64_t>(gpus, kMaxGpus));
   rooms_[slot] = std::move(room);
   summed_ = false;
+  if (slot >= names_.size() || names_[slot] != node.name()) ranked_ = false;
 }
 
 void NodeRooms::OnNodeRemoved(sdk::Slot slot, const std::string& name) {
@@ -125,6 +126,23 @@ double NodeRooms::LeftOn(sdk::Slot slot) {
   const int64_t cpu_millis = nodes.allocatable_cpu[slot] - nodes.requested_cpu[slot];
   return static_cast<double>(cpu_millis) * scale_.per_cpu_milli +
          static_cast<double>(At(slot).idle_total) * scale_.per_gpu_milli;
+}
+
+const std::vector<uint32_t>& NodeRooms::name_ranks() {
+  if (!ranked_) RankNames();
+  return name_ranks_;
+}
+
+// Names that went leave gaps, which change no order.
+void NodeRooms::RankNames() {
+  ranked_ = true;
+  std::vector<sdk::Slot> slots(cluster_.node_order().begin(), cluster_.node_order().end());
+  names_.resize(cluster_.nodes().nodes.size());
+  for (const sdk::Slot slot : slots) names_[slot] = cluster_.node(slot).name();
+  std::sort(slots.begin(), slots.end(),
+            [&](sdk::Slot a, sdk::Slot b) { return names_[a] < names_[b]; });
+  name_ranks_.assign(names_.size(), 0);
+  for (uint32_t rank = 0; rank < slots.size(); ++rank) name_ranks_[slots[rank]] = rank;
 }
 
 int64_t NodeRooms::lowest_memory_mib() {

@@ -44,7 +44,10 @@ class NodeRooms {
             const sdk::ClusterView& cluster)
       : reader_(reader), workload_(workload), malformed_(malformed), cluster_(cluster) {}
 
-  void Clear() { rooms_.clear(); }
+  void Clear() {
+    rooms_.clear();
+    ranked_ = summed_ = false;
+  }
   void OnNodeChanged(sdk::Slot slot);
   void OnNodeRemoved(sdk::Slot slot, const std::string& name);
 
@@ -66,12 +69,15 @@ class NodeRooms {
     return scale_;
   }
   double LeftOn(sdk::Slot slot);
+  // The place of the node's name among all names in order; by slot.
+  const std::vector<uint32_t>& name_ranks();
   // The smallest memory of a GPU that is known; 0: of none.
   int64_t lowest_memory_mib();
   bool any_gpus();
 
  private:
   void SumUp();
+  void RankNames();
 
   const GpuDemandReader* reader_;
   Workload* workload_;
@@ -80,6 +86,9 @@ class NodeRooms {
   std::vector<GpuRoom> rooms_;
   std::vector<Tenant> tenants_;  // Scratch.
   bool summed_ = false;
+  std::vector<std::string> names_;    // By slot, as when they were ranked.
+  std::vector<uint32_t> name_ranks_;  // By slot.
+  bool ranked_ = false;
   Scale scale_;
   int64_t highest_cpu_millis_ = 0;
   int64_t highest_gpus_ = 0;

@@ -86,9 +86,8 @@ struct BoundsState : sdk::AttemptState {
   };
 
   Bounds bounds;
-  uint32_t region_key = sdk::StringTable::kNone;  // Of the label.
-  std::vector<uint32_t> regions;                  // Of its values.
-  std::vector<Holders> data;                      // Of each of bounds.data.
+  std::vector<uint32_t> regions;  // Ids of bounds.regions among label values.
+  std::vector<Holders> data;      // Of each of bounds.data.
   std::vector<Licence> licences;
   // Of the licences, for every node.
   sdk::Verdict licence_verdict;
@@ -147,7 +146,6 @@ class Objectives : public sdk::Plugin,
     }
     auto& state = attempt.NewFilterState<BoundsState>();
     state.bounds = std::move(bounds);
-    state.region_key = attempt.cluster().nodes().label_keys.Find(args_.region_label);
     for (const std::string& region : state.bounds.regions)
       state.regions.push_back(attempt.cluster().nodes().label_values.Find(region));
     for (const std::string& data : state.bounds.data) {
@@ -258,12 +256,21 @@ class Objectives : public sdk::Plugin,
 
   void OnReset() override {
     cost_.clear();
+    region_.clear();
     places_.Reset();
     used_.clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
-    if (slot >= cost_.size()) cost_.resize(slot + 1, kUnknownCost);
+    if (slot >= cost_.size()) {
+      cost_.resize(slot + 1, kUnknownCost);
+      region_.resize(slot + 1, sdk::StringTable::kNone);
+    }
+    const sdk::NodeTable& table = cluster_.nodes();
+    const uint32_t region_key = table.label_keys.Find(args_.region_label);
+    region_[slot] = region_key == sdk::StringTable::kNone
+                        ? sdk::StringTable::kNone
+                        : cluster_.node(slot).LabelValueId(region_key);
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
     cost_[slot] = kUnknownCost;
@@ -327,9 +334,7 @@ class Objectives : public sdk::Plugin,
                   sdk::FilterSink& sink) const {
     if (!state->regions.empty()) {
       block.ForEach([&](int i, sdk::Slot slot) {
-        const uint32_t region = state->region_key == sdk::StringTable::kNone
-                                    ? sdk::StringTable::kNone
-                                    : cluster.node(slot).LabelValueId(state->region_key);
+        const uint32_t region = region_[slot];
         if (region != sdk::StringTable::kNone &&
             std::find(state->regions.begin(), state->regions.end(), region) != state->regions.end())
           return;
@@ -428,7 +433,8 @@ class Objectives : public sdk::Plugin,
   const Args args_;
   const std::string profile_;
   const sdk::ClusterView cluster_;
-  std::vector<double> cost_;  // By slot.
+  std::vector<double> cost_;      // By slot.
+  std::vector<uint32_t> region_;  // By slot: the label's value, in the mirror's table.
   Places places_;
   absl::flat_hash_map<std::string, int64_t> used_;  // Licences of pods on nodes.
   const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("node does not say what it costs");
