@@ -181,7 +181,15 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   const std::vector<uint32_t>& nominated = mirror_->view().nodes().nominated_count;
   any_nominated_ =
       std::any_of(nominated.begin(), nominated.end(), [](uint32_t k) { return k > 0; });
-  response->mutable_rejected()->Reserve(static_cast<int>(n));
+  google::protobuf::RepeatedField<uint32_t>& rejected = *response->mutable_rejected();
+  rejected.Reserve(static_cast<int>(n));
+  // Where the response has a verdict's reason, which gets there when the first node needs it.
+  const auto add_reason = [&](uint32_t verdict) {
+    const sdk::VerdictTable::Entry& entry = verdicts_.entries()[verdict];
+    FillStatus(attempt.profile->plugins()[entry.plugin].name, entry.verdict,
+               response->add_reasons());
+    return reason_of_verdict_[verdict] = static_cast<uint32_t>(response->reasons_size()) - 1;
+  };
   uint32_t position = options.start_offset % n;
   uint32_t processed = 0;
   bool ended = false;
@@ -194,6 +202,8 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
     }
     done += block.size;
     RunFilters(attempt, pod, now, /*stable=*/true, &block);
+    reason_of_verdict_.resize(verdicts_.entries().size(), kNoReason);
+    const uint32_t* const reasons = reason_of_verdict_.data();
     for (int i = 0; i < block.size; ++i) {
       const uint64_t bit = uint64_t{1} << i;
       if (block.feasible & bit) {
@@ -213,18 +223,12 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
         ended = true;
         break;
       } else {
-        const uint32_t verdict = block.verdicts[i];
-        if (reason_of_verdict_.size() <= verdict) reason_of_verdict_.resize(verdict + 1, kNoReason);
-        if (reason_of_verdict_[verdict] == kNoReason) {
-          const sdk::VerdictTable::Entry& entry = verdicts_.entries()[verdict];
-          reason_of_verdict_[verdict] = static_cast<uint32_t>(response->reasons_size());
-          FillStatus(attempt.profile->plugins()[entry.plugin].name, entry.verdict,
-                     response->add_reasons());
-        }
         if (block.only_without_nominated & bit) {
           response->add_only_without_nominated(static_cast<uint32_t>(response->rejected_size()));
         }
-        response->mutable_rejected()->AddAlreadyReserved(reason_of_verdict_[verdict]);
+        const uint32_t verdict = block.verdicts[i];
+        const uint32_t reason = reasons[verdict];
+        rejected.AddAlreadyReserved(reason != kNoReason ? reason : add_reason(verdict));
       }
       ++processed;
     }

@@ -100,12 +100,17 @@ double Places::ClosenessAt(size_t level) const {
   return 1 - static_cast<double>(level) / static_cast<double>(levels_.size() + 1);
 }
 
-double Places::NearestCloseness(const Targets& targets, sdk::Slot slot) const {
-  if (targets.total == 0) return 0;
-  for (size_t level = 0; level <= levels_.size(); ++level) {
-    if (CountAt(targets, level, slot) > 0) return ClosenessAt(level);
+size_t Places::NearestLevel(const Targets& targets, sdk::Slot slot) const {
+  const size_t beyond = levels_.size() + 1;
+  if (targets.total == 0) return beyond;
+  for (size_t level = 0; level < beyond; ++level) {
+    if (CountAt(targets, level, slot) > 0) return level;
   }
-  return 0;
+  return beyond;
+}
+
+double Places::NearestCloseness(const Targets& targets, sdk::Slot slot) const {
+  return ClosenessAt(NearestLevel(targets, slot));
 }
 
 double Places::MeanCloseness(const Targets& targets, sdk::Slot slot) const {
@@ -123,11 +128,7 @@ double Places::MeanCloseness(const Targets& targets, sdk::Slot slot) const {
 }
 
 bool Places::IsWithin(const Targets& targets, sdk::Slot slot, size_t level) const {
-  if (targets.total == 0) return false;
-  for (size_t nearer = 0; nearer <= level; ++nearer) {
-    if (CountAt(targets, nearer, slot) > 0) return true;
-  }
-  return false;
+  return NearestLevel(targets, slot) <= level;
 }
 
 }  // namespace outboard::objectives

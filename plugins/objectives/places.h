@@ -60,6 +60,8 @@ class Places {
   // To be changed: a copy if somebody keeps it.
   Targets* HoldersToChange(const std::string& data);
   int64_t CountAt(const Targets& targets, size_t level, sdk::Slot slot) const;
+  // The number of levels and one more where none is shared.
+  size_t NearestLevel(const Targets& targets, sdk::Slot slot) const;
   double ClosenessAt(size_t level) const;
 
   const std::vector<std::string> levels_;

@@ -275,8 +275,15 @@ void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_
   checked.Update(CheckNames(filter, request.profile->filter_plugins));
   if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   // A nominated node that was tried first counts once, with the verdict of the last look at it.
-  for (uint32_t i = 0; i < filter.processed(); ++i) {
-    result_.examined_slots.push_back(candidates_[(request.start_offset + i) % num_nodes]);
+  // From the offset on, and around the end.
+  if (filter.processed() > 0) {
+    const uint32_t start = request.start_offset % num_nodes;
+    const uint32_t before_end = std::min(filter.processed(), num_nodes - start);
+    const auto nodes = candidates_.begin();
+    result_.examined_slots.insert(result_.examined_slots.end(), nodes + start,
+                                  nodes + start + before_end);
+    result_.examined_slots.insert(result_.examined_slots.end(), nodes,
+                                  nodes + (filter.processed() - before_end));
   }
   const bool seen_again = result_.tried_slot.has_value() &&
                           std::find(result_.examined_slots.begin(), result_.examined_slots.end(),
@@ -286,8 +293,14 @@ void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_
     result_.diagnosis.reasons.clear();
     result_.diagnosis.num_rejected_nodes = 0;
   }
+  // Runs are counted as one: most nodes are rejected for the reason of the one before.
   std::vector<uint32_t> counts(filter.reasons_size(), 0);
-  for (const uint32_t index : filter.rejected()) ++counts[index];
+  const uint32_t* const end = filter.rejected().data() + filter.rejected_size();
+  for (const uint32_t* begin = filter.rejected().data(); begin != end;) {
+    const uint32_t* const next = std::find_if(begin, end, [&](uint32_t i) { return i != *begin; });
+    counts[*begin] += static_cast<uint32_t>(next - begin);
+    begin = next;
+  }
   for (int i = 0; i < filter.reasons_size(); ++i) {
     if (counts[i] > 0) result_.diagnosis.AddRejection(filter.reasons(i), counts[i]);
   }

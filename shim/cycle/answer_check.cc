@@ -216,11 +216,11 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
     return Wrong(absl::StrCat("Filter gives ", response.rejected_size(), " reasons for ",
                               response.processed() - feasible->size(), " rejected nodes"));
   }
-  for (const uint32_t index : response.rejected()) {
-    if (index >= static_cast<uint32_t>(response.reasons_size())) {
-      return Wrong(
-          absl::StrCat("Filter refers to reason ", index, " of ", response.reasons_size()));
-    }
+  uint32_t highest = 0;
+  for (const uint32_t index : response.rejected()) highest = std::max(highest, index);
+  if (response.rejected_size() > 0 && highest >= static_cast<uint32_t>(response.reasons_size())) {
+    return Wrong(
+        absl::StrCat("Filter refers to reason ", highest, " of ", response.reasons_size()));
   }
   for (const PluginStatus& status : response.reasons()) {
     if (absl::Status checked = CheckStatus(status, "Filter"); !checked.ok()) return checked;
