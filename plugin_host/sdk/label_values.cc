@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "glog/logging.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -16,6 +17,14 @@ constexpr size_t kMaxQuoted = 100;
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
+// True if there was at least one.
+bool ConsumeDigits(absl::string_view* text) {
+  size_t count = 0;
+  while (count < text->size() && IsDigit((*text)[count])) ++count;
+  text->remove_prefix(count);
+  return count > 0;
+}
+
 }  // namespace
 
 const std::string* FindValue(const StringMap& map, absl::string_view key) {
@@ -24,14 +33,16 @@ const std::string* FindValue(const StringMap& map, absl::string_view key) {
 }
 
 std::optional<double> ParseAmount(absl::string_view text, double max) {
-  double value = 0;
-  // SimpleAtod also takes signs, spaces, hexadecimal numbers, `inf` and `nan`.
-  for (const char c : text) {
-    if (!IsDigit(c) && c != '.' && c != 'e' && c != 'E' && c != '-' && c != '+')
-      return std::nullopt;
+  // SimpleAtod also takes signs, spaces, hexadecimal numbers, `1.`, `.5`, `inf` and `nan`.
+  absl::string_view rest = text;
+  if (!ConsumeDigits(&rest)) return std::nullopt;
+  if (absl::ConsumePrefix(&rest, ".") && !ConsumeDigits(&rest)) return std::nullopt;
+  if (absl::ConsumePrefix(&rest, "e") || absl::ConsumePrefix(&rest, "E")) {
+    if (!absl::ConsumePrefix(&rest, "-")) absl::ConsumePrefix(&rest, "+");
+    if (!ConsumeDigits(&rest)) return std::nullopt;
   }
-  if (text.empty() || !IsDigit(text[0]) || !absl::SimpleAtod(text, &value) ||
-      !std::isfinite(value) || value > max) {
+  double value = 0;
+  if (!rest.empty() || !absl::SimpleAtod(text, &value) || !std::isfinite(value) || value > max) {
     return std::nullopt;
   }
   return value;

@@ -20,8 +20,8 @@ using StringMap = google::protobuf::Map<std::string, std::string>;
 // Null if there is no such key.
 const std::string* FindValue(const StringMap& map, absl::string_view key);
 
-// A decimal number without a sign, at most `max`: `3`, `0.25`, `1e3`; not `inf`, `nan`, `0x10` or
-// ` 3`. None if the text is anything else.
+// A decimal number without a sign, at most `max`: `3`, `0.25`, `1e3`; not `1.`, `.5`, `inf`,
+// `nan`, `0x10` or ` 3`. None if the text is anything else.
 std::optional<double> ParseAmount(absl::string_view text, double max = 1e15);
 // Digits, at most `max`.
 std::optional<int64_t> ParseCount(absl::string_view text, int64_t max = int64_t{1} << 50);

@@ -9,9 +9,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -76,7 +76,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     int64_t size = default_size_;
     if (const std::string* text = FindFirst(pod.annotations(), kSizeAnnotations)) {
       // To take it for a single pod would place a part of a gang.
-      if (!absl::SimpleAtoi(*text, &size) || size < 1 || size > kMaxReplicas) {
+      size = sdk::ParseCount(*text, kMaxReplicas).value_or(0);
+      if (size < 1) {
         return sdk::Verdict::Unresolvable(
             absl::StrCat("gang ", sdk::Quote(gang->job), ": ", sdk::Quote(*text),
                          " is no number of replicas between 1 and ", kMaxReplicas));

@@ -1,0 +1,442 @@
+// The plugins that users asked for, on clusters whose labels and annotations are absurd: nothing
+// crashes, no value is made up, and each malformed one is warned of once.
+//
+// OUTBOARD_ABSURD_SEEDS says how many clusters; 10,000 unless a sanitizer slows them down.
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <regex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/sdk/testing/plugin_harness.h"
+#include "plugins/absurd_input_rules.h"
+#include "plugins/builtin_plugins.h"
+
+namespace outboard::absurd {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PluginHarness;
+using sdk::testing::PodBuilder;
+
+#ifndef ABSURD_SEEDS
+#define ABSURD_SEEDS 10000
+#endif
+
+uint64_t NumSeeds() {
+  uint64_t seeds = ABSURD_SEEDS;
+  if (const char* text = std::getenv("OUTBOARD_ABSURD_SEEDS")) {
+    CHECK(absl::SimpleAtoi(text, &seeds)) << "OUTBOARD_ABSURD_SEEDS=" << text;
+  }
+  return seeds;
+}
+
+const sdk::PluginRegistry& Builtins() {
+  static const sdk::PluginRegistry& registry = *[] {
+    auto* made = new sdk::PluginRegistry();
+    CHECK_EQ(RegisterBuiltinPlugins(made), absl::OkStatus());
+    return made;
+  }();
+  return registry;
+}
+
+// Counts warnings of values that count as absent, by the text up to the value: `GPUAware: node n1:
+// gpu-memory-gb`. Everything goes there instead of the screen.
+class Warnings final : public google::LogSink {
+ public:
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity severity, const char*, const char*, int, const struct tm*,
+            const char* message, size_t length) override {
+    const std::string text(message, length);
+    const size_t sign = text.find('=');
+    if (severity == google::GLOG_WARNING && text.find("counts as absent") != std::string::npos &&
+        sign != std::string::npos) {
+      ++counts_[text.substr(0, sign)];
+    }
+  }
+  std::map<std::string, int> Take() { return std::exchange(counts_, {}); }
+
+ private:
+  std::map<std::string, int> counts_;
+};
+
+// A cluster whose values are absurd, and the pods to be placed there.
+struct Cluster {
+  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1alpha1::Pod> running;
+  std::vector<v1alpha1::Pod> pending;
+};
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed) {}
+
+  Cluster Make() {
+    Cluster cluster;
+    for (uint64_t i = 0, n = 1 + Below(3); i < n; ++i) cluster.nodes.push_back(MakeNode(i));
+    for (uint64_t i = 0, n = Below(4); i < n; ++i) {
+      v1alpha1::Pod pod = MakePod(absl::StrCat("running-", i));
+      pod.set_node_name(cluster.nodes[Below(cluster.nodes.size())].name());
+      cluster.running.push_back(std::move(pod));
+    }
+    for (uint64_t i = 0; i < 2; ++i)
+      cluster.pending.push_back(MakePod(absl::StrCat("pending-", i)));
+    return cluster;
+  }
+
+ private:
+  uint64_t Below(uint64_t n) { return random_() % n; }
+  template <typename T>
+  const T& OneOf(const std::vector<T>& values) {
+    return values[Below(values.size())];
+  }
+  // What rules at this place may read, each with some chance.
+  void Fill(Where where, google::protobuf::Map<std::string, std::string>* values) {
+    for (const Rule& rule : Rules()) {
+      if (rule.where != where || Below(5) > 1) continue;
+      const uint64_t kind = Below(3);
+      const std::vector<std::string>& pool = kind == 0 || (kind == 2 && rule.grammar.absurd.empty())
+                                                 ? rule.grammar.good
+                                             : kind == 1 ? AbsurdValues()
+                                                         : rule.grammar.absurd;
+      (*values)[rule.key] = OneOf(pool);
+    }
+  }
+  v1alpha1::Node MakeNode(uint64_t i) {
+    v1alpha1::Node node = NodeBuilder(absl::StrCat("n", i));
+    Fill(Where::kNodeLabel, node.mutable_labels());
+    Fill(Where::kNodeAnnotation, node.mutable_annotations());
+    v1alpha1::ResourceList& allocatable = *node.mutable_allocatable();
+    allocatable.set_cpu_millis(OneOf<int64_t>({0, 1, 1999, 2000, 64000, kHuge}));
+    allocatable.set_memory_bytes(OneOf<int64_t>({0, int64_t{64} << 30, kHuge}));
+    const int64_t gpus = OneOf<int64_t>({-1, 0, 1, 4, 8, 16, 129, kHuge});
+    if (gpus >= 0) (*allocatable.mutable_extended())[kGpu] = gpus;
+    return node;
+  }
+  v1alpha1::Pod MakePod(const std::string& name) {
+    v1alpha1::Pod pod = PodBuilder(name);
+    Fill(Where::kPodLabel, pod.mutable_labels());
+    Fill(Where::kPodAnnotation, pod.mutable_annotations());
+    if (Below(3) == 0) (*pod.mutable_labels())["job-name"] = OneOf<std::string>({"j", "", "🚀"});
+    v1alpha1::Container& container = *pod.mutable_containers(0);
+    container.set_image(OneOf<std::string>({"app", "vllm/vllm-openai:v1", "", "@", "🚀/train:1"}));
+    container.mutable_requests()->set_cpu_millis(OneOf<int64_t>({0, 100, 4000, kHuge}));
+    auto& extended = *container.mutable_requests()->mutable_extended();
+    const int64_t gpus = OneOf<int64_t>({0, 0, 1, 2, 4, 8, 129, kHuge});
+    if (gpus > 0) extended[kGpu] = gpus;
+    if (Below(8) == 0) extended["nvidia.com/gpumem"] = OneOf<int64_t>({0, 1, 8192, kHuge});
+    if (Below(8) == 0) extended["nvidia.com/gpucores"] = OneOf<int64_t>({0, 30, 101, kHuge});
+    if (Below(4) == 0) {
+      container.add_command(OneOf<std::string>({"torchrun", "vllm", "", "🚀"}));
+      container.add_args(
+          OneOf<std::string>({"--tensor-parallel-size", "--nproc-per-node=-1", "="}));
+      container.add_args(OneOf(AbsurdValues()));
+    }
+    return pod;
+  }
+
+  static constexpr char kGpu[] = "nvidia.com/gpu";
+  // The most that the shim lets in, divided so that a few of them can be summed.
+  static constexpr int64_t kHuge = int64_t{1} << 60;
+  std::mt19937_64 random_;
+};
+
+int64_t GpusOf(const v1alpha1::Pod& pod) {
+  const auto& extended = pod.containers(0).requests().extended();
+  const auto it = extended.find("nvidia.com/gpu");
+  return it == extended.end() ? 0 : it->second;
+}
+
+// Takes what the plugin cannot read out of an object, and notes which values those are: with true
+// where it must complain.
+void Clean(const std::string& plugin, const std::string& object, bool is_node, int64_t gpus,
+           google::protobuf::Map<std::string, std::string>* labels,
+           google::protobuf::Map<std::string, std::string>* annotations,
+           std::map<std::string, bool>* malformed) {
+  for (const Rule& rule : Rules()) {
+    if (plugin != rule.plugin) continue;
+    const bool of_node = rule.where == Where::kNodeLabel || rule.where == Where::kNodeAnnotation;
+    if (of_node != is_node) continue;
+    const bool is_label = rule.where == Where::kNodeLabel || rule.where == Where::kPodLabel;
+    auto* values = is_label ? labels : annotations;
+    const auto found = values->find(rule.key);
+    if (found == values->end() || rule.grammar.can_be_read(found->second, {gpus})) continue;
+    (*malformed)[absl::StrCat(plugin, ": ", object, ": ", rule.key)] |=
+        rule.complains == Complains::kAlways;
+    values->erase(found);
+  }
+}
+
+Cluster Cleaned(const std::string& plugin, Cluster cluster,
+                std::map<std::string, bool>* malformed) {
+  for (v1alpha1::Node& node : cluster.nodes) {
+    Clean(plugin, absl::StrCat("node ", node.name()), true, 0, node.mutable_labels(),
+          node.mutable_annotations(), malformed);
+  }
+  for (auto* pods : {&cluster.running, &cluster.pending}) {
+    for (v1alpha1::Pod& pod : *pods) {
+      Clean(plugin, absl::StrCat("pod default/", pod.name()), false, GpusOf(pod),
+            pod.mutable_labels(), pod.mutable_annotations(), malformed);
+    }
+  }
+  return cluster;
+}
+
+// Asks a plugin about everything, and writes down what it says.
+class Asked {
+ public:
+  Asked(const Requested& plugin, const std::string& args, const Cluster& cluster)
+      : plugin_(plugin), cluster_(cluster) {
+    auto made = PluginHarness::Create(*Builtins().Find(plugin.name), args);
+    if (!made.ok()) {
+      ADD_FAILURE() << made.status();
+      return;
+    }
+    harness_ = *std::move(made);
+    harness_->SetNow(absl::FromUnixSeconds(1767600000));  // 2026-01-05T08:00:00Z
+    for (const v1alpha1::Node& node : cluster.nodes) harness_->AddNode(node);
+    for (const v1alpha1::Pod& pod : cluster.running) harness_->AddPod(pod);
+    for (const v1alpha1::Pod& pod : cluster.pending) harness_->AddPod(pod);
+    AskAll();
+    // Changes that have nothing to do with the values, and the same questions again.
+    const std::string before = answers_;
+    answers_.clear();
+    for (v1alpha1::Node node : cluster.nodes) {
+      (*node.mutable_labels())["unrelated"] = "changed";
+      harness_->AddNode(node);
+    }
+    for (v1alpha1::Pod pod : cluster.running) {
+      (*pod.mutable_labels())["unrelated"] = "changed";
+      harness_->AddPod(pod);
+    }
+    harness_->Tick();
+    AskAll();
+    EXPECT_EQ(answers_, before) << "after unrelated changes";
+    answers_ = before;
+  }
+  const std::string& answers() const { return answers_; }
+
+ private:
+  template <typename Point>
+  bool Is() const {
+    return dynamic_cast<Point*>(&harness_->plugin()) != nullptr;
+  }
+  void Note(const std::string& what, const sdk::Verdict& verdict) {
+    absl::StrAppend(&answers_, what, ": ", v1alpha1::Code_Name(verdict.code()), " ",
+                    absl::StrJoin(verdict.reasons(), "; "), "\n");
+    EXPECT_NE(verdict.code(), v1alpha1::ERROR) << answers_;
+    for (const std::string& reason : verdict.reasons()) {
+      bool known = false;
+      for (const std::regex& pattern : Patterns()) known |= std::regex_match(reason, pattern);
+      EXPECT_TRUE(known) << plugin_.name << " says " << reason;
+    }
+  }
+  const std::vector<std::regex>& Patterns() const {
+    static auto& patterns = *new std::map<std::string, std::vector<std::regex>>();
+    std::vector<std::regex>& known = patterns[plugin_.name];
+    if (known.empty()) known.assign(plugin_.reasons.begin(), plugin_.reasons.end());
+    return known;
+  }
+  void NoteScores(const std::string& what, const std::map<std::string, int64_t>& scores) {
+    for (const auto& [node, score] : scores)
+      absl::StrAppend(&answers_, what, " of ", node, ": ", score, "\n");
+  }
+
+  void AskAll() {
+    for (const v1alpha1::Pod& pod : cluster_.pending) Ask(pod);
+  }
+  void Ask(const v1alpha1::Pod& pod) {
+    absl::StrAppend(&answers_, pod.name(), "\n");
+    if (Is<sdk::PreEnqueuePlugin>()) Note("preEnqueue", harness_->PreEnqueue(pod));
+    const sdk::Verdict pre_filter = harness_->PreFilter(pod).verdict;
+    Note("preFilter", pre_filter);
+    if (pre_filter.rejected()) return;
+    if (Is<sdk::FilterPlugin>()) {
+      for (const auto& [node, verdict] : harness_->Filter(pod)) Note(node, verdict);
+    }
+    if (Is<sdk::ScorePlugin>()) {
+      const auto raw = harness_->RawScore(pod);
+      ASSERT_TRUE(raw.ok()) << plugin_.name << ": " << raw.status();
+      NoteScores("raw", *raw);
+      for (const auto& [node, score] : *raw) {
+        // Far from where sums and products of scores overflow.
+        EXPECT_LT(std::abs(score), int64_t{1} << 50) << plugin_.name << " on " << node;
+      }
+      // An error unless all are in 0..100.
+      const auto scores = harness_->Score(pod);
+      ASSERT_TRUE(scores.ok()) << plugin_.name << ": " << scores.status();
+      NoteScores("score", *scores);
+    }
+    if (Is<sdk::QueueingHintPlugin>()) AskHints(pod);
+    if (Is<sdk::PermitPlugin>()) {
+      const std::string& node = cluster_.nodes[0].name();
+      Note("reserve", harness_->Reserve(pod, node));
+      sdk::PermitAnswer answer;
+      Note("permit", harness_->Permit(pod, node, &answer));
+      harness_->Unreserve(pod, node);
+    }
+  }
+  void AskHints(const v1alpha1::Pod& pod) {
+    for (const v1alpha1::Node& node : cluster_.nodes) {
+      for (const v1alpha1::Node* old : {static_cast<const v1alpha1::Node*>(nullptr), &node}) {
+        sdk::ObjectChange change;
+        change.resource = "Node";
+        change.action = old == nullptr ? v1alpha1::ClusterEvent::ADD
+                                       : v1alpha1::ClusterEvent::UPDATE_NODE_LABEL;
+        change.old_node = old == nullptr ? nullptr : &cluster_.nodes.back();
+        change.new_node = &node;
+        absl::StrAppend(&answers_, "hint: ", harness_->Hint(pod, change), "\n");
+      }
+    }
+    for (const v1alpha1::Pod& other : cluster_.running) {
+      sdk::ObjectChange change;
+      change.resource = "AssignedPod";
+      change.action = v1alpha1::ClusterEvent::DELETE;
+      change.old_pod = &other;
+      absl::StrAppend(&answers_, "hint: ", harness_->Hint(pod, change), "\n");
+    }
+  }
+
+  const Requested& plugin_;
+  const Cluster& cluster_;
+  std::unique_ptr<PluginHarness> harness_;
+  std::string answers_;
+};
+
+// Args with which a plugin has something to judge by.
+std::string ArgsOf(const std::string& plugin) {
+  if (plugin == "CostOptimized")
+    return R"({"windows": [{"from": "22:00", "to": "06:00", "factor": 0.5}]})";
+  if (plugin == "Objectives") return R"({"licences": {"solver": 3}})";
+  return "";
+}
+
+std::string Text(const Cluster& cluster) {
+  std::string text;
+  for (const v1alpha1::Node& node : cluster.nodes) text += node.DebugString() + "--\n";
+  for (const v1alpha1::Pod& pod : cluster.running) text += pod.DebugString() + "--\n";
+  for (const v1alpha1::Pod& pod : cluster.pending) text += pod.DebugString() + "--\n";
+  return text;
+}
+
+class AbsurdInputTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    FLAGS_stderrthreshold = google::GLOG_FATAL;
+    if (!google::IsGoogleLoggingInitialized()) google::InitGoogleLogging("absurd_input_test");
+    for (const int severity : {google::GLOG_INFO, google::GLOG_WARNING, google::GLOG_ERROR})
+      google::SetLogDestination(severity, "");
+  }
+};
+
+TEST_F(AbsurdInputTest, MalformedCountsAsAbsentAndIsWarnedOfOnce) {
+  Warnings warnings;
+  int64_t malformed_values = 0, complaints = 0;
+  for (uint64_t seed = 1; seed <= NumSeeds() && !HasFailure(); ++seed) {
+    const Cluster cluster = Generator(seed).Make();
+    for (const Requested& plugin : RequestedPlugins()) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, ", ", plugin.name));
+      std::map<std::string, bool> malformed;
+      const Cluster clean = Cleaned(plugin.name, cluster, &malformed);
+      const std::string args = ArgsOf(plugin.name);
+      const std::string expected = Asked(plugin, args, clean).answers();
+      const std::map<std::string, int> of_clean = warnings.Take();
+      const std::string answers = Asked(plugin, args, cluster).answers();
+      const std::map<std::string, int> warned = warnings.Take();
+      EXPECT_EQ(answers, expected) << "a malformed value changed something";
+      EXPECT_TRUE(of_clean.empty()) << "warned of what can be read: " << of_clean.begin()->first;
+      for (const auto& [value, count] : warned) {
+        EXPECT_EQ(count, 1) << value;
+        EXPECT_TRUE(malformed.contains(value)) << "warned of what can be read: " << value;
+      }
+      for (const auto& [value, must_complain] : malformed)
+        EXPECT_TRUE(!must_complain || warned.contains(value)) << "no warning of " << value;
+      malformed_values += static_cast<int64_t>(malformed.size());
+      complaints += static_cast<int64_t>(warned.size());
+      if (HasFailure()) {
+        ADD_FAILURE() << Text(cluster);
+        break;
+      }
+    }
+  }
+  if (!HasFailure()) {
+    std::printf("%lld malformed values, %lld of them warned of, each once\n",
+                static_cast<long long>(malformed_values), static_cast<long long>(complaints));
+    EXPECT_GT(complaints, malformed_values / 4)
+        << "the clusters do not bring values to their readers";
+  }
+}
+
+// A gang whose size cannot be read is no single pod, and not of any other size either.
+TEST_F(AbsurdInputTest, AGangOfAbsurdSizeIsRejected) {
+  for (const char* key : {"outboard/min-replicas", "min-replicas"}) {
+    std::vector<std::string> sizes = AbsurdValues();
+    sizes.insert(sizes.end(), {"0", "100001", "2.0", "1e3"});
+    for (const std::string& size : sizes) {
+      auto harness = *PluginHarness::Create(*Builtins().Find("AtomicReplicaCoordinator"));
+      harness->AddNode(NodeBuilder("n"));
+      const PodBuilder pod = PodBuilder("p").Label("job-name", "j").Annotation(key, size);
+      sdk::PermitAnswer answer;
+      const sdk::Verdict verdict = harness->Permit(pod, "n", &answer);
+      EXPECT_TRUE(verdict.rejected()) << key << "=" << size;
+    }
+  }
+}
+
+// So that no plugin, and no annotation, is left out.
+TEST_F(AbsurdInputTest, AllRequestedPluginsAndTheirAnnotationsAreHere) {
+  const std::set<std::string> kube_schedulers = {"DefaultBinder",
+                                                 "DefaultPreemption",
+                                                 "DynamicResources",
+                                                 "ImageLocality",
+                                                 "InterPodAffinity",
+                                                 "NodeAffinity",
+                                                 "NodeDeclaredFeatures",
+                                                 "NodeName",
+                                                 "NodePorts",
+                                                 "NodeResourcesBalancedAllocation",
+                                                 "NodeResourcesFit",
+                                                 "NodeUnschedulable",
+                                                 "NodeVolumeLimits",
+                                                 "NotServed",
+                                                 "PodTopologySpread",
+                                                 "PrioritySort",
+                                                 "SchedulingGates",
+                                                 "TaintToleration",
+                                                 "VolumeBinding",
+                                                 "VolumeRestrictions",
+                                                 "VolumeZone"};
+  std::set<std::string> requested;
+  for (const Requested& plugin : RequestedPlugins()) requested.insert(plugin.name);
+  const std::regex annotation(R"((Pod|Node)\.metadata\.annotations\['(.*)'\])");
+  for (const auto& [name, descriptor] : Builtins().descriptors()) {
+    EXPECT_NE(requested.contains(name), kube_schedulers.contains(name)) << name;
+    if (!requested.contains(name) || name == "AtomicReplicaCoordinator") continue;
+    for (const std::string& field : descriptor.needed_fields) {
+      std::smatch parts;
+      if (!std::regex_match(field, parts, annotation)) continue;
+      const Where where = parts[1] == "Pod" ? Where::kPodAnnotation : Where::kNodeAnnotation;
+      bool has_rule = false;
+      for (const Rule& rule : Rules())
+        has_rule |= name == rule.plugin && where == rule.where && parts[2] == rule.key;
+      EXPECT_TRUE(has_rule) << name << " reads " << field;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace outboard::absurd
