@@ -11,9 +11,12 @@ TEST(LabelValues, AmountsAreDecimalNumbersWithoutASign) {
   EXPECT_EQ(ParseAmount("3"), 3);
   EXPECT_EQ(ParseAmount("0.25"), 0.25);
   EXPECT_EQ(ParseAmount("1e3"), 1000);
+  EXPECT_EQ(ParseAmount("2.5E+1"), 25);
+  EXPECT_EQ(ParseAmount("25e-2"), 0.25);
   EXPECT_EQ(ParseAmount("007"), 7);
-  for (const char* text : {"", " ", "-1", "+1", " 1", "1 ", "0x10", "inf", "nan", "NaN", "1e999",
-                           "1,5", ".5", "e3", "1GB", "٣", "1-1"}) {
+  for (const char* text :
+       {"",    " ",  "-1", "+1", " 1", "1 ",  "0x10",  "inf",   "nan", "NaN", "1e999",
+        "1,5", ".5", "1.", "e3", "1e", "1e+", "1e3.5", "1.2.3", "1GB", "٣",   "1-1"}) {
     EXPECT_EQ(ParseAmount(text), std::nullopt) << text;
   }
   EXPECT_EQ(ParseAmount("11", 10), std::nullopt);

@@ -214,7 +214,7 @@ TEST_F(CoordinatorTest, ARejectedMemberIsHelpedByOthersThatHaveAPlaceAndByItself
 }
 
 TEST_F(CoordinatorTest, AnUnreadableSizeIsRejectedRatherThanTakenForASinglePod) {
-  for (const char* text : {"many", "0", "-1", "2.5", "100001"}) {
+  for (const char* text : {"many", "0", "-1", "2.5", "100001", "+5", " 5", "1e3"}) {
     EXPECT_EQ(Permit(Member("a", text)),
               Verdict::Unresolvable(std::string("gang \"train\": \"") + text +
                                     "\" is no number of replicas between 1 and 100000"));

@@ -39,13 +39,13 @@ NodeTopology ReadNodeTopology(const v1alpha1::Node& node, const OnMalformed& mal
   bool any_label = false;
   for (const auto& [key, value] : node.labels()) {
     if (!absl::StartsWith(key, kIslandLabelPrefix)) continue;
-    any_label = true;
     const std::optional<int64_t> gpus = sdk::ParseCount(value, kMaxGpus);
     if (!gpus) {
       malformed(key, value, "a number of GPUs");
-    } else if (!probed && *gpus > 0) {
-      result.islands.push_back({*gpus, 0});
+      continue;
     }
+    any_label = true;
+    if (!probed && *gpus > 0) result.islands.push_back({*gpus, 0});
   }
   if (probed) {
     for (const sdk::GpuSet ids : probed->islands)
