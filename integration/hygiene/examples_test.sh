@@ -48,4 +48,21 @@ gang_of_eight() { # PLACES MEMBERS-PLACED
 }
 gang_of_eight 7 0
 gang_of_eight 8 8
+
+# Every workload goes where its annotation says, under the configuration that has its scheduler.
+for config in ai-scheduler two-profiles; do
+  "$outboard" config "deploy/examples/$config.yaml" >"$folder/$config.yaml" || { echo "FAILED: outboard config $config.yaml"; failed=1; }
+done
+for workload in deploy/examples/workloads/*.yaml; do
+  scheduler=$(sed -n 's/^  schedulerName: //p' "$workload" | head -n 1)
+  config=$(grep -lE "^- schedulerName: $scheduler\$" deploy/examples/ai-scheduler.yaml deploy/examples/two-profiles.yaml)
+  answers=$("$outboard" simulate --cluster deploy/examples/nodes.yaml --pods "$workload" --config "$config" -o json)
+  expect "$(grep -c '^kind: Pod$' "$workload")" "answers for $workload" '^\{"pod":"default/'
+  while IFS=$'\t' read -r pod goes_to; do
+    case $goes_to in
+      pending:*) expect 1 "$workload: $pod is $goes_to" "\"pod\":\"default/$pod\",\"result\":\"unschedulable\",\"node\":\"\",\"message\":\"[^\"]*${goes_to#pending: }" ;;
+      *) expect 1 "$workload: $pod goes to $goes_to" "\"pod\":\"default/$pod\",\"result\":\"scheduled\",\"node\":\"$goes_to\"" ;;
+    esac
+  done < <(awk '/^  name: / { pod = $2 } sub(/.*example\/goes-to: "?/, "") { sub(/"?}?$/, ""); print pod "\t" $0 }' "$workload")
+done
 [[ $failed == 0 ]] || { echo "$answers"; exit 1; }

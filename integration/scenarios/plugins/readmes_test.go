@@ -127,10 +127,14 @@ func await(ctx context.Context, client kubernetes.Interface, name, promised stri
 	return got, nil
 }
 
+func removePods(ctx context.Context, client kubernetes.Interface) error {
+	now := int64(0)
+	return client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+}
+
 // clear removes what a README's manifest made.
 func clear(ctx context.Context, client kubernetes.Interface) error {
-	now := int64(0)
-	if err := client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+	if err := removePods(ctx, client); err != nil {
 		return err
 	}
 	return client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
