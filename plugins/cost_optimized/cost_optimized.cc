@@ -133,6 +133,18 @@ class CostOptimized : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
+  std::vector<std::vector<sdk::ScoreTerm>> Explain(
+      const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const override {
+    const double factor = args_.hours.FactorAt(attempt.now());
+    std::vector<std::vector<sdk::ScoreTerm>> explained;
+    for (const sdk::Slot slot : nodes) {
+      const Terms terms = TermsOf(attempt.cluster().nodes(), slot, factor);
+      explained.push_back(
+          {{"base", 100}, {"spot", terms.spot}, {"cost", terms.cost}, {"use", terms.use}});
+    }
+    return explained;
+  }
+
   sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                          absl::Span<int64_t> scores) const override {
     sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/false, scores);

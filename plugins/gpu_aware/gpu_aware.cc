@@ -127,6 +127,22 @@ class GpuAware : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
+  std::vector<std::vector<sdk::ScoreTerm>> Explain(
+      const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const override {
+    const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
+    std::vector<std::vector<sdk::ScoreTerm>> explained;
+    for (const sdk::Slot slot : nodes) {
+      std::vector<sdk::ScoreTerm>& terms = explained.emplace_back();
+      if (gpus.Allocatable(slot) <= 0) continue;
+      const NodeFacts& facts = facts_[slot];
+      terms = {{"free", TermsOf(gpus, slot).free},
+               {"memory", facts.memory_term},
+               {"interconnect", facts.interconnect_term},
+               {"generation", facts.generation_term}};
+    }
+    return explained;
+  }
+
   sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                          absl::Span<int64_t> scores) const override {
     sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/false, scores);

@@ -205,38 +205,48 @@ class Objectives : public sdk::Plugin,
       return sdk::Verdict::Success();
     }
     const auto& state = *attempt.score_state<PreferencesState>();
-    const std::optional<double> median = MedianCost(nodes);
-    const bool has_targets = state.pods.total > 0 || !state.data.empty();
-    const double cost_weight = median ? state.weights.cost : 0;
-    const double distance_weight = has_targets ? state.weights.distance : 0;
-    const double gpu_weight = state.gpus > 0 ? state.weights.gpu : 0;
-    const double cpu_weight = state.weights.cpu;
-    const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
-    const double sum = cost_weight + distance_weight + gpu_weight + cpu_weight;
-    const double scale = sum > 0 ? 100 / sum : 0;
+    const Weighing weighing = WeighingOf(attempt, state, nodes);
+    const double scale = weighing.sum() > 0 ? 100 / weighing.sum() : 0;
     const sdk::NodeTable& table = attempt.cluster().nodes();
     const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const double cost = median ? CostTerm(cost_[nodes[i]], *median) : 0;
-      const double distance = has_targets ? DistanceTerm(state, nodes[i]) : 0;
-      const double gpu = gpu_weight > 0 ? UseTerm(gpus.Requested(nodes[i]) + state.gpus,
-                                                  gpus.Allocatable(nodes[i]))
-                                        : 0;
-      const double cpu = UseTerm(table.requested_cpu[nodes[i]] + state.cpu_millis,
-                                 table.allocatable_cpu[nodes[i]]);
-      const double total = scale * (cost_weight * cost + distance_weight * distance +
-                                    gpu_weight * gpu + cpu_weight * cpu);
+      const Terms terms = TermsOf(weighing, state, table, nodes[i]);
+      const double total =
+          scale * (weighing.cost * terms.cost + weighing.distance * terms.distance +
+                   weighing.gpu * terms.gpu + weighing.cpu * terms.cpu);
       // What is a whole number in decimals need not be one in binary.
       raw[i] = std::clamp<int64_t>(static_cast<int64_t>(total + 1e-9), 0, sdk::kMaxScore);
       if (logs) {
         VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
-                << attempt.pod().uid() << ": cost (" << cost << "·" << cost_weight
-                << ") + distance (" << distance << "·" << distance_weight << ") + gpu (" << gpu
-                << "·" << gpu_weight << ") + cpu (" << cpu << "·" << cpu_weight << ") over " << sum
-                << " = " << total;
+                << attempt.pod().uid() << ": cost (" << terms.cost << "·" << weighing.cost
+                << ") + distance (" << terms.distance << "·" << weighing.distance << ") + gpu ("
+                << terms.gpu << "·" << weighing.gpu << ") + cpu (" << terms.cpu << "·"
+                << weighing.cpu << ") over " << weighing.sum() << " = " << total;
       }
     }
     return sdk::Verdict::Success();
+  }
+
+  // Each term's share of the score; those that count.
+  std::vector<std::vector<sdk::ScoreTerm>> Explain(
+      const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const override {
+    const auto* state = attempt.score_state<PreferencesState>();
+    if (state == nullptr) return {};
+    const Weighing weighing = WeighingOf(attempt, *state, nodes);
+    if (weighing.sum() <= 0) return {};
+    std::vector<std::vector<sdk::ScoreTerm>> explained;
+    for (const sdk::Slot slot : nodes) {
+      const Terms terms = TermsOf(weighing, *state, attempt.cluster().nodes(), slot);
+      std::vector<sdk::ScoreTerm>& of_node = explained.emplace_back();
+      const auto add = [&](const char* name, double weight, double term) {
+        if (weight > 0) of_node.push_back({name, 100 * weight * term / weighing.sum()});
+      };
+      add("cost", weighing.cost, terms.cost);
+      add("distance", weighing.distance, terms.distance);
+      add("gpu", weighing.gpu, terms.gpu);
+      add("cpu", weighing.cpu, terms.cpu);
+    }
+    return explained;
   }
 
   // Any node may be cheap enough, or hold data that makes others near. Of pods, those that give
@@ -395,6 +405,39 @@ class Objectives : public sdk::Plugin,
       });
       if (matches) places_.Add(pod->slot, targets);
     }
+  }
+
+  // What the terms of an attempt weigh: nothing where there is nothing to tell nodes apart by.
+  struct Weighing {
+    double cost = 0, distance = 0, gpu = 0, cpu = 0;
+    double median_cost = 0;
+    sdk::GpuColumns gpus;
+    double sum() const { return cost + distance + gpu + cpu; }
+  };
+  Weighing WeighingOf(const sdk::Attempt& attempt, const PreferencesState& state,
+                      absl::Span<const sdk::Slot> nodes) const {
+    const std::optional<double> median = MedianCost(nodes);
+    Weighing weighing{.gpus = args_.gpus.ColumnsOf(attempt.cluster())};
+    if (median) weighing.cost = state.weights.cost;
+    weighing.median_cost = median.value_or(0);
+    if (state.pods.total > 0 || !state.data.empty()) weighing.distance = state.weights.distance;
+    if (state.gpus > 0) weighing.gpu = state.weights.gpu;
+    weighing.cpu = state.weights.cpu;
+    return weighing;
+  }
+  struct Terms {
+    double cost = 0, distance = 0, gpu = 0, cpu = 0;  // Each in 0..1.
+  };
+  Terms TermsOf(const Weighing& weighing, const PreferencesState& state,
+                const sdk::NodeTable& table, sdk::Slot slot) const {
+    Terms terms;
+    if (weighing.cost > 0) terms.cost = CostTerm(cost_[slot], weighing.median_cost);
+    if (weighing.distance > 0) terms.distance = DistanceTerm(state, slot);
+    if (weighing.gpu > 0)
+      terms.gpu =
+          UseTerm(weighing.gpus.Requested(slot) + state.gpus, weighing.gpus.Allocatable(slot));
+    terms.cpu = UseTerm(table.requested_cpu[slot] + state.cpu_millis, table.allocatable_cpu[slot]);
+    return terms;
   }
 
   // Of the nodes whose cost is known, the lower of two; none if there are none. A median, since one
