@@ -136,6 +136,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
   effects_.SetScheduler(&scheduler_);
   cluster_ = scheduler_.cluster();
   scheduler_.SetProfileNames(ProfileNames(*config_));
+  scheduler_.HoldOwnEffects(true);
 }
 
 ShimProcess::~ShimProcess() {
@@ -289,6 +290,10 @@ absl::Status ShimProcess::Start() {
 
 void ShimProcess::Turn(absl::Time now) {
   inbox_.Run(now);
+  if (!all_listed_ && Synced()) {
+    all_listed_ = true;
+    scheduler_.HoldOwnEffects(false);
+  }
   host_set_.Tick(now);
   scheduler_.Tick(now);
   if (now >= writer_.NextTick()) writer_.Tick(now);

@@ -174,6 +174,7 @@ class ShimProcess final : public Shim {
   std::unique_ptr<leader::LeaseElector> elector_;
   std::unique_ptr<http::Server> server_;
 
+  bool all_listed_ = false;  // and the scheduler knows
   std::atomic<int> synced_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lease_lost_{false};

@@ -58,7 +58,10 @@ class Session : private PushTarget {
   void Drain() { draining_ = true; }
   // Where pushes go; null: nowhere.
   void SetPush(std::function<void(const v1alpha1::SyncResponse&)> push) { push_ = std::move(push); }
-  void Tick(absl::Time now) { mirror_.Tick(now); }
+  // Plugins are not to act on half a snapshot.
+  void Tick(absl::Time now) {
+    if (mirror_.complete()) mirror_.Tick(now);
+  }
   const mirror::Mirror& mirror() const { return mirror_; }
 
   enum class Readiness { kReady, kNotYet, kPast };

@@ -289,8 +289,9 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
   const auto wanted = [&](absl::string_view key) { return log_.PodAnnotationWanted(key); };
   const bool was_assumed = pod.state == Pod::State::kAssumed;
 
-  if (was_assumed && pod.waiting_attempt == 0 && after.node_name() == outcome.old_node &&
-      pod.node->record != nullptr && SameButForNode(before, after, wanted)) {
+  if (!tells_binds_ && was_assumed && pod.waiting_attempt == 0 &&
+      after.node_name() == outcome.old_node && pod.node->record != nullptr &&
+      SameButForNode(before, after, wanted)) {
     // Bound as foreseen: for hosts it goes on to count as it does.
     outcome.kind = PodOutcome::Kind::kConfirmed;
     EndAssumption(pod, /*bound=*/true);

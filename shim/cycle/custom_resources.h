@@ -25,6 +25,9 @@ absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
                               const v1alpha1::GetHostInfoResponse& host,
                               const std::vector<CustomResourceRule>& rules);
 
+// Whether a plugin of the host may want objects written.
+bool KeepsObjects(const v1alpha1::GetHostInfoResponse& host);
+
 }  // namespace outboard::cycle
 
 #endif  // OUTBOARD_SHIM_CYCLE_CUSTOM_RESOURCES_H_

@@ -3,6 +3,8 @@
 #ifndef OUTBOARD_SHIM_CYCLE_HOST_CLIENT_H_
 #define OUTBOARD_SHIM_CYCLE_HOST_CLIENT_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -68,6 +70,8 @@ class HostClient {
   // Queues changes for the host's mirror and starts sending them; never waits. Later calls carry
   // `request.version()`.
   virtual void SendChanges(const v1alpha1::SyncRequest& request) = 0;
+  // Which version the host has said that its mirror has; all of them, where it keeps none.
+  virtual int64_t acknowledged_version() const { return std::numeric_limits<int64_t>::max(); }
   // Takes what the host pushed since the last call, without waiting.
   virtual std::vector<v1alpha1::SyncResponse> TakePushes() = 0;
 

@@ -75,6 +75,10 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   host.judges = client != nullptr && !options_.single_attempt &&
                 absl::c_linear_search(client->info().capabilities(), v1alpha1::QUEUEING_HINTS);
   host.knows_events_from = queue_.next_event_number();
+  host.pushes_from = client == nullptr ? 0 : client->acknowledged_version();
+  host.all_listed.reset();
+  host.keeps_objects = client != nullptr && KeepsObjects(client->info());
+  if (host.keeps_objects) cluster_.TellBinds();
   ForgetConfirmations(name);
   if (client == nullptr) return;
   AwaitConfirmations(name, now);

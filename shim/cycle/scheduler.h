@@ -76,6 +76,9 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void OnObjectUpsert(const kube::ClusterObjectPtr& object, absl::Time now);
   void OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now);
 
+  // While held, they are passed over: mirrors may lack what has not been listed yet.
+  void HoldOwnEffects(bool held) { own_effects_held_ = held; }
+
   void OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::Time now);
   // Of an effect that a plugin wanted of its own accord.
   void OnOwnEffectEnded(const v1alpha1::Effect& effect, const EffectEnd& end, absl::Time now);
@@ -120,6 +123,11 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
     HintFeed hints;
     // It could not be told of some event, or forgot who waits.
     bool hints_lost = false;
+    // The versions that its mirror has had before the pushes to come, and that has all it must.
+    int64_t pushes_from = 0;
+    std::optional<int64_t> all_listed;
+    bool keeps_objects = false;  // and has to hear of changes though no pod is placed
+    absl::Time changes_sent = absl::InfinitePast();
   };
 
   bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
@@ -173,9 +181,12 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                absl::Time now);
   void ApplyDecisions(const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions,
                       absl::Time now);
-  void TakeOwnEffect(const std::string& host_name, const Host& host, const v1alpha1::Effect& effect,
+  void TakeOwnEffect(const std::string& host_name, Host* host, const v1alpha1::Effect& effect,
                      absl::Time now);
   void TakePushes(const std::string& host_name, Host* host, absl::Time now);
+  void TellAllListed(Host* host, absl::Time now);
+  void SendToKeepers(absl::Time now);
+  absl::Time NextSendToKeepers() const;
 
   // The ways in which an attempt fails.
   void FailUnschedulable(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
@@ -272,6 +283,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   absl::flat_hash_map<std::string, uint64_t> attempt_of_pod_;
   // Plugin and key of effects that plugins wanted of their own accord and that are under way.
   absl::flat_hash_set<std::string> own_effects_;
+  bool own_effects_held_ = false;
   std::multimap<absl::Time, uint64_t> pre_bind_questions_;  // attempts by when to ask next
   struct Confirmation {
     uint64_t attempt_id = 0;

@@ -206,7 +206,7 @@ void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time 
         break;
       }
       case v1alpha1::SyncResponse::kEffect:
-        TakeOwnEffect(host_name, *host, push.effect(), now);
+        TakeOwnEffect(host_name, host, push.effect(), now);
         break;
       case v1alpha1::SyncResponse::kResync:
         LOG(WARNING) << "Host asks for a new snapshot: " << push.resync().reason();
@@ -216,6 +216,7 @@ void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time 
         break;
     }
   }
+  host->pushes_from = host->client->acknowledged_version();
 }
 
 void Scheduler::Tick(absl::Time now) {
@@ -238,10 +239,11 @@ void Scheduler::Tick(absl::Time now) {
   }
   queue_.FlushDue(now);
   SendHints(now);
+  SendToKeepers(now);
 }
 
 absl::Time Scheduler::NextWakeup(absl::Time now) const {
-  absl::Time next = std::min(waiting_.NextDeadline(), queue_.NextWakeup());
+  absl::Time next = std::min({waiting_.NextDeadline(), queue_.NextWakeup(), NextSendToKeepers()});
   if (!pre_bind_questions_.empty()) next = std::min(next, pre_bind_questions_.begin()->first);
   if (!confirmations_.empty()) next = std::min(next, confirmations_.front().due);
   if (queue_.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);

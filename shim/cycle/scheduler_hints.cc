@@ -16,6 +16,12 @@
 #include "shim/cycle/scheduler_attempt.h"
 
 namespace outboard::cycle {
+namespace {
+
+// How often those who keep objects hear of changes at most.
+constexpr absl::Duration kKeepersPeriod = absl::Milliseconds(250);
+
+}  // namespace
 
 v1alpha1::QueueEvent Scheduler::AboutPod(const std::string& uid) {
   v1alpha1::QueueEvent event;
@@ -90,6 +96,25 @@ void Scheduler::SendHints(absl::Time now) {
     for (const auto& [profile, plan] : plans_) {
       if (absl::c_linear_search(plan.host_names, name)) queue_.JudgeLost(profile, now);
     }
+  }
+}
+
+absl::Time Scheduler::NextSendToKeepers() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [name, host] : hosts_) {
+    if (host.keeps_objects && host.client->usable() && cluster_.HasChanges(host.cursor))
+      next = std::min(next, host.changes_sent + kKeepersPeriod);
+  }
+  return next;
+}
+
+void Scheduler::SendToKeepers(absl::Time now) {
+  for (auto& [name, host] : hosts_) {
+    if (!host.keeps_objects || !host.client->usable()) continue;
+    TellAllListed(&host, now);
+    if (now < host.changes_sent + kKeepersPeriod || !cluster_.HasChanges(host.cursor)) continue;
+    host.changes_sent = now;
+    SendChanges(&host, now);
   }
 }
 

@@ -71,14 +71,25 @@ void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::T
   pre_bind_questions_.emplace(now + kPreBindInterval, attempt_id);
 }
 
-void Scheduler::TakeOwnEffect(const std::string& host_name, const Host& host,
+void Scheduler::TellAllListed(Host* host, absl::Time now) {
+  if (own_effects_held_ || host->all_listed.has_value()) return;
+  SendChanges(host, now);
+  host->all_listed = cluster_.VersionOf(host->cursor);
+}
+
+void Scheduler::TakeOwnEffect(const std::string& host_name, Host* host,
                               const v1alpha1::Effect& effect, absl::Time now) {
-  absl::Status bad = CheckObjectWrite(effect, host.client->info(), options_.custom_resources);
+  absl::Status bad = CheckObjectWrite(effect, host->client->info(), options_.custom_resources);
   if (!effect.has_put_object() && !effect.has_delete_object())
     bad = absl::InternalError("a host pushes an effect that only a pod's bind can have");
   if (effect.key().empty() || effect.key().size() > kMaxKeyBytes)
     bad = absl::InternalError("a host pushes an effect without a key");
   if (!bad.ok()) return OnBadAnswer(host_name, bad);
+  TellAllListed(host, now);
+  if (own_effects_held_ || host->pushes_from < *host->all_listed) {
+    VLOG(3) << "An effect that " << effect.plugin() << " wants comes too early: " << effect.key();
+    return;
+  }
   if (own_effects_.size() >= kMaxOwnEffects || !own_effects_.insert(OwnKey(effect)).second) {
     VLOG(3) << "An effect that " << effect.plugin() << " wants is passed over: " << effect.key();
     return;

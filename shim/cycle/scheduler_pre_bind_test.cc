@@ -90,6 +90,7 @@ class PreBindTest : public ::testing::Test {
     plan.reserve = {{kHost, {{"Keeper", {}}}}};
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
+    scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
   }
   static v1alpha1::Effect Widget(const std::string& name) {
     v1alpha1::Effect effect;
@@ -361,6 +362,55 @@ TEST_F(PreBindTest, OfItsOwnAccordAPluginMayOnlyWriteItsObjects) {
   effect.mutable_select_node()->set_node_name("n1");
   Push(effect);
   EXPECT_THAT(effects_.writes, IsEmpty());
+}
+
+TEST_F(PreBindTest, WhoMayNotKnowAllThereIsWritesNothing) {
+  UseKeeper();
+  scheduler_.HoldOwnEffects(true);
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  // It has not said yet that it has what was listed meanwhile.
+  host_.acknowledged = scheduler_.cluster()->version() - 1;
+  Push(Widget("w1"));
+  scheduler_.HoldOwnEffects(false);
+  Push(Widget("w1"));
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  host_.acknowledged = scheduler_.cluster()->version();
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, IsEmpty()) << "it may have been said before";
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, SizeIs(1));
+}
+
+TEST_F(PreBindTest, AKeeperOfObjectsHearsOfChangesThoughNoPodIsPlaced) {
+  UseKeeper();
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const size_t before = host_.changes.size();
+  scheduler_.OnPodDelete("p", now_);
+  Pass(absl::Seconds(1));
+  ASSERT_THAT(host_.changes, SizeIs(before + 1));
+  EXPECT_TRUE(host_.changes.back().changes(0).has_pod_remove());
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(host_.changes, SizeIs(before + 1)) << "there is nothing to say";
+}
+
+TEST_F(PreBindTest, AKeeperOfObjectsHearsOfBinds) {
+  UseKeeper();
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  auto bound = std::make_shared<kube::PodObject>(*effects_.binds[0].pod);
+  bound->pod.set_node_name("n1");
+  bound->resource_version = "3";
+  scheduler_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kBound, "", now_);
+  scheduler_.OnPodUpsert(bound, now_);
+  Pass(absl::Seconds(1));
+  bool told = false;
+  for (const v1alpha1::Change& change : host_.changes.back().changes())
+    told |= change.pod_upsert().pod().node_name() == "n1";
+  EXPECT_TRUE(told);
 }
 
 TEST_F(PreBindTest, NoMoreThanAShareOfThemIsUnderWay) {

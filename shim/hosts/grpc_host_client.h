@@ -62,7 +62,7 @@ class GrpcHostClient final : public cycle::HostClient {
   void SendDrain();
   // The connection broke; the instance is gone for good.
   bool lost() const { return lost_; }
-  int64_t acknowledged_version() const { return acknowledged_version_; }
+  int64_t acknowledged_version() const override { return acknowledged_version_; }
 
   const v1alpha1::GetHostInfoResponse& info() const override { return info_; }
   bool usable() const override {

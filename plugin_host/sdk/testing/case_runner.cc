@@ -144,7 +144,9 @@ absl::StatusOr<v1alpha1::ClusterObject> EventObjectFromYaml(const std::string& r
                                                             const YAML::Node& yaml) {
   const auto* kinds = v1alpha1::ClusterObject::descriptor();
   for (int i = 0; i < kinds->field_count(); ++i) {
-    if (!absl::EqualsIgnoreCase(kinds->field(i)->message_type()->name(), resource)) continue;
+    // Resources of custom objects have dots: `widgets.v1.example.com`.
+    const std::string kind = absl::StrContains(resource, '.') ? "CustomObject" : resource;
+    if (!absl::EqualsIgnoreCase(kinds->field(i)->message_type()->name(), kind)) continue;
     YAML::Node object;
     object[kinds->field(i)->camelcase_name()] = yaml;
     return ObjectFromYaml(object);

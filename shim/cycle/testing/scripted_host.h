@@ -51,6 +51,7 @@ class ScriptedHost final : public HostClient {
       pre_score;
   std::function<absl::StatusOr<v1alpha1::ScoreResponse>(const v1alpha1::ScoreRequest&)> score;
   std::vector<v1alpha1::SyncResponse> pushes;
+  int64_t acknowledged = std::numeric_limits<int64_t>::max();
 
   // What was asked.
   std::vector<v1alpha1::SyncRequest> changes;
@@ -85,6 +86,7 @@ class ScriptedHost final : public HostClient {
   }
 
   const v1alpha1::GetHostInfoResponse& info() const override { return info_; }
+  int64_t acknowledged_version() const override { return acknowledged; }
   bool usable() const override { return is_usable; }
   void SendChanges(const v1alpha1::SyncRequest& request) override { changes.push_back(request); }
   std::vector<v1alpha1::SyncResponse> TakePushes() override { return std::exchange(pushes, {}); }
