@@ -28,6 +28,7 @@
 #include "plugins/scheduling_gates/scheduling_gates.h"
 #include "plugins/taint_toleration/taint_toleration.h"
 #include "plugins/topology_aware_gpu_gate/topology_aware_gpu_gate.h"
+#include "plugins/training_job_placement/training_job_placement.h"
 #include "plugins/volume_binding/volume_binding.h"
 #include "plugins/volume_restrictions/volume_restrictions.h"
 #include "plugins/volume_zone/volume_zone.h"
@@ -65,6 +66,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &scheduling_gates::Descriptor,
            &taint_toleration::Descriptor,
            &topology_aware_gpu_gate::Descriptor,
+           &training_job_placement::Descriptor,
            &volume_binding::Descriptor,
            &volume_restrictions::Descriptor,
            &volume_zone::Descriptor,
