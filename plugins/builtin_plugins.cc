@@ -26,6 +26,7 @@
 #include "plugins/pod_topology_spread/pod_topology_spread.h"
 #include "plugins/priority_sort/priority_sort.h"
 #include "plugins/scheduling_gates/scheduling_gates.h"
+#include "plugins/static_ip/static_ip.h"
 #include "plugins/taint_toleration/taint_toleration.h"
 #include "plugins/topology_aware_gpu_gate/topology_aware_gpu_gate.h"
 #include "plugins/training_job_placement/training_job_placement.h"
@@ -64,6 +65,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &pod_topology_spread::Descriptor,
            &priority_sort::Descriptor,
            &scheduling_gates::Descriptor,
+           &static_ip::Descriptor,
            &taint_toleration::Descriptor,
            &topology_aware_gpu_gate::Descriptor,
            &training_job_placement::Descriptor,

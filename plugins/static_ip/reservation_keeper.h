@@ -1,0 +1,66 @@
+// Keeps the objects of reservations as the pods and the policies say: level-triggered, so nothing
+// depends on what a host before this one managed to have written.
+#ifndef OUTBOARD_PLUGINS_STATIC_IP_RESERVATION_KEEPER_H_
+#define OUTBOARD_PLUGINS_STATIC_IP_RESERVATION_KEEPER_H_
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "plugin_host/sdk/custom_objects.h"
+#include "plugin_host/sdk/plugin.h"
+#include "plugins/static_ip/address_book.h"
+
+namespace outboard::static_ip {
+
+struct ReleaseTimes {
+  // How long a pod must have been gone before its IP may be another's.
+  absl::Duration after_deletion = absl::Seconds(10);
+  // The same where only time tells that its StatefulSet was scaled down.
+  absl::Duration after_scale_down = absl::Minutes(5);
+};
+
+// Threading: thread-compatible; the mirror's thread. Lifetime: what it is given outlives it.
+// Errors: none; a write that fails is asked for again.
+class ReservationKeeper {
+ public:
+  ReservationKeeper(ReleaseTimes times, const AddressBook* book, sdk::ClusterView cluster,
+                    sdk::Pushes* pushes)
+      : times_(times), book_(book), cluster_(cluster), pushes_(pushes) {}
+
+  void Clear();
+  // Before the book forgets it, resp. after it knows it.
+  void OnRemoved(const Reservation& reservation);
+  void OnChanged(const std::string& name) { pace_.Changed(name); }
+  void Tick(absl::Time now);
+
+ private:
+  // Since when, in this host's eyes.
+  struct Absence {
+    absl::Time of_user = absl::InfiniteFuture();  // nobody uses the IP
+    absl::Time of_name = absl::InfiniteFuture();  // and no pod has the owner's name
+  };
+  void Keep(const Reservation& reservation, absl::Time now);
+  bool IsToBeReleased(const Reservation& reservation, const std::string& fault,
+                      const Absence& absence, absl::Time now) const;
+  void KeepStatus(const Reservation& reservation, const std::string& fault,
+                  const sdk::PodRecord* user, absl::Time now);
+  void Restore(absl::Time now);
+  void Push(const std::string& name, v1alpha1::Effect effect);
+
+  const ReleaseTimes times_;
+  const AddressBook* const book_;
+  const sdk::ClusterView cluster_;
+  sdk::Pushes* const pushes_;
+  absl::flat_hash_map<std::string, Absence> absences_;  // by name of the reservation
+  // Reservations whose objects were forced away while a pod used the IP.
+  std::map<std::string, Reservation> lost_;
+  sdk::WritePace pace_;
+  int pushed_ = 0;  // in this tick
+};
+
+}  // namespace outboard::static_ip
+
+#endif  // OUTBOARD_PLUGINS_STATIC_IP_RESERVATION_KEEPER_H_

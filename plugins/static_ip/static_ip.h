@@ -1,0 +1,13 @@
+// StaticIP: pods that keep their IP go where it can be served.
+#ifndef OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_H_
+#define OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::static_ip {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::static_ip
+
+#endif  // OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_H_

@@ -1,0 +1,81 @@
+// The custom resources StaticIPPool and StaticIPReservation, as far as they can be read, and what
+// pods ask for.
+#ifndef OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_OBJECTS_H_
+#define OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_OBJECTS_H_
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugins/static_ip/address.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::static_ip {
+
+inline constexpr char kPools[] = "staticippools.v1alpha1.accelerator.sched.io";
+inline constexpr char kReservations[] = "staticipreservations.v1alpha1.accelerator.sched.io";
+inline constexpr char kFinalizer[] = "accelerator.sched.io/static-ip";
+
+enum class ReleasePolicy { kNever, kOnScaleDown, kOnDelete };
+absl::string_view PolicyName(ReleasePolicy policy);
+std::optional<ReleasePolicy> ParsePolicy(absl::string_view text);
+
+// What a pod asks for.
+struct Wish {
+  bool wants_ip = false;
+  std::string pool;                     // empty: any
+  std::optional<ReleasePolicy> policy;  // absent: the pool's
+};
+// In our words, and in those of Galaxy and Hybridnet. Complains of what cannot be read if
+// `malformed` is given.
+Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
+
+struct PoolSpec {
+  std::string fault;  // why the pool gives no IPs; empty: it does
+  Range cidr;
+  AddressSet allowed;  // within the cidr
+  std::map<std::string, std::string> node_selector;
+  std::optional<ReleasePolicy> policy;
+};
+PoolSpec ReadPool(const v1alpha1::CustomObject& object);
+
+// Whose an IP is.
+struct Owner {
+  std::string ns, pod, pod_uid;
+  std::string stateful_set;  // empty: the pod is of none
+};
+
+struct Reservation {
+  std::string name, uid;
+  // What the name stands for; none: the object reserves nothing.
+  std::optional<Address> address;
+  std::string fault;  // why it counts for no pod, whatever the pools; empty: it may
+  std::string pool;   // empty: any that has the IP
+  Owner owner;
+  std::string node;
+  std::optional<ReleasePolicy> policy;  // absent: never
+  bool deleting = false;
+  bool has_finalizer = false;
+  bool made_by_plugin = false;
+  std::string created;  // RFC 3339, as the API server writes it
+
+  // Of status.
+  std::string phase;
+  std::string user_uid;  // the pod that uses the IP
+  bool was_accepted = false;
+  std::string message;          // of the condition Accepted
+  bool deletion_waits = false;  // condition DeletionPending
+};
+Reservation ReadReservation(const v1alpha1::CustomObject& object);
+
+// A new object.
+nlohmann::json MakeReservation(const Address& address, const std::string& pool, const Owner& owner,
+                               const std::string& node, ReleasePolicy policy);
+
+}  // namespace outboard::static_ip
+
+#endif  // OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_OBJECTS_H_
