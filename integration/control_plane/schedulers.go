@@ -20,7 +20,7 @@ import (
 
 // SchedulerConfig is what every scheduler under test is started with.
 type SchedulerConfig struct {
-	// Text is a KubeSchedulerConfiguration without clientConnection and leaderElection; empty means the default profile.
+	// Text is a KubeSchedulerConfiguration without clientConnection, of leaderElection at most the durations; empty means the default profile.
 	Text string
 	// QPS limits the client; zero means 5000, with the same burst.
 	QPS int
@@ -41,9 +41,12 @@ func (s SchedulerConfig) render(kubeconfig, leaseName string) ([]byte, error) {
 	config["apiVersion"] = "kubescheduler.config.k8s.io/v1"
 	config["kind"] = "KubeSchedulerConfiguration"
 	config["clientConnection"] = map[string]any{"kubeconfig": kubeconfig, "qps": qps, "burst": qps}
-	config["leaderElection"] = map[string]any{
-		"leaderElect": s.LeaderElect, "resourceName": leaseName, "resourceNamespace": "kube-system",
+	lease, _ := config["leaderElection"].(map[string]any) // The text may say how long it lasts.
+	if lease == nil {
+		lease = map[string]any{}
 	}
+	lease["leaderElect"], lease["resourceName"], lease["resourceNamespace"] = s.LeaderElect, leaseName, "kube-system"
+	config["leaderElection"] = lease
 	return yaml.Marshal(config)
 }
 
@@ -123,6 +126,8 @@ func (k *KubeScheduler) Stop() { k.Process.Stop(10 * time.Second) }
 // OutboardOptions says how Outboard is started.
 type OutboardOptions struct {
 	Config SchedulerConfig
+	// Name tells several on one control plane apart; it is a part of their files' names.
+	Name string
 	// Shim is merged into the ShimConfiguration document (YAML), over hosts and servingAddress.
 	Shim string
 	// HostArgs and ShimArgs are further arguments of the two programs.
@@ -190,7 +195,7 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	if options.Split == "" {
 		options.Split = os.Getenv("OUTBOARD_SPLIT")
 	}
-	o := &Outboard{controlPlane: c, options: options, socket: c.file("host.sock"), config: c.file("outboard-shim.yaml"),
+	o := &Outboard{controlPlane: c, options: options, socket: c.file("host" + options.Name + ".sock"), config: c.file("outboard-shim" + options.Name + ".yaml"),
 		url: "http://" + serving}
 	schedulerDocument, err := options.Config.render(kubeconfig, "outboard-scheduler")
 	if err != nil {
@@ -266,7 +271,7 @@ func (o *Outboard) StartHost() (err error) {
 	if program == "" {
 		program = filepath.Join(dir, "outboard-host")
 	}
-	o.Host, err = o.controlPlane.StartProcess("outboard-host", program, args...)
+	o.Host, err = o.controlPlane.StartProcess("outboard-host"+o.options.Name, program, args...)
 	return err
 }
 
@@ -326,7 +331,7 @@ func (o *Outboard) StartShim() (err error) {
 		return err
 	}
 	args := append([]string{"--config", o.config}, o.options.ShimArgs...)
-	o.Shim, err = o.controlPlane.StartProcess("outboard-shim", filepath.Join(dir, "outboard-shim"), args...)
+	o.Shim, err = o.controlPlane.StartProcess("outboard-shim"+o.options.Name, filepath.Join(dir, "outboard-shim"), args...)
 	return err
 }
 

@@ -35,6 +35,7 @@ const (
 // promise is what a README says.
 type promise struct {
 	config  string
+	shim    string   // ShimConfiguration; empty: nothing of its own
 	objects []string // manifests, in their order
 	places  map[string]string
 }
@@ -75,9 +76,12 @@ func readPromise(t *testing.T, path string) *promise {
 		if err := yaml.Unmarshal(document, &kind); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		if kind.Kind == "KubeSchedulerConfiguration" {
+		switch kind.Kind {
+		case "KubeSchedulerConfiguration":
 			p.config = string(document)
-		} else {
+		case "ShimConfiguration":
+			p.shim = string(document)
+		default:
 			p.objects = append(p.objects, string(document))
 		}
 	}
@@ -153,6 +157,9 @@ func TestReadmesKeepTheirPromises(t *testing.T) {
 		}
 		if c == nil {
 			c = controlplane.ForTest(t, controlplane.Options{})
+			if err := c.ApplyCustomResources(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { keep(t, c, p) })
 	}
@@ -167,13 +174,16 @@ func keep(t *testing.T, c *controlplane.ControlPlane, p *promise) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outboard, err := c.StartOutboard(ctx, controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: p.config}})
+	outboard, err := c.StartOutboard(ctx, controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: p.config}, Shim: p.shim})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer outboard.Stop()
 	defer func() {
 		if err := clear(context.WithoutCancel(ctx), client); err != nil {
+			t.Error(err)
+		}
+		if err := c.ClearCustomResources(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)
 		}
 	}()
