@@ -50,6 +50,7 @@ class Dice {
     node.Label("nvidia.com/gpu.memory", Pick({"16384", "81920"}));
     node.Label("nvidia.com/gpu.numa", Pick({"0", "1"}));
     node.Label("nvidia.com/gpu-topology", Pick({"nvlink", "pcie"}));
+    node.Label("nvlink-fabric-id", Pick({"f1", "f2"}));
     node.Label("data.outboard/d", Pick({"true", "false"}));
     for (const std::string& key : keys) {
       if (Flip(4)) node.Label(key, Pick({"1", "training", "A100", "a"}));

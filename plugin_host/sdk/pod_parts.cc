@@ -65,6 +65,14 @@ absl::StatusOr<PodParts> PodParts::Parse(absl::Span<const std::string> paths) {
   for (const std::string& path : paths) {
     absl::string_view key = path;
     if (absl::ConsumeSuffix(&key, "']")) {
+      if (absl::ConsumePrefix(&key, "metadata.name if metadata.labels['")) {
+        parts.naming_labels_.insert(std::string(key));
+        continue;
+      }
+      if (absl::ConsumePrefix(&key, "metadata.name if metadata.annotations['")) {
+        parts.naming_annotations_.insert(std::string(key));
+        continue;
+      }
       if (absl::ConsumePrefix(&key, "metadata.labels['")) {
         parts.labels_.insert(std::string(key));
         continue;
@@ -97,7 +105,12 @@ void PodParts::Copy(const Pod& from, Pod* to) const {
   const auto is_ephemeral = [](const v1alpha1::Volume& volume) {
     return volume.source() == "ephemeral";
   };
-  if (volumes_ && absl::c_any_of(from.volumes(), is_ephemeral)) {
+  const auto has = [](const std::set<std::string>& keys, const Map& map) {
+    return absl::c_any_of(keys, [&](const std::string& key) { return map.contains(key); });
+  };
+  if ((volumes_ && absl::c_any_of(from.volumes(), is_ephemeral)) ||
+      has(naming_labels_, from.labels()) || has(naming_annotations_, from.annotations())) {
+    to->set_namespace_(from.namespace_());
     to->set_name(from.name());
     to->set_uid(from.uid());
   }
@@ -109,6 +122,8 @@ void PodParts::Copy(const Pod& from, Pod* to) const {
 void PodParts::Add(const PodParts& others) {
   fields_.insert(others.fields_.begin(), others.fields_.end());
   volumes_ |= others.volumes_;
+  naming_labels_.insert(others.naming_labels_.begin(), others.naming_labels_.end());
+  naming_annotations_.insert(others.naming_annotations_.begin(), others.naming_annotations_.end());
   labels_.insert(others.labels_.begin(), others.labels_.end());
   annotations_.insert(others.annotations_.begin(), others.annotations_.end());
 }

@@ -18,7 +18,9 @@ namespace outboard::sdk {
 //   spec.nodeName, spec.nodeSelector, spec.affinity, spec.tolerations,
 //   spec.topologySpreadConstraints, spec.priority, spec.preemptionPolicy, spec.schedulingGates,
 //   spec.schedulingGroup, spec.volumes (with the pod's name where one is ephemeral),
-//   spec.resourceClaims, and
+//   spec.resourceClaims,
+//   metadata.name if metadata.labels['KEY'], metadata.name if metadata.annotations['KEY']: who the
+//   pod is, where it has that key, and
 //   spec.containers: containers and init containers with all that the contract has of them, what
 //   the pod as a whole asks for, overhead, the host's network, and what of their status tells what
 //   they use.
@@ -36,6 +38,9 @@ class PodParts {
  private:
   std::set<const google::protobuf::FieldDescriptor*> fields_;  // of Pod
   bool volumes_ = false;
+  // Keys of pods of which each is like no other.
+  std::set<std::string> naming_labels_;
+  std::set<std::string> naming_annotations_;
   std::set<std::string> labels_;
   std::set<std::string> annotations_;
 };

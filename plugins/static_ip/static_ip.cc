@@ -296,6 +296,11 @@ sdk::PluginDescriptor Descriptor() {
       sdk::UsesResource(kPools, {}),
       sdk::UsesResource(kReservations, {Resource::CREATE, Resource::UPDATE, Resource::UPDATE_STATUS,
                                         Resource::DELETE})};
+  d.signature = sdk::SignedParts(
+      d.needed_fields, {"metadata.labels['outboard/static-ip']", "metadata.ownerReferences",
+                        "metadata.name if metadata.labels['outboard/static-ip']"});
+  for (const char* key : kAnnotations)
+    d.signature->push_back(absl::StrCat("metadata.name if metadata.annotations['", key, "']"));
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<StaticIp>(ReadArgs(context.args->root()), context);

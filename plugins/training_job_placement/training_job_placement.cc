@@ -95,16 +95,19 @@ class TrainingJobPlacement : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  std::vector<sdk::ScoreTerm> Explain(const sdk::Attempt& attempt,
-                                      const sdk::NodeView& node) const override {
-    std::vector<sdk::ScoreTerm> terms;
+  std::vector<std::vector<sdk::ScoreTerm>> Explain(
+      const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const override {
     const auto* shares = attempt.score_state<Shares>();
-    if (shares == nullptr) return terms;
-    if (shares->pinned_value != sdk::StringTable::kNone)
-      terms.push_back({"pinned", IsPinned(*shares, node.slot()) ? double{kPinned} : 0});
-    for (size_t level = 0; level < jobs_.levels().size(); ++level)
-      terms.push_back({jobs_.levels()[level].substr(0, 64), ShareAt(*shares, level, node.slot())});
-    return terms;
+    if (shares == nullptr) return {};
+    std::vector<std::vector<sdk::ScoreTerm>> explained;
+    for (const sdk::Slot slot : nodes) {
+      std::vector<sdk::ScoreTerm>& terms = explained.emplace_back();
+      if (shares->pinned_value != sdk::StringTable::kNone)
+        terms.push_back({"pinned", IsPinned(*shares, slot) ? double{kPinned} : 0});
+      for (size_t level = 0; level < jobs_.levels().size(); ++level)
+        terms.push_back({jobs_.levels()[level].substr(0, 64), ShareAt(*shares, level, slot)});
+    }
+    return explained;
   }
 
   void OnReset() override {
@@ -302,6 +305,7 @@ sdk::PluginDescriptor Descriptor() {
   d.args_schema = kArgsSchema;
   d.custom_resources = {sdk::UsesResource(
       kResource, {Resource::CREATE, Resource::UPDATE, Resource::UPDATE_STATUS, Resource::DELETE})};
+  d.signature = {{"metadata.namespace", absl::StrCat("metadata.labels['", kJobLabel, "']")}};
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<TrainingJobPlacement>(ReadArgs(context.args->root()), context);
