@@ -52,6 +52,19 @@ func documents(t *testing.T, path string) []string {
 	}
 }
 
+// configuration is kube-scheduler's document of a file, and the shim's.
+func configuration(t *testing.T, path string) (scheduler, shim string) {
+	t.Helper()
+	for _, document := range documents(t, path) {
+		if strings.Contains(document, "kind: ShimConfiguration") {
+			shim = document
+		} else {
+			scheduler = document
+		}
+	}
+	return scheduler, shim
+}
+
 // TestExamplesGoWhereTheySay applies deploy/examples: its configurations are loaded by the shim and the host, its nodes created, and the
 // pods of each workload follow each other on the empty cluster.
 func TestExamplesGoWhereTheySay(t *testing.T) {
@@ -64,6 +77,9 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := c.ApplyCustomResources(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for _, node := range documents(t, examples+"/nodes.yaml") {
 		if err := c.Apply(t.Context(), node); err != nil {
 			t.Fatal(err)
@@ -71,12 +87,11 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 	}
 	tried := map[string]bool{}
 	for _, name := range []string{"two-profiles", "ai-scheduler"} {
-		config, err := os.ReadFile(filepath.Join(examples, name+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config, shim := configuration(t, filepath.Join(examples, name+".yaml"))
 		t.Run(name, func(t *testing.T) {
-			outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: string(config)}})
+			outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
+				Config: controlplane.SchedulerConfig{Text: config}, Shim: shim,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +102,7 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 				if err := yaml.Unmarshal([]byte(pods[0]), &first); err != nil {
 					t.Fatalf("%s: %v", path, err)
 				}
-				if !strings.Contains(string(config), "- schedulerName: "+first.Spec.SchedulerName+"\n") {
+				if !strings.Contains(config, "- schedulerName: "+first.Spec.SchedulerName+"\n") {
 					continue
 				}
 				tried[path] = true
