@@ -90,6 +90,8 @@ TEST(BuiltinPluginsTest, EventsAreOfKindsThatTheShimTellsOf) {
   for (const auto& [name, descriptor] : Builtins().descriptors()) {
     for (const ClusterEvent& event : descriptor.wake_up_events) {
       bool known = event.resource() == "Pod" || event.resource() == "Node";
+      for (const v1alpha1::CustomResource& used : descriptor.custom_resources)
+        known |= used.resource() == event.resource();
       for (int i = 0; i < kinds->field_count(); ++i) {
         known |= absl::EqualsIgnoreCase(kinds->field(i)->message_type()->name(), event.resource());
       }
