@@ -185,6 +185,7 @@ absl::StatusOr<Profiles> ReadProfiles(const std::string& file) {
                                        kDefault, "}]\n"),
                           "default");
   if (!plain.ok()) return plain.status();
+  plain->shim.custom_resources = measured->shim.custom_resources;
   return Profiles{*plain, plain->scheduler.profiles[0], measured->scheduler.profiles[0]};
 }
 

@@ -116,6 +116,20 @@ TEST(HostMetricsTest, PluginsGetTheHostsSinkAndTheHostTellsOfItself) {
   ASSERT_TRUE(host.Configure(request, absl::UnixEpoch(), &response).ok());
   ASSERT_TRUE(response.problems().empty()) << response.DebugString();
   host.Connected("s");
+  // Plugins hear of time once they have been told of the cluster.
+  v1alpha1::CallHeader header;
+  header.set_session_id("s");
+  header.set_host_instance("host-1");
+  Session* session = nullptr;
+  ASSERT_TRUE(host.FindSession(header, &session).ok());
+  session->BeginSync();
+  v1alpha1::SyncRequest snapshot;
+  snapshot.set_version(1);
+  for (const auto phase :
+       {v1alpha1::SyncRequest::SNAPSHOT_BEGIN, v1alpha1::SyncRequest::SNAPSHOT_END}) {
+    snapshot.set_phase(phase);
+    ASSERT_TRUE(session->Apply(snapshot, absl::UnixEpoch()).ok());
+  }
   host.Tick(absl::UnixEpoch());
   host.Tick(absl::UnixEpoch());
   EXPECT_EQ(sink.values,

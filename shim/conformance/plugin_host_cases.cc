@@ -57,11 +57,13 @@ absl::Status CheckPlugin(const PluginInfo& plugin, bool is_inline) {
   }
   for (const std::string& field : plugin.needed_fields()) {
     if (is_inline && IsPartOfANode(field)) continue;
-    if ((!absl::StartsWith(field, "Pod.metadata.annotations['") &&
-         !absl::StartsWith(field, "Node.metadata.annotations['")) ||
-        !absl::EndsWith(field, "']")) {
-      return Wrong(kPluginFields, absl::StrCat("\"", field, "\" of ", name, " is neither"));
-    }
+    if (field == "Pod.spec.containers[*].command" || field == "Pod.spec.containers[*].args")
+      continue;
+    const bool begins = absl::StartsWith(field, "Pod.metadata.annotations['") ||
+                        absl::StartsWith(field, "Node.metadata.annotations['") ||
+                        absl::StartsWith(field, "Pod.spec.containers[*].env['");
+    if (!begins || !absl::EndsWith(field, "']"))
+      return Wrong(kPluginFields, absl::StrCat("\"", field, "\" of ", name, " is none"));
   }
   for (const ClusterEvent& event : plugin.wake_up_events()) {
     if (event.resource().empty() || event.actions().empty())

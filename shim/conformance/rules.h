@@ -65,7 +65,7 @@ struct Rule {
   R(kPluginSchema, "plugin_host.proto", "PluginInfo.args_schema",                                  \
     "A JSON schema of the plugin's arguments")                                                     \
   R(kPluginFields, "plugin_host.proto", "PluginInfo.needed_fields",                                \
-    "`Pod.metadata.annotations['KEY']` or")                                                        \
+    "Field paths that the plugin reads beyond the contract's own fields")                          \
   R(kEventComplete, "plugin_host.proto", "ClusterEvent.actions", "REQUIRED. At least one")         \
   R(kConfigureNothing, "plugin_host.proto", "PluginHostService.Configure",                         \
     "on an error nothing changes")                                                                 \

@@ -85,11 +85,9 @@ absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
   return Check({put.resource(), put.namespace_(), put.name(), verb}, effect, host, rules);
 }
 
-bool KeepsObjects(const v1alpha1::GetHostInfoResponse& host) {
-  return absl::c_any_of(host.plugins(), [](const v1alpha1::PluginInfo& plugin) {
-    return absl::c_any_of(plugin.custom_resources(),
-                          [](const CustomResource& used) { return used.verbs_size() > 0; });
-  });
+bool KeepsObjects(const v1alpha1::PluginInfo& plugin) {
+  return absl::c_any_of(plugin.custom_resources(),
+                        [](const CustomResource& used) { return used.verbs_size() > 0; });
 }
 
 }  // namespace outboard::cycle

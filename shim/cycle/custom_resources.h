@@ -25,8 +25,8 @@ absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
                               const v1alpha1::GetHostInfoResponse& host,
                               const std::vector<CustomResourceRule>& rules);
 
-// Whether a plugin of the host may want objects written.
-bool KeepsObjects(const v1alpha1::GetHostInfoResponse& host);
+// Whether the plugin may want objects written.
+bool KeepsObjects(const v1alpha1::PluginInfo& plugin);
 
 }  // namespace outboard::cycle
 

@@ -48,6 +48,8 @@ struct ProfilePlan {
   std::vector<PointShare> reserve;
   std::vector<PointShare> permit;
   absl::flat_hash_set<std::string> pre_bind_plugins;
+  // Hosts of which a plugin of the profile may want objects written of its own accord.
+  absl::flat_hash_set<std::string> object_keepers;
   std::vector<std::string> post_filter_hosts;
   // Plugins at PostFilter that are at PreEnqueue, too: in their name a preemptor stays out of the
   // queue until the evictions of its victims have begun.

@@ -54,6 +54,14 @@ void Scheduler::SetPlan(ProfilePlan plan) {
   queue_.SetWakeUpEvents(name, plan.wake_up_events);
   for (const std::string& host : plan.host_names) hosts_.try_emplace(host);
   plans_[name] = std::move(plan);
+  for (auto& [host_name, host] : hosts_) FindKeepers(host_name, &host);
+}
+
+void Scheduler::FindKeepers(const std::string& name, Host* host) {
+  host->keeps_objects = host->client != nullptr && absl::c_any_of(plans_, [&](const auto& entry) {
+                          return entry.second.object_keepers.contains(name);
+                        });
+  if (host->keeps_objects) cluster_.TellBinds();
 }
 
 void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterState::Cursor cursor,
@@ -77,8 +85,7 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   host.knows_events_from = queue_.next_event_number();
   host.pushes_from = client == nullptr ? 0 : client->acknowledged_version();
   host.all_listed.reset();
-  host.keeps_objects = client != nullptr && KeepsObjects(client->info());
-  if (host.keeps_objects) cluster_.TellBinds();
+  FindKeepers(name, &host);
   ForgetConfirmations(name);
   if (client == nullptr) return;
   AwaitConfirmations(name, now);

@@ -56,9 +56,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void SetOptions(const SchedulerOptions& options) { options_ = options; }
   // Adds or replaces the plan of a profile.
   void SetPlan(ProfilePlan plan);
-
-  // A host instance takes the name's place, or (null) the host is away. The client is usable, and
-  // changes since its snapshot are in the cursor's log.
+  // A host instance, usable, takes the name's place, or (null) the host is away. Changes since its
+  // snapshot are in the cursor's log.
   void SetHost(const std::string& name, HostClient* client, ClusterState::Cursor cursor,
                absl::Time now);
 
@@ -184,6 +183,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void TakeOwnEffect(const std::string& host_name, Host* host, const v1alpha1::Effect& effect,
                      absl::Time now);
   void TakePushes(const std::string& host_name, Host* host, absl::Time now);
+  void FindKeepers(const std::string& name, Host* host);
   void TellAllListed(Host* host, absl::Time now);
   void SendToKeepers(absl::Time now);
   absl::Time NextSendToKeepers() const;

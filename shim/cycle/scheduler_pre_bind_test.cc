@@ -88,6 +88,7 @@ class PreBindTest : public ::testing::Test {
     plan.algorithm.name = kProfile;
     plan.host_names = {kHost};
     plan.reserve = {{kHost, {{"Keeper", {}}}}};
+    plan.object_keepers = {kHost};
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
     scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
@@ -381,6 +382,16 @@ TEST_F(PreBindTest, WhoMayNotKnowAllThereIsWritesNothing) {
   EXPECT_THAT(effects_.writes, IsEmpty()) << "it may have been said before";
   Push(Widget("w1"));
   EXPECT_THAT(effects_.writes, SizeIs(1));
+}
+
+TEST_F(PreBindTest, AHostWhoseKeeperIsInNoProfileHearsOfNothingMore) {
+  host_.AddPlugin("Keeper")->add_custom_resources()->add_verbs(v1alpha1::CustomResource::CREATE);
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const size_t before = host_.changes.size();
+  scheduler_.OnPodDelete("p", now_);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(host_.changes.size(), before);
 }
 
 TEST_F(PreBindTest, AKeeperOfObjectsHearsOfChangesThoughNoPodIsPlaced) {

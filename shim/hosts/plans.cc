@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "shim/cycle/custom_resources.h"
 #include "shim/cycle/inline_host.h"
 #include "shim/queue/cluster_event.h"
 
@@ -303,6 +304,7 @@ cycle::ProfilePlan Planner::Make() {
     if (plugin.name != kPrioritySort) plan_.sort_host = host_of_.at(plugin.name);
   }
   for (const auto& [plugin, host] : host_of_) {
+    if (cycle::KeepsObjects(InfoOf(plugin))) plan_.object_keepers.insert(host);
     auto& events = plan_.wake_up_events[plugin];
     for (const v1alpha1::ClusterEvent& event : InfoOf(plugin).wake_up_events()) {
       events.push_back(queue::FromContract(event));

@@ -231,6 +231,8 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
   EXPECT_THAT(problem(), HasSubstr("add to it"));
   config.shim.custom_resources[0].verbs.push_back(v1alpha1::CustomResource::UPDATE_STATUS);
   EXPECT_EQ(problem(), "");
+  EXPECT_THAT(MakePlans(config, {"a"}, {{"a", info}})->profiles[0].object_keepers,
+              ElementsAre("a"));
 }
 
 TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
