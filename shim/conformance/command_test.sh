@@ -37,7 +37,9 @@ done
 
 status 0 --host "unix:$host" --junit "$dir/junit.xml"
 tail -n 1 "$dir/out"
-tail -n 1 "$dir/out" | grep -qE '^[0-9]+ passed, 0 failed, 0 skipped$' || fail "not all cases passed"
+# GPULoad cannot be configured without the address of a Prometheus; the kit says so, and tries the others.
+tail -n 1 "$dir/out" | grep -qE '^[0-9]+ passed, 0 failed, 1 skipped$' || fail "not all cases passed"
+grep -qE 'plugin GPULoad +skipped' "$dir/out" || fail "another plugin than GPULoad was skipped"
 python3 -c '
 import sys, xml.etree.ElementTree as tree
 suite = tree.parse(sys.argv[1]).getroot()
