@@ -204,6 +204,8 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
     RunFilters(attempt, pod, now, /*stable=*/true, &block);
     reason_of_verdict_.resize(verdicts_.entries().size(), kNoReason);
     const uint32_t* const reasons = reason_of_verdict_.data();
+    uint32_t* next_rejected = rejected.AddNAlreadyReserved(block.size);
+    const auto num_rejected = [&] { return static_cast<int>(next_rejected - rejected.data()); };
     for (int i = 0; i < block.size; ++i) {
       const uint64_t bit = uint64_t{1} << i;
       if (block.feasible & bit) {
@@ -215,7 +217,7 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
         feasible->push_back(block.slots[i]);
       } else if (block.failed & bit) {
         if (block.only_without_nominated & bit) {
-          response->add_only_without_nominated(static_cast<uint32_t>(response->rejected_size()));
+          response->add_only_without_nominated(static_cast<uint32_t>(num_rejected()));
         }
         const uint32_t verdict = block.verdicts[i];
         FillErrorStatus(attempt.profile->plugins()[verdicts_.entries()[verdict].plugin].name,
@@ -224,14 +226,15 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
         break;
       } else {
         if (block.only_without_nominated & bit) {
-          response->add_only_without_nominated(static_cast<uint32_t>(response->rejected_size()));
+          response->add_only_without_nominated(static_cast<uint32_t>(num_rejected()));
         }
         const uint32_t verdict = block.verdicts[i];
         const uint32_t reason = reasons[verdict];
-        rejected.AddAlreadyReserved(reason != kNoReason ? reason : add_reason(verdict));
+        *next_rejected++ = reason != kNoReason ? reason : add_reason(verdict);
       }
       ++processed;
     }
+    rejected.Truncate(num_rejected());
   }
   response->set_processed(processed);
   bits.resize((processed + 7) / 8);

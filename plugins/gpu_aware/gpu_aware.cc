@@ -61,12 +61,10 @@ struct Demand : sdk::AttemptState {
 
 // What a node's labels add to its score, and what its GPUs must not lack.
 struct NodeFacts {
-  double memory_gb = kUnknownMemory;  // Of one GPU.
+  double memory_gb = 0;  // Of one GPU; 0 where unknown.
   double memory_term = 0;
   double interconnect_term = 0;
   double generation_term = 0;
-
-  static constexpr double kUnknownMemory = -1;
 };
 
 class GpuAware : public sdk::Plugin,
@@ -99,9 +97,8 @@ class GpuAware : public sdk::Plugin,
       });
     }
     block.ForEach([&](int i, sdk::Slot slot) {
-      const double memory_gb = facts_[slot].memory_gb;
-      if (memory_gb == NodeFacts::kUnknownMemory || memory_gb >= args_.min_memory_gb) return;
-      const Lack lack{Lack::kMemory, 0, true, memory_gb};
+      if (lacks_memory_[slot] == 0) return;
+      const Lack lack{Lack::kMemory, 0, true, facts_[slot].memory_gb};
       demand->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(*demand, lack); });
     });
   }
@@ -177,24 +174,30 @@ class GpuAware : public sdk::Plugin,
 
   void OnReset() override {
     facts_.clear();
+    lacks_memory_.clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
-    if (slot >= facts_.size()) facts_.resize(slot + 1);
+    if (slot >= facts_.size()) {
+      facts_.resize(slot + 1);
+      lacks_memory_.resize(slot + 1, 0);
+    }
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
     const sdk::GpuFacts read = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
     NodeFacts facts;
-    facts.memory_gb = read.memory_gb.value_or(NodeFacts::kUnknownMemory);
+    facts.memory_gb = read.memory_gb.value_or(0);
     facts.memory_term = read.memory_gb.value_or(0) * 3;
     facts.interconnect_term = read.nvlink ? 100 : 0;
     facts.generation_term = static_cast<double>(read.generation.value_or(0) * 10);
     facts_[slot] = facts;
+    lacks_memory_[slot] = read.memory_gb && *read.memory_gb < args_.min_memory_gb ? 1 : 0;
     for (const sdk::MalformedLabel& label : malformed)
       malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     facts_[slot] = NodeFacts();
+    lacks_memory_[slot] = 0;
     malformed_.Forget(absl::StrCat("node ", name));
   }
 
@@ -265,7 +268,8 @@ class GpuAware : public sdk::Plugin,
 
   const Args args_;
   const sdk::ClusterView cluster_;
-  std::vector<NodeFacts> facts_;  // By slot.
+  std::vector<NodeFacts> facts_;       // By slot.
+  std::vector<uint8_t> lacks_memory_;  // By slot: below minGPUMemoryGB.
   sdk::MalformedValues malformed_{kName};
 };
 

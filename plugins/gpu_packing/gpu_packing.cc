@@ -141,8 +141,10 @@ class GpuPacking : public sdk::Plugin,
               sdk::FilterSink& sink) const override {
     auto* state = attempt.filter_state<State>();
     if (state == nullptr) return;
+    const PodGpus& wanted = state->wanted.gpus;
+    const bool wants_whole = wanted.milli == kWholeGpu && wanted.memory_mib == 0;
     block.ForEach([&](int i, sdk::Slot slot) {
-      const PodGpus& wanted = state->wanted.gpus;
+      if (wants_whole && rooms_.WholeAt(slot) >= wanted.gpus) return;
       const GpuRoom& room = rooms_.At(slot);
       if (room.opaque) {
         // Only the node's resources tell, which NodeResourcesFit compares.

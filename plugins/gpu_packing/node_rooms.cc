@@ -21,7 +21,11 @@ int64_t CountLabel(const sdk::NodeView& node, const char* key, sdk::MalformedVal
 }  // namespace
 
 void NodeRooms::OnNodeChanged(sdk::Slot slot) {
-  if (slot >= rooms_.size()) rooms_.resize(slot + 1);
+  if (slot >= rooms_.size()) {
+    rooms_.resize(slot + 1);
+    whole_.resize(slot + 1);
+  }
+  whole_[slot] = Whole();
   const sdk::NodeView node = cluster_.node(slot);
   GpuRoom room;
   int64_t gpus = std::clamp<int64_t>(reader_->gpus().AllocatableOn(node), 0, kMaxAmount);
@@ -74,6 +78,12 @@ const GpuRoom& NodeRooms::At(sdk::Slot slot) {
     room.whole += idle == kWholeGpu ? 1 : 0;
   }
   return room;
+}
+
+int32_t NodeRooms::LookUpWhole(sdk::Slot slot) {
+  const GpuRoom& room = At(slot);
+  whole_[slot] = {cluster_.nodes().generation[slot], room.opaque ? -1 : room.whole};
+  return whole_[slot].gpus;
 }
 
 NodeRoom NodeRooms::RoomFor(sdk::Slot slot, const GpuRoom& room) const {

@@ -46,12 +46,19 @@ class NodeRooms {
 
   void Clear() {
     rooms_.clear();
+    whole_.clear();
     ranked_ = summed_ = false;
   }
   void OnNodeChanged(sdk::Slot slot);
   void OnNodeRemoved(sdk::Slot slot, const std::string& name);
 
   const GpuRoom& At(sdk::Slot slot);
+  // GpuRoom::whole, and -1 where there is no layout; apart from the rest, since most nodes are only
+  // asked for that.
+  int32_t WholeAt(sdk::Slot slot) {
+    const Whole& known = whole_[slot];
+    return known.generation == cluster_.nodes().generation[slot] ? known.gpus : LookUpWhole(slot);
+  }
   // As FragmentationGain takes it; `room` is At(slot).
   NodeRoom RoomFor(sdk::Slot slot, const GpuRoom& room) const;
   // The node's fragmentation; computed once for each state and number of the workload.
@@ -76,14 +83,21 @@ class NodeRooms {
   bool any_gpus();
 
  private:
+  struct Whole {
+    uint64_t generation = 0;  // Of the node, when they were counted.
+    int32_t gpus = 0;
+  };
+
   void SumUp();
   void RankNames();
+  int32_t LookUpWhole(sdk::Slot slot);
 
   const GpuDemandReader* reader_;
   Workload* workload_;
   sdk::MalformedValues* malformed_;
   const sdk::ClusterView cluster_;
   std::vector<GpuRoom> rooms_;
+  std::vector<Whole> whole_;     // By slot.
   std::vector<Tenant> tenants_;  // Scratch.
   bool summed_ = false;
   std::vector<std::string> names_;    // By slot, as when they were ranked.

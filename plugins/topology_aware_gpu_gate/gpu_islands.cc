@@ -55,11 +55,10 @@ std::string FormatIslands(const GpuIslands& islands) {
   return text;
 }
 
-bool MayFit(const std::vector<IslandUse>& islands, int64_t wanted, int64_t free) {
-  return wanted <= free &&
-         std::any_of(islands.begin(), islands.end(), [wanted](const IslandUse& island) {
-           return island.gpus - island.used >= wanted;
-         });
+int64_t Roomiest(const std::vector<IslandUse>& islands) {
+  int64_t most = 0;
+  for (const IslandUse& island : islands) most = std::max(most, island.gpus - island.used);
+  return most;
 }
 
 bool MustFit(const std::vector<IslandUse>& islands, int64_t wanted, int64_t free, int64_t hidden) {

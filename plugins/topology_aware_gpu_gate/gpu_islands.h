@@ -38,9 +38,9 @@ struct IslandUse {
   int64_t gpus = 0;
   int64_t used = 0;
 };
-// Whether some island may have `wanted` free GPUs, for all that is known: `free` GPUs of the node
-// are free, wherever.
-bool MayFit(const std::vector<IslandUse>& islands, int64_t wanted, int64_t free);
+// The most GPUs of an island that nobody is known to use: as many may be free together, if as many
+// are free on the node.
+int64_t Roomiest(const std::vector<IslandUse>& islands);
 // Whether some island has them wherever the `hidden` GPUs are that are in use at unknown places.
 bool MustFit(const std::vector<IslandUse>& islands, int64_t wanted, int64_t free, int64_t hidden);
 

@@ -25,14 +25,13 @@ TEST(GpuIslandsTest, AnythingElseIsNone) {
   }
 }
 
-TEST(GpuIslandsTest, MayFitWhereverNothingSpeaksAgainst) {
-  EXPECT_TRUE(MayFit({{4, 0}, {4, 0}}, 4, 8));
-  EXPECT_TRUE(MayFit({{4, 0}, {4, 0}}, 4, 4)) << "the free ones may be one island";
-  EXPECT_FALSE(MayFit({{4, 0}, {4, 0}}, 4, 3));
-  EXPECT_FALSE(MayFit({{4, 0}, {4, 0}}, 5, 8));
-  EXPECT_FALSE(MayFit({{4, 1}, {4, 1}}, 4, 6));
-  EXPECT_TRUE(MayFit({{4, 1}, {4, 0}}, 4, 7));
-  EXPECT_FALSE(MayFit({}, 2, 8));
+TEST(GpuIslandsTest, TheRoomiestHasTheMostThatNobodyUses) {
+  EXPECT_EQ(Roomiest({{4, 0}, {4, 0}}), 4);
+  EXPECT_EQ(Roomiest({{4, 1}, {4, 1}}), 3);
+  EXPECT_EQ(Roomiest({{4, 1}, {2, 0}}), 3);
+  EXPECT_EQ(Roomiest({{4, 3}, {2, 0}}), 2);
+  EXPECT_EQ(Roomiest({{4, 4}}), 0);
+  EXPECT_EQ(Roomiest({}), 0);
 }
 
 TEST(GpuIslandsTest, MustFitWhereverTheHiddenOnesAre) {

@@ -82,26 +82,28 @@ class TopologyAwareGpuGate : public sdk::Plugin,
 
   void OnReset() override {
     topologies_.clear();
-    largest_island_.clear();
+    columns_.clear();
     known_gpus_.clear();
-    known_on_.clear();
+    known_pods_.clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
     if (slot >= topologies_.size()) {
       topologies_.resize(slot + 1);
-      largest_island_.resize(slot + 1, 0);
+      columns_.resize(slot + 1);
     }
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     topologies_[slot] = ReadNodeTopology(
         node, [&](absl::string_view key, absl::string_view value, absl::string_view wanted) {
           malformed_.Warn(absl::StrCat("node ", node.name()), key, value, wanted);
         });
-    largest_island_[slot] = topologies_[slot].LargestIsland(AllocatableOf(node));
+    columns_[slot] = NodeColumn();
+    columns_[slot].topology_will_do = TopologyWillDo(topologies_[slot].topology);
+    columns_[slot].largest_island = topologies_[slot].LargestIsland(AllocatableOf(node));
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     topologies_[slot] = NodeTopology();
-    largest_island_[slot] = 0;
+    columns_[slot] = NodeColumn();
     malformed_.Forget(absl::StrCat("node ", name));
   }
   void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
@@ -110,11 +112,11 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     const auto gpus = sdk::GpusOfPod(pod.pod, demand, &malformed_);
     if (!gpus) return;
     known_gpus_[&pod] = {*gpus, std::min<int64_t>(demand, std::popcount(*gpus))};
-    if (slot >= known_on_.size()) known_on_.resize(slot + 1);
-    ++known_on_[slot].pods;
+    if (slot >= known_pods_.size()) known_pods_.resize(slot + 1);
+    ++known_pods_[slot];
   }
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
-    if (known_gpus_.erase(&pod) > 0) --known_on_[slot].pods;
+    if (known_gpus_.erase(&pod) > 0) --known_pods_[slot];
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     if (malformed_.warned() > 0)
@@ -141,6 +143,10 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   // Of the pods on the node, some of which a hypothesis may have taken off it, or put there.
   KnownGpus KnownOn(const sdk::NodeView& node) const;
   bool HasRoom(FilterState& state, const sdk::GpuColumns& gpus, const sdk::NodeView& node) const;
+  // Computed once for each state of a node.
+  int64_t RoomiestIsland(FilterState& state, const sdk::NodeView& node) const;
+  static void ListIslands(const NodeTopology& topology, const KnownGpus& known,
+                          std::vector<IslandUse>* islands);
   int64_t AllocatableOf(const v1alpha1::Node& node) const;
   // Could the node take the pod if it were empty?
   bool CouldTake(const Demand& demand, const NodeTopology& topology, int64_t allocatable) const {
@@ -153,16 +159,20 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   const sdk::Verdict wrong_topology_ =
       sdk::Verdict::Unresolvable("Tensor parallelism demands NVLink/NVSwitch fabric");
   std::vector<NodeTopology> topologies_;  // By slot.
-  std::vector<int64_t> largest_island_;   // Of the empty node; by slot.
+  // What Filter reads of a node, apart from the rest: it may look at all of them for a pod.
+  struct NodeColumn {
+    bool topology_will_do = false;
+    int64_t largest_island = 0;  // Of the empty node.
+    // Of the node as it was at `generation`: GPUs of the island with the most that are not known to
+    // be in use.
+    int64_t roomiest_island = 0;
+    uint64_t generation = 0;
+  };
+  mutable std::vector<NodeColumn> columns_;  // By slot.
   // Pods on nodes whose GPUs somebody wrote down, and how many there are on each node. Records stay
   // at their addresses while a pod is on a node.
   absl::flat_hash_map<const sdk::PodRecord*, KnownGpus> known_gpus_;
-  struct KnownOnNode {
-    int64_t pods = 0;
-    uint64_t generation = 0;  // Of the node, when `gpus` was summed up: with the pods it had then.
-    KnownGpus gpus;
-  };
-  mutable std::vector<KnownOnNode> known_on_;  // By slot.
+  std::vector<int64_t> known_pods_;  // By slot.
   // Pods are read in const calls; all calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
@@ -190,9 +200,10 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   uint64_t wrong_topology = 0, no_island = 0, no_room = 0;
   block.ForEach([&](int i, sdk::Slot slot) {
     const uint64_t bit = uint64_t{1} << i;
-    if (demand.parallelism.tensor && !TopologyWillDo(topologies_[slot].topology)) {
+    const NodeColumn& node = columns_[slot];
+    if (demand.parallelism.tensor && !node.topology_will_do) {
       wrong_topology |= bit;
-    } else if (demand.parallelism.data && largest_island_[slot] < demand.gpus) {
+    } else if (demand.parallelism.data && node.largest_island < demand.gpus) {
       no_island |= bit;
     } else if (demand.parallelism.data && !HasRoom(state, gpus, attempt.cluster().node(slot))) {
       no_room |= bit;
@@ -210,45 +221,56 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
 }
 
 TopologyAwareGpuGate::KnownGpus TopologyAwareGpuGate::KnownOn(const sdk::NodeView& node) const {
-  const sdk::Slot slot = node.slot();
-  if (slot >= known_on_.size() || known_on_[slot].pods == 0) return {};
-  KnownOnNode& result = known_on_[slot];
-  const uint64_t generation = node.table().generation[slot];
-  if (result.generation == generation) return result.gpus;
-  result.generation = generation;
-  result.gpus = {};
+  KnownGpus result;
+  if (node.slot() >= known_pods_.size() || known_pods_[node.slot()] == 0) return result;
   for (const sdk::PodRecord* pod : node.pods()) {
     const auto it = known_gpus_.find(pod);
     if (it == known_gpus_.end()) continue;
-    result.gpus.ids |= it->second.ids;
-    result.gpus.asked_for += it->second.asked_for;
+    result.ids |= it->second.ids;
+    result.asked_for += it->second.asked_for;
   }
-  return result.gpus;
+  return result;
 }
 
 bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gpus,
                                    const sdk::NodeView& node) const {
   const sdk::Slot slot = node.slot();
-  const NodeTopology& topology = topologies_[slot];
   const int64_t wanted = state.demand.gpus;
   const int64_t free = gpus.Free(slot);
-  if (topology.one_island) return wanted <= free;
-  // What pods have, as far as it is known.
+  // It may fit if some island has so many that nobody is known to use; MustFit asks more.
+  if (wanted > free || wanted > RoomiestIsland(state, node)) return false;
+  if (!args_.must_fit || topologies_[slot].one_island) return true;
   const KnownGpus known = KnownOn(node);
-  state.islands.clear();
+  ListIslands(topologies_[slot], known, &state.islands);
   sdk::GpuSet told_apart = 0;  // GPUs whose island is known.
   int64_t in_islands = 0;
-  for (const NodeTopology::Island& island : topology.islands) {
-    state.islands.push_back({island.gpus, std::popcount(island.ids & known.ids)});
+  for (const NodeTopology::Island& island : topologies_[slot].islands) {
     told_apart |= island.ids;
     in_islands += island.gpus;
   }
-  if (!args_.must_fit) return MayFit(state.islands, wanted, free);
   // GPUs in use, or gone (a device plugin takes broken ones away), at places that nobody knows.
   const int64_t at_known_places = told_apart == 0 ? 0 : known.asked_for;
   const int64_t hidden = std::max<int64_t>(0, gpus.Requested(slot) - at_known_places) +
                          std::max<int64_t>(0, in_islands - gpus.Allocatable(slot));
   return MustFit(state.islands, wanted, free, hidden);
+}
+
+int64_t TopologyAwareGpuGate::RoomiestIsland(FilterState& state, const sdk::NodeView& node) const {
+  NodeColumn& column = columns_[node.slot()];
+  const uint64_t generation = node.table().generation[node.slot()];
+  if (column.generation == generation) return column.roomiest_island;
+  column.generation = generation;
+  const NodeTopology& topology = topologies_[node.slot()];
+  ListIslands(topology, KnownOn(node), &state.islands);
+  column.roomiest_island = topology.one_island ? column.largest_island : Roomiest(state.islands);
+  return column.roomiest_island;
+}
+
+void TopologyAwareGpuGate::ListIslands(const NodeTopology& topology, const KnownGpus& known,
+                                       std::vector<IslandUse>* islands) {
+  islands->clear();
+  for (const NodeTopology::Island& island : topology.islands)
+    islands->push_back({island.gpus, std::popcount(island.ids & known.ids)});
 }
 
 int64_t TopologyAwareGpuGate::AllocatableOf(const v1alpha1::Node& node) const {

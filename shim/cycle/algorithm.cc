@@ -47,7 +47,13 @@ void Algorithm::Fail(Outcome outcome, absl::Status status) {
 }
 
 const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
-  result_ = AlgorithmResult();
+  // What the lists of nodes have allocated is kept.
+  AlgorithmResult result;
+  for (const auto list : {&AlgorithmResult::examined_slots, &AlgorithmResult::feasible_positions}) {
+    (result_.*list).clear();
+    result.*list = std::move(result_.*list);
+  }
+  result_ = std::move(result);
   fused_answer_.reset();
   result_.snapshot_version = request.hosts[0].version;
   result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
