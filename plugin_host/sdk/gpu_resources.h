@@ -23,16 +23,25 @@ inline constexpr char kGpuResourceNamesSchema[] =
     R"json("gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
       "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."})json";
 
+// Where a table has the columns of some resources: keeps within an attempt.
+using GpuColumnIds = absl::InlinedVector<uint32_t, 4>;
+
 // The columns of GPU resources, found once for a loop over nodes.
 //
 // Threading: a value. Lifetime: within one call of a plugin, as the table's columns. Errors: none.
 class GpuColumns {
  public:
-  GpuColumns(const NodeTable& nodes, absl::Span<const std::string> names) {
+  GpuColumns(const NodeTable& nodes, absl::Span<const uint32_t> ids) {
+    for (const uint32_t id : ids) columns_.push_back(&nodes.extended[id]);
+  }
+  // Resources that no node and no pod has named have none.
+  static GpuColumnIds Find(const NodeTable& nodes, absl::Span<const std::string> names) {
+    GpuColumnIds ids;
     for (const std::string& name : names) {
       const auto it = nodes.extended_by_name.find(name);
-      if (it != nodes.extended_by_name.end()) columns_.push_back(&nodes.extended[it->second]);
+      if (it != nodes.extended_by_name.end()) ids.push_back(it->second);
     }
+    return ids;
   }
   // Of a node, over all names. Free: what pods on the node leave, never below 0.
   int64_t Allocatable(Slot slot) const {
@@ -62,7 +71,12 @@ class GpuResources {
   static GpuResources Read(const ArgsObject& root);
 
   const std::vector<std::string>& names() const { return names_; }
-  GpuColumns ColumnsOf(const ClusterView& cluster) const { return {cluster.nodes(), names_}; }
+  GpuColumnIds ColumnIdsOf(const ClusterView& cluster) const {
+    return GpuColumns::Find(cluster.nodes(), names_);
+  }
+  GpuColumns ColumnsOf(const ClusterView& cluster) const {
+    return {cluster.nodes(), ColumnIdsOf(cluster)};
+  }
   // What the pod asks for (requests, limits where they are absent; init containers as Kubernetes
   // counts them), each resource with an amount above 0. Empty: it wants no GPUs.
   std::vector<std::pair<std::string, int64_t>> DemandByName(const v1alpha1::Pod& pod) const;

@@ -56,6 +56,7 @@ struct Lack {
 // What a pod asks for: each of the GPU resources that it names, with an amount above 0.
 struct Demand : sdk::AttemptState {
   std::vector<std::pair<std::string, int64_t>> gpus;
+  std::vector<sdk::GpuColumnIds> columns;  // Of each.
   sdk::KnownVerdicts<Lack> verdicts;
 };
 
@@ -83,12 +84,16 @@ class GpuAware : public sdk::Plugin,
     if (demand == nullptr) {
       demand = &attempt.NewFilterState<Demand>();
       demand->gpus = args_.gpus.DemandByName(attempt.pod().proto());
+      for (const auto& [name, need] : demand->gpus) {
+        demand->columns.push_back(
+            sdk::GpuColumns::Find(attempt.cluster().nodes(), absl::MakeConstSpan(&name, 1)));
+      }
     }
     if (demand->gpus.empty()) return;
     for (size_t k = 0; k < demand->gpus.size(); ++k) {
-      const auto& [name, need] = demand->gpus[k];
-      const sdk::GpuColumns column(attempt.cluster().nodes(), absl::MakeConstSpan(&name, 1));
-      block.ForEach([&, need = need](int i, sdk::Slot slot) {
+      const int64_t need = demand->gpus[k].second;
+      const sdk::GpuColumns column(attempt.cluster().nodes(), demand->columns[k]);
+      block.ForEach([&](int i, sdk::Slot slot) {
         const int64_t available = column.Free(slot);
         if (need <= available) return;
         // Evicting pods helps only where the node has enough GPUs at all.

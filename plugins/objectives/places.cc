@@ -20,6 +20,7 @@ Places::Places(std::vector<std::string> levels)
 
 void Places::Reset() {
   domains_.Clear();
+  ++version_;
   for (std::vector<uint32_t>& column : domain_) column.clear();
   data_.clear();
   holders_.clear();
@@ -27,27 +28,39 @@ void Places::Reset() {
 
 void Places::Set(sdk::Slot slot, const sdk::StringMap& labels, const std::string& object,
                  sdk::MalformedValues* malformed) {
-  Clear(slot);
+  std::vector<uint32_t> domains(levels_.size(), sdk::StringTable::kNone);
   std::string path;
   for (size_t i = levels_.size(); i-- > 0;) {
     const std::string* value = sdk::FindValue(labels, levels_[i]);
     absl::StrAppend(&path, kSeparator, value == nullptr ? "" : *value);
-    if (value != nullptr && !value->empty()) {
-      domain_[i][slot] = domains_.Intern(absl::StrCat(i, path));
-    }
+    if (value != nullptr && !value->empty()) domains[i] = domains_.Intern(absl::StrCat(i, path));
   }
+  std::vector<std::string> data;
   for (const auto& [key, value] : labels) {
     absl::string_view name = key;
     if (!absl::ConsumePrefix(&name, kDataPrefix) || name.empty()) continue;
     const std::optional<bool> holds = sdk::ParseBool(value);
     if (!holds) malformed->Warn(object, key, value, "true or false");
-    if (!holds.value_or(false)) continue;
-    data_[slot].emplace_back(name);
-    Add(slot, HoldersToChange(data_[slot].back()));
+    if (holds.value_or(false)) data.emplace_back(name);
   }
+  std::sort(data.begin(), data.end());
+  if (IsAt(slot, domains) && data == data_[slot]) return;
+  Clear(slot);
+  for (size_t i = 0; i < levels_.size(); ++i) domain_[i][slot] = domains[i];
+  for (const std::string& name : data) Add(slot, HoldersToChange(name));
+  data_[slot] = std::move(data);
+}
+
+bool Places::IsAt(sdk::Slot slot, const std::vector<uint32_t>& domains) const {
+  if (slot >= data_.size()) return false;
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    if (domain_[i][slot] != domains[i]) return false;
+  }
+  return true;
 }
 
 void Places::Clear(sdk::Slot slot) {
+  ++version_;
   if (slot >= data_.size()) {
     data_.resize(slot + 1);
     for (std::vector<uint32_t>& column : domain_) column.resize(slot + 1, sdk::StringTable::kNone);
@@ -74,8 +87,17 @@ Targets* Places::HoldersToChange(const std::string& data) {
 
 Holders Places::HoldersOf(const std::string& data) const {
   static const Holders& none = *new Holders(std::make_shared<Targets>());
-  const auto holders = holders_.find(data);
-  return holders == holders_.end() ? none : holders->second;
+  const auto found = holders_.find(data);
+  if (found == holders_.end()) return none;
+  Targets& holders = *found->second;
+  if (holders.version != version_) {
+    // Nodes rarely change what this depends on, and pods ask for it of every node.
+    holders.nearest.resize(data_.size());
+    for (sdk::Slot slot = 0; slot < data_.size(); ++slot)
+      holders.nearest[slot] = static_cast<uint8_t>(FindNearestLevel(holders, slot));
+    holders.version = version_;
+  }
+  return found->second;
 }
 
 void Places::Count(sdk::Slot slot, int64_t sign, Targets* targets) const {
@@ -100,7 +122,7 @@ double Places::ClosenessAt(size_t level) const {
   return 1 - static_cast<double>(level) / static_cast<double>(levels_.size() + 1);
 }
 
-size_t Places::NearestLevel(const Targets& targets, sdk::Slot slot) const {
+size_t Places::FindNearestLevel(const Targets& targets, sdk::Slot slot) const {
   const size_t beyond = levels_.size() + 1;
   if (targets.total == 0) return beyond;
   for (size_t level = 0; level < beyond; ++level) {

@@ -23,6 +23,10 @@ struct Targets {
   // By level, then by domain; level 0 by slot.
   std::vector<std::vector<int64_t>> counts;
   int64_t total = 0;
+  // By slot: the nearest level that is shared with one of them. Of holders only, as of `version` of
+  // the places.
+  std::vector<uint8_t> nearest;
+  uint64_t version = 0;
 };
 // Those that hold some data; what somebody keeps does not change any more.
 using Holders = std::shared_ptr<const Targets>;
@@ -57,11 +61,15 @@ class Places {
 
  private:
   void Count(sdk::Slot slot, int64_t sign, Targets* targets) const;
+  bool IsAt(sdk::Slot slot, const std::vector<uint32_t>& domains) const;
   // To be changed: a copy if somebody keeps it.
   Targets* HoldersToChange(const std::string& data);
   int64_t CountAt(const Targets& targets, size_t level, sdk::Slot slot) const;
   // The number of levels and one more where none is shared.
-  size_t NearestLevel(const Targets& targets, sdk::Slot slot) const;
+  size_t NearestLevel(const Targets& targets, sdk::Slot slot) const {
+    return targets.version == version_ ? targets.nearest[slot] : FindNearestLevel(targets, slot);
+  }
+  size_t FindNearestLevel(const Targets& targets, sdk::Slot slot) const;
   double ClosenessAt(size_t level) const;
 
   const std::vector<std::string> levels_;
@@ -70,6 +78,7 @@ class Places {
   std::vector<std::vector<uint32_t>> domain_;
   std::vector<std::vector<std::string>> data_;  // By slot.
   absl::flat_hash_map<std::string, std::shared_ptr<Targets>> holders_;
+  uint64_t version_ = 1;  // Rises when a node changes its place or its data.
 };
 
 }  // namespace outboard::objectives

@@ -62,6 +62,7 @@ struct Demand {
 
 struct FilterState : sdk::AttemptState {
   Demand demand;
+  sdk::GpuColumnIds gpu_columns;
   sdk::Verdict no_room, no_island;  // The same words; the first for nodes where evicting helps.
   absl::Duration taken;
   bool warned = false;
@@ -182,6 +183,7 @@ FilterState& TopologyAwareGpuGate::StateOf(const sdk::Attempt& attempt) const {
   auto& state = attempt.NewFilterState<FilterState>();
   state.demand = DemandOf(attempt.pod().proto());
   if (!state.demand.concerned()) return state;
+  state.gpu_columns = args_.gpus.ColumnIdsOf(attempt.cluster());
   const std::string lacks =
       absl::StrCat("Node lacks ", state.demand.gpus, " GPUs in unified NVLink island");
   state.no_room = sdk::Verdict::Unschedulable(lacks);
@@ -196,7 +198,7 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   if (!demand.concerned()) return;
   // The clock decides nothing: it only tells people when this is slow.
   const Clock::time_point begin = Clock::now();
-  const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
+  const sdk::GpuColumns gpus(attempt.cluster().nodes(), state.gpu_columns);
   uint64_t wrong_topology = 0, no_island = 0, no_room = 0;
   block.ForEach([&](int i, sdk::Slot slot) {
     const uint64_t bit = uint64_t{1} << i;
