@@ -208,7 +208,9 @@ class Args {
                                       "Europe/Nowhere",
                                       "25:00",
                                       "Fri-Mon",
-                                      "topology.kubernetes.io/zone"};
+                                      "topology.kubernetes.io/zone",
+                                      "http://127.0.0.1:9",
+                                      "OnDelete"};
     if (Below(4) == 0) return AbsurdText();
     return some[Below(some.size())];
   }

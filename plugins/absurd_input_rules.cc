@@ -1,7 +1,9 @@
 #include "plugins/absurd_input_rules.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -12,7 +14,12 @@ namespace outboard::absurd {
 namespace {
 
 bool Matches(const std::string& text, const char* expression) {
-  return std::regex_match(text, std::regex(expression));
+  static auto& made =
+      *new std::map<std::string, std::regex>();  // Which takes longer than to match.
+  const auto known = made.find(expression);
+  return std::regex_match(
+      text, known != made.end() ? known->second
+                                : made.emplace(expression, std::regex(expression)).first->second);
 }
 
 // A decimal number without a sign, at most `max`.
@@ -220,6 +227,24 @@ Grammar HamiDevices() {
           {"GPU-0fc3,NVIDIA,3000,30:;", "GPU-a,NVIDIA,1,1:GPU-b,NVIDIA,1,1:;"},
           {";", ":;", ",NVIDIA,3000,30:;", "GPU-0fc3:;", "GPU-0fc3,NVIDIA:;"}};
 }
+// As OneOf, but only as it is written.
+Grammar Exactly(std::vector<std::string> words) {
+  return {[words](const std::string& text, const Context&) {
+            return std::find(words.begin(), words.end(), text) != words.end();
+          },
+          words,
+          {absl::AsciiStrToUpper(words[0]), words[0] + " ", "x" + words[0], "yes"}};
+}
+// `true`, `false` or the name of an object.
+Grammar StaticIpPool() {
+  return {[](const std::string& text, const Context&) {
+            const std::string lower = absl::AsciiStrToLower(text);
+            return lower == "true" || lower == "false" ||
+                   (text.size() <= 253 && Matches(text, "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"));
+          },
+          {"true", "False", "databases", "rack-1.eu"},
+          {"-databases", "databases-", "Databases", "a/b", "a_b", "true "}};
+}
 // Nothing that people write here is malformed: an unknown word is just not one of those looked for.
 Grammar AnyText(std::vector<std::string> good) {
   return {[](const std::string&, const Context&) { return true; }, std::move(good), {}};
@@ -300,6 +325,18 @@ std::vector<Rule> MakeRules() {
       {"GPUPacking", kPodAnnotation, "gpu-fraction-num-devices", Count(128, 1)},
       {"GPUPacking", kPodAnnotation, "hami.io/vgpu-devices-allocated", HamiDevices()},
       {"GPUPacking", kPodLabel, "runai-gpu-group", AnyText({"g1", "g2"})},
+
+      {"TrainingJobPlacement", kPodLabel, "training-job-id", AnyText({"llama", "Llama_1"})},
+      {"TrainingJobPlacement", kNodeLabel, "nvlink-fabric-id", AnyText({"f1", "f2"})},
+      {"TrainingJobPlacement", kNodeLabel, "nvidia.com/gpu.clique", AnyText({"c.1"})},
+
+      {"StaticIP", kPodLabel, "outboard/static-ip", StaticIpPool()},
+      {"StaticIP", kPodAnnotation, "outboard/static-ip", StaticIpPool()},
+      {"StaticIP", kPodAnnotation, "outboard/static-ip-release",
+       Exactly({"Never", "OnScaleDown", "OnDelete"})},
+      {"StaticIP", kPodAnnotation, "k8s.v1.cni.galaxy.io/release-policy",
+       Exactly({"immutable", "never", ""})},
+      {"StaticIP", kPodAnnotation, "networking.alibaba.com/ip-retain", Bool()},
   };
   for (const char* plugin : {"TopologyAwareGPUGate", "WorkloadStrategyScorer"}) {
     rules.push_back({plugin, kPodAnnotation, "accelerator.sched.io/gpu-ids", GpuIds()});
@@ -340,6 +377,13 @@ const std::vector<Requested>& RequestedPlugins() {
       {"AtomicReplicaCoordinator",
        {R"(gang "[\s\S]*": [\s\S]* is no number of replicas between 1 and 100000)",
         R"(gang "[\s\S]*": [0-9]+ of [0-9]+ .*)"}},
+      {"GPULoad", {R"(GPU error: XID [0-9]+ on GPU [0-9]+(, .*)?)"}},
+      {"TrainingJobPlacement", {}},
+      {"StaticIP",
+       {"no free static IP in a pool that node can serve",
+        R"(reserved IP [0-9a-f.:]+(: StaticIPPool "[\s\S]*" does not exist| cannot be served here))",
+        R"(reserved IP [0-9a-f.:]+ is still used by pod [a-z0-9/-]+)", "no StaticIPPool exists",
+        R"(StaticIPPool "[\s\S]*" (does not exist|is invalid: [\s\S]*))"}},
   };
   return plugins;
 }

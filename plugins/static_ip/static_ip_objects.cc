@@ -76,21 +76,20 @@ Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
     if (malformed == nullptr) return;
     malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, value, wanted);
   };
-  const std::string* asks = sdk::FindValue(pod.annotations(), kAsks);
-  if (asks == nullptr) asks = sdk::FindValue(pod.labels(), kAsks);
-  if (asks != nullptr) {
-    if (const std::optional<bool> yes = sdk::ParseBool(*asks)) {
-      wish.wants_ip = *yes;
-    } else if (IsObjectName(*asks)) {
-      wish.wants_ip = true;
-      wish.pool = *asks;
-    } else {
-      complain(kAsks, *asks, "true, false or the name of a StaticIPPool");
-    }
+  // The annotation's word, or else the label's.
+  bool says = false;
+  for (const sdk::StringMap* values : {&pod.annotations(), &pod.labels()}) {
+    const std::string* asks = says ? nullptr : sdk::FindValue(*values, kAsks);
+    if (asks == nullptr) continue;
+    const std::optional<bool> yes = sdk::ParseBool(*asks);
+    says = yes || IsObjectName(*asks);
+    if (!says) complain(kAsks, *asks, "true, false or the name of a StaticIPPool");
+    wish.wants_ip = says && yes.value_or(true);
+    if (says && !yes) wish.pool = *asks;
   }
   if (const std::string* galaxy = sdk::FindValue(pod.annotations(), kGalaxyRelease)) {
     if (*galaxy == "immutable" || *galaxy == "never") {
-      wish.wants_ip |= asks == nullptr;
+      wish.wants_ip |= !says;
       wish.policy = *galaxy == "never" ? ReleasePolicy::kNever : ReleasePolicy::kOnScaleDown;
     } else if (!galaxy->empty()) {
       complain(kGalaxyRelease, *galaxy, "immutable or never");
@@ -99,7 +98,7 @@ Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
   if (const std::string* retain = sdk::FindValue(pod.annotations(), kHybridnetRetain)) {
     const std::optional<bool> yes = sdk::ParseBool(*retain);
     if (!yes) complain(kHybridnetRetain, *retain, "true or false");
-    wish.wants_ip |= asks == nullptr && yes.value_or(false);
+    wish.wants_ip |= !says && yes.value_or(false);
   }
   if (const std::string* release = sdk::FindValue(pod.annotations(), kRelease)) {
     const std::optional<ReleasePolicy> policy = ParsePolicy(*release);
