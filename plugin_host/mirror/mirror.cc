@@ -287,11 +287,15 @@ absl::Status Mirror::ApplyPlacement(const v1alpha1::PodPlacement& placement, abs
     case v1alpha1::NOMINATED:
       place = sdk::Place::kNominated;
       break;
+    case v1alpha1::BOUND:
+      place = sdk::Place::kBound;
+      pod->pod.set_node_name(nodes_.nodes[slot].name());
+      break;
     default:
       return Bad("unknown placement state");
   }
-  const bool same_node = pod->on_node() && pod->slot == slot &&
-                         (place == sdk::Place::kAssumed || place == sdk::Place::kWaiting);
+  const bool same_node = pod->on_node() && pod->slot == slot && place != sdk::Place::kNone &&
+                         place != sdk::Place::kNominated;
   if (same_node) {
     if (pod->place != sdk::Place::kBound) pod->place = place;  // The sums do not change.
   } else {

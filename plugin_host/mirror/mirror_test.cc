@@ -127,6 +127,22 @@ TEST_F(MirrorTest, AnAssumedPlaceOutlivesUpdatesThatDoNotKnowIt) {
   EXPECT_EQ(nodes().pod_count[0], 0);
 }
 
+TEST_F(MirrorTest, AnAssumedPodThatIsBoundNamesItsNode) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
+  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
+  ASSERT_TRUE(Place("default/a", v1alpha1::BOUND, 1).ok());
+  const sdk::PodRecord* pod = mirror_.FindPod("default/a");
+  EXPECT_EQ(pod->place, sdk::Place::kBound);
+  EXPECT_EQ(pod->pod.node_name(), "n1");
+  EXPECT_EQ(nodes().pod_count[1], 1);
+  EXPECT_EQ(nodes().requested_cpu[1], 1000);
+  // The host was not told of the place before.
+  ASSERT_TRUE(UpsertPod(PodBuilder("b").Requests({{"cpu", "1"}})).ok());
+  ASSERT_TRUE(Place("default/b", v1alpha1::BOUND, 0).ok());
+  EXPECT_EQ(nodes().requested_cpu[0], 1000);
+  EXPECT_EQ(mirror_.FindPod("default/b")->pod.node_name(), "n0");
+}
+
 TEST_F(MirrorTest, WaitsAreKeptWithTheirEnds) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a")).ok());
   SyncRequest request = Delta();

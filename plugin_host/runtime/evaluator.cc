@@ -1,11 +1,9 @@
 #include "plugin_host/runtime/evaluator.h"
 
 #include <algorithm>
-#include <bit>
 #include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugin_host/runtime/cut_text.h"
@@ -18,12 +16,8 @@ using sdk::PodRecord;
 using sdk::Slot;
 using sdk::Verdict;
 
-constexpr uint32_t kNoReason = 0xffffffff;
 constexpr int kMaxReasons = 16;
 constexpr size_t kMaxReasonBytes = 1024;
-constexpr uint32_t kMinFeasibleNodes = 100;
-constexpr char kAddPod[] = "running AddPod on PreFilter plugin ";
-constexpr char kRemovePod[] = "running RemovePod on PreFilter plugin ";
 
 // Kubernetes prints a list of plugins as Go prints a slice.
 std::string GoList(const std::vector<std::string>& sorted) {
@@ -81,19 +75,6 @@ StateCopies::~StateCopies() {
   for (size_t i = 0; i < saved_.size(); ++i) {
     if (saved_[i] != nullptr) attempt_->states[i].filter = std::move(saved_[i]);
   }
-}
-
-uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options) {
-  if (options.enough_nodes > 0) return std::min(n, options.enough_nodes);
-  if (options.first_feasible_only) return 1;
-  if (n < kMinFeasibleNodes) return n;
-  uint64_t percentage = options.percentage_of_nodes_to_score;
-  if (percentage == 0) {
-    const int64_t adaptive = int64_t{50} - n / 125;
-    percentage = static_cast<uint64_t>(std::max<int64_t>(adaptive, 5));
-  }
-  const uint64_t wanted = n * percentage / 100;
-  return static_cast<uint32_t>(std::max<uint64_t>(wanted, kMinFeasibleNodes));
 }
 
 sdk::Attempt Evaluator::View(AttemptRecord& attempt, uint32_t plugin, const PodRecord& pod,
@@ -166,209 +147,6 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   for (const std::string& name : restricting) response->add_restricted_by(name);
 }
 
-void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                       absl::Span<const Slot> nodes, const SearchOptions& options,
-                       v1alpha1::FilterResponse* response, std::vector<Slot>* feasible) {
-  response->Clear();
-  feasible->clear();
-  verdicts_.Clear();
-  reason_of_verdict_.clear();
-  const uint32_t n = static_cast<uint32_t>(nodes.size());
-  if (n == 0) return;
-  const uint32_t wanted = FeasibleNodesToFind(n, options);
-  std::string& bits = *response->mutable_feasible();
-  bits.assign((n + 7) / 8, '\0');
-  const std::vector<uint32_t>& nominated = mirror_->view().nodes().nominated_count;
-  any_nominated_ =
-      std::any_of(nominated.begin(), nominated.end(), [](uint32_t k) { return k > 0; });
-  google::protobuf::RepeatedField<uint32_t>& rejected = *response->mutable_rejected();
-  rejected.Reserve(static_cast<int>(n));
-  // Where the response has a verdict's reason, which gets there when the first node needs it.
-  const auto add_reason = [&](uint32_t verdict) {
-    const sdk::VerdictTable::Entry& entry = verdicts_.entries()[verdict];
-    FillStatus(attempt.profile->plugins()[entry.plugin].name, entry.verdict,
-               response->add_reasons());
-    return reason_of_verdict_[verdict] = static_cast<uint32_t>(response->reasons_size()) - 1;
-  };
-  uint32_t position = options.start_offset % n;
-  uint32_t processed = 0;
-  bool ended = false;
-  Block block;
-  for (uint32_t done = 0; done < n && !ended;) {
-    block.size = static_cast<int>(std::min<uint32_t>(64, n - done));
-    for (int i = 0; i < block.size; ++i) {
-      block.slots[i] = nodes[position];
-      if (++position == n) position = 0;
-    }
-    done += block.size;
-    RunFilters(attempt, pod, now, /*stable=*/true, &block);
-    reason_of_verdict_.resize(verdicts_.entries().size(), kNoReason);
-    const uint32_t* const reasons = reason_of_verdict_.data();
-    uint32_t* next_rejected = rejected.AddNAlreadyReserved(block.size);
-    const auto num_rejected = [&] { return static_cast<int>(next_rejected - rejected.data()); };
-    for (int i = 0; i < block.size; ++i) {
-      const uint64_t bit = uint64_t{1} << i;
-      if (block.feasible & bit) {
-        if (feasible->size() == wanted) {
-          ended = true;
-          break;
-        }
-        bits[processed / 8] |= static_cast<char>(1 << (processed % 8));
-        feasible->push_back(block.slots[i]);
-      } else if (block.failed & bit) {
-        if (block.only_without_nominated & bit) {
-          response->add_only_without_nominated(static_cast<uint32_t>(num_rejected()));
-        }
-        const uint32_t verdict = block.verdicts[i];
-        FillErrorStatus(attempt.profile->plugins()[verdicts_.entries()[verdict].plugin].name,
-                        FailureText(attempt, verdict), response->mutable_error());
-        ended = true;
-        break;
-      } else {
-        if (block.only_without_nominated & bit) {
-          response->add_only_without_nominated(static_cast<uint32_t>(num_rejected()));
-        }
-        const uint32_t verdict = block.verdicts[i];
-        const uint32_t reason = reasons[verdict];
-        *next_rejected++ = reason != kNoReason ? reason : add_reason(verdict);
-      }
-      ++processed;
-    }
-    rejected.Truncate(num_rejected());
-  }
-  response->set_processed(processed);
-  bits.resize((processed + 7) / 8);
-  if (feasible->empty()) NoteRejections(nodes, options.start_offset, *response, &attempt);
-}
-
-void Evaluator::NoteRejections(absl::Span<const Slot> nodes, uint32_t start,
-                               const v1alpha1::FilterResponse& response,
-                               AttemptRecord* attempt) const {
-  if (attempt->profile->at(v1alpha1::POST_FILTER).empty()) return;
-  for (int i = 0; i < response.rejected_size(); ++i) {
-    const int reason = static_cast<int>(response.rejected(i));
-    attempt->rejected_nodes.emplace_back(nodes[(start + i) % nodes.size()],
-                                         response.reasons(reason).code());
-  }
-}
-
-void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                           bool stable, Block* block) {
-  const Profile& profile = *attempt.profile;
-  uint64_t candidates = block->size == 64 ? ~uint64_t{0} : (uint64_t{1} << block->size) - 1;
-  block->failed = 0;
-  const absl::Span<const Slot> slots(block->slots.data(), block->size);
-  uint64_t nominated = 0;
-  for (int i = 0; i < block->size && any_nominated_; ++i) {
-    if (HasRelevantNominated(pod, slots[i])) nominated |= uint64_t{1} << i;
-  }
-  for (uint32_t index : profile.at(v1alpha1::FILTER)) {
-    if (attempt.skip_filter[index]) continue;
-    if (candidates == 0) break;
-    sdk::FilterSink sink(&verdicts_, index, candidates, &block->verdicts, stable);
-    profile.plugins()[index].filter->Filter(View(attempt, index, pod, now),
-                                            sdk::NodeBlock{slots, candidates}, sink);
-    block->failed |= sink.failed();
-    candidates &= ~(sink.rejected() | sink.failed());
-  }
-  block->feasible = candidates;
-  block->only_without_nominated = 0;
-  for (; nominated != 0; nominated &= nominated - 1) {
-    const uint64_t bit = nominated & -nominated;
-    if (!JudgeWithNominated(attempt, pod, now, std::countr_zero(nominated), block) &&
-        (block->feasible & bit) == 0) {
-      block->only_without_nominated |= bit;
-    }
-  }
-}
-
-bool Evaluator::HasRelevantNominated(const PodRecord& pod, Slot slot) const {
-  const sdk::NodeTable& nodes = mirror_->view().nodes();
-  if (nodes.nominated_count[slot] == 0) return false;
-  return std::any_of(nodes.nominated[slot].begin(), nodes.nominated[slot].end(),
-                     [&](const PodRecord* other) {
-                       return other != &pod && other->pod.priority() >= pod.pod.priority();
-                     });
-}
-
-bool Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                                   int index, Block* block) {
-  const Profile& profile = *attempt.profile;
-  const Slot slot = block->slots[index];
-  const uint64_t bit = uint64_t{1} << index;
-  const StateCopies copies(&attempt);
-  mirror::Mirror::Hypothesis hypothesis(mirror_, slot);
-  const std::vector<PodRecord*> nominated = mirror_->view().nodes().nominated[slot];
-  for (PodRecord* other : nominated) {
-    if (other == &pod || other->pod.priority() < pod.pod.priority()) continue;
-    hypothesis.AddPod(other);
-    uint32_t plugin = 0;
-    const Verdict told = TellPlugins(attempt, pod, now, PodChange::kAdd, *other, slot, &plugin);
-    if (told.ok()) continue;
-    block->verdicts[index] = verdicts_.Intern(plugin, told);
-    block->feasible &= ~bit;
-    block->failed |= bit;
-    return true;
-  }
-  std::array<uint32_t, 64> verdicts;
-  const absl::Span<const Slot> slots(block->slots.data(), block->size);
-  for (uint32_t plugin : profile.at(v1alpha1::FILTER)) {
-    if (attempt.skip_filter[plugin]) continue;
-    sdk::FilterSink sink(&verdicts_, plugin, bit, &verdicts, /*stable=*/false);
-    profile.plugins()[plugin].filter->Filter(View(attempt, plugin, pod, now),
-                                             sdk::NodeBlock{slots, bit}, sink);
-    if ((sink.rejected() | sink.failed()) == 0) continue;
-    block->verdicts[index] = verdicts[index];
-    block->feasible &= ~bit;
-    block->failed = (block->failed & ~bit) | sink.failed();
-    return true;
-  }
-  return false;
-}
-
-Verdict Evaluator::TellPlugins(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                               PodChange change, const PodRecord& other, Slot slot,
-                               uint32_t* failed) {
-  const bool add = change == PodChange::kAdd;
-  const sdk::NodeView node = mirror_->view().node(slot);
-  for (uint32_t index : attempt.profile->at(v1alpha1::PRE_FILTER)) {
-    if (attempt.skip_filter[index]) continue;
-    const ProfilePlugin& plugin = attempt.profile->plugins()[index];
-    const sdk::Attempt view = View(attempt, index, pod, now);
-    const Verdict verdict = add ? plugin.pre_filter->AddPod(view, sdk::PodView(&other), node)
-                                : plugin.pre_filter->RemovePod(view, sdk::PodView(&other), node);
-    if (verdict.ok()) continue;
-    *failed = index;
-    return Verdict::Error(absl::StrCat(add ? kAddPod : kRemovePod, sdk::Quote(plugin.name), ": ",
-                                       ErrorText(verdict)));
-  }
-  return Verdict::Success();
-}
-
-Evaluator::NodeVerdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRecord& pod,
-                                            absl::Time now, Slot slot) {
-  verdicts_.Clear();
-  Block block;
-  block.size = 1;
-  block.slots[0] = slot;
-  any_nominated_ = true;
-  // States are copies that come and go, and so are verdicts in them.
-  RunFilters(attempt, pod, now, /*stable=*/false, &block);
-  if (block.feasible != 0) return {};
-  const uint32_t verdict = block.verdicts[0];
-  const sdk::VerdictTable::Entry& entry = verdicts_.entries()[verdict];
-  if (block.failed != 0) return {Verdict::Error(FailureText(attempt, verdict)), entry.plugin};
-  return {entry.verdict, entry.plugin};
-}
-
-std::string Evaluator::FailureText(const AttemptRecord& attempt, uint32_t verdict) const {
-  const sdk::VerdictTable::Entry& entry = verdicts_.entries()[verdict];
-  const std::string text = ErrorText(entry.verdict);
-  if (absl::StartsWith(text, kAddPod)) return text;
-  return absl::StrCat("running ", sdk::Quote(attempt.profile->plugins()[entry.plugin].name),
-                      " filter plugin: ", text);
-}
-
 void Evaluator::PreScore(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                          absl::Span<const Slot> nodes, v1alpha1::PreScoreResponse* response) {
   response->Clear();
@@ -414,7 +192,8 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
   response->Clear();
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
-  const std::vector<uint32_t>& enabled = profile.at(v1alpha1::SCORE);
+  std::vector<uint32_t> enabled = profile.at(v1alpha1::SCORE);
+  std::erase_if(enabled, [&](uint32_t plugin) { return attempt.skip_score[plugin] != 0; });
   scores_.assign(enabled.size() * n, 0);
   auto row = [&](size_t i) { return absl::Span<int64_t>(scores_.data() + i * n, n); };
   auto fail = [&](const ProfilePlugin& plugin, absl::string_view stage, const Verdict& verdict) {
@@ -426,36 +205,40 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
   };
   // All score before any normalises: a failure to score is the one reported.
   for (size_t i = 0; i < enabled.size(); ++i) {
-    if (attempt.skip_score[enabled[i]]) continue;
     const ProfilePlugin& plugin = profile.plugins()[enabled[i]];
     const Verdict verdict = plugin.score->Score(View(attempt, enabled[i], pod, now), nodes, row(i));
     if (!verdict.ok()) return fail(plugin, "Score", verdict);
   }
   for (size_t i = 0; i < enabled.size(); ++i) {
-    if (attempt.skip_score[enabled[i]]) continue;
     const ProfilePlugin& plugin = profile.plugins()[enabled[i]];
     const Verdict verdict =
         plugin.score->Normalize(View(attempt, enabled[i], pod, now), nodes, row(i));
     if (!verdict.ok()) return fail(plugin, "Normalize on Score", verdict);
   }
   for (size_t i = 0; i < enabled.size(); ++i) {
-    if (attempt.skip_score[enabled[i]]) continue;
     const ProfilePlugin& plugin = profile.plugins()[enabled[i]];
     v1alpha1::PluginScores* out = response->add_plugins();
     out->set_plugin(plugin.name);
     std::string& bytes = *out->mutable_scores();
     bytes.resize(n);
     const absl::Span<const int64_t> scores = row(i);
+    // All in one go, and the first wrong one is looked for only where there is one.
+    uint64_t outside = 0;  // the highest bit
     for (size_t k = 0; k < n; ++k) {
-      if (scores[k] < 0 || scores[k] > sdk::kMaxScore) {
-        const std::string text =
-            absl::StrCat("applying score defaultWeights on Score plugins: plugin ",
-                         sdk::Quote(plugin.name), " returns an invalid score ", scores[k],
-                         ", it should in the range of [0, ", sdk::kMaxScore, "] after normalizing");
-        response->Clear();
-        return FillErrorStatus(plugin.name, text, response->mutable_error());
-      }
-      bytes[k] = static_cast<char>(scores[k]);
+      const uint64_t score = static_cast<uint64_t>(scores[k]);
+      outside |= score | (static_cast<uint64_t>(sdk::kMaxScore) - score);
+      bytes[k] = static_cast<char>(score);
+    }
+    if (outside >> 63 != 0) {
+      const auto wrong = std::find_if(scores.begin(), scores.end(), [](int64_t score) {
+        return score < 0 || score > sdk::kMaxScore;
+      });
+      const std::string text =
+          absl::StrCat("applying score defaultWeights on Score plugins: plugin ",
+                       sdk::Quote(plugin.name), " returns an invalid score ", *wrong,
+                       ", it should in the range of [0, ", sdk::kMaxScore, "] after normalizing");
+      response->Clear();
+      return FillErrorStatus(plugin.name, text, response->mutable_error());
     }
     tie_keys_.resize(n);
     if (plugin.score->TieKeys(View(attempt, enabled[i], pod, now), nodes,

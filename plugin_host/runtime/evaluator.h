@@ -91,6 +91,9 @@ uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options);
 // Errors:    within the answers; the caller has checked that the pod and the slots exist.
 class Evaluator {
  public:
+  static constexpr int kStripBlocks = 8;
+  static constexpr int kStripNodes = kStripBlocks * 64;
+
   explicit Evaluator(mirror::Mirror* mirror) : mirror_(mirror) {}
 
   void PreFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
@@ -128,23 +131,26 @@ class Evaluator {
                            uint32_t* failed);
 
  private:
-  struct Block {
-    std::array<sdk::Slot, 64> slots;
-    std::array<uint32_t, 64> verdicts;  // Of rejected and failed nodes.
+  // Nodes that are judged together: a bit each, 64 to a block.
+  struct Strip {
     int size = 0;
-    uint64_t feasible = 0;
-    uint64_t failed = 0;
-    uint64_t only_without_nominated = 0;  // Of those not feasible: fine with the nominated pods.
+    std::array<sdk::Slot, kStripNodes> slots;
+    std::array<sdk::BlockVerdicts, kStripBlocks> verdicts;
+    std::array<uint64_t, kStripBlocks> feasible;
+    std::array<uint64_t, kStripBlocks> failed;
+    // Of those not feasible: fine with the nominated pods.
+    std::array<uint64_t, kStripBlocks> only_without_nominated;
   };
+  class FilterWriter;
   sdk::Attempt View(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                     absl::Time now) const;
   // `stable`: see FilterSink.
   void RunFilters(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now, bool stable,
-                  Block* block);
+                  Strip* strip);
   // Judges a node again as if the pods nominated to it ran there, and keeps what that says if it is
   // a rejection; then it is true.
   bool JudgeWithNominated(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                          int index, Block* block);
+                          int index, Strip* strip);
   bool HasRelevantNominated(const sdk::PodRecord& pod, sdk::Slot slot) const;
   // What a failure is called in kube-scheduler.
   std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;
@@ -155,7 +161,7 @@ class Evaluator {
 
   mirror::Mirror* mirror_;
   sdk::VerdictTable verdicts_;
-  std::vector<uint32_t> reason_of_verdict_;
+  Strip strip_;
   bool any_nominated_ = true;  // To some node, for all that RunFilters knows.
   std::vector<int64_t> scores_;
   std::vector<int64_t> tie_keys_;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -158,6 +159,22 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
                       &feasible_);
     return response;
   }
+  // By whom each rejected node was, in order.
+  static std::vector<std::string> RejectedBy(const v1alpha1::FilterResponse& response) {
+    std::vector<std::string> plugins;
+    int listed = 0;
+    for (uint32_t i = 0; i < response.processed(); ++i) {
+      const auto has = [i](const std::string& bits) { return ((bits[i / 8] >> (i % 8)) & 1) != 0; };
+      if (has(response.feasible())) continue;
+      int reason = 0;
+      while (reason < response.rejected_for_size() && !has(response.rejected_for(reason))) ++reason;
+      if (reason == response.rejected_for_size())
+        reason = static_cast<int>(response.rejected(listed++));
+      plugins.push_back(response.reasons(reason).plugin());
+    }
+    EXPECT_EQ(listed, response.rejected_size());
+    return plugins;
+  }
   v1alpha1::ScoreResponse Score() {
     Filter();
     v1alpha1::PreScoreResponse pre_score;
@@ -201,7 +218,7 @@ TEST_F(EvaluatorTest, TheFirstPluginThatRejectsIsReported) {
   const auto response = Filter();
   EXPECT_EQ(response.processed(), 3u);
   EXPECT_EQ(response.feasible(), std::string("\x01"));
-  EXPECT_THAT(response.rejected(), ElementsAre(0, 1));
+  EXPECT_THAT(RejectedBy(response), ElementsAre("A", "B"));
   EXPECT_EQ(response.reasons(0).plugin(), "A");
   EXPECT_EQ(response.reasons(1).plugin(), "B");
   EXPECT_EQ(response.reasons(1).code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
@@ -218,7 +235,8 @@ TEST_F(EvaluatorTest, TheSearchEndsAtOneMoreThanEnough) {
   EXPECT_EQ(feasible_.size(), 100u);
   EXPECT_EQ(feasible_.back(), 100u);
   EXPECT_EQ(response.processed(), 102u);
-  EXPECT_EQ(response.rejected_size(), 2);
+  EXPECT_THAT(response.rejected(), ElementsAre(0, 0)) << "few of many nodes: in a list";
+  EXPECT_EQ(response.rejected_for_size(), 0);
   EXPECT_EQ(response.reasons_size(), 1);
   EXPECT_EQ(response.feasible().size(), 13u);
 }
@@ -242,6 +260,59 @@ TEST_F(EvaluatorTest, AFailureEndsTheAnswerAtItsNode) {
   EXPECT_EQ(response.error().plugin(), "B");
   EXPECT_EQ(response.error().reasons(0), "running \"B\" filter plugin: broken");
   EXPECT_EQ(response.processed(), 2u);
+}
+
+// Whatever the number of nodes that are judged together, and whichever are packed for the plugins
+// behind: as if nodes were judged one after the other.
+TEST_F(EvaluatorTest, ManyNodesAreAsOneByOne) {
+  constexpr int kNodes = 1300;
+  AddNodes(kNodes);
+  std::mt19937 random(7);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    a_.filter.clear();
+    b_.filter.clear();
+    const uint32_t by_a = random() % 101, by_b = random() % 101, failing = random() % 3;
+    const uint32_t reasons = 1 + random() % 20;
+    for (int i = 0; i < kNodes; ++i) {
+      const std::string name = absl::StrCat("n", i);
+      const auto verdict = [&] {
+        if (random() % 1000 < failing) return Verdict::Error("broken");
+        return Verdict::Unschedulable(absl::StrCat("reason ", random() % reasons));
+      };
+      if (random() % 100 < by_a) a_.filter[name] = verdict();
+      if (random() % 100 < by_b) b_.filter[name] = verdict();
+    }
+    const SearchOptions options{.start_offset = static_cast<uint32_t>(random() % kNodes),
+                                .percentage_of_nodes_to_score = random() % 2 ? 100u : 10u};
+    const auto response = Filter(options);
+    const uint32_t wanted = FeasibleNodesToFind(kNodes, options);
+    std::vector<sdk::Slot> feasible;
+    std::vector<std::string> rejected_by;
+    std::string error;
+    uint32_t processed = 0;
+    for (; processed < kNodes; ++processed) {
+      const sdk::Slot slot = (options.start_offset + processed) % kNodes;
+      const std::string name = absl::StrCat("n", slot);
+      const bool a = a_.filter.count(name) != 0, b = b_.filter.count(name) != 0;
+      if (!a && !b) {
+        if (feasible.size() == wanted) break;
+        feasible.push_back(slot);
+        continue;
+      }
+      const Verdict& verdict = a ? a_.filter[name] : b_.filter[name];
+      if (!verdict.rejected()) {
+        error = a ? "A" : "B";
+        break;
+      }
+      rejected_by.push_back(a ? "A" : "B");
+    }
+    EXPECT_EQ(response.processed(), processed);
+    EXPECT_EQ(feasible_, feasible);
+    EXPECT_EQ(RejectedBy(response), rejected_by);
+    EXPECT_EQ(response.error().plugin(), error);
+    EXPECT_EQ(response.feasible().size(), (processed + 7) / 8);
+  }
 }
 
 TEST_F(EvaluatorTest, NominatedPodsOfItsPriorityCountAsIfTheyRan) {
@@ -269,7 +340,7 @@ TEST_F(EvaluatorTest, SaysWhereOnlyTheNominatedPodsAbsenceRejects) {
   const auto response = Filter();
   EXPECT_THAT(feasible_, ElementsAre());
   // n0 has no nominated pods; A would take n1 with them; on n2 and n3 B comes first, with them.
-  EXPECT_THAT(response.rejected(), ElementsAre(0, 0, 1));
+  EXPECT_THAT(RejectedBy(response), ElementsAre("A", "A", "B"));
   EXPECT_EQ(response.error().plugin(), "B");
   EXPECT_THAT(response.only_without_nominated(), ElementsAre(1));
 }

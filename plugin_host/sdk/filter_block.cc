@@ -37,7 +37,7 @@ void FilterSink::Set(uint64_t mask, uint32_t id, Code code) {
                          code == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE ||
                          code == v1alpha1::PENDING;
   (rejection ? rejected_ : failed_) |= mask;
-  for (; mask != 0; mask &= mask - 1) (*verdict_ids_)[std::countr_zero(mask)] = id;
+  verdicts_->Add(mask, id);
 }
 
 }  // namespace outboard::sdk

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_FILTER_BLOCK_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_FILTER_BLOCK_H_
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -29,6 +30,14 @@ struct NodeBlock {
       fn(i, slots[i]);
     }
   }
+  // Calls fn(i, slot) for every candidate that is(slot); asks all of them first, which processors
+  // do faster where there is no telling which ones are.
+  template <typename Is, typename Fn>
+  void ForEachThat(Is&& is, Fn&& fn) const {
+    uint64_t those = 0;
+    ForEach([&](int i, Slot slot) { those |= uint64_t{is(slot)} << i; });
+    NodeBlock{slots, those}.ForEach(fn);
+  }
 };
 
 // The distinct verdicts of one answer.
@@ -54,6 +63,47 @@ class VerdictTable {
   std::vector<std::pair<size_t, uint32_t>> by_hash_;
 };
 
+// Who of a block's nodes was rejected, or failed, and with which verdict: most of them with one of
+// few, so that they are kept by verdict.
+//
+// Threading: thread-compatible. Lifetime: none. Errors: none.
+class BlockVerdicts {
+ public:
+  void Clear() { size_ = 0; }
+  // Gives the nodes of `mask` that verdict; none of them has one.
+  void Add(uint64_t mask, uint32_t verdict) {
+    for (int k = size_; k-- > 0;) {
+      if (parts_[k].verdict != verdict) continue;
+      parts_[k].nodes |= mask;
+      return;
+    }
+    parts_[size_++] = {mask, verdict};
+  }
+  // Takes node i's verdict, if it has one, and gives it this.
+  void Replace(int i, uint32_t verdict) {
+    const uint64_t bit = uint64_t{1} << i;
+    for (int k = size_; k-- > 0;) {
+      if ((parts_[k].nodes &= ~bit) == 0) parts_[k] = parts_[--size_];
+    }
+    Add(bit, verdict);
+  }
+  // Node i's, which has one.
+  uint32_t operator[](int i) const {
+    const auto has = [bit = uint64_t{1} << i](const Part& part) { return (part.nodes & bit) != 0; };
+    return std::find_if(parts_.begin(), parts_.begin() + size_, has)->verdict;
+  }
+  // By verdict; no node is in two.
+  struct Part {
+    uint64_t nodes;
+    uint32_t verdict;
+  };
+  absl::Span<const Part> parts() const { return absl::MakeSpan(parts_.data(), size_); }
+
+ private:
+  std::array<Part, 64> parts_;
+  int size_ = 0;
+};
+
 // Takes a plugin's rejections of nodes of a block. Nodes not mentioned pass.
 //
 // Threading: as the call. Lifetime: within one Filter call. Errors: none; a node that is no
@@ -61,12 +111,12 @@ class VerdictTable {
 class FilterSink {
  public:
   // `stable`: verdicts passed by reference may be recognised by address until the table is cleared.
-  FilterSink(VerdictTable* table, uint32_t plugin, uint64_t candidates,
-             std::array<uint32_t, 64>* verdict_ids, bool stable = true)
+  FilterSink(VerdictTable* table, uint32_t plugin, uint64_t candidates, BlockVerdicts* verdicts,
+             bool stable = true)
       : table_(table),
         plugin_(plugin),
         candidates_(candidates),
-        verdict_ids_(verdict_ids),
+        verdicts_(verdicts),
         stable_(stable) {}
 
   // Rejects node i. `verdict` is a member of the plugin, or of the attempt's state, and does not
@@ -100,7 +150,7 @@ class FilterSink {
   uint64_t candidates_;
   uint64_t rejected_ = 0;
   uint64_t failed_ = 0;
-  std::array<uint32_t, 64>* verdict_ids_;
+  BlockVerdicts* verdicts_;
   bool stable_;
 };
 

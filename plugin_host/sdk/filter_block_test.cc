@@ -7,7 +7,7 @@ namespace {
 
 TEST(FilterBlockTest, EqualVerdictsAreKeptOnce) {
   VerdictTable table;
-  std::array<uint32_t, 64> ids{};
+  BlockVerdicts ids;
   const Verdict small = Verdict::Unschedulable("too small");
   FilterSink sink(&table, 0, 0b1111, &ids);
   sink.Reject(0, small);
@@ -25,7 +25,7 @@ TEST(FilterBlockTest, EqualVerdictsAreKeptOnce) {
 
 TEST(FilterBlockTest, TheFirstWordCountsAndOnlyCandidatesAreJudged) {
   VerdictTable table;
-  std::array<uint32_t, 64> ids{};
+  BlockVerdicts ids;
   FilterSink sink(&table, 0, 0b0011, &ids);
   sink.RejectWith(0, Verdict::Unschedulable("a"));
   sink.RejectWith(0, Verdict::Unschedulable("b"));
@@ -36,7 +36,7 @@ TEST(FilterBlockTest, TheFirstWordCountsAndOnlyCandidatesAreJudged) {
 
 TEST(FilterBlockTest, WhatIsNoRejectionIsAFailure) {
   VerdictTable table;
-  std::array<uint32_t, 64> ids{};
+  BlockVerdicts ids;
   FilterSink sink(&table, 0, ~uint64_t{0}, &ids);
   sink.Fail(5, "broken");
   sink.RejectWith(6, Verdict::Skip());

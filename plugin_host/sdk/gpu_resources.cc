@@ -28,10 +28,9 @@ GpuResources GpuResources::Read(const ArgsObject& root) {
 
 std::vector<std::pair<std::string, int64_t>> GpuResources::DemandByName(
     const v1alpha1::Pod& pod) const {
-  const Resources requests = ComputePodRequests(pod);
   std::vector<std::pair<std::string, int64_t>> demand;
   for (const std::string& name : names_) {
-    const int64_t amount = requests.Get(name);
+    const int64_t amount = ExtendedRequestOf(pod, name);
     if (amount > 0) demand.emplace_back(name, amount);
   }
   return demand;
@@ -39,7 +38,7 @@ std::vector<std::pair<std::string, int64_t>> GpuResources::DemandByName(
 
 int64_t GpuResources::DemandOf(const v1alpha1::Pod& pod) const {
   int64_t sum = 0;
-  for (const auto& [name, amount] : DemandByName(pod)) sum += amount;
+  for (const std::string& name : names_) sum += std::max<int64_t>(0, ExtendedRequestOf(pod, name));
   return sum;
 }
 

@@ -2,8 +2,11 @@
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_KNOWN_VERDICTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_KNOWN_VERDICTS_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <utility>
+#include <vector>
 
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/verdict.h"
@@ -19,24 +22,53 @@ namespace outboard::sdk {
 template <typename Key>
 class KnownVerdicts {
  public:
-  // Rejects node i with the verdict of `key`, which make() returns the first time.
-  template <typename Make>
-  void Reject(FilterSink& sink, int i, const Key& key, const Make& make) {
-    // Neighbours are often alike.
-    if (last_ < verdicts_.size() && verdicts_[last_].first == key)
-      return sink.Reject(i, verdicts_[last_].second);
-    for (last_ = 0; last_ < verdicts_.size(); ++last_) {
-      if (verdicts_[last_].first == key) return sink.Reject(i, verdicts_[last_].second);
+  // The rejections of one block, which the sink gets by verdict when this goes.
+  class Block {
+   public:
+    Block(KnownVerdicts* known, FilterSink* sink) : known_(*known), sink_(*sink) {
+      known_.nodes_.assign(known_.keys_.size(), 0);
     }
-    if (verdicts_.size() == kMaxKeys) return sink.RejectWith(i, make());
-    verdicts_.emplace_back(key, make());
-    sink.Reject(i, verdicts_.back().second);
-  }
+    ~Block() {
+      for (size_t k = 0; k < known_.nodes_.size(); ++k) {
+        if (known_.nodes_[k] != 0) sink_.RejectAll(known_.nodes_[k], known_.verdicts_[k]);
+      }
+    }
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    // Rejects node i, unless it was rejected before, with the verdict of `key`, which make()
+    // returns the first time.
+    template <typename Make>
+    void Reject(int i, const Key& key, const Make& make) {
+      const uint64_t bit = uint64_t{1} << i;
+      if ((rejected_ & bit) != 0) return;
+      rejected_ |= bit;
+      std::vector<Key>& keys = known_.keys_;
+      // Neighbours are often alike.
+      if (last_ >= keys.size() || !(keys[last_] == key)) {
+        last_ = static_cast<size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
+        if (last_ == kMaxKeys) return sink_.RejectWith(i, make());
+        if (last_ == keys.size()) {
+          keys.push_back(key);
+          known_.verdicts_.push_back(make());
+          known_.nodes_.push_back(0);
+        }
+      }
+      known_.nodes_[last_] |= bit;
+    }
+
+   private:
+    KnownVerdicts& known_;
+    FilterSink& sink_;
+    uint64_t rejected_ = 0;
+    size_t last_ = 0;
+  };
 
  private:
   static constexpr size_t kMaxKeys = 48;
-  std::deque<std::pair<Key, Verdict>> verdicts_;  // At stable addresses.
-  size_t last_ = 0;
+  std::vector<Key> keys_;
+  std::deque<Verdict> verdicts_;  // Of each key, at stable addresses.
+  std::vector<uint64_t> nodes_;   // Of the block, for each key.
 };
 
 }  // namespace outboard::sdk

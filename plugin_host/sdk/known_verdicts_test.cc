@@ -10,15 +10,16 @@ namespace {
 class KnownVerdictsTest : public ::testing::Test {
  protected:
   void Reject(int i, int key) {
-    known_.Reject(sink_, i, key, [&] {
-      ++made_;
-      return Verdict::Unschedulable(absl::StrCat("available ", key));
-    });
+    KnownVerdicts<int>::Block(&known_, &sink_).Reject(i, key, [&] { return Make(key); });
+  }
+  Verdict Make(int key) {
+    ++made_;
+    return Verdict::Unschedulable(absl::StrCat("available ", key));
   }
   std::string ReasonOf(int i) const { return table_.entries()[ids_[i]].verdict.reasons()[0]; }
 
   VerdictTable table_;
-  std::array<uint32_t, 64> ids_{};
+  BlockVerdicts ids_;
   FilterSink sink_{&table_, 0, ~uint64_t{0}, &ids_};
   KnownVerdicts<int> known_;
   int made_ = 0;
@@ -31,6 +32,19 @@ TEST_F(KnownVerdictsTest, OnceForEachKey) {
   for (int i = 0; i < 30; ++i) EXPECT_EQ(ReasonOf(i), absl::StrCat("available ", i % 3));
 }
 
+TEST_F(KnownVerdictsTest, TheFirstOfABlockStays) {
+  {
+    KnownVerdicts<int>::Block block(&known_, &sink_);
+    block.Reject(3, 1, [&] { return Make(1); });
+    block.Reject(3, 2, [&] { return Make(2); });
+    block.Reject(4, 2, [&] { return Make(2); });
+  }
+  EXPECT_EQ(ReasonOf(3), "available 1");
+  EXPECT_EQ(ReasonOf(4), "available 2");
+  EXPECT_EQ(sink_.rejected(), 0b11000u);
+  EXPECT_EQ(made_, 2);
+}
+
 TEST_F(KnownVerdictsTest, MoreKeysThanAreKept) {
   for (int i = 0; i < 64; ++i) Reject(i, 1000 + i);
   for (int i = 0; i < 64; ++i) EXPECT_EQ(ReasonOf(i), absl::StrCat("available ", 1000 + i));
@@ -40,10 +54,7 @@ TEST_F(KnownVerdictsTest, ACopyOutlivesTheOriginal) {
   Reject(0, 7);
   KnownVerdicts<int> copy = known_;
   known_ = KnownVerdicts<int>();
-  copy.Reject(sink_, 1, 7, [&] {
-    ++made_;
-    return Verdict::Success();
-  });
+  KnownVerdicts<int>::Block(&copy, &sink_).Reject(1, 7, [&] { return Make(8); });
   EXPECT_EQ(made_, 1);
   EXPECT_EQ(ReasonOf(1), "available 7");
 }

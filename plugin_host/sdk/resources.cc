@@ -175,6 +175,19 @@ Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions&
   return requests;
 }
 
+int64_t ExtendedRequestOf(const v1alpha1::Pod& pod, const std::string& name) {
+  if (!pod.init_containers().empty() || pod.has_pod_requests())
+    return ComputePodRequests(pod).Get(name);
+  const auto amount_in = [&](const v1alpha1::ResourceList& list) {
+    const auto it = list.extended().find(name);
+    return it == list.extended().end() ? 0 : it->second;
+  };
+  int64_t sum = amount_in(pod.overhead());
+  for (const v1alpha1::Container& container : pod.containers())
+    sum += amount_in(container.requests());
+  return sum;
+}
+
 PodUsage ComputePodUsage(const v1alpha1::Pod& pod) {
   PodUsage usage;
   PodRequestsOptions options;

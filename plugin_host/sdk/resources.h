@@ -49,6 +49,9 @@ struct PodRequestsOptions {
 // requests, overhead.
 Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions& options = {});
 
+// The same for one extended resource alone; 0 if absent.
+int64_t ExtendedRequestOf(const v1alpha1::Pod& pod, const std::string& name);
+
 // True if spec.resources.requests names a resource that Kubernetes supports there (cpu, memory,
 // hugepages-*).
 bool HasPodLevelRequests(const v1alpha1::Pod& pod);

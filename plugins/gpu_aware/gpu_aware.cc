@@ -90,22 +90,22 @@ class GpuAware : public sdk::Plugin,
       }
     }
     if (demand->gpus.empty()) return;
+    sdk::KnownVerdicts<Lack>::Block rejections(&demand->verdicts, &sink);
     for (size_t k = 0; k < demand->gpus.size(); ++k) {
       const int64_t need = demand->gpus[k].second;
       const sdk::GpuColumns column(attempt.cluster().nodes(), demand->columns[k]);
-      block.ForEach([&](int i, sdk::Slot slot) {
-        const int64_t available = column.Free(slot);
-        if (need <= available) return;
-        // Evicting pods helps only where the node has enough GPUs at all.
-        const Lack lack{k, available, need > column.Allocatable(slot), 0};
-        demand->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(*demand, lack); });
-      });
+      block.ForEachThat([&](sdk::Slot slot) { return need > column.Free(slot); },
+                        [&](int i, sdk::Slot slot) {
+                          // Evicting pods helps only where the node has enough GPUs at all.
+                          const Lack lack{k, column.Free(slot), need > column.Allocatable(slot), 0};
+                          rejections.Reject(i, lack, [&] { return VerdictOf(*demand, lack); });
+                        });
     }
-    block.ForEach([&](int i, sdk::Slot slot) {
-      if (lacks_memory_[slot] == 0) return;
-      const Lack lack{Lack::kMemory, 0, true, facts_[slot].memory_gb};
-      demand->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(*demand, lack); });
-    });
+    block.ForEachThat([&](sdk::Slot slot) { return lacks_memory_[slot] != 0; },
+                      [&](int i, sdk::Slot slot) {
+                        const Lack lack{Lack::kMemory, 0, true, facts_[slot].memory_gb};
+                        rejections.Reject(i, lack, [&] { return VerdictOf(*demand, lack); });
+                      });
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {

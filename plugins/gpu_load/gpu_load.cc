@@ -95,6 +95,10 @@ class GpuLoad : public sdk::Plugin,
     const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(cluster_);
     const absl::Time oldest = attempt.now() - args_.reader.query.max_sample_age;
     const bool logs = VLOG_IS_ON(4);
+    if ((snapshot_ == nullptr || snapshot_->hosts.empty()) && !logs) {
+      std::fill(raw.begin(), raw.end(), kNeutral);
+      return sdk::Verdict::Success();
+    }
     for (size_t i = 0; i < nodes.size(); ++i) {
       const sdk::Slot slot = nodes[i];
       const bool known = slot < loads_.size() && loads_[slot].sampled >= oldest;

@@ -143,6 +143,7 @@ class GpuPacking : public sdk::Plugin,
     if (state == nullptr) return;
     const PodGpus& wanted = state->wanted.gpus;
     const bool wants_whole = wanted.milli == kWholeGpu && wanted.memory_mib == 0;
+    sdk::KnownVerdicts<Lack>::Block rejections(&state->verdicts, &sink);
     block.ForEach([&](int i, sdk::Slot slot) {
       if (wants_whole && rooms_.WholeAt(slot) >= wanted.gpus) return;
       const GpuRoom& room = rooms_.At(slot);
@@ -160,7 +161,7 @@ class GpuPacking : public sdk::Plugin,
       }
       if (able >= wanted.gpus) return;
       const Lack lack = LackOf(wanted, room, milli, able);
-      state->verdicts.Reject(sink, i, lack, [&] { return VerdictOf(wanted, lack); });
+      rejections.Reject(i, lack, [&] { return VerdictOf(wanted, lack); });
     });
   }
 
@@ -254,7 +255,7 @@ class GpuPacking : public sdk::Plugin,
     rooms_.OnNodeRemoved(slot, name);
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
-    if (!workload_.learns()) return;
+    if (!workload_.learns() || workload_.Knows(pod)) return;
     workload_.Count(pod, reader_.Demand(pod.pod, pod.usage.requests, &malformed_));
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {

@@ -116,10 +116,14 @@ std::vector<std::string> Workload::ModelsOf(const v1alpha1::Pod& pod) const {
   return models;
 }
 
-void Workload::Count(const sdk::PodRecord& pod, const PodGpus& gpus) {
+bool Workload::Knows(const sdk::PodRecord& pod) const {
   const auto known = by_pod_.find(&pod);
-  if (known != by_pod_.end() && known->second.first == pod.generation) return;
-  if (known != by_pod_.end()) Forget(pod);
+  return known != by_pod_.end() && known->second.first == pod.generation;
+}
+
+void Workload::Count(const sdk::PodRecord& pod, const PodGpus& gpus) {
+  if (Knows(pod)) return;
+  Forget(pod);
   if (gpus.holds_only) return;
   Kind kind;
   kind.cpu_millis = pod.usage.requests.cpu_millis;

@@ -36,6 +36,8 @@ class Workload {
   // 0 for an empty name.
   uint32_t ModelId(absl::string_view name);
 
+  // Whether the pod was counted as it is.
+  bool Knows(const sdk::PodRecord& pod) const;
   // A pod appeared or changed, with what it wants; or it goes.
   void Count(const sdk::PodRecord& pod, const PodGpus& gpus);
   void Forget(const sdk::PodRecord& pod);

@@ -31,7 +31,7 @@ TEST(InterPodAffinityTest, WithoutPreFilterOrPreScoreItIsAnErrorAsInKubeSchedule
                              harness->cluster(), absl::UnixEpoch(), &state);
   const std::vector<sdk::Slot> slots = {0};
   sdk::VerdictTable table;
-  std::array<uint32_t, 64> ids;
+  sdk::BlockVerdicts ids;
   sdk::FilterSink sink(&table, 0, 1, &ids);
   dynamic_cast<sdk::FilterPlugin&>(harness->plugin())
       .Filter(attempt, sdk::NodeBlock{slots, 1}, sink);

@@ -335,7 +335,7 @@ class Rehearsal {
                                        harness_->cluster().node_order().end());
     const uint64_t all = (uint64_t{1} << slots.size()) - 1;
     sdk::VerdictTable table;
-    std::array<uint32_t, 64> ids;
+    sdk::BlockVerdicts ids;
     sdk::FilterSink sink(&table, 0, all, &ids);
     filter_.Filter(View(state), sdk::NodeBlock{slots, all}, sink);
     EXPECT_EQ(sink.failed(), 0u);

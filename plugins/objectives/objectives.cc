@@ -208,22 +208,13 @@ class Objectives : public sdk::Plugin,
     const Weighing weighing = WeighingOf(attempt, state, nodes);
     const double scale = weighing.sum() > 0 ? 100 / weighing.sum() : 0;
     const sdk::NodeTable& table = attempt.cluster().nodes();
-    const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
       const Terms terms = TermsOf(weighing, state, table, nodes[i]);
-      const double total =
-          scale * (weighing.cost * terms.cost + weighing.distance * terms.distance +
-                   weighing.gpu * terms.gpu + weighing.cpu * terms.cpu);
+      const double total = scale * weighing.Sum(terms);
       // What is a whole number in decimals need not be one in binary.
       raw[i] = std::clamp<int64_t>(static_cast<int64_t>(total + 1e-9), 0, sdk::kMaxScore);
-      if (logs) {
-        VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
-                << attempt.pod().uid() << ": cost (" << terms.cost << "·" << weighing.cost
-                << ") + distance (" << terms.distance << "·" << weighing.distance << ") + gpu ("
-                << terms.gpu << "·" << weighing.gpu << ") + cpu (" << terms.cpu << "·"
-                << weighing.cpu << ") over " << weighing.sum() << " = " << total;
-      }
     }
+    if (VLOG_IS_ON(4)) Log(attempt, weighing, state, nodes, raw);
     return sdk::Verdict::Success();
   }
 
@@ -266,14 +257,17 @@ class Objectives : public sdk::Plugin,
 
   void OnReset() override {
     cost_.clear();
+    ranks_.valid = false;
     region_.clear();
     places_.Reset();
     used_.clear();
+    warned_at_.clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
     if (slot >= cost_.size()) {
       cost_.resize(slot + 1, kUnknownCost);
+      ranks_.valid = false;
       region_.resize(slot + 1, sdk::StringTable::kNone);
     }
     const sdk::NodeTable& table = cluster_.nodes();
@@ -283,12 +277,13 @@ class Objectives : public sdk::Plugin,
                         : cluster_.node(slot).LabelValueId(region_key);
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
-    cost_[slot] = kUnknownCost;
+    double cost_of_node = kUnknownCost;
     if (const std::string* text = sdk::FindValue(node.labels(), args_.cost_label)) {
       const std::optional<double> cost = sdk::ParseAmount(*text);
       if (!cost) malformed_.Warn(object, args_.cost_label, *text, "a decimal number");
-      cost_[slot] = cost.value_or(kUnknownCost);
+      cost_of_node = cost.value_or(kUnknownCost);
     }
+    if (std::exchange(cost_[slot], cost_of_node) != cost_of_node) ranks_.valid = false;
     places_.Set(slot, node.labels(), object, &malformed_);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
@@ -306,10 +301,13 @@ class Objectives : public sdk::Plugin,
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     if (pod.pod.scheduler_name() != profile_) return;
+    // Only to warn, so once for each state of the pod, wherever it is.
+    if (std::exchange(warned_at_[&pod], pod.generation) == pod.generation) return;
     ReadPreferences(pod.pod, args_.weights, &malformed_);
     ReadBounds(pod.pod, args_.levels, &malformed_);
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
+    warned_at_.erase(&pod);
     if (pod.pod.scheduler_name() == profile_) malformed_.Forget(PodName(pod.pod));
   }
 
@@ -343,22 +341,23 @@ class Objectives : public sdk::Plugin,
   void JudgeNodes(const sdk::ClusterView& cluster, const sdk::NodeBlock& block, BoundsState* state,
                   sdk::FilterSink& sink) const {
     if (!state->regions.empty()) {
+      sdk::KnownVerdicts<uint32_t>::Block rejections(&state->region_verdicts, &sink);
       block.ForEach([&](int i, sdk::Slot slot) {
         const uint32_t region = region_[slot];
         if (region != sdk::StringTable::kNone &&
             std::find(state->regions.begin(), state->regions.end(), region) != state->regions.end())
           return;
-        state->region_verdicts.Reject(sink, i, region,
-                                      [&] { return WrongRegion(cluster, region, state->bounds); });
+        rejections.Reject(i, region, [&] { return WrongRegion(cluster, region, state->bounds); });
       });
     }
     if (const std::optional<double> highest = state->bounds.highest_cost) {
+      sdk::KnownVerdicts<double>::Block rejections(&state->cost_verdicts, &sink);
       block.ForEach([&](int i, sdk::Slot slot) {
         const double cost = cost_[slot];
         if (cost == kUnknownCost) {
           sink.Reject(i, unknown_cost_);
         } else if (cost > *highest) {
-          state->cost_verdicts.Reject(sink, i, cost, [&] {
+          rejections.Reject(i, cost, [&] {
             return sdk::Verdict::Unresolvable(
                 absl::StrCat("node costs ", cost, ", highest cost ", *highest));
           });
@@ -407,12 +406,18 @@ class Objectives : public sdk::Plugin,
     }
   }
 
+  struct Terms {
+    double cost = 0, distance = 0, gpu = 0, cpu = 0;  // Each in 0..1.
+  };
   // What the terms of an attempt weigh: nothing where there is nothing to tell nodes apart by.
   struct Weighing {
     double cost = 0, distance = 0, gpu = 0, cpu = 0;
     double median_cost = 0;
     sdk::GpuColumns gpus;
     double sum() const { return cost + distance + gpu + cpu; }
+    double Sum(const Terms& terms) const {
+      return cost * terms.cost + distance * terms.distance + gpu * terms.gpu + cpu * terms.cpu;
+    }
   };
   Weighing WeighingOf(const sdk::Attempt& attempt, const PreferencesState& state,
                       absl::Span<const sdk::Slot> nodes) const {
@@ -425,9 +430,18 @@ class Objectives : public sdk::Plugin,
     weighing.cpu = state.weights.cpu;
     return weighing;
   }
-  struct Terms {
-    double cost = 0, distance = 0, gpu = 0, cpu = 0;  // Each in 0..1.
-  };
+  void Log(const sdk::Attempt& attempt, const Weighing& weighing, const PreferencesState& state,
+           absl::Span<const sdk::Slot> nodes, absl::Span<const int64_t> scores) const {
+    const sdk::NodeTable& table = attempt.cluster().nodes();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const Terms terms = TermsOf(weighing, state, table, nodes[i]);
+      VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
+              << attempt.pod().uid() << ": cost (" << terms.cost << "·" << weighing.cost
+              << ") + distance (" << terms.distance << "·" << weighing.distance << ") + gpu ("
+              << terms.gpu << "·" << weighing.gpu << ") + cpu (" << terms.cpu << "·" << weighing.cpu
+              << ") over " << weighing.sum() << " = " << scores[i] << " of 100";
+    }
+  }
   Terms TermsOf(const Weighing& weighing, const PreferencesState& state,
                 const sdk::NodeTable& table, sdk::Slot slot) const {
     Terms terms;
@@ -443,20 +457,39 @@ class Objectives : public sdk::Plugin,
   // Of the nodes whose cost is known, the lower of two; none if there are none. A median, since one
   // absurd label moves it little.
   std::optional<double> MedianCost(absl::Span<const sdk::Slot> nodes) const {
-    std::vector<double> costs;
-    costs.reserve(nodes.size());
-    for (const sdk::Slot slot : nodes) {
-      if (cost_[slot] != kUnknownCost) costs.push_back(cost_[slot]);
+    if (!ranks_.valid) RankCosts();
+    std::vector<uint32_t>& count = ranks_.count;
+    count.assign(ranks_.costs.size(), 0);
+    for (const sdk::Slot slot : nodes) ++count[ranks_.by_slot[slot]];
+    const size_t known = nodes.size() - count[0];
+    if (known == 0) return std::nullopt;
+    size_t rank = 0;
+    for (size_t below = 0; below <= (known - 1) / 2; below += count[++rank]) {
     }
-    if (costs.empty()) return std::nullopt;
-    const auto middle = costs.begin() + static_cast<std::ptrdiff_t>((costs.size() - 1) / 2);
-    std::nth_element(costs.begin(), middle, costs.end());
-    return *middle;
+    return ranks_.costs[rank];
+  }
+  // Nodes have few different costs, which change rarely: counting nodes by cost beats sorting them.
+  struct CostRanks {
+    bool valid = false;
+    std::vector<double> costs;      // All there are, the unknown one first, then rising.
+    std::vector<uint32_t> by_slot;  // A node's, in `costs`.
+    std::vector<uint32_t> count;    // Of nodes; for one call.
+  };
+  void RankCosts() const {
+    ranks_.costs = cost_;
+    ranks_.costs.push_back(kUnknownCost);
+    std::sort(ranks_.costs.begin(), ranks_.costs.end());
+    ranks_.costs.erase(std::unique(ranks_.costs.begin(), ranks_.costs.end()), ranks_.costs.end());
+    ranks_.by_slot.clear();
+    for (const double cost : cost_) {
+      const auto it = std::lower_bound(ranks_.costs.begin(), ranks_.costs.end(), cost);
+      ranks_.by_slot.push_back(static_cast<uint32_t>(it - ranks_.costs.begin()));
+    }
+    ranks_.valid = true;
   }
   static double CostTerm(double cost, double median) {
-    if (cost == kUnknownCost) return 0;
-    if (cost == 0) return 1;
-    return median / (median + cost);
+    const double term = median / (median + cost);
+    return cost == kUnknownCost ? 0 : cost == 0 ? 1 : term;
   }
   double DistanceTerm(const PreferencesState& state, sdk::Slot slot) const {
     double sum = 0;
@@ -469,18 +502,20 @@ class Objectives : public sdk::Plugin,
     return sum / static_cast<double>(parts);
   }
   static double UseTerm(int64_t used, int64_t allocatable) {
-    if (allocatable <= 0) return 0;
-    return std::clamp(static_cast<double>(used) / static_cast<double>(allocatable), 0.0, 1.0);
+    const double use = static_cast<double>(used) / static_cast<double>(allocatable);
+    return allocatable <= 0 ? 0 : std::clamp(use, 0.0, 1.0);
   }
 
   const Args args_;
   const std::string profile_;
   const sdk::ClusterView cluster_;
   std::vector<double> cost_;      // By slot.
+  mutable CostRanks ranks_;       // Of those; all calls come on one thread.
   std::vector<uint32_t> region_;  // By slot: the label's value, in the mirror's table.
   Places places_;
   absl::flat_hash_map<std::string, int64_t> used_;  // Licences of pods on nodes.
   const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("node does not say what it costs");
+  absl::flat_hash_map<const sdk::PodRecord*, uint64_t> warned_at_;  // PodRecord::generation
   sdk::MalformedValues malformed_{kName};
 };
 

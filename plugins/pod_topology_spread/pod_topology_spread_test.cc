@@ -77,7 +77,7 @@ class PodTopologySpreadHypothesisTest : public testing::Test {
   bool Feasible(sdk::PluginState* state, const std::string& node) {
     const sdk::Slot slot = Node(node).slot();
     sdk::VerdictTable table;
-    std::array<uint32_t, 64> ids;
+    sdk::BlockVerdicts ids;
     sdk::FilterSink sink(&table, 0, 1, &ids);
     filter_->Filter(Attempt(state), sdk::NodeBlock{{&slot, 1}, 1}, sink);
     EXPECT_EQ(sink.failed(), 0u);
@@ -136,7 +136,7 @@ TEST_F(PodTopologySpreadHypothesisTest, FilterWithoutPreFilterIsAnError) {
   sdk::PluginState empty;
   const sdk::Slot slot = Node("a").slot();
   sdk::VerdictTable table;
-  std::array<uint32_t, 64> ids;
+  sdk::BlockVerdicts ids;
   sdk::FilterSink sink(&table, 0, 1, &ids);
   filter_->Filter(Attempt(&empty), sdk::NodeBlock{{&slot, 1}, 1}, sink);
   EXPECT_EQ(sink.failed(), 1u);

@@ -476,7 +476,7 @@ void CheckHypotheses(RandomCluster& cluster, const Recount& recount, const v1alp
       ASSERT_TRUE(plugin->AddPod(attempt, sdk::PodView(other.get()), view.node(slot)).ok());
     }
     sdk::VerdictTable table;
-    std::array<uint32_t, 64> ids;
+    sdk::BlockVerdicts ids;
     sdk::FilterSink sink(&table, 0, 1, &ids);
     filter->Filter(attempt, sdk::NodeBlock{{&slot, 1}, 1}, sink);
     const std::string verdict =

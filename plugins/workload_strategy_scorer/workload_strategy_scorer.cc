@@ -91,8 +91,12 @@ class WorkloadStrategyScorer : public sdk::Plugin,
       }
       case WorkloadType::kInference: {
         const MemoryDemand demand = args_.memory.DemandOf(pod, &malformed_);
-        for (size_t i = 0; i < nodes.size(); ++i)
-          raw[i] = ScoreInference(pod, demand, columns, attempt.cluster().node(nodes[i]));
+        const bool logs = VLOG_IS_ON(4);
+        for (size_t i = 0; i < nodes.size(); ++i) {
+          const Saturation node = SaturationOf(demand, columns, nodes[i]);
+          raw[i] = ScoreInference(node);
+          if (logs) LogInference(attempt, nodes[i], node, raw[i]);
+        }
         break;
       }
     }
@@ -167,8 +171,32 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   }
   int64_t ScoreTraining(const v1alpha1::Pod& pod, int64_t demand, const sdk::GpuColumns& columns,
                         const sdk::NodeView& node) const;
-  int64_t ScoreInference(const v1alpha1::Pod& pod, const MemoryDemand& demand,
-                         const sdk::GpuColumns& columns, const sdk::NodeView& node) const;
+  // GPU memory of a node, in MiB.
+  struct Saturation {
+    double used = 0;    // By inference.
+    double wanted = 0;  // By the pod.
+    double has = 0;     // 0: unknown.
+    double share() const { return (used + wanted) / has; }
+  };
+  Saturation SaturationOf(const MemoryDemand& demand, const sdk::GpuColumns& columns,
+                          Slot slot) const {
+    const NodeFacts& facts = nodes_[slot];
+    const double per_gpu = facts.memory.mib_per_gpu.value_or(0);
+    const int64_t count = facts.memory.gpus ? *facts.memory.gpus : columns.Allocatable(slot);
+    return {facts.inference_mib + static_cast<double>(facts.inference_gpus) * per_gpu,
+            demand.mib + static_cast<double>(demand.whole_gpus) * per_gpu,
+            per_gpu * static_cast<double>(count)};
+  }
+  // In sums, for processors cannot foresee which bounds a node is beyond.
+  int64_t ScoreInference(const Saturation& node) const {
+    if (!(node.has > 0)) return kNeutral;
+    const int64_t above_low = node.share() >= args_.low - kRounding ? 1 : 0;
+    const int64_t above_high = node.share() > args_.high + kRounding ? 1 : 0;
+    return kInferenceElse + above_low * (kInferenceGood - kInferenceElse) +
+           above_high * (kInferenceTooFull - kInferenceGood);
+  }
+  static void LogInference(const sdk::Attempt& attempt, Slot slot, const Saturation& node,
+                           int64_t score);
 
   const Args args_;
   const sdk::ClusterView cluster_;
@@ -205,27 +233,16 @@ int64_t WorkloadStrategyScorer::ScoreTraining(const v1alpha1::Pod& pod, int64_t 
   return score;
 }
 
-int64_t WorkloadStrategyScorer::ScoreInference(const v1alpha1::Pod& pod, const MemoryDemand& demand,
-                                               const sdk::GpuColumns& columns,
-                                               const sdk::NodeView& node) const {
-  const NodeFacts& facts = nodes_[node.slot()];
-  const double per_gpu = facts.memory.mib_per_gpu.value_or(0);
-  const int64_t count = facts.memory.gpus.value_or(columns.Allocatable(node.slot()));
-  const double has = per_gpu * static_cast<double>(count);
-  if (!(has > 0)) {
-    VLOG(4) << kName << ": node " << node.name() << " inference pod " << pod.uid()
-            << ": GPU memory unknown: " << kNeutral;
-    return kNeutral;
+void WorkloadStrategyScorer::LogInference(const sdk::Attempt& attempt, Slot slot,
+                                          const Saturation& node, int64_t score) {
+  const std::string words = absl::StrCat("node ", attempt.cluster().node(slot).name(),
+                                         " inference pod ", attempt.pod().uid(), ": ");
+  if (!(node.has > 0)) {
+    VLOG(4) << kName << ": " << words << "GPU memory unknown: " << score;
+    return;
   }
-  const double used = facts.inference_mib + static_cast<double>(facts.inference_gpus) * per_gpu;
-  const double wanted = demand.mib + static_cast<double>(demand.whole_gpus) * per_gpu;
-  const double saturation = (used + wanted) / has;
-  const int64_t score = saturation > args_.high + kRounding   ? kInferenceTooFull
-                        : saturation >= args_.low - kRounding ? kInferenceGood
-                                                              : kInferenceElse;
-  VLOG(4) << kName << ": node " << node.name() << " inference pod " << pod.uid() << ": (" << used
-          << " + " << wanted << ") / " << has << " MiB = " << saturation << ": " << score;
-  return score;
+  VLOG(4) << kName << ": " << words << "(" << node.used << " + " << node.wanted << ") / "
+          << node.has << " MiB = " << node.share() << ": " << score;
 }
 
 Args ReadArgs(const sdk::ArgsObject& root) {

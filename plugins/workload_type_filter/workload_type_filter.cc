@@ -80,9 +80,10 @@ class WorkloadTypeFilter : public sdk::Plugin,
       }
       case Need::kGpu: {
         const sdk::GpuColumns gpus = gpus_.ColumnsOf(attempt.cluster());
-        block.ForEach([&](int i, sdk::Slot slot) {
-          if (gpus.Allocatable(slot) <= 0) sink.Reject(i, no_gpu_);
-        });
+        uint64_t without = 0;
+        block.ForEach(
+            [&](int i, sdk::Slot slot) { without |= uint64_t{gpus.Allocatable(slot) <= 0} << i; });
+        sink.RejectAll(without, no_gpu_);
         return;
       }
     }

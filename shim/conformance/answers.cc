@@ -58,7 +58,51 @@ absl::Status CheckBitmap(const FilterResponse& response) {
   return absl::OkStatus();
 }
 
-absl::Status CheckReasons(const Kit& kit, const FilterResponse& response) {
+// The rejected nodes' indices into the reasons, one a node.
+absl::Status TakeRejected(const FilterResponse& response, std::vector<uint32_t>* rejected) {
+  const auto has = [](const std::string& bitmap, uint32_t i) {
+    return ((static_cast<unsigned char>(bitmap[i / 8]) >> (i % 8)) & 1) != 0;
+  };
+  if (response.rejected_for_size() > response.reasons_size()) {
+    return Wrong(kRejectedFor, absl::StrCat(response.rejected_for_size(), " bitmaps for ",
+                                            response.reasons_size(), " reasons"));
+  }
+  for (int k = 0; k < response.rejected_for_size(); ++k) {
+    const std::string& bitmap = response.rejected_for(k);
+    if (bitmap.size() != response.feasible().size()) {
+      return Wrong(kRejectedFor, absl::StrCat("bitmap ", k, " has ", bitmap.size(), " bytes for ",
+                                              response.processed(), " nodes"));
+    }
+    for (uint32_t i = response.processed(); i < bitmap.size() * 8; ++i) {
+      if (has(bitmap, i)) return Wrong(kRejectedFor, absl::StrCat("bitmap ", k, " has bit ", i));
+    }
+  }
+  int listed = 0;
+  rejected->clear();
+  for (uint32_t i = 0; i < response.processed(); ++i) {
+    std::vector<uint32_t> reasons;
+    for (int k = 0; k < response.rejected_for_size(); ++k) {
+      if (has(response.rejected_for(k), i)) reasons.push_back(static_cast<uint32_t>(k));
+    }
+    const bool is_feasible = has(response.feasible(), i);
+    if (reasons.size() + (is_feasible ? 1 : 0) > 1)
+      return Wrong(kRejectedFor, absl::StrCat("node ", i, " of the answer has two verdicts"));
+    if (is_feasible) continue;
+    if (reasons.empty()) {
+      if (listed == response.rejected_size())
+        return Wrong(kRejected, absl::StrCat("node ", i, " of the answer has no verdict"));
+      reasons.push_back(response.rejected(listed++));
+    }
+    rejected->push_back(reasons[0]);
+  }
+  if (listed != response.rejected_size()) {
+    return Wrong(kRejected, absl::StrCat(response.rejected_size(), " rejections for ", listed,
+                                         " rejected nodes that are in no bitmap"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckReasons(const Kit& kit, const FilterResponse& response, size_t num_rejected) {
   std::set<std::string> distinct;
   for (int i = 0; i < response.reasons_size(); ++i) {
     CONFORMANCE_TRY(CheckStatus(
@@ -68,7 +112,7 @@ absl::Status CheckReasons(const Kit& kit, const FilterResponse& response) {
       return Wrong(kReasonsOnce, absl::StrCat("reason ", i, " is there twice"));
   }
   int64_t before = -1;
-  const int64_t end = response.rejected_size() + (response.has_error() ? 1 : 0);
+  const int64_t end = static_cast<int64_t>(num_rejected) + (response.has_error() ? 1 : 0);
   for (const uint32_t position : response.only_without_nominated()) {
     if (position <= before || position >= end) {
       return Wrong(kOnlyWithout,
@@ -153,26 +197,21 @@ static absl::Status JudgeFilter(const Kit& kit, const FilterResponse& response,
     return Wrong(kProcessed, absl::StrCat(response.processed(), " nodes of ", list.size()));
   }
   CONFORMANCE_TRY(CheckBitmap(response));
-  CONFORMANCE_TRY(CheckReasons(kit, response));
-  int rejected = 0;
+  std::vector<uint32_t> reasons;  // of the rejected nodes
+  CONFORMANCE_TRY(TakeRejected(response, &reasons));
+  CONFORMANCE_TRY(CheckReasons(kit, response, reasons.size()));
+  size_t rejected = 0;
   for (uint32_t i = 0; i < response.processed(); ++i) {
     if ((static_cast<unsigned char>(response.feasible()[i / 8]) >> (i % 8)) & 1) {
       (*verdicts)[list[i]] = "";
       feasible->push_back(list[i]);
       continue;
     }
-    if (rejected >= response.rejected_size())
-      return Wrong(kRejected,
-                   absl::StrCat("only ", rejected, " rejections for more rejected nodes"));
-    const uint32_t index = response.rejected(rejected++);
+    const uint32_t index = reasons[rejected++];
     if (index >= static_cast<uint32_t>(response.reasons_size())) {
       return Wrong(kRejected, absl::StrCat("reason ", index, " of ", response.reasons_size()));
     }
     (*verdicts)[list[i]] = response.reasons(static_cast<int>(index)).SerializeAsString();
-  }
-  if (rejected != response.rejected_size()) {
-    return Wrong(kRejected, absl::StrCat(response.rejected_size(), " rejections for ", rejected,
-                                         " rejected nodes"));
   }
   if (feasible->size() > wanted) {
     return Wrong(kFilterEnough,

@@ -92,6 +92,24 @@ std::function<void(Wrongness*)> Asked(std::function<void(Wrongness*, Request*)> 
 }
 
 // In plain answers, and the same in fused ones.
+// Takes rejected nodes from bitmaps into the list.
+void ListRejected(FilterResponse* filter) {
+  const auto has = [](const std::string& bits, uint32_t i) {
+    return ((static_cast<unsigned char>(bits[i / 8]) >> (i % 8)) & 1) != 0;
+  };
+  std::vector<uint32_t> rejected;
+  int listed = 0;
+  for (uint32_t i = 0; i < filter->processed(); ++i) {
+    if (has(filter->feasible(), i)) continue;
+    int reason = 0;
+    while (reason < filter->rejected_for_size() && !has(filter->rejected_for(reason), i)) ++reason;
+    rejected.push_back(reason < filter->rejected_for_size() ? static_cast<uint32_t>(reason)
+                                                            : filter->rejected(listed++));
+  }
+  filter->clear_rejected_for();
+  filter->mutable_rejected()->Assign(rejected.begin(), rejected.end());
+}
+
 std::function<void(Wrongness*)> Filtering(std::function<void(FilterResponse*)> change) {
   return [change](Wrongness* wrong) {
     wrong->hooks.on_answer = [change](const Message&, Message* response, grpc::Status*) {
@@ -235,7 +253,14 @@ std::vector<BadHost> BadHosts() {
       {"a reason that is not in the table",
        {"FilterService/well-formed"},
        Filtering([](FilterResponse* filter) {
+         ListRejected(filter);
          if (filter->rejected_size() > 0) filter->set_rejected(0, filter->reasons_size());
+       })},
+      {"a node in two bitmaps of rejected ones",
+       {"FilterService/well-formed"},
+       Filtering([](FilterResponse* filter) {
+         if (filter->rejected_for_size() > 0)
+           filter->mutable_rejected_for(0)->back() |= filter->feasible().back();
        })},
       {"rejections by a plugin that is not configured",
        {"FilterService/well-formed"},
@@ -246,6 +271,7 @@ std::vector<BadHost> BadHosts() {
        // And where it tells how many nodes there are.
        {"FilterService/well-formed", kState + "resync"},
        Filtering([](FilterResponse* filter) {
+         ListRejected(filter);
          if (filter->rejected_size() == 0 || filter->processed() % 8 == 1) return;
          const uint32_t last = filter->processed() - 1;
          if ((static_cast<unsigned char>(filter->feasible()[last / 8]) >> (last % 8)) & 1) return;

@@ -258,7 +258,20 @@ absl::Status HypothesesErrors(const Kit& kit) {
   return ExpectError(session.Filter(1, request), {CallError::INVALID}, kHypothesesLimit);
 }
 
-// Assumed pods count like running ones, and giving their places back undoes it.
+// Asks for all pending pods, as attempts `first` and on, and expects the verdicts of `rounds`.
+absl::Status ExpectRounds(Session& session, uint64_t first, const std::vector<Round>& rounds,
+                          const Rule& rule, const std::string& otherwise) {
+  const auto& pending = session.cluster().pending;
+  for (size_t i = 0; i < pending.size(); ++i) {
+    Round now;
+    CONFORMANCE_TRY(RunRound(session, first + i, pending[i].uid(), &now));
+    if (now.verdicts != rounds[i].verdicts)
+      return Wrong(rule, absl::StrCat("pod ", pending[i].name(), ": ", otherwise));
+  }
+  return absl::OkStatus();
+}
+
+// Assumed and bound pods count like running ones, and giving their places back undoes it.
 absl::Status Placements(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
@@ -272,16 +285,22 @@ absl::Status Placements(const Kit& kit) {
   session.SendDelta({PlacePod(guest.uid(), NOMINATED, 1)});
   CONFORMANCE_TRY(ExpectAlive(session, 51));
   session.SendDelta({PlacePod(guest.uid(), UNPLACED, 0), RemovePod(guest.uid())});
-  for (size_t i = 0; i < pending.size(); ++i) {
-    Round after;
-    CONFORMANCE_TRY(RunRound(session, 100 + i, pending[i].uid(), &after));
-    if (after.verdicts != before[i].verdicts) {
-      return Wrong(kVersionExact,
-                   absl::StrCat("pod ", pending[i].name(),
-                                ": a pod that came and went left a trace in the verdicts"));
-    }
-  }
-  return absl::OkStatus();
+  CONFORMANCE_TRY(ExpectRounds(session, 100, before, kVersionExact,
+                               "a pod that came and went left a trace in the verdicts"));
+  // One that was bound is like one that came with its node's name.
+  Pod running = guest;
+  running.set_node_name(session.cluster().nodes[0].name());
+  session.SendDelta({UpsertPod(running)});
+  std::vector<Round> beside(pending.size());
+  for (size_t i = 0; i < pending.size(); ++i)
+    CONFORMANCE_TRY(RunRound(session, 200 + i, pending[i].uid(), &beside[i]));
+  session.SendDelta({RemovePod(guest.uid())});
+  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), ASSUMED, 0)});
+  session.SendDelta({PlacePod(guest.uid(), BOUND, 0)});
+  CONFORMANCE_TRY(ExpectRounds(session, 300, beside, kBound,
+                               "other verdicts than beside a pod that named the node at once"));
+  session.SendDelta({RemovePod(guest.uid())});
+  return ExpectRounds(session, 400, before, kBound, "a pod that was bound and went left a trace");
 }
 
 }  // namespace

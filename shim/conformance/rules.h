@@ -115,6 +115,8 @@ struct Rule {
   R(kSlotReused, "cluster_state.proto", "NodeUpsert.slot",                                         \
     "stable while the node lives, reused after it went")                                           \
   R(kSlotFree, "cluster_state.proto", "Change.node_remove", "The node of a slot goes")             \
+  R(kBound, "cluster_state.proto", "PlacementState.BOUND",                                         \
+    "its node_name is the node's name from now on, and all else about it is as it was sent")       \
   R(kAckSnapshot, "cluster_state.proto", "SyncResponse.ack", "Sent at least for each snapshot")    \
   R(kAckBehind, "cluster_state.proto", "SyncResponse.ack", "at least once a second while behind")  \
   R(kAckApplied, "cluster_state.proto", "Ack", "A version is applied")                             \
@@ -162,15 +164,16 @@ struct Rule {
     "Nodes examined before the search ended: feasible plus rejected")                              \
   R(kFeasibleSize, "filter.proto", "FilterResponse.feasible", "⌈processed/8⌉ bytes")               \
   R(kFeasibleUnused, "filter.proto", "FilterResponse.feasible", "unused bits are 0")               \
-  R(kRejected, "filter.proto", "FilterResponse.rejected",                                          \
-    "For each rejected node, in order, an index into `reasons`")                                   \
+  R(kRejected, "filter.proto", "FilterResponse.rejected", "in order, an index into `reasons`")     \
   R(kReasonsOnce, "filter.proto", "FilterResponse.reasons", "each distinct verdict once")          \
   R(kReasonsCodes, "filter.proto", "FilterResponse.reasons",                                       \
     "Codes UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING")                                \
   R(kFilterError, "filter.proto", "FilterResponse.error",                                          \
     "Absent unless a plugin failed on a node that was reached")                                    \
   R(kOnlyWithout, "filter.proto", "FilterResponse.only_without_nominated",                         \
-    "as rising positions in `rejected`")                                                           \
+    "as rising positions among the rejected nodes")                                                \
+  R(kRejectedFor, "filter.proto", "FilterResponse.rejected_for",                                   \
+    "which nodes were rejected for each: bitmaps as `feasible`, no node in two")                   \
   R(kScoreSkipped, "score.proto", "PreScoreResponse.skipped",                                      \
     "Plugins that have nothing to score for this pod")                                             \
   R(kScoreReadOnly, "score.proto", "ScoreService.Score", "Read-only")                              \

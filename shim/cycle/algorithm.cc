@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/rejections.h"
 #include "shim/cycle/select_host.h"
 
 namespace outboard::cycle {
@@ -147,7 +148,8 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
   if (filtered.has_error()) return false;
   if (feasible.empty()) {
     result_.tried_slot = slot;
-    result_.tried_status = filtered.reasons(static_cast<int>(filtered.rejected(0)));
+    const uint32_t reason = *RejectedNodes().NextReason(filtered, 0);
+    result_.tried_status = filtered.reasons(static_cast<int>(reason));
     result_.diagnosis.AddRejection(result_.tried_status, 1);
     return false;
   }
@@ -204,9 +206,11 @@ v1alpha1::JudgedNodes Algorithm::JudgedNodes() const {
   }
   judged.set_others(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
   const v1alpha1::FilterResponse& filter = response_.filter();
-  for (int i = 0; i < filter.rejected_size(); ++i) {
-    judged.add_slots(result_.examined_slots[static_cast<size_t>(i)]);
-    judged.add_codes(filter.reasons(static_cast<int>(filter.rejected(i))).code());
+  RejectedNodes rejected;
+  for (uint32_t i = 0; i < filter.processed(); ++i) {
+    const uint32_t reason = *rejected.NextReason(filter, i);  // None is feasible.
+    judged.add_slots(result_.examined_slots[i]);
+    judged.add_codes(filter.reasons(static_cast<int>(reason)).code());
   }
   if (result_.tried_slot.has_value()) {
     judged.add_slots(*result_.tried_slot);
@@ -299,14 +303,10 @@ void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_
     result_.diagnosis.reasons.clear();
     result_.diagnosis.num_rejected_nodes = 0;
   }
-  // Runs are counted as one: most nodes are rejected for the reason of the one before.
   std::vector<uint32_t> counts(filter.reasons_size(), 0);
-  const uint32_t* const end = filter.rejected().data() + filter.rejected_size();
-  for (const uint32_t* begin = filter.rejected().data(); begin != end;) {
-    const uint32_t* const next = std::find_if(begin, end, [&](uint32_t i) { return i != *begin; });
-    counts[*begin] += static_cast<uint32_t>(next - begin);
-    begin = next;
-  }
+  for (int i = 0; i < filter.rejected_for_size(); ++i)
+    counts[i] = CountSetBits(filter.rejected_for(i));
+  for (const uint32_t reason : filter.rejected()) ++counts[reason];
   for (int i = 0; i < filter.reasons_size(); ++i) {
     if (counts[i] > 0) result_.diagnosis.AddRejection(filter.reasons(i), counts[i]);
   }

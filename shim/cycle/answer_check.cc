@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/profile_plan.h"
 
@@ -67,11 +68,17 @@ absl::Status CheckRejection(const PluginStatus& rejection, absl::string_view whe
   return absl::OkStatus();
 }
 
+// Eight bytes of a bitmap, zeros behind its end.
+uint64_t WordAt(absl::string_view bitmap, size_t base) {
+  uint64_t word = 0;
+  std::memcpy(&word, bitmap.data() + base, std::min<size_t>(8, bitmap.size() - base));
+  return word;
+}
+
 // Positions of set bits among the first `bits`; false if a bit beyond them is set.
 bool SetBits(const std::string& bitmap, uint32_t bits, std::vector<uint32_t>* positions) {
   for (size_t base = 0; base < bitmap.size(); base += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bitmap.data() + base, std::min<size_t>(8, bitmap.size() - base));
+    uint64_t word = WordAt(bitmap, base);
     while (word != 0) {
       const uint32_t position = static_cast<uint32_t>(base * 8) + std::countr_zero(word);
       if (position >= bits) return false;
@@ -195,6 +202,54 @@ absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response) {
   return absl::OkStatus();
 }
 
+uint32_t CountSetBits(absl::string_view bitmap) {
+  uint32_t count = 0;
+  for (size_t base = 0; base < bitmap.size(); base += 8)
+    count += static_cast<uint32_t>(std::popcount(WordAt(bitmap, base)));
+  return count;
+}
+
+namespace {
+
+// That each rejected node has one reason.
+absl::Status CheckRejections(const v1alpha1::FilterResponse& response, size_t num_feasible) {
+  const int num_bitmaps = response.rejected_for_size();
+  const int num_reasons = response.reasons_size();
+  if (num_bitmaps > num_reasons) {
+    return Wrong(absl::StrCat("Filter gives the nodes of ", num_bitmaps, " reasons, and ",
+                              num_reasons, " reasons"));
+  }
+  const std::string& feasible = response.feasible();
+  for (const std::string& bitmap : response.rejected_for()) {
+    if (bitmap.size() == feasible.size()) continue;
+    return Wrong(absl::StrCat("Filter's bitmap of rejected nodes has ", bitmap.size(),
+                              " bytes for ", response.processed(), " nodes"));
+  }
+  uint64_t rejected = static_cast<uint64_t>(response.rejected_size());
+  for (size_t base = 0; base < feasible.size(); base += 8) {
+    uint64_t taken = WordAt(feasible, base);
+    for (const std::string& bitmap : response.rejected_for()) {
+      const uint64_t word = WordAt(bitmap, base);
+      if ((word & taken) != 0) return Wrong("Filter has two verdicts on a node");
+      taken |= word;
+      rejected += static_cast<uint64_t>(std::popcount(word));
+    }
+    const uint64_t left = response.processed() - base * 8;
+    if (left < 64 && (taken >> left) != 0)
+      return Wrong("Filter's bitmap of rejected nodes has bits beyond its nodes");
+  }
+  if (rejected != response.processed() - num_feasible) {
+    return Wrong(absl::StrCat("Filter gives ", rejected, " reasons for ",
+                              response.processed() - num_feasible, " rejected nodes"));
+  }
+  if (response.rejected().empty()) return absl::OkStatus();
+  const uint32_t highest = *absl::c_max_element(response.rejected());
+  if (highest < static_cast<uint32_t>(num_reasons)) return absl::OkStatus();
+  return Wrong(absl::StrCat("Filter refers to reason ", highest, " of ", num_reasons));
+}
+
+}  // namespace
+
 absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_nodes,
                          uint32_t num_to_find, std::vector<uint32_t>* feasible) {
   feasible->clear();
@@ -212,16 +267,8 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
     return Wrong(absl::StrCat("Filter found ", feasible->size(), " nodes where ", num_to_find,
                               " are enough"));
   }
-  if (response.rejected_size() != static_cast<int>(response.processed() - feasible->size())) {
-    return Wrong(absl::StrCat("Filter gives ", response.rejected_size(), " reasons for ",
-                              response.processed() - feasible->size(), " rejected nodes"));
-  }
-  uint32_t highest = 0;
-  for (const uint32_t index : response.rejected()) highest = std::max(highest, index);
-  if (response.rejected_size() > 0 && highest >= static_cast<uint32_t>(response.reasons_size())) {
-    return Wrong(
-        absl::StrCat("Filter refers to reason ", highest, " of ", response.reasons_size()));
-  }
+  if (absl::Status checked = CheckRejections(response, feasible->size()); !checked.ok())
+    return checked;
   for (const PluginStatus& status : response.reasons()) {
     if (absl::Status checked = CheckStatus(status, "Filter"); !checked.ok()) return checked;
     if (!IsRejection(status.code())) {

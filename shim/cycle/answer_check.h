@@ -31,6 +31,9 @@ struct WeightedPlugin {
 // Checks a PreFilterResponse. Errors: INTERNAL, naming what is wrong. Pure.
 absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response);
 
+// How many bits of a bitmap are set.
+uint32_t CountSetBits(absl::string_view bitmap);
+
 // Checks the answer about a list of `num_nodes` of which `num_to_find` feasible ones are enough,
 // and puts the positions of feasible nodes (0 = the first node examined) into `feasible`. Errors:
 // INTERNAL, naming what is wrong. Pure.

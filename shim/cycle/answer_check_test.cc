@@ -61,6 +61,25 @@ TEST(CheckFilter, RefusesEachKindOfNonsense) {
   wild_index.set_rejected(0, 7);
   EXPECT_THAT(FilterFault(wild_index), HasSubstr("reason 7 of 1"));
 
+  const auto bitmap = [](const std::string& bits) {
+    auto response = ThreeNodesSecondRejected();
+    response.clear_rejected();
+    response.add_rejected_for(bits);
+    return response;
+  };
+  EXPECT_EQ(FilterFault(bitmap("\x02")), "");
+  EXPECT_THAT(FilterFault(bitmap("")), HasSubstr("bitmap of rejected nodes has 0 bytes"));
+  EXPECT_THAT(FilterFault(bitmap(std::string(2, '\2'))), HasSubstr("has 2 bytes for 3 nodes"));
+  EXPECT_THAT(FilterFault(bitmap("\x03")), HasSubstr("two verdicts on a node"));
+  EXPECT_THAT(FilterFault(bitmap("\x0a")), HasSubstr("beyond its nodes"));
+  EXPECT_THAT(FilterFault(bitmap(std::string(1, '\0'))), HasSubstr("0 reasons for 1 rejected"));
+  auto two_forms = bitmap("\x02");
+  two_forms.add_rejected(0);
+  EXPECT_THAT(FilterFault(two_forms), HasSubstr("2 reasons for 1 rejected"));
+  auto no_reason = bitmap("\x02");
+  no_reason.add_rejected_for(std::string(1, '\0'));
+  EXPECT_THAT(FilterFault(no_reason), HasSubstr("nodes of 2 reasons, and 1 reasons"));
+
   auto success = ThreeNodesSecondRejected();
   success.mutable_reasons(0)->set_code(v1alpha1::SUCCESS);
   EXPECT_THAT(FilterFault(success), HasSubstr("rejects with code SUCCESS"));

@@ -33,8 +33,9 @@ struct ClusterState::Pod : ChangeRecord {
   Pod() : ChangeRecord(ChangeKind::kPod) {}
   enum class State { kPending, kAssumed, kBound };
   State state = State::kPending;
-  // Hosts were not told that the API server confirmed the place; for them it is assumed still.
-  bool host_sees_assumed = false;
+  // The API server confirmed the place, and hosts were not sent the object that names the node: for
+  // them the pod is assumed still, or BOUND.
+  bool bound_as_foreseen = false;
   kube::PodPtr object;  // null once removed
   PodDemand demand;     // as counted on `node`
   Node* node = nullptr;

@@ -146,7 +146,7 @@ void ClusterState::LeaveSlot(Node& node) {
 void ClusterState::TellNodeCame(Node& node) {
   for (Pod* pod : node.pods) {
     if (pod->state == Pod::State::kBound) {
-      pod->host_sees_assumed = false;
+      pod->bound_as_foreseen = false;
       log_.ContentAndPlacementChanged(*pod);
     } else {
       log_.PlacementChanged(*pod);
@@ -160,8 +160,8 @@ void ClusterState::TellNodeWent(Node& node) {
   for (Pod* pod : node.pods) {
     if (pod->state == Pod::State::kAssumed) {
       log_.PlacementChanged(*pod);
-    } else if (pod->host_sees_assumed) {
-      pod->host_sees_assumed = false;
+    } else if (pod->bound_as_foreseen) {
+      pod->bound_as_foreseen = false;
       log_.ContentAndPlacementChanged(*pod);
     }
   }
@@ -289,13 +289,13 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
   const auto wanted = [&](absl::string_view key) { return log_.PodAnnotationWanted(key); };
   const bool was_assumed = pod.state == Pod::State::kAssumed;
 
-  if (!tells_binds_ && was_assumed && pod.waiting_attempt == 0 &&
-      after.node_name() == outcome.old_node && pod.node->record != nullptr &&
-      SameButForNode(before, after, wanted)) {
+  if (was_assumed && pod.waiting_attempt == 0 && after.node_name() == outcome.old_node &&
+      pod.node->record != nullptr && SameButForNode(before, after, wanted)) {
     // Bound as foreseen: for hosts it goes on to count as it does.
     outcome.kind = PodOutcome::Kind::kConfirmed;
     EndAssumption(pod, /*bound=*/true);
-    pod.host_sees_assumed = true;
+    pod.bound_as_foreseen = true;
+    if (tells_binds_of_.contains(after.scheduler_name())) log_.PlacementChanged(pod);
     return outcome;
   }
   const bool same = SameContent(before, after, wanted);
@@ -308,8 +308,8 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
   if (after.node_name() == outcome.old_node) {
     outcome.kind = was_assumed ? PodOutcome::Kind::kConfirmed : PodOutcome::Kind::kUpdatedAssigned;
     EndAssumption(pod, /*bound=*/true);
-    if (was_assumed || pod.host_sees_assumed) {
-      pod.host_sees_assumed = false;
+    if (was_assumed || pod.bound_as_foreseen) {
+      pod.bound_as_foreseen = false;
       log_.ContentAndPlacementChanged(pod);
     } else if (!same) {
       log_.ContentChanged(pod);
@@ -321,7 +321,7 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
   outcome.kind = outcome.old_node.empty() ? PodOutcome::Kind::kBound : PodOutcome::Kind::kMoved;
   Unplace(pod);
   DropNomination(pod);
-  pod.host_sees_assumed = false;
+  pod.bound_as_foreseen = false;
   EndAssumption(pod, /*bound=*/!after.node_name().empty());
   if (!after.node_name().empty()) Place(pod, NodeNamed(after.node_name()));
   log_.ContentAndPlacementChanged(pod);

@@ -176,9 +176,9 @@ class ClusterState : private ChangeEncoder {
   std::unique_ptr<Snapshot> TakeSnapshot(Cursor host, absl::Time now);
   int64_t VersionOf(Cursor host) const { return log_.VersionOf(host); }
   bool HasChanges(Cursor host) const { return log_.HasChanges(host); }
-  // From now on hosts are also told of binds that came as foreseen, which change nothing for those
-  // who only place pods.
-  void TellBinds() { tells_binds_ = true; }
+  // From now on hosts are also told of binds of the profile's pods that came as foreseen, which
+  // change nothing for those who only place pods.
+  void TellBindsOf(absl::string_view profile) { tells_binds_of_.emplace(profile); }
 
  private:
   // cluster_objects.h
@@ -218,7 +218,7 @@ class ClusterState : private ChangeEncoder {
   bool DropNomination(Pod& pod);
 
   mutable NodeTree tree_;
-  bool tells_binds_ = false;
+  absl::flat_hash_set<std::string> tells_binds_of_;
   ChangeLog log_;
   absl::flat_hash_map<std::string, std::unique_ptr<Node>> nodes_;  // by name, with ghosts
   std::vector<Node*> slots_;

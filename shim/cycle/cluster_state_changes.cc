@@ -200,7 +200,10 @@ void ClusterState::EncodePlacement(const Pod& pod, v1alpha1::PodPlacement* out) 
   // A bound pod's place is the node that it names, once hosts know that it does; on a node that is
   // gone there is no place.
   uint32_t slot = kNoSlot;
-  if (pod.state == Pod::State::kAssumed || pod.host_sees_assumed) {
+  if (pod.bound_as_foreseen) {
+    slot = pod.node->slot();
+    out->set_state(v1alpha1::BOUND);
+  } else if (pod.state == Pod::State::kAssumed) {
     slot = pod.node->slot();
     out->set_state(pod.waiting_attempt == 0 ? v1alpha1::ASSUMED : v1alpha1::WAITING);
   } else if (!pod.nominated_node.empty()) {

@@ -243,7 +243,32 @@ TEST_F(ClusterStateTest, AssumeAndConfirmBetweenTwoTakingsIsAPlace) {
   Take(host);
   ASSERT_TRUE(state_.Assume("p", 0).ok());
   state_.UpsertPod(MakePod("p", "a", "2"));
-  EXPECT_THAT(Take(host), ElementsAre("ASSUMED p"));
+  EXPECT_THAT(Take(host), ElementsAre("BOUND p"));
+}
+
+TEST_F(ClusterStateTest, BindsOfAProfileAreToldInAFewBytes) {
+  state_.UpsertNode(MakeNode("a"));
+  state_.TellBindsOf("keeps");
+  const auto host = state_.AddHost({});
+  const auto bind = [&](const std::string& uid, const std::string& profile) {
+    auto pod = MakePod(uid);
+    pod->pod.set_scheduler_name(profile);
+    state_.UpsertPod(pod);
+    EXPECT_TRUE(state_.Assume(uid, 0).ok());
+    Take(host);
+    auto bound = MakePod(uid, "a", "2");
+    bound->pod.set_scheduler_name(profile);
+    EXPECT_EQ(state_.UpsertPod(bound).kind, Kind::kConfirmed);
+    return Take(host);
+  };
+  EXPECT_THAT(bind("p", "keeps"), ElementsAre("BOUND p"));
+  EXPECT_EQ(mirror_.pods["p"].object.node_name(), "a");
+  EXPECT_THAT(bind("q", "other"), IsEmpty());
+  // The node goes and comes back: what runs there does, too.
+  state_.RemoveNode("a");
+  Take(host);
+  EXPECT_EQ(mirror_.pods["p"].object.node_name(), "a");
+  EXPECT_EQ(mirror_.pods["q"].object.node_name(), "a");
 }
 
 TEST_F(ClusterStateTest, ForgottenPodsGiveTheirRoomBack) {

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "shim/cycle/late_filter.h"
 #include "shim/cycle/merge_answers.h"
+#include "shim/cycle/rejections.h"
 
 namespace outboard::cycle {
 namespace {
@@ -229,7 +230,7 @@ absl::StatusOr<FilterResponse> HostPanel::Filter(FilterRequest request,
   if (!any_late || !early.ok()) return early;
   // The nodes of the main host's sample, and the one at which its search ended.
   bool is_first = true;
-  const uint32_t sample = at_once_.scores_stand ? early->processed() - early->rejected_size() : 0;
+  const uint32_t sample = at_once_.scores_stand ? CountSetBits(early->feasible()) : 0;
   const uint32_t sample_and_end = sample + (early->processed() < num_nodes ? 1 : 0);
   const bool main_is_heard = profile_.main_host.has_value() && !IsLeftOut(*profile_.main_host);
   const auto ask = [&](const std::vector<uint32_t>& positions, bool late) {
@@ -341,7 +342,8 @@ PendingAnswer<FilterResponse> HostPanel::AskAtOnce(size_t host, const FilterRequ
     return hosts_[host].client->Start(std::move(plain), deadline_);
   }
   FilterResponse filter = answer.filter();
-  const bool all = filter.rejected().empty() && !filter.has_error();
+  const bool all =
+      filter.rejected().empty() && filter.rejected_for().empty() && !filter.has_error();
   if (all && filter.processed() == sample + 1) {
     at_once_.late.erase(host);  // It did not stop, and scored the node behind the sample, too.
   } else if (all && filter.processed() == sample && filter.feasible().size() == (sample + 7) / 8 &&
@@ -479,10 +481,10 @@ absl::StatusOr<std::vector<std::vector<PluginStatus>>> HostPanel::Judge(
       /*somebody_must_answer=*/true);
   if (!asked.ok()) return asked.status();
   for (const FilterResponse& answer : asked->answers) {
-    int rejected = 0;
+    RejectedNodes rejected;
     for (uint32_t i = 0; i < count; ++i) {
       if ((answer.feasible()[i / 8] >> (i % 8)) & 1) continue;
-      objections[i].push_back(answer.reasons(static_cast<int>(answer.rejected(rejected++))));
+      objections[i].push_back(answer.reasons(static_cast<int>(*rejected.NextReason(answer, i))));
     }
   }
   return objections;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "shim/cycle/rejections.h"
 
 namespace outboard::cycle {
 namespace {
@@ -42,11 +43,11 @@ void Append(const std::vector<std::string>& profile, const FilterResponse& answe
   std::vector<Verdict> rejections;  // by reason
   for (const PluginStatus& reason : answer.reasons())
     rejections.push_back({&reason, false, false, position_of(reason)});
-  int rejected = 0;
+  RejectedNodes rejected;
   int marked = 0;
   const auto is_marked = [&] {
     const auto& marks = answer.only_without_nominated();
-    if (marked == marks.size() || marks[marked] != static_cast<uint32_t>(rejected)) return false;
+    if (marked == marks.size() || marks[marked] != rejected.taken()) return false;
     ++marked;
     return true;
   };
@@ -55,7 +56,7 @@ void Append(const std::vector<std::string>& profile, const FilterResponse& answe
     Verdict& verdict = verdicts->emplace_back();
     if ((answer.feasible()[i / 8] >> (i % 8)) & 1) continue;
     const bool only_without_nominated = is_marked();
-    verdict = rejections[answer.rejected(rejected++)];
+    verdict = rejections[*rejected.NextReason(answer, i)];
     verdict.only_without_nominated = only_without_nominated;
   }
   if (answer.has_error())

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/merge_answers.h"
+#include "shim/cycle/testing/rejection_reasons.h"
 
 namespace outboard::cycle {
 namespace {
@@ -29,14 +30,14 @@ FilterResponse Answer(const std::string& plugin, const std::vector<Verdict>& all
   FilterResponse answer;
   std::string bits;
   uint32_t i = 0;
+  uint32_t num_rejected = 0;
   for (const uint32_t position : positions) {
     const Verdict& verdict = all[position];
     v1alpha1::PluginStatus status;
     status.set_plugin(plugin);
     status.set_code(v1alpha1::UNSCHEDULABLE);
     status.add_reasons(verdict.reason);
-    if (verdict.only_without_nominated)
-      answer.add_only_without_nominated(static_cast<uint32_t>(answer.rejected_size()));
+    if (verdict.only_without_nominated) answer.add_only_without_nominated(num_rejected);
     if (verdict.kind == Verdict::kError) {
       status.set_code(v1alpha1::ERROR);
       *answer.mutable_error() = status;
@@ -51,11 +52,15 @@ FilterResponse Answer(const std::string& plugin, const std::vector<Verdict>& all
         ++reason;
       if (reason == answer.reasons_size()) *answer.add_reasons() = status;
       answer.add_rejected(static_cast<uint32_t>(reason));
+      ++num_rejected;
     }
     ++i;
   }
   answer.set_processed(i);
   answer.set_feasible(bits);
+  // The two forms that rejections have, in turn.
+  testing::PutIntoBitmaps(static_cast<int>(positions.size()) % (answer.reasons_size() + 1),
+                          &answer);
   return answer;
 }
 
@@ -67,13 +72,11 @@ std::vector<uint32_t> UpTo(uint32_t count) {
 
 std::string Text(const FilterResponse& answer) {
   std::string text = absl::StrCat(answer.processed(), ":");
-  int next = 0;
-  for (uint32_t i = 0; i < answer.processed(); ++i) {
-    if ((answer.feasible()[i / 8] >> (i % 8)) & 1) {
+  for (const v1alpha1::PluginStatus* status : testing::ReasonsByNode(answer)) {
+    if (status == nullptr) {
       text += " +";
     } else {
-      const auto& status = answer.reasons(static_cast<int>(answer.rejected(next++)));
-      absl::StrAppend(&text, " ", status.plugin(), status.reasons(0));
+      absl::StrAppend(&text, " ", status->plugin(), status->reasons(0));
     }
   }
   if (answer.has_error()) absl::StrAppend(&text, " error ", answer.error().plugin());

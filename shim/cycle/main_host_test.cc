@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shim/cycle/algorithm.h"
+#include "shim/cycle/testing/rejection_reasons.h"
 #include "shim/cycle/testing/scripted_host.h"
 
 namespace outboard::cycle {
@@ -231,6 +232,8 @@ class ModelHost {
     }
     response.set_processed(i);
     response.set_feasible(bits);
+    // The two forms that rejections have, in turn.
+    testing::PutIntoBitmaps(static_cast<int>(n) % (response.reasons_size() + 1), &response);
     return response;
   }
   PluginStatus Judge(uint32_t slot, bool* only_without_nominated) const {
@@ -429,15 +432,9 @@ std::string Text(const Algorithm& algorithm, const AlgorithmResult& result, bool
   if (result.outcome == AlgorithmResult::Outcome::kUnschedulable)
     absl::StrAppend(&text, algorithm.JudgedNodes().ShortDebugString(), "\n");
   const FilterResponse& filter = algorithm.response().filter();
-  int rejected = 0;
-  for (uint32_t i = 0; i < filter.processed() && filter.feasible().size() > i / 8; ++i) {
-    if ((filter.feasible()[i / 8] >> (i % 8)) & 1) {
-      text += " +";
-    } else {
-      absl::StrAppend(
-          &text, " ",
-          filter.reasons(static_cast<int>(filter.rejected(rejected++))).ShortDebugString());
-    }
+  if (filter.feasible().size() * 8 >= filter.processed()) {
+    for (const PluginStatus* status : testing::ReasonsByNode(filter))
+      absl::StrAppend(&text, " ", status == nullptr ? "+" : status->ShortDebugString());
   }
   absl::StrAppend(&text, " error ", filter.error().ShortDebugString(), "\n",
                   algorithm.response().score().ShortDebugString(), "\n");

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shim/cycle/rejections.h"
 
 namespace outboard::cycle {
 namespace {
@@ -96,7 +97,7 @@ class FilterReader {
   void Replace(FilterResponse answer, uint32_t i) {
     answer_ = std::move(answer);
     first_ = i;
-    rejected_ = 0;
+    rejected_ = RejectedNodes();
     marked_ = 0;
   }
   // Of each node once, in order.
@@ -106,7 +107,7 @@ class FilterReader {
     if (at < answer_.processed()) {
       if ((answer_.feasible()[at / 8] >> (at % 8)) & 1) return verdict;
       verdict.only_without_nominated = IsMarked();
-      verdict.reason = answer_.rejected(rejected_++);
+      verdict.reason = *rejected_.NextReason(answer_, at);
       verdict.status = &answer_.reasons(static_cast<int>(verdict.reason));
     } else {
       verdict.only_without_nominated = IsMarked();
@@ -119,14 +120,14 @@ class FilterReader {
  private:
   bool IsMarked() {
     const auto& marks = answer_.only_without_nominated();
-    if (marked_ == marks.size() || marks[marked_] != static_cast<uint32_t>(rejected_)) return false;
+    if (marked_ == marks.size() || marks[marked_] != rejected_.taken()) return false;
     ++marked_;
     return true;
   }
 
   FilterResponse answer_;
   uint32_t first_ = 0;  // the node that the answer begins with
-  int rejected_ = 0;
+  RejectedNodes rejected_;
   int marked_ = 0;
 };
 

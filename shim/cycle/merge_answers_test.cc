@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "shim/cycle/testing/rejection_reasons.h"
 
 namespace outboard::cycle {
 namespace {
@@ -71,18 +72,15 @@ FilterResponse Answer(const std::string& host, const std::string& nodes) {
   bits.resize((i + 7) / 8);
   answer.set_processed(i);
   answer.set_feasible(bits);
+  // The two forms that rejections have, in turn.
+  testing::PutIntoBitmaps(static_cast<int>(nodes.size()) % (answer.reasons_size() + 1), &answer);
   return answer;
 }
 
 std::string Text(const FilterResponse& merged) {
   std::string text;
-  int rejected = 0;
-  for (uint32_t i = 0; i < merged.processed(); ++i) {
-    const bool feasible = (merged.feasible()[i / 8] >> (i % 8)) & 1;
-    absl::StrAppend(
-        &text, text.empty() ? "" : " ",
-        feasible ? "." : merged.reasons(static_cast<int>(merged.rejected(rejected++))).plugin());
-  }
+  for (const PluginStatus* status : testing::ReasonsByNode(merged))
+    absl::StrAppend(&text, text.empty() ? "" : " ", status == nullptr ? "." : status->plugin());
   if (merged.has_error()) absl::StrAppend(&text, " error of ", merged.error().plugin());
   return text;
 }

@@ -58,10 +58,13 @@ void Scheduler::SetPlan(ProfilePlan plan) {
 }
 
 void Scheduler::FindKeepers(const std::string& name, Host* host) {
-  host->keeps_objects = host->client != nullptr && absl::c_any_of(plans_, [&](const auto& entry) {
-                          return entry.second.object_keepers.contains(name);
-                        });
-  if (host->keeps_objects) cluster_.TellBinds();
+  host->keeps_objects = false;
+  if (host->client == nullptr) return;
+  for (const auto& [profile, plan] : plans_) {
+    if (!plan.object_keepers.contains(name)) continue;
+    host->keeps_objects = true;
+    cluster_.TellBindsOf(profile);
+  }
 }
 
 void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterState::Cursor cursor,

@@ -420,7 +420,7 @@ TEST_F(PreBindTest, AKeeperOfObjectsHearsOfBinds) {
   Pass(absl::Seconds(1));
   bool told = false;
   for (const v1alpha1::Change& change : host_.changes.back().changes())
-    told |= change.pod_upsert().pod().node_name() == "n1";
+    told |= change.pod_placement().state() == v1alpha1::BOUND;
   EXPECT_TRUE(told);
 }
 

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "shim/cycle/rejections.h"
+
 namespace outboard::explain {
 namespace {
 
@@ -63,11 +65,12 @@ void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots
                const std::function<const std::string&(uint32_t slot)>& node_name,
                PodReport* report) {
   const std::set<uint32_t> feasible(view.feasible_positions.begin(), view.feasible_positions.end());
-  int next_rejection = 0;
+  cycle::RejectedNodes rejected;
   for (uint32_t i = 0; i < view.examined_slots.size(); ++i) {
-    if (feasible.contains(i) || next_rejection >= view.filter.rejected_size()) continue;
-    const v1alpha1::PluginStatus& status =
-        view.filter.reasons(static_cast<int>(view.filter.rejected(next_rejection++)));
+    if (feasible.contains(i)) continue;
+    const auto reason = rejected.NextReason(view.filter, i);
+    if (!reason.has_value()) continue;
+    const v1alpha1::PluginStatus& status = view.filter.reasons(static_cast<int>(*reason));
     report->filter[node_name(view.examined_slots[i])] = {
         CodeName(status.code()),
         status.plugin(),

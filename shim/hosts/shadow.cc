@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shim/cycle/answer_check.h"
+#include "shim/cycle/rejections.h"
 #include "shim/cycle/select_host.h"
 
 namespace outboard::hosts {
@@ -36,10 +37,10 @@ std::string Words(const PluginStatus* verdict, absl::string_view none) {
 // What is said of each node, null where it is feasible.
 std::vector<const PluginStatus*> Verdicts(const FilterResponse& filter) {
   std::vector<const PluginStatus*> verdicts(filter.processed(), nullptr);
-  int rejected = 0;
+  cycle::RejectedNodes rejected;
   for (uint32_t i = 0; i < filter.processed(); ++i) {
     if ((filter.feasible()[i / 8] >> (i % 8) & 1) != 0) continue;
-    verdicts[i] = &filter.reasons(static_cast<int>(filter.rejected(rejected++)));
+    verdicts[i] = &filter.reasons(static_cast<int>(*rejected.NextReason(filter, i)));
   }
   return verdicts;
 }

@@ -150,11 +150,16 @@ func (m *mirror) change(change *pb.Change) error {
 		if placement.GetState() == pb.PlacementState_UNPLACED {
 			break
 		}
-		if state := placement.GetState(); state != pb.PlacementState_ASSUMED && state != pb.PlacementState_WAITING && state != pb.PlacementState_NOMINATED {
-			return errors.New("unknown placement state")
-		}
-		if _, known := m.nodes[placement.GetSlot()]; !known {
+		node, known := m.nodes[placement.GetSlot()]
+		if !known {
 			return fmt.Errorf("no node in slot %d", placement.GetSlot())
+		}
+		switch placement.GetState() {
+		case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING, pb.PlacementState_NOMINATED:
+		case pb.PlacementState_BOUND:
+			m.pods[placement.GetUid()].NodeName = node.GetName()
+		default:
+			return errors.New("unknown placement state")
 		}
 		m.places[placement.GetUid()] = place{slot: placement.GetSlot(), nominated: placement.GetState() == pb.PlacementState_NOMINATED}
 	}

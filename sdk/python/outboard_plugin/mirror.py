@@ -130,10 +130,13 @@ class Mirror:
         self.cluster.waiting.pop(uid, None)
         if state == pb.UNPLACED:
             return
-        if state not in (pb.ASSUMED, pb.WAITING, pb.NOMINATED):
+        if state not in (pb.ASSUMED, pb.WAITING, pb.NOMINATED, pb.BOUND):
             raise MirrorError("unknown placement state")
-        if placement.slot not in self.cluster._slots:
+        node = self.cluster._slots.get(placement.slot)
+        if node is None:
             raise MirrorError(f"no node in slot {placement.slot}")
+        if state == pb.BOUND:
+            self.cluster.pods[uid].node_name = node.name
         self._put(uid, placement.slot, state == pb.NOMINATED)
         if state == pb.WAITING:
             self.cluster.waiting[uid] = placement.attempt_id

@@ -84,10 +84,13 @@ class MirrorTest(unittest.TestCase):
         self.apply(self.node(0, "a", colour="blue"))
         self.assertEqual(self.cluster.nodes[0].labels, {"colour": "blue"})
         self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "q"])
+        self.apply(self.pod("r"), self.place("r", pb.ASSUMED, 0))
+        self.apply(self.place("r", pb.BOUND, 0))
+        self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "q", "r"])
         self.apply({"node_remove": pb.NodeRemove(slot=0)}, order=[])
         self.assertIsNone(self.cluster.node_named("a"))
         self.apply(self.node(0, "a", uid="other"), order=[0])
-        self.assertEqual(list(self.cluster.nodes[0].pods), ["p"])
+        self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "r"])
 
     def test_what_does_not_fit_is_refused(self):
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])

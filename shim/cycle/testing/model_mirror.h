@@ -178,6 +178,11 @@ class ModelMirror {
       case v1alpha1::WAITING:
         pod.place = Place::kWaiting;
         break;
+      case v1alpha1::BOUND:
+        pod.place = Place::kBound;
+        if (const auto node = nodes.find(placement.slot()); node != nodes.end())
+          pod.object.set_node_name(node->second.name());
+        break;
       default:
         pod.place = Place::kNominated;
         break;
