@@ -120,10 +120,11 @@ class CostOptimized : public sdk::Plugin,
                      absl::Span<int64_t> raw) const override {
     const double factor = args_.hours.FactorAt(attempt.now());
     const sdk::NodeTable& table = attempt.cluster().nodes();
+    const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
       const Terms terms = TermsOf(table, nodes[i], factor);
       raw[i] = static_cast<int64_t>(terms.total());
-      if (VLOG_IS_ON(4)) {
+      if (logs) {
         VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
                 << attempt.pod().uid() << ": base (100) + spot (" << terms.spot << ") + cost ("
                 << terms.cost << ", factor " << factor << ") + use (" << terms.use

@@ -76,18 +76,18 @@ class GpuModelMatch : public sdk::Plugin,
       wanted = &made;
     }
     if (!wanted->any_model) return;
-    uint64_t no_label = 0, mismatch = 0;
+    // Without branches: no telling which node has which model.
+    uint64_t no_label = 0, match = 0;
+    const uint32_t model = wanted->model;
     block.ForEach([&](int i, sdk::Slot slot) {
       const NodeFacts& node = facts_[slot];
-      const uint64_t bit = uint64_t{1} << i;
-      if (node.name == sdk::StringTable::kNone) {
-        no_label |= bit;
-      } else if (wanted->model != node.name && !(match_partitions_ && wanted->model == node.base)) {
-        mismatch |= bit;
-      }
+      const bool matches =
+          (node.name == model) | (match_partitions_ & static_cast<int>(node.base == model));
+      no_label |= uint64_t{node.name == sdk::StringTable::kNone} << i;
+      match |= uint64_t{matches} << i;
     });
     sink.RejectAll(no_label, no_label_);
-    sink.RejectAll(mismatch, mismatch_);
+    sink.RejectAll(~match, mismatch_);
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
