@@ -36,7 +36,7 @@ class Dice {
     return words[static_cast<size_t>(Below(static_cast<int>(words.size())))];
   }
 
-  v1alpha1::Node Node(const std::string& name, const std::vector<std::string>& keys) {
+  v1alpha1::Node Node(const std::string& name) {
     NodeBuilder node(name);
     node.Allocatable({{"cpu", absl::StrCat(1 + Below(8))},
                       {"memory", absl::StrCat(1 + Below(8), "Gi")},
@@ -52,9 +52,6 @@ class Dice {
     node.Label("nvidia.com/gpu-topology", Pick({"nvlink", "pcie"}));
     node.Label("nvlink-fabric-id", Pick({"f1", "f2"}));
     node.Label("data.outboard/d", Pick({"true", "false"}));
-    for (const std::string& key : keys) {
-      if (Flip(4)) node.Label(key, Pick({"1", "training", "A100", "a"}));
-    }
     if (Flip(3)) node.Taint("t", "v", v1alpha1::NO_SCHEDULE);
     if (Flip(4)) node.Unschedulable();
     if (Flip()) node.Image("image-a:1", 500 << 20);
@@ -192,7 +189,7 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
           descriptor,
           name == "GPULoad" ? R"({"prometheus": {"address": "http://127.0.0.1:9"}})" : "");
       ASSERT_TRUE(harness.ok()) << name << ": " << harness.status();
-      for (int i = 0; i < 5; ++i) (*harness)->AddNode(dice.Node(absl::StrCat("n", i), {}));
+      for (int i = 0; i < 5; ++i) (*harness)->AddNode(dice.Node(absl::StrCat("n", i)));
       for (int i = 0; i < 6; ++i) {
         v1alpha1::Pod pod = dice.Pod(absl::StrCat("placed", i), labels, annotations);
         pod.set_node_name(absl::StrCat("n", dice.Below(5)));

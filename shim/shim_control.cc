@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shim/host_report/host_report.h"
+#include "shim/hosts/plans.h"
 #include "shim/queue_report/queue_report.h"
 #include "shim/shim_process.h"
 
@@ -32,8 +33,7 @@ cycle::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
   options.reserve_deadline = config.shim.deadlines.reserve;
   options.permit_deadline = config.shim.deadlines.permit;
   options.queue_deadline = config.shim.deadlines.queue;
-  for (const config::CustomResourceRule& rule : config.shim.custom_resources)
-    options.custom_resources.push_back({rule.resource, rule.verbs, rule.namespaces});
+  options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   return options;
 }
 

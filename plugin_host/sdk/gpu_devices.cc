@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
+#include "plugin_host/sdk/pod_parts.h"
 
 namespace outboard::sdk {
 namespace {
@@ -84,7 +85,7 @@ std::vector<std::string> GpuIdFields() {
   std::vector<std::string> fields;
   for (const char* key :
        {kGpuIdsAnnotation, kVolcanoGpuIdsAnnotation, kKoordinatorDevicesAnnotation}) {
-    fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    fields.push_back(AnnotationField(key));
   }
   return fields;
 }

@@ -60,6 +60,10 @@ void CopyEntry(const std::string& key, const Map& from, Map* to) {
 
 }  // namespace
 
+std::string AnnotationField(absl::string_view key) {
+  return absl::StrCat("Pod.metadata.annotations['", key, "']");
+}
+
 absl::StatusOr<PodParts> PodParts::Parse(absl::Span<const std::string> paths) {
   PodParts parts;
   for (const std::string& path : paths) {

@@ -6,11 +6,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
+
+// A pod's annotation as PluginDescriptor::needed_fields names it.
+std::string AnnotationField(absl::string_view key);
 
 // A set of parts. The paths are
 //   metadata.name, metadata.namespace, metadata.uid, metadata.labels, metadata.labels['KEY'],

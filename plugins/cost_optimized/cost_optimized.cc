@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/score.h"
 #include "plugins/cost_optimized/cheap_hours.h"
@@ -294,7 +295,7 @@ sdk::PluginDescriptor Descriptor() {
   d.args_schema = kArgsSchema;
   d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_OTHER})};
   for (const char* key : {kWaitAnnotation, kLatestStartAnnotation}) {
-    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    d.needed_fields.push_back(sdk::AnnotationField(key));
   }
   d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE,
                                  {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};

@@ -12,6 +12,7 @@
 #include "plugin_host/sdk/gpu_facts.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/string_table.h"
 #include "plugins/gpu_model_match/gpu_model.h"
@@ -220,7 +221,7 @@ sdk::PluginDescriptor Descriptor() {
   d.args_schema = ArgsSchema();
   d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL}),
                       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL})};
-  d.needed_fields = {absl::StrCat("Pod.metadata.annotations['", kNumaAnnotation, "']")};
+  d.needed_fields = {sdk::AnnotationField(kNumaAnnotation)};
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kModelLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;

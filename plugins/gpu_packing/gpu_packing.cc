@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/known_verdicts.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
@@ -438,7 +439,7 @@ sdk::PluginDescriptor Descriptor() {
       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE, Event::UPDATE_NODE_LABEL})};
   for (const char* key :
        {kFractionAnnotation, kMemoryAnnotation, kDevicesAnnotation, kAllocatedAnnotation}) {
-    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    d.needed_fields.push_back(sdk::AnnotationField(key));
   }
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kGroupLabel, "']")});

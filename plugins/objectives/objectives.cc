@@ -17,6 +17,7 @@
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
@@ -579,7 +580,7 @@ sdk::PluginDescriptor Descriptor() {
   for (const char* key :
        {kWeightsAnnotation, kNearPodsAnnotation, kDataAnnotation, kDataWithinAnnotation,
         kLatestStartAnnotation, kHighestCostAnnotation, kRegionsAnnotation}) {
-    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    d.needed_fields.push_back(sdk::AnnotationField(key));
   }
   d.signature = sdk::SignedParts(d.needed_fields,
                                  {"metadata.namespace", "metadata.labels", "spec.containers"});

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/custom_objects.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/static_ip/address_book.h"
@@ -288,7 +289,7 @@ sdk::PluginDescriptor Descriptor() {
   v1alpha1::Interest reserve = sdk::InterestIn(v1alpha1::RESERVE, {});
   reserve.add_any_field_set("metadata.labels['outboard/static-ip']");
   for (const char* key : kAnnotations) {
-    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    d.needed_fields.push_back(sdk::AnnotationField(key));
     reserve.add_any_field_set(absl::StrCat("metadata.annotations['", key, "']"));
   }
   d.interests = {std::move(reserve)};

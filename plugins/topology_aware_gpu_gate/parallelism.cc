@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "plugin_host/sdk/pod_parts.h"
 
 namespace outboard::topology_aware_gpu_gate {
 namespace {
@@ -175,7 +176,7 @@ Parallelism ParallelismOfPod(const v1alpha1::Pod& pod, sdk::MalformedValues* mal
 std::vector<std::string> ParallelismFields() {
   std::vector<std::string> fields;
   for (const char* key : {kParallelismKey, kTensorParallelSizeKey})
-    fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    fields.push_back(sdk::AnnotationField(key));
   fields.push_back("Pod.spec.containers[*].command");
   fields.push_back("Pod.spec.containers[*].args");
   for (const auto& names : {absl::MakeSpan(kWorldSizes), absl::MakeSpan(kTensorSizes)}) {

@@ -14,6 +14,7 @@
 #include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/workload_strategy_scorer/gpu_memory.h"
 #include "plugins/workload_strategy_scorer/workload_type.h"
@@ -276,7 +277,7 @@ sdk::PluginDescriptor Descriptor() {
   d.args_schema = ArgsSchema();
   d.needed_fields = sdk::GpuIdFields();
   for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation})
-    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    d.needed_fields.push_back(sdk::AnnotationField(key));
   d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers", "metadata.ownerReferences",
                                                    "metadata.labels['workload-type']"});
   d.maturity = sdk::Maturity::kAlpha;

@@ -379,6 +379,10 @@ absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_n
   return absl::OkStatus();
 }
 
+bool HasKey(const v1alpha1::Effect& effect) {
+  return !effect.key().empty() && effect.key().size() <= kMaxKeyBytes;
+}
+
 absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
                           const v1alpha1::Pod& pod, const std::string& node_name) {
   const auto is_claim_of_pod = [&](const std::string& name_space, const std::string& name) {
@@ -393,8 +397,7 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
   absl::flat_hash_set<std::string> keys;
   absl::flat_hash_set<std::string> claims;
   for (const v1alpha1::Effect& effect : effects) {
-    if (effect.plugin().empty() || effect.key().empty() || effect.key().size() > kMaxKeyBytes ||
-        !keys.insert(effect.key()).second) {
+    if (effect.plugin().empty() || !HasKey(effect) || !keys.insert(effect.key()).second) {
       return Wrong("Reserve names an effect without a plugin or a key of its own");
     }
     // See CheckObjectWrite.

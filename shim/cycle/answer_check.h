@@ -75,6 +75,9 @@ absl::Status CheckPermit(const v1alpha1::PermitResponse& response, const PointSh
 absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response);
 absl::Status CheckDecision(const v1alpha1::WaitDecision& decision);
 
+// Whether an effect has a key, of a length that the contract allows. Pure.
+bool HasKey(const v1alpha1::Effect& effect);
+
 // Checks what Reserve wants carried out for a pod on a node: it may touch the pod's own claims and
 // volumes for them, each once, and nothing else. Errors: INTERNAL, naming what is wrong. Pure.
 // Writes of objects are CheckObjectWrite's (custom_resources.h).

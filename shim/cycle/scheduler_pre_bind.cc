@@ -17,7 +17,6 @@ namespace {
 // How often PreBind is asked; kube-scheduler's interval for looking at volumes.
 constexpr absl::Duration kPreBindInterval = absl::Seconds(1);
 
-constexpr size_t kMaxKeyBytes = 63;
 // Of all plugins; more are passed over, and come again.
 constexpr size_t kMaxOwnEffects = 256;
 
@@ -82,8 +81,7 @@ void Scheduler::TakeOwnEffect(const std::string& host_name, Host* host,
   absl::Status bad = CheckObjectWrite(effect, host->client->info(), options_.custom_resources);
   if (!effect.has_put_object() && !effect.has_delete_object())
     bad = absl::InternalError("a host pushes an effect that only a pod's bind can have");
-  if (effect.key().empty() || effect.key().size() > kMaxKeyBytes)
-    bad = absl::InternalError("a host pushes an effect without a key");
+  if (!HasKey(effect)) bad = absl::InternalError("a host pushes an effect without a key");
   if (!bad.ok()) return OnBadAnswer(host_name, bad);
   TellAllListed(host, now);
   if (own_effects_held_ || host->pushes_from < *host->all_listed) {

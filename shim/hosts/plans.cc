@@ -382,10 +382,20 @@ absl::Status ConfigureError(const config::Config& config, const config::Profiles
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
 }
 
+std::vector<cycle::CustomResourceRule> AllowedResources(
+    const std::vector<config::CustomResourceRule>& configured) {
+  std::vector<cycle::CustomResourceRule> rules;
+  for (const config::CustomResourceRule& rule : configured)
+    rules.push_back({rule.resource, rule.verbs, rule.namespaces});
+  return rules;
+}
+
 cycle::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
   cycle::ChangeEncoder::Fields fields;
   for (const PluginInfo& plugin : info.plugins()) {
     for (const std::string& path : plugin.needed_fields()) {
+      fields.command |= path == "Pod.spec.containers[*].command";
+      fields.args |= path == "Pod.spec.containers[*].args";
       absl::string_view key = path;
       if (!absl::ConsumeSuffix(&key, "']")) continue;
       if (absl::ConsumePrefix(&key, "Pod.metadata.annotations['")) {
@@ -395,10 +405,6 @@ cycle::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
       } else if (absl::ConsumePrefix(&key, "Pod.spec.containers[*].env['")) {
         fields.variables.insert(std::string(key));
       }
-    }
-    for (const std::string& path : plugin.needed_fields()) {
-      fields.command |= path == "Pod.spec.containers[*].command";
-      fields.args |= path == "Pod.spec.containers[*].args";
     }
     for (const v1alpha1::CustomResource& resource : plugin.custom_resources())
       fields.custom_resources.insert(resource.resource());

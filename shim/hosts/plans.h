@@ -12,6 +12,7 @@
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
 #include "shim/cycle/change_log.h"
+#include "shim/cycle/custom_resources.h"
 #include "shim/cycle/scheduler.h"
 
 namespace outboard::hosts {
@@ -41,7 +42,12 @@ std::map<std::string, cycle::AlgorithmShare> SharesOf(const Plans& plans, const 
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
                             const v1alpha1::ConfigureResponse& response);
 
-// The annotations that the host's plugins read.
+// What plugins may have done with custom resources.
+std::vector<cycle::CustomResourceRule> AllowedResources(
+    const std::vector<config::CustomResourceRule>& configured);
+
+// What the host's plugins read beyond what every host is sent: annotations, commands, arguments and
+// variables of containers, custom resources.
 cycle::ChangeEncoder::Fields NeededFields(const v1alpha1::GetHostInfoResponse& info);
 
 }  // namespace outboard::hosts

@@ -15,6 +15,7 @@
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_set.h"
+#include "shim/hosts/plans.h"
 #include "shim/kube/wire/custom_resource.h"
 #include "shim/kube/wire/object_reader.h"
 #include "shim/simulate/custom_objects.h"
@@ -234,8 +235,7 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
   options.cycle_deadline = std::max(config.shim.deadlines.cycle, absl::Seconds(10));
   options.host_grace = absl::InfiniteDuration();
   options.explain = true;
-  for (const config::CustomResourceRule& rule : config.shim.custom_resources)
-    options.custom_resources.push_back({rule.resource, rule.verbs, rule.namespaces});
+  options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   queue::QueueOptions queue_options;
   queue_options.initial_backoff = config.scheduler.pod_initial_backoff;
   queue_options.max_backoff = config.scheduler.pod_max_backoff;
