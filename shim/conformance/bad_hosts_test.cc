@@ -257,7 +257,8 @@ std::vector<BadHost> BadHosts() {
          if (filter->rejected_size() > 0) filter->set_rejected(0, filter->reasons_size());
        })},
       {"a node in two bitmaps of rejected ones",
-       {"FilterService/well-formed"},
+       // Few nodes are rather in the list.
+       {"FilterService/percentage"},
        Filtering([](FilterResponse* filter) {
          if (filter->rejected_for_size() > 0)
            filter->mutable_rejected_for(0)->back() |= filter->feasible().back();
