@@ -43,11 +43,10 @@ std::string ArgsSchema() {
                       sdk::kGpuResourceNamesSchema, "}}");
 }
 
-// What the plugin reads of a node's labels.
-struct NodeFacts {
-  uint32_t name = sdk::StringTable::kNone;  // Of its model, in `models_`.
+// A node's GPU model, in `models_`. Small, since Filter looks at every node's.
+struct NodeModel {
+  uint32_t name = sdk::StringTable::kNone;
   uint32_t base = sdk::StringTable::kNone;
-  int64_t numa = kUnknownNuma;
 };
 
 // What a pod asks for.
@@ -81,7 +80,7 @@ class GpuModelMatch : public sdk::Plugin,
     uint64_t no_label = 0, match = 0;
     const uint32_t model = wanted->model;
     block.ForEach([&](int i, sdk::Slot slot) {
-      const NodeFacts& node = facts_[slot];
+      const NodeModel& node = nodes_[slot];
       const bool matches =
           (node.name == model) | (match_partitions_ & static_cast<int>(node.base == model));
       no_label |= uint64_t{node.name == sdk::StringTable::kNone} << i;
@@ -106,7 +105,7 @@ class GpuModelMatch : public sdk::Plugin,
     const int64_t wanted = WantedNuma(pod);
     const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const int64_t numa = facts_[nodes[i]].numa;
+      const int64_t numa = numa_[nodes[i]];
       raw[i] = numa == wanted ? kNear : kFar;
       if (!logs) continue;
       VLOG(4) << kName << ": node " << attempt.cluster().node(nodes[i]).name() << " pod "
@@ -137,35 +136,42 @@ class GpuModelMatch : public sdk::Plugin,
   }
 
   void OnReset() override {
-    facts_.clear();
+    nodes_.clear();
+    numa_.clear();
     models_.Clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
-    if (slot >= facts_.size()) facts_.resize(slot + 1);
+    if (slot >= nodes_.size()) {
+      nodes_.resize(slot + 1);
+      numa_.resize(slot + 1, kUnknownNuma);
+    }
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
-    NodeFacts facts;
+    NodeModel known;
+    int64_t numa_of_node = kUnknownNuma;
     if (const std::string* product = sdk::FindValue(node.labels(), kProductLabel)) {
       const GpuModel model = ParseGpuModel(*product);
       if (model.name.empty() || model.base.empty()) {
         malformed_.Warn(object, kProductLabel, *product, "the name of a GPU model");
       } else {
-        facts.name = models_.Intern(model.name);
-        facts.base = models_.Intern(model.base);
+        known.name = models_.Intern(model.name);
+        known.base = models_.Intern(model.base);
       }
     }
     if (const std::string* text = sdk::FindValue(node.labels(), kNumaLabel)) {
       if (auto numa = sdk::ParseCount(*text, kMaxNuma)) {
-        facts.numa = *numa;
+        numa_of_node = *numa;
       } else {
         malformed_.Warn(object, kNumaLabel, *text, kNumaWanted);
       }
     }
-    facts_[slot] = facts;
+    nodes_[slot] = known;
+    numa_[slot] = numa_of_node;
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
-    facts_[slot] = NodeFacts();
+    nodes_[slot] = NodeModel();
+    numa_[slot] = kUnknownNuma;
     malformed_.Forget(absl::StrCat("node ", name));
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
@@ -206,7 +212,9 @@ class GpuModelMatch : public sdk::Plugin,
   const sdk::Verdict mismatch_ = sdk::Verdict::Unresolvable("GPU model mismatch");
   // Names and bases of models that nodes have or had; a pod's are only looked up.
   sdk::StringTable models_;
-  std::vector<NodeFacts> facts_;  // By slot.
+  // By slot.
+  std::vector<NodeModel> nodes_;
+  std::vector<int64_t> numa_;
   // Pods are read in const calls; all calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
