@@ -38,23 +38,6 @@ Cost CostOf(const PreemptionCandidate& candidate) {
 
 }  // namespace
 
-void SortByImportance(std::vector<PodRecord*>* pods) {
-  std::vector<std::pair<PodRecord*, size_t>> numbered;
-  numbered.reserve(pods->size());
-  for (PodRecord* pod : *pods) numbered.emplace_back(pod, numbered.size());
-  std::sort(numbered.begin(), numbered.end(), [](const auto& a, const auto& b) {
-    const int32_t priority_a = a.first->pod.priority();
-    const int32_t priority_b = b.first->pod.priority();
-    if (priority_a != priority_b) return priority_a > priority_b;
-    const int64_t start_a = StartOf(*a.first);
-    const int64_t start_b = StartOf(*b.first);
-    if (start_a != start_b) return start_a < start_b;
-    const bool neither_started = a.first->pod.start_unix_seconds() == 0;
-    return neither_started ? a.second > b.second : a.second < b.second;
-  });
-  for (size_t i = 0; i < pods->size(); ++i) (*pods)[i] = numbered[i].first;
-}
-
 void SortByPreference(std::vector<PreemptionCandidate>* candidates) {
   std::vector<std::pair<Cost, size_t>> ranks;
   ranks.reserve(candidates->size());

@@ -16,13 +16,14 @@
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/validation.h"
+#include "plugin_host/sdk/workload_type.h"
 #include "plugins/workload_strategy_scorer/gpu_memory.h"
-#include "plugins/workload_strategy_scorer/workload_type.h"
 
 namespace outboard::workload_strategy_scorer {
 namespace {
 
 using sdk::Slot;
+using sdk::WorkloadType;
 
 constexpr char kName[] = "WorkloadStrategyScorer";
 constexpr int64_t kNeutral = 50;
@@ -32,10 +33,6 @@ constexpr int64_t kInferenceGood = 95, kInferenceTooFull = 30, kInferenceElse = 
 constexpr double kRounding = 1e-9;
 
 std::string ArgsSchema() {
-  constexpr char kTraits[] =
-      R"json({"type": "object", "additionalProperties": false, "properties": {
-      "ownerKinds": {"type": "array", "items": {"type": "string"}, "description": "Kinds of the pod's controller."},
-      "images": {"type": "array", "items": {"type": "string"}, "description": "Parts of images' names, without registry and tag."}}})json";
   return absl::StrCat(R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
@@ -44,17 +41,15 @@ std::string ArgsSchema() {
         "description": "Share of a node's GPU memory in use by inference, the new pod included, from which the node is good."},
       "high": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.8,
         "description": "The share above which it is too full."}}},
-    "training": )json",
-                      kTraits, R"json(,
-    "inference": )json",
-                      kTraits, ",\n    ", kGpuMemoryResourcesSchema, ",\n    ",
+    )json",
+                      sdk::WorkloadTypesSchema(), ",\n    ", kGpuMemoryResourcesSchema, ",\n    ",
                       sdk::kGpuResourceNamesSchema, "}}");
 }
 
 struct Args {
   double low = 0.7;
   double high = 0.8;
-  WorkloadTypes types;
+  sdk::WorkloadTypes types;
   GpuMemory memory;
 };
 
@@ -263,7 +258,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
     saturation.Problem(
         "low", absl::StrCat("Invalid value: ", args.low, ": must not be above high, ", args.high));
   }
-  args.types = WorkloadTypes::Read(root);
+  args.types = sdk::WorkloadTypes::Read(root);
   args.memory = GpuMemory::Read(root);
   return args;
 }

@@ -1,16 +1,16 @@
-#include "plugins/workload_strategy_scorer/workload_type.h"
+#include "plugin_host/sdk/workload_type.h"
 
 #include <gtest/gtest.h>
 
 #include "plugin_host/sdk/testing/builders.h"
 
-namespace outboard::workload_strategy_scorer {
+namespace outboard::sdk {
 namespace {
 
-using sdk::testing::PodBuilder;
+using testing::PodBuilder;
 
 WorkloadTypes Types(const std::string& args = "") {
-  sdk::ArgsReader reader(args);
+  ArgsReader reader(args);
   const WorkloadTypes types = WorkloadTypes::Read(reader.root());
   EXPECT_TRUE(reader.ok());
   return types;
@@ -41,11 +41,11 @@ TEST(WorkloadTypeTest, TheLabelDecides) {
   PodBuilder pod("p");
   pod.Container("vllm/vllm-openai", {});
   EXPECT_EQ(Types().TypeOf(pod), WorkloadType::kInference);
-  pod.Label(kTypeLabel, "Training");
+  pod.Label(kWorkloadTypeLabel, "Training");
   EXPECT_EQ(Types().TypeOf(pod), WorkloadType::kTraining);
-  pod.Label(kTypeLabel, "inference");
+  pod.Label(kWorkloadTypeLabel, "inference");
   EXPECT_EQ(Types().TypeOf(pod), WorkloadType::kInference);
-  pod.Label(kTypeLabel, "CPU-intensive");
+  pod.Label(kWorkloadTypeLabel, "CPU-intensive");
   EXPECT_EQ(Types().TypeOf(pod), WorkloadType::kOther);
 }
 
@@ -79,4 +79,4 @@ TEST(WorkloadTypeTest, OtherTraitsFromArgs) {
 }
 
 }  // namespace
-}  // namespace outboard::workload_strategy_scorer
+}  // namespace outboard::sdk

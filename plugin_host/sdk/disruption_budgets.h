@@ -1,6 +1,6 @@
 // PodDisruptionBudgets, ready to be charged.
-#ifndef OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_BUDGETS_H_
-#define OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_BUDGETS_H_
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_DISRUPTION_BUDGETS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_DISRUPTION_BUDGETS_H_
 
 #include <cstdint>
 #include <map>
@@ -14,31 +14,37 @@
 #include "plugin_host/sdk/selectors.h"
 #include "proto/outboard/v1alpha1/objects.pb.h"
 
-namespace outboard::default_preemption {
+namespace outboard::sdk {
 
 // All budgets of the cluster, with their selectors compiled.
 //
 // Threading: thread-compatible; the mirror's thread. Lifetime: a value. Errors: a budget whose
 // selector cannot be parsed counts no pod, as in kube-scheduler.
-class Budgets {
+class DisruptionBudgets {
  public:
   void Clear() { by_namespace_.clear(); }
-  void Set(const v1alpha1::PodDisruptionBudget& budget);
-  void Remove(absl::string_view ns, const std::string& name);
+  // What a ClusterObserver is told; objects of other kinds are passed over.
+  void OnObjectChanged(const v1alpha1::ClusterObject& object);
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object);
 
   // Which of the pods cannot all leave without a budget being broken: true at their positions.
   // Earlier pods use up what is allowed first.
-  std::vector<bool> Violated(const std::vector<sdk::PodRecord*>& pods) const;
+  std::vector<bool> Violated(const std::vector<PodRecord*>& pods) const;
+  // Whether any budget counts the pod.
+  bool Count(const v1alpha1::Pod& pod) const;
 
  private:
+  void Set(const v1alpha1::PodDisruptionBudget& budget);
+  void Remove(absl::string_view ns, const std::string& name);
+
   struct Budget {
-    sdk::CompiledLabelSelector selector;
+    CompiledLabelSelector selector;
     int32_t allowed = 0;
     absl::flat_hash_set<std::string> disrupted;  // Names of pods that are counted already.
   };
   absl::flat_hash_map<std::string, std::map<std::string, Budget>> by_namespace_;
 };
 
-}  // namespace outboard::default_preemption
+}  // namespace outboard::sdk
 
-#endif  // OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_BUDGETS_H_
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_DISRUPTION_BUDGETS_H_

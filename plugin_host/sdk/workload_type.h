@@ -1,6 +1,6 @@
 // What kind of work a pod does.
-#ifndef OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_TYPE_H_
-#define OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_TYPE_H_
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_WORKLOAD_TYPE_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_WORKLOAD_TYPE_H_
 
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 #include "plugin_host/sdk/args_reader.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
-namespace outboard::workload_strategy_scorer {
+namespace outboard::sdk {
 
 enum class WorkloadType { kOther, kTraining, kInference };
 
-inline constexpr char kTypeLabel[] = "workload-type";
+inline constexpr char kWorkloadTypeLabel[] = "workload-type";
 
 // By what pods without the label are recognised.
-struct Traits {
+struct WorkloadTraits {
   std::vector<std::string> owner_kinds;  // Of the pod's controller, as Kubernetes writes them.
   std::vector<std::string> images;       // Parts of images' names, in lower case.
 };
@@ -24,21 +24,24 @@ struct Traits {
 // An image's name without registry, tag and digest, in lower case.
 std::string ImageName(absl::string_view image);
 
+// Part of a JSON schema: the arguments `training` and `inference`.
+std::string WorkloadTypesSchema();
+
 // Threading: immutable after Read. Lifetime: a value. Errors: problems in the reader of args.
 class WorkloadTypes {
  public:
   // The arguments `training` and `inference`.
-  static WorkloadTypes Read(const sdk::ArgsObject& root);
+  static WorkloadTypes Read(const ArgsObject& root);
 
   // The label's word if it is there (another one than training and inference: other). Else the
   // owner's kind, else the images of its containers; other if these tell both, or nothing.
   WorkloadType TypeOf(const v1alpha1::Pod& pod) const;
 
  private:
-  Traits training_;
-  Traits inference_;
+  WorkloadTraits training_;
+  WorkloadTraits inference_;
 };
 
-}  // namespace outboard::workload_strategy_scorer
+}  // namespace outboard::sdk
 
-#endif  // OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_TYPE_H_
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_WORKLOAD_TYPE_H_

@@ -1,4 +1,4 @@
-#include "plugins/workload_strategy_scorer/workload_type.h"
+#include "plugin_host/sdk/workload_type.h"
 
 #include <algorithm>
 
@@ -8,32 +8,32 @@
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/validation.h"
 
-namespace outboard::workload_strategy_scorer {
+namespace outboard::sdk {
 namespace {
 
-Traits ReadTraits(const sdk::ArgsObject& args, const Traits& defaults) {
-  Traits traits;
+WorkloadTraits ReadTraits(const ArgsObject& args, const WorkloadTraits& defaults) {
+  WorkloadTraits traits;
   traits.owner_kinds = args.Strings("ownerKinds", defaults.owner_kinds);
   traits.images = args.Strings("images", defaults.images);
   for (size_t i = 0; i < traits.owner_kinds.size(); ++i) {
     if (traits.owner_kinds[i].empty())
-      args.Problem(absl::StrCat("ownerKinds[", i, "]"), sdk::RequiredValue("must not be empty"));
+      args.Problem(absl::StrCat("ownerKinds[", i, "]"), RequiredValue("must not be empty"));
   }
   for (size_t i = 0; i < traits.images.size(); ++i) {
     // An empty part would be in every image.
     if (traits.images[i].empty())
-      args.Problem(absl::StrCat("images[", i, "]"), sdk::RequiredValue("must not be empty"));
+      args.Problem(absl::StrCat("images[", i, "]"), RequiredValue("must not be empty"));
     absl::AsciiStrToLower(&traits.images[i]);
   }
   return traits;
 }
 
-bool OwnedBy(const v1alpha1::Pod& pod, const Traits& traits) {
+bool OwnedBy(const v1alpha1::Pod& pod, const WorkloadTraits& traits) {
   return pod.has_controller() && std::find(traits.owner_kinds.begin(), traits.owner_kinds.end(),
                                            pod.controller().kind()) != traits.owner_kinds.end();
 }
 
-bool HasImage(const std::vector<std::string>& names, const Traits& traits) {
+bool HasImage(const std::vector<std::string>& names, const WorkloadTraits& traits) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return std::any_of(traits.images.begin(), traits.images.end(),
                        [&](const std::string& part) { return absl::StrContains(name, part); });
@@ -62,7 +62,15 @@ std::string ImageName(absl::string_view image) {
   return absl::AsciiStrToLower(image.substr(0, colon));
 }
 
-WorkloadTypes WorkloadTypes::Read(const sdk::ArgsObject& root) {
+std::string WorkloadTypesSchema() {
+  constexpr char kTraits[] =
+      R"json({"type": "object", "additionalProperties": false, "properties": {
+      "ownerKinds": {"type": "array", "items": {"type": "string"}, "description": "Kinds of the pod's controller."},
+      "images": {"type": "array", "items": {"type": "string"}, "description": "Parts of images' names, without registry and tag."}}})json";
+  return absl::StrCat(R"("training": )", kTraits, ",\n    \"inference\": ", kTraits);
+}
+
+WorkloadTypes WorkloadTypes::Read(const ArgsObject& root) {
   WorkloadTypes types;
   types.training_ = ReadTraits(
       root.Object("training"),
@@ -76,7 +84,7 @@ WorkloadTypes WorkloadTypes::Read(const sdk::ArgsObject& root) {
 }
 
 WorkloadType WorkloadTypes::TypeOf(const v1alpha1::Pod& pod) const {
-  if (const std::string* label = sdk::FindValue(pod.labels(), kTypeLabel)) {
+  if (const std::string* label = FindValue(pod.labels(), kWorkloadTypeLabel)) {
     if (absl::EqualsIgnoreCase(*label, "training")) return WorkloadType::kTraining;
     if (absl::EqualsIgnoreCase(*label, "inference")) return WorkloadType::kInference;
     return WorkloadType::kOther;
@@ -89,4 +97,4 @@ WorkloadType WorkloadTypes::TypeOf(const v1alpha1::Pod& pod) const {
   return Decide(HasImage(names, training_), HasImage(names, inference_));
 }
 
-}  // namespace outboard::workload_strategy_scorer
+}  // namespace outboard::sdk

@@ -1,28 +1,47 @@
-#include "plugins/default_preemption/budgets.h"
+#include "plugin_host/sdk/disruption_budgets.h"
 
+#include <algorithm>
 #include <utility>
 
-namespace outboard::default_preemption {
+namespace outboard::sdk {
 
-void Budgets::Set(const v1alpha1::PodDisruptionBudget& proto) {
+void DisruptionBudgets::OnObjectChanged(const v1alpha1::ClusterObject& object) {
+  if (object.has_pod_disruption_budget()) Set(object.pod_disruption_budget());
+}
+
+void DisruptionBudgets::OnObjectRemoved(const v1alpha1::ClusterObject& object) {
+  if (!object.has_pod_disruption_budget()) return;
+  const v1alpha1::PodDisruptionBudget& budget = object.pod_disruption_budget();
+  Remove(budget.namespace_(), budget.name());
+}
+
+bool DisruptionBudgets::Count(const v1alpha1::Pod& pod) const {
+  const auto budgets = by_namespace_.find(pod.namespace_());
+  if (budgets == by_namespace_.end() || pod.labels().empty()) return false;
+  return std::any_of(budgets->second.begin(), budgets->second.end(), [&](const auto& named) {
+    return named.second.selector.Matches(pod.labels());
+  });
+}
+
+void DisruptionBudgets::Set(const v1alpha1::PodDisruptionBudget& proto) {
   Remove(proto.namespace_(), proto.name());
   // An absent selector, an empty one and one that cannot be parsed count no pod.
   if (!proto.has_selector()) return;
-  auto selector = sdk::CompiledLabelSelector::Parse(proto.selector());
+  auto selector = CompiledLabelSelector::Parse(proto.selector());
   if (!selector.ok() || selector->matches_everything()) return;
   Budget budget{*std::move(selector), proto.disruptions_allowed(), {}};
   budget.disrupted.insert(proto.disrupted_pods().begin(), proto.disrupted_pods().end());
   by_namespace_[proto.namespace_()][proto.name()] = std::move(budget);
 }
 
-void Budgets::Remove(absl::string_view ns, const std::string& name) {
+void DisruptionBudgets::Remove(absl::string_view ns, const std::string& name) {
   const auto it = by_namespace_.find(ns);
   if (it == by_namespace_.end()) return;
   it->second.erase(name);
   if (it->second.empty()) by_namespace_.erase(it);
 }
 
-std::vector<bool> Budgets::Violated(const std::vector<sdk::PodRecord*>& pods) const {
+std::vector<bool> DisruptionBudgets::Violated(const std::vector<PodRecord*>& pods) const {
   std::vector<bool> violated(pods.size(), false);
   if (by_namespace_.empty()) return violated;
   absl::flat_hash_map<const Budget*, int64_t> left;
@@ -42,4 +61,4 @@ std::vector<bool> Budgets::Violated(const std::vector<sdk::PodRecord*>& pods) co
   return violated;
 }
 
-}  // namespace outboard::default_preemption
+}  // namespace outboard::sdk

@@ -1,0 +1,49 @@
+#include "plugin_host/sdk/preemption.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace outboard::sdk {
+namespace {
+
+using ::testing::ElementsAre;
+
+class PreemptionTest : public ::testing::Test {
+ protected:
+  PodRecord* Pod(const std::string& name, int32_t priority, int64_t start) {
+    pods_.push_back(std::make_unique<PodRecord>());
+    pods_.back()->pod.set_name(name);
+    pods_.back()->pod.set_priority(priority);
+    pods_.back()->pod.set_start_unix_seconds(start);
+    return pods_.back().get();
+  }
+  static std::vector<std::string> Names(const std::vector<PodRecord*>& pods) {
+    std::vector<std::string> names;
+    for (const PodRecord* pod : pods) names.push_back(pod->pod.name());
+    return names;
+  }
+  std::vector<std::unique_ptr<PodRecord>> pods_;
+};
+
+TEST_F(PreemptionTest, ImportanceIsPriorityThenAge) {
+  std::vector<PodRecord*> pods = {Pod("low", -1, 1), Pod("young", 5, 20), Pod("old", 5, 10),
+                                  Pod("new", 5, 0), Pod("top", 6, 0)};
+  SortByImportance(&pods);
+  EXPECT_THAT(Names(pods), ElementsAre("top", "old", "young", "new", "low"));
+}
+
+TEST_F(PreemptionTest, EqualsStayInOrderUnlessTheyHaveNotStarted) {
+  std::vector<PodRecord*> started = {Pod("a", 1, 7), Pod("b", 1, 7), Pod("c", 1, 7)};
+  SortByImportance(&started);
+  EXPECT_THAT(Names(started), ElementsAre("a", "b", "c"));
+  std::vector<PodRecord*> pending = {Pod("a", 1, 0), Pod("b", 1, 0), Pod("c", 1, 0)};
+  SortByImportance(&pending);
+  EXPECT_THAT(Names(pending), ElementsAre("c", "b", "a"));
+}
+
+}  // namespace
+}  // namespace outboard::sdk
