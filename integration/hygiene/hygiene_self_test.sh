@@ -44,6 +44,7 @@ include shim/queue/x.h plugins/a/a.h
 include plugin_host/sdk/x.cc shim/queue/q.h
 include plugin_host/sdk/x.cc plugins/a/a.h
 include plugins/a/x.cc plugins/b/b.h
+include plugins/a/x.cc plugins/builtin_plugins.h
 include plugins/a/x.cc plugin_host/mirror/mirror.h
 include plugins/a/x.cc shim/queue/q.h
 include proto/lint/x.cc shim/queue/q.h

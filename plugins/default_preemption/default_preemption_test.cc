@@ -16,34 +16,10 @@
 namespace outboard::default_preemption {
 namespace {
 
-using sdk::Verdict;
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 using sdk::testing::PreemptionHarness;
 using ::testing::ElementsAre;
-
-// Says no where CPUs are short, and never to nodes that are closed.
-class Room : public sdk::Plugin, public sdk::NodeFilterPlugin {
- public:
-  Verdict FilterNode(const sdk::Attempt& attempt, const sdk::NodeView& node) const override {
-    if (node.Label("closed")) return Verdict::Unresolvable("closed");
-    if (node.Label("broken")) return Verdict::Error("broken");
-    const int64_t wanted = attempt.pod().usage().requests.cpu_millis;
-    return node.Requested("cpu") + wanted > node.Allocatable("cpu")
-               ? Verdict::Unschedulable("Insufficient cpu")
-               : Verdict::Success();
-  }
-};
-
-sdk::PluginDescriptor RoomDescriptor() {
-  sdk::PluginDescriptor room;
-  room.name = "Room";
-  room.extension_points = {v1alpha1::FILTER};
-  room.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<Room>();
-  };
-  return room;
-}
 
 TEST(DefaultPreemptionHintsTest, Cases) {
   sdk::testing::RunCases(Descriptor(), "plugins/default_preemption/testdata");
@@ -54,7 +30,7 @@ class DefaultPreemptionTest : public ::testing::Test {
  protected:
   void SetUp() override { Configure(""); }
   void Configure(const std::string& args_json) {
-    auto made = PreemptionHarness::Create(Descriptor(), {RoomDescriptor()}, args_json);
+    auto made = PreemptionHarness::Create(Descriptor(), {sdk::testing::RoomFilter()}, args_json);
     ASSERT_TRUE(made.ok()) << made.status();
     harness_ = *std::move(made);
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "plugin_host/sdk/testing/object_yaml.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
+#include "plugin_host/sdk/testing/preemption_harness.h"
 
 namespace outboard::sdk::testing {
 namespace {
@@ -64,8 +66,16 @@ void CheckKeys(const YAML::Node& yaml, const std::set<std::string>& known) {
   }
 }
 
+void SetNomination(PluginHarness* harness, const v1alpha1::Pod& pod) {
+  harness->Place(pod.uid(), v1alpha1::NOMINATED, pod.nominated_node_name());
+}
+void SetNomination(PreemptionHarness* harness, const v1alpha1::Pod& pod) {
+  harness->Nominate(pod.uid(), pod.nominated_node_name());
+}
+
 // Fills the cluster; false after a failure.
-bool Load(const YAML::Node& given, PluginHarness* harness) {
+template <typename Harness>
+bool Load(const YAML::Node& given, Harness* harness) {
   if (given["now"]) {
     absl::Time now;
     std::string error;
@@ -75,8 +85,10 @@ bool Load(const YAML::Node& given, PluginHarness* harness) {
     }
     harness->SetNow(now);
   }
-  for (const auto& yaml : given["namespaces"]) {
-    harness->AddNamespace(yaml["name"].as<std::string>(), TextMap(yaml["labels"]));
+  if constexpr (std::is_same_v<Harness, PluginHarness>) {
+    for (const auto& yaml : given["namespaces"]) {
+      harness->AddNamespace(yaml["name"].as<std::string>(), TextMap(yaml["labels"]));
+    }
   }
   for (const auto& yaml : given["objects"]) {
     absl::StatusOr<v1alpha1::ClusterObject> object = ObjectFromYaml(yaml);
@@ -110,7 +122,7 @@ bool Load(const YAML::Node& given, PluginHarness* harness) {
     }
     harness->AddPod(*pod);
     if (!pod->nominated_node_name().empty()) {
-      harness->Place(pod->uid(), v1alpha1::NOMINATED, pod->nominated_node_name());
+      SetNomination(harness, *pod);
     }
   }
   return true;
@@ -214,6 +226,44 @@ void ExpectTerms(const YAML::Node& expected,
   EXPECT_EQ(want, have);
 }
 
+// `n1: a b` for each candidate, the best first; `n1 !1: a b` where a budget breaks.
+std::vector<std::string> CandidateTexts(const v1alpha1::PostFilterResponse& response,
+                                        const ClusterView& cluster) {
+  std::vector<std::string> texts;
+  for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+    std::string text(cluster.node(candidate.slot()).name());
+    if (candidate.budget_violations() > 0)
+      absl::StrAppend(&text, " !", candidate.budget_violations());
+    absl::StrAppend(&text, ":");
+    for (const std::string& uid : candidate.victim_uids()) {
+      const PodRecord* pod = cluster.FindPod(uid);
+      absl::StrAppend(&text, " ", pod == nullptr ? uid : pod->pod.name());
+    }
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+void ExpectPostFilter(const PluginDescriptor& descriptor, const YAML::Node& given,
+                      const v1alpha1::Pod& pod, const YAML::Node& expected) {
+  auto harness = PreemptionHarness::Create(descriptor, {RoomFilter()},
+                                           given["args"] ? YamlToJson(given["args"]) : "");
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  if (!Load(given, harness->get())) return;
+  const v1alpha1::PostFilterResponse response = (*harness)->Attempt(pod);
+  if (response.has_rejection()) {
+    const v1alpha1::PluginStatus& status = response.rejection();
+    ASSERT_TRUE(expected.IsScalar()) << absl::StrJoin(status.reasons(), "; ");
+    EXPECT_EQ(expected.as<std::string>(),
+              Text({status.code(),
+                    std::vector<std::string>(status.reasons().begin(), status.reasons().end())}));
+    return;
+  }
+  const std::vector<std::string> texts = CandidateTexts(response, (*harness)->cluster());
+  ASSERT_TRUE(expected.IsSequence()) << absl::StrJoin(texts, "; ");
+  EXPECT_EQ(expected.as<std::vector<std::string>>(), texts);
+}
+
 void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, "\n--\n");
   ASSERT_EQ(parts.size(), 2u) << "a case has a cluster, a line `--`, and what is expected";
@@ -221,7 +271,7 @@ void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   const YAML::Node expected = YAML::Load(parts[1]);
   CheckKeys(given, {"args", "now", "nodes", "pods", "namespaces", "objects", "pod", "events"});
   CheckKeys(expected, {"preFilter", "nodeNames", "filter", "raw", "scores", "terms", "preEnqueue",
-                       "hints", "argsProblems"});
+                       "hints", "postFilter", "argsProblems"});
   ASSERT_TRUE(expected.IsMap() && expected.size() > 0) << "a case must expect something";
 
   absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
@@ -261,6 +311,7 @@ void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
     EXPECT_EQ(TextMap(expected["filter"]), verdicts);
   }
   if (expected["hints"]) ExpectHints(given["events"], expected["hints"], *pod, &h);
+  if (expected["postFilter"]) ExpectPostFilter(descriptor, given, *pod, expected["postFilter"]);
   if (expected["raw"]) ExpectScores(expected["raw"], h.RawScore(*pod));
   if (expected["scores"]) ExpectScores(expected["scores"], h.Score(*pod));
   if (expected["terms"]) ExpectTerms(expected["terms"], h.Terms(*pod));

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +13,7 @@
 #include "plugin_host/runtime/queueing_hints.h"
 #include "plugin_host/runtime/wake_up_events.h"
 #include "plugin_host/sdk/plugin_registry.h"
+#include "plugin_host/sdk/testing/figures.h"
 
 namespace outboard::sdk::testing {
 namespace {
@@ -24,40 +24,6 @@ Verdict FromProto(const v1alpha1::PluginStatus& status) {
   return Verdict(status.code(),
                  std::vector<std::string>(status.reasons().begin(), status.reasons().end()));
 }
-
-// What the plugin's metrics show.
-class Figures : public runtime::MetricSink {
- public:
-  using Key = std::pair<std::string, std::vector<std::string>>;
-  std::shared_ptr<Counter> NewCounter(const MetricSpec& spec,
-                                      const std::vector<std::string>& label_values) override {
-    return std::make_shared<Child>(&values_[{spec.name, label_values}]);
-  }
-  std::shared_ptr<Gauge> NewGauge(const MetricSpec& spec,
-                                  const std::vector<std::string>& label_values) override {
-    return std::make_shared<Child>(&values_[{spec.name, label_values}]);
-  }
-  std::shared_ptr<Histogram> NewHistogram(const MetricSpec& spec,
-                                          const std::vector<std::string>& label_values) override {
-    return std::make_shared<Child>(&values_[{spec.name, label_values}]);
-  }
-  std::optional<double> Find(const Key& key) const {
-    const auto it = values_.find(key);
-    if (it == values_.end()) return std::nullopt;
-    return it->second;
-  }
-
- private:
-  // A plugin's threads may count too.
-  struct Child : Counter, Gauge, Histogram {
-    explicit Child(std::atomic<double>* where) : value(where) {}
-    void Add(double amount) override { value->fetch_add(amount); }
-    void Set(double to) override { value->store(to); }
-    void Observe(double) override { value->fetch_add(1); }
-    std::atomic<double>* value;
-  };
-  std::map<Key, std::atomic<double>> values_;  // Addresses are stable.
-};
 
 }  // namespace
 

@@ -11,15 +11,48 @@
 #include "plugin_host/runtime/evaluator.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/sdk/plugin_registry.h"
+#include "plugin_host/sdk/testing/figures.h"
 
 namespace outboard::sdk::testing {
 namespace {
 
 constexpr char kProfile[] = "default-scheduler";
 
+class Room : public Plugin, public NodeFilterPlugin {
+ public:
+  Verdict FilterNode(const Attempt& attempt, const NodeView& node) const override {
+    if (node.Label("closed")) return Verdict::Unresolvable("closed");
+    if (node.Label("broken")) return Verdict::Error("broken");
+    const Resources& wanted = attempt.pod().usage().requests;
+    const auto is_short = [&](absl::string_view resource, int64_t amount) {
+      return amount > 0 && node.Requested(resource) + amount > node.Allocatable(resource);
+    };
+    if (is_short("pods", 1)) return Verdict::Unschedulable("Too many pods");
+    if (is_short("cpu", wanted.cpu_millis)) return Verdict::Unschedulable("Insufficient cpu");
+    if (is_short("memory", wanted.memory_bytes))
+      return Verdict::Unschedulable("Insufficient memory");
+    for (const auto& [resource, amount] : wanted.extended) {
+      if (is_short(resource, amount))
+        return Verdict::Unschedulable(absl::StrCat("Insufficient ", resource));
+    }
+    return Verdict::Success();
+  }
+};
+
 }  // namespace
 
+PluginDescriptor RoomFilter() {
+  PluginDescriptor room;
+  room.name = "Room";
+  room.extension_points = {v1alpha1::FILTER};
+  room.create = [](const PluginContext&) -> absl::StatusOr<std::unique_ptr<Plugin>> {
+    return std::make_unique<Room>();
+  };
+  return room;
+}
+
 struct PreemptionHarness::Impl : runtime::PushTarget {
+  Figures figures;
   PluginRegistry registry;
   mirror::Mirror mirror;
   std::shared_ptr<const runtime::Profile> profile;
@@ -71,8 +104,8 @@ absl::StatusOr<std::unique_ptr<PreemptionHarness>> PreemptionHarness::Create(
     args->set_args_json(std::string(args_json));
   }
   google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
-  impl->profile =
-      runtime::Profile::Create(config, impl->registry, &impl->mirror, impl.get(), &problems);
+  impl->profile = runtime::Profile::Create(config, impl->registry, &impl->mirror, impl.get(),
+                                           &problems, &impl->figures);
   if (impl->profile == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrJoin(problems, "\n", [](std::string* out, const v1alpha1::ConfigProblem& problem) {
@@ -116,10 +149,18 @@ void PreemptionHarness::Nominate(const std::string& uid, const std::string& node
 }
 
 void PreemptionHarness::AddBudget(const v1alpha1::PodDisruptionBudget& budget) {
+  v1alpha1::ClusterObject object;
+  *object.mutable_pod_disruption_budget() = budget;
+  AddObject(object);
+}
+
+void PreemptionHarness::AddObject(const v1alpha1::ClusterObject& object) {
   v1alpha1::SyncRequest request;
-  *request.add_changes()->mutable_object_upsert()->mutable_pod_disruption_budget() = budget;
+  *request.add_changes()->mutable_object_upsert() = object;
   impl_->Apply(request);
 }
+
+void PreemptionHarness::SetNow(absl::Time now) { impl_->now = now; }
 
 v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod) {
   AddPod(pod);
@@ -141,5 +182,10 @@ v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod
 }
 
 ClusterView PreemptionHarness::cluster() const { return impl_->mirror.view(); }
+
+std::optional<double> PreemptionHarness::Metric(
+    const std::string& name, const std::vector<std::string>& label_values) const {
+  return impl_->figures.Find({name, label_values});
+}
 
 }  // namespace outboard::sdk::testing

@@ -1,0 +1,178 @@
+#include "plugins/cost_aware_preemptor/cost_aware_preemptor.h"
+
+#include <glog/logging.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugin_host/sdk/testing/case_runner.h"
+#include "plugin_host/sdk/testing/preemption_harness.h"
+
+namespace outboard::cost_aware_preemptor {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PodBuilder;
+using sdk::testing::PreemptionHarness;
+using ::testing::ElementsAre;
+
+constexpr int64_t kNow = 1767614400;  // 2026-01-05T12:00:00Z
+
+TEST(CostAwarePreemptorTest, Cases) {
+  sdk::testing::RunCases(Descriptor(), "plugins/cost_aware_preemptor/testdata");
+}
+
+std::unique_ptr<PreemptionHarness> Harness(
+    const std::vector<sdk::PluginDescriptor>& filters = {sdk::testing::RoomFilter()},
+    const std::string& args = "") {
+  auto harness = PreemptionHarness::Create(Descriptor(), filters, args);
+  EXPECT_TRUE(harness.ok()) << harness.status();
+  (*harness)->SetNow(absl::FromUnixSeconds(kNow));
+  return *std::move(harness);
+}
+
+PodBuilder Pod(const std::string& name, const std::string& node, const std::string& type,
+               const std::string& gpus) {
+  PodBuilder pod(name);
+  pod.OnNode(node).Label("workload-type", type).Requests({{"nvidia.com/gpu", gpus}});
+  return pod;
+}
+PodBuilder Preemptor(const std::string& gpus) {
+  return PodBuilder("p").Priority(10).Requests({{"nvidia.com/gpu", gpus}});
+}
+
+TEST(CostAwarePreemptorTest, CountsVictimsAndWorkLost) {
+  auto harness = Harness();
+  harness->AddNode(NodeBuilder("n1").Allocatable({{"nvidia.com/gpu", "8"}}));
+  harness->AddNode(NodeBuilder("n2").Allocatable({{"nvidia.com/gpu", "8"}}));
+  PodBuilder trains = Pod("trains", "n1", "training", "4");
+  trains.Annotation("outboard/checkpointing", "true")
+      .Annotation("outboard/last-checkpoint-time", "2026-01-05T11:50:00Z");
+  trains.proto().set_start_unix_seconds(kNow - 86400);
+  harness->AddPod(trains);
+  harness->AddPod(Pod("serves", "n1", "inference", "4"));
+  harness->AddPod(Pod("stays", "n2", "training", "8"));
+  const auto metric = [&](const std::string& what, const std::string& type) {
+    return harness->Metric(absl::StrCat("ai_scheduler_", what), {type});
+  };
+  EXPECT_EQ(metric("victims_total", "training"), 0);
+  EXPECT_FALSE(harness->Attempt(Preemptor("8")).has_rejection());
+  EXPECT_EQ(metric("victims_total", "training"), 1);
+  EXPECT_EQ(metric("victims_total", "inference"), 1);
+  EXPECT_EQ(metric("victims_total", "other"), 0);
+  EXPECT_EQ(metric("work_lost_gpu_seconds_total", "training"), 2400);
+  EXPECT_EQ(metric("work_lost_gpu_seconds_total", "inference"), 0);
+  EXPECT_FALSE(harness->Attempt(Preemptor("4")).has_rejection());
+  EXPECT_EQ(metric("victims_total", "training"), 1);
+  EXPECT_EQ(metric("victims_total", "inference"), 2);
+}
+
+// What pods write is read again when they write it anew, and not before.
+TEST(CostAwarePreemptorTest, ACheckpointGrowsOldAndIsWrittenAnew) {
+  auto harness = Harness();
+  harness->AddNode(NodeBuilder("n1").Allocatable({{"nvidia.com/gpu", "8"}}));
+  PodBuilder trains = Pod("trains", "n1", "training", "8");
+  trains.Annotation("outboard/checkpointing", "true")
+      .Annotation("outboard/last-checkpoint-time", "2026-01-05T11:45:00Z");
+  harness->AddPod(trains);
+  EXPECT_EQ(harness->Attempt(Preemptor("8")).candidates_size(), 1);
+  harness->SetNow(absl::FromUnixSeconds(kNow + 15 * 60 + 1));
+  EXPECT_THAT(harness->Attempt(Preemptor("8")).rejection().reasons(),
+              ElementsAre("preemption: 0/1 nodes are available: 1 No preemption victims found for "
+                          "incoming pod. Training pods that are spared: 1 whose checkpoint is "
+                          "older than 30m0s."));
+  trains.Annotation("outboard/last-checkpoint-time", "2026-01-05T12:10:00Z");
+  harness->AddPod(trains);
+  EXPECT_EQ(harness->Attempt(Preemptor("8")).candidates_size(), 1);
+}
+
+class Warnings final : public google::LogSink {
+ public:
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity, const char*, const char*, int, const struct tm*,
+            const char* message, size_t length) override {
+    texts.emplace_back(message, length);
+  }
+  std::vector<std::string> texts;
+};
+
+TEST(CostAwarePreemptorTest, WarnsOnceOfWhatCannotBeRead) {
+  Warnings warnings;
+  auto harness = Harness();
+  harness->AddNode(NodeBuilder("n1").Allocatable({{"nvidia.com/gpu", "8"}}));
+  PodBuilder trains = Pod("trains", "n1", "training", "8");
+  for (const char* key : {"outboard/checkpointing", "outboard/last-checkpoint-time",
+                          "volcano.sh/last-checkpoint-time", "outboard/start-time",
+                          "outboard/estimated-end", "outboard/restart-seconds"})
+    trains.Annotation(key, "soon");
+  harness->AddPod(trains);
+  EXPECT_TRUE(harness->Attempt(Preemptor("8")).has_rejection());
+  EXPECT_EQ(warnings.texts.size(), 6u);
+  trains.Label("unrelated", "changed");
+  harness->AddPod(trains);
+  EXPECT_TRUE(harness->Attempt(Preemptor("8")).has_rejection());
+  EXPECT_EQ(warnings.texts.size(), 6u);
+}
+
+// Takes any pod while there are less than two, but fails where a node has become empty.
+class Fragile : public sdk::Plugin, public sdk::NodeFilterPlugin {
+ public:
+  sdk::Verdict FilterNode(const sdk::Attempt&, const sdk::NodeView& node) const override {
+    if (node.pods().size() >= 2) return sdk::Verdict::Unschedulable("Too many pods");
+    return node.pods().empty() ? sdk::Verdict::Error("lost count") : sdk::Verdict::Success();
+  }
+};
+
+TEST(CostAwarePreemptorTest, APluginThatFailsIsNamedUnlessAnotherNodeHelps) {
+  sdk::PluginDescriptor fragile;
+  fragile.name = "Fragile";
+  fragile.extension_points = {v1alpha1::FILTER};
+  fragile.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<Fragile>();
+  };
+  auto harness = Harness({fragile});
+  harness->AddNode(NodeBuilder("n1"));
+  harness->AddPod(Pod("a", "n1", "inference", "1"));
+  harness->AddPod(Pod("b", "n1", "inference", "1"));
+  const v1alpha1::PostFilterResponse failed = harness->Attempt(Preemptor("1"));
+  EXPECT_EQ(failed.rejection().code(), v1alpha1::ERROR);
+  EXPECT_THAT(failed.rejection().reasons(),
+              ElementsAre("preemption: running \"Fragile\" filter plugin: lost count"));
+  harness->AddNode(NodeBuilder("n2"));
+  harness->AddPod(Pod("c", "n2", "inference", "1"));
+  PodBuilder important = Pod("d", "n2", "inference", "1");
+  harness->AddPod(important.Priority(10));
+  const v1alpha1::PostFilterResponse helped = harness->Attempt(Preemptor("1"));
+  ASSERT_EQ(helped.candidates_size(), 1);
+  EXPECT_THAT(helped.candidates(0).victim_uids(), ElementsAre("default/c"));
+}
+
+// A thousand nodes that could all help: the best of all is found, though few are tried out.
+TEST(CostAwarePreemptorTest, TheBestOfManyNodesIsFound) {
+  for (const int best : {0, 500, 999}) {
+    auto harness = Harness();
+    for (int i = 0; i < 1000; ++i) {
+      const std::string node = absl::StrCat("n", i);
+      harness->AddNode(NodeBuilder(node).Allocatable({{"nvidia.com/gpu", "8"}}));
+      for (int j = 0; j < 2; ++j) {
+        PodBuilder serves = Pod(absl::StrCat(node, "-", j), node, "inference", "4");
+        serves.Annotation("outboard/restart-seconds", absl::StrCat(i == best ? 20 : 21 + j));
+        harness->AddPod(serves);
+      }
+    }
+    const v1alpha1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
+    EXPECT_GE(response.candidates_size(), 8);
+    EXPECT_EQ(harness->cluster().node(response.candidates(0).slot()).name(),
+              absl::StrCat("n", best));
+  }
+}
+
+}  // namespace
+}  // namespace outboard::cost_aware_preemptor

@@ -1,0 +1,222 @@
+#include "plugins/cost_aware_preemptor/victim_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::cost_aware_preemptor {
+namespace {
+
+using sdk::WorkloadType;
+
+// Far above what there will be for long; so that sums over the pods of a node keep far from the end
+// of an int64_t.
+constexpr int64_t kMaxGpus = 4096;
+constexpr int64_t kMaxCpuMillis = int64_t{1} << 30;
+constexpr int64_t kMaxSeconds = int64_t{10} * 365 * 24 * 3600;
+constexpr absl::Duration kLongest = absl::Hours(10 * 365 * 24);
+constexpr int64_t kMaxExactUnits = 24;
+constexpr int64_t kMaxTrials = 100000;
+
+// As Go prints it: `1h30m0s`.
+std::string GoDuration(absl::Duration duration) {
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  std::string text;
+  if (seconds >= 3600) absl::StrAppend(&text, seconds / 3600, "h");
+  if (seconds >= 60) absl::StrAppend(&text, seconds / 60 % 60, "m");
+  return absl::StrCat(text, seconds % 60, "s");
+}
+
+// From a moment until now, in whole seconds; 0 for moments to come.
+int64_t SecondsSince(absl::Time then, absl::Time now) {
+  return std::clamp<int64_t>(absl::ToInt64Seconds(now - then), 0, kMaxSeconds);
+}
+
+// The last checkpoint. One of the future is none: it would make the pod's work look safe.
+std::optional<absl::Time> CheckpointOf(const PodFacts& facts, absl::Time now) {
+  if (facts.checkpoint && *facts.checkpoint <= now) return facts.checkpoint;
+  if (facts.volcano_checkpoint && *facts.volcano_checkpoint <= now) return facts.volcano_checkpoint;
+  return std::nullopt;
+}
+
+// None: it has not started. A start of the future is none; nor is one before the pod was made,
+// which would make work look lost that was lost when an earlier pod went.
+std::optional<absl::Time> StartOf(const v1alpha1::Pod& pod, const PodFacts& facts, absl::Time now) {
+  if (facts.start && *facts.start <= now &&
+      *facts.start >= absl::FromUnixSeconds(pod.creation_unix_seconds())) {
+    return facts.start;
+  }
+  if (pod.start_unix_seconds() == 0) return std::nullopt;
+  return absl::FromUnixSeconds(pod.start_unix_seconds());
+}
+
+Spared WhySpared(const v1alpha1::Pod& pod, const PodFacts& facts,
+                 std::optional<absl::Time> checkpoint, const Rules& rules, absl::Time now) {
+  if (facts.type != WorkloadType::kTraining) return Spared::kNot;
+  if (pod.priority() >= rules.protected_priority) return Spared::kImportant;
+  if (!facts.checkpointing) return Spared::kNoCheckpointing;
+  if (!checkpoint) return Spared::kNoCheckpoint;
+  if (now - *checkpoint > rules.max_checkpoint_age) return Spared::kOldCheckpoint;
+  // An end that is long past was a wrong estimate.
+  if (facts.estimated_end && absl::AbsDuration(*facts.estimated_end - now) <= rules.end_margin)
+    return Spared::kNearEnd;
+  return Spared::kNot;
+}
+
+absl::Duration ReadDuration(const sdk::ArgsObject& args, const char* key, absl::Duration value) {
+  const absl::Duration read = args.Duration(key, value);
+  if (read >= absl::ZeroDuration() && read <= kLongest) return read;
+  args.Problem(key, absl::StrCat("Invalid value: ", absl::FormatDuration(read),
+                                 ": not in valid range [0s, 87600h]"));
+  return value;
+}
+
+int64_t ReadInt(const sdk::ArgsObject& args, const char* key, int64_t value, int64_t min,
+                int64_t max) {
+  const int64_t read = args.Int(key, value);
+  if (read >= min && read <= max) return read;
+  args.Problem(key,
+               sdk::InvalidValue(read, absl::StrCat("not in valid range [", min, ", ", max, "]")));
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::string> Annotations() {
+  return {kCheckpointing, kLastCheckpoint, kVolcanoLastCheckpoint,
+          kStart,         kEstimatedEnd,   kRestartSeconds};
+}
+
+Rules Rules::Read(const sdk::ArgsObject& root) {
+  Rules rules;
+  rules.protected_priority =
+      ReadInt(root, "protectedTrainingPriority", rules.protected_priority,
+              std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+  rules.max_checkpoint_age = ReadDuration(root, "maxCheckpointAge", rules.max_checkpoint_age);
+  rules.end_margin = ReadDuration(root, "estimatedEndMargin", rules.end_margin);
+  rules.restart_time = ReadDuration(root, "restartTime", rules.restart_time);
+  const double gpus_per_cpu = root.Double("gpusPerCPU", rules.gpus_per_cpu);
+  if (gpus_per_cpu >= 0 && gpus_per_cpu <= 1) {
+    rules.gpus_per_cpu = gpus_per_cpu;
+  } else {
+    root.Problem("gpusPerCPU",
+                 absl::StrCat("Invalid value: ", gpus_per_cpu, ": not in valid range [0, 1]"));
+  }
+  rules.inference_first = root.Bool("inferenceFirst", rules.inference_first);
+  rules.search.exact_units = static_cast<size_t>(ReadInt(
+      root, "exactCandidates", static_cast<int64_t>(rules.search.exact_units), 0, kMaxExactUnits));
+  rules.search.max_trials =
+      ReadInt(root, "maxTrialsPerNode", rules.search.max_trials, 1, kMaxTrials);
+  rules.types = sdk::WorkloadTypes::Read(root);
+  rules.gpus = sdk::GpuResources::Read(root);
+  return rules;
+}
+
+std::string Rules::Schema() {
+  return absl::StrCat(R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "protectedTrainingPriority": {"type": "integer", "minimum": -2147483648, "maximum": 2147483647, "default": 1000,
+      "description": "Training pods of this priority or a higher one never leave."},
+    "maxCheckpointAge": {"type": "string", "default": "30m",
+      "description": "Training pods whose last checkpoint is older stay; at most 87600h."},
+    "estimatedEndMargin": {"type": "string", "default": "2h",
+      "description": "Training pods stay this long before and after their estimated end; at most 87600h."},
+    "restartTime": {"type": "string", "default": "5m",
+      "description": "What a pod needs, once it runs again, to go on where it was; at most 87600h."},
+    "gpusPerCPU": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.01,
+      "description": "A CPU of a pod without GPUs, in GPUs."},
+    "inferenceFirst": {"type": "boolean", "default": true,
+      "description": "Other pods leave only where no inference pods are enough."},
+    "exactCandidates": {"type": "integer", "minimum": 0, "maximum": 24, "default": 16,
+      "description": "Of as many pods of a node that may leave the cheapest set is searched for."},
+    "maxTrialsPerNode": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 512,
+      "description": "After as many dry runs of a node the best set so far is taken."},
+    )json",
+                      sdk::WorkloadTypesSchema(), ",\n    ", sdk::kGpuResourceNamesSchema, "}}");
+}
+
+std::string SparedText(const SparedCounts& counts, const Rules& rules) {
+  const std::array<std::string, kNumSpared> classes = {
+      "",
+      absl::StrCat("of priority >= ", rules.protected_priority),
+      "without checkpointing",
+      "without a checkpoint",
+      absl::StrCat("whose checkpoint is older than ", GoDuration(rules.max_checkpoint_age)),
+      absl::StrCat("within ", GoDuration(rules.end_margin), " of the estimated end")};
+  std::vector<std::string> parts;
+  for (size_t i = 1; i < kNumSpared; ++i) {
+    if (counts[i] > 0) parts.push_back(absl::StrCat(counts[i], " ", classes[i]));
+  }
+  if (parts.empty()) return "";
+  return absl::StrCat(" Training pods that are spared: ", absl::StrJoin(parts, ", "), ".");
+}
+
+PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
+                   sdk::MalformedValues* malformed) {
+  const v1alpha1::Pod& pod = record.pod;
+  PodFacts facts;
+  facts.type = rules.types.TypeOf(pod);
+  int64_t gpus = 0;
+  for (const std::string& name : rules.gpus.names())
+    gpus += std::clamp<int64_t>(record.usage.requests.Get(name), 0, kMaxGpus);
+  facts.milli_gpus = std::min(gpus, kMaxGpus) * 1000;
+  if (gpus == 0) {
+    const int64_t millis = std::clamp<int64_t>(record.usage.nonzero_cpu_millis, 0, kMaxCpuMillis);
+    facts.milli_gpus = std::llround(static_cast<double>(millis) * rules.gpus_per_cpu);
+  }
+  // Everybody's leaving costs something.
+  facts.milli_gpus = std::clamp<int64_t>(facts.milli_gpus, 1, kMaxGpus * 1000);
+  if (pod.annotations().empty()) return facts;
+  const auto read = [&](const char* key, auto parse, const char* wanted) {
+    const std::string* text = sdk::FindValue(pod.annotations(), key);
+    decltype(parse(*text)) value;
+    if (text == nullptr) return value;
+    value = parse(*text);
+    if (!value)
+      malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, *text, wanted);
+    return value;
+  };
+  const auto time = [&](const char* key) {
+    return read(
+        key, [](const std::string& text) { return sdk::ParseTimestamp(text); },
+        "a time such as 2026-01-31T22:00:00Z");
+  };
+  facts.checkpointing =
+      read(
+          kCheckpointing, [](const std::string& text) { return sdk::ParseBool(text); },
+          "true or false")
+          .value_or(false);
+  facts.checkpoint = time(kLastCheckpoint);
+  facts.volcano_checkpoint = time(kVolcanoLastCheckpoint);
+  facts.start = time(kStart);
+  facts.estimated_end = time(kEstimatedEnd);
+  facts.restart_seconds = read(
+      kRestartSeconds, [](const std::string& text) { return sdk::ParseCount(text, kMaxSeconds); },
+      "a number of seconds");
+  return facts;
+}
+
+Judgement Judge(const sdk::PodRecord& record, const PodFacts& facts, const Rules& rules,
+                absl::Time now) {
+  const v1alpha1::Pod& pod = record.pod;
+  const std::optional<absl::Time> checkpoint = CheckpointOf(facts, now);
+  Judgement judgement;
+  judgement.spared = WhySpared(pod, facts, checkpoint, rules, now);
+  // It leaves anyhow, so nothing more is lost.
+  if (pod.deletion_unix_seconds() != 0) return judgement;
+  judgement.loss.restart =
+      facts.restart_seconds.value_or(absl::ToInt64Seconds(rules.restart_time)) * facts.milli_gpus;
+  // What inference has answered is not lost with it.
+  if (facts.type == WorkloadType::kInference) return judgement;
+  // A checkpoint from before its start is where it began.
+  const std::optional<absl::Time> since = std::max(checkpoint, StartOf(pod, facts, now));
+  if (since) judgement.loss.work = SecondsSince(*since, now) * facts.milli_gpus;
+  return judgement;
+}
+
+}  // namespace outboard::cost_aware_preemptor

@@ -1,0 +1,92 @@
+// Which pods may be made to leave for another one, and what is lost if they do.
+#ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
+#define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "plugin_host/sdk/args_reader.h"
+#include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_table.h"
+#include "plugin_host/sdk/workload_type.h"
+#include "plugins/cost_aware_preemptor/cheapest_set.h"
+
+namespace outboard::cost_aware_preemptor {
+
+// Annotations of pods. Times are RFC 3339.
+inline constexpr char kCheckpointing[] = "outboard/checkpointing";  // true or false
+inline constexpr char kLastCheckpoint[] = "outboard/last-checkpoint-time";
+inline constexpr char kVolcanoLastCheckpoint[] = "volcano.sh/last-checkpoint-time";
+inline constexpr char kStart[] = "outboard/start-time";
+inline constexpr char kEstimatedEnd[] = "outboard/estimated-end";
+inline constexpr char kRestartSeconds[] = "outboard/restart-seconds";
+// All of them.
+std::vector<std::string> Annotations();
+
+// The plugin's arguments.
+struct Rules {
+  int64_t protected_priority = 1000;
+  absl::Duration max_checkpoint_age = absl::Minutes(30);
+  absl::Duration end_margin = absl::Hours(2);
+  absl::Duration restart_time = absl::Minutes(5);
+  double gpus_per_cpu = 0.01;
+  bool inference_first = true;
+  SearchLimits search;
+  sdk::WorkloadTypes types;
+  sdk::GpuResources gpus;
+
+  // What is wrong is reported in the reader.
+  static Rules Read(const sdk::ArgsObject& root);
+  static std::string Schema();
+};
+
+// Why a pod of lower priority stays: the first that holds.
+enum class Spared {
+  kNot,
+  kImportant,        // Training of protected priority.
+  kNoCheckpointing,  // Training that does not write any, or does not say so.
+  kNoCheckpoint,     // Training that has none yet, or does not say when.
+  kOldCheckpoint,
+  kNearEnd,
+};
+inline constexpr size_t kNumSpared = static_cast<size_t>(Spared::kNearEnd) + 1;
+
+// How often each was the reason; by Spared.
+using SparedCounts = std::array<int64_t, kNumSpared>;
+// ` Training pods that are spared: 2 of priority >= 1000, 1 whose checkpoint is older than 30m0s.`;
+// empty if none is.
+std::string SparedText(const SparedCounts& counts, const Rules& rules);
+
+// What a pod says of itself, as far as it can be read. Seconds since 1970.
+struct PodFacts {
+  sdk::WorkloadType type = sdk::WorkloadType::kOther;
+  bool checkpointing = false;
+  std::optional<absl::Time> checkpoint, volcano_checkpoint, start, estimated_end;
+  std::optional<int64_t> restart_seconds;
+  int64_t milli_gpus = 0;  // GPUs in thousandths; at least 1.
+};
+// `malformed` is told what cannot be read.
+PodFacts ReadFacts(const sdk::PodRecord& pod, const Rules& rules, sdk::MalformedValues* malformed);
+
+// What a pod's leaving costs, in milli-GPU-seconds.
+struct Loss {
+  int64_t work = 0;     // That is done again, or never.
+  int64_t restart = 0;  // Until it goes on where it was.
+};
+
+struct Judgement {
+  Spared spared = Spared::kNot;
+  Loss loss;
+};
+// Of a pod whose priority is below the preemptor's.
+Judgement Judge(const sdk::PodRecord& pod, const PodFacts& facts, const Rules& rules,
+                absl::Time now);
+
+}  // namespace outboard::cost_aware_preemptor
+
+#endif  // OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
