@@ -300,6 +300,14 @@ std::vector<Rule> MakeRules() {
       {"CostOptimized", kPodAnnotation, "outboard/run-after-cheap-hours", Bool(), kAlways},
       {"CostOptimized", kPodAnnotation, "outboard/latest-start", Time()},
 
+      {"CostAwarePreemptor", kPodLabel, "workload-type", types},
+      {"CostAwarePreemptor", kPodAnnotation, "outboard/checkpointing", Bool()},
+      {"CostAwarePreemptor", kPodAnnotation, "outboard/last-checkpoint-time", Time()},
+      {"CostAwarePreemptor", kPodAnnotation, "volcano.sh/last-checkpoint-time", Time()},
+      {"CostAwarePreemptor", kPodAnnotation, "outboard/start-time", Time()},
+      {"CostAwarePreemptor", kPodAnnotation, "outboard/estimated-end", Time()},
+      {"CostAwarePreemptor", kPodAnnotation, "outboard/restart-seconds", Count(315360000)},
+
       {"Objectives", kNodeLabel, "node-cost-per-hour", Amount(kMuch), kAlways},
       {"Objectives", kNodeLabel, "topology.kubernetes.io/rack", AnyText({"r1", "r2"})},
       {"Objectives", kNodeLabel, "topology.kubernetes.io/zone", AnyText({"a", "b"})},
@@ -362,6 +370,8 @@ const std::vector<Requested>& RequestedPlugins() {
       {"WorkloadTypeFilter", {"Node lacks CPU resources", "Node lacks GPU resources"}},
       {"CostOptimized",
        {R"(waiting for cheap hours, (which begin at|at the latest until) [0-9-]+T[0-9:]+Z)"}},
+      {"CostAwarePreemptor",
+       {R"(preemption: 0/[0-9]+ nodes are available: [^:]*\.( Training pods that are spared: .*\.)?)"}},
       {"Objectives",
        {R"(latest start [0-9-]+T[0-9:]+Z is past)",
         R"(node costs [0-9.e+-]+, highest cost [0-9.e+-]+)", "node does not say what it costs",

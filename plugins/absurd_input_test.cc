@@ -268,6 +268,7 @@ class Asked {
     if (Is<sdk::FilterPlugin>()) {
       for (const auto& [node, verdict] : harness_->Filter(pod)) Note(node, verdict);
     }
+    if (Is<sdk::PostFilterPlugin>()) AskPostFilter(pod);
     if (Is<sdk::ScorePlugin>()) {
       const auto raw = harness_->RawScore(pod);
       ASSERT_TRUE(raw.ok()) << plugin_.name << ": " << raw.status();
@@ -288,6 +289,22 @@ class Asked {
       sdk::PermitAnswer answer;
       Note("permit", harness_->Permit(pod, node, &answer));
       harness_->Unreserve(pod, node);
+    }
+  }
+  // For a pod that is more important than all others, and that every node has rejected.
+  void AskPostFilter(v1alpha1::Pod pod) {
+    pod.set_name(absl::StrCat(pod.name(), "-important"));
+    pod.set_uid(absl::StrCat(pod.uid(), "-important"));
+    pod.set_priority(10);
+    const v1alpha1::PostFilterResponse response = harness_->PostFilterOfRejected(pod);
+    const v1alpha1::PluginStatus& rejection = response.rejection();
+    if (response.has_rejection()) {
+      Note("postFilter", {rejection.code(), std::vector<std::string>(rejection.reasons().begin(),
+                                                                     rejection.reasons().end())});
+    }
+    for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+      absl::StrAppend(&answers_, "candidate ", candidate.slot(), ": ",
+                      absl::StrJoin(candidate.victim_uids(), " "), "\n");
     }
   }
   void AskHints(const v1alpha1::Pod& pod) {

@@ -342,6 +342,15 @@ Verdict PluginHarness::PostFilter(const v1alpha1::Pod& pod) {
   return response.has_rejection() ? FromProto(response.rejection()) : Verdict::Success();
 }
 
+v1alpha1::PostFilterResponse PluginHarness::PostFilterOfRejected(const v1alpha1::Pod& pod) {
+  const PodRecord& record = impl_->Begin(pod);
+  v1alpha1::PostFilterRequest request;
+  request.mutable_judged()->set_others(v1alpha1::UNSCHEDULABLE);
+  v1alpha1::PostFilterResponse response;
+  impl_->evaluator.PostFilter(impl_->attempt, record, impl_->now, request, &response);
+  return response;
+}
+
 Verdict PluginHarness::PreEnqueue(const v1alpha1::Pod& pod) {
   return impl_->plugin().pre_enqueue->PreEnqueue(PodView(&impl_->Record(pod)), impl_->mirror.view(),
                                                  impl_->now);

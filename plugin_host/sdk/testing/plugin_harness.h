@@ -14,6 +14,7 @@
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "proto/outboard/v1alpha1/post_filter.pb.h"
 
 namespace outboard::sdk::testing {
 
@@ -67,6 +68,8 @@ class PluginHarness {
   std::map<std::string, std::map<std::string, double>> Terms(const v1alpha1::Pod& pod);
   // What the plugin says after the calls so far, without any: PreFilter did not come to it.
   Verdict PostFilter(const v1alpha1::Pod& pod);
+  // The whole answer, where every node has rejected the pod so that others' leaving may help.
+  v1alpha1::PostFilterResponse PostFilterOfRejected(const v1alpha1::Pod& pod);
   Verdict PreEnqueue(const v1alpha1::Pod& pod);
   std::string SortKey(const v1alpha1::Pod& pod);
   Verdict Reserve(const v1alpha1::Pod& pod, const std::string& node,
