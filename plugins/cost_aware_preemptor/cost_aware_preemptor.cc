@@ -31,8 +31,8 @@ using sdk::Verdict;
 using sdk::WorkloadType;
 
 constexpr char kName[] = "CostAwarePreemptor";
-constexpr char kVictimsMetric[] = "ai_scheduler_victims_total";
-constexpr char kWorkLostMetric[] = "ai_scheduler_work_lost_gpu_seconds_total";
+constexpr char kVictimsMetric[] = "outboard_cost_aware_preemptor_victims_total";
+constexpr char kWorkLostMetric[] = "outboard_cost_aware_preemptor_work_lost_gpu_seconds_total";
 constexpr size_t kNumTypes = 3;
 // The shim takes another one where the best cannot be taken any more.
 constexpr size_t kEnoughCandidates = 8;
@@ -365,8 +365,7 @@ sdk::PluginDescriptor Descriptor() {
       {kVictimsMetric,
        sdk::MetricType::kCounter,
        {"workload_type"},
-       "Pods that CostAwarePreemptor chose to leave for others, by type of work: training, "
-       "inference, other."},
+       "Pods that were chosen to leave for others, by type of work: training, inference, other."},
       {kWorkLostMetric,
        sdk::MetricType::kCounter,
        {"workload_type"},

@@ -59,7 +59,7 @@ TEST(CostAwarePreemptorTest, CountsVictimsAndWorkLost) {
   harness->AddPod(Pod("serves", "n1", "inference", "4"));
   harness->AddPod(Pod("stays", "n2", "training", "8"));
   const auto metric = [&](const std::string& what, const std::string& type) {
-    return harness->Metric(absl::StrCat("ai_scheduler_", what), {type});
+    return harness->Metric(absl::StrCat("outboard_cost_aware_preemptor_", what), {type});
   };
   EXPECT_EQ(metric("victims_total", "training"), 0);
   EXPECT_FALSE(harness->Attempt(Preemptor("8")).has_rejection());
