@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
 #include "plugins/absurd_input_rules.h"
