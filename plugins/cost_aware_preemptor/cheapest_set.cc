@@ -77,8 +77,8 @@ class Search {
     const Price price = PriceOf(gone);
     if (!(price < best_->price)) return;
     if (Fits(gone)) {
-      // What is only concluded is tried, too, before it is taken.
-      if (std::find(enough_.begin(), enough_.end(), gone) == enough_.end() && !Try(gone)) return;
+      // It was tried itself: were it enough only for a smaller set that is, the best so far would
+      // be that one, or a cheaper one.
       best_->set = SetOf(gone);
       best_->price = price;
       return;

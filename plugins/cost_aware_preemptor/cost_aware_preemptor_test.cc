@@ -174,5 +174,26 @@ TEST(CostAwarePreemptorTest, TheBestOfManyNodesIsFound) {
   }
 }
 
+// Those that may cost the least are tried out first, and then do not.
+TEST(CostAwarePreemptorTest, ANodeThatLooksDearerIsTriedOutWhereItMayBeTheBest) {
+  auto harness = Harness();
+  const auto serves = [&](const std::string& node, const std::string& gpus, const char* seconds) {
+    PodBuilder pod = Pod(absl::StrCat(node, "-", gpus), node, "inference", gpus);
+    harness->AddPod(pod.Annotation("outboard/restart-seconds", seconds));
+  };
+  for (int i = 0; i < 30; ++i) {
+    const std::string node = absl::StrCat("n", i);
+    harness->AddNode(NodeBuilder(node).Allocatable({{"nvidia.com/gpu", "8"}}));
+    if (i == 29) {
+      serves(node, "8", "50");
+    } else {
+      serves(node, "1", "1");
+      serves(node, "7", "100");
+    }
+  }
+  const v1alpha1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
+  EXPECT_THAT(response.candidates(0).victim_uids(), ElementsAre("default/n29-8"));
+}
+
 }  // namespace
 }  // namespace outboard::cost_aware_preemptor
