@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -239,7 +240,7 @@ sdk::PluginDescriptor Descriptor() {
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ADD, Event::UPDATE_POD_LABEL, Event::UPDATE_OTHER})};
   for (const char* key : kSizeAnnotations) {
-    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+    d.needed_fields.push_back(sdk::AnnotationField(key));
   }
   const std::initializer_list<std::string> labels = {
       "metadata.labels['job-name']", "metadata.labels['batch.kubernetes.io/job-name']"};

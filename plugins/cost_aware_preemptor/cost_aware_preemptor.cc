@@ -16,6 +16,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "plugin_host/sdk/disruption_budgets.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/preemption.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/cost_aware_preemptor/cheapest_set.h"
@@ -359,8 +360,7 @@ sdk::PluginDescriptor Descriptor() {
   d.extension_points = {v1alpha1::POST_FILTER};
   sdk::DeclarePreemptionGate(&d);
   d.args_schema = Rules::Schema();
-  for (const std::string& key : Annotations())
-    d.needed_fields.push_back(absl::StrCat("Pod.metadata.annotations['", key, "']"));
+  for (const std::string& key : Annotations()) d.needed_fields.push_back(sdk::AnnotationField(key));
   d.metrics = {
       {kVictimsMetric,
        sdk::MetricType::kCounter,
