@@ -18,6 +18,10 @@ bool Concerns(const InterestedPlugin& plugin, const v1alpha1::Pod& pod) {
       if (!pod.scheduling_gates().empty()) return true;
       continue;
     }
+    if (path == "spec.schedulingGroup") {
+      if (!pod.pod_group_name().empty()) return true;
+      continue;
+    }
     if (absl::ConsumePrefix(&path, "spec.volumes[*].")) {
       const auto& volumes = pod.volumes();
       if (std::any_of(volumes.begin(), volumes.end(),

@@ -77,6 +77,7 @@ void CheckCustomResources(const config::Config& config, const config::Profile& p
   for (const auto& [plugin, host] : host_of) {
     for (const v1alpha1::CustomResource& wanted :
          FindPlugin(infos.at(host), plugin)->custom_resources()) {
+      if (wanted.optional()) continue;
       const auto& rules = config.shim.custom_resources;
       const auto rule = std::find_if(rules.begin(), rules.end(), [&](const auto& known) {
         return known.resource == wanted.resource();

@@ -226,6 +226,9 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
             "f.yaml: profile \"p\": plugin First needs a custom resource that customResources does "
             "not allow; add to it: {resource: widgets.v1.example.com, verbs: [create, "
             "updateStatus]}");
+  wanted->set_optional(true);
+  EXPECT_EQ(problem(), "");
+  wanted->set_optional(false);
   config.shim.custom_resources = {
       {"widgets.v1.example.com", {v1alpha1::CustomResource::CREATE}, {}, {}}};
   EXPECT_THAT(problem(), HasSubstr("add to it"));
@@ -233,6 +236,26 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
   EXPECT_EQ(problem(), "");
   EXPECT_THAT(MakePlans(config, {"a"}, {{"a", info}})->profiles[0].object_keepers,
               ElementsAre("a"));
+}
+
+TEST(Interests, AnyFieldIsEnough) {
+  v1alpha1::Pod pod;
+  (*pod.mutable_labels())["l"] = "";
+  (*pod.mutable_annotations())["a"] = "";
+  pod.add_scheduling_gates("g");
+  pod.set_pod_group_name("gang");
+  pod.add_volumes()->set_source("hostPath");
+  const v1alpha1::Pod plain;
+  for (const char* field :
+       {"metadata.labels['l']", "metadata.annotations['a']", "spec.schedulingGates",
+        "spec.schedulingGroup", "spec.volumes[*].hostPath"}) {
+    EXPECT_TRUE(cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, pod))
+        << field;
+    EXPECT_FALSE(cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, plain))
+        << field;
+  }
+  const std::vector<cycle::InterestedPlugin> unknown = {{"P", {"spec.colour"}}};
+  EXPECT_TRUE(cycle::AnyConcerns(unknown, plain));
 }
 
 TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
