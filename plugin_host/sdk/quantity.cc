@@ -1,6 +1,7 @@
-#include "plugin_host/sdk/testing/quantity.h"
+#include "plugin_host/sdk/quantity.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -8,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace outboard::sdk::testing {
+namespace outboard::sdk {
 
 absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale) {
   static const auto& factors = *new std::map<std::string, long double>{
@@ -21,13 +22,24 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale) {
                                (end == 0 && (text[end] == '-' || text[end] == '+')))) {
     ++end;
   }
-  std::string number(text.substr(0, end));
-  const auto factor = factors.find(std::string(text.substr(end)));
+  const std::string number(text.substr(0, end));
+  absl::string_view suffix = text.substr(end);
+  long double factor = 0;
+  int exponent = 0;
+  // `12e6` and `12E6`; `E` alone is exa.
+  if (suffix.size() > 1 && absl::ascii_tolower(suffix[0]) == 'e' &&
+      absl::SimpleAtoi(suffix.substr(1), &exponent) && std::abs(exponent) <= 30) {
+    factor = std::pow(10.0L, exponent);
+  } else if (const auto known = factors.find(std::string(suffix)); known != factors.end()) {
+    factor = known->second;
+  }
   double value = 0;
-  if (factor == factors.end() || !absl::SimpleAtod(number, &value)) {
+  if (factor == 0 || !absl::SimpleAtod(number, &value)) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no quantity"));
   }
-  const long double amount = std::stold(number) * factor->second * scale;
+  const long double amount = std::strtold(number.c_str(), nullptr) * factor * scale;
+  if (!(std::fabs(amount) <= 0x1p62L))
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is too large"));
   // What is nearly whole is whole: 0.1 has no exact binary form.
   const long double whole = std::round(amount);
   return static_cast<int64_t>(std::fabs(amount - whole) < 1e-6L ? whole : std::ceil(amount));
@@ -51,4 +63,4 @@ absl::Status SetResource(absl::string_view name, absl::string_view quantity,
   return absl::OkStatus();
 }
 
-}  // namespace outboard::sdk::testing
+}  // namespace outboard::sdk

@@ -1,6 +1,7 @@
-// Kubernetes' quantities, for tests and their text cases only: the host never parses one.
-#ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_QUANTITY_H_
-#define OUTBOARD_PLUGIN_HOST_SDK_TESTING_QUANTITY_H_
+// Kubernetes' quantities, as objects of custom resources and tests have them. What the contract's
+// own types have, the shim has parsed.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_QUANTITY_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_QUANTITY_H_
 
 #include <cstdint>
 
@@ -8,15 +9,15 @@
 #include "absl/strings/string_view.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
-namespace outboard::sdk::testing {
+namespace outboard::sdk {
 
 // A quantity in units of 1/scale, rounded up: ParseQuantity("500m", 1000) is 500. INVALID_ARGUMENT
-// for text that is no quantity.
+// for text that is no quantity, or one beyond 2^62 units.
 absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale);
 // Puts the amount of a resource into a list.
 absl::Status SetResource(absl::string_view name, absl::string_view quantity,
                          v1alpha1::ResourceList* list);
 
-}  // namespace outboard::sdk::testing
+}  // namespace outboard::sdk
 
-#endif  // OUTBOARD_PLUGIN_HOST_SDK_TESTING_QUANTITY_H_
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_QUANTITY_H_

@@ -11,8 +11,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "plugin_host/sdk/label_values.h"
-#include "plugin_host/sdk/pod_parts.h"
+#include "plugin_host/sdk/pod_group_index.h"
+#include "plugin_host/sdk/pod_group_objects.h"
+#include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -20,79 +21,73 @@ namespace outboard::atomic_replica_coordinator {
 namespace {
 
 constexpr char kName[] = "AtomicReplicaCoordinator";
-// Older and newer Job controllers; they set both to the same name.
-constexpr const char* kJobLabels[] = {"job-name", "batch.kubernetes.io/job-name"};
-constexpr const char* kSizeAnnotations[] = {"outboard/min-replicas", "min-replicas"};
-constexpr int64_t kMaxReplicas = 100000;
 constexpr int64_t kMaxTimeoutSeconds = 900;
 
 const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 900, "default": 30,
-      "description": "How long a member waits for the others."},
+      "description": "How long a member of a job waits for the others."},
+    "podGroupTimeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 900, "default": 60,
+      "description": "How long a member of any other group waits, unless its PodGroup says."},
     "defaultMinReplicas": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 1,
-      "description": "Size of gangs whose pods say none; 1: they are placed singly."}}})json";
+      "description": "Size of jobs whose pods say none; 1: they are placed singly."}}})json";
 
-// A gang: the pods of a job, which a controller of the same name made again are not.
-struct Gang {
-  std::string job;
-  std::string key;
+struct Args {
+  absl::Duration job_timeout;
+  absl::Duration group_timeout;
+  int64_t default_size = 1;
 };
 
-template <size_t n>
-const std::string* FindFirst(const google::protobuf::Map<std::string, std::string>& map,
-                             const char* const (&keys)[n]) {
-  for (const char* key : keys) {
-    auto it = map.find(key);
-    if (it != map.end()) return &it->second;
-  }
-  return nullptr;
-}
+using sdk::GroupRef;
+using sdk::GroupSpec;
 
-std::optional<Gang> GangOf(const v1alpha1::Pod& pod) {
-  const std::string* job = FindFirst(pod.labels(), kJobLabels);
-  if (job == nullptr || job->empty()) return std::nullopt;
-  return Gang{*job, absl::StrCat(pod.namespace_(), "/", *job, "/", pod.controller().uid())};
-}
+bool IsJob(const GroupRef& ref) { return ref.key.dialect == sdk::GroupDialect::kJobName; }
 
 class AtomicReplicaCoordinator : public sdk::Plugin,
+                                 public sdk::PreFilterPlugin,
                                  public sdk::ReservePlugin,
                                  public sdk::PermitPlugin,
                                  public sdk::QueueingHintPlugin,
                                  public sdk::ClusterObserver {
  public:
-  AtomicReplicaCoordinator(absl::Duration timeout, int64_t default_size,
-                           const sdk::PluginContext& context)
-      : timeout_(timeout),
-        default_size_(default_size),
-        cluster_(context.cluster),
-        pushes_(context.pushes) {}
+  AtomicReplicaCoordinator(const Args& args, const sdk::PluginContext& context)
+      : args_(args), cluster_(context.cluster), pushes_(context.pushes) {}
+
+  // Members of which there are too few are not tried: they would hold places that nobody can use.
+  // Those of jobs are, and wait at Permit, as ever.
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
+    const std::optional<GroupRef> ref = sdk::GroupOf(attempt.pod().proto());
+    if (!ref || IsJob(*ref)) return sdk::Verdict::Skip();
+    const GroupSpec& spec = groups_.SpecFor(*ref);
+    if (!spec.fault.empty()) return Faulty(*ref, spec);
+    if (!spec.min) return sdk::Verdict::Skip();
+    const sdk::Group* group = groups_.Find(ref->key);
+    const int64_t existing = group == nullptr ? 1 : group->existing();
+    if (existing >= spec.min->value) return sdk::Verdict::Skip();
+    return sdk::Verdict::Unresolvable(
+        absl::StrCat(GangName(*ref), ": ", existing, " of ", spec.min->value, " members exist"));
+  }
 
   sdk::Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView& node,
                       sdk::PermitAnswer* answer) override {
     const v1alpha1::Pod& pod = attempt.pod().proto();
-    const std::optional<Gang> gang = GangOf(pod);
-    if (!gang) return sdk::Verdict::Success();
-    int64_t size = default_size_;
-    if (const std::string* text = FindFirst(pod.annotations(), kSizeAnnotations)) {
-      // To take it for a single pod would place a part of a gang.
-      size = sdk::ParseCount(*text, kMaxReplicas).value_or(0);
-      if (size < 1) {
-        return sdk::Verdict::Unresolvable(
-            absl::StrCat("gang ", sdk::Quote(gang->job), ": ", sdk::Quote(*text),
-                         " is no number of replicas between 1 and ", kMaxReplicas));
-      }
-    }
-    const std::vector<const sdk::PodRecord*> others = PlacedOthers(gang->key, pod.uid());
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod);
+    if (!ref) return sdk::Verdict::Success();
+    const GroupSpec& spec = groups_.SpecFor(*ref);
+    if (spec.not_found) return sdk::Verdict::Unschedulable("PodGroup not found");
+    if (!spec.fault.empty()) return Faulty(*ref, spec);
+    const int64_t size = spec.min ? spec.min->value : IsJob(*ref) ? args_.default_size : 1;
+    const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     const int64_t placed = static_cast<int64_t>(others.size()) + 1;
     if (placed < size) {
-      answer->timeout = timeout_;
-      answer->wait_reason = Progress(gang->job, placed, size);
+      answer->timeout = TimeoutOf(*ref, spec);
+      answer->wait_reason =
+          absl::StrCat(GangName(*ref), ": ", placed, " of ", size, " members placed");
       // The first to wait calls the others, who may have given up before it came.
       if (std::none_of(others.begin(), others.end(),
                        [](const auto* other) { return WaitsForUs(*other); })) {
-        CallMembers(gang->key, size);
+        CallMembers(ref->key, size);
       }
       return sdk::Verdict(v1alpha1::WAIT, answer->wait_reason);
     }
@@ -113,11 +108,11 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node_name,
                  std::vector<sdk::WaitDecision>* decisions) override {
     const v1alpha1::Pod& pod = attempt.pod().proto();
-    const std::optional<Gang> gang = GangOf(pod);
-    if (!gang) return;
-    const std::vector<const sdk::PodRecord*> others = PlacedOthers(gang->key, pod.uid());
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod);
+    if (!ref) return;
+    const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     const std::string message =
-        absl::StrCat("gang ", sdk::Quote(gang->job), ": pod ", pod.name(), " gave its place on ",
+        absl::StrCat(GangName(*ref), ": pod ", pod.name(), " gave its place on ",
                      std::string(node_name), " back, ", others.size(), " others were placed");
     for (const sdk::PodRecord* other : others) {
       if (!WaitsForUs(*other)) continue;
@@ -134,63 +129,101 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
     if (change.action != v1alpha1::ClusterEvent::ADD) return sdk::Hint::kSkip;
-    const std::optional<Gang> gang = GangOf(pod.proto());
-    const std::optional<Gang> of_other = GangOf(*change.new_pod);
-    return gang && of_other && gang->key == of_other->key ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod.proto());
+    const std::optional<GroupRef> of_other = sdk::GroupOf(*change.new_pod);
+    return ref && of_other && ref->key == of_other->key ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
   void OnReset() override {
-    members_.clear();
-    key_of_pod_.clear();
+    groups_.Clear();
     rejected_.clear();
+    called_.clear();
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     auto it = rejected_.find(pod.pod.uid());
     if (it != rejected_.end() && it->second != pod.waiting_attempt) rejected_.erase(it);
-    const std::optional<Gang> gang = GangOf(pod.pod);
-    SetKey(pod.pod.uid(), gang ? gang->key : "");
+    const sdk::PodGroupIndex::Change change = groups_.SetPod(pod);
+    // No event tells of pods that come without a place, or of gates that others lose.
+    if (change.group == nullptr || change.group->existing() <= change.existed) return;
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
+    if (IsJob(*ref)) return;
+    const GroupSpec& spec = groups_.SpecFor(*ref);
+    if (spec.min && change.existed < spec.min->value) CallIfComplete(ref->key, spec.min->value);
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     rejected_.erase(pod.pod.uid());
-    SetKey(pod.pod.uid(), "");
+    groups_.RemovePod(pod);
+  }
+  void OnObjectChanged(const v1alpha1::ClusterObject* old,
+                       const v1alpha1::ClusterObject& object) override {
+    const sdk::PodGroupIndex::Change change = groups_.SetObject(object);
+    if (!change.size_changed || !change.group->object->fault.empty()) return;
+    const auto& min = change.group->object->min;
+    CallIfComplete(change.group->key, min ? min->value : 1);
+  }
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+    groups_.RemoveObject(object);
+  }
+  // Whoever was called while its rejection was still on its way to the shim did not hear it.
+  void OnTick(absl::Time) override {
+    for (const sdk::GroupKey& key : std::exchange(called_, {})) {
+      if (const sdk::Group* group = groups_.Find(key)) ActivatePending(*group);
+    }
   }
 
  private:
-  static std::string Progress(const std::string& job, int64_t placed, int64_t size) {
-    return absl::StrCat("gang ", sdk::Quote(job), ": ", placed, " of ", size, " members placed");
+  static std::string GangName(const GroupRef& ref) {
+    return absl::StrCat("gang ", sdk::Quote(ref.key.name));
+  }
+  // To take it for a single pod would place a part of a gang.
+  static sdk::Verdict Faulty(const GroupRef& ref, const GroupSpec& spec) {
+    return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", spec.fault));
+  }
+  absl::Duration TimeoutOf(const GroupRef& ref, const GroupSpec& spec) const {
+    if (spec.timeout) return std::min(spec.timeout->value, absl::Seconds(kMaxTimeoutSeconds));
+    return IsJob(ref) ? args_.job_timeout : args_.group_timeout;
   }
 
   // Has the members tried that have no place, if there are enough of them to be placed at all.
-  void CallMembers(const std::string& key, int64_t size) const {
-    const auto it = members_.find(key);
-    if (it == members_.end()) return;
-    int64_t living = 0;
+  void CallMembers(const sdk::GroupKey& key, int64_t size) const {
+    const sdk::Group* group = groups_.Find(key);
+    if (group == nullptr || group->existing() + Gated(*group) < size) return;
+    ActivatePending(*group);
+  }
+  // As far as jobs go, which never asked for gates.
+  static int64_t Gated(const sdk::Group& group) {
+    return group.key.dialect == sdk::GroupDialect::kJobName ? group.count(sdk::MemberState::kGated)
+                                                            : 0;
+  }
+  void CallIfComplete(const sdk::GroupKey& key, int64_t size) {
+    const sdk::Group* group = groups_.Find(key);
+    if (group == nullptr || group->existing() < size) return;
+    ActivatePending(*group);
+    called_.insert(key);
+  }
+  void ActivatePending(const sdk::Group& group) const {
     std::vector<std::string> pending;
-    for (const std::string& uid : it->second) {
+    for (const auto& [uid, member] : group.members) {
       const sdk::PodRecord* record = cluster_.FindPod(uid);
-      if (record == nullptr || record->pod.deletion_unix_seconds() != 0) continue;
-      ++living;
+      if (record == nullptr || member.state == sdk::MemberState::kTerminating) continue;
       if (!record->on_node() || rejected_.contains(uid)) pending.push_back(uid);
     }
-    if (living < size || pending.empty()) return;
+    if (pending.empty()) return;
     std::sort(pending.begin(), pending.end());
     pushes_->Activate(pending);
   }
 
   // Members that have a place which they will keep, in the order of their uids. What counts is the
   // mirror, so that a host that starts anew knows as much.
-  std::vector<const sdk::PodRecord*> PlacedOthers(const std::string& key,
+  std::vector<const sdk::PodRecord*> PlacedOthers(const sdk::GroupKey& key,
                                                   const std::string& uid) const {
     std::vector<const sdk::PodRecord*> placed;
-    auto it = members_.find(key);
-    if (it == members_.end()) return placed;
-    for (const std::string& member : it->second) {
-      if (member == uid) continue;
+    const sdk::Group* group = groups_.Find(key);
+    if (group == nullptr) return placed;
+    for (const auto& [member, what] : group->members) {
+      if (member == uid || what.state == sdk::MemberState::kTerminating) continue;
       const sdk::PodRecord* record = cluster_.FindPod(member);
-      if (record == nullptr || !record->on_node() || record->pod.deletion_unix_seconds() != 0 ||
-          rejected_.contains(member)) {
-        continue;
-      }
+      if (record == nullptr || !record->on_node() || rejected_.contains(member)) continue;
       placed.push_back(record);
     }
     std::sort(placed.begin(), placed.end(),
@@ -204,30 +237,34 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
                        [](const sdk::PodWait& wait) { return wait.plugin == kName; });
   }
 
-  void SetKey(const std::string& uid, const std::string& key) {
-    auto known = key_of_pod_.find(uid);
-    if (known != key_of_pod_.end()) {
-      if (known->second == key) return;
-      auto members = members_.find(known->second);
-      members->second.erase(uid);
-      if (members->second.empty()) members_.erase(members);
-      key_of_pod_.erase(known);
-    }
-    if (key.empty()) return;
-    members_[key].insert(uid);
-    key_of_pod_[uid] = key;
-  }
-
-  const absl::Duration timeout_;
-  const int64_t default_size_;
+  const Args args_;
   const sdk::ClusterView cluster_;
   sdk::Pushes* const pushes_;
-  absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> members_;  // Uids by gang.
-  absl::flat_hash_map<std::string, std::string> key_of_pod_;
+  sdk::PodGroupIndex groups_{kName};
+  // Groups that became complete since the last tick.
+  absl::flat_hash_set<sdk::GroupKey> called_;
   // Attempts that were rejected and whose places the mirror still has. Only saves repetition: every
   // rejection makes the shim call Unreserve again.
   absl::flat_hash_map<std::string, uint64_t> rejected_;
 };
+
+Args ReadArgs(const sdk::ArgsObject& root) {
+  const auto seconds = [&](const char* field, int64_t otherwise) {
+    const int64_t value = root.Int(field, otherwise);
+    if (value < 1 || value > kMaxTimeoutSeconds)
+      root.Problem(field, sdk::InvalidValue(value, "not in valid range [1, 900]"));
+    return absl::Seconds(value);
+  };
+  Args args;
+  args.job_timeout = seconds("timeoutSeconds", 30);
+  args.group_timeout = seconds("podGroupTimeoutSeconds", 60);
+  args.default_size = root.Int("defaultMinReplicas", 1);
+  if (args.default_size < 1 || args.default_size > sdk::kMaxGroupMembers) {
+    root.Problem("defaultMinReplicas",
+                 sdk::InvalidValue(args.default_size, "not in valid range [1, 100000]"));
+  }
+  return args;
+}
 
 }  // namespace
 
@@ -235,29 +272,21 @@ sdk::PluginDescriptor Descriptor() {
   using Event = v1alpha1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::RESERVE, v1alpha1::PERMIT};
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::RESERVE, v1alpha1::PERMIT};
   d.args_schema = kArgsSchema;
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ADD, Event::UPDATE_POD_LABEL, Event::UPDATE_OTHER})};
-  for (const char* key : kSizeAnnotations) {
-    d.needed_fields.push_back(sdk::AnnotationField(key));
+  d.needed_fields = sdk::GroupAnnotationFields();
+  for (const sdk::ExtensionPoint point : {v1alpha1::RESERVE, v1alpha1::PERMIT}) {
+    v1alpha1::Interest& interest = d.interests.emplace_back(sdk::InterestIn(point, {}));
+    for (const std::string& field : sdk::GroupInterestFields()) interest.add_any_field_set(field);
   }
-  const std::initializer_list<std::string> labels = {
-      "metadata.labels['job-name']", "metadata.labels['batch.kubernetes.io/job-name']"};
-  d.interests = {sdk::InterestIn(v1alpha1::RESERVE, labels),
-                 sdk::InterestIn(v1alpha1::PERMIT, labels)};
+  d.signature = sdk::SignedParts(d.needed_fields, {});
+  for (std::string& part : sdk::GroupSignatureParts()) d.signature->push_back(std::move(part));
+  d.custom_resources = sdk::PodGroupResources();
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    const sdk::ArgsObject args = context.args->root();
-    const int64_t timeout = args.Int("timeoutSeconds", 30);
-    if (timeout < 1 || timeout > kMaxTimeoutSeconds) {
-      args.Problem("timeoutSeconds", sdk::InvalidValue(timeout, "not in valid range [1, 900]"));
-    }
-    const int64_t size = args.Int("defaultMinReplicas", 1);
-    if (size < 1 || size > kMaxReplicas) {
-      args.Problem("defaultMinReplicas", sdk::InvalidValue(size, "not in valid range [1, 100000]"));
-    }
-    return std::make_unique<AtomicReplicaCoordinator>(absl::Seconds(timeout), size, context);
+    return std::make_unique<AtomicReplicaCoordinator>(ReadArgs(context.args->root()), context);
   };
   return d;
 }

@@ -20,6 +20,7 @@ using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 class CoordinatorTest : public testing::Test {
  protected:
@@ -235,15 +236,15 @@ TEST_F(CoordinatorTest, ArgsAreChecked) {
   }
 }
 
-TEST(CoordinatorDescriptorTest, AsksForTheFieldsThatItReads) {
+TEST(CoordinatorDescriptorTest, AsksForTheFieldsOfJobs) {
   const sdk::PluginDescriptor d = Descriptor();
-  EXPECT_THAT(d.needed_fields, ElementsAre("Pod.metadata.annotations['outboard/min-replicas']",
-                                           "Pod.metadata.annotations['min-replicas']"));
+  EXPECT_THAT(d.needed_fields, IsSupersetOf({"Pod.metadata.annotations['outboard/min-replicas']",
+                                             "Pod.metadata.annotations['min-replicas']"}));
   ASSERT_EQ(d.interests.size(), 2u);
   for (const v1alpha1::Interest& interest : d.interests) {
     EXPECT_THAT(interest.any_field_set(),
-                ElementsAre("metadata.labels['job-name']",
-                            "metadata.labels['batch.kubernetes.io/job-name']"));
+                IsSupersetOf({"metadata.labels['job-name']",
+                              "metadata.labels['batch.kubernetes.io/job-name']"}));
   }
 }
 

@@ -4,9 +4,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "plugin_host/sdk/validation.h"
 
 namespace outboard::not_served {
 namespace {
@@ -16,14 +18,22 @@ std::string Message(const std::string& feature, const std::string& plugin) {
                       " decides; this host does not serve it yet");
 }
 
+constexpr char kSchedulingGroup[] = "spec.schedulingGroup";
+
+const char kArgsSchema[] = R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "served": {"type": "array", "items": {"type": "string", "enum": ["spec.schedulingGroup"]},
+      "default": [], "description": "Fields that another plugin of the profile decides on."}}})json";
+
 // What the pod itself needs that nobody judges; absent: nothing.
-std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod) {
+std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod, bool groups_served) {
   for (const v1alpha1::Volume& volume : pod.volumes()) {
     if (volume.source() != "unknown") continue;
     return Message(absl::StrCat("volume \"", volume.name(), "\" of an unknown kind"),
                    "NodeVolumeLimits");
   }
-  if (!pod.pod_group_name().empty()) {
+  if (!groups_served && !pod.pod_group_name().empty()) {
     return Message(absl::StrCat("scheduling group \"", pod.pod_group_name(), "\""),
                    "GangScheduling");
   }
@@ -32,12 +42,17 @@ std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod) {
 
 class NotServed : public sdk::Plugin, public sdk::PreFilterPlugin {
  public:
+  explicit NotServed(bool groups_served) : groups_served_(groups_served) {}
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
-    if (std::optional<std::string> message = UnservedFeature(attempt.pod().proto())) {
+    if (std::optional<std::string> message =
+            UnservedFeature(attempt.pod().proto(), groups_served_)) {
       return sdk::Verdict::Unresolvable(*std::move(message));
     }
     return sdk::Verdict::Skip();
   }
+
+ private:
+  const bool groups_served_;
 };
 
 }  // namespace
@@ -46,11 +61,19 @@ sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NotServed";
   d.extension_points = {v1alpha1::PRE_FILTER};
-  d.signature = {
-      {"spec.containers", "spec.resourceClaims", "spec.schedulingGroup", "spec.volumes"}};
+  d.args_schema = kArgsSchema;
+  d.signature = {{"spec.containers", "spec.resourceClaims", kSchedulingGroup, "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
-  d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<NotServed>();
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    const sdk::ArgsObject args = context.args->root();
+    const std::vector<std::string> served = args.Strings("served");
+    for (size_t i = 0; i < served.size(); ++i) {
+      if (served[i] != kSchedulingGroup) {
+        args.Problem(absl::StrCat("served[", i, "]"),
+                     sdk::InvalidValue(served[i], "supported values: \"spec.schedulingGroup\""));
+      }
+    }
+    return std::make_unique<NotServed>(!served.empty());
   };
   return d;
 }

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "plugin_host/sdk/testing/quantity.h"
+#include "plugin_host/sdk/quantity.h"
 
 namespace outboard::sdk::testing {
 

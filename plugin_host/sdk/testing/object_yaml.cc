@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "plugin_host/sdk/testing/quantity.h"
+#include "plugin_host/sdk/quantity.h"
 
 namespace outboard::sdk::testing {
 namespace {

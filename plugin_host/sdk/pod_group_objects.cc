@@ -1,0 +1,261 @@
+#include "plugin_host/sdk/pod_group_objects.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/custom_objects.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/quantity.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::sdk {
+namespace {
+
+using nlohmann::json;
+
+// The most that a reader takes of a list or a map that people wrote.
+constexpr size_t kMaxEntries = 256;
+
+// Reads below one place of an object; complaints name the whole path.
+class Part {
+ public:
+  // `json` null: there is nothing.
+  Part(const json* json, std::string path, std::vector<MalformedValue>* malformed)
+      : json_(json), path_(std::move(path)), malformed_(malformed) {}
+
+  bool there() const { return json_ != nullptr; }
+  const std::string& path() const { return path_; }
+  const json* value() const { return json_; }
+  // What is null counts as not there, as for the API server.
+  Part At(const char* key) const {
+    const json* found = json_ == nullptr ? nullptr : JsonAt(*json_, {key});
+    if (found != nullptr && found->is_null()) found = nullptr;
+    return Part(found, path_.empty() ? key : absl::StrCat(path_, ".", key), malformed_);
+  }
+  Part At(const json& entry, std::string name) const {
+    return Part(&entry, absl::StrCat(path_, name), malformed_);
+  }
+
+  MaybeSourced<int64_t> Int(int64_t least, int64_t most) const {
+    if (json_ == nullptr) return std::nullopt;
+    if (json_->is_number_integer() &&
+        (!json_->is_number_unsigned() ||
+         json_->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))) {
+      const int64_t value = json_->get<int64_t>();
+      if (value >= least && value <= most) return Sourced<int64_t>{value, path_};
+    }
+    Complain(absl::StrCat("a whole number between ", least, " and ", most));
+    return std::nullopt;
+  }
+  // Empty counts as not there.
+  MaybeSourced<std::string> Text() const {
+    if (json_ == nullptr) return std::nullopt;
+    if (!json_->is_string()) {
+      Complain("a text");
+      return std::nullopt;
+    }
+    std::string text = json_->get<std::string>();
+    if (text.empty()) return std::nullopt;
+    return Sourced<std::string>{std::move(text), path_};
+  }
+  MaybeSourced<v1alpha1::ResourceList> Resources() const {
+    if (json_ == nullptr) return std::nullopt;
+    if (!json_->is_object() || json_->size() > kMaxEntries) {
+      Complain("a map of quantities");
+      return std::nullopt;
+    }
+    Sourced<v1alpha1::ResourceList> list{{}, path_};
+    for (const auto& [name, quantity] : json_->items()) {
+      const std::string text =
+          quantity.is_string() ? quantity.get<std::string>() : JsonText(quantity);
+      v1alpha1::ResourceList one;
+      const bool is_negative = !text.empty() && text[0] == '-';
+      if (!is_negative && SetResource(name, text, &one).ok()) {
+        list.value.MergeFrom(one);
+      } else {
+        malformed_->push_back({absl::StrCat(path_, "['", name, "']"), text, "a quantity"});
+      }
+    }
+    return list;
+  }
+  void Complain(std::string wanted) const {
+    malformed_->push_back({path_, JsonText(*json_), std::move(wanted)});
+  }
+
+ private:
+  const json* json_;
+  std::string path_;
+  std::vector<MalformedValue>* malformed_;
+};
+
+// The number that makes a gang. One that is there and cannot be read is a fault: to take the group
+// for none would place a part of it.
+void ReadMin(const Part& part, int64_t least, bool required, GroupSpec* spec) {
+  spec->min = part.Int(least, kMaxGroupMembers);
+  if (spec->min || !spec->fault.empty()) return;
+  if (part.there()) {
+    spec->fault =
+        absl::StrCat(part.path(), ": ", Quote(JsonText(*part.value())),
+                     " is no number of members between ", least, " and ", kMaxGroupMembers);
+  } else if (required) {
+    spec->fault = absl::StrCat(part.path(), " is missing");
+  }
+}
+
+void ReadKubernetes(const Part& spec, GroupSpec* out) {
+  const Part policy = spec.At("schedulingPolicy");
+  if (policy.At("gang").there()) {
+    ReadMin(policy.At("gang").At("minCount"), 1, /*required=*/true, out);
+  } else if (!policy.At("basic").there()) {
+    out->fault = absl::StrCat(policy.path(), " is neither basic nor gang");
+  }
+  const Part levels = spec.At("schedulingConstraints").At("topology");
+  if (levels.there()) {
+    if (!levels.value()->is_array() || levels.value()->size() > 1) {
+      levels.Complain("a list of one level");
+    } else if (!levels.value()->empty()) {
+      out->topology.required = levels.At((*levels.value())[0], "[0]").At("key").Text();
+    }
+  }
+  const MaybeSourced<int64_t> priority =
+      spec.At("priority")
+          .Int(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+  if (priority) out->priority = {static_cast<int32_t>(priority->value), priority->from};
+  out->priority_class = spec.At("priorityClassName").Text();
+}
+
+void ReadSchedulerPlugins(const Part& spec, GroupSpec* out) {
+  ReadMin(spec.At("minMember"), 1, /*required=*/true, out);
+  out->min_resources = spec.At("minResources").Resources();
+  const MaybeSourced<int64_t> timeout =
+      spec.At("scheduleTimeoutSeconds").Int(1, std::numeric_limits<int32_t>::max());
+  if (timeout) out->timeout = {absl::Seconds(timeout->value), timeout->from};
+}
+
+// Zero is as good as absent where a dialect knows groups without a number.
+void DropZero(GroupSpec* spec) {
+  if (spec->min && spec->min->value == 0) spec->min.reset();
+}
+
+void ReadVolcano(const Part& spec, GroupSpec* out) {
+  ReadMin(spec.At("minMember"), 0, /*required=*/false, out);
+  DropZero(out);
+  out->min_resources = spec.At("minResources").Resources();
+  out->priority_class = spec.At("priorityClassName").Text();
+  const Part tasks = spec.At("minTaskMember");
+  if (tasks.there()) {
+    if (!tasks.value()->is_object() || tasks.value()->size() > kMaxEntries) {
+      tasks.Complain("a map of numbers");
+    } else {
+      for (const auto& [name, number] : tasks.value()->items()) {
+        SubGroup& task = out->sub_groups.emplace_back();
+        task.name = name;
+        task.min = tasks.At(number, absl::StrCat("['", name, "']")).Int(0, kMaxGroupMembers);
+      }
+    }
+  }
+  const Part topology = spec.At("networkTopology");
+  if (!topology.there()) return;
+  MaybeSourced<std::string> tier = topology.At("highestTierName").Text();
+  if (!tier) {
+    const MaybeSourced<int64_t> number =
+        topology.At("highestTierAllowed").Int(0, std::numeric_limits<int32_t>::max());
+    if (number) tier = {absl::StrCat(number->value), number->from};
+  }
+  const MaybeSourced<std::string> mode = topology.At("mode").Text();
+  if (!mode || mode->value == "hard") {
+    out->topology.required = std::move(tier);
+  } else if (mode->value == "soft") {
+    out->topology.preferred = std::move(tier);
+  } else {
+    topology.At("mode").Complain("hard or soft");
+  }
+}
+
+TopologyWish KaiTopology(const Part& part) {
+  return {part.At("topology").Text(), part.At("requiredTopologyLevel").Text(),
+          part.At("preferredTopologyLevel").Text()};
+}
+
+void ReadKai(const Part& spec, GroupSpec* out) {
+  ReadMin(spec.At("minMember"), 0, /*required=*/false, out);
+  DropZero(out);
+  // How many members that makes depends on which parts are placed.
+  if (spec.At("minSubGroup").there() && out->fault.empty())
+    out->fault = absl::StrCat(spec.At("minSubGroup").path(), " is not served");
+  out->topology = KaiTopology(spec.At("topologyConstraint"));
+  out->priority_class = spec.At("priorityClassName").Text();
+  const Part parts = spec.At("subGroups");
+  if (!parts.there()) return;
+  if (!parts.value()->is_array() || parts.value()->size() > kMaxEntries) {
+    parts.Complain("a list of groups");
+    return;
+  }
+  for (size_t i = 0; i < parts.value()->size(); ++i) {
+    const Part part = parts.At((*parts.value())[i], absl::StrCat("[", i, "]"));
+    const MaybeSourced<std::string> name = part.At("name").Text();
+    if (!name) {
+      part.Complain("a group with a name");
+      continue;
+    }
+    SubGroup& sub_group = out->sub_groups.emplace_back();
+    sub_group.name = name->value;
+    if (const MaybeSourced<std::string> parent = part.At("parent").Text())
+      sub_group.parent = parent->value;
+    sub_group.min = part.At("minMember").Int(0, kMaxGroupMembers);
+    sub_group.topology = KaiTopology(part.At("topologyConstraint"));
+  }
+}
+
+}  // namespace
+
+std::optional<PodGroupObject> ReadPodGroup(const v1alpha1::CustomObject& object) {
+  const std::optional<GroupDialect> dialect = DialectOfResource(object.resource());
+  if (!dialect) return std::nullopt;
+  PodGroupObject group;
+  group.key = {*dialect, object.namespace_(), object.name(), ""};
+  const json whole = ParseCustomObject(object);
+  const Part root(&whole, "", &group.malformed);
+  const Part spec = root.At("spec");
+  switch (*dialect) {
+    case GroupDialect::kKubernetes:
+      ReadKubernetes(spec, &group.spec);
+      break;
+    case GroupDialect::kSchedulerPlugins:
+      ReadSchedulerPlugins(spec, &group.spec);
+      break;
+    case GroupDialect::kVolcano:
+      ReadVolcano(spec, &group.spec);
+      break;
+    case GroupDialect::kKai:
+      ReadKai(spec, &group.spec);
+      break;
+    default:
+      break;
+  }
+  const Part created = root.At("metadata").At("creationTimestamp");
+  if (const MaybeSourced<std::string> text = created.Text()) {
+    if (const std::optional<absl::Time> time = ParseTimestamp(text->value)) {
+      group.spec.created = {*time, text->from};
+    } else {
+      created.Complain("a time as in RFC 3339");
+    }
+  }
+  return group;
+}
+
+std::vector<v1alpha1::CustomResource> PodGroupResources() {
+  std::vector<v1alpha1::CustomResource> resources;
+  for (const GroupDialect dialect : kGroupDialects) {
+    if (GroupResource(dialect).empty()) continue;
+    v1alpha1::CustomResource& resource = resources.emplace_back();
+    resource.set_resource(std::string(GroupResource(dialect)));
+    resource.set_optional(true);
+  }
+  return resources;
+}
+
+}  // namespace outboard::sdk

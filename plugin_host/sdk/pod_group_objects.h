@@ -1,0 +1,29 @@
+// PodGroup objects of four APIs, as far as they can be read.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_POD_GROUP_OBJECTS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_POD_GROUP_OBJECTS_H_
+
+#include <vector>
+
+#include "plugin_host/sdk/pod_groups.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+
+namespace outboard::sdk {
+
+struct PodGroupObject {
+  GroupKey key;
+  GroupSpec spec;
+  std::vector<MalformedValue> malformed;  // absent in `spec`
+};
+
+// None: the object is of no resource of PodGroups that is known here. Pure. Malformed values that
+// decide how many belong together leave `spec.fault`.
+std::optional<PodGroupObject> ReadPodGroup(const v1alpha1::CustomObject& object);
+
+// For PluginDescriptor::custom_resources: all of them, read only, and none of them required, since
+// no cluster has all.
+std::vector<v1alpha1::CustomResource> PodGroupResources();
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_POD_GROUP_OBJECTS_H_

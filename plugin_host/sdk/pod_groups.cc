@@ -1,0 +1,238 @@
+#include "plugin_host/sdk/pod_groups.h"
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::sdk {
+namespace {
+
+constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
+constexpr const char* kVolcanoAnnotations[] = {"scheduling.k8s.io/group-name",
+                                               "scheduling.volcano.sh/group-name"};
+constexpr char kVolcanoTask[] = "volcano.sh/task-spec";
+constexpr char kKaiAnnotation[] = "pod-group-name";
+constexpr char kKaiSubGroup[] = "kai.scheduler/subgroup-name";
+constexpr char kKoordinatorName[] = "gang.scheduling.koordinator.sh/name";
+constexpr char kKoordinatorMin[] = "gang.scheduling.koordinator.sh/min-available";
+constexpr char kKoordinatorTotal[] = "gang.scheduling.koordinator.sh/total-number";
+constexpr char kKoordinatorWait[] = "gang.scheduling.koordinator.sh/waiting-time";
+// Of scheduler-plugins before scheduling.x-k8s.io: the group's object, or no object at all.
+constexpr char kLegacyPodGroup[] = "pod-group.scheduling.sigs.k8s.io";
+constexpr char kLegacyName[] = "pod-group.scheduling.sigs.k8s.io/name";
+constexpr char kLegacyMin[] = "pod-group.scheduling.sigs.k8s.io/min-available";
+// Older and newer Job controllers; they set both to the same name.
+constexpr const char* kJobLabels[] = {"job-name", "batch.kubernetes.io/job-name"};
+constexpr const char* kJobSizes[] = {"outboard/min-replicas", "min-replicas"};
+
+std::string LabelAt(absl::string_view key) { return absl::StrCat("metadata.labels['", key, "']"); }
+std::string AnnotationAt(absl::string_view key) {
+  return absl::StrCat("metadata.annotations['", key, "']");
+}
+
+// Null where it is absent or empty, which names nothing.
+const std::string* Named(const StringMap& map, absl::string_view key) {
+  const std::string* text = FindValue(map, key);
+  return text == nullptr || text->empty() ? nullptr : text;
+}
+
+GroupRef Ref(GroupDialect dialect, const v1alpha1::Pod& pod, const std::string& name,
+             std::string from) {
+  GroupRef ref;
+  ref.key = {dialect, pod.namespace_(), name, ""};
+  ref.from = std::move(from);
+  return ref;
+}
+
+constexpr char kReplicas[] = "number of replicas between 1 and 100000";
+
+// Of a group without an object: the number that makes it a gang.
+void ReadMin(const std::string* text, std::string from, GroupRef* ref) {
+  if (text == nullptr) return;
+  const std::optional<int64_t> min = ParseCount(*text, kMaxGroupMembers);
+  if (min && *min >= 1) {
+    ref->own.min = {*min, std::move(from)};
+    return;
+  }
+  ref->own.fault = absl::StrCat(Quote(*text), " is no ", kReplicas);
+  ref->malformed.push_back({std::move(from), *text, absl::StrCat("a ", kReplicas)});
+}
+
+GroupRef KoordinatorGroup(const v1alpha1::Pod& pod, const std::string& name) {
+  GroupRef ref = Ref(GroupDialect::kKoordinator, pod, name, AnnotationAt(kKoordinatorName));
+  const StringMap& annotations = pod.annotations();
+  const std::string* min = FindValue(annotations, kKoordinatorMin);
+  ReadMin(min, AnnotationAt(kKoordinatorMin), &ref);
+  if (min == nullptr) ref.own.fault = absl::StrCat("annotation ", kKoordinatorMin, " is missing");
+  if (const std::string* text = FindValue(annotations, kKoordinatorTotal)) {
+    const std::optional<int64_t> total = ParseCount(*text, kMaxGroupMembers);
+    if (total && *total >= 1) {
+      ref.own.total = {*total, AnnotationAt(kKoordinatorTotal)};
+    } else {
+      ref.malformed.push_back(
+          {AnnotationAt(kKoordinatorTotal), *text, absl::StrCat("a ", kReplicas)});
+    }
+  }
+  if (const std::string* text = FindValue(annotations, kKoordinatorWait)) {
+    absl::Duration wait;
+    if (absl::ParseDuration(*text, &wait) && wait > absl::ZeroDuration() &&
+        wait != absl::InfiniteDuration()) {
+      ref.own.timeout = {wait, AnnotationAt(kKoordinatorWait)};
+    } else {
+      ref.malformed.push_back(
+          {AnnotationAt(kKoordinatorWait), *text, "a positive duration such as 600s"});
+    }
+  }
+  return ref;
+}
+
+GroupRef LegacyGroup(const v1alpha1::Pod& pod, const std::string& name) {
+  GroupRef ref = Ref(GroupDialect::kLegacy, pod, name, LabelAt(kLegacyName));
+  const std::string* min = FindValue(pod.labels(), kLegacyMin);
+  ReadMin(min, LabelAt(kLegacyMin), &ref);
+  if (min == nullptr) ref.own.fault = absl::StrCat("label ", kLegacyMin, " is missing");
+  return ref;
+}
+
+GroupRef JobGroup(const v1alpha1::Pod& pod, const char* label, const std::string& job) {
+  GroupRef ref = Ref(GroupDialect::kJobName, pod, job, LabelAt(label));
+  ref.key.controller_uid = pod.controller().uid();
+  for (const char* key : kJobSizes) {
+    const std::string* text = FindValue(pod.annotations(), key);
+    if (text == nullptr) continue;
+    ReadMin(text, AnnotationAt(key), &ref);
+    break;
+  }
+  return ref;
+}
+
+std::string SubGroupOf(const v1alpha1::Pod& pod, const char* label) {
+  const std::string* name = Named(pod.labels(), label);
+  return name == nullptr ? "" : *name;
+}
+
+}  // namespace
+
+absl::string_view DialectName(GroupDialect dialect) {
+  switch (dialect) {
+    case GroupDialect::kKubernetes:
+      return "kubernetes";
+    case GroupDialect::kSchedulerPlugins:
+      return "scheduler-plugins";
+    case GroupDialect::kVolcano:
+      return "volcano";
+    case GroupDialect::kKai:
+      return "kai";
+    case GroupDialect::kKoordinator:
+      return "koordinator";
+    case GroupDialect::kLegacy:
+      return "legacy";
+    case GroupDialect::kJobName:
+      return "job-name";
+  }
+  return "";
+}
+
+absl::string_view GroupResource(GroupDialect dialect) {
+  switch (dialect) {
+    case GroupDialect::kKubernetes:
+      return "podgroups.v1alpha2.scheduling.k8s.io";
+    case GroupDialect::kSchedulerPlugins:
+      return "podgroups.v1alpha1.scheduling.x-k8s.io";
+    case GroupDialect::kVolcano:
+      return "podgroups.v1beta1.scheduling.volcano.sh";
+    case GroupDialect::kKai:
+      return "podgroups.v2alpha2.scheduling.run.ai";
+    default:
+      return "";
+  }
+}
+
+std::optional<GroupDialect> DialectOfResource(absl::string_view resource) {
+  if (resource.empty()) return std::nullopt;
+  for (const GroupDialect dialect : kGroupDialects) {
+    if (GroupResource(dialect) == resource) return dialect;
+  }
+  return std::nullopt;
+}
+
+std::string GroupKey::Text() const {
+  return absl::StrCat(DialectName(dialect), " ", ns, "/", name,
+                      controller_uid.empty() ? "" : " of ", controller_uid);
+}
+
+std::optional<GroupRef> GroupOf(const v1alpha1::Pod& pod) {
+  if (!pod.pod_group_name().empty()) {
+    return Ref(GroupDialect::kKubernetes, pod, pod.pod_group_name(),
+               "spec.schedulingGroup.podGroupName");
+  }
+  const StringMap& labels = pod.labels();
+  const StringMap& annotations = pod.annotations();
+  if (const std::string* name = Named(labels, kPodGroupLabel))
+    return Ref(GroupDialect::kSchedulerPlugins, pod, *name, LabelAt(kPodGroupLabel));
+  if (!annotations.empty()) {
+    for (const char* key : kVolcanoAnnotations) {
+      const std::string* name = Named(annotations, key);
+      if (name == nullptr) continue;
+      GroupRef ref = Ref(GroupDialect::kVolcano, pod, *name, AnnotationAt(key));
+      // Volcano writes it as an annotation, and in later releases as a label too.
+      ref.sub_group = SubGroupOf(pod, kVolcanoTask);
+      if (ref.sub_group.empty()) {
+        const std::string* task = Named(annotations, kVolcanoTask);
+        if (task != nullptr) ref.sub_group = *task;
+      }
+      return ref;
+    }
+    if (const std::string* name = Named(annotations, kKaiAnnotation)) {
+      GroupRef ref = Ref(GroupDialect::kKai, pod, *name, AnnotationAt(kKaiAnnotation));
+      ref.sub_group = SubGroupOf(pod, kKaiSubGroup);
+      return ref;
+    }
+    if (const std::string* name = Named(annotations, kKoordinatorName))
+      return KoordinatorGroup(pod, *name);
+  }
+  if (labels.empty()) return std::nullopt;
+  if (const std::string* name = Named(labels, kLegacyPodGroup))
+    return Ref(GroupDialect::kSchedulerPlugins, pod, *name, LabelAt(kLegacyPodGroup));
+  if (const std::string* name = Named(labels, kLegacyName)) return LegacyGroup(pod, *name);
+  for (const char* label : kJobLabels) {
+    const std::string* job = FindValue(labels, label);
+    if (job == nullptr) continue;
+    if (job->empty()) break;
+    return JobGroup(pod, label, *job);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> GroupAnnotationFields() {
+  std::vector<std::string> fields;
+  for (const char* key :
+       {kJobSizes[0], kJobSizes[1], kVolcanoAnnotations[0], kVolcanoAnnotations[1],
+        static_cast<const char*>(kVolcanoTask), static_cast<const char*>(kKaiAnnotation),
+        static_cast<const char*>(kKoordinatorName), static_cast<const char*>(kKoordinatorMin),
+        static_cast<const char*>(kKoordinatorTotal), static_cast<const char*>(kKoordinatorWait)}) {
+    fields.push_back(absl::StrCat("Pod.", AnnotationAt(key)));
+  }
+  return fields;
+}
+
+std::vector<std::string> GroupInterestFields() {
+  return {LabelAt(kJobLabels[0]),
+          LabelAt(kJobLabels[1]),
+          "spec.schedulingGroup",
+          LabelAt(kPodGroupLabel),
+          AnnotationAt(kVolcanoAnnotations[0]),
+          AnnotationAt(kVolcanoAnnotations[1]),
+          AnnotationAt(kKaiAnnotation),
+          AnnotationAt(kKoordinatorName),
+          LabelAt(kLegacyPodGroup),
+          LabelAt(kLegacyName)};
+}
+
+std::vector<std::string> GroupSignatureParts() {
+  return {"metadata.namespace",  "spec.schedulingGroup", LabelAt(kPodGroupLabel),
+          LabelAt(kVolcanoTask), LabelAt(kKaiSubGroup),  LabelAt(kLegacyPodGroup),
+          LabelAt(kLegacyName),  LabelAt(kLegacyMin)};
+}
+
+}  // namespace outboard::sdk
