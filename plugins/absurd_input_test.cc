@@ -422,6 +422,22 @@ TEST_F(AbsurdInputTest, AGangOfAbsurdSizeIsRejected) {
       EXPECT_TRUE(verdict.rejected()) << key << "=" << size;
     }
   }
+  for (const std::string& size : AbsurdValues()) {
+    const PodBuilder koordinator =
+        PodBuilder("p")
+            .Annotation("gang.scheduling.koordinator.sh/name", "g")
+            .Annotation("gang.scheduling.koordinator.sh/min-available", size);
+    const PodBuilder legacy = PodBuilder("p")
+                                  .Label("pod-group.scheduling.sigs.k8s.io/name", "g")
+                                  .Label("pod-group.scheduling.sigs.k8s.io/min-available", size);
+    for (const v1alpha1::Pod& pod : {v1alpha1::Pod(koordinator), v1alpha1::Pod(legacy)}) {
+      auto harness = *PluginHarness::Create(*Builtins().Find("AtomicReplicaCoordinator"));
+      harness->AddNode(NodeBuilder("n"));
+      sdk::PermitAnswer answer;
+      EXPECT_TRUE(harness->PreFilter(pod).verdict.rejected()) << size;
+      EXPECT_TRUE(harness->Permit(pod, "n", &answer).rejected()) << size;
+    }
+  }
 }
 
 // So that no plugin, and no annotation, is left out.

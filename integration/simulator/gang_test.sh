@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A gang of 8 with 7 places: nobody is placed. With 8: all at once. And GPUAware on a mixed cluster.
+# A gang of 8 with 7 places: nobody is placed. With 8: all at once. The same with PodGroups. And GPUAware on a mixed cluster.
 # Usage: gang_test.sh OUTBOARD
 set -euo pipefail
 outboard=$1
@@ -64,6 +64,48 @@ expect "7 places: the wait ended after 30 s of virtual time" 1 'rejected due to 
 simulate > "$dir/out.json"
 expect "8 places: all are placed" 8 '"result":"scheduled"'
 expect "8 places: four on each node" 4 '"node":"b"'
+
+# The same 8 in a group of each API that has objects: labels, annotations and fields name it, its object the size.
+cp "$dir/config.yaml" "$dir/jobs.yaml"
+cat >> "$dir/config.yaml" <<'YAML'
+  pluginConfig:
+  - {name: NotServed, args: {served: [spec.schedulingGroup]}}
+---
+apiVersion: config.outboard.dev/v1alpha1
+kind: ShimConfiguration
+customResources:
+- {resource: podgroups.v1alpha2.scheduling.k8s.io}
+- {resource: podgroups.v1alpha1.scheduling.x-k8s.io}
+- {resource: podgroups.v1beta1.scheduling.volcano.sh}
+- {resource: podgroups.v2alpha2.scheduling.run.ai}
+YAML
+pod_group() { # API_VERSION SPEC
+  printf 'apiVersion: %s\nkind: PodGroup\nmetadata: {name: train, namespace: default}\nspec: %s\n---\n' "$1" "$2"
+}
+# gang WHAT API_VERSION SPEC LABELS ANNOTATIONS [FIELD]
+gang() {
+  local i
+  for i in 0 1 2 3 4 5 6 7; do pod "worker-$i" 1 "$4" "$5" | sed "s/^spec:/&${6:+\n  $6}/"; done > "$dir/pods.yaml"
+  { node a 4 'gpu-memory-gb: "80"'; node b 3 'gpu-memory-gb: "80"'; pod_group "$2" "$3"; } > "$dir/cluster.yaml"
+  simulate > "$dir/out.json"
+  expect "$1, 7 places: none is placed" 0 '"result":"scheduled"'
+  expect "$1, 7 places: the wait ended after 60 s of virtual time" 1 'rejected due to timeout after waiting 1m0s at plugin AtomicReplicaCoordinator'
+  { node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; pod_group "$2" "$3"; } > "$dir/cluster.yaml"
+  simulate > "$dir/out.json"
+  expect "$1, 8 places: all are placed" 8 '"result":"scheduled"'
+}
+gang scheduler-plugins scheduling.x-k8s.io/v1alpha1 '{minMember: 8}' 'scheduling.x-k8s.io/pod-group: train' ''
+gang Volcano scheduling.volcano.sh/v1beta1 '{minMember: 8, queue: default}' '' 'scheduling.k8s.io/group-name: train'
+gang KAI scheduling.run.ai/v2alpha2 '{minMember: 8, queue: default}' '' 'pod-group-name: train'
+gang Kubernetes scheduling.k8s.io/v1alpha2 '{schedulingPolicy: {gang: {minCount: 8}}}' '' '' 'schedulingGroup: {podGroupName: train}'
+{ node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; pod_group scheduling.x-k8s.io/v1alpha1 '{minMember: 9}'; } > "$dir/cluster.yaml"
+for i in 0 1 2 3 4 5 6 7; do pod "worker-$i" 1 'scheduling.x-k8s.io/pod-group: train' ''; done > "$dir/pods.yaml"
+simulate > "$dir/out.json"
+expect "9 wanted, 8 there: none is tried" 8 'gang ..train..: 8 of 9 members exist'
+{ node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; } > "$dir/cluster.yaml"
+simulate > "$dir/out.json"
+expect "no PodGroup: each says so" 8 'PodGroup not found'
+mv "$dir/jobs.yaml" "$dir/config.yaml"
 
 {
   node cpu 0

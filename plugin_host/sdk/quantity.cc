@@ -42,7 +42,8 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is too large"));
   // What is nearly whole is whole: 0.1 has no exact binary form.
   const long double whole = std::round(amount);
-  return static_cast<int64_t>(std::fabs(amount - whole) < 1e-6L ? whole : std::ceil(amount));
+  const long double slack = 1e-9L + 1e-15L * std::fabs(amount);
+  return static_cast<int64_t>(std::fabs(amount - whole) <= slack ? whole : std::ceil(amount));
 }
 
 absl::Status SetResource(absl::string_view name, absl::string_view quantity,
