@@ -109,7 +109,10 @@ absl::Status ManifestReader::Read(const DocNode& doc, absl::string_view list_api
   if (group.empty() && kind == "Namespace") return ReadNamespace(doc);
   if (const ObjectKind* known = FindObjectKind(group, kind)) return ReadObject(doc, *known);
   const bool priority_class = group == "scheduling.k8s.io" && kind == "PriorityClass";
-  if (priority_class || IsCustom(group)) return ReadOther(doc, api_version, kind, !priority_class);
+  // Kubernetes' own, but served only where a feature gate says so; read as custom resources are.
+  const bool pod_group = group == "scheduling.k8s.io" && kind == "PodGroup";
+  if (priority_class || pod_group || IsCustom(group))
+    return ReadOther(doc, api_version, kind, !priority_class);
   return Refuse(doc, absl::StrCat("objects of kind ", ToUtf8(kind), " (", ToUtf8(api_version),
                                   ") are not read here"));
 }

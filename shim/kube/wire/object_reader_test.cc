@@ -273,8 +273,11 @@ TEST(Manifests, OtherKinds) {
  spec: {minMember: 3}}
 ---
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 5}
+---
+{apiVersion: scheduling.k8s.io/v1alpha2, kind: PodGroup, metadata: {name: k}}
 )");
-  ASSERT_THAT(manifests.others, SizeIs(2));
+  ASSERT_THAT(manifests.others, SizeIs(3));
+  EXPECT_TRUE(manifests.others[2].custom);
   EXPECT_EQ(manifests.others[1].kind, "PriorityClass");
   EXPECT_FALSE(manifests.others[1].custom);
   EXPECT_TRUE(manifests.others[0].custom);
