@@ -46,7 +46,7 @@ CallStatus UnknownNode(const std::string& name) {
 }  // namespace
 
 sdk::Attempt Session::View(const Target& target, uint32_t plugin, absl::Time now) const {
-  return sdk::Attempt(target.attempt->id, sdk::PodView(target.pod), mirror_.view(), now,
+  return sdk::Attempt(target.attempt->id, sdk::PodView(target.pod), mirror_.view(), Clock(now),
                       &target.attempt->states[plugin]);
 }
 

@@ -56,6 +56,7 @@ void Session::BeginSync() {
   EndAll();
   hints_.Reset();
   mirror_.Reset();
+  told_time_.reset();
 }
 
 absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
@@ -65,10 +66,14 @@ absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now
     hints_.Reset();
   }
   for (uint64_t id : request.ended_attempts()) End(id);
+  const bool time_passes = request.time_unix_nanos() != 0;
+  if (time_passes) told_time_ = absl::FromUnixNanos(request.time_unix_nanos());
+  now = Clock(now);
   hints_.BeforeChange(request);
   if (absl::Status status = mirror_.Apply(request, now); !status.ok()) return status;
   hints_.AfterChange(request, &wakes_);
   if (!wakes_.empty()) PushWakes();
+  if (time_passes && mirror_.complete()) mirror_.Tick(now);
   return absl::OkStatus();
 }
 
@@ -233,7 +238,7 @@ CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
   const sdk::PodRecord* pod = mirror_.FindPod(request.pod_uid());
   if (pod == nullptr) return UnknownPod(request.pod_uid());
   AttemptRecord* attempt = Begin(header.attempt_id(), request.pod_uid(), std::move(profile));
-  evaluator_.PreFilter(*attempt, *pod, now, response);
+  evaluator_.PreFilter(*attempt, *pod, Clock(now), response);
   return CallStatus::Ok();
 }
 
@@ -245,7 +250,7 @@ CallStatus Session::Filter(const v1alpha1::CallHeader& header,
   if (!request.hypotheses().empty()) {
     std::vector<NodeChange> hypotheses;
     if (CallStatus status = TakeHypotheses(request, &hypotheses); !status.ok()) return status;
-    evaluator_.FilterHypotheses(*target.attempt, *target.pod, now, hypotheses, response);
+    evaluator_.FilterHypotheses(*target.attempt, *target.pod, Clock(now), hypotheses, response);
     return CallStatus::Ok();
   }
   absl::Span<const sdk::Slot> nodes = mirror_.view().node_order();
@@ -255,7 +260,7 @@ CallStatus Session::Filter(const v1alpha1::CallHeader& header,
   }
   const SearchOptions options{request.start_offset(), request.percentage_of_nodes_to_score(),
                               request.first_feasible_only()};
-  evaluator_.Filter(*target.attempt, *target.pod, now, nodes, options, response, &feasible_);
+  evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, options, response, &feasible_);
   return CallStatus::Ok();
 }
 
@@ -269,7 +274,7 @@ CallStatus Session::PostFilter(const v1alpha1::PostFilterRequest& request, absl:
                       absl::StrCat(request.answers_size(), " answers to ",
                                    target.attempt->questions.size(), " questions"));
   }
-  evaluator_.PostFilter(*target.attempt, *target.pod, now, request, response);
+  evaluator_.PostFilter(*target.attempt, *target.pod, Clock(now), request, response);
   return CallStatus::Ok();
 }
 
@@ -279,7 +284,7 @@ CallStatus Session::PreScore(const v1alpha1::CallHeader& header,
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
   if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
-  evaluator_.PreScore(*target.attempt, *target.pod, now, nodes_, response);
+  evaluator_.PreScore(*target.attempt, *target.pod, Clock(now), nodes_, response);
   return CallStatus::Ok();
 }
 
@@ -288,7 +293,7 @@ CallStatus Session::Score(const v1alpha1::CallHeader& header, const v1alpha1::Sc
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
   if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
-  evaluator_.Score(*target.attempt, *target.pod, now, nodes_, request.explain(), response);
+  evaluator_.Score(*target.attempt, *target.pod, Clock(now), nodes_, request.explain(), response);
   return CallStatus::Ok();
 }
 
@@ -336,13 +341,14 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
   const SearchOptions options{
       request.filter().start_offset(), request.filter().percentage_of_nodes_to_score(),
       request.filter().first_feasible_only(), request.filter().enough_nodes()};
-  evaluator_.Filter(*target.attempt, *target.pod, now, nodes, options, response->mutable_filter(),
-                    &feasible_);
+  evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, options,
+                    response->mutable_filter(), &feasible_);
   const size_t enough = request.score_single_node() ? 1 : 2;
   if (response->filter().has_error() || feasible_.size() < enough) return CallStatus::Ok();
-  evaluator_.PreScore(*target.attempt, *target.pod, now, feasible_, response->mutable_pre_score());
+  evaluator_.PreScore(*target.attempt, *target.pod, Clock(now), feasible_,
+                      response->mutable_pre_score());
   if (response->pre_score().has_error()) return CallStatus::Ok();
-  evaluator_.Score(*target.attempt, *target.pod, now, feasible_, request.explain(),
+  evaluator_.Score(*target.attempt, *target.pod, Clock(now), feasible_, request.explain(),
                    response->mutable_score());
   return CallStatus::Ok();
 }
@@ -385,7 +391,7 @@ CallStatus Session::PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl:
     for (uint32_t index : profile->at(v1alpha1::PRE_ENQUEUE)) {
       const ProfilePlugin& plugin = profile->plugins()[index];
       const sdk::Verdict verdict =
-          plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), mirror_.view(), now);
+          plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), mirror_.view(), Clock(now));
       if (verdict.ok()) continue;
       FillStatus(plugin.name, verdict, status);
       break;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,9 +60,12 @@ class Session : private PushTarget {
   // Where pushes go; null: nowhere.
   void SetPush(std::function<void(const v1alpha1::SyncResponse&)> push) { push_ = std::move(push); }
   // Plugins are not to act on half a snapshot.
+  // Where the shim tells the time, it passes with that alone.
   void Tick(absl::Time now) {
-    if (mirror_.complete()) mirror_.Tick(now);
+    if (mirror_.complete() && !told_time_.has_value()) mirror_.Tick(now);
   }
+  // What the shim told last on this stream; absent: the machine's clock counts.
+  std::optional<absl::Time> told_time() const { return told_time_; }
   const mirror::Mirror& mirror() const { return mirror_; }
 
   enum class Readiness { kReady, kNotYet, kPast };
@@ -102,6 +106,8 @@ class Session : private PushTarget {
     const sdk::PodRecord* pod = nullptr;
   };
   std::shared_ptr<const Profile> FindProfile(const std::string& name) const;
+  // What plugins take for the time.
+  absl::Time Clock(absl::Time now) const { return told_time_.value_or(now); }
   CallStatus FindAttempt(const v1alpha1::CallHeader& header, Target* target);
   // For Reserve and Permit: an attempt of a profile without earlier points here begins with them,
   // and so does one that another instance began.
@@ -147,6 +153,7 @@ class Session : private PushTarget {
   std::vector<uint32_t> seen_;  // By slot: the last call that named it.
   uint32_t seen_call_ = 0;
   std::function<void(const v1alpha1::SyncResponse&)> push_;
+  std::optional<absl::Time> told_time_;
   bool configured_ = false;
   bool draining_ = false;
 };

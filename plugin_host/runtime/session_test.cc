@@ -27,6 +27,8 @@ struct Gate {
   std::vector<v1alpha1::Effect> effects;
   absl::Duration timeout = absl::Hours(1);
   std::vector<std::string> heard;
+  std::vector<absl::Time> ticks;
+  absl::Time permit_at;
   sdk::Pushes* pushes = nullptr;
 };
 
@@ -35,7 +37,8 @@ class GatePlugin : public sdk::Plugin,
                    public sdk::PermitPlugin,
                    public sdk::PreBindPlugin,
                    public sdk::PreEnqueuePlugin,
-                   public sdk::QueueSortPlugin {
+                   public sdk::QueueSortPlugin,
+                   public sdk::ClusterObserver {
  public:
   GatePlugin(std::string name, Gate* gate) : name_(std::move(name)), gate_(gate) {}
   Verdict Reserve(const sdk::Attempt&, const sdk::NodeView& node,
@@ -49,7 +52,10 @@ class GatePlugin : public sdk::Plugin,
     gate_->heard.push_back(name_ + " unreserve " + std::string(node));
     decisions->push_back({attempt.id() + 1, "default/other", false, "gave up"});
   }
-  Verdict Permit(const sdk::Attempt&, const sdk::NodeView&, sdk::PermitAnswer* answer) override {
+  void OnTick(absl::Time now) override { gate_->ticks.push_back(now); }
+  Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView&,
+                 sdk::PermitAnswer* answer) override {
+    gate_->permit_at = attempt.now();
     answer->timeout = gate_->timeout;
     answer->decisions.push_back({4, "default/other", true, ""});
     return gate_->permit;
@@ -229,6 +235,33 @@ TEST_F(SessionTest, PermitWaitsAtMostAQuarterOfAnHour) {
   ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
   EXPECT_EQ(response.rejection().plugin(), "B");
   EXPECT_TRUE(response.waits().empty());
+}
+
+TEST_F(SessionTest, GoesByTheTimeThatTheShimTells) {
+  v1alpha1::PermitResponse response;
+  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
+  EXPECT_EQ(a_.permit_at, now_);
+  session_->Tick(now_);
+  EXPECT_THAT(a_.ticks, ElementsAre(now_));
+
+  const absl::Time told = absl::FromUnixSeconds(1'700'000'000);
+  v1alpha1::SyncRequest request;
+  request.set_version(1);
+  request.set_time_unix_nanos(absl::ToUnixNanos(told));
+  ASSERT_TRUE(session_->Apply(request, now_).ok());
+  EXPECT_THAT(a_.ticks, ElementsAre(now_, told)) << "time passes when it is told";
+  session_->Tick(now_);
+  EXPECT_THAT(a_.ticks, ElementsAre(now_, told)) << "and not with the machine's";
+  response.Clear();
+  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(2), now_, &response).ok());
+  EXPECT_EQ(a_.permit_at, told);
+  // Another message does not change it; another stream does.
+  request.Clear();
+  request.set_version(1);
+  ASSERT_TRUE(session_->Apply(request, now_).ok());
+  EXPECT_EQ(session_->told_time(), told);
+  session_->BeginSync();
+  EXPECT_FALSE(session_->told_time().has_value());
 }
 
 TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {

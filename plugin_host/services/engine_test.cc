@@ -258,6 +258,22 @@ TEST_F(EngineTest, ACallWaitsForItsVersion) {
   EXPECT_EQ(response.filter().processed(), 3u);
 }
 
+// For simulations: days pass in seconds.
+TEST_F(EngineTest, ATimeThatTheShimTellsIsAcknowledgedAtOnce) {
+  Configure();
+  Sync sync = OpenSync(3);
+  for (const int64_t time : {1'700'000'000'000'000'000, 1'700'000'360'000'000'000}) {
+    SyncRequest request;
+    request.set_version(1);
+    request.set_time_unix_nanos(time);
+    ASSERT_TRUE(sync.stream->Write(request));
+    SyncResponse response;
+    ASSERT_TRUE(sync.stream->Read(&response));
+    EXPECT_EQ(response.ack().version(), 1);
+    EXPECT_EQ(response.ack().time_unix_nanos(), time);
+  }
+}
+
 TEST_F(EngineTest, AVersionThatDoesNotComeIsStale) {
   Configure();
   Sync sync = OpenSync(4);

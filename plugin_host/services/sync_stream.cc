@@ -1,5 +1,6 @@
 #include "plugin_host/services/sync_stream.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -85,6 +86,8 @@ void SyncStream::OnRead(bool ok) {
               << session->version() << " with " << session->mirror().view().node_order().size()
               << " nodes and " << session->mirror().view().pods().size() << " pods";
     Ack();
+  } else if (request_.time_unix_nanos() != 0) {
+    Ack();  // Whoever tells the time waits for what comes of it.
   }
   const std::string session_id = session_id_;
   OperationBegins();
@@ -100,6 +103,8 @@ void SyncStream::Ack() {
   acked_ = session->version();
   v1alpha1::SyncResponse response;
   response.mutable_ack()->set_version(acked_);
+  if (const std::optional<absl::Time> told = session->told_time(); told.has_value())
+    response.mutable_ack()->set_time_unix_nanos(absl::ToUnixNanos(*told));
   Push(std::move(response));
 }
 

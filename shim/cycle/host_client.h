@@ -72,6 +72,8 @@ class HostClient {
   virtual void SendChanges(const v1alpha1::SyncRequest& request) = 0;
   // Which version the host has said that its mirror has; all of them, where it keeps none.
   virtual int64_t acknowledged_version() const { return std::numeric_limits<int64_t>::max(); }
+  // The last time that it was told and has acted on, and whose consequences have arrived.
+  virtual absl::Time acknowledged_time() const { return absl::InfiniteFuture(); }
   // Takes what the host pushed since the last call, without waiting.
   virtual std::vector<v1alpha1::SyncResponse> TakePushes() = 0;
 

@@ -21,6 +21,7 @@
 #include "shim/cycle/effects.h"
 #include "shim/cycle/hint_feed.h"
 #include "shim/cycle/host_client.h"
+#include "shim/cycle/host_record.h"
 #include "shim/cycle/preemptions.h"
 #include "shim/cycle/profile_plan.h"
 #include "shim/cycle/scheduler_options.h"
@@ -90,6 +91,12 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   bool ScheduleOne(absl::Time now);
   // Does what is due: waits that ended, decisions that hosts pushed, queue flushes.
   void Tick(absl::Time now);
+  // For virtual time: has hosts go by it, and Tick learn from them all that follows from what has
+  // happened. They were heard once HostsHeardTime holds; the caller turns the hosts' loop
+  // meanwhile. Hosts without a mirror cannot be told and have the machine's clock. `now` never goes
+  // back.
+  void TellTime(absl::Time now);
+  bool HostsHeardTime() const;
   // When Tick or ScheduleOne will have something to do, as far as is known now.
   absl::Time NextWakeup(absl::Time now) const;
 
@@ -108,26 +115,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
 
  private:
   struct Attempt;
-  struct Host {
-    HostClient* client = nullptr;
-    ClusterState::Cursor cursor = 0;
-    absl::Time away_since = absl::InfinitePast();
-    absl::Time parked_pods_checked = absl::InfinitePast();
-    // The connection's state has to be mended by a new handshake.
-    bool wants_new_session = false;
-    Breaker breaker;
-    // It judges queueing hints: those events from this number on.
-    bool judges = false;
-    uint64_t knows_events_from = 0;
-    HintFeed hints;
-    // It could not be told of some event, or forgot who waits.
-    bool hints_lost = false;
-    // The versions that its mirror has had before the pushes to come, and that has all it must.
-    int64_t pushes_from = 0;
-    std::optional<int64_t> all_listed;
-    bool keeps_objects = false;  // and has to hear of changes though no pod is placed
-    absl::Time changes_sent = absl::InfinitePast();
-  };
+  using Host = HostRecord;
 
   bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
   const ProfilePlan* PlanOf(const kube::PodObject& pod) const;

@@ -99,6 +99,27 @@ void Scheduler::SendHints(absl::Time now) {
   }
 }
 
+void Scheduler::TellTime(absl::Time now) {
+  for (auto& [name, host] : hosts_) {
+    if (host.client == nullptr || !host.client->usable()) continue;
+    SendChanges(&host, now);
+    // One telling has to be known from the next by its acknowledgement.
+    host.told_time = std::max(now, host.told_time + absl::Nanoseconds(1));
+    v1alpha1::SyncRequest request;
+    request.set_version(cluster_.VersionOf(host.cursor));
+    request.set_time_unix_nanos(absl::ToUnixNanos(host.told_time));
+    host.client->SendChanges(request);
+  }
+}
+
+bool Scheduler::HostsHeardTime() const {
+  return absl::c_all_of(hosts_, [](const auto& entry) {
+    const HostClient* client = entry.second.client;
+    return client == nullptr || !client->usable() ||
+           client->acknowledged_time() >= entry.second.told_time;
+  });
+}
+
 absl::Time Scheduler::NextSendToKeepers() const {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [name, host] : hosts_) {

@@ -189,6 +189,27 @@ TEST_F(SchedulerHintsTest, TellsWhoWaitsAndWhatHappenedAndObeys) {
   EXPECT_THAT(Hear().not_waiting, ElementsAre("uid-p"));
 }
 
+TEST_F(SchedulerHintsTest, TellsHostsTheTimeBehindWhatHappened) {
+  host_.heard_time = absl::InfinitePast();
+  PutNode("n1");
+  scheduler_.TellTime(now_);
+  ASSERT_EQ(host_.changes.size(), 2u);
+  EXPECT_EQ(host_.changes[0].time_unix_nanos(), 0);
+  EXPECT_EQ(host_.changes[0].changes_size(), 1);
+  EXPECT_EQ(host_.changes[1].time_unix_nanos(), absl::ToUnixNanos(now_));
+  EXPECT_EQ(host_.changes[1].version(), host_.changes[0].version());
+  EXPECT_FALSE(scheduler_.HostsHeardTime());
+  host_.heard_time = now_;
+  EXPECT_TRUE(scheduler_.HostsHeardTime());
+  // The same instant again is another telling.
+  scheduler_.TellTime(now_);
+  EXPECT_FALSE(scheduler_.HostsHeardTime());
+  EXPECT_EQ(host_.changes.back().time_unix_nanos(), absl::ToUnixNanos(now_) + 1);
+  // Who is away is not waited for.
+  host_.is_usable = false;
+  EXPECT_TRUE(scheduler_.HostsHeardTime());
+}
+
 TEST_F(SchedulerHintsTest, TheEventTravelsWithItsChange) {
   WithAWaitingPod();
   PutNode("n2");

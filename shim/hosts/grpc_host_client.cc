@@ -302,6 +302,8 @@ void GrpcHostClient::OnPush(SyncResponse push) {
   // What was never sent cannot have arrived.
   if (push.has_ack() && push.ack().version() <= sent_version_) {
     acknowledged_version_ = std::max(acknowledged_version_, push.ack().version());
+    if (const int64_t told = push.ack().time_unix_nanos(); told != 0)
+      acknowledged_time_ = absl::FromUnixNanos(told);
     return;
   }
   pushes_.push_back(std::move(push));

@@ -63,6 +63,7 @@ class GrpcHostClient final : public cycle::HostClient {
   // The connection broke; the instance is gone for good.
   bool lost() const { return lost_; }
   int64_t acknowledged_version() const override { return acknowledged_version_; }
+  absl::Time acknowledged_time() const override { return acknowledged_time_; }
 
   const v1alpha1::GetHostInfoResponse& info() const override { return info_; }
   bool usable() const override {
@@ -163,6 +164,7 @@ class GrpcHostClient final : public cycle::HostClient {
 
   int64_t snapshot_version_ = 0;
   int64_t acknowledged_version_ = 0;
+  absl::Time acknowledged_time_ = absl::InfinitePast();
   int64_t sent_version_ = 0;
   bool lost_ = false;
   bool draining_ = false;

@@ -52,6 +52,7 @@ class ScriptedHost final : public HostClient {
   std::function<absl::StatusOr<v1alpha1::ScoreResponse>(const v1alpha1::ScoreRequest&)> score;
   std::vector<v1alpha1::SyncResponse> pushes;
   int64_t acknowledged = std::numeric_limits<int64_t>::max();
+  absl::Time heard_time = absl::InfiniteFuture();
 
   // What was asked.
   std::vector<v1alpha1::SyncRequest> changes;
@@ -87,6 +88,7 @@ class ScriptedHost final : public HostClient {
 
   const v1alpha1::GetHostInfoResponse& info() const override { return info_; }
   int64_t acknowledged_version() const override { return acknowledged; }
+  absl::Time acknowledged_time() const override { return heard_time; }
   bool usable() const override { return is_usable; }
   void SendChanges(const v1alpha1::SyncRequest& request) override { changes.push_back(request); }
   std::vector<v1alpha1::SyncResponse> TakePushes() override { return std::exchange(pushes, {}); }
