@@ -13,6 +13,7 @@
 #include "shim/host_report/command.h"
 #include "shim/queue_report/command.h"
 #include "shim/simulate/command.h"
+#include "shim/simulate/trace/commands.h"
 
 namespace {
 
@@ -23,6 +24,8 @@ Usage:
 
 Commands:
   simulate    Where would these pods go, and why? Needs no cluster
+  generate-workload
+              Make up a GPU cluster and the jobs of some hours on it, for simulate --trace
   explain     Why did this pod go there, or nowhere? Asks a running shim
   queue       Which pods wait, where in the queue, and why? Asks a running shim
   hosts       Which plugin hosts are there, and which instance of each serves? Asks a running shim
@@ -76,6 +79,8 @@ int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   const std::vector<std::string> arguments(argv + (argc > 1 ? 2 : 1), argv + argc);
   if (command == "simulate") return outboard::simulate::RunSimulate(arguments);
+  if (command == "generate-workload")
+    return outboard::simulate::trace::RunGenerateWorkload(arguments);
   if (command == "explain") return outboard::explain::RunExplain(arguments);
   if (command == "queue") return outboard::queue_report::RunQueue(arguments);
   if (command == "hosts") return outboard::host_report::RunHosts(arguments);

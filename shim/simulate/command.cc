@@ -20,15 +20,26 @@ const char kSimulateHelp[] = R"(outboard simulate: where would these pods go, an
 Schedules pods from manifests on nodes from manifests, with the scheduler's own queue and cycle and a plugin host over a Unix
 socket. Needs no cluster. Waits at Permit run on virtual time.
 
+With --trace, hours or days of a cluster: jobs come, run, end and are preempted on a virtual clock that jumps from one event to the next,
+plugins included. Prints how long jobs waited, what was in use and what was lost. `outboard generate-workload` makes traces up.
+
 Usage:
   outboard simulate --cluster FILE... --pods FILE... [flags]
+  outboard simulate --cluster FILE... --trace FILE... [flags]
 
 Flags:
   --cluster FILE...      Nodes, running pods (with spec.nodeName), namespaces, services, controllers, budgets, volumes and their classes;
                          YAML or JSON, lists and several documents too
   --pods FILE...         Pods to schedule; queued in this order, then by priority
+  --trace FILE...        Jobs with their arrivals and run times; `--help trace` describes the format
+  --from SECONDS, --to SECONDS
+                         With --trace: the summary is about jobs that arrive and what is in use between these; default: from 0 to the end
+  --until SECONDS        With --trace: ends there, whatever still runs; pods wait until then (default: ten minutes after the last event, where
+                         pods wait)
+  --interval SECONDS     With --trace: also what is in use in each stretch so long
   --config FILE          KubeSchedulerConfiguration with profiles and plugin arguments (default: kube-scheduler's defaults)
-  -o, --output FORMAT    table (default) or json: one object a line, printed when a pod's first attempt ends
+  -o, --output FORMAT    table (default) or json: one object a line, printed when a pod's first attempt ends; with --trace one a job, then one
+                         a stretch, then the summary
   --host ADDRESS         Use the plugin host that listens at unix:PATH (default: start one). Several times: each plugin runs on the first that
                          serves it, as with several hosts in a ShimConfiguration
   --host-binary PATH     The plugin host to start (default: outboard-host beside this program, else on PATH)
@@ -39,11 +50,26 @@ Exit codes: 0 simulated, whatever became of the pods; 1 the simulation failed; 2
 
 Example:
   outboard simulate --cluster cluster.yaml --pods pods.yaml -o json
+  outboard simulate --cluster cluster.yaml --trace trace.jsonl --interval 3600
 )";
+
+namespace {
+
+// What a flag of --trace sets; null: it is none.
+absl::Duration* SecondsOf(const std::string& flag, trace::TraceRun* run) {
+  return flag == "--from"       ? &run->window.from
+         : flag == "--to"       ? &run->window.to
+         : flag == "--until"    ? &run->replay.until
+         : flag == "--interval" ? &run->window.interval
+                                : nullptr;
+}
+
+}  // namespace
 
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments) {
   CommandLine line;
   std::vector<std::string>* files = nullptr;
+  std::string trace_flag;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string flag = arguments[i];
     if (!absl::StartsWith(flag, "-") || flag == "-") {
@@ -61,22 +87,36 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     }
     if (flag == "-h" || flag == "--help") {
       line.help = true;
+      line.help_trace = i + 1 < arguments.size() && arguments[i + 1] == "trace";
       return line;
     }
     files = flag == "--cluster" ? &line.cluster_files
             : flag == "--pods"  ? &line.pod_files
+            : flag == "--trace" ? &line.trace_files
                                 : nullptr;
     if (files != nullptr) {
       if (has_value) files->push_back(value);
       continue;
     }
-    const bool known = flag == "--config" || flag == "-o" || flag == "--output" ||
-                       flag == "--host" || flag == "--host-binary" || flag == "-v" || flag == "--v";
+    absl::Duration* const seconds = SecondsOf(flag, &line.trace_run);
+    const bool known = seconds != nullptr || flag == "--config" || flag == "-o" ||
+                       flag == "--output" || flag == "--host" || flag == "--host-binary" ||
+                       flag == "-v" || flag == "--v";
     if (!known) return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
     if (!has_value) {
       if (i + 1 == arguments.size())
         return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
       value = arguments[++i];
+    }
+    if (seconds != nullptr) {
+      // Beside --pods they would be without effect.
+      trace_flag = flag;
+      double number = 0;
+      if (!absl::SimpleAtod(value, &number) || !(number >= 0 && number <= 1e9)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(flag, " must be a number of seconds, not \"", value, "\""));
+      }
+      *seconds = absl::Seconds(number);
     }
     if (flag == "--config") line.config_file = value;
     if (flag == "--host") line.host_addresses.push_back(value);
@@ -95,7 +135,19 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     }
   }
   if (line.cluster_files.empty()) return absl::InvalidArgumentError("--cluster FILE is required");
-  if (line.pod_files.empty()) return absl::InvalidArgumentError("--pods FILE is required");
+  line.trace_run.json = line.output == Output::kJson;
+  // Whoever says when it ends wants pods to wait until then.
+  if (line.trace_run.replay.until != absl::InfiniteDuration())
+    line.trace_run.replay.patience = absl::InfiniteDuration();
+  if (!line.trace_files.empty()) {
+    if (!line.pod_files.empty())
+      return absl::InvalidArgumentError("--pods cannot be there beside --trace");
+    return line;
+  }
+  if (line.pod_files.empty())
+    return absl::InvalidArgumentError("--pods FILE or --trace FILE is required");
+  if (!trace_flag.empty())
+    return absl::InvalidArgumentError(absl::StrCat(trace_flag, " is only for --trace"));
   return line;
 }
 
@@ -107,7 +159,7 @@ int RunSimulate(const std::vector<std::string>& arguments) {
     return 2;
   }
   if (line->help) {
-    fputs(kSimulateHelp, stdout);
+    fputs(line->help_trace ? trace::kTraceHelp : kSimulateHelp, stdout);
     return 0;
   }
   FLAGS_v = line->verbosity;
@@ -123,8 +175,11 @@ int RunSimulate(const std::vector<std::string>& arguments) {
   std::vector<std::string> warnings;
   absl::StatusOr<Scene> scene =
       ReadScene(line->cluster_files, line->pod_files, config->shim.custom_resources, &warnings);
+  absl::StatusOr<trace::Trace> jobs = trace::ReadTraces(line->trace_files);
+  if (jobs.ok()) warnings.insert(warnings.end(), jobs->warnings.begin(), jobs->warnings.end());
   for (const std::string& warning : warnings) fprintf(stderr, "warning: %s\n", warning.c_str());
   if (!scene.ok()) return fail(scene.status());
+  if (!jobs.ok()) return fail(jobs.status());
 
   std::unique_ptr<HostProcess> host;
   std::vector<std::string> addresses = line->host_addresses;
@@ -135,6 +190,19 @@ int RunSimulate(const std::vector<std::string>& arguments) {
     host = *std::move(started);
     addresses = {host->address()};
   }
+  const auto fail_with_host = [&](const absl::Status& status) {
+    if (host != nullptr) {
+      if (absl::Status alive = host->CheckAlive(); !alive.ok()) fail(alive);
+    }
+    return fail(status);
+  };
+  if (!line->trace_files.empty()) {
+    const absl::StatusOr<std::string> told =
+        trace::RunTrace(*jobs, *scene, *config, addresses, line->trace_run);
+    if (!told.ok()) return fail_with_host(told.status());
+    fputs(told->c_str(), stdout);
+    return 0;
+  }
   std::vector<PodReport> reports;
   const absl::Status simulated = Simulate(*scene, *config, addresses, [&](const PodReport& report) {
     if (line->output == Output::kTable) {
@@ -144,12 +212,7 @@ int RunSimulate(const std::vector<std::string>& arguments) {
     puts(ToJsonLine(report).c_str());
     fflush(stdout);
   });
-  if (!simulated.ok()) {
-    if (host != nullptr) {
-      if (absl::Status alive = host->CheckAlive(); !alive.ok()) fail(alive);
-    }
-    return fail(simulated);
-  }
+  if (!simulated.ok()) return fail_with_host(simulated);
   if (line->output == Output::kTable) fputs(ToTable(reports).c_str(), stdout);
   return 0;
 }

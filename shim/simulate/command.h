@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shim/simulate/trace/commands.h"
 
 namespace outboard::simulate {
 
@@ -14,12 +15,15 @@ enum class Output { kTable, kJson };
 struct CommandLine {
   std::vector<std::string> cluster_files;
   std::vector<std::string> pod_files;
+  std::vector<std::string> trace_files;  // empty: pods are placed once, else jobs come and go
+  trace::TraceRun trace_run;
   std::string config_file;                  // empty: defaults
   std::vector<std::string> host_addresses;  // empty: start one
   std::string host_binary;                  // empty: beside this program, else on PATH
   Output output = Output::kTable;
   int verbosity = 0;
   bool help = false;
+  bool help_trace = false;  // about the format of traces
 };
 
 extern const char kSimulateHelp[];
