@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::sdk {
@@ -211,7 +212,7 @@ std::vector<std::string> GroupAnnotationFields() {
         static_cast<const char*>(kVolcanoTask), static_cast<const char*>(kKaiAnnotation),
         static_cast<const char*>(kKoordinatorName), static_cast<const char*>(kKoordinatorMin),
         static_cast<const char*>(kKoordinatorTotal), static_cast<const char*>(kKoordinatorWait)}) {
-    fields.push_back(absl::StrCat("Pod.", AnnotationAt(key)));
+    fields.push_back(AnnotationField(key));
   }
   return fields;
 }

@@ -323,6 +323,9 @@ void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest
     v1alpha1::PointConfig* point_config = configured->add_points();
     point_config->set_extension_point(point);
     point_config->mutable_plugins()->Assign(names.begin(), names.end());
+    if (point != v1alpha1::SCORE) continue;
+    for (const cycle::WeightedPlugin& plugin : Weighted(&host))
+      point_config->add_weights(plugin.weight);
   }
   for (const config::PluginArgs& args : profile_.args) {
     if (host_of_.at(args.name) != host) continue;

@@ -1,0 +1,49 @@
+// Groups of pods that are placed together, in one pass, or not at all.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_GROUP_PLUGIN_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_GROUP_PLUGIN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugin_host/sdk/attempt.h"
+#include "plugin_host/sdk/views.h"
+
+namespace outboard::sdk {
+
+// A level of the topology: the nodes with the same value of a label are one domain; nodes without
+// the label are in none. Keys as in manifests: `topology.kubernetes.io/rack`.
+struct TopologyLevels {
+  std::string required;  // All members are to be in one domain; empty: anywhere.
+  // Better if they are; the first that all fit in one domain of is taken, within `required`.
+  std::vector<std::string> preferred;
+};
+
+// What of a group is to be placed now.
+struct GroupToPlace {
+  std::string name;  // for people: `volcano default/train`
+  // Members that wait for a node, each once, in the order in which they get theirs.
+  std::vector<const PodRecord*> pending;
+  // So many of them have to find a node; from 1 to as many as there are. Others are placed as far
+  // as there is room.
+  int64_t needed = 1;
+  TopologyLevels topology;
+  std::vector<Slot> placed;  // Nodes of members that have one, which decide the required domain.
+};
+
+// For plugins that know the groups of pods. The host places what they say with all plugins of the
+// profile, from PreFilter to Score, each placement counting for the next.
+//
+// Threading: as Plugin. Errors: none; who cannot say anything lets the pod go alone.
+class GroupPlugin {
+ public:
+  virtual ~GroupPlugin() = default;
+  // The group of the attempt's pod, which is among `pending`; once an attempt, after all PreFilter
+  // plugins let the pod pass. Absent: the pod goes alone.
+  virtual std::optional<GroupToPlace> Group(const Attempt& attempt) const = 0;
+};
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_GROUP_PLUGIN_H_
