@@ -38,7 +38,7 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no quantity"));
   }
   const long double amount = std::strtold(number.c_str(), nullptr) * factor * scale;
-  if (!(std::fabs(amount) <= 0x1p62L))
+  if (!(std::fabs(amount) < 0x1p63L))
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is too large"));
   // What is nearly whole is whole: 0.1 has no exact binary form.
   const long double whole = std::round(amount);

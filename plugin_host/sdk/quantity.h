@@ -12,7 +12,7 @@
 namespace outboard::sdk {
 
 // A quantity in units of 1/scale, rounded up: ParseQuantity("500m", 1000) is 500. INVALID_ARGUMENT
-// for text that is no quantity, or one beyond 2^62 units.
+// for text that is no quantity, or one that does not fit.
 absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale);
 // Puts the amount of a resource into a list.
 absl::Status SetResource(absl::string_view name, absl::string_view quantity,
