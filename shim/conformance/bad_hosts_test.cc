@@ -16,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -346,7 +347,11 @@ std::vector<BadHost> BadHosts() {
       {"death by a fuzzed request",
        {kHost + "fuzzed-handshakes"},
        Asked<ProbeRequest>([](Wrongness* wrong, ProbeRequest* request) {
-         if (request->session_id().size() > 63) wrong->proxy->Die();
+         const std::string& id = request->session_id();
+         const bool is_odd = absl::c_any_of(id, [](char c) {
+           return !absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-';
+         });
+         if (id.size() > 63 || is_odd) wrong->proxy->Die();
        })},
       {"unknown plugins are configured",
        {kHost + "configure-unknown-plugin"},

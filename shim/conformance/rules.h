@@ -201,7 +201,7 @@ struct Rule {
   R(kVictims, "post_filter.proto", "PreemptionCandidate.victim_uids",                              \
     "the most important first; at least one, each once")                                           \
   R(kVictimsKnown, "post_filter.proto", "PostFilterService.PostFilter",                            \
-    "only victims that it knows on that node, of lower priority than the pod")                     \
+    "only victims that it knows where they are said to be, of lower priority than the pod")        \
   R(kCandidateSlot, "post_filter.proto", "PreemptionCandidate.slot",                               \
     "The node's slot at the call's version")                                                       \
   R(kCandidatePlugin, "post_filter.proto", "PreemptionCandidate.plugin",                           \

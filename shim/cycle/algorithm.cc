@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -17,13 +18,13 @@ using v1alpha1::CallError;
 using v1alpha1::CallHeader;
 using v1alpha1::PluginStatus;
 
+bool Can(const HostClient& client, v1alpha1::Capability wanted) {
+  return absl::c_linear_search(client.info().capabilities(), wanted);
+}
+
 // One message from PreFilter to Score is for a host that serves them all.
 bool IsFused(const AttemptHosts& hosts) {
-  if (hosts.size() != 1) return false;
-  for (const int capability : hosts[0].client->info().capabilities()) {
-    if (capability == v1alpha1::FUSED_CYCLE) return true;
-  }
-  return false;
+  return hosts.size() == 1 && Can(*hosts[0].client, v1alpha1::FUSED_CYCLE);
 }
 
 // A search of all nodes that PreFilter leaves.
@@ -76,6 +77,12 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
     called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
   } else if (IsFused(request.hosts)) {
     FillCycle(request, 0, Search(request));
+    const HostClient& client = *request.hosts[0].client;
+    request_.set_place_group(request.place_group && Can(client, v1alpha1::GROUP_PLAN));
+    if (Can(client, v1alpha1::BATCH)) {
+      request_.mutable_next_pod_uids()->Assign(request.next_pod_uids.begin(),
+                                               request.next_pod_uids.end());
+    }
     called = request.hosts[0].client->Cycle(request_, deadline, &response_);
     fused_answer_ = {0, &request_, &response_};
   } else {
@@ -250,6 +257,14 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
   const v1alpha1::PreFilterResponse& pre_filter = response_.pre_filter();
   absl::Status checked = CheckPreFilter(pre_filter);
   checked.Update(CheckNames(pre_filter, request.profile->pre_filter_plugins));
+  if (response_.has_group() && pre_filter.has_rejection()) {
+    // What stands in a group's way may be any plugin that was asked about its members.
+    std::vector<std::string> any = request.profile->pre_filter_plugins;
+    any.insert(any.end(), request.profile->filter_plugins.begin(),
+               request.profile->filter_plugins.end());
+    checked = CheckPreFilter(pre_filter);
+    checked.Update(CheckNames(pre_filter, any));
+  }
   if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   for (const std::string& plugin : pre_filter.rejected_by()) {
     result_.diagnosis.unschedulable_plugins.insert(plugin);
@@ -263,6 +278,7 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
     result_.diagnosis.AddPlugin(pre_filter.rejection());
     return;
   }
+  if (!response_.placements().empty()) return EvaluatePlacements(request);
   FindCandidates();
   if (pre_filter.has_node_names()) {
     std::set<std::string> plugins(pre_filter.restricted_by().begin(),
@@ -275,6 +291,22 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
         absl::StrCat("node(s) didn't satisfy plugin(s) [", absl::StrJoin(plugins, " "), "]");
   }
   EvaluateFilter(request, NumToFind(*request.profile, candidates_.size()));
+}
+
+void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
+  absl::Status checked =
+      CheckPlacements(response_, request.pod->uid(), request.next_pod_uids, request_.place_group());
+  for (const v1alpha1::PlannedPlacement& placement : response_.placements()) {
+    if (cluster_->NodeAt(placement.slot()) == nullptr)
+      checked.Update(absl::InternalError(absl::StrCat("no node in slot ", placement.slot())));
+  }
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
+  result_.outcome = Outcome::kPlaced;
+  result_.is_group = response_.has_group();
+  result_.slot = response_.placements(0).slot();
+  result_.feasible_nodes = response_.placements(0).feasible();
+  result_.evaluated_nodes = result_.processed_nodes = response_.placements(0).processed();
+  result_.others.assign(response_.placements().begin() + 1, response_.placements().end());
 }
 
 void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find) {

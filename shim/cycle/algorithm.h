@@ -30,6 +30,10 @@ struct AlgorithmRequest {
   // Null: nobody wants to know. It is told what hosts answer point by point, unless the pod has a
   // nominated node, for which they are asked otherwise than for others.
   ExchangeRecorder* recorder = nullptr;
+  // Pods that come next, which a host that serves the profile alone may place, too; and whether it
+  // may place the pod's group.
+  std::vector<std::string> next_pod_uids;
+  bool place_group = false;
 };
 
 // How an attempt's algorithm ended.
@@ -52,6 +56,9 @@ struct AlgorithmResult {
   uint32_t feasible_nodes = 0;
   // How far the next attempt's start moves.
   uint32_t processed_nodes = 0;
+  // With kPlaced: other pods and their nodes; the next ones in order, or of the pod's group.
+  std::vector<v1alpha1::PlannedPlacement> others;
+  bool is_group = false;
 
   // For whoever wants to see it all: what was answered, on which nodes, in the order in which they
   // were examined.
@@ -100,6 +107,7 @@ class Algorithm {
   // Puts the slots to be judged into `candidates_`, in node order.
   void FindCandidates();
   void Evaluate(const AlgorithmRequest& request);
+  void EvaluatePlacements(const AlgorithmRequest& request);
   void EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find);
   void Fail(AlgorithmResult::Outcome outcome, absl::Status status);
 

@@ -21,6 +21,7 @@ constexpr uint8_t kMaxNodeScore = 100;
 constexpr size_t kMaxSummaryBytes = 32 << 10;
 constexpr int kMaxCandidates = 32;
 constexpr int kMaxQuestions = 65536;
+constexpr int kMaxPlacements = 4096;
 
 // What is quoted of an answer may have any length.
 absl::Status Wrong(absl::string_view what) { return absl::InternalError(CutText(what)); }
@@ -319,6 +320,33 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
       return Wrong(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
                                 " budgets with ", distinct.size(), " victims"));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std::string& pod_uid,
+                             absl::Span<const std::string> next, bool place_group) {
+  if (response.pre_filter().has_rejection() || response.has_filter() || response.has_pre_score() ||
+      response.has_score()) {
+    return Wrong("Cycle places several pods and judges one");
+  }
+  if (response.has_group() && !place_group) return Wrong("Cycle places a group unasked");
+  if (response.placements_size() > kMaxPlacements)
+    return Wrong(absl::StrCat("Cycle places ", response.placements_size(), " pods"));
+  absl::flat_hash_set<absl::string_view> distinct;
+  for (int i = 0; i < response.placements_size(); ++i) {
+    const v1alpha1::PlannedPlacement& placement = response.placements(i);
+    const std::string& uid = placement.pod_uid();
+    if (!distinct.insert(uid).second)
+      return Wrong(absl::StrCat("Cycle places pod ", uid, " twice"));
+    if (placement.feasible() == 0 || placement.feasible() > placement.processed()) {
+      return Wrong(absl::StrCat("Cycle found ", placement.feasible(), " of ", placement.processed(),
+                                " nodes feasible"));
+    }
+    const bool is_next = i == 0 ? uid == pod_uid
+                                : response.has_group() || (static_cast<size_t>(i) <= next.size() &&
+                                                           uid == next[static_cast<size_t>(i) - 1]);
+    if (!is_next) return Wrong(absl::StrCat("Cycle places pod ", uid, ", whose turn it is not"));
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "proto/outboard/v1alpha1/effect.pb.h"
 #include "proto/outboard/v1alpha1/filter.pb.h"
 #include "proto/outboard/v1alpha1/permit.pb.h"
@@ -48,6 +50,12 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
 // Checks a PostFilterResponse with questions: they come alone, and only where somebody can answer.
 // Errors: INTERNAL, naming what is wrong. Pure.
 absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter);
+
+// Checks the nodes that a host found for several pods at once: `pod_uid` is the one asked about,
+// `next` were offered with it. Whether there are such nodes is not looked at. Errors: INTERNAL,
+// naming what is wrong. Pure.
+absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std::string& pod_uid,
+                             absl::Span<const std::string> next, bool place_group);
 
 // Checks the scores of `num_nodes` nodes and puts the weighted sums into `totals`. Errors:
 // INTERNAL, naming what is wrong. Pure.

@@ -204,6 +204,8 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   request.attempt_id = attempt->id;
   request.start_offset = next_start_;
   request.budget = options_.cycle_deadline;
+  request.place_group = AnyConcerns(attempt->plan->permit, attempt->pod->pod);
+  if (!request.place_group) request.next_pod_uids = NextPods(*attempt);
   for (const auto& host : request.hosts) {
     if (host.client != nullptr) NoteCall(attempt.get(), *host.client);
   }
@@ -214,8 +216,9 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   request.recorder = recorder.empty() ? nullptr : &recorder;
   const absl::Time began = absl::Now();
   const AlgorithmResult& result = algorithm_.Run(request);
+  const absl::Duration elapsed = (absl::Now() - began) / (1 + result.others.size());
   observer_->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result, algorithm_.response(),
-                         absl::Now() - began);
+                         elapsed);
   if (result.outcome != AlgorithmResult::Outcome::kNoAnswer && result.left_out.empty()) {
     for (Host* host : hosts) host->breaker.OnAnswer();
   }
@@ -231,7 +234,7 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
             << attempt->plan->host_names[left_out.host] << "\": " << left_out.status;
   }
   if (const auto& fused = algorithm_.fused_answer();
-      witness_ != nullptr && fused.has_value() &&
+      witness_ != nullptr && fused.has_value() && algorithm_.response().placements().empty() &&
       result.outcome != AlgorithmResult::Outcome::kNoAnswer) {
     const AlgorithmProfile& profile = attempt->plan->algorithm;
     witness_->OnCycle({attempt->plan->host_names[fused->host], *attempt->pod, profile,
@@ -253,8 +256,14 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
       (next_start_ + result.processed_nodes) % static_cast<uint32_t>(cluster_.node_order().size());
 
   switch (result.outcome) {
-    case AlgorithmResult::Outcome::kPlaced:
-      return AssumeAndReserve(std::move(attempt), result.slot, now);
+    case AlgorithmResult::Outcome::kPlaced: {
+      const uint64_t id = attempt->id;
+      const ProfilePlan& plan = *attempt->plan;
+      const PlacedTogether others{result.others, result.is_group, elapsed};
+      last_attempt_id_ += others.placements.size();
+      const bool placed = AssumeAndReserve(std::move(attempt), result.slot, now);
+      return PlaceOthers(plan, id, placed, others, now);
+    }
     case AlgorithmResult::Outcome::kUnschedulable:
       return PostFilter(std::move(attempt), result.diagnosis, now);
     case AlgorithmResult::Outcome::kError:
@@ -268,7 +277,7 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   }
 }
 
-void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now) {
+bool Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now) {
   attempt->slot = slot;
   attempt->node_name = cluster_.NodeAt(slot)->key();
   if (absl::Status fits = cluster_.CheckFits(attempt->pod->uid(), slot, attempt->plan->guard);
@@ -278,10 +287,12 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
         absl::StrCat("plugin host placed the pod on node ", attempt->node_name,
                      ", which cannot take it: ", fits.message());
     OnBadAnswer(attempt->plan->host_names.front(), fits);
-    return FailError(std::move(attempt), message, now);
+    FailError(std::move(attempt), message, now);
+    return false;
   }
   if (absl::Status assumed = cluster_.Assume(attempt->pod->uid(), slot); !assumed.ok()) {
-    return FailError(std::move(attempt), std::string(assumed.message()), now);
+    FailError(std::move(attempt), std::string(assumed.message()), now);
+    return false;
   }
   attempt->assumed = true;
   for (const PointShare& share : attempt->plan->reserve) {
@@ -316,16 +327,17 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
     }
     if (!answer.ok()) {
       GiveBack(attempt.get(), "reserve was not answered", now);
-      return FailHostAway(std::move(attempt), share.host_name, answer.status(), now);
+      FailHostAway(std::move(attempt), share.host_name, answer.status(), now);
+      return false;
     }
     if (answer->has_rejection()) {
       GiveBack(attempt.get(), "reserve was rejected", now);
       if (answer->rejection().code() == v1alpha1::ERROR) {
-        return FailError(std::move(attempt), absl::StrJoin(answer->rejection().reasons(), ", "),
-                         now);
+        FailError(std::move(attempt), absl::StrJoin(answer->rejection().reasons(), ", "), now);
+        return false;
       }
-      return FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(answer->rejection()),
-                               now);
+      FailUnschedulable(std::move(attempt), DiagnosisOfRejectedNode(answer->rejection()), now);
+      return false;
     }
     for (const v1alpha1::Effect& effect : answer->effects()) {
       attempt->asks_pre_bind |= attempt->plan->pre_bind_plugins.contains(effect.plugin());
@@ -340,6 +352,7 @@ void Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
     cluster_.SetEffects(attempt->pod->uid(), attempt->effects).IgnoreError();
   }
   Permit(std::move(attempt), now);
+  return true;
 }
 
 void Scheduler::Bind(Attempt* attempt, absl::Time now) {

@@ -115,6 +115,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
 
  private:
   struct Attempt;
+  struct PlacedTogether;
   using Host = HostRecord;
 
   bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
@@ -139,7 +140,13 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                              HostPanel* panel, PostFilterOutcome* outcome);
   void Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
                const v1alpha1::PreemptionCandidate& candidate, absl::Time now);
-  void AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
+  // False if the pod does not have the node.
+  bool AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
+  // scheduler_batch.cc: pods that a host may place together with this one; and those that it
+  // placed.
+  std::vector<std::string> NextPods(const Attempt& attempt) const;
+  void PlaceOthers(const ProfilePlan& plan, uint64_t first_id, bool first_placed,
+                   const PlacedTogether& others, absl::Time now);
   // scheduler_waits.cc
   void Permit(std::unique_ptr<Attempt> attempt, absl::Time now);
   // One host's answer, checked. `resumed`: the pod waits already, on the word of another instance.

@@ -48,6 +48,13 @@ struct Scheduler::Attempt {
   std::string silent_host;  // the host that gave no answer, if that is the failure
 };
 
+// Pods that a host placed with another one.
+struct Scheduler::PlacedTogether {
+  std::vector<v1alpha1::PlannedPlacement> placements;
+  bool is_group = false;
+  absl::Duration elapsed_each;
+};
+
 // What the profile's PostFilter plugins say together.
 struct Scheduler::PostFilterOutcome {
   absl::Status status;

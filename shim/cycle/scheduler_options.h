@@ -21,6 +21,8 @@ struct SchedulerOptions {
   // After so many calls in a row without a usable answer a host is not asked until it has answered
   // a probe, for each of them keeps all pods waiting; 0: it is asked all the same.
   int breaker_failures = 3;
+  // How many pods a host may place at once where it can; 1: one at a time.
+  size_t batch_size = 64;
   // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
   bool single_attempt = false;
   // What plugins may have done with custom resources.

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -578,6 +580,163 @@ TEST_F(GuardedSchedulerTest, RefusesAPlacementThatDoesNotFit) {
   ASSERT_THAT(effects_.events, SizeIs(1));
   EXPECT_THAT(effects_.events[0],
               HasSubstr("plugin host placed the pod on node n1, which cannot take it"));
+}
+
+// An answer that places these pods on these slots.
+void PlaceAll(const std::vector<std::pair<std::string, uint32_t>>& pods, bool group,
+              v1alpha1::CycleResponse* response) {
+  response->mutable_pre_filter();
+  for (const auto& [uid, slot] : pods) {
+    v1alpha1::PlannedPlacement* placement = response->add_placements();
+    placement->set_pod_uid(uid);
+    placement->set_slot(slot);
+    placement->set_processed(1);
+    placement->set_feasible(1);
+  }
+  if (!group) return;
+  response->mutable_group()->set_name("gang");
+  response->mutable_group()->set_needed(static_cast<uint32_t>(pods.size()));
+  response->mutable_group()->set_fitting(static_cast<uint32_t>(pods.size()));
+}
+
+TEST_F(SchedulerTest, PlacesTheNextPodsWithTheFirst) {
+  host_.CanAlso(v1alpha1::BATCH);
+  AddNode("n1");
+  AddNode("n2");
+  for (const char* name : {"a", "b", "c"}) AddPod(name);
+  host_.cycle = [](const auto&, auto* response) {
+    PlaceAll({{"uid-a", 0}, {"uid-b", 1}, {"uid-c", 0}}, /*group=*/false, response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(host_.cycles, SizeIs(1));
+  EXPECT_THAT(host_.cycles[0].next_pod_uids(), ElementsAre("uid-b", "uid-c"));
+  ASSERT_THAT(effects_.binds, SizeIs(3));
+  EXPECT_EQ(effects_.binds[1].pod->pod.name(), "b");
+  EXPECT_EQ(effects_.binds[1].node_name, "n2");
+  EXPECT_EQ(effects_.binds[2].attempt_id, effects_.binds[0].attempt_id + 2);
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  for (const BindOrder& order : std::vector<BindOrder>(effects_.binds)) ConfirmBind(order);
+  EXPECT_THAT(effects_.events, ElementsAre("a to n1", "b to n2", "c to n1"));
+  // The search for the next one begins where that for the third ended.
+  host_.cycle = nullptr;
+  AddPod("d");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(host_.cycles[1].filter().start_offset(), 3u % 2);
+}
+
+TEST_F(SchedulerTest, OffersNoPodsThatOthersHaveASayIn) {
+  host_.CanAlso(v1alpha1::BATCH);
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  AddNode("n1");
+  AddPod("a");
+  AddPod("b");
+  AddPod("gang-member", 100, "job");
+  AddPod("c");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(host_.cycles[0].next_pod_uids(), ElementsAre("uid-b"));
+  EXPECT_FALSE(host_.cycles[0].place_group());
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(host_.cycles[2].next_pod_uids(), IsEmpty());
+  EXPECT_TRUE(host_.cycles[2].place_group());
+}
+
+TEST_F(SchedulerTest, DropsThoseBehindAPodThatLostItsPlace) {
+  host_.CanAlso(v1alpha1::BATCH);
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.filter_plugins = {"Fit"};
+  plan.host_names = {kHost};
+  scheduler_.SetPlan(plan);  // The guard counts.
+  AddNode("n1", 150);
+  AddNode("n2", 150);
+  for (const char* name : {"a", "b", "c"}) AddPod(name);
+  host_.cycle = [](const auto&, auto* response) {
+    PlaceAll({{"uid-a", 0}, {"uid-b", 0}, {"uid-c", 1}}, /*group=*/false, response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  ASSERT_THAT(effects_.events, SizeIs(1));
+  EXPECT_THAT(effects_.events[0], HasSubstr("b: plugin host placed the pod on node n1"));
+  // The host hears that the third attempt is over; the pod has its turn again.
+  host_.cycle = nullptr;
+  host_.num_nodes = 2;
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(host_.cycles[1].pre_filter().pod_uid(), "uid-c");
+  std::set<uint64_t> ended;
+  for (const auto& change : host_.changes)
+    ended.insert(change.ended_attempts().begin(), change.ended_attempts().end());
+  EXPECT_TRUE(ended.contains(effects_.binds[0].attempt_id + 2));
+}
+
+TEST_F(SchedulerTest, TakesNoPodsOutOfTurnOnAHostsWord) {
+  host_.CanAlso(v1alpha1::BATCH);
+  AddNode("n1");
+  for (const char* name : {"a", "b", "c"}) AddPod(name);
+  host_.cycle = [](const auto&, auto* response) {
+    PlaceAll({{"uid-a", 0}, {"uid-c", 0}}, /*group=*/false, response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  ASSERT_THAT(effects_.events, SizeIs(1));
+  EXPECT_THAT(effects_.events[0], HasSubstr("places pod uid-c, whose turn it is not"));
+}
+
+TEST_F(SchedulerTest, TakesMembersOfAGroupFromWhereverTheyWait) {
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  AddNode("n1");
+  AddPod("a", 100, "job");
+  AddPod("b", 100, "job");
+  host_.cycle = [this](const auto&, auto* response) {
+    host_.Infeasible("Fit", "Insufficient cpu", response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.queue().counts().unschedulable, 2u);
+  AddPod("c", 100, "job");
+  HoldGangsOf(3);
+  host_.cycle = [](const auto&, auto* response) {
+    PlaceAll({{"uid-c", 0}, {"uid-gone", 0}, {"uid-b", 0}, {"uid-a", 0}}, /*group=*/true, response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(3));
+  EXPECT_EQ(scheduler_.queue().counts().unschedulable, 0u);
+  EXPECT_EQ(scheduler_.waiting_pods(), 0u);
+}
+
+TEST_F(SchedulerTest, AGroupThatFindsNoRoomIsRejectedAsOne) {
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  AddNode("n1");
+  AddPod("a", 100, "job");
+  host_.cycle = [](const auto&, auto* response) {
+    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    rejection->set_plugin("Gang");
+    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    rejection->add_reasons("3 of 8 members fit");
+    response->mutable_pre_filter()->add_rejected_by("Fit");
+    response->mutable_group()->set_name("gang");
+    return absl::OkStatus();
+  };
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.pre_filter_plugins = {"Gang"};
+  plan.algorithm.filter_plugins = {"Fit"};
+  plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
+  plan.host_names = {kHost};
+  plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
+  scheduler_.SetPlan(plan);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, ElementsAre("a: 0/1 nodes are available: 3 of 8 members fit."));
+  Pass(absl::Seconds(60));
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  AddNode("n2");
+  Pass(absl::Seconds(2));
+  EXPECT_TRUE(scheduler_.ScheduleOne(now_)) << "room is what helps";
 }
 
 }  // namespace

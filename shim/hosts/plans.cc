@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -141,10 +142,13 @@ class Planner {
     const auto info = infos_.find(host);
     return info != infos_.end() && cycle::KeepsNoMirror(info->second);
   }
-  bool CanFuse(const std::string& host) const {
-    const auto& capabilities = infos_.at(host).capabilities();
-    return std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) !=
-           capabilities.end();
+  bool Can(const std::string& host, v1alpha1::Capability wanted) const {
+    return absl::c_linear_search(infos_.at(host).capabilities(), wanted);
+  }
+  bool CanFuse(const std::string& host) const { return Can(host, v1alpha1::FUSED_CYCLE); }
+  // Then it chooses among nodes itself.
+  bool PlacesSeveral(const std::string& host) const {
+    return Can(host, v1alpha1::BATCH) || Can(host, v1alpha1::GROUP_PLAN);
   }
   // The host that is asked all points in one message: of those that can be, the one with the most
   // filters, since its search is the one that ends with the sample; of several the one with the
@@ -323,7 +327,7 @@ void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest
     v1alpha1::PointConfig* point_config = configured->add_points();
     point_config->set_extension_point(point);
     point_config->mutable_plugins()->Assign(names.begin(), names.end());
-    if (point != v1alpha1::SCORE) continue;
+    if (point != v1alpha1::SCORE || !PlacesSeveral(host)) continue;
     for (const cycle::WeightedPlugin& plugin : Weighted(&host))
       point_config->add_weights(plugin.weight);
   }

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_QUEUE_POD_HEAP_H_
 #define OUTBOARD_SHIM_QUEUE_POD_HEAP_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -40,6 +41,29 @@ class PodHeap {
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
   QueuedPod& top() const { return *items_.front(); }
+
+  // The first `count`, in order.
+  std::vector<const QueuedPod*> First(size_t count) const {
+    // A heap of its own, of those whose turn may come next.
+    std::vector<size_t> open;
+    const auto later = [&](size_t i, size_t j) { return Order()(*items_[j], *items_[i]); };
+    const auto add = [&](size_t i) {
+      if (i >= items_.size()) return;
+      open.push_back(i);
+      std::push_heap(open.begin(), open.end(), later);
+    };
+    std::vector<const QueuedPod*> first;
+    add(0);
+    while (!open.empty() && first.size() < count) {
+      std::pop_heap(open.begin(), open.end(), later);
+      const size_t i = open.back();
+      open.pop_back();
+      first.push_back(items_[i]);
+      add(2 * i + 1);
+      add(2 * i + 2);
+    }
+    return first;
+  }
 
   void Add(QueuedPod& pod) {
     pod.heap_index = items_.size();

@@ -157,6 +157,24 @@ QueuedPod* SchedulingQueue::Pop(absl::Time now) {
   if (!HasNext()) return nullptr;
   QueuedPod& info = active_.empty() ? backoff_.top() : active_.top();
   if (info.place == Place::kBackoff) Incoming("active", kPopFromBackoffQ);
+  return BeginAttempt(info, now);
+}
+
+QueuedPod* SchedulingQueue::Take(const std::string& uid, absl::Time now) {
+  QueuedPod* const info = FindMutable(uid);
+  if (info == nullptr || info->deleted) return nullptr;
+  switch (info->place) {
+    case Place::kActive:
+    case Place::kBackoff:
+    case Place::kErrorBackoff:
+    case Place::kUnschedulable:
+      return BeginAttempt(*info, now);
+    default:
+      return nullptr;
+  }
+}
+
+QueuedPod* SchedulingQueue::BeginAttempt(QueuedPod& info, absl::Time now) {
   Leave(info);
   info.place = Place::kInFlight;
   info.last_transition = now;

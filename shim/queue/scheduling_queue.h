@@ -83,6 +83,10 @@ class SchedulingQueue {
   // The next pod to try, now in flight; null if there is none. With an empty active queue, pods in
   // backoff are taken before their time.
   QueuedPod* Pop(absl::Time now);
+  // Those whose turn comes first, in order, at most so many; only of the active queue.
+  std::vector<const QueuedPod*> Next(size_t count) const { return active_.First(count); }
+  // A pod out of its turn, now in flight as if popped; null if nothing may be tried with it now.
+  QueuedPod* Take(const std::string& uid, absl::Time now);
   // No more events are recorded for this attempt (it is past Permit). Without effect on a pod that
   // is not in flight.
   void Done(const std::string& uid);
@@ -169,6 +173,7 @@ class SchedulingQueue {
   };
 
   QueuedPod* FindMutable(const std::string& uid);
+  QueuedPod* BeginAttempt(QueuedPod& pod, absl::Time now);
   void Leave(QueuedPod& pod);
   void EnterActive(QueuedPod& pod, absl::string_view event, absl::Time now);
   void EnterBackoff(QueuedPod& pod, absl::string_view event, absl::Time now);

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "shim/queue/testing/fake_seams.h"
 
 namespace outboard::queue {
@@ -73,6 +75,37 @@ TEST_F(QueueTest, EarlierTimeBeatsOrderOfArrival) {
   queue_.Add(MakePod("late"), now_ + absl::Seconds(2));
   queue_.Add(MakePod("early"), now_);
   EXPECT_THAT(Drain(), ElementsAre("early", "late"));
+}
+
+TEST_F(QueueTest, SaysWhoComesNextWithoutTakingThem) {
+  for (int i = 0; i < 40; ++i) queue_.Add(MakePod(absl::StrCat("p", i), i * 7 % 11), now_);
+  for (const size_t count : {0u, 1u, 7u, 40u, 100u}) {
+    std::vector<std::string> next;
+    for (const QueuedPod* pod : queue_.Next(count)) next.push_back(pod->uid());
+    EXPECT_EQ(next.size(), std::min<size_t>(count, 40));
+    if (count < 40) continue;
+    EXPECT_EQ(next, Drain());
+    break;
+  }
+}
+
+TEST_F(QueueTest, TakesAPodOutOfItsTurnUnlessSomethingHoldsIt) {
+  Reject("unschedulable");
+  queue_.Add(MakePod("active"), now_);
+  queue_.Add(MakePod("backoff", 10), now_);
+  ASSERT_EQ(PopUid(), "backoff");
+  queue_.AddUnschedulable("backoff", {{"Fit"}, {}}, now_);
+  for (const char* uid : {"active", "backoff", "unschedulable"}) {
+    QueuedPod* const pod = queue_.Take(uid, now_);
+    ASSERT_NE(pod, nullptr) << uid;
+    EXPECT_EQ(pod->place, Place::kInFlight);
+    EXPECT_EQ(queue_.Take(uid, now_), nullptr) << "it is in flight";
+  }
+  EXPECT_EQ(queue_.Find("active")->attempts, 1);
+  EXPECT_EQ(queue_.Find("backoff")->attempts, 2);
+  EXPECT_EQ(queue_.counts().in_flight, 3u);
+  EXPECT_FALSE(queue_.HasNext());
+  EXPECT_EQ(queue_.Take("nobody", now_), nullptr);
 }
 
 TEST_F(QueueTest, SortKeysCompareAsUnsignedBytesAndCanBeTakenBack) {

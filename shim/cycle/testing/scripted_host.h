@@ -28,6 +28,7 @@ class ScriptedHost final : public HostClient {
     plugin->set_name(name);
     return plugin;
   }
+  void CanAlso(v1alpha1::Capability capability) { info_.add_capabilities(capability); }
   void JudgeHints() { info_.add_capabilities(v1alpha1::QUEUEING_HINTS); }
 
   // What is answered.
