@@ -22,7 +22,7 @@ expect 3 "plain pods placed on machines without GPUs" '"pod":"default/(web-1|web
 expect 2 "single GPU pods placed on the machine with the most free GPUs" '"pod":"research/(finetune|embedding)","result":"scheduled","node":"gpu-a100-2"'
 expect 8 "members of the gang of eight placed" '"pod":"research/train-8-[0-7]","result":"scheduled"'
 expect 0 "pods placed on cards of 4 GB" '"node":"gpu-small"'
-expect 1 "reasons of small cards" '"pod":"research/train-8-0".*"insufficient GPU memory: need 8GB, available 4GB"'
+expect 1 "reasons of small cards" '"pod":"research/finetune".*"insufficient GPU memory: need 8GB, available 4GB"'
 expect 3 "members of the gang that does not fit, not placed" '"pod":"research/train-3-[0-2]","result":"unschedulable","node":""'
 expect 1 "pods that ask for too many GPUs" '"pod":"research/needs-16","result":"unschedulable".*insufficient GPU: need 16, available 8'
 expect 1 "pods without the toleration" '"pod":"research/no-toleration","result":"unschedulable".*had untolerated taint'

@@ -80,7 +80,7 @@ cat >"$dir/trace.jsonl" <<'JSON'
 JSON
 play --config "$dir/config.yaml"
 expect "a gang begins as a whole" '"job":"default/gang".*"bound":300.0,"ended":360.0.*"gpuSecondsIdle":0.0'
-expect "and lets others in when its wait ends" '"job":"default/small".*"bound":150.0,"ended":200.0'
+expect "and holds nothing until then" '"job":"default/small".*"bound":100.0,"ended":150.0'
 play
 expect "without the plugin half of it holds places in vain" '"job":"default/gang".*"gpuSecondsIdle":[1-9]'
 

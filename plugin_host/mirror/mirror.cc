@@ -64,6 +64,7 @@ void Mirror::Reset() {
   for (sdk::ClusterObserver* observer : observers_) observer->OnReset();
   nodes_ = sdk::NodeTable();
   nodes_.version = version + 1;
+  ++room_version_;
   nodes_.taint_sets.emplace_back();
   taint_set_ids_ = {{"", 0}};
   pods_.clear();
@@ -133,11 +134,13 @@ absl::Status Mirror::ApplyChange(const v1alpha1::Change& change, absl::Time now)
     case v1alpha1::Change::kNamespaceUpsert: {
       const v1alpha1::Namespace& ns = change.namespace_upsert().namespace_();
       namespaces_[ns.name()] = {ns.labels().begin(), ns.labels().end()};
+      ++room_version_;
       for (auto* observer : observers_) observer->OnNamespaceChanged(ns.name());
       return absl::OkStatus();
     }
     case v1alpha1::Change::kNamespaceRemove:
       namespaces_.erase(change.namespace_remove().name());
+      ++room_version_;
       for (auto* observer : observers_) {
         observer->OnNamespaceChanged(change.namespace_remove().name());
       }
@@ -319,6 +322,7 @@ void Mirror::ApplyObjectUpsert(const v1alpha1::ClusterObject& object) {
   v1alpha1::ClusterObject old;
   if (known != nullptr) old = *known;
   if (!objects_.Upsert(object)) return;  // A kind of a later shim.
+  ++room_version_;
   for (auto* observer : observers_) {
     observer->OnObjectChanged(known == nullptr ? nullptr : &old, object);
   }
@@ -329,6 +333,7 @@ void Mirror::ApplyObjectRemove(const v1alpha1::ClusterObject& named) {
   if (known == nullptr) return;  // Conflated away before it came.
   const v1alpha1::ClusterObject old = *known;
   objects_.Remove(named);
+  ++room_version_;
   for (auto* observer : observers_) observer->OnObjectRemoved(old);
 }
 
@@ -344,6 +349,7 @@ absl::Status Mirror::ApplyNodeOrder(const v1alpha1::NodeOrder& order) {
     return Bad("node order does not name every node");
   }
   nodes_.order.assign(order.slots().begin(), order.slots().end());
+  ++room_version_;
   return absl::OkStatus();
 }
 
@@ -407,7 +413,10 @@ void Mirror::AddSums(const PodRecord& pod, Slot slot, int64_t sign) {
   Touch(slot);
 }
 
-void Mirror::Touch(Slot slot) { nodes_.generation[slot] = ++clock_; }
+void Mirror::Touch(Slot slot) {
+  nodes_.generation[slot] = ++clock_;
+  ++room_version_;
+}
 
 void Mirror::AddObserver(sdk::ClusterObserver* observer) {
   observers_.push_back(observer);
@@ -426,6 +435,44 @@ void Mirror::RemoveObserver(sdk::ClusterObserver* observer) { EraseValue(&observ
 
 void Mirror::Tick(absl::Time now) {
   for (auto* observer : observers_) observer->OnTick(now);
+}
+
+void Mirror::Trial::Place(const PodRecord& pod, Slot slot) {
+  PodRecord* const record = mirror_->pods_.find(pod.pod.uid())->second.get();
+  placed_.push_back({record, record->place, record->slot});
+  mirror_->Place(record, sdk::Place::kAssumed, slot);
+  ++mirror_->nodes_.version;
+}
+
+void Mirror::Trial::UndoTo(size_t size) {
+  for (; placed_.size() > size; placed_.pop_back()) {
+    const Placed& last = placed_.back();
+    mirror_->Place(last.pod, last.place_before, last.slot_before);
+    ++mirror_->nodes_.version;
+  }
+  if (placed_.empty()) mirror_->room_version_ = room_version_;
+}
+
+void Mirror::Absence::Remove(const PodRecord& pod) {
+  PodRecord* const record = mirror_->pods_.find(pod.pod.uid())->second.get();
+  order_before_.try_emplace(record->slot, mirror_->nodes_.pods[record->slot]);
+  removed_[record] = {record->place, record->slot};
+  mirror_->Place(record, sdk::Place::kNone, kNoSlot);
+  ++mirror_->nodes_.version;
+}
+
+void Mirror::Absence::Return(const PodRecord& pod) {
+  PodRecord* const record = mirror_->pods_.find(pod.pod.uid())->second.get();
+  const auto removed = removed_.find(record);
+  mirror_->Place(record, removed->second.place, removed->second.slot);
+  removed_.erase(removed);
+  ++mirror_->nodes_.version;
+}
+
+Mirror::Absence::~Absence() {
+  while (!removed_.empty()) Return(*removed_.begin()->first);
+  for (auto& [slot, pods] : order_before_) mirror_->nodes_.pods[slot] = std::move(pods);
+  mirror_->room_version_ = room_version_;
 }
 
 void Mirror::Hypothesis::AddPod(PodRecord* pod) {

@@ -78,6 +78,62 @@ class Mirror {
     std::vector<std::pair<sdk::PodRecord*, int64_t>> changes_;  // To the sums: +1 or -1.
   };
 
+  // Places that pods without one would have, on any nodes; for as long as the object lives, or
+  // until they are taken back, last one first. Then all is as before, to the order of pods on
+  // nodes. Unlike with a Hypothesis observers are told that pods are added to nodes and removed
+  // from them (of OnPodChanged they hear nothing). No change may be applied meanwhile.
+  class Trial {
+   public:
+    explicit Trial(Mirror* mirror) : mirror_(mirror), room_version_(mirror->room_version_) {}
+    ~Trial() { UndoTo(0); }
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+    void Place(const sdk::PodRecord& pod, sdk::Slot slot);
+    // How many pods were placed and not taken back.
+    size_t size() const { return placed_.size(); }
+    // Takes back those that were placed since there were `size` of them.
+    void UndoTo(size_t size);
+
+   private:
+    struct Placed {
+      sdk::PodRecord* pod;
+      sdk::Place place_before;
+      sdk::Slot slot_before;
+    };
+    Mirror* const mirror_;
+    const uint64_t room_version_;
+    std::vector<Placed> placed_;
+  };
+
+  // Pods that are not on their nodes for as long as the object lives, or until they return; then
+  // all is as before, to the order of pods on nodes. Observers are told as with a Trial; trials may
+  // come and go meanwhile. No change may be applied.
+  class Absence {
+   public:
+    explicit Absence(Mirror* mirror) : mirror_(mirror), room_version_(mirror->room_version_) {}
+    ~Absence();
+    Absence(const Absence&) = delete;
+    Absence& operator=(const Absence&) = delete;
+    // A pod on a node.
+    void Remove(const sdk::PodRecord& pod);
+    // One that was removed.
+    void Return(const sdk::PodRecord& pod);
+
+   private:
+    struct Removed {
+      sdk::Place place;
+      sdk::Slot slot;
+    };
+    Mirror* const mirror_;
+    const uint64_t room_version_;
+    std::map<sdk::PodRecord*, Removed> removed_;
+    std::map<sdk::Slot, std::vector<sdk::PodRecord*>> order_before_;
+  };
+
+  // Changes with everything but pods that have no place: as long as it is the same, a pod that
+  // found no node finds none.
+  uint64_t room_version() const { return room_version_; }
+
  private:
   absl::Status ApplyChange(const v1alpha1::Change& change, absl::Time now);
   absl::Status ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert);
@@ -112,6 +168,7 @@ class Mirror {
   std::vector<sdk::ClusterObserver*> observers_;
   int64_t version_ = 0;
   uint64_t clock_ = 0;  // Counts changes.
+  uint64_t room_version_ = 0;
   bool complete_ = false;
   bool in_snapshot_ = false;
 };

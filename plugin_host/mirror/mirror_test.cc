@@ -314,6 +314,90 @@ TEST_F(MirrorTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
   EXPECT_NE(nodes().generation[0], generation) << "what was derived meanwhile must not be kept";
 }
 
+TEST_F(MirrorTest, ATrialLeavesNoTraceAndTellsObservers) {
+  for (const char* name : {"a", "b"})
+    ASSERT_TRUE(UpsertPod(PodBuilder(name).Requests({{"cpu", "1"}}).HostPort(80)).ok());
+  ASSERT_TRUE(UpsertPod(PodBuilder("there").Requests({{"cpu", "1"}}).OnNode("n0")).ok());
+  const std::vector<sdk::PodRecord*> before = nodes().pods[0];
+  Recorder recorder;
+  mirror_.AddObserver(&recorder);
+  recorder.heard.clear();
+  const uint64_t room_version = mirror_.room_version();
+  const uint64_t version = nodes().version;
+  {
+    Mirror::Trial trial(&mirror_);
+    trial.Place(*mirror_.FindPod("default/a"), 0);
+    trial.Place(*mirror_.FindPod("default/b"), 1);
+    EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kAssumed);
+    EXPECT_EQ(nodes().requested_cpu[0], 2000);
+    EXPECT_NE(nodes().version, version);
+    EXPECT_NE(mirror_.room_version(), room_version);
+    trial.UndoTo(1);
+    EXPECT_EQ(trial.size(), 1u);
+    EXPECT_EQ(nodes().requested_cpu[1], 0);
+    EXPECT_EQ(mirror_.FindPod("default/b")->place, sdk::Place::kNone);
+    trial.Place(*mirror_.FindPod("default/b"), 0);
+    EXPECT_EQ(nodes().requested_cpu[0], 3000);
+  }
+  EXPECT_EQ(nodes().pods[0], before);
+  EXPECT_EQ(nodes().requested_cpu[0], 1000);
+  EXPECT_TRUE(nodes().host_ports[0].empty());
+  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kNone);
+  EXPECT_EQ(mirror_.FindPod("default/a")->slot, sdk::kNoSlot);
+  EXPECT_EQ(mirror_.room_version(), room_version) << "who found no room finds none still";
+  EXPECT_NE(nodes().version, version) << "what was derived meanwhile must not be kept";
+  EXPECT_THAT(recorder.heard, ElementsAre("+a@0", "+b@1", "-b@1", "+b@0", "-b@0", "-a@0"));
+  mirror_.RemoveObserver(&recorder);
+}
+
+TEST_F(MirrorTest, ATrialGivesANominatedPodItsNominationBack) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
+  SyncRequest nominate = Delta();
+  auto* placement = nominate.add_changes()->mutable_pod_placement();
+  placement->set_uid("default/a");
+  placement->set_state(v1alpha1::NOMINATED);
+  placement->set_slot(1);
+  ASSERT_TRUE(Apply(nominate).ok());
+  {
+    Mirror::Trial trial(&mirror_);
+    trial.Place(*mirror_.FindPod("default/a"), 0);
+    EXPECT_EQ(nodes().nominated_count[1], 0u);
+  }
+  EXPECT_EQ(nodes().nominated_count[1], 1u);
+  EXPECT_THAT(nodes().nominated[1], ElementsAre(mirror_.FindPod("default/a")));
+  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kNominated);
+}
+
+TEST_F(MirrorTest, AbsentPodsReturnInAnyOrderAndStandWhereTheyStood) {
+  for (const char* name : {"a", "b", "c"})
+    ASSERT_TRUE(UpsertPod(PodBuilder(name).Requests({{"cpu", "1"}}).OnNode("n0")).ok());
+  ASSERT_TRUE(UpsertPod(PodBuilder("elsewhere").Requests({{"cpu", "1"}}).OnNode("n1")).ok());
+  ASSERT_TRUE(UpsertPod(PodBuilder("new").Requests({{"cpu", "2"}})).ok());
+  const std::vector<sdk::PodRecord*> before = nodes().pods[0];
+  const uint64_t room_version = mirror_.room_version();
+  {
+    Mirror::Absence absence(&mirror_);
+    absence.Remove(*before[0]);
+    absence.Remove(*before[1]);
+    absence.Remove(*mirror_.FindPod("default/elsewhere"));
+    EXPECT_EQ(nodes().requested_cpu[0], 1000);
+    EXPECT_EQ(nodes().requested_cpu[1], 0);
+    {
+      Mirror::Trial trial(&mirror_);
+      trial.Place(*mirror_.FindPod("default/new"), 0);
+      EXPECT_EQ(nodes().requested_cpu[0], 3000);
+    }
+    absence.Return(*before[0]);
+    EXPECT_EQ(nodes().requested_cpu[0], 2000);
+    absence.Remove(*before[0]);
+  }
+  EXPECT_EQ(nodes().pods[0], before);
+  EXPECT_EQ(nodes().requested_cpu[0], 3000);
+  EXPECT_EQ(nodes().requested_cpu[1], 1000);
+  EXPECT_EQ(before[1]->place, sdk::Place::kBound);
+  EXPECT_EQ(mirror_.room_version(), room_version);
+}
+
 TEST_F(MirrorTest, ImagesCountTheNodesThatHaveThem) {
   SyncRequest request = Delta();
   AddNode(&request, 0, NodeBuilder("n0").Image("app:1", 100));

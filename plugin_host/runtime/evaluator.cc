@@ -57,6 +57,7 @@ void AttemptRecord::Begin(uint64_t attempt_id, absl::string_view uid,
   rejected_nodes.clear();
   answers.clear();
   questions.clear();
+  group_plugin.reset();
   other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
 }
 
@@ -186,67 +187,130 @@ void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
 
 }  // namespace
 
-void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                      absl::Span<const Slot> nodes, bool explain,
-                      v1alpha1::ScoreResponse* response) {
-  response->Clear();
+bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                          absl::Span<const Slot> nodes, v1alpha1::ScoreResponse* response) {
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
-  std::vector<uint32_t> enabled = profile.at(v1alpha1::SCORE);
-  std::erase_if(enabled, [&](uint32_t plugin) { return attempt.skip_score[plugin] != 0; });
-  scores_.assign(enabled.size() * n, 0);
+  scored_ = profile.at(v1alpha1::SCORE);
+  std::erase_if(scored_, [&](uint32_t plugin) { return attempt.skip_score[plugin] != 0; });
+  scores_.assign(scored_.size() * n, 0);
   auto row = [&](size_t i) { return absl::Span<int64_t>(scores_.data() + i * n, n); };
   auto fail = [&](const ProfilePlugin& plugin, absl::string_view stage, const Verdict& verdict) {
-    response->Clear();
     FillErrorStatus(plugin.name,
                     absl::StrCat("running ", stage, " plugins: plugin ", sdk::Quote(plugin.name),
                                  " failed with: ", ErrorText(verdict)),
                     response->mutable_error());
+    return false;
   };
   // All score before any normalises: a failure to score is the one reported.
-  for (size_t i = 0; i < enabled.size(); ++i) {
-    const ProfilePlugin& plugin = profile.plugins()[enabled[i]];
-    const Verdict verdict = plugin.score->Score(View(attempt, enabled[i], pod, now), nodes, row(i));
+  for (size_t i = 0; i < scored_.size(); ++i) {
+    const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
+    const Verdict verdict = plugin.score->Score(View(attempt, scored_[i], pod, now), nodes, row(i));
     if (!verdict.ok()) return fail(plugin, "Score", verdict);
   }
-  for (size_t i = 0; i < enabled.size(); ++i) {
-    const ProfilePlugin& plugin = profile.plugins()[enabled[i]];
+  for (size_t i = 0; i < scored_.size(); ++i) {
+    const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
     const Verdict verdict =
-        plugin.score->Normalize(View(attempt, enabled[i], pod, now), nodes, row(i));
+        plugin.score->Normalize(View(attempt, scored_[i], pod, now), nodes, row(i));
     if (!verdict.ok()) return fail(plugin, "Normalize on Score", verdict);
   }
-  for (size_t i = 0; i < enabled.size(); ++i) {
-    const ProfilePlugin& plugin = profile.plugins()[enabled[i]];
+  for (size_t i = 0; i < scored_.size(); ++i) {
+    const absl::Span<const int64_t> scores = row(i);
+    // All in one go, and the first wrong one is looked for only where there is one.
+    uint64_t outside = 0;  // the highest bit
+    for (const int64_t score : scores) {
+      outside |= static_cast<uint64_t>(score) | static_cast<uint64_t>(sdk::kMaxScore - score);
+    }
+    if (outside >> 63 == 0) continue;
+    const auto wrong = std::find_if(scores.begin(), scores.end(), [](int64_t score) {
+      return score < 0 || score > sdk::kMaxScore;
+    });
+    const std::string& name = profile.plugins()[scored_[i]].name;
+    FillErrorStatus(
+        name,
+        absl::StrCat("applying score defaultWeights on Score plugins: plugin ", sdk::Quote(name),
+                     " returns an invalid score ", *wrong, ", it should in the range of [0, ",
+                     sdk::kMaxScore, "] after normalizing"),
+        response->mutable_error());
+    return false;
+  }
+  return true;
+}
+
+void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                      absl::Span<const Slot> nodes, bool explain,
+                      v1alpha1::ScoreResponse* response) {
+  response->Clear();
+  if (!RunScores(attempt, pod, now, nodes, response)) return;
+  const Profile& profile = *attempt.profile;
+  const size_t n = nodes.size();
+  for (size_t i = 0; i < scored_.size(); ++i) {
+    const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
     v1alpha1::PluginScores* out = response->add_plugins();
     out->set_plugin(plugin.name);
     std::string& bytes = *out->mutable_scores();
     bytes.resize(n);
-    const absl::Span<const int64_t> scores = row(i);
-    // All in one go, and the first wrong one is looked for only where there is one.
-    uint64_t outside = 0;  // the highest bit
-    for (size_t k = 0; k < n; ++k) {
-      const uint64_t score = static_cast<uint64_t>(scores[k]);
-      outside |= score | (static_cast<uint64_t>(sdk::kMaxScore) - score);
-      bytes[k] = static_cast<char>(score);
-    }
-    if (outside >> 63 != 0) {
-      const auto wrong = std::find_if(scores.begin(), scores.end(), [](int64_t score) {
-        return score < 0 || score > sdk::kMaxScore;
-      });
-      const std::string text =
-          absl::StrCat("applying score defaultWeights on Score plugins: plugin ",
-                       sdk::Quote(plugin.name), " returns an invalid score ", *wrong,
-                       ", it should in the range of [0, ", sdk::kMaxScore, "] after normalizing");
-      response->Clear();
-      return FillErrorStatus(plugin.name, text, response->mutable_error());
-    }
+    const int64_t* const scores = scores_.data() + i * n;
+    for (size_t k = 0; k < n; ++k) bytes[k] = static_cast<char>(scores[k]);
     tie_keys_.resize(n);
-    if (plugin.score->TieKeys(View(attempt, enabled[i], pod, now), nodes,
+    if (plugin.score->TieKeys(View(attempt, scored_[i], pod, now), nodes,
                               absl::Span<int64_t>(tie_keys_))) {
       out->mutable_tie_keys()->Add(tie_keys_.begin(), tie_keys_.end());
     }
-    if (explain) FillTerms(View(attempt, enabled[i], pod, now), *plugin.score, nodes, out);
+    if (explain) FillTerms(View(attempt, scored_[i], pod, now), *plugin.score, nodes, out);
   }
+}
+
+size_t Evaluator::SelectHost(const AttemptRecord& attempt, size_t num_nodes) {
+  const Profile& profile = *attempt.profile;
+  totals_.assign(num_nodes, 0);
+  const auto& plugins = profile.at(v1alpha1::SCORE);
+  for (size_t i = 0; i < scored_.size(); ++i) {
+    const auto at = std::find(plugins.begin(), plugins.end(), scored_[i]) - plugins.begin();
+    const int64_t weight = profile.score_weights()[static_cast<size_t>(at)];
+    const int64_t* const scores = scores_.data() + i * num_nodes;
+    for (size_t k = 0; k < num_nodes; ++k) totals_[k] += weight * scores[k];
+  }
+  const int64_t best = *std::max_element(totals_.begin(), totals_.end());
+  // As the shim's (select_host.h), so that many pods at once have the nodes that they had one by
+  // one: a heap of candidates, of which the first best in preorder wins.
+  std::vector<size_t> pending = {0};
+  while (!pending.empty()) {
+    const size_t i = pending.back();
+    pending.pop_back();
+    if (i >= num_nodes) continue;
+    if (totals_[i] == best) return i;
+    pending.push_back(2 * i + 2);
+    pending.push_back(2 * i + 1);
+  }
+  return 0;
+}
+
+Evaluator::Choice Evaluator::Choose(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                                    absl::Span<const Slot> nodes, const SearchOptions& options,
+                                    v1alpha1::FilterResponse* filter) {
+  Filter(attempt, pod, now, nodes, options, filter, &feasible_);
+  Choice choice;
+  choice.processed = filter->processed();
+  if (filter->has_error()) {
+    choice.error = absl::StrJoin(filter->error().reasons(), ", ");
+    return choice;
+  }
+  choice.feasible = static_cast<uint32_t>(feasible_.size());
+  if (feasible_.empty()) return choice;
+  size_t index = 0;
+  if (feasible_.size() > 1 && !attempt.profile->at(v1alpha1::SCORE).empty()) {
+    PreScore(attempt, pod, now, feasible_, &pre_score_);
+    score_.Clear();
+    if (pre_score_.has_error() || !RunScores(attempt, pod, now, feasible_, &score_)) {
+      const auto& error = pre_score_.has_error() ? pre_score_.error() : score_.error();
+      choice.error = absl::StrJoin(error.reasons(), ", ");
+      return choice;
+    }
+    index = SelectHost(attempt, feasible_.size());
+  }
+  choice.slot = feasible_[index];
+  return choice;
 }
 
 }  // namespace outboard::runtime

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "plugin_host/mirror/mirror.h"
@@ -52,6 +54,8 @@ struct AttemptRecord {
   // in which it was asked, and the nodes of questions without an answer.
   absl::flat_hash_map<sdk::Slot, std::vector<sdk::Verdict>> answers;
   std::vector<OpenQuestion> questions;
+  // Of the plugin whose group found no room, if that is why there is no node.
+  std::optional<uint32_t> group_plugin;
 
   // Begins anew for this profile.
   void Begin(uint64_t attempt_id, absl::string_view uid, std::shared_ptr<const Profile> p);
@@ -96,6 +100,10 @@ class Evaluator {
 
   explicit Evaluator(mirror::Mirror* mirror) : mirror_(mirror) {}
 
+  // What a plugin of the profile is shown of an attempt.
+  sdk::Attempt View(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
+                    absl::Time now) const;
+
   void PreFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                  v1alpha1::PreFilterResponse* response);
   // Judges `nodes` in order; `feasible` receives the feasible ones.
@@ -106,6 +114,20 @@ class Evaluator {
                 absl::Span<const sdk::Slot> nodes, v1alpha1::PreScoreResponse* response);
   void Score(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
              absl::Span<const sdk::Slot> nodes, bool explain, v1alpha1::ScoreResponse* response);
+  // From Filter to the choice, after PreFilter: the node that the shim would take, and how the
+  // search went. `filter` receives what Filter said.
+  struct Choice {
+    sdk::Slot slot = sdk::kNoSlot;  // kNoSlot: none is feasible, or a plugin failed
+    uint32_t processed = 0;
+    uint32_t feasible = 0;
+    std::string error;  // of a plugin that failed at PreScore or Score
+  };
+  Choice Choose(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
+                v1alpha1::FilterResponse* filter);
+  // Of nodes that were scored just now, without an error, the index of the one that the
+  // shim takes.
+  size_t SelectHost(const AttemptRecord& attempt, size_t num_nodes);
   void FilterHypotheses(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                         absl::Span<const NodeChange> hypotheses,
                         v1alpha1::FilterResponse* response);
@@ -114,6 +136,11 @@ class Evaluator {
   void PostFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                   const v1alpha1::PostFilterRequest& request,
                   v1alpha1::PostFilterResponse* response);
+
+  // The same for a pod whose group found no room.
+  void PostFilterGroup(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                       const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
+                       v1alpha1::PostFilterResponse* response);
 
   // The Filter plugins on one node as it is now, with the nominated pods and without; success, or
   // the first rejection or failure, and by which plugin.
@@ -131,6 +158,10 @@ class Evaluator {
                            uint32_t* failed);
 
  private:
+  // Fills `scored_` and `scores_` with what plugins at Score say, normalised; false with an error
+  // in `response`.
+  bool RunScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                 absl::Span<const sdk::Slot> nodes, v1alpha1::ScoreResponse* response);
   // Nodes that are judged together: a bit each, 64 to a block.
   struct Strip {
     int size = 0;
@@ -142,8 +173,6 @@ class Evaluator {
     std::array<uint64_t, kStripBlocks> only_without_nominated;
   };
   class FilterWriter;
-  sdk::Attempt View(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
-                    absl::Time now) const;
   // `stable`: see FilterSink.
   void RunFilters(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now, bool stable,
                   Strip* strip);
@@ -154,16 +183,24 @@ class Evaluator {
   bool HasRelevantNominated(const sdk::PodRecord& pod, sdk::Slot slot) const;
   // What a failure is called in kube-scheduler.
   std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;
-  void RunPostFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                     sdk::DryRun* dry_run, v1alpha1::PostFilterResponse* response);
+  // `ask` says what a plugin says, and fills in its candidates if that is success.
+  using AskPostFilter = absl::FunctionRef<sdk::Verdict(uint32_t plugin, bool* clear_nomination,
+                                                       v1alpha1::PostFilterResponse* candidates)>;
+  static void RunPostFilter(const Profile& profile, AskPostFilter ask,
+                            v1alpha1::PostFilterResponse* response);
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
                       const v1alpha1::FilterResponse& response, AttemptRecord* attempt) const;
 
   mirror::Mirror* mirror_;
   sdk::VerdictTable verdicts_;
   Strip strip_;
-  bool any_nominated_ = true;  // To some node, for all that RunFilters knows.
-  std::vector<int64_t> scores_;
+  bool any_nominated_ = true;     // To some node, for all that RunFilters knows.
+  std::vector<uint32_t> scored_;  // Indices of plugins that were not skipped.
+  std::vector<int64_t> scores_;   // A row for each of them.
+  std::vector<int64_t> totals_;
+  std::vector<sdk::Slot> feasible_;
+  v1alpha1::PreScoreResponse pre_score_;
+  v1alpha1::ScoreResponse score_;
   std::vector<int64_t> tie_keys_;
 };
 

@@ -38,6 +38,8 @@ void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
   if (identity_.started > absl::UnixEpoch())
     response->set_started_unix_micros(absl::ToUnixMicros(identity_.started));
   response->add_capabilities(v1alpha1::FUSED_CYCLE);
+  response->add_capabilities(v1alpha1::BATCH);
+  response->add_capabilities(v1alpha1::GROUP_PLAN);
   response->add_capabilities(v1alpha1::QUEUEING_HINTS);
   response->add_capabilities(v1alpha1::SIGNATURES);
   for (const auto& [name, descriptor] : registry_->descriptors()) {

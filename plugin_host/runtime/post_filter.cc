@@ -226,24 +226,68 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
   TakeAnswers(request.answers(), &attempt);
   MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now,
                        request.others_filter() ? &questions : nullptr);
-  RunPostFilter(attempt, pod, now, &dry_run, response);
+  const auto ask = [&](uint32_t index, bool* clear_nomination,
+                       v1alpha1::PostFilterResponse* candidates) {
+    const ProfilePlugin& plugin = attempt.profile->plugins()[index];
+    sdk::PostFilterAnswer answer;
+    Verdict verdict =
+        plugin.post_filter->PostFilter(View(attempt, index, pod, now), dry_run, &answer);
+    dry_run.End();
+    *clear_nomination = answer.clear_nomination;
+    const size_t count = verdict.ok() ? std::min(answer.candidates.size(), kMaxCandidates) : 0;
+    for (size_t i = 0; i < count; ++i) AddCandidate(plugin.name, answer.candidates[i], candidates);
+    return verdict;
+  };
+  RunPostFilter(*attempt.profile, ask, response);
   if (!questions.questions().empty()) *response = std::move(questions);
 }
 
-void Evaluator::RunPostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                              sdk::DryRun* dry_run, v1alpha1::PostFilterResponse* response) {
+void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                                const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
+                                v1alpha1::PostFilterResponse* response) {
+  MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now, nullptr);
+  const auto ask = [&](uint32_t index, bool* clear_nomination,
+                       v1alpha1::PostFilterResponse* candidates) {
+    const ProfilePlugin& plugin = attempt.profile->plugins()[index];
+    const sdk::Attempt view = View(attempt, index, pod, now);
+    if (plugin.group_post_filter == nullptr) {
+      // Nobody's leaving helps: PreFilter rejected all nodes.
+      sdk::PostFilterAnswer answer;
+      return plugin.post_filter->PostFilter(view, dry_run, &answer);
+    }
+    sdk::GroupPreemption preemption;
+    Verdict verdict =
+        plugin.group_post_filter->PostFilterGroup(view, group, *group_dry_run, &preemption);
+    if (!verdict.ok()) {
+      *clear_nomination = true;
+      return verdict;
+    }
+    v1alpha1::PreemptionCandidate* out = candidates->add_candidates();
+    out->set_plugin(plugin.name);
+    out->set_slot(preemption.places.front().second);
+    out->set_budget_violations(static_cast<uint32_t>(preemption.budget_violations));
+    for (const PodRecord* victim : preemption.victims) out->add_victim_uids(victim->pod.uid());
+    for (const PodRecord* other : preemption.companions) out->add_companion_uids(other->pod.uid());
+    for (size_t i = 1; i < preemption.places.size(); ++i) {
+      v1alpha1::Nomination* nomination = out->add_nominations();
+      nomination->set_pod_uid(preemption.places[i].first->pod.uid());
+      nomination->set_slot(preemption.places[i].second);
+    }
+    return verdict;
+  };
+  RunPostFilter(*attempt.profile, ask, response);
+}
+
+void Evaluator::RunPostFilter(const Profile& profile, AskPostFilter ask,
+                              v1alpha1::PostFilterResponse* response) {
   response->Clear();
-  const Profile& profile = *attempt.profile;
   for (uint32_t index : profile.at(v1alpha1::POST_FILTER)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
-    sdk::PostFilterAnswer answer;
-    const Verdict verdict =
-        plugin.post_filter->PostFilter(View(attempt, index, pod, now), *dry_run, &answer);
-    dry_run->End();
+    v1alpha1::PostFilterResponse candidates;
+    bool clear_nomination = false;
+    const Verdict verdict = ask(index, &clear_nomination, &candidates);
     if (verdict.ok()) {
-      response->Clear();
-      const size_t count = std::min(answer.candidates.size(), kMaxCandidates);
-      for (size_t i = 0; i < count; ++i) AddCandidate(plugin.name, answer.candidates[i], response);
+      *response = std::move(candidates);
       return;
     }
     const bool goes_on =
@@ -253,7 +297,7 @@ void Evaluator::RunPostFilter(AttemptRecord& attempt, const PodRecord& pod, absl
       // The first to object is named, the reasons of all are told.
       if (rejection->plugin().empty()) rejection->set_plugin(plugin.name);
       rejection->set_code(v1alpha1::UNSCHEDULABLE);
-      if (answer.clear_nomination) response->set_clear_nomination(true);
+      if (clear_nomination) response->set_clear_nomination(true);
       AddReasons(verdict, rejection);
       continue;
     }
@@ -262,7 +306,7 @@ void Evaluator::RunPostFilter(AttemptRecord& attempt, const PodRecord& pod, absl
     rejection = response->mutable_rejection();
     rejection->set_plugin(plugin.name);
     rejection->set_code(rejected ? verdict.code() : v1alpha1::ERROR);
-    response->set_clear_nomination(rejected && answer.clear_nomination);
+    response->set_clear_nomination(rejected && clear_nomination);
     AddReasons(verdict, rejection);
     return;
   }

@@ -85,7 +85,10 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
   if (config.name().empty()) AddProblem(problems, "", "", "", "a profile has no name");
   for (const v1alpha1::PointConfig& point : config.points()) {
     const size_t number = static_cast<size_t>(point.extension_point());
-    for (const std::string& name : point.plugins()) {
+    if (!point.weights().empty() && point.weights_size() != point.plugins_size())
+      AddProblem(problems, config.name(), "", "", "not every plugin has a weight");
+    for (int i = 0; i < point.plugins_size(); ++i) {
+      const std::string& name = point.plugins(i);
       const int index = profile->Make(name, config, registry, target, problems, metrics);
       if (index < 0) continue;
       const auto& points = registry.Find(name)->extension_points;
@@ -102,6 +105,9 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
         continue;
       }
       enabled.push_back(static_cast<uint32_t>(index));
+      if (point.extension_point() != v1alpha1::SCORE) continue;
+      const int32_t otherwise = std::max(1, registry.Find(name)->default_weight);
+      profile->score_weights_.push_back(i < point.weights_size() ? point.weights(i) : otherwise);
     }
   }
   for (const v1alpha1::PluginArgs& args : config.args()) {
@@ -111,6 +117,9 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
   }
   if (problems->size() > before) return nullptr;
   profile->CollectSignedParts(registry);
+  for (uint32_t i = 0; i < profile->plugins_.size(); ++i) {
+    if (profile->plugins_[i].group != nullptr) profile->group_plugins_.push_back(i);
+  }
   for (const ProfilePlugin& plugin : profile->plugins_) {
     if (plugin.observer != nullptr) mirror->AddObserver(plugin.observer);
   }
@@ -197,6 +206,9 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   entry.pre_bind = dynamic_cast<sdk::PreBindPlugin*>(p);
   entry.observer = dynamic_cast<sdk::ClusterObserver*>(p);
   entry.queueing_hint = dynamic_cast<sdk::QueueingHintPlugin*>(p);
+  entry.group = dynamic_cast<sdk::GroupPlugin*>(p);
+  entry.group_post_filter = dynamic_cast<sdk::GroupPostFilterPlugin*>(p);
+  entry.room = dynamic_cast<sdk::RoomPlugin*>(p);
   entry.wake_up_events = WakeUpEventsOf(*descriptor);
   entry.hinted_events = descriptor->wake_up_events;
   entry.plugin = *std::move(plugin);

@@ -10,6 +10,8 @@
 
 #include "plugin_host/mirror/mirror.h"
 #include "plugin_host/runtime/metric_sink.h"
+#include "plugin_host/sdk/group_plugin.h"
+#include "plugin_host/sdk/group_preemption.h"
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/pod_parts.h"
@@ -36,6 +38,9 @@ struct ProfilePlugin {
   sdk::PreBindPlugin* pre_bind = nullptr;
   sdk::ClusterObserver* observer = nullptr;
   sdk::QueueingHintPlugin* queueing_hint = nullptr;
+  sdk::GroupPlugin* group = nullptr;
+  sdk::RoomPlugin* room = nullptr;
+  sdk::GroupPostFilterPlugin* group_post_filter = nullptr;
   // Events that wake pods which it rejected, and those of them that it is asked about first.
   std::vector<v1alpha1::ClusterEvent> wake_up_events;
   std::vector<v1alpha1::ClusterEvent> hinted_events;
@@ -74,6 +79,10 @@ class Profile {
   const std::vector<ProfilePlugin>& plugins() const { return plugins_; }
   // Null if the profile has no plugin of that name.
   const ProfilePlugin* Find(const std::string& plugin) const;
+  // Of the plugins at Score, in their order.
+  const std::vector<int64_t>& score_weights() const { return score_weights_; }
+  // Those that know groups of pods, at whatever point.
+  const std::vector<uint32_t>& group_plugins() const { return group_plugins_; }
   // What of a pod its plugins from PreFilter to Score look at; absent if one of them does not say.
   const std::optional<sdk::PodParts>& signed_parts() const { return signed_parts_; }
   // Indices of plugins enabled at a point, in order.
@@ -100,6 +109,8 @@ class Profile {
   std::vector<ProfilePlugin> plugins_;
   std::vector<std::string> failed_;
   std::vector<uint32_t> points_[kPoints];
+  std::vector<int64_t> score_weights_;
+  std::vector<uint32_t> group_plugins_;
   std::optional<sdk::PodParts> signed_parts_;
   bool observing_ = false;
 };

@@ -120,6 +120,7 @@ void Session::End(uint64_t id) {
   if (it == attempts_.end()) return;
   std::unique_ptr<AttemptRecord> attempt = std::move(it->second);
   attempts_.erase(it);
+  planned_.erase(attempt->pod_uid);
   attempt->states.clear();
   attempt->profile.reset();
   if (spare_attempts_.size() < kMaxSpareAttempts) spare_attempts_.push_back(std::move(attempt));
@@ -128,6 +129,7 @@ void Session::End(uint64_t id) {
 void Session::EndAll() {
   attempts_.clear();
   spare_attempts_.clear();
+  planned_.clear();
 }
 
 CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* target) {
@@ -137,6 +139,7 @@ CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* targ
                       absl::StrCat("no attempt ", header.attempt_id(), " was begun here"));
   }
   target->attempt = it->second.get();
+  planned_.erase(target->attempt->pod_uid);
   target->pod = mirror_.FindPod(target->attempt->pod_uid);
   if (target->pod == nullptr) return UnknownPod(target->attempt->pod_uid);
   return CallStatus::Ok();
@@ -274,6 +277,8 @@ CallStatus Session::PostFilter(const v1alpha1::PostFilterRequest& request, absl:
                       absl::StrCat(request.answers_size(), " answers to ",
                                    target.attempt->questions.size(), " questions"));
   }
+  if (target.attempt->group_plugin && PostFilterGroup(target, now, response))
+    return CallStatus::Ok();
   evaluator_.PostFilter(*target.attempt, *target.pod, Clock(now), request, response);
   return CallStatus::Ok();
 }
@@ -329,6 +334,10 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
   if (response->pre_filter().has_rejection()) return CallStatus::Ok();
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
+  if (request.place_group() && !request.filter().has_nodes() &&
+      PlaceGroup(request, target, now, response)) {
+    return CallStatus::Ok();
+  }
   absl::Span<const sdk::Slot> nodes = mirror_.view().node_order();
   if (response->pre_filter().has_node_names()) {
     NodesLeftBy(response->pre_filter());
@@ -343,13 +352,17 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
       request.filter().first_feasible_only(), request.filter().enough_nodes()};
   evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, options,
                     response->mutable_filter(), &feasible_);
-  const size_t enough = request.score_single_node() ? 1 : 2;
-  if (response->filter().has_error() || feasible_.size() < enough) return CallStatus::Ok();
-  evaluator_.PreScore(*target.attempt, *target.pod, Clock(now), feasible_,
-                      response->mutable_pre_score());
-  if (response->pre_score().has_error()) return CallStatus::Ok();
-  evaluator_.Score(*target.attempt, *target.pod, Clock(now), feasible_, request.explain(),
-                   response->mutable_score());
+  if (response->filter().has_error()) return CallStatus::Ok();
+  if (feasible_.size() >= (request.score_single_node() ? 1 : 2)) {
+    evaluator_.PreScore(*target.attempt, *target.pod, Clock(now), feasible_,
+                        response->mutable_pre_score());
+    if (response->pre_score().has_error()) return CallStatus::Ok();
+    evaluator_.Score(*target.attempt, *target.pod, Clock(now), feasible_, request.explain(),
+                     response->mutable_score());
+    if (response->score().has_error()) return CallStatus::Ok();
+  }
+  if (!request.next_pod_uids().empty() && !request.filter().has_nodes() && !feasible_.empty())
+    PlaceNext(request, target, now, response);
   return CallStatus::Ok();
 }
 
@@ -434,8 +447,11 @@ void Session::Activate(const std::string& plugin, absl::Span<const std::string> 
   if (!push_ || pod_uids.empty()) return;
   v1alpha1::SyncResponse response;
   response.mutable_activate()->set_plugin(plugin);
-  for (const std::string& uid : pod_uids) response.mutable_activate()->add_pod_uids(uid);
-  push_(response);
+  // Those that the shim is about to place need no call.
+  for (const std::string& uid : pod_uids) {
+    if (!planned_.contains(uid)) response.mutable_activate()->add_pod_uids(uid);
+  }
+  if (!response.activate().pod_uids().empty()) push_(response);
 }
 
 void Session::Write(const std::string& plugin, v1alpha1::Effect effect) {

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "plugin_host/mirror/mirror.h"
 #include "plugin_host/runtime/call_status.h"
 #include "plugin_host/runtime/evaluator.h"
+#include "plugin_host/runtime/planner.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/runtime/queueing_hints.h"
 #include "plugin_host/runtime/signatures.h"
@@ -122,6 +124,17 @@ class Session : private PushTarget {
   // Each pod has to be where its hypothesis takes it for.
   CallStatus TakeHypotheses(const v1alpha1::FilterRequest& request,
                             std::vector<NodeChange>* hypotheses) const;
+  PlanContext ContextOf(const v1alpha1::CycleRequest& request, const Target& target,
+                        absl::Time now) const;
+  // Cycle's second half for a pod whose PreFilter succeeded. PlaceGroup: false if it goes alone.
+  bool PlaceGroup(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
+                  v1alpha1::CycleResponse* response);
+  void PlaceNext(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
+                 v1alpha1::CycleResponse* response);
+  // False: the pod has no group any more.
+  bool PostFilterGroup(const Target& target, absl::Time now,
+                       v1alpha1::PostFilterResponse* response);
+  void Keep(uint64_t first_id, std::vector<PlannedPod> pods, v1alpha1::CycleResponse* response);
   void NodesLeftBy(const v1alpha1::PreFilterResponse& response);
   sdk::Attempt View(const Target& target, uint32_t plugin, absl::Time now) const;
   void RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
@@ -140,10 +153,13 @@ class Session : private PushTarget {
   MetricSink* const metrics_;
   mirror::Mirror mirror_;
   Evaluator evaluator_;
-  absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
   Signatures signatures_;
+  Planner planner_{&mirror_, &evaluator_, &signatures_};
+  absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<AttemptRecord>> attempts_;
   std::vector<std::unique_ptr<AttemptRecord>> spare_attempts_;
+  // Pods of attempts that a plan began, until Reserve or Permit asks about them.
+  absl::flat_hash_set<std::string> planned_;
   QueueingHints hints_{&mirror_, [this](const std::string& name) -> const Profile* {
                          return FindProfile(name).get();
                        }};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "plugin_host/sdk/attempt.h"
 #include "plugin_host/sdk/views.h"
 
@@ -42,6 +43,17 @@ class GroupPlugin {
   // The group of the attempt's pod, which is among `pending`; once an attempt, after all PreFilter
   // plugins let the pod pass. Absent: the pod goes alone.
   virtual std::optional<GroupToPlace> Group(const Attempt& attempt) const = 0;
+};
+
+// For Filter plugins that know by arithmetic how many pods there is room for, so that whoever
+// places many need not try each.
+class RoomPlugin {
+ public:
+  virtual ~RoomPlugin() = default;
+  // Lowers at_most[i] to how many pods like the attempt's nodes[i] can take at most, one after the
+  // other, as far as this plugin goes. After the attempt's PreFilter.
+  virtual void LimitRoom(const Attempt& attempt, absl::Span<const Slot> nodes,
+                         absl::Span<int64_t> at_most) const = 0;
 };
 
 }  // namespace outboard::sdk

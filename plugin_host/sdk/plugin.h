@@ -218,7 +218,7 @@ class ClusterObserver {
   virtual void OnNodeChanged(Slot slot) {}
   virtual void OnNodeRemoved(Slot slot, const std::string& name) {}
   // A pod takes a place on a node, or is about to lose it. An update of a placed pod is a removal
-  // and an addition.
+  // and an addition. Some places are only tried, and taken back: say and write nothing about them.
   virtual void OnPodAddedToNode(const PodRecord& pod, Slot slot) {}
   virtual void OnPodRemovedFromNode(const PodRecord& pod, Slot slot) {}
   // A pod appeared, changed (also its place), or goes.

@@ -12,11 +12,6 @@
 namespace outboard::sdk {
 namespace {
 
-// Asked to leave by a scheduler, and leaving.
-bool IsLeavingForAnother(const v1alpha1::Pod& pod) {
-  return pod.deletion_unix_seconds() != 0 && pod.preempted_by_scheduler();
-}
-
 bool AwaitsVictims(const Attempt& attempt, const DryRun& dry_run) {
   const std::string& name = attempt.pod().proto().nominated_node_name();
   if (name.empty()) return false;
@@ -36,6 +31,10 @@ int64_t StartOf(const PodRecord& pod) {
 }
 
 }  // namespace
+
+bool IsLeavingForAnother(const v1alpha1::Pod& pod) {
+  return pod.deletion_unix_seconds() != 0 && pod.preempted_by_scheduler();
+}
 
 void DeclarePreemptionGate(PluginDescriptor* descriptor) {
   descriptor->extension_points.push_back(v1alpha1::PRE_ENQUEUE);

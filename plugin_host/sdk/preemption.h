@@ -34,6 +34,9 @@ void DeclarePreemptionGate(PluginDescriptor* descriptor);
 // A rejection as all of this kind begin: `preemption: MESSAGE`.
 Verdict SayPreemption(v1alpha1::Code code, absl::string_view message);
 
+// Whether a pod was asked to leave by a scheduler, and is leaving.
+bool IsLeavingForAnother(const v1alpha1::Pod& pod);
+
 // Whether the pod may have others leave at all: SUCCESS, or the rejection to answer with. Not with
 // preemptionPolicy Never, and not while earlier victims are on their way off its nominated node;
 // unless the node became one that nobody's leaving helps: then it may look elsewhere.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "plugin_host/sdk/group_plugin.h"
 #include "plugin_host/sdk/pod_group_index.h"
 #include "plugin_host/sdk/pod_group_objects.h"
 #include "plugin_host/sdk/pod_groups.h"
@@ -48,11 +50,15 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
                                  public sdk::PreFilterPlugin,
                                  public sdk::ReservePlugin,
                                  public sdk::PermitPlugin,
+                                 public sdk::GroupPlugin,
                                  public sdk::QueueingHintPlugin,
                                  public sdk::ClusterObserver {
  public:
   AtomicReplicaCoordinator(const Args& args, const sdk::PluginContext& context)
-      : args_(args), cluster_(context.cluster), pushes_(context.pushes) {}
+      : args_(args),
+        profile_(context.profile),
+        cluster_(context.cluster),
+        pushes_(context.pushes) {}
 
   // Members of which there are too few are not tried: they would hold places that nobody can use.
   // Those of jobs are, and wait at Permit, as ever.
@@ -69,6 +75,38 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
         absl::StrCat(GangName(*ref), ": ", existing, " of ", spec.min->value, " members exist"));
   }
 
+  // Members that are missing are placed together. Whoever comes once there are enough goes alone,
+  // unless it has to be where the others are.
+  std::optional<sdk::GroupToPlace> Group(const sdk::Attempt& attempt) const override {
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod);
+    if (!ref) return std::nullopt;
+    const GroupSpec& spec = groups_.SpecFor(*ref);
+    if (spec.not_found || !spec.fault.empty()) return std::nullopt;
+    sdk::GroupToPlace together;
+    together.topology = LevelsOf(spec);
+    const int64_t size = SizeOf(*ref, spec);
+    if (size <= 1 && together.topology.required.empty() && together.topology.preferred.empty())
+      return std::nullopt;
+    together.name = GangName(*ref);
+    const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
+    for (const sdk::PodRecord* other : others) {
+      if (other->slot != sdk::kNoSlot) together.placed.push_back(other->slot);
+    }
+    const int64_t missing = size - static_cast<int64_t>(others.size());
+    if (missing <= 1) {
+      if (together.topology.required.empty() && together.topology.preferred.empty())
+        return std::nullopt;
+      together.pending = {&attempt.pod().record()};
+      return together;
+    }
+    together.needed = missing;
+    together.pending = PendingMembers(ref->key);
+    // A job that has not made all of its pods yet: those that are there wait at Permit.
+    if (static_cast<int64_t>(together.pending.size()) < missing) return std::nullopt;
+    return together;
+  }
+
   sdk::Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView& node,
                       sdk::PermitAnswer* answer) override {
     const v1alpha1::Pod& pod = attempt.pod().proto();
@@ -77,7 +115,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const GroupSpec& spec = groups_.SpecFor(*ref);
     if (spec.not_found) return sdk::Verdict::Unschedulable("PodGroup not found");
     if (!spec.fault.empty()) return Faulty(*ref, spec);
-    const int64_t size = spec.min ? spec.min->value : IsJob(*ref) ? args_.default_size : 1;
+    const int64_t size = SizeOf(*ref, spec);
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     const int64_t placed = static_cast<int64_t>(others.size()) + 1;
     if (placed < size) {
@@ -179,6 +217,21 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   static sdk::Verdict Faulty(const GroupRef& ref, const GroupSpec& spec) {
     return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", spec.fault));
   }
+  int64_t SizeOf(const GroupRef& ref, const GroupSpec& spec) const {
+    return spec.min ? spec.min->value : IsJob(ref) ? args_.default_size : 1;
+  }
+  // Levels that are keys of node labels; tiers of other objects are not looked at.
+  static sdk::TopologyLevels LevelsOf(const GroupSpec& spec) {
+    sdk::TopologyLevels levels;
+    const auto is_label = [](const std::string& level) {
+      return level.find_first_not_of("0123456789") != std::string::npos;
+    };
+    const auto& wish = spec.topology;
+    if (wish.required && is_label(wish.required->value)) levels.required = wish.required->value;
+    if (wish.preferred && is_label(wish.preferred->value))
+      levels.preferred.push_back(wish.preferred->value);
+    return levels;
+  }
   absl::Duration TimeoutOf(const GroupRef& ref, const GroupSpec& spec) const {
     if (spec.timeout) return std::min(spec.timeout->value, absl::Seconds(kMaxTimeoutSeconds));
     return IsJob(ref) ? args_.job_timeout : args_.group_timeout;
@@ -231,6 +284,22 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return placed;
   }
 
+  // Members that wait for a node and could have one from this profile, in the order of their names.
+  std::vector<const sdk::PodRecord*> PendingMembers(const sdk::GroupKey& key) const {
+    std::vector<const sdk::PodRecord*> pending;
+    const sdk::Group* group = groups_.Find(key);
+    if (group == nullptr) return pending;
+    for (const auto& [uid, member] : group->members) {
+      if (member.state != sdk::MemberState::kPending) continue;
+      const sdk::PodRecord* record = cluster_.FindPod(uid);
+      if (record != nullptr && record->pod.scheduler_name() == profile_) pending.push_back(record);
+    }
+    std::sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) {
+      return std::tie(a->pod.name(), a->pod.uid()) < std::tie(b->pod.name(), b->pod.uid());
+    });
+    return pending;
+  }
+
   static bool WaitsForUs(const sdk::PodRecord& record) {
     return record.place == sdk::Place::kWaiting &&
            std::any_of(record.waits.begin(), record.waits.end(),
@@ -238,6 +307,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   }
 
   const Args args_;
+  const std::string profile_;
   const sdk::ClusterView cluster_;
   sdk::Pushes* const pushes_;
   sdk::PodGroupIndex groups_{kName};

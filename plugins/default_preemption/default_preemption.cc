@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugin_host/sdk/disruption_budgets.h"
+#include "plugin_host/sdk/group_preemption.h"
 #include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/preemption.h"
 #include "plugin_host/sdk/validation.h"
@@ -30,6 +32,7 @@ struct Args {
 
 class DefaultPreemption : public sdk::Plugin,
                           public sdk::PostFilterPlugin,
+                          public sdk::GroupPostFilterPlugin,
                           public sdk::PreemptionGate,
                           public sdk::ClusterObserver {
  public:
@@ -52,6 +55,42 @@ class DefaultPreemption : public sdk::Plugin,
     }
     SortByPreference(&candidates);
     answer->candidates = std::move(candidates);
+    return Verdict::Success();
+  }
+
+  // kube-scheduler's has nothing of the kind: members of its groups make room one by one. Here any
+  // less important pods may leave, those that break no budget first, the least important of them
+  // first, as long as all of the group then find room at the same time.
+  Verdict PostFilterGroup(const sdk::Attempt& attempt, const sdk::GroupToPlace& group,
+                          sdk::GroupDryRun& dry_run,
+                          sdk::GroupPreemption* preemption) const override {
+    if (Verdict may = sdk::MayPreemptForGroup(attempt, group); !may.ok()) return may;
+    std::vector<PodRecord*> lower;
+    for (const Slot slot : attempt.cluster().node_order()) {
+      for (PodRecord* pod : attempt.cluster().node(slot).pods()) {
+        if (pod->pod.priority() < attempt.pod().priority()) lower.push_back(pod);
+      }
+    }
+    sdk::SortByImportance(&lower);
+    const std::vector<bool> violated = budgets_.Violated(lower);
+    std::vector<sdk::VictimUnit> units;
+    size_t without_violation = 0;
+    for (const bool violating : {false, true}) {
+      for (size_t i = lower.size(); i-- > 0;) {
+        if (violated[i] == violating) units.push_back({{lower[i]}});
+      }
+      if (!violating) without_violation = units.size();
+    }
+    const std::optional<sdk::Room> room = sdk::MakeRoom(units, dry_run);
+    if (!room || room->leaving.empty()) {
+      return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
+                                "no room for the group though all less important pods left.");
+    }
+    preemption->places = room->places;
+    for (const size_t unit : room->leaving) {
+      preemption->victims.insert(preemption->victims.begin(), units[unit].pods[0]);
+      preemption->budget_violations += unit >= without_violation ? 1 : 0;
+    }
     return Verdict::Success();
   }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
+#include "plugin_host/sdk/group_plugin.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
@@ -76,6 +77,7 @@ struct ScoreState : sdk::AttemptState {
 class NodeResourcesFit : public sdk::Plugin,
                          public sdk::PreFilterPlugin,
                          public sdk::FilterPlugin,
+                         public sdk::RoomPlugin,
                          public sdk::PreScorePlugin,
                          public sdk::ScorePlugin,
                          public sdk::QueueingHintPlugin,
@@ -94,6 +96,8 @@ class NodeResourcesFit : public sdk::Plugin,
   Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override;
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override;
+  void LimitRoom(const sdk::Attempt& attempt, absl::Span<const Slot> slots,
+                 absl::Span<int64_t> at_most) const override;
   Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const Slot> nodes) const override;
   Verdict Score(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
                 absl::Span<int64_t> raw) const override;
@@ -200,6 +204,31 @@ void NodeResourcesFit::Filter(const sdk::Attempt& attempt, const sdk::NodeBlock&
     }
     if (lacking != 0) sink.Reject(i, state->VerdictFor(lacking));
   });
+}
+
+void NodeResourcesFit::LimitRoom(const sdk::Attempt& attempt, absl::Span<const Slot> slots,
+                                 absl::Span<int64_t> at_most) const {
+  const FilterState* state = attempt.filter_state<FilterState>();
+  if (state == nullptr) return;
+  const sdk::NodeTable& nodes = attempt.cluster().nodes();
+  const auto limit = [&](int64_t wanted, const std::vector<int64_t>& allocatable,
+                         const std::vector<int64_t>& requested) {
+    if (wanted <= 0) return;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const int64_t free = std::max<int64_t>(0, allocatable[slots[i]] - requested[slots[i]]);
+      at_most[i] = std::min(at_most[i], free / wanted);
+    }
+  };
+  limit(1, nodes.allocatable_pods, nodes.pod_count);
+  limit(state->cpu, nodes.allocatable_cpu, nodes.requested_cpu);
+  limit(state->memory, nodes.allocatable_memory, nodes.requested_memory);
+  limit(state->ephemeral, nodes.allocatable_ephemeral, nodes.requested_ephemeral);
+  for (const FilterState::Extended& wanted : state->extended) {
+    // Without the column no node has any; what a class stands for is not counted here.
+    if (wanted.of_class || wanted.column == kNoColumn) continue;
+    const auto& column = nodes.extended[wanted.column];
+    limit(wanted.amount, column.allocatable, column.requested);
+  }
 }
 
 void NodeResourcesFit::MakeScoreState(const sdk::Attempt& attempt) const {

@@ -1,0 +1,126 @@
+#include "plugin_host/runtime/planner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "plugin_host/runtime/group_search.h"
+
+namespace outboard::runtime {
+namespace {
+
+using sdk::PodRecord;
+using sdk::Slot;
+
+// How long a failure counts though nothing has changed: plugins may go by the time, or by what the
+// mirror does not have.
+constexpr absl::Duration kFailureCounts = absl::Seconds(1);
+constexpr size_t kMaxFailures = 1024;
+
+}  // namespace
+
+GroupOutcome GroupOutcome::Copy() const {
+  GroupOutcome copy;
+  copy.fitting = fitting;
+  copy.reason = reason;
+  copy.rejected_by = rejected_by;
+  copy.error = error;
+  return copy;
+}
+
+Planner::Planner(mirror::Mirror* mirror, Evaluator* evaluator, Signatures* signatures)
+    : mirror_(mirror), evaluator_(evaluator), signatures_(signatures), domains_(mirror) {}
+
+GroupOutcome Planner::PlaceGroup(const PlanContext& context, const sdk::GroupToPlace& group,
+                                 const PodRecord& first) {
+  GroupSearch search({mirror_, evaluator_, signatures_, &domains_}, context, group, first);
+  const std::string shape = context.remembers ? search.Shape() : "";
+  if (shape.empty()) return search.Run();
+  if (failures_room_version_ != mirror_->room_version() || failures_.size() >= kMaxFailures) {
+    failures_.clear();
+    failures_room_version_ = mirror_->room_version();
+  }
+  if (const auto known = failures_.find(shape);
+      known != failures_.end() && context.now < known->second.until) {
+    return known->second.outcome.Copy();
+  }
+  GroupOutcome outcome = search.Run();
+  if (outcome.placed.empty() && outcome.error.empty() && !search.late())
+    failures_[shape] = {context.now + kFailureCounts, outcome.Copy()};
+  return outcome;
+}
+
+namespace {
+
+class MirrorGroupDryRun final : public sdk::GroupDryRun {
+ public:
+  MirrorGroupDryRun(Planner* planner, mirror::Mirror* mirror, const PlanContext& context,
+                    const sdk::GroupToPlace& group, const PodRecord& first)
+      : planner_(planner), context_(context), group_(group), first_(first), absence_(mirror) {
+    context_.remembers = false;
+    const auto at = std::find(group_.pending.begin(), group_.pending.end(), &first);
+    if (at != group_.pending.end()) std::rotate(group_.pending.begin(), at, at + 1);
+    group_.pending.resize(static_cast<size_t>(group_.needed));
+  }
+
+  void Remove(const PodRecord& pod) override { absence_.Remove(pod); }
+  void Return(const PodRecord& pod) override { absence_.Return(pod); }
+  sdk::GroupPlaces Place(absl::Span<const Slot> among) override {
+    context_.among = among;
+    sdk::GroupPlaces places;
+    for (const PlannedPod& planned : planner_->PlaceGroup(context_, group_, first_).placed)
+      places.emplace_back(planned.pod, planned.slot);
+    return places;
+  }
+
+ private:
+  Planner* const planner_;
+  PlanContext context_;
+  sdk::GroupToPlace group_;
+  const PodRecord& first_;
+  mirror::Mirror::Absence absence_;
+};
+
+}  // namespace
+
+std::unique_ptr<sdk::GroupDryRun> Planner::MakeDryRun(const PlanContext& context,
+                                                      const sdk::GroupToPlace& group,
+                                                      const PodRecord& first) {
+  return std::make_unique<MirrorGroupDryRun>(this, mirror_, context, group, first);
+}
+
+std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const PlannedPod& placed,
+                                           absl::Span<const PodRecord* const> pods,
+                                           uint64_t first_id) {
+  const sdk::NodeTable& nodes = mirror_->view().nodes();
+  std::vector<PlannedPod> result;
+  mirror::Mirror::Trial trial(mirror_);
+  trial.Place(*placed.pod, placed.slot);
+  SearchOptions options = context.options;
+  v1alpha1::PreFilterResponse pre_filter;
+  v1alpha1::FilterResponse filter;
+  std::vector<Slot> left;
+  for (const PodRecord* pod : pods) {
+    if (absl::Now() > context.deadline) break;
+    PlannedPod planned;
+    planned.pod = pod;
+    planned.attempt = std::make_unique<AttemptRecord>();
+    planned.attempt->Begin(first_id + result.size(), pod->pod.uid(), context.profile);
+    evaluator_->PreFilter(*planned.attempt, *pod, context.now, &pre_filter);
+    if (pre_filter.has_rejection()) break;
+    const Evaluator::Choice choice = evaluator_->Choose(
+        *planned.attempt, *pod, context.now,
+        NodesLeft(pre_filter, nodes, mirror_->view().node_order(), &left), options, &filter);
+    if (choice.slot == sdk::kNoSlot) break;
+    planned.slot = choice.slot;
+    planned.processed = choice.processed;
+    planned.feasible = choice.feasible;
+    options.start_offset = (options.start_offset + choice.processed) %
+                           static_cast<uint32_t>(mirror_->view().node_order().size());
+    trial.Place(*pod, planned.slot);
+    result.push_back(std::move(planned));
+  }
+  return result;
+}
+
+}  // namespace outboard::runtime

@@ -1,0 +1,133 @@
+// The part of a session that is about several pods at once.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "plugin_host/runtime/session.h"
+
+namespace outboard::runtime {
+namespace {
+
+// How long a search for room that others make may take; the shim waits for a second.
+constexpr absl::Duration kGroupPreemption = absl::Milliseconds(500);
+
+}  // namespace
+
+PlanContext Session::ContextOf(const v1alpha1::CycleRequest& request, const Target& target,
+                               absl::Time now) const {
+  PlanContext context;
+  context.profile = target.attempt->profile;
+  context.now = Clock(now);
+  context.options = {request.filter().start_offset(),
+                     request.filter().percentage_of_nodes_to_score(),
+                     request.filter().first_feasible_only(), request.filter().enough_nodes()};
+  // The answer has a way to go, too.
+  context.deadline = absl::Now() + absl::Microseconds(request.deadline_micros()) / 2;
+  return context;
+}
+
+void Session::PlaceNext(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
+                        v1alpha1::CycleResponse* response) {
+  PlannedPod first;
+  first.pod = target.pod;
+  const bool scored = response->has_score() && response->score().plugins_size() > 0;
+  first.slot = feasible_[scored ? evaluator_.SelectHost(*target.attempt, feasible_.size()) : 0];
+  first.processed = response->filter().processed();
+  first.feasible = static_cast<uint32_t>(feasible_.size());
+  std::vector<const sdk::PodRecord*> pods;
+  for (const std::string& uid : request.next_pod_uids()) {
+    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    if (pod == nullptr || pod->place != sdk::Place::kNone || pod == target.pod) break;
+    pods.push_back(pod);
+  }
+  PlanContext context = ContextOf(request, target, now);
+  context.options.start_offset = (context.options.start_offset + first.processed) %
+                                 static_cast<uint32_t>(mirror_.view().node_order().size());
+  const uint64_t id = request.header().attempt_id();
+  std::vector<PlannedPod> placed = planner_.PlaceNext(context, first, pods, id + 1);
+  if (placed.empty()) return;
+  placed.insert(placed.begin(), std::move(first));
+  Keep(id, std::move(placed), response);
+}
+
+bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& target,
+                         absl::Time now, v1alpha1::CycleResponse* response) {
+  const Profile& profile = *target.attempt->profile;
+  for (const uint32_t index : profile.group_plugins()) {
+    const ProfilePlugin& plugin = profile.plugins()[index];
+    const std::optional<sdk::GroupToPlace> group = plugin.group->Group(View(target, index, now));
+    if (!group) continue;
+    GroupOutcome outcome =
+        planner_.PlaceGroup(ContextOf(request, target, now), *group, *target.pod);
+    v1alpha1::PlannedGroup* told = response->mutable_group();
+    told->set_name(group->name);
+    told->set_needed(static_cast<uint32_t>(group->needed));
+    told->set_fitting(outcome.fitting);
+    if (!outcome.placed.empty()) {
+      Keep(request.header().attempt_id(), std::move(outcome.placed), response);
+      return true;
+    }
+    v1alpha1::PreFilterResponse* answer = response->mutable_pre_filter();
+    answer->Clear();
+    if (!outcome.error.empty()) {
+      FillErrorStatus(plugin.name, outcome.error, answer->mutable_rejection());
+      return true;
+    }
+    target.attempt->group_plugin = index;
+    FillStatus(plugin.name,
+               sdk::Verdict::Unresolvable(absl::StrCat(group->name, ": ", outcome.reason)),
+               answer->mutable_rejection());
+    target.attempt->other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+    outcome.rejected_by.insert(plugin.name);
+    for (const std::string& name : outcome.rejected_by) answer->add_rejected_by(name);
+    return true;
+  }
+  return false;
+}
+
+void Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
+                   v1alpha1::CycleResponse* response) {
+  response->clear_filter();
+  response->clear_pre_score();
+  response->clear_score();
+  const std::shared_ptr<const Profile> profile = attempts_.find(first_id)->second->profile;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    PlannedPod& planned = pods[i];
+    v1alpha1::PlannedPlacement* placement = response->add_placements();
+    placement->set_pod_uid(planned.pod->pod.uid());
+    placement->set_slot(planned.slot);
+    placement->set_processed(planned.processed);
+    placement->set_feasible(planned.feasible);
+    if (i > 0) planned_.insert(planned.pod->pod.uid());
+    if (i == 0 && planned.attempt == nullptr) continue;  // It has begun.
+    if (planned.attempt == nullptr) {
+      Begin(first_id + i, planned.pod->pod.uid(), profile);
+      continue;
+    }
+    planned.attempt->id = first_id + i;
+    attempts_[first_id + i] = std::move(planned.attempt);
+  }
+}
+
+bool Session::PostFilterGroup(const Target& target, absl::Time now,
+                              v1alpha1::PostFilterResponse* response) {
+  const uint32_t index = *target.attempt->group_plugin;
+  const std::optional<sdk::GroupToPlace> group =
+      target.attempt->profile->plugins()[index].group->Group(View(target, index, now));
+  if (!group) return false;
+  PlanContext context;
+  context.profile = target.attempt->profile;
+  context.now = Clock(now);
+  context.deadline = absl::Now() + kGroupPreemption;
+  const std::unique_ptr<sdk::GroupDryRun> dry_run =
+      planner_.MakeDryRun(context, *group, *target.pod);
+  evaluator_.PostFilterGroup(*target.attempt, *target.pod, Clock(now), *group, dry_run.get(),
+                             response);
+  return true;
+}
+
+}  // namespace outboard::runtime

@@ -1,0 +1,51 @@
+// Which nodes have the same value of a label.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_TOPOLOGY_DOMAINS_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_TOPOLOGY_DOMAINS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::runtime {
+
+// Nodes of one domain, in node order.
+struct TopologyDomain {
+  std::string value;
+  std::vector<sdk::Slot> nodes;
+};
+
+// Domains by the keys that somebody asked for; made anew only after nodes have changed.
+//
+// Threading: thread-compatible; the mirror's thread. Lifetime: the mirror outlives it. Errors:
+// none.
+class TopologyDomains : private sdk::ClusterObserver {
+ public:
+  explicit TopologyDomains(mirror::Mirror* mirror) : mirror_(mirror) { mirror_->AddObserver(this); }
+  ~TopologyDomains() override { mirror_->RemoveObserver(this); }
+  TopologyDomains(const TopologyDomains&) = delete;
+  TopologyDomains& operator=(const TopologyDomains&) = delete;
+
+  // In the order of their first nodes; nodes without the label are in none. Valid until the mirror
+  // changes.
+  const std::vector<TopologyDomain>& Of(const std::string& key);
+
+ private:
+  void OnReset() override { by_key_.clear(); }
+  void OnNodeChanged(sdk::Slot) override { by_key_.clear(); }
+  void OnNodeRemoved(sdk::Slot, const std::string&) override { by_key_.clear(); }
+
+  struct Level {
+    std::vector<sdk::Slot> order;  // of all nodes, when the domains were made
+    std::vector<TopologyDomain> domains;
+  };
+
+  mirror::Mirror* const mirror_;
+  std::map<std::string, Level> by_key_;  // Levels stay where they are.
+};
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_TOPOLOGY_DOMAINS_H_

@@ -1,0 +1,82 @@
+#include "plugin_host/sdk/group_preemption.h"
+
+#include <algorithm>
+
+#include "plugin_host/sdk/preemption.h"
+
+namespace outboard::sdk {
+namespace {
+
+std::vector<Slot> NodesOf(const GroupPlaces& places) {
+  std::vector<Slot> nodes;
+  for (const auto& [pod, slot] : places) nodes.push_back(slot);
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+}  // namespace
+
+Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group) {
+  const v1alpha1::Pod& pod = attempt.pod().proto();
+  if (pod.preemption_policy() == v1alpha1::NEVER)
+    return SayPreemption(v1alpha1::UNSCHEDULABLE, "not eligible due to preemptionPolicy=Never.");
+  for (const PodRecord* member : group.pending) {
+    if (member->place != Place::kNominated) continue;
+    for (const PodRecord* other : attempt.cluster().node(member->slot).pods()) {
+      if (other->pod.priority() >= pod.priority() || !IsLeavingForAnother(other->pod)) continue;
+      return SayPreemption(v1alpha1::UNSCHEDULABLE,
+                           "not eligible due to a terminating pod on the nominated node.");
+    }
+  }
+  return Verdict::Success();
+}
+
+std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dry_run) {
+  size_t gone = 0;  // Units [0, gone) are.
+  const auto set_gone = [&](size_t wanted) {
+    for (; gone < wanted; ++gone) {
+      for (const PodRecord* pod : units[gone].pods) dry_run.Remove(*pod);
+    }
+    for (; gone > wanted; --gone) {
+      for (const PodRecord* pod : units[gone - 1].pods) dry_run.Return(*pod);
+    }
+  };
+  set_gone(units.size());
+  Room room;
+  room.places = dry_run.Place({});
+  if (room.places.empty()) return std::nullopt;
+  // The fewest from the front: more room never hurts, but for pods that want others near, so what
+  // is found is looked at once more at the end.
+  size_t too_few = 0, enough = units.size();
+  while (too_few < enough) {
+    const size_t half = too_few + (enough - too_few) / 2;
+    set_gone(half);
+    GroupPlaces places = dry_run.Place({});
+    if (places.empty()) {
+      too_few = half + 1;
+    } else {
+      enough = half;
+      room.places = std::move(places);
+    }
+  }
+  set_gone(enough);
+  std::vector<Slot> nodes = NodesOf(room.places);
+  for (size_t i = enough; i-- > 0;) {
+    const VictimUnit& unit = units[i];
+    for (const PodRecord* pod : unit.pods) dry_run.Return(*pod);
+    GroupPlaces places = dry_run.Place(nodes);
+    if (!places.empty()) {
+      room.places = std::move(places);
+      continue;
+    }
+    for (const PodRecord* pod : unit.pods) dry_run.Remove(*pod);
+    room.leaving.push_back(i);
+  }
+  std::reverse(room.leaving.begin(), room.leaving.end());
+  room.places = dry_run.Place(nodes);
+  if (room.places.empty()) return std::nullopt;
+  return room;
+}
+
+}  // namespace outboard::sdk

@@ -1,0 +1,287 @@
+// Groups placed in one pass, against a search of every way there is; and what plans must not do.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/pod_groups.h"
+#include "plugin_host/sdk/testing/builders.h"
+#include "plugins/plans_harness.h"
+
+#ifndef GROUP_CASES
+#define GROUP_CASES 10000
+#endif
+
+namespace outboard::plans {
+namespace {
+
+using sdk::testing::NodeBuilder;
+using sdk::testing::PodBuilder;
+
+constexpr char kRack[] = "rack";
+const std::vector<std::string> kPlugins = {"NodeUnschedulable",
+                                           "TaintToleration",
+                                           "NodeAffinity",
+                                           "NodeResourcesFit",
+                                           "PodTopologySpread",
+                                           "InterPodAffinity",
+                                           "NodeResourcesBalancedAllocation",
+                                           "AtomicReplicaCoordinator"};
+
+struct Shape {
+  int64_t cpu = 0, gpu = 0;
+};
+struct Room {
+  int64_t cpu = 0, gpu = 0, pods = 0;
+  std::string rack;
+};
+
+v1alpha1::ClusterObject PodGroup(const std::string& name, int min, const std::string& rack_key) {
+  v1alpha1::ClusterObject object;
+  v1alpha1::CustomObject& custom = *object.mutable_custom_object();
+  custom.set_resource(std::string(sdk::GroupResource(sdk::GroupDialect::kKubernetes)));
+  custom.set_namespace_("default");
+  custom.set_name(name);
+  custom.set_uid(absl::StrCat("uid-", name));
+  custom.set_resource_version("1");
+  const std::string topology =
+      rack_key.empty() ? ""
+                       : absl::StrCat(R"(, "schedulingConstraints": {"topology": [{"key": ")",
+                                      rack_key, R"("}]})");
+  custom.set_json(absl::StrCat(R"({"metadata": {"name": ")", name,
+                               R"("}, "spec": {"schedulingPolicy": {"gang": {"minCount": )", min,
+                               "}}", topology, "}}"));
+  return object;
+}
+
+v1alpha1::Pod MemberPod(const std::string& name, const Shape& shape, const std::string& group) {
+  PodBuilder pod(name);
+  pod.Requests({{"cpu", absl::StrCat(shape.cpu)}, {"nvidia.com/gpu", absl::StrCat(shape.gpu)}});
+  pod.proto().set_pod_group_name(group);
+  pod.proto().set_scheduler_name("p");
+  return pod;
+}
+
+v1alpha1::Node NodeOf(const std::string& name, const Room& room) {
+  NodeBuilder node(name);
+  node.Allocatable({{"cpu", absl::StrCat(room.cpu)},
+                    {"memory", "64Gi"},
+                    {"pods", absl::StrCat(room.pods)},
+                    {"nvidia.com/gpu", absl::StrCat(room.gpu)}});
+  node.Label("kubernetes.io/hostname", name);
+  if (!room.rack.empty()) node.Label(kRack, room.rack);
+  return node;
+}
+
+// Whether `needed` of the members find room, the first among them: every way is tried.
+bool FitsSomehow(std::vector<Room> rooms, const std::vector<Shape>& members, size_t needed) {
+  const std::function<bool(size_t, size_t)> place = [&](size_t k, size_t placed) {
+    if (placed + (members.size() - k) < needed) return false;
+    if (k == members.size()) return placed >= needed;
+    const Shape& shape = members[k];
+    for (Room& room : rooms) {
+      if (room.cpu < shape.cpu || room.gpu < shape.gpu || room.pods < 1) continue;
+      room = {room.cpu - shape.cpu, room.gpu - shape.gpu, room.pods - 1, room.rack};
+      const bool fits = place(k + 1, placed + 1);
+      room = {room.cpu + shape.cpu, room.gpu + shape.gpu, room.pods + 1, room.rack};
+      if (fits) return true;
+    }
+    return k > 0 && place(k + 1, placed);
+  };
+  return place(0, 0);
+}
+
+struct Tally {
+  int feasible = 0, placed = 0, infeasible = 0;
+};
+
+class GroupPlansTest : public ::testing::Test {
+ protected:
+  // A random group; `kinds`: how many shapes its members have.
+  void RunCase(uint64_t seed, int kinds, Tally* tally) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+    const bool by_rack = below(2) == 0;
+    std::vector<Room> rooms;
+    std::vector<v1alpha1::Node> nodes;
+    const int num_nodes = 1 + below(5);
+    for (int i = 0; i < num_nodes; ++i) {
+      Room room{1 + below(6), below(5), 1 + below(5), ""};
+      if (below(6) != 0) room.rack = absl::StrCat("r", below(2));
+      rooms.push_back(room);
+      nodes.push_back(NodeOf(absl::StrCat("n", i), room));
+    }
+    std::vector<Shape> shapes;
+    for (int i = 0; i < kinds; ++i) shapes.push_back({1 + below(3), below(3)});
+    std::vector<Shape> members;
+    std::vector<v1alpha1::Pod> pods;
+    const int size = std::max(2, kinds) + below(5);
+    for (int i = 0; i < size; ++i) {
+      members.push_back(shapes[static_cast<size_t>(below(kinds))]);
+      pods.push_back(MemberPod(absl::StrCat("m", i), members.back(), "g"));
+    }
+    const int min = below(3) == 0 ? 2 + below(size - 1) : size;
+    harness_.percentage = below(2) == 0 ? 0 : 100;
+    harness_.SetCluster(nodes, pods, {PodGroup("g", min, by_rack ? kRack : "")});
+
+    bool fits = false;
+    if (!by_rack) {
+      fits = FitsSomehow(rooms, members, static_cast<size_t>(min));
+    } else {
+      for (const char* rack : {"r0", "r1"}) {
+        std::vector<Room> of_rack;
+        for (const Room& room : rooms) {
+          if (room.rack == rack) of_rack.push_back(room);
+        }
+        fits = fits || FitsSomehow(of_rack, members, static_cast<size_t>(min));
+      }
+    }
+    const v1alpha1::CycleResponse response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    ASSERT_TRUE(response.has_group()) << seed << "\n" << response.DebugString();
+    EXPECT_EQ(response.group().needed(), min);
+    // Nothing of a plan stays: the same question has the same answer.
+    const v1alpha1::CycleResponse again = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    ASSERT_EQ(response.placements_size(), again.placements_size()) << seed;
+    ++(fits ? tally->feasible : tally->infeasible);
+    if (response.placements().empty()) {
+      const bool alone = absl::StrContains(response.pre_filter().rejection().reasons(0),
+                                           "members fit, this one does not");
+      EXPECT_EQ(response.group().fitting() >= static_cast<uint32_t>(min), alone) << seed;
+      EXPECT_EQ(response.pre_filter().rejection().plugin(), "AtomicReplicaCoordinator");
+      EXPECT_EQ(response.pre_filter().rejection().code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      if (kinds == 1) {
+        ASSERT_FALSE(fits) << "seed " << seed << ": " << response.DebugString();
+      }
+      return;
+    }
+    ASSERT_TRUE(fits) << "seed " << seed << ": " << response.DebugString();
+    ++tally->placed;
+    ASSERT_GE(response.placements_size(), min) << seed;
+    ASSERT_EQ(response.placements(0).pod_uid(), pods[0].uid());
+    std::set<std::string> seen, racks;
+    for (int i = 0; i < response.placements_size(); ++i) {
+      const Place place = harness_.PlaceOf(response.placements(i));
+      ASSERT_EQ(place, harness_.PlaceOf(again.placements(i))) << seed;
+      ASSERT_TRUE(seen.insert(place.pod).second) << seed;
+      size_t member = 0;
+      ASSERT_TRUE(absl::SimpleAtoi(place.pod.substr(std::string("default/m").size()), &member));
+      Room& room = rooms[response.placements(i).slot()];
+      room.cpu -= members[member].cpu;
+      room.gpu -= members[member].gpu;
+      room.pods -= 1;
+      ASSERT_TRUE(room.cpu >= 0 && room.gpu >= 0 && room.pods >= 0) << seed;
+      racks.insert(room.rack);
+    }
+    if (by_rack) {
+      ASSERT_TRUE(racks.size() == 1 && !racks.contains("")) << seed;
+    }
+  }
+
+  PlansHarness harness_{kPlugins};
+};
+
+TEST_F(GroupPlansTest, EqualMembersArePlacedWheneverTheyFit) {
+  Tally tally;
+  for (int seed = 0; seed < GROUP_CASES && !HasFatalFailure(); ++seed)
+    RunCase(static_cast<uint64_t>(seed), 1, &tally);
+  std::cout << "equal members: " << tally.placed << " of " << tally.feasible
+            << " groups that fit were placed, none of " << tally.infeasible << " others\n";
+  EXPECT_EQ(tally.placed, tally.feasible);
+  EXPECT_GT(tally.feasible, GROUP_CASES / 10);
+  EXPECT_GT(tally.infeasible, GROUP_CASES / 10);
+}
+
+TEST_F(GroupPlansTest, DifferentMembersArePlacedAlmostWheneverTheyFit) {
+  Tally tally;
+  for (int seed = 0; seed < GROUP_CASES && !HasFatalFailure(); ++seed)
+    RunCase(static_cast<uint64_t>(seed), 2 + seed % 2, &tally);
+  std::cout << "different members: " << tally.placed << " of " << tally.feasible
+            << " groups that fit were placed, none of " << tally.infeasible << " others\n";
+  EXPECT_GE(tally.placed, tally.feasible * 99 / 100);
+  EXPECT_GT(tally.feasible, GROUP_CASES / 10);
+  EXPECT_GT(tally.infeasible, GROUP_CASES / 10);
+}
+
+TEST_F(GroupPlansTest, TheTightestRackThatFitsIsTaken) {
+  std::vector<v1alpha1::Node> nodes;
+  for (int i = 0; i < 6; ++i) nodes.push_back(NodeOf(absl::StrCat("wide", i), {4, 8, 10, "r1"}));
+  for (int i = 0; i < 3; ++i) nodes.push_back(NodeOf(absl::StrCat("tight", i), {4, 8, 10, "r2"}));
+  for (int i = 0; i < 2; ++i) nodes.push_back(NodeOf(absl::StrCat("small", i), {4, 8, 10, "r3"}));
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 8}, "g"));
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 3, kRack)});
+  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  ASSERT_EQ(response.placements_size(), 3);
+  for (const auto& placement : response.placements())
+    EXPECT_TRUE(absl::StartsWith(harness_.PlaceOf(placement).node, "tight"));
+}
+
+TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
+  std::vector<v1alpha1::Node> nodes;
+  for (int i = 0; i < 3; ++i) nodes.push_back(NodeOf(absl::StrCat("a", i), {4, 8, 10, "r1"}));
+  nodes.push_back(NodeOf("b", {4, 8, 10, "r2"}));
+  nodes.push_back(NodeOf("cpu", {4, 0, 10, "r2"}));
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 8; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 8}, "g"));
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 8, kRack)});
+  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  EXPECT_EQ(response.placements_size(), 0);
+  ASSERT_EQ(response.pre_filter().rejection().reasons_size(), 1);
+  EXPECT_EQ(response.pre_filter().rejection().reasons(0),
+            "gang \"g\": 3 of 8 members fit; largest rack with room: r1 (3); 3 Insufficient "
+            "nvidia.com/gpu");
+  EXPECT_EQ(response.group().fitting(), 3);
+  const auto& rejected_by = response.pre_filter().rejected_by();
+  EXPECT_EQ(std::vector<std::string>(rejected_by.begin(), rejected_by.end()),
+            (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}));
+}
+
+// The second worker may only run where the first does not, and both need the launcher beside them.
+TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
+  std::vector<v1alpha1::Node> nodes;
+  for (int i = 0; i < 4; ++i)
+    nodes.push_back(NodeOf(absl::StrCat("n", i), {4, 8, 10, i < 2 ? "r1" : "r2"}));
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 2; ++i) {
+    v1alpha1::Pod& pod = pods.emplace_back(MemberPod(absl::StrCat("worker", i), {1, 8}, "g"));
+    auto* term = pod.mutable_affinity()
+                     ->mutable_pod_affinity()
+                     ->add_required_during_scheduling_ignored_during_execution();
+    term->set_topology_key(kRack);
+    (*term->mutable_label_selector()->mutable_match_labels())["role"] = "launcher";
+  }
+  v1alpha1::Pod launcher = MemberPod("a-launcher", {1, 0}, "g");
+  (*launcher.mutable_labels())["role"] = "launcher";
+  pods.push_back(launcher);
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
+  const auto response = harness_.Cycle(launcher.uid(), 0, {}, true);
+  ASSERT_EQ(response.placements_size(), 3) << response.DebugString();
+  std::set<std::string> racks;
+  for (const auto& placement : response.placements())
+    racks.insert(nodes[placement.slot()].labels().at(kRack));
+  EXPECT_EQ(racks.size(), 1u);
+}
+
+TEST_F(GroupPlansTest, WhoComesLaterGoesToTheOthersRack) {
+  std::vector<v1alpha1::Node> nodes;
+  for (int i = 0; i < 4; ++i)
+    nodes.push_back(NodeOf(absl::StrCat("n", i), {4, 8, 10, i < 2 ? "r1" : "r2"}));
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 4}, "g"));
+  pods[0].set_node_name("n2");
+  pods[1].set_node_name("n2");
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 2, kRack)});
+  const auto response = harness_.Cycle(pods[2].uid(), 0, {}, true);
+  ASSERT_EQ(response.placements_size(), 1) << response.DebugString();
+  EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n3");
+}
+
+}  // namespace
+}  // namespace outboard::plans

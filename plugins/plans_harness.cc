@@ -1,0 +1,169 @@
+#include "plugins/plans_harness.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "plugins/builtin_plugins.h"
+
+namespace outboard::plans {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+}  // namespace
+
+PlansHarness::PlansHarness(std::vector<std::string> plugins) {
+  EXPECT_TRUE(RegisterBuiltinPlugins(&registry_).ok());
+  session_ = std::make_unique<runtime::Session>("s", &registry_);
+  v1alpha1::ConfigureRequest request;
+  auto* profile = request.add_profiles();
+  profile->set_name("p");
+  for (const auto point : {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
+                           v1alpha1::SCORE, v1alpha1::RESERVE, v1alpha1::PERMIT}) {
+    auto* config = profile->add_points();
+    config->set_extension_point(point);
+    for (size_t i = 0; i < plugins.size(); ++i) {
+      const auto& points = registry_.Find(plugins[i])->extension_points;
+      if (std::find(points.begin(), points.end(), point) == points.end()) continue;
+      config->add_plugins(plugins[i]);
+      if (point != v1alpha1::SCORE) continue;
+      config->add_weights(static_cast<int32_t>(1 + i % 3));
+      weights_.emplace_back(plugins[i], 1 + i % 3);
+    }
+  }
+  v1alpha1::ConfigureResponse response;
+  session_->Configure(request, &response);
+  EXPECT_TRUE(response.problems().empty()) << response.DebugString();
+}
+
+v1alpha1::SyncRequest PlansHarness::Next(v1alpha1::SyncRequest::Phase phase) {
+  v1alpha1::SyncRequest request;
+  request.set_version(++version_);
+  request.set_phase(phase);
+  return request;
+}
+
+void PlansHarness::Apply(const v1alpha1::SyncRequest& request) {
+  const absl::Status applied = session_->Apply(request, kNow);
+  ASSERT_TRUE(applied.ok()) << applied;
+}
+
+void PlansHarness::SetCluster(const std::vector<v1alpha1::Node>& nodes,
+                              const std::vector<v1alpha1::Pod>& pods,
+                              const std::vector<v1alpha1::ClusterObject>& objects) {
+  nodes_ = nodes;
+  session_->BeginSync();
+  v1alpha1::SyncRequest request = Next(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    auto* upsert = request.add_changes()->mutable_node_upsert();
+    upsert->set_slot(static_cast<uint32_t>(i));
+    *upsert->mutable_node() = nodes[i];
+    request.mutable_node_order()->add_slots(static_cast<uint32_t>(i));
+  }
+  for (const v1alpha1::ClusterObject& object : objects)
+    *request.add_changes()->mutable_object_upsert() = object;
+  for (const v1alpha1::Pod& pod : pods)
+    *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
+  Apply(request);
+  request.Clear();
+  request.set_version(version_);
+  request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+  Apply(request);
+}
+
+void PlansHarness::Assume(const std::string& uid, const std::string& node) {
+  v1alpha1::SyncRequest request = Next(v1alpha1::SyncRequest::DELTA);
+  auto* placement = request.add_changes()->mutable_pod_placement();
+  placement->set_uid(uid);
+  placement->set_state(v1alpha1::ASSUMED);
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(),
+                               [&](const v1alpha1::Node& other) { return other.name() == node; });
+  placement->set_slot(static_cast<uint32_t>(at - nodes_.begin()));
+  Apply(request);
+}
+
+void PlansHarness::Nominate(const std::string& uid, const std::string& node) {
+  v1alpha1::SyncRequest request = Next(v1alpha1::SyncRequest::DELTA);
+  auto* placement = request.add_changes()->mutable_pod_placement();
+  placement->set_uid(uid);
+  placement->set_state(v1alpha1::NOMINATED);
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(),
+                               [&](const v1alpha1::Node& other) { return other.name() == node; });
+  placement->set_slot(static_cast<uint32_t>(at - nodes_.begin()));
+  Apply(request);
+}
+
+v1alpha1::CycleResponse PlansHarness::Cycle(const std::string& uid, uint32_t start_offset,
+                                            const std::vector<std::string>& next,
+                                            bool place_group) {
+  v1alpha1::CycleRequest request;
+  attempt_ += 10'000;
+  request.mutable_header()->set_attempt_id(attempt_);
+  request.mutable_header()->set_snapshot_version(version_);
+  request.mutable_header()->set_profile("p");
+  request.set_deadline_micros(60'000'000);
+  request.mutable_pre_filter()->set_pod_uid(uid);
+  request.mutable_filter()->set_start_offset(start_offset);
+  request.mutable_filter()->set_percentage_of_nodes_to_score(percentage);
+  for (const std::string& other : next) request.add_next_pod_uids(other);
+  request.set_place_group(place_group);
+  v1alpha1::CycleResponse response;
+  const runtime::CallStatus status = session_->Cycle(request, kNow, &response);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return response;
+}
+
+Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
+                           const v1alpha1::CycleResponse& response) const {
+  Place place;
+  place.pod = uid;
+  if (response.pre_filter().has_rejection()) return place;
+  std::vector<size_t> nodes;  // that PreFilter left
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const auto& names = response.pre_filter().node_names().names();
+    if (!response.pre_filter().has_node_names() ||
+        std::find(names.begin(), names.end(), nodes_[i].name()) != names.end()) {
+      nodes.push_back(i);
+    }
+  }
+  const v1alpha1::FilterResponse& filter = response.filter();
+  if (filter.has_error()) return place;
+  std::vector<size_t> feasible;
+  for (uint32_t i = 0; i < filter.processed(); ++i) {
+    if ((static_cast<uint8_t>(filter.feasible()[i / 8]) >> (i % 8) & 1) != 0)
+      feasible.push_back(nodes[(start_offset + i) % nodes.size()]);
+  }
+  place.processed = filter.processed();
+  place.feasible = static_cast<uint32_t>(feasible.size());
+  if (feasible.empty() || response.pre_score().has_error() || response.score().has_error())
+    return place;
+  std::vector<int64_t> totals(feasible.size(), 0);
+  for (const v1alpha1::PluginScores& scores : response.score().plugins()) {
+    const auto weight = std::find_if(weights_.begin(), weights_.end(), [&](const auto& entry) {
+      return entry.first == scores.plugin();
+    });
+    for (size_t i = 0; i < totals.size(); ++i)
+      totals[i] += weight->second * static_cast<uint8_t>(scores.scores()[i]);
+  }
+  // A max-heap of equals that kube-scheduler pushes in this order: the best that comes first on the
+  // way down, left before right.
+  const int64_t best = *std::max_element(totals.begin(), totals.end());
+  const std::function<size_t(size_t)> first_best = [&](size_t i) {
+    if (i >= totals.size() || totals[i] == best) return i;
+    const size_t left = first_best(2 * i + 1);
+    return left < totals.size() ? left : first_best(2 * i + 2);
+  };
+  place.node = nodes_[feasible[first_best(0)]].name();
+  return place;
+}
+
+Place PlansHarness::PlaceOf(const v1alpha1::PlannedPlacement& placement) const {
+  return {placement.pod_uid(), nodes_.at(placement.slot()).name(), placement.processed(),
+          placement.feasible()};
+}
+
+}  // namespace outboard::plans

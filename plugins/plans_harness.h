@@ -1,0 +1,63 @@
+// A session with all plugins that place, for tests of what places several pods at once.
+#ifndef OUTBOARD_PLUGINS_PLANS_HARNESS_H_
+#define OUTBOARD_PLUGINS_PLANS_HARNESS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin_host/runtime/session.h"
+#include "plugin_host/sdk/plugin_registry.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "proto/outboard/v1alpha1/types.pb.h"
+
+namespace outboard::plans {
+
+// A node for a pod, and how the search for it went.
+struct Place {
+  std::string pod;
+  std::string node;
+  uint32_t processed = 0;
+  uint32_t feasible = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// Threading: one thread. Lifetime: free. Errors: the test fails.
+class PlansHarness {
+ public:
+  // The profile has these plugins at every point from PreFilter to Permit that they implement, with
+  // weight 1 + their position modulo 3 at Score.
+  explicit PlansHarness(std::vector<std::string> plugins);
+
+  // Replaces the cluster: node i has slot i.
+  void SetCluster(const std::vector<v1alpha1::Node>& nodes, const std::vector<v1alpha1::Pod>& pods,
+                  const std::vector<v1alpha1::ClusterObject>& objects = {});
+  void Assume(const std::string& uid, const std::string& node);
+  void Nominate(const std::string& uid, const std::string& node);
+
+  v1alpha1::CycleResponse Cycle(const std::string& uid, uint32_t start_offset,
+                                const std::vector<std::string>& next, bool place_group);
+  // What the shim makes of an answer about one pod, by the contract's words and kube-scheduler's
+  // choice among equals; an empty node: none.
+  Place Choose(const std::string& uid, uint32_t start_offset,
+               const v1alpha1::CycleResponse& response) const;
+  Place PlaceOf(const v1alpha1::PlannedPlacement& placement) const;
+  uint32_t percentage = 0;  // percentageOfNodesToScore
+
+ private:
+  v1alpha1::SyncRequest Next(v1alpha1::SyncRequest::Phase phase);
+  void Apply(const v1alpha1::SyncRequest& request);
+
+  sdk::PluginRegistry registry_;
+  std::unique_ptr<runtime::Session> session_;
+  std::vector<v1alpha1::Node> nodes_;
+  std::vector<std::pair<std::string, int64_t>> weights_;
+  int64_t version_ = 0;
+  uint64_t attempt_ = 0;
+};
+
+}  // namespace outboard::plans
+
+#endif  // OUTBOARD_PLUGINS_PLANS_HARNESS_H_
