@@ -305,7 +305,8 @@ class Asked {
     }
     for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
       absl::StrAppend(&answers_, "candidate ", candidate.slot(), ": ",
-                      absl::StrJoin(candidate.victim_uids(), " "), "\n");
+                      absl::StrJoin(candidate.victim_uids(), " "), " and ",
+                      absl::StrJoin(candidate.companion_uids(), " "), "\n");
     }
   }
   void AskHints(const v1alpha1::Pod& pod) {

@@ -33,7 +33,8 @@ const std::vector<std::string> kPlugins = {"NodeUnschedulable",
                                            "PodTopologySpread",
                                            "InterPodAffinity",
                                            "NodeResourcesBalancedAllocation",
-                                           "AtomicReplicaCoordinator"};
+                                           "AtomicReplicaCoordinator",
+                                           "DefaultPreemption"};
 
 struct Shape {
   int64_t cpu = 0, gpu = 0;
@@ -281,6 +282,106 @@ TEST_F(GroupPlansTest, WhoComesLaterGoesToTheOthersRack) {
   const auto response = harness_.Cycle(pods[2].uid(), 0, {}, true);
   ASSERT_EQ(response.placements_size(), 1) << response.DebugString();
   EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n3");
+}
+
+// Equal members make room where less important pods stand: whenever all of those were enough, by no
+// more than is needed, and never of pods that are as important.
+TEST_F(GroupPlansTest, GroupsMakeRoomForAllOfThemOrForNobody) {
+  int helped = 0, helpless = 0, victims_in_all = 0;
+  for (int seed = 0; seed < GROUP_CASES / 5 && !HasFatalFailure(); ++seed) {
+    std::mt19937_64 random(static_cast<uint64_t>(seed));
+    const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+    std::vector<Room> rooms;
+    std::vector<v1alpha1::Node> nodes;
+    const int num_nodes = 1 + below(4);
+    for (int i = 0; i < num_nodes; ++i) {
+      rooms.push_back({4 + below(5), 8, 10, absl::StrCat("r", below(2))});
+      nodes.push_back(NodeOf(absl::StrCat("n", i), rooms.back()));
+    }
+    std::vector<v1alpha1::Pod> pods;
+    struct Running {
+      Shape shape;
+      int priority;
+      size_t node;
+    };
+    std::map<std::string, Running> running;
+    for (int i = 0; i < 3 * num_nodes; ++i) {
+      const Running pod{
+          {1 + below(3), 0}, below(3) == 0 ? 10 : below(3), static_cast<size_t>(below(num_nodes))};
+      if (rooms[pod.node].cpu < pod.shape.cpu) continue;
+      rooms[pod.node].cpu -= pod.shape.cpu;
+      PodBuilder builder(absl::StrCat("running-", i));
+      builder.Requests({{"cpu", absl::StrCat(pod.shape.cpu)}}).Priority(pod.priority);
+      builder.OnNode(nodes[pod.node].name());
+      pods.push_back(builder);
+      running[pods.back().uid()] = pod;
+    }
+    const int size = 2 + below(4);
+    const std::vector<Shape> members(static_cast<size_t>(size), {1 + below(3), below(2)});
+    std::vector<std::string> uids;
+    for (int i = 0; i < size; ++i) {
+      v1alpha1::Pod pod = MemberPod(absl::StrCat("m", i), members[0], "g");
+      pod.set_priority(10);
+      uids.push_back(pod.uid());
+      pods.push_back(pod);
+    }
+    const bool by_rack = below(2) == 0;
+    const auto fits = [&](const std::vector<Room>& now) {
+      const size_t needed = static_cast<size_t>(size);
+      if (!by_rack) return FitsSomehow(now, members, needed);
+      for (const char* rack : {"r0", "r1"}) {
+        std::vector<Room> of_rack;
+        for (const Room& room : now) {
+          if (room.rack == rack) of_rack.push_back(room);
+        }
+        if (FitsSomehow(of_rack, members, needed)) return true;
+      }
+      return false;
+    };
+    if (fits(rooms)) continue;
+    std::vector<Room> emptied = rooms;
+    for (const auto& [uid, pod] : running) {
+      if (pod.priority < 10) emptied[pod.node].cpu += pod.shape.cpu;
+    }
+    harness_.percentage = 100;
+    harness_.SetCluster(nodes, pods, {PodGroup("g", size, by_rack ? kRack : "")});
+    ASSERT_TRUE(harness_.Cycle(uids[0], 0, {}, true).placements().empty()) << seed;
+    const v1alpha1::PostFilterResponse answer = harness_.PostFilter();
+    if (!fits(emptied)) {
+      ++helpless;
+      ASSERT_TRUE(answer.has_rejection()) << seed << "\n" << answer.DebugString();
+      continue;
+    }
+    ++helped;
+    ASSERT_EQ(answer.candidates_size(), 1) << seed << "\n" << answer.DebugString();
+    const v1alpha1::PreemptionCandidate& candidate = answer.candidates(0);
+    ASSERT_EQ(candidate.nominations_size(), size - 1) << seed;
+    std::vector<Room> after = rooms;
+    std::set<size_t> used = {candidate.slot()};
+    for (const auto& nomination : candidate.nominations()) used.insert(nomination.slot());
+    for (const std::string& uid : candidate.victim_uids()) {
+      ASSERT_TRUE(running.contains(uid) && running[uid].priority < 10) << seed;
+      ASSERT_TRUE(used.contains(running[uid].node)) << seed;
+      after[running[uid].node].cpu += running[uid].shape.cpu;
+    }
+    ASSERT_TRUE(fits(after)) << seed;
+    std::vector<size_t> slots = {candidate.slot()};
+    for (const auto& nomination : candidate.nominations()) slots.push_back(nomination.slot());
+    std::vector<Room> left = after;
+    for (const size_t slot : slots) {
+      left[slot].cpu -= members[0].cpu;
+      left[slot].gpu -= members[0].gpu;
+    }
+    for (const Room& room : left) ASSERT_TRUE(room.cpu >= 0 && room.gpu >= 0) << seed;
+    // Nobody of them could have stayed, with the group on these nodes.
+    for (const std::string& uid : candidate.victim_uids())
+      ASSERT_LT(left[running[uid].node].cpu, running[uid].shape.cpu) << seed << ": " << uid;
+    victims_in_all += candidate.victim_uids_size();
+  }
+  std::cout << helped << " groups were helped by " << victims_in_all << " victims, " << helpless
+            << " could not be\n";
+  EXPECT_GT(helped, GROUP_CASES / 50);
+  EXPECT_GT(helpless, GROUP_CASES / 50);
 }
 
 }  // namespace

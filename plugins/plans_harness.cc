@@ -22,8 +22,9 @@ PlansHarness::PlansHarness(std::vector<std::string> plugins) {
   v1alpha1::ConfigureRequest request;
   auto* profile = request.add_profiles();
   profile->set_name("p");
-  for (const auto point : {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                           v1alpha1::SCORE, v1alpha1::RESERVE, v1alpha1::PERMIT}) {
+  for (const auto point :
+       {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::POST_FILTER, v1alpha1::PRE_SCORE,
+        v1alpha1::SCORE, v1alpha1::RESERVE, v1alpha1::PERMIT}) {
     auto* config = profile->add_points();
     config->set_extension_point(point);
     for (size_t i = 0; i < plugins.size(); ++i) {
@@ -113,6 +114,17 @@ v1alpha1::CycleResponse PlansHarness::Cycle(const std::string& uid, uint32_t sta
   request.set_place_group(place_group);
   v1alpha1::CycleResponse response;
   const runtime::CallStatus status = session_->Cycle(request, kNow, &response);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return response;
+}
+
+v1alpha1::PostFilterResponse PlansHarness::PostFilter() {
+  v1alpha1::PostFilterRequest request;
+  request.mutable_header()->set_attempt_id(attempt_);
+  request.mutable_header()->set_snapshot_version(version_);
+  request.mutable_header()->set_profile("p");
+  v1alpha1::PostFilterResponse response;
+  const runtime::CallStatus status = session_->PostFilter(request, kNow, &response);
   EXPECT_TRUE(status.ok()) << status.message();
   return response;
 }

@@ -28,7 +28,7 @@ struct Place {
 class PlansHarness {
  public:
   // The profile has these plugins at every point from PreFilter to Permit that they implement, with
-  // weight 1 + their position modulo 3 at Score.
+  // weight 1 + their position modulo 3 at Score, and PostFilter.
   explicit PlansHarness(std::vector<std::string> plugins);
 
   // Replaces the cluster: node i has slot i.
@@ -39,6 +39,8 @@ class PlansHarness {
 
   v1alpha1::CycleResponse Cycle(const std::string& uid, uint32_t start_offset,
                                 const std::vector<std::string>& next, bool place_group);
+  // After a Cycle that found no node.
+  v1alpha1::PostFilterResponse PostFilter();
   // What the shim makes of an answer about one pod, by the contract's words and kube-scheduler's
   // choice among equals; an empty node: none.
   Place Choose(const std::string& uid, uint32_t start_offset,

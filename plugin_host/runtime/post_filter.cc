@@ -173,6 +173,7 @@ void AddCandidate(const std::string& plugin, const sdk::PreemptionCandidate& can
   out->set_slot(candidate.slot);
   out->set_budget_violations(static_cast<uint32_t>(candidate.budget_violations));
   for (const PodRecord* victim : candidate.victims) out->add_victim_uids(victim->pod.uid());
+  for (const PodRecord* pod : candidate.companions) out->add_companion_uids(pod->pod.uid());
 }
 
 }  // namespace

@@ -105,6 +105,20 @@ void ReadMin(const Part& part, int64_t least, bool required, GroupSpec* spec) {
   }
 }
 
+// A word in Kubernetes 1.36, a choice of structs later.
+void ReadDisruptionMode(const Part& mode, GroupSpec* out) {
+  if (!mode.there()) return;
+  const bool is_struct = mode.value()->is_object();
+  const std::string word = mode.value()->is_string() ? mode.value()->get<std::string>() : "";
+  if (word == "PodGroup" || (is_struct && mode.At("all").there())) {
+    out->disrupted_as_whole = {true, mode.path()};
+  } else if (word == "Pod" || (is_struct && mode.At("single").there())) {
+    out->disrupted_as_whole = {false, mode.path()};
+  } else {
+    mode.Complain("Pod, PodGroup, single or all");
+  }
+}
+
 void ReadKubernetes(const Part& spec, GroupSpec* out) {
   const Part policy = spec.At("schedulingPolicy");
   if (policy.At("gang").there()) {
@@ -125,6 +139,7 @@ void ReadKubernetes(const Part& spec, GroupSpec* out) {
           .Int(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
   if (priority) out->priority = {static_cast<int32_t>(priority->value), priority->from};
   out->priority_class = spec.At("priorityClassName").Text();
+  ReadDisruptionMode(spec.At("disruptionMode"), out);
 }
 
 void ReadSchedulerPlugins(const Part& spec, GroupSpec* out) {

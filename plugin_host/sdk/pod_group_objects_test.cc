@@ -26,6 +26,25 @@ std::vector<std::string> MalformedIn(const PodGroupObject& group) {
   return places;
 }
 
+TEST(ReadPodGroup, DisruptionModes) {
+  const auto mode = [](const std::string& mode) {
+    return Read(GroupDialect::kKubernetes,
+                R"({"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": )" +
+                    mode + "}}");
+  };
+  for (const char* all : {R"("PodGroup")", R"({"all": {}})"}) {
+    EXPECT_TRUE(mode(all).spec.disrupted_as_whole->value) << all;
+    EXPECT_EQ(mode(all).spec.disrupted_as_whole->from, "spec.disruptionMode");
+  }
+  for (const char* single : {R"("Pod")", R"({"single": {}})"})
+    EXPECT_FALSE(mode(single).spec.disrupted_as_whole->value) << single;
+  for (const char* none : {R"("Both")", "{}", "7"}) {
+    EXPECT_FALSE(mode(none).spec.disrupted_as_whole.has_value()) << none;
+    EXPECT_THAT(MalformedIn(mode(none)), ElementsAre("spec.disruptionMode"));
+  }
+  EXPECT_THAT(MalformedIn(mode("null")), IsEmpty());
+}
+
 TEST(ReadPodGroup, SchedulerPlugins) {
   const PodGroupObject group = Read(GroupDialect::kSchedulerPlugins, R"({
     "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",

@@ -97,6 +97,8 @@ struct GroupSpec {
   MaybeSourced<std::string> priority_class;
   std::vector<SubGroup> sub_groups;
   MaybeSourced<absl::Time> created;  // the object
+  // Running members are only to be made to leave all together. Absent: the dialect cannot say.
+  MaybeSourced<bool> disrupted_as_whole;
 };
 
 // A value that counts as absent.

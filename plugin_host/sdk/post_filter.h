@@ -44,7 +44,10 @@ class DryRun {
 struct PreemptionCandidate {
   Slot slot = kNoSlot;
   std::vector<const PodRecord*> victims;  // The most important first.
-  int budget_violations = 0;              // Evictions that break a PodDisruptionBudget.
+  // Pods on any node that leave with these, for without these they are of no use. The dry run knows
+  // nothing of them.
+  std::vector<const PodRecord*> companions;
+  int budget_violations = 0;  // Evictions of either that break a PodDisruptionBudget.
 };
 
 // Beside the verdict of PostFilter.

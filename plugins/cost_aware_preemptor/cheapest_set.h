@@ -22,7 +22,7 @@ struct Price {
   friend auto operator<=>(const Price&, const Price&) = default;
 };
 
-// What leaves as a whole: a pod.
+// A pod on the node.
 struct UnitPrice {
   bool beyond_inference = false;
   int64_t cost = 0;
@@ -32,10 +32,31 @@ struct UnitPrice {
   // Units of one kind are interchangeable to budgets and to whoever says whether a set is enough:
   // of them the cheapest leave. Units of kind -1 are like no other.
   int kind = -1;
+  int gang = -1;  // Position in the list of gangs; -1: it goes for itself.
+};
+
+// Units that are members of one gang, and those of its members that are elsewhere.
+struct GangPrice {
+  // So many units may leave without the others. If more do, all of the gang do.
+  size_t surplus = 0;
+  // All may leave; otherwise no more than `surplus`.
+  bool whole = false;
+  // What the members elsewhere add to the price of the whole.
+  bool beyond_inference = false;
+  int64_t cost = 0;
+  size_t victims = 0;
+};
+
+struct Prices {
+  std::vector<UnitPrice> units;
+  std::vector<GangPrice> gangs;
 };
 
 // True at the positions of units that leave.
 using UnitSet = std::vector<bool>;
+
+// By gang: whether it leaves as a whole, elsewhere too, if these units leave.
+std::vector<bool> WholeGangs(const Prices& prices, const UnitSet& set);
 
 struct SearchLimits {
   size_t exact_units = 16;   // At most 63. With more units the set is a greedy one.
@@ -49,24 +70,27 @@ struct CheapestSet {
   bool exact = false;  // There is no cheaper one, if units that leave never make room smaller.
 };
 
-// `fits`: whether these leaving is enough. It is asked once about the set of all first; if that is
-// not enough, the answer is none. `violations`: of budgets, by these; units that leave beside
-// others never make it smaller. `stop`: looked at after each trial; true gives up, and the answer
-// is none.
+// `fits`: whether these leaving is enough; it is asked once about the set of all first, and if that
+// is not enough the answer is none. It is also none where the only sets that are would leave a part
+// of a gang behind. `violations`: of budgets, by these and by the members elsewhere of gangs that
+// leave as a whole; units that leave beside others never make it smaller. `stop`: looked at after
+// each trial; true gives up, and the answer is none.
 //
-// The greedy set: all leave, then one after the other comes back if there is room for it beside the
-// pod: those that a budget protects first, then those that are not inference, then the costliest.
-// The search goes on from there, and leaves out what cannot be cheaper than the best so far.
+// The greedy set: all leave. Then gangs come back but for their surplus, those that may not leave
+// first, then the costliest. Then one unit after the other comes back if there is room for it
+// beside the pod: those that a budget protects first, then those that are not inference, then the
+// costliest. The search goes on from there, and leaves out what cannot be cheaper than the best so
+// far.
 //
 // It asks the same things in the same order whenever it gets the same answers.
 std::optional<CheapestSet> FindCheapestSet(
-    const std::vector<UnitPrice>& units, const SearchLimits& limits,
+    const Prices& prices, const SearchLimits& limits,
     const std::function<bool(const UnitSet&)>& fits,
     const std::function<int(const UnitSet&)>& violations,
     const std::function<bool()>& stop = [] { return false; });
 
-// Of a set.
-Price PriceOf(const std::vector<UnitPrice>& units, const UnitSet& set, int budget_violations);
+// Of a set, with members elsewhere.
+Price PriceOf(const Prices& prices, const UnitSet& set, int budget_violations);
 
 }  // namespace outboard::cost_aware_preemptor
 

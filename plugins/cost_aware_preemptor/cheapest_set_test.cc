@@ -11,7 +11,8 @@
 namespace outboard::cost_aware_preemptor {
 namespace {
 
-// Units that free two resources, and at most one budget that counts each.
+// Units that free two resources, and at most one budget that counts each. Members elsewhere of
+// gangs free nothing here, and break a budget or not.
 struct Instance {
   struct Piece {
     int64_t gpus = 0, cpus = 0;
@@ -21,11 +22,30 @@ struct Instance {
   std::vector<Piece> pieces;
   int64_t gpus_needed = 0, cpus_needed = 0;
   std::map<int, int> allowed;
+  std::vector<GangPrice> gangs;
+  std::vector<int> broken_elsewhere;  // By gang: budgets, if it leaves as a whole.
 
-  std::vector<UnitPrice> prices() const {
-    std::vector<UnitPrice> prices;
-    for (const Piece& piece : pieces) prices.push_back(piece.price);
+  Prices prices() const {
+    Prices prices = {{}, gangs};
+    for (const Piece& piece : pieces) prices.units.push_back(piece.price);
     return prices;
+  }
+  // None: a part of a gang would stay that must not. Else by gang: whether it leaves as a whole.
+  std::optional<std::vector<bool>> Allowed(const UnitSet& gone) const {
+    std::vector<size_t> leave(gangs.size()), all(gangs.size());
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const int gang = pieces[i].price.gang;
+      if (gang < 0) continue;
+      ++all[static_cast<size_t>(gang)];
+      leave[static_cast<size_t>(gang)] += gone[i] ? 1 : 0;
+    }
+    std::vector<bool> whole(gangs.size());
+    for (size_t g = 0; g < gangs.size(); ++g) {
+      if (leave[g] <= gangs[g].surplus) continue;
+      if (!gangs[g].whole || leave[g] < all[g]) return std::nullopt;
+      whole[g] = true;
+    }
+    return whole;
   }
   bool Fits(const UnitSet& gone) const {
     int64_t gpus = 0, cpus = 0;
@@ -42,11 +62,16 @@ struct Instance {
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (gone[i] && pieces[i].budget >= 0 && --left[pieces[i].budget] < 0) ++violations;
     }
+    // Sets that are asked about never leave a part that must not stay.
+    const auto whole = Allowed(gone);
+    EXPECT_TRUE(whole.has_value());
+    for (size_t g = 0; whole && g < gangs.size(); ++g)
+      violations += (*whole)[g] ? broken_elsewhere[g] : 0;
     return violations;
   }
 };
 
-Instance Random(std::mt19937_64* random, size_t units) {
+Instance Random(std::mt19937_64* random, size_t units, bool with_gangs = false) {
   const auto below = [&](int64_t n) {
     return static_cast<int64_t>((*random)() % static_cast<uint64_t>(n));
   };
@@ -75,6 +100,24 @@ Instance Random(std::mt19937_64* random, size_t units) {
   }
   instance.gpus_needed = 1 + below(std::max<int64_t>(1, gpus));
   instance.cpus_needed = below(std::max<int64_t>(1, cpus));
+  if (!with_gangs) return instance;
+  for (int64_t g = 1 + below(3); g > 0; --g) {
+    instance.gangs.push_back({.surplus = static_cast<size_t>(below(4)),
+                              .whole = below(3) != 0,
+                              .beyond_inference = below(2) == 0,
+                              .cost = below(2) * below(500),
+                              .victims = static_cast<size_t>(below(4))});
+    instance.broken_elsewhere.push_back(below(4) == 0 ? 1 : 0);
+  }
+  for (Instance::Piece& piece : instance.pieces) {
+    if (below(3) == 0) continue;
+    piece.price.gang = static_cast<int>(below(static_cast<int64_t>(instance.gangs.size())));
+    // Those that are alike are of the same gang.
+    if (piece.price.kind >= 0) piece.price.kind = piece.price.kind * 4 + 1 + piece.price.gang;
+  }
+  for (Instance::Piece& piece : instance.pieces) {
+    if (piece.price.gang < 0 && piece.price.kind >= 0) piece.price.kind *= 4;
+  }
   return instance;
 }
 
@@ -90,6 +133,14 @@ std::optional<Price> Optimum(const Instance& instance) {
       price.cost += instance.pieces[i].price.cost;
       price.beyond_inference |= instance.pieces[i].price.beyond_inference;
       ++price.victims;
+    }
+    const auto whole = instance.Allowed(gone);
+    if (!whole) continue;
+    for (size_t g = 0; g < whole->size(); ++g) {
+      if (!(*whole)[g]) continue;
+      price.cost += instance.gangs[g].cost;
+      price.beyond_inference |= instance.gangs[g].beyond_inference;
+      price.victims += instance.gangs[g].victims;
     }
     price.budget_violations = instance.Violations(gone);
     if (instance.Fits(gone) && (!best || price < *best)) best = price;
@@ -131,6 +182,58 @@ TEST(CheapestSetTest, IsAsCheapAsTheBestOfAllSets) {
       static_cast<long long>(most), static_cast<long long>(greedy_is_worse));
   EXPECT_GT(found, 3000);
   EXPECT_GT(greedy_is_worse, found / 50) << "the instances are too easy";
+}
+
+TEST(CheapestSetTest, GangsLeaveDownToTheirSurplusOrWhole) {
+  std::mt19937_64 random(4);
+  int64_t found = 0, trials = 0, wholes = 0, surplus = 0, only_parts = 0, greedy_finds_none = 0,
+          greedy_is_worse = 0;
+  for (int i = 0; i < 6000; ++i) {
+    const Instance instance = Random(&random, 1 + random() % 12, /*with_gangs=*/true);
+    const std::optional<Price> optimum = Optimum(instance);
+    const auto got = Find(instance, {.exact_units = 16, .max_trials = 1 << 20});
+    ASSERT_EQ(got.has_value(), optimum.has_value()) << "instance " << i;
+    if (!got) {
+      only_parts += instance.Fits(UnitSet(instance.pieces.size(), true));
+      continue;
+    }
+    ASSERT_TRUE(got->exact);
+    ASSERT_TRUE(instance.Fits(got->set) && instance.Allowed(got->set)) << "instance " << i;
+    ASSERT_EQ(WholeGangs(instance.prices(), got->set), *instance.Allowed(got->set));
+    ASSERT_EQ(got->price, PriceOf(instance.prices(), got->set, instance.Violations(got->set)));
+    ASSERT_TRUE(got->price == *optimum)
+        << "instance " << i << ": " << got->price.cost << ", not " << optimum->cost;
+    const auto greedy = Find(instance, {.exact_units = 0});
+    greedy_finds_none += !greedy;
+    if (greedy) {
+      ASSERT_TRUE(instance.Fits(greedy->set) && instance.Allowed(greedy->set));
+      ASSERT_FALSE(greedy->price < *optimum);
+      greedy_is_worse += *optimum < greedy->price;
+    }
+    const std::vector<bool> whole = *instance.Allowed(got->set);
+    wholes += std::count(whole.begin(), whole.end(), true) > 0;
+    for (size_t k = 0; k < got->set.size(); ++k) {
+      const int gang = instance.pieces[k].price.gang;
+      if (!got->set[k] || gang < 0 || whole[static_cast<size_t>(gang)]) continue;
+      ++surplus;
+      break;
+    }
+    trials += got->trials;
+    ++found;
+  }
+  std::printf(
+      "%lld instances with gangs: the optimum in all (%lld where a gang leaves whole, %lld where "
+      "some of its surplus do), %.1f trials on average; in %lld only parts of gangs would be "
+      "enough; greedy sets cost more in %lld and are none in %lld\n",
+      static_cast<long long>(found), static_cast<long long>(wholes),
+      static_cast<long long>(surplus), static_cast<double>(trials) / found,
+      static_cast<long long>(only_parts), static_cast<long long>(greedy_is_worse),
+      static_cast<long long>(greedy_finds_none));
+  EXPECT_GT(found, 3000);
+  EXPECT_GT(wholes, 500);
+  EXPECT_GT(surplus, 500);
+  EXPECT_GT(only_parts, 100);
+  EXPECT_LT(greedy_finds_none, found / 20);
 }
 
 // As of 16 units with the limits that come with the plugin: the limit of trials is seldom met, and
@@ -198,8 +301,9 @@ TEST(CheapestSetTest, EveryAnswerWasTried) {
              (enough >> (hash * 0x9E3779B97F4A7C15 >> 58) & 1) != 0;
     };
     std::set<UnitSet> tried;
-    std::vector<UnitPrice> prices(units);
-    for (UnitPrice& price : prices) price.cost = static_cast<int64_t>(random() % 50);
+    Prices prices;
+    prices.units.resize(units);
+    for (UnitPrice& price : prices.units) price.cost = static_cast<int64_t>(random() % 50);
     const auto got = FindCheapestSet(
         prices, {},
         [&](const UnitSet& gone) {

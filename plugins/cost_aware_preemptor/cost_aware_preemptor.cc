@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,10 +17,14 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "plugin_host/sdk/disruption_budgets.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/pod_group_objects.h"
+#include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/preemption.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/cost_aware_preemptor/cheapest_set.h"
+#include "plugins/cost_aware_preemptor/checkpoint_waiters.h"
+#include "plugins/cost_aware_preemptor/gangs.h"
 #include "plugins/cost_aware_preemptor/victim_rules.h"
 
 namespace outboard::cost_aware_preemptor {
@@ -38,6 +43,9 @@ constexpr size_t kNumTypes = 3;
 // The shim takes another one where the best cannot be taken any more.
 constexpr size_t kEnoughCandidates = 8;
 
+// All of them leaving would be enough, but some would leave parts of gangs behind.
+constexpr char kOnlyParts[] = "Only parts of gangs would make room";
+
 // By WorkloadType.
 constexpr std::array<const char*, kNumTypes> kTypeNames = {"other", "training", "inference"};
 
@@ -48,26 +56,44 @@ struct AttemptMemory : sdk::AttemptState {
   bool counted = false;
 };
 
-// What may be made to leave a node, all of it or none: a pod. Of a gang it will be the members on
-// the node, and those elsewhere that go with them.
-struct Unit {
-  std::vector<PodRecord*> pods;
+// A pod that may be made to leave.
+struct Victim {
+  PodRecord* pod = nullptr;
   WorkloadType type = WorkloadType::kOther;
   Loss loss;
+  bool counted = false;  // By a PodDisruptionBudget.
 };
 
-// A node with units that may leave.
+// A gang, as far as this preemptor goes.
+struct GangOffer {
+  size_t surplus = 0;
+  bool whole = false;           // All members may leave.
+  std::vector<Victim> members;  // With `whole`: all, wherever they are.
+  Price price;                  // Of these.
+  bool awaits_checkpoint = false;
+};
+
+// A node with pods that may leave.
 struct Offer {
   Slot slot = sdk::kNoSlot;
-  std::vector<Unit> units;
+  std::vector<Victim> pods;
+  std::vector<int> gang_of_pod;  // Position in `gangs`; -1: none.
+  std::vector<const GangOffer*> gangs;
   Price at_least;  // No set is cheaper.
+};
+
+// Who was not asked to leave.
+struct SparedPods {
+  SparedCounts counts = {};
+  int64_t of_gangs = 0;  // Of gangs without surplus of which others may not leave.
+  bool awaits_checkpoint = false;
 };
 
 struct PricedCandidate {
   PreemptionCandidate candidate;
   Price price;
   size_t position = 0;  // In node order.
-  std::vector<Unit> units;
+  std::vector<Victim> victims;
 };
 
 // Two pods of which this is equal are the same to everybody who judges a node, unless he goes by
@@ -89,18 +115,19 @@ std::string WhatFiltersSee(const v1alpha1::Pod& pod) {
   return bytes;
 }
 
-// Tries sets of units out on a node.
+// Tries out what would be if sets of pods left their node. Members of their gangs that are
+// elsewhere stay meanwhile: only one node can be looked at, and who leaves another one makes no
+// room on it.
 class NodeTrials {
  public:
-  NodeTrials(sdk::DryRun* dry_run, const std::vector<Unit>* units)
-      : dry_run_(dry_run), units_(units), gone_(units->size(), false) {}
+  NodeTrials(sdk::DryRun* dry_run, const std::vector<Victim>* pods)
+      : dry_run_(dry_run), pods_(pods), gone_(pods->size(), false) {}
 
   bool Fits(const UnitSet& set) {
     for (size_t i = 0; i < set.size(); ++i) {
       if (set[i] == gone_[i]) continue;
-      for (PodRecord* pod : (*units_)[i].pods) {
-        if (!Keep(set[i] ? dry_run_->RemovePod(*pod) : dry_run_->AddPod(*pod))) return false;
-      }
+      PodRecord& pod = *(*pods_)[i].pod;
+      if (!Keep(set[i] ? dry_run_->RemovePod(pod) : dry_run_->AddPod(pod))) return false;
       gone_[i] = set[i];
     }
     Verdict verdict = dry_run_->Filter();
@@ -110,8 +137,11 @@ class NodeTrials {
   }
   // A plugin failed.
   bool failed() const { return failure_.has_value(); }
-  // Why not even all of them are enough, or what failed.
-  const Verdict& verdict() const { return failure_ ? *failure_ : *first_; }
+  // Why nobody's leaving helps, or what failed.
+  Verdict verdict() const {
+    if (failure_) return *failure_;
+    return first_->ok() ? Verdict::Unschedulable(kOnlyParts) : *first_;
+  }
 
  private:
   bool Keep(Verdict verdict) {
@@ -121,7 +151,7 @@ class NodeTrials {
   }
 
   sdk::DryRun* const dry_run_;
-  const std::vector<Unit>* const units_;
+  const std::vector<Victim>* const pods_;
   UnitSet gone_;
   std::optional<Verdict> first_, failure_;
 };
@@ -131,7 +161,8 @@ class CostAwarePreemptor : public sdk::Plugin,
                            public sdk::PreemptionGate,
                            public sdk::ClusterObserver {
  public:
-  CostAwarePreemptor(Rules rules, sdk::Metrics* metrics) : rules_(std::move(rules)) {
+  CostAwarePreemptor(Rules rules, sdk::Pushes* pushes, sdk::Metrics* metrics)
+      : rules_(std::move(rules)), pushes_(pushes), gangs_(kName, rules_.default_gang_size) {
     for (size_t type = 0; type < kNumTypes; ++type) {
       victims_[type] = metrics->NewCounter(kVictimsMetric, {kTypeNames[type]});
       work_lost_[type] = metrics->NewCounter(kWorkLostMetric, {kTypeNames[type]});
@@ -141,22 +172,35 @@ class CostAwarePreemptor : public sdk::Plugin,
   Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,
                      sdk::PostFilterAnswer* answer) const override {
     if (Verdict may = sdk::MayPreempt(attempt, dry_run); !may.ok()) return may;
+    if (const std::string why = gangs_.WhyNotAlone(attempt.pod().record()); !why.empty()) {
+      answer->clear_nomination = true;
+      return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE, why);
+    }
     if (attempt.score_state<AttemptMemory>() == nullptr)
       attempt.NewScoreState<AttemptMemory>().began = attempt.now();
     AttemptMemory& memory = *attempt.score_state<AttemptMemory>();
     sdk::PreemptionSummary summary;
-    SparedCounts spared = {};
-    const std::vector<Offer> offers = OffersOf(attempt, dry_run, memory.began, &summary, &spared);
+    SparedPods spared;
+    GangOffers gangs;
+    const std::vector<Offer> offers =
+        OffersOf(attempt, dry_run, memory.began, &gangs, &summary, &spared);
     std::vector<std::string> errors;
     std::vector<PricedCandidate> found = TryOut(offers, dry_run, &summary, &errors);
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    if (found.empty() && spared.awaits_checkpoint) {
+      waiters_.Add(pod);
+    } else {
+      waiters_.Remove(pod.uid());
+    }
     if (found.empty() && !errors.empty())
       return sdk::SayPreemption(v1alpha1::ERROR, sdk::JoinErrors(errors));
     if (found.empty()) {
       answer->clear_nomination = true;
-      return sdk::SayPreemption(
-          v1alpha1::UNSCHEDULABLE,
-          summary.Text(attempt.cluster().node_order().size()) + SparedText(spared, rules_));
+      return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
+                                absl::StrCat(summary.Text(attempt.cluster().node_order().size()),
+                                             SparedText(spared.counts, spared.of_gangs, rules_)));
     }
+    gangs_.Promise(found.front().candidate, pod.uid(), memory.began);
     if (!std::exchange(memory.counted, true)) Count(found.front());
     for (PricedCandidate& one : found) answer->candidates.push_back(std::move(one.candidate));
     return Verdict::Success();
@@ -164,26 +208,56 @@ class CostAwarePreemptor : public sdk::Plugin,
 
   void OnReset() override {
     budgets_.Clear();
+    gangs_.Clear();
     facts_.clear();
+    waiters_.Clear();
     malformed_.Clear();
   }
   void OnObjectChanged(const v1alpha1::ClusterObject*,
                        const v1alpha1::ClusterObject& object) override {
     budgets_.OnObjectChanged(object);
+    gangs_.SetObject(object);
   }
   void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
     budgets_.OnObjectRemoved(object);
+    gangs_.RemoveObject(object);
+  }
+  void OnPodChanged(const PodRecord& pod) override {
+    gangs_.SetPod(pod);
+    if (waiters_.empty()) return;
+    if (!pod.on_node()) {
+      if (pod.pod.deletion_unix_seconds() != 0) waiters_.Remove(pod.pod.uid());
+      return;
+    }
+    waiters_.Remove(pod.pod.uid());
+    // Whoever was never looked at was spared for nobody.
+    const auto known = facts_.find(&pod);
+    if (known == facts_.end()) return;
+    const std::optional<absl::Time> before = known->second.facts.LatestCheckpoint();
+    const std::optional<absl::Time> after = FactsOf(pod).LatestCheckpoint();
+    if (after && (!before || *after > *before)) waiters_.OnCheckpoint(pod.pod.priority());
   }
   void OnPodRemoved(const PodRecord& pod) override {
+    gangs_.RemovePod(pod);
+    waiters_.Remove(pod.pod.uid());
     facts_.erase(&pod);
     if (malformed_.warned() > 0)
       malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
+  }
+  void OnTick(absl::Time now) override {
+    if (const std::vector<std::string> due = waiters_.TakeDue(now); !due.empty())
+      pushes_->Activate(due);
   }
 
  private:
   struct KnownFacts {
     uint64_t generation = 0;
     PodFacts facts;
+  };
+  // Of one attempt: gangs that were looked at, and which their members are of.
+  struct GangOffers {
+    std::vector<std::unique_ptr<GangOffer>> all;
+    absl::flat_hash_map<const PodRecord*, const GangOffer*> by_member;
   };
 
   const PodFacts& FactsOf(const PodRecord& pod) const {
@@ -193,69 +267,140 @@ class CostAwarePreemptor : public sdk::Plugin,
     return it->second.facts;
   }
 
-  bool BeyondInference(const Unit& unit) const {
-    return rules_.inference_first && unit.type != WorkloadType::kInference;
+  bool BeyondInference(const Victim& victim) const {
+    return rules_.inference_first && victim.type != WorkloadType::kInference;
   }
   // At least 0; in milli-GPU-seconds.
-  static int64_t CostOf(const Unit& unit) { return unit.loss.work + unit.loss.restart; }
+  static int64_t CostOf(const Victim& victim) { return victim.loss.work + victim.loss.restart; }
 
   // The most important first, which is the order in which budgets are charged.
-  int Violations(std::vector<PodRecord*> pods) const {
+  int Violations(const std::vector<Victim>& victims) const {
+    std::vector<PodRecord*> pods;
+    for (const Victim& victim : victims) {
+      if (victim.counted) pods.push_back(victim.pod);
+    }
+    if (pods.empty()) return 0;
     sdk::SortByImportance(&pods);
     const std::vector<bool> violated = budgets_.Violated(pods);
     return static_cast<int>(std::count(violated.begin(), violated.end(), true));
   }
+  Price PriceOfAll(const std::vector<Victim>& victims) const {
+    Price price;
+    price.budget_violations = Violations(victims);
+    for (const Victim& victim : victims) {
+      price.beyond_inference |= BeyondInference(victim);
+      price.cost += CostOf(victim);
+    }
+    price.victims = victims.size();
+    return price;
+  }
 
+  // The pod as a victim; or why it is spared.
+  Spared JudgeVictim(PodRecord* pod, absl::Time now, Victim* victim) const {
+    const PodFacts& facts = FactsOf(*pod);
+    const Judgement judgement = Judge(*pod, facts, rules_, now);
+    *victim = {pod, facts.type, judgement.loss, budgets_.Count(pod->pod)};
+    return judgement.spared;
+  }
+  // Null: the pod is of no gang, or leaves already.
+  const GangOffer* GangOfferOf(const sdk::Attempt& attempt, const PodRecord& pod, absl::Time now,
+                               GangOffers* offers) const;
   std::vector<Offer> OffersOf(const sdk::Attempt& attempt, const sdk::DryRun& dry_run,
-                              absl::Time now, sdk::PreemptionSummary* summary,
-                              SparedCounts* spared) const;
+                              absl::Time now, GangOffers* gangs, sdk::PreemptionSummary* summary,
+                              SparedPods* spared) const;
   // Candidates, best first: the best of all, and some more.
   std::vector<PricedCandidate> TryOut(const std::vector<Offer>& offers, sdk::DryRun& dry_run,
                                       sdk::PreemptionSummary* summary,
                                       std::vector<std::string>* errors) const;
   // What the search for the cheapest set goes by.
-  std::vector<UnitPrice> PricesOf(const std::vector<Unit>& units) const;
+  Prices PricesOf(const Offer& offer) const;
+  // Those of the node that are in the set, and the others of gangs that leave as a whole.
+  static std::vector<Victim> VictimsOf(const Offer& offer, const Prices& prices,
+                                       const UnitSet& set);
   // The cheapest set of a node; or why there is none.
   Verdict SelectVictims(const Offer& offer, sdk::DryRun& dry_run, PricedCandidate* found) const;
   void Count(const PricedCandidate& best) const {
-    for (const Unit& unit : best.units) {
-      const size_t type = static_cast<size_t>(unit.type);
-      victims_[type]->Add(static_cast<double>(unit.pods.size()));
-      work_lost_[type]->Add(static_cast<double>(unit.loss.work) / 1000);
+    for (const Victim& victim : best.victims) {
+      const size_t type = static_cast<size_t>(victim.type);
+      victims_[type]->Add(1);
+      work_lost_[type]->Add(static_cast<double>(victim.loss.work) / 1000);
     }
   }
 
   const Rules rules_;
+  sdk::Pushes* const pushes_;
   std::array<std::shared_ptr<sdk::Counter>, kNumTypes> victims_, work_lost_;
   sdk::DisruptionBudgets budgets_;
-  // Pods are read in const calls; all calls come on one thread.
+  // These change in const calls; all calls come on one thread.
+  mutable Gangs gangs_;
   mutable absl::flat_hash_map<const PodRecord*, KnownFacts> facts_;
+  mutable CheckpointWaiters waiters_;
   mutable sdk::MalformedValues malformed_{kName};
 };
 
+const GangOffer* CostAwarePreemptor::GangOfferOf(const sdk::Attempt& attempt, const PodRecord& pod,
+                                                 absl::Time now, GangOffers* offers) const {
+  if (const auto known = offers->by_member.find(&pod); known != offers->by_member.end())
+    return known->second;
+  const std::optional<RunningGang> gang =
+      gangs_.GangOf(pod, attempt.pod().proto().uid(), attempt.cluster(), now);
+  if (!gang) return offers->by_member[&pod] = nullptr;
+  auto offer = std::make_unique<GangOffer>();
+  offer->surplus = gang->surplus;
+  offer->whole = true;
+  for (PodRecord* member : gang->members) {
+    offers->by_member[member] = offer.get();
+    if (member->pod.priority() >= attempt.pod().priority()) {
+      offer->whole = false;
+      continue;
+    }
+    const Spared spared = JudgeVictim(member, now, &offer->members.emplace_back());
+    offer->whole &= spared == Spared::kNot;
+    offer->awaits_checkpoint |= WantsCheckpoint(spared);
+  }
+  if (offer->whole) offer->price = PriceOfAll(offer->members);
+  return offers->all.emplace_back(std::move(offer)).get();
+}
+
 std::vector<Offer> CostAwarePreemptor::OffersOf(const sdk::Attempt& attempt,
                                                 const sdk::DryRun& dry_run, absl::Time now,
-                                                sdk::PreemptionSummary* summary,
-                                                SparedCounts* spared) const {
+                                                GangOffers* gangs, sdk::PreemptionSummary* summary,
+                                                SparedPods* spared) const {
+  const std::optional<sdk::GroupRef> own_group = sdk::GroupOf(attempt.pod().proto());
   std::vector<Offer> offers;
   for (Slot slot : sdk::NodesToPreemptOn(attempt, dry_run)) {
     Offer offer;
     offer.slot = slot;
     for (PodRecord* pod : attempt.cluster().node(slot).pods()) {
       if (pod->pod.priority() >= attempt.pod().priority()) continue;
-      const PodFacts& facts = FactsOf(*pod);
-      const Judgement judgement = Judge(*pod, facts, rules_, now);
-      if (judgement.spared != Spared::kNot) {
-        ++(*spared)[static_cast<size_t>(judgement.spared)];
+      Victim victim;
+      if (const Spared why = JudgeVictim(pod, now, &victim); why != Spared::kNot) {
+        ++spared->counts[static_cast<size_t>(why)];
+        spared->awaits_checkpoint |= WantsCheckpoint(why);
         continue;
       }
-      Unit unit = {{pod}, facts.type, judgement.loss};
-      const Price alone = {Violations(unit.pods), BeyondInference(unit), CostOf(unit),
-                           unit.pods.size()};
-      if (offer.units.empty() || alone < offer.at_least) offer.at_least = alone;
-      offer.units.push_back(std::move(unit));
+      const bool grouped = FactsOf(*pod).grouped;
+      const GangOffer* gang = grouped ? GangOfferOf(attempt, *pod, now, gangs) : nullptr;
+      if (gang != nullptr && !gang->whole) spared->awaits_checkpoint |= gang->awaits_checkpoint;
+      const bool would_break = gang != nullptr && gang->surplus == 0 && !gang->whole;
+      // A pod never has members of its own group leave.
+      if (would_break || (grouped && own_group && sdk::GroupOf(pod->pod)->key == own_group->key)) {
+        ++spared->of_gangs;
+        continue;
+      }
+      const Price alone =
+          gang != nullptr && gang->surplus == 0 ? gang->price : PriceOfAll({victim});
+      if (offer.pods.empty() || alone < offer.at_least) offer.at_least = alone;
+      offer.pods.push_back(victim);
+      int position = -1;
+      if (gang != nullptr) {
+        const auto it = std::find(offer.gangs.begin(), offer.gangs.end(), gang);
+        position = static_cast<int>(it - offer.gangs.begin());
+        if (it == offer.gangs.end()) offer.gangs.push_back(gang);
+      }
+      offer.gang_of_pod.push_back(position);
     }
-    if (offer.units.empty()) {
+    if (offer.pods.empty()) {
       summary->Add(Verdict::Unresolvable("No preemption victims found for incoming pod"));
     } else {
       offers.push_back(std::move(offer));
@@ -295,60 +440,81 @@ std::vector<PricedCandidate> CostAwarePreemptor::TryOut(const std::vector<Offer>
   return found;
 }
 
-std::vector<UnitPrice> CostAwarePreemptor::PricesOf(const std::vector<Unit>& units) const {
+Prices CostAwarePreemptor::PricesOf(const Offer& offer) const {
   std::vector<PodRecord*> pods;
-  for (const Unit& unit : units) pods.insert(pods.end(), unit.pods.begin(), unit.pods.end());
+  for (const Victim& victim : offer.pods) pods.push_back(victim.pod);
   sdk::SortByImportance(&pods);
   const std::vector<bool> violated = budgets_.Violated(pods);
-  std::vector<UnitPrice> prices;
-  std::map<std::pair<WorkloadType, std::string>, int> kinds;
-  for (const Unit& unit : units) {
-    UnitPrice price = {BeyondInference(unit), CostOf(unit), unit.pods.size()};
-    bool counted = false;
-    for (PodRecord* pod : unit.pods) {
-      const auto it = std::find(pods.begin(), pods.end(), pod);
-      price.protected_by_budget |= violated[static_cast<size_t>(it - pods.begin())];
-      counted |= budgets_.Count(pod->pod);
-    }
+  Prices prices;
+  std::map<std::tuple<WorkloadType, int, std::string>, int> kinds;
+  for (size_t i = 0; i < offer.pods.size(); ++i) {
+    const Victim& victim = offer.pods[i];
+    UnitPrice price = {BeyondInference(victim), CostOf(victim)};
+    price.gang = offer.gang_of_pod[i];
+    const auto it = std::find(pods.begin(), pods.end(), victim.pod);
+    price.protected_by_budget = violated[static_cast<size_t>(it - pods.begin())];
     // Pods that a budget counts differ in whether their eviction is under way, and in when they
     // are charged.
-    if (!counted && unit.pods.size() == 1) {
+    if (!victim.counted) {
       const int next = static_cast<int>(kinds.size());
       price.kind =
-          kinds.try_emplace({unit.type, WhatFiltersSee(unit.pods[0]->pod)}, next).first->second;
+          kinds.try_emplace({victim.type, price.gang, WhatFiltersSee(victim.pod->pod)}, next)
+              .first->second;
     }
-    prices.push_back(price);
+    prices.units.push_back(price);
+  }
+  for (const GangOffer* gang : offer.gangs) {
+    GangPrice price;
+    price.surplus = gang->surplus;
+    price.whole = gang->whole;
+    for (const Victim& member : gang->members) {
+      if (!gang->whole || member.pod->slot == offer.slot) continue;
+      price.beyond_inference |= BeyondInference(member);
+      price.cost += CostOf(member);
+      ++price.victims;
+    }
+    prices.gangs.push_back(price);
   }
   return prices;
+}
+
+std::vector<Victim> CostAwarePreemptor::VictimsOf(const Offer& offer, const Prices& prices,
+                                                  const UnitSet& set) {
+  std::vector<Victim> victims;
+  for (size_t i = 0; i < offer.pods.size(); ++i) {
+    if (set[i]) victims.push_back(offer.pods[i]);
+  }
+  const std::vector<bool> whole = WholeGangs(prices, set);
+  for (size_t g = 0; g < whole.size(); ++g) {
+    if (!whole[g]) continue;
+    for (const Victim& member : offer.gangs[g]->members) {
+      if (member.pod->slot != offer.slot) victims.push_back(member);
+    }
+  }
+  return victims;
 }
 
 Verdict CostAwarePreemptor::SelectVictims(const Offer& offer, sdk::DryRun& dry_run,
                                           PricedCandidate* found) const {
   dry_run.Begin(offer.slot);
-  NodeTrials trials(&dry_run, &offer.units);
-  const auto pods_of = [&](const UnitSet& set) {
-    std::vector<PodRecord*> pods;
-    for (size_t i = 0; i < set.size(); ++i) {
-      if (!set[i]) continue;
-      const std::vector<PodRecord*>& of_unit = offer.units[i].pods;
-      pods.insert(pods.end(), of_unit.begin(), of_unit.end());
-    }
-    return pods;
-  };
+  NodeTrials trials(&dry_run, &offer.pods);
+  const Prices prices = PricesOf(offer);
   const std::optional<CheapestSet> cheapest = FindCheapestSet(
-      PricesOf(offer.units), rules_.search, [&](const UnitSet& set) { return trials.Fits(set); },
-      [&](const UnitSet& set) { return Violations(pods_of(set)); },
+      prices, rules_.search, [&](const UnitSet& set) { return trials.Fits(set); },
+      [&](const UnitSet& set) { return Violations(VictimsOf(offer, prices, set)); },
       [&] { return trials.failed(); });
   if (!cheapest) return trials.verdict();
-  std::vector<PodRecord*> victims = pods_of(cheapest->set);
-  sdk::SortByImportance(&victims);
+  found->victims = VictimsOf(offer, prices, cheapest->set);
+  std::vector<PodRecord*> here, elsewhere;
+  for (const Victim& victim : found->victims)
+    (victim.pod->slot == offer.slot ? here : elsewhere).push_back(victim.pod);
+  sdk::SortByImportance(&here);
+  sdk::SortByImportance(&elsewhere);
   found->candidate.slot = offer.slot;
-  found->candidate.victims.assign(victims.begin(), victims.end());
+  found->candidate.victims.assign(here.begin(), here.end());
+  found->candidate.companions.assign(elsewhere.begin(), elsewhere.end());
   found->candidate.budget_violations = cheapest->price.budget_violations;
   found->price = cheapest->price;
-  for (size_t i = 0; i < offer.units.size(); ++i) {
-    if (cheapest->set[i]) found->units.push_back(offer.units[i]);
-  }
   return Verdict::Success();
 }
 
@@ -361,6 +527,9 @@ sdk::PluginDescriptor Descriptor() {
   sdk::DeclarePreemptionGate(&d);
   d.args_schema = Rules::Schema();
   for (const std::string& key : Annotations()) d.needed_fields.push_back(sdk::AnnotationField(key));
+  for (std::string& field : sdk::GroupAnnotationFields())
+    d.needed_fields.push_back(std::move(field));
+  d.custom_resources = sdk::PodGroupResources();
   d.metrics = {
       {kVictimsMetric,
        sdk::MetricType::kCounter,
@@ -373,7 +542,8 @@ sdk::PluginDescriptor Descriptor() {
        "they started."}};
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<CostAwarePreemptor>(Rules::Read(context.args->root()), context.metrics);
+    return std::make_unique<CostAwarePreemptor>(Rules::Read(context.args->root()), context.pushes,
+                                                context.metrics);
   };
   return d;
 }

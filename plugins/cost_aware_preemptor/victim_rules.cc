@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::cost_aware_preemptor {
@@ -107,6 +108,8 @@ Rules Rules::Read(const sdk::ArgsObject& root) {
                  absl::StrCat("Invalid value: ", gpus_per_cpu, ": not in valid range [0, 1]"));
   }
   rules.inference_first = root.Bool("inferenceFirst", rules.inference_first);
+  rules.default_gang_size =
+      ReadInt(root, "defaultMinReplicas", rules.default_gang_size, 1, sdk::kMaxGroupMembers);
   rules.search.exact_units = static_cast<size_t>(ReadInt(
       root, "exactCandidates", static_cast<int64_t>(rules.search.exact_units), 0, kMaxExactUnits));
   rules.search.max_trials =
@@ -132,6 +135,8 @@ std::string Rules::Schema() {
       "description": "A CPU of a pod without GPUs, in GPUs."},
     "inferenceFirst": {"type": "boolean", "default": true,
       "description": "Other pods leave only where no inference pods are enough."},
+    "defaultMinReplicas": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 1,
+      "description": "Size of jobs whose pods say none, as AtomicReplicaCoordinator's; 1: they are no gangs."},
     "exactCandidates": {"type": "integer", "minimum": 0, "maximum": 24, "default": 16,
       "description": "Of as many pods of a node that may leave the cheapest set is searched for."},
     "maxTrialsPerNode": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 512,
@@ -140,7 +145,7 @@ std::string Rules::Schema() {
                       sdk::WorkloadTypesSchema(), ",\n    ", sdk::kGpuResourceNamesSchema, "}}");
 }
 
-std::string SparedText(const SparedCounts& counts, const Rules& rules) {
+std::string SparedText(const SparedCounts& counts, int64_t of_gangs, const Rules& rules) {
   const std::array<std::string, kNumSpared> classes = {
       "",
       absl::StrCat("of priority >= ", rules.protected_priority),
@@ -152,14 +157,18 @@ std::string SparedText(const SparedCounts& counts, const Rules& rules) {
   for (size_t i = 1; i < kNumSpared; ++i) {
     if (counts[i] > 0) parts.push_back(absl::StrCat(counts[i], " ", classes[i]));
   }
-  if (parts.empty()) return "";
-  return absl::StrCat(" Training pods that are spared: ", absl::StrJoin(parts, ", "), ".");
+  std::string text;
+  if (!parts.empty())
+    text = absl::StrCat(" Training pods that are spared: ", absl::StrJoin(parts, ", "), ".");
+  if (of_gangs > 0) absl::StrAppend(&text, " Members of gangs that would break: ", of_gangs, ".");
+  return text;
 }
 
 PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
                    sdk::MalformedValues* malformed) {
   const v1alpha1::Pod& pod = record.pod;
   PodFacts facts;
+  facts.grouped = sdk::GroupOf(pod).has_value();
   facts.type = rules.types.TypeOf(pod);
   int64_t gpus = 0;
   for (const std::string& name : rules.gpus.names())

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
 #define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -36,6 +37,7 @@ struct Rules {
   absl::Duration restart_time = absl::Minutes(5);
   double gpus_per_cpu = 0.01;
   bool inference_first = true;
+  int64_t default_gang_size = 1;  // Of jobs whose pods say none.
   SearchLimits search;
   sdk::WorkloadTypes types;
   sdk::GpuResources gpus;
@@ -56,11 +58,16 @@ enum class Spared {
 };
 inline constexpr size_t kNumSpared = static_cast<size_t>(Spared::kNearEnd) + 1;
 
+// It may leave once it has written a checkpoint.
+inline bool WantsCheckpoint(Spared spared) {
+  return spared == Spared::kNoCheckpoint || spared == Spared::kOldCheckpoint;
+}
+
 // How often each was the reason; by Spared.
 using SparedCounts = std::array<int64_t, kNumSpared>;
-// ` Training pods that are spared: 2 of priority >= 1000, 1 whose checkpoint is older than 30m0s.`;
-// empty if none is.
-std::string SparedText(const SparedCounts& counts, const Rules& rules);
+// ` Training pods that are spared: 2 of priority >= 1000, 1 whose checkpoint is older than 30m0s.
+// Members of gangs that would break: 3.`; empty if none is.
+std::string SparedText(const SparedCounts& counts, int64_t of_gangs, const Rules& rules);
 
 // What a pod says of itself, as far as it can be read. Seconds since 1970.
 struct PodFacts {
@@ -69,6 +76,11 @@ struct PodFacts {
   std::optional<absl::Time> checkpoint, volcano_checkpoint, start, estimated_end;
   std::optional<int64_t> restart_seconds;
   int64_t milli_gpus = 0;  // GPUs in thousandths; at least 1.
+  bool grouped = false;    // It names a group.
+
+  std::optional<absl::Time> LatestCheckpoint() const {
+    return std::max(checkpoint, volcano_checkpoint);
+  }
 };
 // `malformed` is told what cannot be read.
 PodFacts ReadFacts(const sdk::PodRecord& pod, const Rules& rules, sdk::MalformedValues* malformed);

@@ -247,6 +247,20 @@ absl::Status PreBind(const Kit& kit) {
   return ExpectError(session.Call(request), {CallError::INVALID}, kPreBindResults);
 }
 
+absl::Status CheckCompanions(const TestCluster& cluster, const Pod& pod,
+                             const PreemptionCandidate& candidate,
+                             std::set<std::string>* distinct) {
+  for (const std::string& uid : candidate.companion_uids()) {
+    const auto companion = std::find_if(cluster.running.begin(), cluster.running.end(),
+                                        [&](const Pod& p) { return p.uid() == uid; });
+    if (companion == cluster.running.end() || companion->priority() >= pod.priority())
+      return Wrong(kVictimsKnown, absl::StrCat("\"", uid, "\" is no companion of any"));
+    if (!distinct->insert(uid).second)
+      return Wrong(kCompanions, absl::StrCat(uid, " is named twice"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCandidates(const Session& session, const Pod& pod,
                              const PostFilterResponse& response) {
   if (response.candidates_size() > kMaxCandidates)
@@ -272,6 +286,7 @@ absl::Status CheckCandidates(const Session& session, const Pod& pod,
       if (!distinct.insert(uid).second)
         return Wrong(kVictims, absl::StrCat(uid, " is named twice"));
     }
+    if (!distinct.empty()) CONFORMANCE_TRY(CheckCompanions(cluster, pod, candidate, &distinct));
     if (distinct.empty())
       return Wrong(kVictims, absl::StrCat("slot ", candidate.slot(), " has none"));
   }

@@ -200,6 +200,8 @@ struct Rule {
     "UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE or ERROR of the first plugin that objected")    \
   R(kVictims, "post_filter.proto", "PreemptionCandidate.victim_uids",                              \
     "the most important first; at least one, each once")                                           \
+  R(kCompanions, "post_filter.proto", "PreemptionCandidate.companion_uids",                        \
+    "each once, none among victim_uids")                                                           \
   R(kVictimsKnown, "post_filter.proto", "PostFilterService.PostFilter",                            \
     "only victims that it knows where they are said to be, of lower priority than the pod")        \
   R(kCandidateSlot, "post_filter.proto", "PreemptionCandidate.slot",                               \

@@ -310,12 +310,21 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
       return Wrong(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
                                 "\", which the profile does not have there"));
     }
-    const absl::flat_hash_set<absl::string_view> distinct(candidate.victim_uids().begin(),
-                                                          candidate.victim_uids().end());
+    absl::flat_hash_set<absl::string_view> distinct(candidate.victim_uids().begin(),
+                                                    candidate.victim_uids().end());
     if (distinct.empty()) return Wrong("PostFilter names a candidate without victims");
-    if (distinct.size() != static_cast<size_t>(candidate.victim_uids_size())) {
+    distinct.insert(candidate.companion_uids().begin(), candidate.companion_uids().end());
+    if (distinct.size() !=
+        static_cast<size_t>(candidate.victim_uids_size() + candidate.companion_uids_size())) {
       return Wrong("PostFilter names a victim twice");
     }
+    absl::flat_hash_set<absl::string_view> nominated;
+    for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+      if (!nominated.insert(nomination.pod_uid()).second)
+        return Wrong("PostFilter names two nodes for a pod");
+    }
+    if (nominated.size() > static_cast<size_t>(kMaxPlacements))
+      return Wrong(absl::StrCat("PostFilter names nodes for ", nominated.size(), " pods"));
     if (candidate.budget_violations() > distinct.size()) {
       return Wrong(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
                                 " budgets with ", distinct.size(), " victims"));

@@ -29,6 +29,8 @@ struct Diagnosis {
   // Plugins to be asked when something changes.
   std::set<std::string> unschedulable_plugins;
   std::set<std::string> pending_plugins;
+  // Plugins that could not help either; no event is judged by them.
+  std::set<std::string> post_filter_plugins;
 
   // Counts `status` as the verdict on `nodes` more nodes.
   void AddRejection(const v1alpha1::PluginStatus& status, uint32_t nodes);

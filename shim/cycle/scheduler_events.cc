@@ -214,6 +214,8 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
     if (outcome.deletion_started) OnAssumedPodGone(pod->uid(), now);
     return;
   }
+  // It was bound, and this is older: the news of its node is still to come.
+  if (cluster_.IsAssumed(pod->uid())) return;
   // One that had its only attempt is not tried again.
   if (options_.single_attempt && queue_.Find(pod->uid()) == nullptr) return;
   queue_.Update(pod, PodUpdateEvents(*outcome.old, *pod), now);

@@ -28,6 +28,8 @@ queue::SchedulingQueue::Rejectors RejectorsOf(const Diagnosis& diagnosis) {
   rejectors.unschedulable.insert(diagnosis.unschedulable_plugins.begin(),
                                  diagnosis.unschedulable_plugins.end());
   rejectors.pending.insert(diagnosis.pending_plugins.begin(), diagnosis.pending_plugins.end());
+  rejectors.post_filter.insert(diagnosis.post_filter_plugins.begin(),
+                               diagnosis.post_filter_plugins.end());
   return rejectors;
 }
 

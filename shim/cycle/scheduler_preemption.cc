@@ -2,6 +2,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -70,6 +71,9 @@ void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis
   }
   diagnosis.post_filter_message = absl::StrJoin(outcome.reasons, ", ");
   if (!outcome.candidate.has_value()) {
+    // They may know better later.
+    diagnosis.post_filter_plugins.insert(plan.algorithm.post_filter_plugins.begin(),
+                                         plan.algorithm.post_filter_plugins.end());
     attempt->keeps_nomination = outcome.keeps_nomination;
     return FailUnschedulable(std::move(attempt), diagnosis, now);
   }
@@ -162,16 +166,33 @@ absl::Status Scheduler::CheckVictims(const kube::PodObject& preemptor,
   };
   const kube::NodePtr& node = cluster_.NodeAt(candidate.slot());
   if (node == nullptr) return wrong("names slot ", candidate.slot(), ", where no node is");
-  for (const std::string& uid : candidate.victim_uids()) {
-    const kube::PodPtr victim = cluster_.FindPod(uid);
-    if (victim == nullptr) return wrong("wants to evict an unknown pod ", uid);
-    if (const std::string place = cluster_.NodeOf(uid); place != node->key()) {
-      return wrong("wants to evict pod ", victim->key(), " from node ", node->key(),
-                   ", but it is on \"", place, "\"");
+  std::set<std::string> nodes = {node->key()};
+  for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+    const kube::NodePtr& other = cluster_.NodeAt(nomination.slot());
+    if (other == nullptr) return wrong("names slot ", nomination.slot(), ", where no node is");
+    nodes.insert(other->key());
+    const kube::PodPtr pod = cluster_.FindPod(nomination.pod_uid());
+    if (pod == nullptr || !cluster_.NodeOf(pod->uid()).empty() ||
+        pod->pod.scheduler_name() != preemptor.pod.scheduler_name() ||
+        pod->uid() == preemptor.uid()) {
+      return wrong("names a node for pod ", nomination.pod_uid(), ", which does not wait for one");
     }
-    if (victim->pod.priority() >= preemptor.pod.priority()) {
-      return wrong("wants to evict pod ", victim->key(), " of priority ", victim->pod.priority(),
-                   " for one of priority ", preemptor.pod.priority());
+  }
+  for (const auto* uids : {&candidate.victim_uids(), &candidate.companion_uids()}) {
+    const bool elsewhere = uids == &candidate.companion_uids();
+    for (const std::string& uid : *uids) {
+      const kube::PodPtr victim = cluster_.FindPod(uid);
+      if (victim == nullptr) return wrong("wants to evict an unknown pod ", uid);
+      const std::string place = cluster_.NodeOf(uid);
+      if (elsewhere ? place.empty() : !nodes.contains(place)) {
+        return wrong("wants to evict pod ", victim->key(), " from ",
+                     elsewhere ? "any node" : absl::StrCat("node ", node->key()),
+                     ", but it is on \"", place, "\"");
+      }
+      if (victim->pod.priority() >= preemptor.pod.priority()) {
+        return wrong("wants to evict pod ", victim->key(), " of priority ", victim->pod.priority(),
+                     " for one of priority ", preemptor.pod.priority());
+      }
     }
   }
   return absl::OkStatus();
@@ -190,19 +211,26 @@ void Scheduler::Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagn
   std::vector<kube::PodPtr> victims;
   std::vector<kube::PodPtr> waiting;  // lose the place that they wait to get, at Permit or PreBind
   size_t leaving = 0;
-  for (const std::string& uid : candidate.victim_uids()) {
-    victims.push_back(cluster_.FindPod(uid));
-    const auto victims_attempt = attempt_of_pod_.find(uid);
-    if (victims.back()->pod.deletion_unix_seconds() != 0) {
-      ++leaving;  // Nothing more to ask for.
-    } else if ((victims_attempt != attempt_of_pod_.end() &&
-                waiting_.Waits(victims_attempt->second)) ||
-               FindInPreBind(uid) != nullptr) {
-      waiting.push_back(victims.back());
-    } else {
-      preemption.victims.push_back(victims.back());
+  bool last_makes_room = false;
+  // Companions first: whoever waits for the last to go waits for room on the node.
+  for (const auto* uids : {&candidate.companion_uids(), &candidate.victim_uids()}) {
+    for (const std::string& uid : *uids) {
+      victims.push_back(cluster_.FindPod(uid));
+      const auto victims_attempt = attempt_of_pod_.find(uid);
+      if (victims.back()->pod.deletion_unix_seconds() != 0) {
+        ++leaving;  // Nothing more to ask for.
+      } else if ((victims_attempt != attempt_of_pod_.end() &&
+                  waiting_.Waits(victims_attempt->second)) ||
+                 FindInPreBind(uid) != nullptr) {
+        waiting.push_back(victims.back());
+      } else {
+        preemption.victims.push_back(victims.back());
+        last_makes_room = uids == &candidate.victim_uids();
+      }
     }
   }
+  // All room on the node comes without any eviction; those of companions go on beside it.
+  if (!last_makes_room) preemption.gate.clear();
   VLOG(2) << "The target node for the preemption is determined: pod " << attempt->pod->key()
           << ", node " << preemption.node_name << ", " << victims.size() << " victims";
   observer_->OnPreemption(*attempt->pod, preemption.node_name, victims, victims.size() - leaving);
@@ -214,6 +242,14 @@ void Scheduler::Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagn
   // The pod goes back first, so that it hears of everything that happens from now on.
   attempt->nominated_node = order.node_name;
   FailUnschedulable(std::move(attempt), diagnosis, now);
+  for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+    const queue::QueuedPod* const member = queue_.Find(nomination.pod_uid());
+    if (member == nullptr) continue;  // It will not be tried again.
+    const std::string& node_name = cluster_.NodeAt(nomination.slot())->key();
+    cluster_.Nominate(member->uid(), nomination.slot()).IgnoreError();
+    effects_->PatchStatus(*member->pod, std::nullopt, node_name, now);
+    ClearLowerNominations(*order.preemptor, node_name, now);
+  }
   if (victims.size() == leaving) return;
   ClearLowerNominations(*order.preemptor, order.node_name, now);
   for (const kube::PodPtr& victim : waiting) {

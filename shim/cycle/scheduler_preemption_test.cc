@@ -144,12 +144,14 @@ class SchedulerPreemptionTest : public ::testing::Test {
     Upsert(MakePod(name, priority, node));
   }
   // The host proposes a node and victims.
-  void Propose(const std::string& node, const std::vector<std::string>& victims) {
+  void Propose(const std::string& node, const std::vector<std::string>& victims,
+               const std::vector<std::string>& companions = {}) {
     v1alpha1::PostFilterResponse answer;
     auto* candidate = answer.add_candidates();
     candidate->set_slot(scheduler_.cluster()->SlotOf(node));
     candidate->set_plugin(kPlugin);
     for (const std::string& victim : victims) candidate->add_victim_uids("uid-" + victim);
+    for (const std::string& pod : companions) candidate->add_companion_uids("uid-" + pod);
     Answer(answer);
   }
   void Answer(const v1alpha1::PostFilterResponse& answer) {
@@ -456,6 +458,125 @@ TEST_F(SchedulerPreemptionTest, AfterAFailureTheLastStaysAndThePodIsTriedAgain) 
   EXPECT_EQ(Queued("p").place, queue::Place::kActive);
 }
 
+// Who waits for the last to go waits for room on the node, so one of the node goes last.
+TEST_F(SchedulerPreemptionTest, CompanionsElsewhereLeaveBeforeTheLastVictimOfTheNode) {
+  AddPod("a", 1, "n1");
+  AddPod("b", 2, "n1");
+  AddPod("c", 1, "n2");
+  AddPod("d", 1, "n2");
+  AddPod("p", 10);
+  Propose("n1", {"b", "a"}, {"c", "d"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit), "patch p Unschedulable nominated=n1",
+                          "evict c", "evict d", "evict b"));
+  EXPECT_THAT(observer_.preemptions, ElementsAre("n1 4 4"));
+  for (size_t i = 0; i < 3; ++i) EndEviction(i, EvictEnd::kEvicted);
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre("event c preempted by uid-p on n1", "event d preempted by uid-p on n1",
+                          "event b preempted by uid-p on n1", "evict a"));
+  now_ += absl::Seconds(30);
+  for (const char* gone : {"c", "d", "b"}) scheduler_.OnPodDelete(absl::StrCat("uid-", gone), now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kGated);
+  scheduler_.OnPodDelete("uid-a", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
+}
+
+// A group makes room on several nodes at once.
+TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasItsNodeKeptInMind) {
+  AddPod("a", 1, "n1");
+  AddPod("b", 1, "n2");
+  AddPod("p", 10);
+  AddPod("q", 10);
+  v1alpha1::PostFilterResponse answer;
+  auto* candidate = answer.add_candidates();
+  candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
+  candidate->set_plugin(kPlugin);
+  for (const char* victim : {"uid-b", "uid-a"}) candidate->add_victim_uids(victim);
+  v1alpha1::Nomination* nomination = candidate->add_nominations();
+  nomination->set_pod_uid("uid-q");
+  nomination->set_slot(scheduler_.cluster()->SlotOf("n2"));
+  Answer(answer);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.Take(),
+              ElementsAre(absl::StrCat("event p: ", kNoFit), "patch p Unschedulable nominated=n1",
+                          "patch q - nominated=n2", "evict b"));
+  ASSERT_THAT(scheduler_.cluster()->NominatedTo("n2"), SizeIs(1));
+  EXPECT_EQ(scheduler_.cluster()->NominatedTo("n2")[0]->pod.name(), "q");
+}
+
+TEST_F(SchedulerPreemptionTest, NodesAreKeptOnlyForPodsThatWait) {
+  AddPod("a", 1, "n1");
+  AddPod("p", 10);
+  for (const char* stranger : {"uid-a", "uid-nobody", "uid-p"}) {
+    v1alpha1::PostFilterResponse answer;
+    auto* candidate = answer.add_candidates();
+    candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
+    candidate->set_plugin(kPlugin);
+    candidate->add_victim_uids("uid-a");
+    candidate->add_nominations()->set_pod_uid(stranger);
+    Answer(answer);
+    ASSERT_TRUE(scheduler_.ScheduleOne(now_)) << stranger;
+    EXPECT_THAT(effects_.evictions, IsEmpty()) << stranger;
+    EXPECT_EQ(Queued("p").place, queue::Place::kParked) << stranger;
+    now_ += absl::Seconds(30);
+    scheduler_.Tick(now_);
+  }
+}
+
+// There is room without any eviction: the going of companions elsewhere is nothing to wait for.
+TEST_F(SchedulerPreemptionTest, CompanionsAloneKeepNobodyOut) {
+  auto leaving = MakePod("a", 1, "n1");
+  leaving->pod.set_deletion_unix_seconds(999);
+  Upsert(leaving);
+  AddPod("c", 1, "n2");
+  AddPod("p", 10);
+  Propose("n1", {"a"}, {"c"});
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.evictions, SizeIs(1));
+  now_ += absl::Seconds(30);
+  scheduler_.OnPodDelete("uid-a", now_);
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
+}
+
+TEST_F(SchedulerPreemptionTest, ACompanionThatWaitsAtPermitOnlyLosesItsPlace) {
+  const std::string node = PlaceWithEffects("w");
+  EndWrite(0);
+  EndWrite(1);
+  const std::string other = node == "n1" ? "n2" : "n1";
+  AddPod("a", 1, other);
+  AddPod("p", 10);
+  Propose(other, {"a"}, {"w"});
+  effects_.Take();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.cluster()->NodeOf("uid-w"), "");
+  ASSERT_THAT(effects_.evictions, SizeIs(1));
+  EXPECT_EQ(effects_.evictions[0].victim->pod.name(), "a");
+  EXPECT_EQ(Queued("p").place, queue::Place::kGated);
+}
+
+TEST_F(SchedulerPreemptionTest, APluginThatCouldNotHelpMayHaveThePodTriedAgain) {
+  AddPod("p", 10);
+  v1alpha1::PostFilterResponse answer;
+  answer.mutable_rejection()->set_plugin(kPlugin);
+  answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer.mutable_rejection()->add_reasons("not now");
+  Answer(answer);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_EQ(Queued("p").place, queue::Place::kUnschedulable);
+  EXPECT_EQ(Queued("p").unschedulable_plugins, (absl::btree_set<std::string>{"Fit"}))
+      << "figures and hints are of those who rejected it";
+  for (const char* plugin : {"Stranger", kPlugin}) {
+    EXPECT_EQ(Queued("p").place, queue::Place::kUnschedulable);
+    v1alpha1::SyncResponse push;
+    push.mutable_activate()->set_plugin(plugin);
+    push.mutable_activate()->add_pod_uids("uid-p");
+    host_.pushes.push_back(push);
+    scheduler_.Tick(now_);
+  }
+  EXPECT_EQ(Queued("p").place, queue::Place::kActive);
+}
+
 TEST_F(SchedulerPreemptionTest, VictimsThatAreLeavingAreNotAskedAgain) {
   auto leaving = MakePod("a", 1, "n1");
   leaving->pod.set_deletion_unix_seconds(999);
@@ -585,6 +706,7 @@ TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {
     std::string node;
     std::vector<std::string> victims;
     std::string complaint;
+    std::vector<std::string> companions = {};
   };
   const std::vector<Lie> lies = {
       {"n1", {"a", "unknown"}, "unknown pod uid-unknown"},
@@ -594,10 +716,15 @@ TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {
       {"n1", {}, "without victims"},
       {"n1", {"a", "a"}, "twice"},
       {"n9", {"a"}, "where no node is"},
+      {"n1", {"a"}, "unknown pod uid-unknown", {"unknown"}},
+      {"n1", {"a"}, "ns/peer of priority 10 for one of priority 10", {"peer"}},
+      {"n1", {"a"}, "ns/p from any node, but it is on \"\"", {"p"}},
+      {"n1", {"a"}, "twice", {"elsewhere", "a"}},
+      {"n1", {}, "without victims", {"elsewhere"}},
   };
   for (const Lie& lie : lies) {
     AddPod("p", 10);
-    Propose(lie.node, lie.victims);
+    Propose(lie.node, lie.victims, lie.companions);
     ASSERT_TRUE(scheduler_.ScheduleOne(now_));
     ASSERT_THAT(observer_.protocol_errors, SizeIs(1)) << lie.complaint;
     EXPECT_THAT(std::exchange(observer_.protocol_errors, {})[0], HasSubstr(lie.complaint));

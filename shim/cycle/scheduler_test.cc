@@ -167,6 +167,25 @@ TEST_F(SchedulerTest, PlacesAPodAndSaysSoWhenItIsBound) {
   EXPECT_FALSE(scheduler_.ScheduleOne(now_));
 }
 
+// The API server's answer overtakes the news of what came before it.
+TEST_F(SchedulerTest, OlderNewsOfABoundPodDoesNotBringItBack) {
+  AddNode("n1");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const BindOrder order = effects_.binds[0];
+  scheduler_.OnBindEnded(order.attempt_id, BindEnd::kBound, "", now_);
+  auto older = std::make_shared<kube::PodObject>(*order.pod);
+  older->pod.set_nominated_node_name("n1");
+  older->resource_version = "older";
+  scheduler_.OnPodUpsert(older, now_);
+  EXPECT_EQ(scheduler_.queue().Find("uid-p"), nullptr);
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  ConfirmBind(order);
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-p"));
+  EXPECT_EQ(scheduler_.cluster()->NodeOf("uid-p"), "n1");
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+}
+
 TEST_F(SchedulerTest, SendsChangesBeforeTheCallThatNeedsThem) {
   AddNode("n1");
   AddPod("p");

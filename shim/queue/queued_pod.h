@@ -58,6 +58,8 @@ struct QueuedPod {
   // Plugins that rejected it in its last attempt, or at PreEnqueue.
   absl::btree_set<std::string> unschedulable_plugins;
   absl::btree_set<std::string> pending_plugins;
+  // Those that found no help for it.
+  absl::btree_set<std::string> post_filter_plugins;
   // With kGated: who gates, and why.
   std::string gating_plugin;
   std::string gate_message;

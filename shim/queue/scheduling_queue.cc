@@ -203,6 +203,7 @@ bool SchedulingQueue::AddUnschedulable(const std::string& uid, Rejectors rejecto
   }
   info->unschedulable_plugins = std::move(rejectors.unschedulable);
   info->pending_plugins = std::move(rejectors.pending);
+  info->post_filter_plugins = std::move(rejectors.post_filter);
   if (info->has_rejectors()) {
     ++info->unschedulable_count;
     info->consecutive_errors = 0;

@@ -97,6 +97,9 @@ class SchedulingQueue {
   struct Rejectors {
     absl::btree_set<std::string> unschedulable;
     absl::btree_set<std::string> pending;
+    // PostFilter plugins that found no help. Events mean nothing to them, but they may have the pod
+    // tried again (Activate).
+    absl::btree_set<std::string> post_filter = {};
   };
   // The attempt ended without a node. The pod waits for an event, or, if a helpful one came during
   // the attempt or nobody rejected it, for the end of its backoff; after a pending plugin's event

@@ -220,6 +220,15 @@ TEST_F(QueueEventsTest, ActivateForAPluginTakesOnlyPodsThatItRejected) {
   EXPECT_EQ(PlaceOf("quiet"), Place::kActive);
 }
 
+TEST_F(QueueEventsTest, ActivateForAPluginTakesPodsThatItCouldNotHelp) {
+  Reject("fit", {{"Fit"}, {}, {"Preemption"}});
+  Reject("other", {{"Fit"}, {}, {}});
+  EXPECT_EQ(queue_.Find("fit")->unschedulable_plugins.size(), 1u) << "it rejected nobody";
+  queue_.Activate(std::vector<std::string>{"fit", "other"}, now_, "Preemption");
+  EXPECT_EQ(PlaceOf("fit"), Place::kActive);
+  EXPECT_EQ(PlaceOf("other"), Place::kUnschedulable);
+}
+
 TEST_F(QueueEventsTest, Labels) {
   EXPECT_EQ(AssignedPodDelete().Label(), "AssignedPodDelete");
   EXPECT_EQ(UnscheduledPodAdd().Label(), "UnschedulablePodAdd");

@@ -400,7 +400,7 @@ void SchedulingQueue::Activate(absl::Span<const std::string> uids, absl::Time no
     QueuedPod* pod = FindMutable(uid);
     if (pod == nullptr) continue;
     if (!plugin.empty() && pod->unschedulable_plugins.count(plugin) == 0 &&
-        pod->pending_plugins.count(plugin) == 0) {
+        pod->pending_plugins.count(plugin) == 0 && pod->post_filter_plugins.count(plugin) == 0) {
       continue;
     }
     switch (pod->place) {

@@ -60,13 +60,16 @@ struct PreemptionHarness::Impl : runtime::PushTarget {
   absl::Time now = absl::FromUnixSeconds(1000);
   uint64_t last_attempt = 0;
   Slot next_slot = 0;
+  std::vector<std::string> activated;
 
   // The profile takes its observers off the mirror.
   ~Impl() override { profile.reset(); }
   void Decide(const std::string&, const WaitDecision&) override {}
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string>) override {}
-  void Activate(const std::string&, absl::Span<const std::string>) override {}
+  void Activate(const std::string&, absl::Span<const std::string> uids) override {
+    activated.insert(activated.end(), uids.begin(), uids.end());
+  }
   void Write(const std::string&, v1alpha1::Effect) override {}
 
   void Apply(v1alpha1::SyncRequest request) {
@@ -179,6 +182,11 @@ v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod
   v1alpha1::PostFilterResponse response;
   impl_->evaluator.PostFilter(attempt, record, impl_->now, {}, &response);
   return response;
+}
+
+std::vector<std::string> PreemptionHarness::Tick() {
+  impl_->mirror.Tick(impl_->now);
+  return std::exchange(impl_->activated, {});
 }
 
 ClusterView PreemptionHarness::cluster() const { return impl_->mirror.view(); }

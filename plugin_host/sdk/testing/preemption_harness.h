@@ -48,6 +48,9 @@ class PreemptionHarness {
   // The pod's attempt: PreFilter, which must pass, Filter on every node, which must find none, and
   // PostFilter.
   v1alpha1::PostFilterResponse Attempt(const v1alpha1::Pod& pod);
+  // OnTick at the time that SetNow said; the uids that the plugin has activated since the last
+  // call.
+  std::vector<std::string> Tick();
   ClusterView cluster() const;
   // As PluginHarness's.
   std::optional<double> Metric(const std::string& name,
