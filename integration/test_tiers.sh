@@ -6,8 +6,8 @@
 
 all_tiers=(unit component go cluster sanitizers)
 # Run only when they are named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
-# the examples in Java fetch a Maven repository.
-named_tiers=(upstream examples guide)
+# the examples in Java fetch a Maven repository; storms take a quarter of an hour.
+named_tiers=(upstream examples guide storms)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -173,6 +173,11 @@ tier_cluster() {
   step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
   step cluster "./dev bench swap, small" "$root/dev" bench swap --swaps 6 --nodes 100 --bound 500 --rate 100
+}
+
+tier_storms() {
+  build_product preemption_storms
+  step storms "10,000 storms of preemptions" "$build/release/bin/preemption_storms" --storms 10000
 }
 
 tier_upstream() {

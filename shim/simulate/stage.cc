@@ -34,10 +34,11 @@ cycle::SchedulerOptions SimulatedOptions(const config::Config& config) {
 
 Stage::Stage(const config::Config& config, const cycle::SchedulerOptions& options,
              const std::vector<kube::ClusterObjectPtr>& objects, cycle::Observer* observer,
-             absl::Time now)
+             absl::Time now, cycle::Effects* effects)
     : config_(config),
       world_(objects),
-      scheduler_(options, QueueOptionsOf(config), &world_, observer, nullptr, now) {
+      scheduler_(options, QueueOptionsOf(config), effects == nullptr ? &world_ : effects, observer,
+                 nullptr, now) {
   std::vector<std::string> names;
   for (const config::ProfileSpec& profile : config_.scheduler.profiles) {
     names.push_back(profile.scheduler_name);

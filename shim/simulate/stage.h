@@ -26,9 +26,10 @@ cycle::SchedulerOptions SimulatedOptions(const config::Config& config);
 // Threading: one thread. Lifetime: `observer` outlives it.
 class Stage {
  public:
+  // `effects`: who carries out what the scheduler orders, in place of `world()`; it outlives this.
   Stage(const config::Config& config, const cycle::SchedulerOptions& options,
         const std::vector<kube::ClusterObjectPtr>& objects, cycle::Observer* observer,
-        absl::Time now);
+        absl::Time now, cycle::Effects* effects = nullptr);
   ~Stage();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
