@@ -6,7 +6,7 @@
 
 all_tiers=(unit component go cluster sanitizers)
 # Run only when they are named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
-# the examples in Java fetch a Maven repository; storms take a quarter of an hour.
+# the examples in Java fetch a Maven repository; ten thousand gangs and as many preemptions take half an hour.
 named_tiers=(upstream examples guide storms)
 logs=$build/test-logs
 summary=$logs/summary
@@ -175,11 +175,6 @@ tier_cluster() {
   step cluster "./dev bench swap, small" "$root/dev" bench swap --swaps 6 --nodes 100 --bound 500 --rate 100
 }
 
-tier_storms() {
-  build_product preemption_storms
-  step storms "10,000 storms of preemptions" "$build/release/bin/preemption_storms" --storms 10000
-}
-
 tier_upstream() {
   need_go
   build_product "${programs[@]}"
@@ -205,6 +200,17 @@ tier_examples() {
   build_product "${programs[@]}"
   step examples "hosts in Go and Java from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go java
   step examples "go vet of the host in Go" bash -c 'cd integration/examples/go && go vet ./...'
+}
+
+tier_storms() {
+  need_go
+  need_packages "${build_packages[@]}" "${test_packages[@]}"
+  configure release -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTBOARD_BUILD_TESTS=ON
+  compile release gang_storm_test preemption_storms "${programs[@]}"
+  step storms "10,000 storms of preemptions" "$build/release/bin/preemption_storms" --storms 10000
+  step storms "10,000 gangs on virtual time" env OUTBOARD_STORM_GANGS=10000 "$build/release/tests/gang_storm_test"
+  step storms "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
+  go_tests storms "300 gangs on a real control plane" -timeout 40m ./scenarios/gangs -args -gangs 300
 }
 
 # Names of the C++ tests of a preset whose label is in the regular expression.

@@ -388,6 +388,7 @@ const std::vector<Requested>& RequestedPlugins() {
       {"AtomicReplicaCoordinator",
        {R"(gang "[\s\S]*": [\s\S]* is no number of replicas between 1 and 100000)",
         R"(gang "[\s\S]*": [0-9]+ of [0-9]+ .*)"}},
+      {"Coscheduling", {}},
       {"GPULoad", {R"(GPU error: XID [0-9]+ on GPU [0-9]+(, .*)?)"}},
       {"TrainingJobPlacement", {}},
       {"StaticIP",

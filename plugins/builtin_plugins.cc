@@ -3,6 +3,7 @@
 #include "plugins/builtin_plugins.h"
 
 #include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"
+#include "plugins/coscheduling/coscheduling.h"
 #include "plugins/cost_aware_preemptor/cost_aware_preemptor.h"
 #include "plugins/cost_optimized/cost_optimized.h"
 #include "plugins/default_binder/default_binder.h"
@@ -43,6 +44,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
   absl::Status status;
   for (sdk::PluginDescriptor (*descriptor)() : {
            &atomic_replica_coordinator::Descriptor,
+           &coscheduling::Descriptor,
            &cost_aware_preemptor::Descriptor,
            &cost_optimized::Descriptor,
            &default_binder::Descriptor,

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "shim/cycle/breaker.h"
 #include "shim/cycle/cluster_state.h"
@@ -33,6 +35,9 @@ struct HostRecord {
   std::optional<int64_t> all_listed;
   bool keeps_objects = false;  // and has to hear of changes though no pod is placed
   absl::Time changes_sent = absl::InfinitePast();
+  // Pods that it has not said the sort key of, and when it was asked for such last.
+  absl::flat_hash_set<std::string> sort_keys_owed;
+  absl::Time sort_keys_asked = absl::InfinitePast();
   // By TellTime.
   absl::Time told_time = absl::InfinitePast();
 };

@@ -45,8 +45,8 @@ void Scheduler::ChangeProfileNames(const std::vector<std::string>& names, absl::
   for (const std::string& uid : gone) queue_.Forget(uid);
   for (const kube::PodPtr& pod : come) {
     queue_.Add(pod, now);
-    UpdateSortKey(*pod, now);
   }
+  UpdateSortKeys(come, now);
 }
 
 void Scheduler::SetPlan(ProfilePlan plan) {
@@ -97,6 +97,13 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   for (const auto& [profile, plan] : plans_) {
     if (absl::c_linear_search(plan.host_names, name)) queue_.JudgeLost(profile, now);
   }
+  // Nor need it agree with what the predecessor said about the order.
+  host.sort_keys_owed.clear();
+  host.sort_keys_asked = absl::InfinitePast();
+  queue_.ForEach([&](const queue::QueuedPod& pod) {
+    const ProfilePlan* plan = PlanOf(*pod.pod);
+    if (plan != nullptr && plan->sort_host == name) host.sort_keys_owed.insert(pod.uid());
+  });
 }
 
 bool Scheduler::WantsNewSession(const std::string& host_name) const {

@@ -253,8 +253,9 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   bool Holds(const queue::QueuedPod& pod) const override {
     return PreemptionGateOf(pod.uid()) != nullptr;
   }
-  // Asks the host for the pod's sort key where the profile wants that.
-  void UpdateSortKey(const kube::PodObject& pod, absl::Time now);
+  // Asks hosts for the pods' sort keys where their profiles want that.
+  void UpdateSortKeys(absl::Span<const kube::PodPtr> pods, absl::Time now);
+  void AskForOwedSortKeys(Host* host, absl::Time now);
 
   SchedulerOptions options_;
   Effects* const effects_;

@@ -1,10 +1,13 @@
 // The scheduler's ears: what informers tell.
 #include <glog/logging.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "shim/cycle/cluster_events.h"
@@ -86,6 +89,21 @@ void Scheduler::OnNodeDelete(const std::string& name, absl::Time now) {
   cluster_.RemoveNode(name);
   Announce(queue::NodeEvent(queue::kDelete), AboutNode(name));
   queue_.MoveAllToActiveOrBackoff(queue::NodeEvent(queue::kDelete), now);
+  if (waiting_.size() == 0) return;
+  // Pods that wait on it would be refused when their waits end well; by then others, who wait for
+  // them, would have waited in vain, or be bound without them.
+  std::vector<uint64_t> lost;
+  for (const auto& [id, attempt] : attempts_) {
+    if (attempt->node_name == name && waiting_.Waits(id)) lost.push_back(id);
+  }
+  absl::c_sort(lost);
+  for (const uint64_t id : lost) {
+    // One of them may have been given up with another.
+    std::optional<WaitEnd> end = waiting_.Preempt(id, "", now);
+    if (!end.has_value()) continue;
+    end->message = absl::StrCat("node ", name, " is gone");
+    EndWait(*end, now);
+  }
 }
 
 void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
@@ -117,7 +135,7 @@ void Scheduler::OnPodUpsert(const kube::PodPtr& pod, absl::Time now) {
           info != nullptr && info->place != queue::Place::kGated) {
         UpdateNomination(*pod, outcome);
       }
-      UpdateSortKey(*pod, now);
+      UpdateSortKeys({&pod, 1}, now);
       break;
     case PodOutcome::Kind::kUpdatedPending:
       for (const queue::ClusterEvent& event : PodUpdateEvents(*outcome.old, *pod)) {
@@ -219,7 +237,7 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
   // One that had its only attempt is not tried again.
   if (options_.single_attempt && queue_.Find(pod->uid()) == nullptr) return;
   queue_.Update(pod, PodUpdateEvents(*outcome.old, *pod), now);
-  UpdateSortKey(*pod, now);
+  UpdateSortKeys({&pod, 1}, now);
   if (NominationEnded(*outcome.old, *pod)) {
     // The node it was kept in mind for is free for pods that had to count it.
     const int32_t priority = outcome.old->pod.priority();

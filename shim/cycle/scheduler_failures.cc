@@ -22,6 +22,11 @@ constexpr char kSchedulerError[] = "SchedulerError";
 // How often pods that were parked though their host is there (it was slow, or answered nonsense)
 // get another chance.
 constexpr absl::Duration kParkedPodsRetry = absl::Seconds(1);
+// The same for pods whose sort keys a host did not say.
+constexpr absl::Duration kSortKeysRetry = absl::Seconds(1);
+// See queue_sort.proto.
+constexpr size_t kMaxSortKeys = 4096;
+constexpr size_t kMaxSortKeyBytes = 64;
 
 queue::SchedulingQueue::Rejectors RejectorsOf(const Diagnosis& diagnosis) {
   queue::SchedulingQueue::Rejectors rejectors;
@@ -188,7 +193,7 @@ void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time 
         }
         if (push.sort_keys_changed().pod_uids().empty())
           queue_.ForEach([&](const QueuedPod& info) { changed.push_back(info.pod); });
-        for (const kube::PodPtr& pod : changed) UpdateSortKey(*pod, now);
+        UpdateSortKeys(changed, now);
         break;
       }
       case v1alpha1::SyncResponse::kAck:
@@ -226,6 +231,7 @@ void Scheduler::Tick(absl::Time now) {
     if (host.client == nullptr) continue;
     TakePushes(name, &host, now);
     if (!host.client->usable() || host.breaker.open()) continue;
+    AskForOwedSortKeys(&host, now);
     if (queue_.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
       host.parked_pods_checked = now;
       queue_.HostReturned(name, now);
@@ -250,6 +256,8 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
   if (!confirmations_.empty()) next = std::min(next, confirmations_.front().due);
   if (queue_.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : hosts_) {
+    if (host.client != nullptr && !host.sort_keys_owed.empty())
+      next = std::min(next, std::max(now, host.sort_keys_asked + kSortKeysRetry));
     if ((host.client == nullptr || host.breaker.open()) && host.away_since > absl::InfinitePast() &&
         queue_.HasNext()) {
       next = std::min(next, std::max(now, host.away_since + options_.host_grace));
@@ -322,20 +330,49 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
   return verdicts;
 }
 
-void Scheduler::UpdateSortKey(const kube::PodObject& pod, absl::Time now) {
-  const ProfilePlan* plan = PlanOf(pod);
-  if (plan == nullptr || plan->sort_host.empty()) return;
-  Host* host = UsableHost(plan->sort_host);
-  if (host == nullptr) return;
-  SendChanges(host, now);
-  v1alpha1::SortKeysRequest request;
-  request.mutable_header()->set_snapshot_version(cluster_.VersionOf(host->cursor));
-  request.mutable_header()->set_profile(plan->algorithm.name);
-  request.add_pod_uids(pod.uid());
-  auto answer = host->client->SortKeys(std::move(request), absl::Now() + options_.queue_deadline);
-  if (answer.ok() && answer->keys_size() == 1 && answer->keys(0).size() <= 64) {
-    queue_.SetSortKey(pod.uid(), answer->keys(0));
+void Scheduler::UpdateSortKeys(absl::Span<const kube::PodPtr> pods, absl::Time now) {
+  std::map<const ProfilePlan*, std::vector<const kube::PodObject*>> questions;
+  for (const kube::PodPtr& pod : pods) {
+    const ProfilePlan* plan = PlanOf(*pod);
+    if (plan != nullptr && !plan->sort_host.empty()) questions[plan].push_back(pod.get());
   }
+  for (const auto& [plan, asked] : questions) {
+    Host* host = UsableHost(plan->sort_host);
+    if (host == nullptr) {
+      for (const kube::PodObject* pod : asked)
+        hosts_[plan->sort_host].sort_keys_owed.insert(pod->uid());
+      continue;
+    }
+    for (size_t begin = 0; begin < asked.size(); begin += kMaxSortKeys) {
+      const size_t end = std::min(asked.size(), begin + kMaxSortKeys);
+      SendChanges(host, now);
+      v1alpha1::SortKeysRequest request;
+      request.mutable_header()->set_snapshot_version(cluster_.VersionOf(host->cursor));
+      request.mutable_header()->set_profile(plan->algorithm.name);
+      for (size_t i = begin; i < end; ++i) request.add_pod_uids(asked[i]->uid());
+      const auto answer =
+          host->client->SortKeys(std::move(request), absl::Now() + options_.queue_deadline);
+      const bool usable = answer.ok() && answer->keys_size() == static_cast<int>(end - begin);
+      for (size_t i = begin; i < end; ++i) {
+        const std::string* key = usable ? &answer->keys(static_cast<int>(i - begin)) : nullptr;
+        if (key != nullptr && key->size() <= kMaxSortKeyBytes) {
+          queue_.SetSortKey(asked[i]->uid(), *key);
+        } else {
+          host->sort_keys_owed.insert(asked[i]->uid());
+        }
+      }
+    }
+  }
+}
+
+void Scheduler::AskForOwedSortKeys(Host* host, absl::Time now) {
+  if (host->sort_keys_owed.empty() || now - host->sort_keys_asked < kSortKeysRetry) return;
+  host->sort_keys_asked = now;
+  std::vector<kube::PodPtr> owed;
+  for (const std::string& uid : std::exchange(host->sort_keys_owed, {})) {
+    if (const QueuedPod* info = queue_.Find(uid)) owed.push_back(info->pod);
+  }
+  UpdateSortKeys(owed, now);
 }
 
 }  // namespace outboard::cycle

@@ -26,6 +26,8 @@ class HostProcess {
 
   // `unix:PATH`
   const std::string& address() const { return address_; }
+  // Of the process that was started.
+  pid_t pid() const { return pid_; }
   // OK while it runs; otherwise how it ended.
   absl::Status CheckAlive();
 

@@ -39,6 +39,7 @@ struct PluginHarness::Impl : runtime::PushTarget {
   std::vector<Slot> free_slots;
   Slot next_slot = 0;
   std::vector<WaitDecision> decisions;
+  std::vector<std::string> sort_key_changes;
   std::vector<std::string> gate_changes;
   std::vector<std::string> activated;
   std::vector<v1alpha1::Effect> written;
@@ -50,7 +51,9 @@ struct PluginHarness::Impl : runtime::PushTarget {
   void Decide(const std::string&, const WaitDecision& decision) override {
     decisions.push_back(decision);
   }
-  void SortKeysChanged(absl::Span<const std::string>) override {}
+  void SortKeysChanged(absl::Span<const std::string> uids) override {
+    sort_key_changes.insert(sort_key_changes.end(), uids.begin(), uids.end());
+  }
   void GateChanged(absl::Span<const std::string> uids) override {
     gate_changes.insert(gate_changes.end(), uids.begin(), uids.end());
   }
@@ -398,6 +401,10 @@ Verdict PluginHarness::Permit(const v1alpha1::Pod& pod, const std::string& node,
 
 std::vector<WaitDecision> PluginHarness::TakeDecisions() {
   return std::exchange(impl_->decisions, {});
+}
+
+std::vector<std::string> PluginHarness::TakeSortKeyChanges() {
+  return std::exchange(impl_->sort_key_changes, {});
 }
 
 std::vector<std::string> PluginHarness::TakeGateChanges() {

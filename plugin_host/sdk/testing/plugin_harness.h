@@ -82,6 +82,7 @@ class PluginHarness {
   Verdict Permit(const v1alpha1::Pod& pod, const std::string& node, PermitAnswer* answer);
   // What the plugin pushed since the last call.
   std::vector<WaitDecision> TakeDecisions();
+  std::vector<std::string> TakeSortKeyChanges();
   std::vector<std::string> TakeGateChanges();
   std::vector<std::string> TakeActivated();
   std::vector<v1alpha1::Effect> TakeWritten();

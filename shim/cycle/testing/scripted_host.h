@@ -51,6 +51,8 @@ class ScriptedHost final : public HostClient {
   std::function<absl::StatusOr<v1alpha1::PreScoreResponse>(const v1alpha1::PreScoreRequest&)>
       pre_score;
   std::function<absl::StatusOr<v1alpha1::ScoreResponse>(const v1alpha1::ScoreRequest&)> score;
+  std::function<absl::StatusOr<v1alpha1::SortKeysResponse>(const v1alpha1::SortKeysRequest&)>
+      sort_keys;
   std::vector<v1alpha1::SyncResponse> pushes;
   int64_t acknowledged = std::numeric_limits<int64_t>::max();
   absl::Time heard_time = absl::InfiniteFuture();
@@ -153,8 +155,9 @@ class ScriptedHost final : public HostClient {
     if (score) return score(request);
     return absl::UnimplementedError("not scripted");
   }
-  absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(v1alpha1::SortKeysRequest,
+  absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(v1alpha1::SortKeysRequest request,
                                                       absl::Time) override {
+    if (sort_keys) return sort_keys(request);
     return absl::UnimplementedError("not scripted");
   }
 

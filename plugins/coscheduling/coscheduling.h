@@ -1,0 +1,14 @@
+// Coscheduling: members of a group come one after the other in the queue; a group that failed goes
+// behind those that are there.
+#ifndef OUTBOARD_PLUGINS_COSCHEDULING_COSCHEDULING_H_
+#define OUTBOARD_PLUGINS_COSCHEDULING_COSCHEDULING_H_
+
+#include "plugin_host/sdk/plugin.h"
+
+namespace outboard::coscheduling {
+
+sdk::PluginDescriptor Descriptor();
+
+}  // namespace outboard::coscheduling
+
+#endif  // OUTBOARD_PLUGINS_COSCHEDULING_COSCHEDULING_H_
