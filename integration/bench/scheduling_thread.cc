@@ -57,8 +57,12 @@ class CycleTime final : public cycle::Observer {
                    const cycle::AlgorithmResult&, const v1alpha1::CycleResponse&,
                    absl::Duration took) override {
     micros = absl::ToDoubleMicroseconds(took);
+    sum += micros;
+    ++count;
   }
   double micros = 0;
+  double sum = 0;
+  int count = 0;
 };
 
 std::shared_ptr<const config::Config> WithHosts(config::Config config,
@@ -131,6 +135,25 @@ class SchedulingThread::Impl {
     return time_.micros;
   }
 
+  absl::StatusOr<Took> ScheduleAll(int pods) {
+    const int wanted = effects_.bound_count + pods;
+    time_.sum = 0;
+    time_.count = 0;
+    const absl::Time began = absl::Now();
+    while (effects_.bound_count < wanted) {
+      const absl::Time now = absl::Now();
+      const bool tried = scheduler_.ScheduleOne(now);
+      effects_.CarryOut(&scheduler_, now);
+      loop_.RunReady();
+      scheduler_.Tick(now);
+      hosts_.Tick(now);
+      if (!effects_.failure.empty()) return absl::InternalError(effects_.failure);
+      if (!tried && scheduler_.waiting_pods() == 0 && effects_.bound_count < wanted)
+        return absl::InternalError("pods were not bound, and nothing is left to be tried");
+    }
+    return Took{absl::ToDoubleSeconds(absl::Now() - began), time_.sum, time_.count};
+  }
+
   cycle::Scheduler& scheduler() { return scheduler_; }
 
  private:
@@ -155,6 +178,12 @@ void SchedulingThread::AddPod(const kube::PodPtr& pod) {
 }
 void SchedulingThread::RemovePod(const std::string& uid) {
   impl_->scheduler().OnPodDelete(uid, absl::Now());
+}
+void SchedulingThread::AddObject(const kube::ClusterObjectPtr& object) {
+  impl_->scheduler().OnObjectUpsert(object, absl::Now());
+}
+absl::StatusOr<SchedulingThread::Took> SchedulingThread::ScheduleAll(int pods) {
+  return impl_->ScheduleAll(pods);
 }
 absl::Status SchedulingThread::Start() { return impl_->Start(); }
 absl::StatusOr<double> SchedulingThread::Schedule(const kube::PodPtr& pod) {

@@ -303,6 +303,7 @@ void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
   if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   result_.outcome = Outcome::kPlaced;
   result_.is_group = response_.has_group();
+  result_.placed_together = true;
   result_.slot = response_.placements(0).slot();
   result_.feasible_nodes = response_.placements(0).feasible();
   result_.evaluated_nodes = result_.processed_nodes = response_.placements(0).processed();

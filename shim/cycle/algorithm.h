@@ -59,6 +59,7 @@ struct AlgorithmResult {
   // With kPlaced: other pods and their nodes; the next ones in order, or of the pod's group.
   std::vector<v1alpha1::PlannedPlacement> others;
   bool is_group = false;
+  bool placed_together = false;  // with others: of each node nothing is known but that it was looked at
 
   // For whoever wants to see it all: what was answered, on which nodes, in the order in which they
   // were examined.

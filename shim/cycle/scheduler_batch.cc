@@ -41,6 +41,8 @@ std::vector<std::string> Scheduler::NextPods(const Attempt& attempt) const {
     if (goes_alone(next->pod->pod)) break;
     uids.push_back(next->uid());
   }
+  // Of few pods each is worth knowing why it went where it went.
+  if (uids.size() + 1 < options_.min_batch_size) uids.clear();
   return uids;
 }
 
@@ -75,6 +77,7 @@ void Scheduler::PlaceOthers(const ProfilePlan& plan, uint64_t first_id, bool fir
     VLOG(3) << "Attempting to schedule pod " << attempt->pod->key() << " together with others";
     AlgorithmResult result;
     result.outcome = AlgorithmResult::Outcome::kPlaced;
+    result.placed_together = true;
     result.slot = placement.slot();
     result.feasible_nodes = placement.feasible();
     result.evaluated_nodes = result.processed_nodes = placement.processed();

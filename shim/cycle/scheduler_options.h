@@ -23,6 +23,8 @@ struct SchedulerOptions {
   int breaker_failures = 3;
   // How many pods a host may place at once where it can; 1: one at a time.
   size_t batch_size = 64;
+  // Fewer are placed one by one, with all that is said of each node.
+  size_t min_batch_size = 8;
   // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
   bool single_attempt = false;
   // What plugins may have done with custom resources.

@@ -77,6 +77,7 @@ class SchedulerTest : public ::testing::Test {
   static SchedulerOptions Options() {
     SchedulerOptions options;
     options.host_grace = absl::Seconds(5);
+    options.min_batch_size = 2;
     return options;
   }
 

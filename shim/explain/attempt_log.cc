@@ -47,6 +47,8 @@ void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmP
   seen->score_plugins = profile.score_plugins;
   seen->snapshot_version = result.snapshot_version;
   seen->evaluated_nodes = result.evaluated_nodes;
+  seen->feasible_nodes = result.feasible_nodes;
+  seen->placed_together = result.placed_together;
   seen->elapsed = elapsed;
 
   Record record;
@@ -183,7 +185,8 @@ std::string AttemptLog::Render(const std::string& pod_key,
       attempt["snapshotVersion"] = record.seen->snapshot_version;
       attempt["nodes"] = record.seen->names->slots.size();
       attempt["evaluatedNodes"] = record.seen->evaluated_nodes;
-      attempt["feasibleNodes"] = record.seen->feasible_positions.size();
+      attempt["feasibleNodes"] = record.seen->feasible_nodes;
+      if (record.seen->placed_together) attempt["placedTogether"] = true;
       attempt["algorithmMicros"] = absl::ToInt64Microseconds(record.seen->elapsed);
     }
     all["attempts"].push_back(std::move(attempt));

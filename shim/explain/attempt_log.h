@@ -48,7 +48,8 @@ class AttemptLog final : public cycle::Observer {
 
   // `{"pod": "ns/name", "attempts": […]}`, the newest first: each the fields of a PodReport and
   // `uid`, `profile`, `time` (RFC 3339), `snapshotVersion`, `nodes`, `evaluatedNodes`,
-  // `feasibleNodes`, `algorithmMicros`.
+  // `feasibleNodes`, `algorithmMicros`, and `placedTogether` where hosts placed several pods at once
+  // and said nothing of single nodes.
   // An attempt that is under way has the result "in progress".
   absl::StatusOr<std::string> Explain(const std::string& pod_key) const;
 
@@ -77,6 +78,8 @@ class AttemptLog final : public cycle::Observer {
     std::vector<cycle::WeightedPlugin> score_plugins;
     int64_t snapshot_version = 0;
     uint32_t evaluated_nodes = 0;
+    uint32_t feasible_nodes = 0;
+    bool placed_together = false;
     absl::Duration elapsed;
   };
   struct Record {

@@ -119,6 +119,8 @@ absl::StatusOr<std::string> ToTable(const std::string& json, const std::string& 
                       attempt.value("snapshotVersion", int64_t{0}), ", ",
                       attempt.value("algorithmMicros", int64_t{0}), " µs\n");
     }
+    if (attempt.contains("placedTogether"))
+      absl::StrAppend(&out, "  placed together with others: nothing is known of single nodes\n");
     if (const std::string message = attempt.value("message", ""); !message.empty())
       absl::StrAppend(&out, "  ", message, "\n");
     if (const std::string nominated = attempt.value("nominatedNode", ""); !nominated.empty()) {
