@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
@@ -466,14 +467,14 @@ TEST_F(AbsurdInputTest, AllRequestedPluginsAndTheirAnnotationsAreHere) {
                                                  "VolumeZone"};
   std::set<std::string> requested;
   for (const Requested& plugin : RequestedPlugins()) requested.insert(plugin.name);
+  const std::vector<std::string> of_groups = sdk::GroupAnnotationFields();
   const std::regex annotation(R"((Pod|Node)\.metadata\.annotations\['(.*)'\])");
   for (const auto& [name, descriptor] : Builtins().descriptors()) {
     EXPECT_NE(requested.contains(name), kube_schedulers.contains(name)) << name;
-    // Of the annotations that say which group a pod is of and how large it is Coscheduling only
-    // looks at the names, of which none is malformed.
-    if (!requested.contains(name) || name == "AtomicReplicaCoordinator" || name == "Coscheduling")
-      continue;
+    if (!requested.contains(name)) continue;
     for (const std::string& field : descriptor.needed_fields) {
+      // Which group a pod is of is read in one place, for all.
+      if (std::count(of_groups.begin(), of_groups.end(), field) > 0) continue;
       std::smatch parts;
       if (!std::regex_match(field, parts, annotation)) continue;
       const Where where = parts[1] == "Pod" ? Where::kPodAnnotation : Where::kNodeAnnotation;

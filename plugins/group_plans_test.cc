@@ -384,5 +384,87 @@ TEST_F(GroupPlansTest, GroupsMakeRoomForAllOfThemOrForNobody) {
   EXPECT_GT(helpless, GROUP_CASES / 50);
 }
 
+// The same with victims that belong together.
+TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
+  std::vector<std::string> plugins = kPlugins;
+  plugins.back() = "CostAwarePreemptor";
+  PlansHarness harness(plugins);
+  int helped = 0, gangs_left = 0, with_companions = 0;
+  for (int seed = 0; seed < GROUP_CASES / 20 && !HasFatalFailure(); ++seed) {
+    std::mt19937_64 random(static_cast<uint64_t>(seed));
+    const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+    const int num_nodes = 2 + below(3);
+    std::vector<Room> rooms;
+    std::vector<v1alpha1::Node> nodes;
+    for (int i = 0; i < num_nodes; ++i) {
+      rooms.push_back({8, 8, 20, "r0"});
+      nodes.push_back(NodeOf(absl::StrCat("n", i), rooms.back()));
+    }
+    std::vector<v1alpha1::Pod> pods;
+    std::map<std::string, std::pair<size_t, std::string>> running;  // node, gang
+    std::map<std::string, int> members_of;
+    for (int i = 0; i < 8 * num_nodes; ++i) {
+      const size_t node = static_cast<size_t>(below(num_nodes));
+      if (rooms[node].cpu < 2) continue;
+      rooms[node].cpu -= 2;
+      PodBuilder pod(absl::StrCat("running-", i));
+      pod.Requests({{"cpu", "2"}}).OnNode(nodes[node].name()).Label("workload-type", "inference");
+      const std::string gang = below(2) == 0 ? "" : absl::StrCat("gang-", below(3));
+      if (!gang.empty()) pod.Annotation("gang.scheduling.koordinator.sh/name", gang);
+      pods.push_back(pod);
+      running[pods.back().uid()] = {node, gang};
+      ++members_of[gang];
+    }
+    for (v1alpha1::Pod& pod : pods) {
+      const std::string& gang = running[pod.uid()].second;
+      if (!gang.empty()) {
+        (*pod.mutable_annotations())["gang.scheduling.koordinator.sh/min-available"] =
+            absl::StrCat(members_of[gang]);
+      }
+    }
+    const int size = 2 + below(2);
+    const Shape shape{3 + below(3), 0};
+    std::vector<std::string> uids;
+    for (int i = 0; i < size; ++i) {
+      v1alpha1::Pod pod = MemberPod(absl::StrCat("m", i), shape, "g");
+      pod.set_priority(10);
+      uids.push_back(pod.uid());
+      pods.push_back(pod);
+    }
+    harness.SetCluster(nodes, pods, {PodGroup("g", size, "")});
+    if (!harness.Cycle(uids[0], 0, {}, true).placements().empty()) continue;
+    const v1alpha1::PostFilterResponse answer = harness.PostFilter();
+    if (answer.candidates().empty()) continue;
+    ++helped;
+    const v1alpha1::PreemptionCandidate& candidate = answer.candidates(0);
+    std::set<size_t> used = {candidate.slot()};
+    for (const auto& nomination : candidate.nominations()) used.insert(nomination.slot());
+    std::map<std::string, int> left;
+    for (const auto* all : {&candidate.victim_uids(), &candidate.companion_uids()}) {
+      for (const std::string& uid : *all) {
+        ASSERT_TRUE(running.contains(uid)) << seed;
+        ASSERT_EQ(used.contains(running[uid].first), all == &candidate.victim_uids()) << seed;
+        rooms[running[uid].first].cpu += 2;
+        ++left[running[uid].second];
+      }
+    }
+    with_companions += candidate.companion_uids().empty() ? 0 : 1;
+    for (const auto& [gang, count] : left) {
+      if (gang.empty()) continue;
+      ASSERT_EQ(count, members_of[gang]) << "seed " << seed << ": " << gang;
+      ++gangs_left;
+    }
+    rooms[candidate.slot()].cpu -= shape.cpu;
+    for (const auto& nomination : candidate.nominations())
+      rooms[nomination.slot()].cpu -= shape.cpu;
+    for (const Room& room : rooms) ASSERT_GE(room.cpu, 0) << seed;
+  }
+  std::cout << helped << " groups were helped; " << gangs_left << " gangs left, all of them whole; "
+            << with_companions << " times pods elsewhere with them\n";
+  EXPECT_GT(helped, GROUP_CASES / 100);
+  EXPECT_GT(gangs_left, 0);
+  EXPECT_GT(with_companions, 0);
+}
+
 }  // namespace
 }  // namespace outboard::plans

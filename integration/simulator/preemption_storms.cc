@@ -77,7 +77,7 @@ class Storm final : private cycle::Observer {
         cluster_(seed ^ 0x9E3779B97F4A7C15, rough_),
         begin_(absl::FromUnixSeconds(1767614400)),
         now_(begin_),
-        stage_(config, simulate::SimulatedOptions(config), {}, this, begin_, &cluster_),
+        stage_(config, Patient(simulate::SimulatedOptions(config)), {}, this, begin_, &cluster_),
         address_(address) {
     cluster_.SetScheduler(&stage_.scheduler());
     cluster_.callbacks = {[this](const StormPod& pod, const std::string& node, absl::Time now) {

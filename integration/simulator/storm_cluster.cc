@@ -82,6 +82,12 @@ kube::PodPtr ObjectOf(const StormPod& pod, const std::string& uid, const std::st
   return object;
 }
 
+cycle::SchedulerOptions Patient(cycle::SchedulerOptions options) {
+  options.cycle_deadline = options.reserve_deadline = options.permit_deadline = absl::Seconds(30);
+  options.pre_bind_deadline = options.queue_deadline = absl::Seconds(30);
+  return options;
+}
+
 void StormCluster::At(absl::Time when, Action action) {
   actions_.emplace(std::pair(when, ++last_action_), std::move(action));
 }

@@ -137,6 +137,9 @@ class StormCluster final : public cycle::Effects {
 // Some training, some inference, some other work, as GPU clusters have them.
 StormPod RandomPod(const std::string& name, int64_t node_gpus, absl::Time now, Dice* dice);
 
+// No pod is parked because this machine is busy.
+cycle::SchedulerOptions Patient(cycle::SchedulerOptions options);
+
 // As Kubernetes writes it down.
 kube::PodPtr ObjectOf(const StormPod& pod, const std::string& uid, const std::string& node,
                       absl::Time now);

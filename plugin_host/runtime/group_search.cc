@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
 namespace outboard::runtime {
 
@@ -42,6 +44,22 @@ std::string SumUp(const v1alpha1::FilterResponse& filter, std::set<std::string>*
   for (const auto& [text, count] : by_text) texts.push_back(absl::StrCat(count, " ", text));
   std::sort(texts.begin(), texts.end());
   return absl::StrJoin(texts, ", ");
+}
+
+// What pods of one template have in common.
+std::string Template(const v1alpha1::Pod& pod) {
+  v1alpha1::Pod common = pod;
+  common.clear_uid();
+  common.clear_name();
+  common.clear_creation_unix_seconds();
+  common.clear_generation();
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  common.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
 }
 
 // Whether pods on other nodes may make one feasible that is not: plugins of that kind have states
@@ -83,8 +101,11 @@ GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
   absl::flat_hash_map<std::string, size_t> known;
   const auto add = [&](const PodRecord& pod) {
     std::string signature = tools_.signatures->Of(*context_.profile, pod.pod);
-    size_t of_class = classes_.size();
-    if (!signature.empty()) of_class = known.try_emplace(signature, of_class).first->second;
+    // Where a plugin does not say what it goes by, pods of one template are alike all the same: to
+    // place one of them first is as good as to place another.
+    const size_t of_class =
+        known.try_emplace(signature.empty() ? Template(pod.pod) : signature, classes_.size())
+            .first->second;
     if (of_class == classes_.size()) {
       classes_.emplace_back();
       classes_.back().signature = std::move(signature);

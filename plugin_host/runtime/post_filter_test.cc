@@ -249,7 +249,7 @@ TEST_F(PostFilterTest, KnowsWhatFilterSaid) {
 
 TEST_F(PostFilterTest, TheFirstThatSucceedsDecides) {
   first_ = [](const sdk::Attempt& attempt, sdk::DryRun&, sdk::PostFilterAnswer* answer) {
-    answer->candidates.push_back({1, {&OnNode(attempt, 1, 0)}, 1});
+    answer->candidates.push_back({1, {&OnNode(attempt, 1, 0)}, {}, 1});
     return Verdict::Success();
   };
   second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*) {
@@ -359,7 +359,7 @@ TEST_F(PostFilterTest, AsksOthersAndRunsAgainWithTheirAnswers) {
     fits.push_back(dry_run.Filter().ok());
     dry_run.Begin(1);
     fits.push_back(dry_run.Filter().ok());
-    answer->candidates.push_back({0, {pods[0]}, 0});
+    answer->candidates.push_back({0, {pods[0]}, {}, 0});
     return Verdict::Success();
   };
   v1alpha1::PostFilterRequest request;

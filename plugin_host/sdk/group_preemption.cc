@@ -76,7 +76,23 @@ std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dr
   std::reverse(room.leaving.begin(), room.leaving.end());
   room.places = dry_run.Place(nodes);
   if (room.places.empty()) return std::nullopt;
+  for (const size_t leaving : room.leaving) {
+    for (const PodRecord* pod : units[leaving].pods) dry_run.Return(*pod);
+  }
   return room;
+}
+
+void SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
+                  GroupPreemption* preemption) {
+  preemption->places = room.places;
+  const std::vector<Slot> nodes = NodesOf(room.places);
+  // The least important leave first.
+  for (size_t i = room.leaving.size(); i-- > 0;) {
+    for (const PodRecord* pod : units[room.leaving[i]].pods) {
+      const bool there = std::binary_search(nodes.begin(), nodes.end(), pod->slot);
+      (there ? preemption->victims : preemption->companions).push_back(pod);
+    }
+  }
 }
 
 }  // namespace outboard::sdk

@@ -64,12 +64,16 @@ struct VictimUnit {
 // Who of `units` has to leave, in the order in which they may: of as few of the first as give room,
 // those that need not leave after all are left out, the last first. Absent: there is no room though
 // all leave. Takes about as many placements of the group as there are victims, and the logarithm of
-// `units`.
+// `units`. Afterwards all are on their nodes again.
 struct Room {
   GroupPlaces places;
   std::vector<size_t> leaving;  // indices of units, in their order
 };
 std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dry_run);
+// Fills in the places and who leaves: those on the places' nodes as victims, the most important
+// first, others as companions.
+void SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
+                  GroupPreemption* preemption);
 
 }  // namespace outboard::sdk
 

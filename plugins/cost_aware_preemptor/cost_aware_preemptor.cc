@@ -13,9 +13,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "plugin_host/sdk/disruption_budgets.h"
+#include "plugin_host/sdk/group_preemption.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/pod_group_objects.h"
 #include "plugin_host/sdk/pod_groups.h"
@@ -96,25 +95,6 @@ struct PricedCandidate {
   std::vector<Victim> victims;
 };
 
-// Two pods of which this is equal are the same to everybody who judges a node, unless he goes by
-// names.
-std::string WhatFiltersSee(const v1alpha1::Pod& pod) {
-  v1alpha1::Pod seen = pod;
-  seen.clear_uid();
-  seen.clear_name();
-  seen.clear_creation_unix_seconds();
-  seen.clear_start_unix_seconds();
-  seen.clear_generation();
-  for (const std::string& key : Annotations()) seen.mutable_annotations()->erase(key);
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  seen.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
-
 // Tries out what would be if sets of pods left their node. Members of their gangs that are
 // elsewhere stay meanwhile: only one node can be looked at, and who leaves another one makes no
 // room on it.
@@ -158,6 +138,7 @@ class NodeTrials {
 
 class CostAwarePreemptor : public sdk::Plugin,
                            public sdk::PostFilterPlugin,
+                           public sdk::GroupPostFilterPlugin,
                            public sdk::PreemptionGate,
                            public sdk::ClusterObserver {
  public:
@@ -205,6 +186,10 @@ class CostAwarePreemptor : public sdk::Plugin,
     for (PricedCandidate& one : found) answer->candidates.push_back(std::move(one.candidate));
     return Verdict::Success();
   }
+
+  Verdict PostFilterGroup(const sdk::Attempt& attempt, const sdk::GroupToPlace& group,
+                          sdk::GroupDryRun& dry_run,
+                          sdk::GroupPreemption* preemption) const override;
 
   void OnReset() override {
     budgets_.Clear();
@@ -360,6 +345,61 @@ const GangOffer* CostAwarePreemptor::GangOfferOf(const sdk::Attempt& attempt, co
   }
   if (offer->whole) offer->price = PriceOfAll(offer->members);
   return offers->all.emplace_back(std::move(offer)).get();
+}
+
+// Who leaves is who costs least, one after the other, until all of the group have room; gangs as a
+// whole, whether they have members to spare or not.
+Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
+                                            const sdk::GroupToPlace& group,
+                                            sdk::GroupDryRun& dry_run,
+                                            sdk::GroupPreemption* preemption) const {
+  if (Verdict may = sdk::MayPreemptForGroup(attempt, group); !may.ok()) return may;
+  std::vector<std::pair<Price, std::vector<Victim>>> offers;
+  GangOffers gangs;
+  SparedPods spared;
+  for (const Slot slot : attempt.cluster().node_order()) {
+    for (PodRecord* pod : attempt.cluster().node(slot).pods()) {
+      if (pod->pod.priority() >= attempt.pod().priority()) continue;
+      Victim victim;
+      const Spared why = JudgeVictim(pod, attempt.now(), &victim);
+      if (why != Spared::kNot) ++spared.counts[static_cast<size_t>(why)];
+      spared.awaits_checkpoint |= WantsCheckpoint(why);
+      const GangOffer* gang =
+          FactsOf(*pod).grouped ? GangOfferOf(attempt, *pod, attempt.now(), &gangs) : nullptr;
+      if (gang == nullptr && why == Spared::kNot)
+        offers.push_back({PriceOfAll({victim}), {victim}});
+      if (gang == nullptr || gang->members.empty() || gang->members.front().pod != pod) continue;
+      if (gang->whole) {
+        offers.emplace_back(gang->price, gang->members);
+      } else {
+        spared.of_gangs += static_cast<int64_t>(gang->members.size());
+      }
+    }
+  }
+  std::stable_sort(offers.begin(), offers.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<sdk::VictimUnit> units(offers.size());
+  for (size_t i = 0; i < offers.size(); ++i) {
+    for (const Victim& victim : offers[i].second) units[i].pods.push_back(victim.pod);
+  }
+  const std::optional<sdk::Room> room = sdk::MakeRoom(units, dry_run);
+  if (!room || room->leaving.empty()) {
+    if (spared.awaits_checkpoint) waiters_.Add(attempt.pod().proto());
+    return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
+                              absl::StrCat("no room for the group though all left who may.",
+                                           SparedText(spared.counts, spared.of_gangs, rules_)));
+  }
+  PricedCandidate leaving;
+  for (const size_t unit : room->leaving) {
+    for (const Victim& victim : offers[unit].second) leaving.victims.push_back(victim);
+  }
+  sdk::SplitVictims(*room, units, preemption);
+  preemption->budget_violations = Violations(leaving.victims);
+  leaving.candidate.victims = preemption->victims;
+  leaving.candidate.companions = preemption->companions;
+  gangs_.Promise(leaving.candidate, attempt.pod().proto().uid(), attempt.now());
+  Count(leaving);
+  return Verdict::Success();
 }
 
 std::vector<Offer> CostAwarePreemptor::OffersOf(const sdk::Attempt& attempt,

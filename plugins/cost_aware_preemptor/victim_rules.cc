@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -226,6 +228,23 @@ Judgement Judge(const sdk::PodRecord& record, const PodFacts& facts, const Rules
   const std::optional<absl::Time> since = std::max(checkpoint, StartOf(pod, facts, now));
   if (since) judgement.loss.work = SecondsSince(*since, now) * facts.milli_gpus;
   return judgement;
+}
+
+std::string WhatFiltersSee(const v1alpha1::Pod& pod) {
+  v1alpha1::Pod seen = pod;
+  seen.clear_uid();
+  seen.clear_name();
+  seen.clear_creation_unix_seconds();
+  seen.clear_start_unix_seconds();
+  seen.clear_generation();
+  for (const std::string& key : Annotations()) seen.mutable_annotations()->erase(key);
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  seen.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
 }
 
 }  // namespace outboard::cost_aware_preemptor

@@ -99,6 +99,10 @@ struct Judgement {
 Judgement Judge(const sdk::PodRecord& pod, const PodFacts& facts, const Rules& rules,
                 absl::Time now);
 
+// Two pods of which this is equal are the same to everybody who judges a node, unless he goes by
+// names. Pure.
+std::string WhatFiltersSee(const v1alpha1::Pod& pod);
+
 }  // namespace outboard::cost_aware_preemptor
 
 #endif  // OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_

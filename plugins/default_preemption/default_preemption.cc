@@ -86,9 +86,8 @@ class DefaultPreemption : public sdk::Plugin,
       return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
                                 "no room for the group though all less important pods left.");
     }
-    preemption->places = room->places;
+    sdk::SplitVictims(*room, units, preemption);
     for (const size_t unit : room->leaving) {
-      preemption->victims.insert(preemption->victims.begin(), units[unit].pods[0]);
       preemption->budget_violations += unit >= without_violation ? 1 : 0;
     }
     return Verdict::Success();

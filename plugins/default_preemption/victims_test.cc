@@ -22,8 +22,8 @@ class VictimsTest : public ::testing::Test {
 };
 
 TEST_F(VictimsTest, ACandidateWhoseVictimsHaveNotStartedIsTheYoungest) {
-  std::vector<sdk::PreemptionCandidate> candidates = {{1, {Pod("a", 1, 900)}, 0},
-                                                      {2, {Pod("b", 1, 0)}, 0}};
+  std::vector<sdk::PreemptionCandidate> candidates = {{1, {Pod("a", 1, 900)}, {}, 0},
+                                                      {2, {Pod("b", 1, 0)}, {}, 0}};
   SortByPreference(&candidates);
   EXPECT_EQ(candidates[0].slot, 2u);
 }

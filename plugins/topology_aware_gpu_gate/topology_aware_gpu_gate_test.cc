@@ -105,7 +105,7 @@ class TryEach : public sdk::Plugin, public sdk::PostFilterPlugin {
       dry_run.Begin(0);
       EXPECT_FALSE(dry_run.Filter().ok());
       EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
-      if (dry_run.Filter().ok()) answer->candidates.push_back({0, {pod}, 0});
+      if (dry_run.Filter().ok()) answer->candidates.push_back({0, {pod}, {}, 0});
       dry_run.End();
     }
     return sdk::Verdict::Success();

@@ -133,6 +133,8 @@ absl::Status Kit::FindConfiguration() {
         // Only one can order the queue.
         if (point == v1alpha1::QUEUE_SORT && !config.plugins().empty()) continue;
         config.add_plugins(name);
+        if (point == v1alpha1::SCORE && (Can(v1alpha1::BATCH) || Can(v1alpha1::GROUP_PLAN)))
+          config.add_weights(1);
       }
       if (!config.plugins().empty()) *profile->add_points() = config;
     }

@@ -475,7 +475,7 @@ void BadAnswersTest::Fuzz(uint64_t seed, bool fused) {
     }
     Turn(absl::Seconds(i % 3));
   }
-  EXPECT_GT(state->changed, 40);
+  EXPECT_GT(state->changed, 30);
   EXPECT_GT(world_.protocol_errors, 0);
   // Good again: what fits is placed, however it was parked or put off.
   is_bad_ = false;
