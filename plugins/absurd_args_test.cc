@@ -251,6 +251,7 @@ TEST(AbsurdArgsTest, TakenAsTheSchemaSaysOrRefusedByField) {
   int taken = 0, refused = 0;
   for (const Requested& plugin : RequestedPlugins()) {
     const sdk::PluginDescriptor& descriptor = *registry.Find(plugin.name);
+    if (descriptor.args_schema.empty()) continue;  // It takes none.
     const Json schema = Json::parse(descriptor.args_schema);
     for (int seed = 1; seed <= kSeeds && !HasFailure(); ++seed) {
       const Json args = Args(static_cast<uint64_t>(seed)).Make(schema);

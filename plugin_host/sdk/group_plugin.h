@@ -31,6 +31,8 @@ struct GroupToPlace {
   int64_t needed = 1;
   TopologyLevels topology;
   std::vector<Slot> placed;  // Nodes of members that have one, which decide the required domain.
+  // Some of those wait at Permit: they give up before pods that have to leave for the others have.
+  bool some_wait = false;
 };
 
 // For plugins that know the groups of pods. The host places what they say with all plugins of the

@@ -21,6 +21,10 @@ Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group) {
   const v1alpha1::Pod& pod = attempt.pod().proto();
   if (pod.preemption_policy() == v1alpha1::NEVER)
     return SayPreemption(v1alpha1::UNSCHEDULABLE, "not eligible due to preemptionPolicy=Never.");
+  if (group.some_wait) {
+    return SayPreemption(v1alpha1::UNSCHEDULABLE,
+                         "not eligible while members of the group wait at Permit.");
+  }
   for (const PodRecord* member : group.pending) {
     if (member->place != Place::kNominated) continue;
     for (const PodRecord* other : attempt.cluster().node(member->slot).pods()) {

@@ -53,7 +53,8 @@ class GroupPostFilterPlugin {
 };
 
 // Whether the group may have others leave at all: SUCCESS, or the rejection to answer with; as
-// MayPreempt. Victims that are on their way off the node of one member hold all.
+// MayPreempt. Victims that are on their way off the node of one member hold all, and so do members
+// that wait at Permit.
 Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group);
 
 // Pods that leave together or stay together.

@@ -92,6 +92,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     for (const sdk::PodRecord* other : others) {
       if (other->slot != sdk::kNoSlot) together.placed.push_back(other->slot);
+      together.some_wait |= other->place == sdk::Place::kWaiting;
     }
     const int64_t missing = size - static_cast<int64_t>(others.size());
     if (missing <= 1) {

@@ -17,12 +17,6 @@ namespace outboard::cycle {
 
 using queue::QueuedPod;
 
-namespace {
-
-constexpr char kFit[] = "NodeResourcesFit";
-
-}  // namespace
-
 Scheduler::Scheduler(SchedulerOptions options, queue::QueueOptions queue_options, Effects* effects,
                      Observer* observer, queue::QueueObserver* queue_observer, absl::Time now)
     : options_(options),
@@ -164,14 +158,6 @@ bool Scheduler::ScheduleOne(absl::Time now) {
   }
   QueuedPod* info = queue_.Pop(now);
   if (info == nullptr) return false;
-  if (options_.skip_vain_attempts && IsVain(*info, PlanOf(*info->pod))) {
-    // Of the plugins this one at least would say so, and be asked when room is given back.
-    queue::SchedulingQueue::Rejectors rejectors = {info->unschedulable_plugins,
-                                                   info->pending_plugins};
-    rejectors.unschedulable.insert(kFit);
-    queue_.AddUnschedulable(info->uid(), std::move(rejectors), now);
-    return true;
-  }
   auto attempt = std::make_unique<Attempt>();
   attempt->id = ++last_attempt_id_;
   attempt->info = info;
@@ -195,14 +181,6 @@ bool Scheduler::ScheduleOne(absl::Time now) {
   VLOG(3) << "Attempting to schedule pod " << info->pod->key();
   RunAlgorithm(std::move(attempt), now);
   return true;
-}
-
-bool Scheduler::IsVain(const QueuedPod& info, const ProfilePlan* plan) {
-  if (plan == nullptr || !plan->wake_up_events.contains(kFit)) return false;
-  if (info.deleted || info.pod->pod.deletion_unix_seconds() != 0) return false;
-  const bool may_preempt = !plan->algorithm.post_filter_plugins.empty();
-  return vain_attempts_.IsVainAgain(*info.pod, plan->guard, may_preempt) &&
-         info.unschedulable_count > 0 && info.consecutive_errors == 0;
 }
 
 void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {

@@ -25,7 +25,6 @@
 #include "shim/cycle/preemptions.h"
 #include "shim/cycle/profile_plan.h"
 #include "shim/cycle/scheduler_options.h"
-#include "shim/cycle/vain_attempts.h"
 #include "shim/cycle/waiting_pods.h"
 #include "shim/kube/objects.h"
 #include "shim/queue/scheduling_queue.h"
@@ -131,8 +130,6 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   static void NoteCall(Attempt* attempt, const HostClient& client);
   void FillHeader(const Attempt& attempt, const Host& host, v1alpha1::CallHeader* header) const;
 
-  // See SchedulerOptions::skip_vain_attempts.
-  bool IsVain(const queue::QueuedPod& info, const ProfilePlan* plan);
   // The steps of a cycle; each takes over the attempt.
   void RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now);
   void PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis, absl::Time now);
@@ -267,7 +264,6 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   ClusterState cluster_;
   queue::SchedulingQueue queue_;
   Algorithm algorithm_;
-  VainAttempts vain_attempts_{&cluster_};
   WaitingPods waiting_;
   Preemptions preemptions_;
 

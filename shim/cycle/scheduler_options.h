@@ -27,11 +27,6 @@ struct SchedulerOptions {
   size_t min_batch_size = 8;
   // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
   bool single_attempt = false;
-  // For virtual time, in which a pod that others' leaving wakes is tried at once and not after a
-  // backoff: a pod that by the shim's own books no node has room for, and had not when it was
-  // rejected last, is rejected as it was, and by NodeResourcesFit, without asking anybody. Nobody
-  // hears of the attempt. Only in profiles that have NodeResourcesFit.
-  bool skip_vain_attempts = false;
   // What plugins may have done with custom resources.
   std::vector<CustomResourceRule> custom_resources;
   // Hosts say what their scores are made of; for people who look at single pods.

@@ -34,8 +34,6 @@ Flags:
   --training X           Share of training in the load, 0 to 1; default 0.7; the rest is inference
   --small-gangs X        Of training on 2 to 8 GPUs, the share that is gangs of smaller pods; default 0.25
   --checkpoint SECONDS   How often training saves its work; -1: never; default 600
-  --declared X           Jobs say how long they run (annotation outboard/run-seconds): X times as long as they do, at least 1, rounded up
-                         to seconds; 0: they do not say; default 0
   --scheduler-name NAME  Of all pods; default default-scheduler
   --seed N               Default 1
   -h, --help             This text
@@ -83,7 +81,6 @@ absl::StatusOr<GenerateLine> ParseGenerateLine(const std::vector<std::string>& a
                          : flag == "--training"    ? &options.training_share
                          : flag == "--small-gangs" ? &options.small_gang_share
                          : flag == "--checkpoint"  ? &options.checkpoint_seconds
-                         : flag == "--declared"    ? &options.declared
                                                    : nullptr;
     if (text == nullptr && integer == nullptr && real == nullptr && flag != "--seed")
       return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));

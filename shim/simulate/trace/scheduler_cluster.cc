@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -16,17 +15,11 @@ constexpr absl::Duration kTick = absl::Minutes(1);
 // On the machine's clock.
 constexpr absl::Duration kHearTimeout = absl::Seconds(30);
 
-cycle::SchedulerOptions ReplayOptionsOf(const config::Config& config) {
-  cycle::SchedulerOptions options = SimulatedOptions(config);
-  options.skip_vain_attempts = true;
-  return options;
-}
-
 }  // namespace
 
 SchedulerCluster::SchedulerCluster(const config::Config& config, const Scene& scene,
                                    absl::Time begin)
-    : stage_(config, ReplayOptionsOf(config), scene.objects, this, begin), now_(begin) {
+    : stage_(config, SimulatedOptions(config), scene.objects, this, begin), now_(begin) {
   stage_.world().SetCallbacks({[this](const kube::PodPtr& pod, absl::Time) {
                                  tried_.erase(pod->uid());
                                  news_.push_back({News::Kind::kBound, pod->uid()});
@@ -34,13 +27,10 @@ SchedulerCluster::SchedulerCluster(const config::Config& config, const Scene& sc
                                [this](const kube::PodPtr& pod, absl::Time) {
                                  news_.push_back({News::Kind::kEvicted, pod->uid()});
                                }});
-  stage_.world().StartPods();
 }
 
 void SchedulerCluster::Create(const kube::PodPtr& pod, absl::Time now) {
-  auto created = std::make_shared<kube::PodObject>(*pod);
-  created->pod.set_creation_unix_seconds(absl::ToUnixSeconds(now));
-  stage_.scheduler().OnPodUpsert(std::move(created), now);
+  stage_.scheduler().OnPodUpsert(pod, now);
 }
 
 void SchedulerCluster::Delete(const std::string& uid, absl::Time now) {
