@@ -68,7 +68,7 @@ class DefaultPreemption : public sdk::Plugin,
     std::vector<PodRecord*> lower;
     for (const Slot slot : attempt.cluster().node_order()) {
       for (PodRecord* pod : attempt.cluster().node(slot).pods()) {
-        if (pod->pod.priority() < attempt.pod().priority()) lower.push_back(pod);
+        if (attempt.pod().priority() > pod->pod.priority()) lower.push_back(pod);
       }
     }
     sdk::SortByImportance(&lower);
