@@ -20,10 +20,10 @@ namespace outboard::simulate::storms {
 namespace {
 
 constexpr int kGangsOfAStorm = 24;
-// While members are placed one by one, gangs that compete may take turns for ever in holding a part
-// of the room, about one storm in fifteen of those where they come and go: there, gangs that are
-// left are only counted, unless OUTBOARD_STORM_STRICT says 1.
-constexpr int64_t kStrict = 0;
+// Gangs that are left fail the test, unless OUTBOARD_STORM_STRICT says 0: then they are only
+// counted where gangs come and go. Members that are placed one by one may take turns for ever in
+// holding a part of the room.
+constexpr int64_t kStrict = 1;
 // Unless the environment says another number.
 #ifndef STORM_GANGS
 #define STORM_GANGS 200
