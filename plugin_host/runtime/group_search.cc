@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "plugin_host/sdk/canonical_bytes.h"
 
 namespace outboard::runtime {
 
@@ -53,13 +53,7 @@ std::string Template(const v1alpha1::Pod& pod) {
   common.clear_name();
   common.clear_creation_unix_seconds();
   common.clear_generation();
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  common.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
+  return sdk::CanonicalBytes(common);
 }
 
 // Whether pods on other nodes may make one feasible that is not: plugins of that kind have states
@@ -78,14 +72,18 @@ absl::Span<const Slot> NodesLeft(const v1alpha1::PreFilterResponse& response,
                                  const sdk::NodeTable& nodes, absl::Span<const Slot> base,
                                  std::vector<Slot>* buffer) {
   if (!response.has_node_names()) return base;
-  absl::flat_hash_set<Slot> named;
+  std::vector<uint8_t> named(nodes.occupied.size(), 0);
+  size_t left = 0;
   for (const std::string& name : response.node_names().names()) {
     const auto it = nodes.slot_by_name.find(name);
-    if (it != nodes.slot_by_name.end()) named.insert(it->second);
+    if (it == nodes.slot_by_name.end()) continue;
+    named[it->second] = 1;
+    ++left;
   }
   buffer->clear();
   for (const Slot slot : base) {
-    if (named.contains(slot)) buffer->push_back(slot);
+    if (buffer->size() == left) break;
+    if (named[slot] != 0) buffer->push_back(slot);
   }
   return *buffer;
 }
@@ -161,9 +159,7 @@ GroupOutcome GroupSearch::Run() {
   if (largest != widest.end() && why_.empty() && largest->bound > 0 &&
       members_.size() <= kMaxExhaustedMembers) {
     StartAnew();
-    std::vector<size_t> order(members_.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    PlaceInOrder(order, largest->nodes, Taking::kBestScore);
+    PlaceInOrder(AsNamed(), largest->nodes, Taking::kBestScore);
   }
   return FailWith(widest);
 }
@@ -268,8 +264,7 @@ void GroupSearch::StartAnew() {
 
 bool GroupSearch::Try(absl::Span<const Slot> nodes) {
   StartAnew();
-  std::vector<size_t> order(members_.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<size_t> order = AsNamed();
   if (PlaceInOrder(order, nodes, Taking::kBestScore)) return true;
   if (classes_.size() == 1 || !error_.empty()) return false;
   order = ScarcestFirst(nodes);
@@ -284,13 +279,18 @@ bool GroupSearch::Try(absl::Span<const Slot> nodes) {
   return Exhaust(order, 0, 0, nodes);
 }
 
+std::vector<size_t> GroupSearch::AsNamed() const {
+  std::vector<size_t> order(members_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return order;
+}
+
 std::vector<size_t> GroupSearch::ScarcestFirst(absl::Span<const Slot> nodes) const {
   std::vector<int64_t> room(classes_.size(), 0);
   for (size_t c = 0; c < classes_.size(); ++c) {
     for (const Slot slot : nodes) room[c] += classes_[c].room[slot];
   }
-  std::vector<size_t> order(members_.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<size_t> order = AsNamed();
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     const size_t ca = members_[a].of_class, cb = members_[b].of_class;
     return std::pair(room[ca], ca) < std::pair(room[cb], cb);
@@ -322,6 +322,7 @@ void GroupSearch::NoteRejection(const v1alpha1::FilterResponse& filter) {
 bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<const Slot> nodes,
                                Taking taking) {
   std::vector<uint8_t> failed(classes_.size(), 0);
+  std::vector<size_t> placed_of_class(classes_.size(), 0);
   size_t possible = members_.size();
   for (const size_t i : order) {
     const Member& member = members_[i];
@@ -346,12 +347,7 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
     if (planned.slot == sdk::kNoSlot) {
       // Others of its class would find none either.
       failed[member.of_class] = 1;
-      for (size_t k = 0; k < members_.size(); ++k) {
-        const bool is_placed =
-            std::any_of(placed_.begin(), placed_.end(),
-                        [&](const PlannedPod& pod) { return pod.pod == members_[k].pod; });
-        if (members_[k].of_class == member.of_class && !is_placed) --possible;
-      }
+      possible -= classes_[member.of_class].size - placed_of_class[member.of_class];
       // The attempt's own pod has to be among them.
       if (possible < static_cast<size_t>(group_.needed) || i == 0) {
         most_placed_ = std::max(most_placed_, placed_.size());
@@ -363,6 +359,7 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
         (offset_ + planned.processed) % static_cast<uint32_t>(mirror_->view().node_order().size());
     trial_.Place(*member.pod, planned.slot);
     placed_.push_back(std::move(planned));
+    ++placed_of_class[member.of_class];
   }
   most_placed_ = std::max(most_placed_, placed_.size());
   return Enough();

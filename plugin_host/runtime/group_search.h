@@ -75,6 +75,8 @@ class GroupSearch {
                     Taking taking);
   bool Exhaust(const std::vector<size_t>& order, size_t k, size_t skipped,
                absl::Span<const sdk::Slot> nodes);
+  // Orders of members, as indices: as the group names them, and those with the least room first.
+  std::vector<size_t> AsNamed() const;
   std::vector<size_t> ScarcestFirst(absl::Span<const sdk::Slot> nodes) const;
   // The nodes on which the member would fit now, those first on which it is least in others' way.
   std::vector<sdk::Slot> Fitting(const Member& member, absl::Span<const sdk::Slot> nodes,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/runtime/group_search.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::runtime {
@@ -302,27 +303,6 @@ CallStatus Session::Score(const v1alpha1::CallHeader& header, const v1alpha1::Sc
   return CallStatus::Ok();
 }
 
-void Session::NodesLeftBy(const v1alpha1::PreFilterResponse& response) {
-  const sdk::NodeTable& nodes = mirror_.view().nodes();
-  nodes_.clear();
-  seen_.resize(nodes.occupied.size(), 0);
-  if (++seen_call_ == 0) {
-    std::fill(seen_.begin(), seen_.end(), 0);
-    seen_call_ = 1;
-  }
-  size_t left = 0;
-  for (const std::string& name : response.node_names().names()) {
-    auto it = nodes.slot_by_name.find(name);
-    if (it == nodes.slot_by_name.end()) continue;
-    seen_[it->second] = seen_call_;
-    ++left;
-  }
-  for (sdk::Slot slot : nodes.order) {
-    if (nodes_.size() == left) break;
-    if (seen_[slot] == seen_call_) nodes_.push_back(slot);
-  }
-}
-
 CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
                           v1alpha1::CycleResponse* response) {
   const v1alpha1::CallHeader& header = request.header();
@@ -338,18 +318,13 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
       PlaceGroup(request, target, now, response)) {
     return CallStatus::Ok();
   }
-  absl::Span<const sdk::Slot> nodes = mirror_.view().node_order();
-  if (response->pre_filter().has_node_names()) {
-    NodesLeftBy(response->pre_filter());
-    nodes = nodes_;
-  }
+  absl::Span<const sdk::Slot> nodes = NodesLeft(response->pre_filter(), mirror_.view().nodes(),
+                                                mirror_.view().node_order(), &nodes_);
   if (request.filter().has_nodes()) {
     if (CallStatus status = TakeNodes(request.filter().nodes()); !status.ok()) return status;
     nodes = nodes_;
   }
-  const SearchOptions options{
-      request.filter().start_offset(), request.filter().percentage_of_nodes_to_score(),
-      request.filter().first_feasible_only(), request.filter().enough_nodes()};
+  const SearchOptions options = SearchOf(request.filter());
   evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, options,
                     response->mutable_filter(), &feasible_);
   if (response->filter().has_error()) return CallStatus::Ok();

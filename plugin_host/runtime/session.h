@@ -124,6 +124,8 @@ class Session : private PushTarget {
   // Each pod has to be where its hypothesis takes it for.
   CallStatus TakeHypotheses(const v1alpha1::FilterRequest& request,
                             std::vector<NodeChange>* hypotheses) const;
+  // The search of a Cycle.
+  static SearchOptions SearchOf(const v1alpha1::FilterRequest& filter);
   PlanContext ContextOf(const v1alpha1::CycleRequest& request, const Target& target,
                         absl::Time now) const;
   // Cycle's second half for a pod whose PreFilter succeeded. PlaceGroup: false if it goes alone.
@@ -135,7 +137,6 @@ class Session : private PushTarget {
   bool PostFilterGroup(const Target& target, absl::Time now,
                        v1alpha1::PostFilterResponse* response);
   void Keep(uint64_t first_id, std::vector<PlannedPod> pods, v1alpha1::CycleResponse* response);
-  void NodesLeftBy(const v1alpha1::PreFilterResponse& response);
   sdk::Attempt View(const Target& target, uint32_t plugin, absl::Time now) const;
   void RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
                     google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>* decisions);

@@ -17,14 +17,17 @@ constexpr absl::Duration kGroupPreemption = absl::Milliseconds(500);
 
 }  // namespace
 
+SearchOptions Session::SearchOf(const v1alpha1::FilterRequest& filter) {
+  return {filter.start_offset(), filter.percentage_of_nodes_to_score(),
+          filter.first_feasible_only(), filter.enough_nodes()};
+}
+
 PlanContext Session::ContextOf(const v1alpha1::CycleRequest& request, const Target& target,
                                absl::Time now) const {
   PlanContext context;
   context.profile = target.attempt->profile;
   context.now = Clock(now);
-  context.options = {request.filter().start_offset(),
-                     request.filter().percentage_of_nodes_to_score(),
-                     request.filter().first_feasible_only(), request.filter().enough_nodes()};
+  context.options = SearchOf(request.filter());
   // The answer has a way to go, too.
   context.deadline = absl::Now() + absl::Microseconds(request.deadline_micros()) / 2;
   return context;

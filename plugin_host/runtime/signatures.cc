@@ -1,8 +1,7 @@
 #include "plugin_host/runtime/signatures.h"
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "plugin_host/sdk/canonical_bytes.h"
 
 namespace outboard::runtime {
 
@@ -10,13 +9,7 @@ std::string Signatures::Of(const Profile& profile, const v1alpha1::Pod& pod) {
   if (!profile.signed_parts()) return "";
   v1alpha1::Pod signed_pod;
   profile.signed_parts()->Copy(pod, &signed_pod);
-  std::string key = absl::StrCat(profile.name(), "\n");
-  {
-    google::protobuf::io::StringOutputStream stream(&key);
-    google::protobuf::io::CodedOutputStream out(&stream);
-    out.SetSerializationDeterministic(true);
-    signed_pod.SerializeToCodedStream(&out);
-  }
+  std::string key = absl::StrCat(profile.name(), "\n", sdk::CanonicalBytes(signed_pod));
   if (numbers_.size() >= max_kept_ && !numbers_.contains(key)) numbers_.clear();
   uint64_t& number = numbers_[std::move(key)];
   if (number == 0) number = ++last_;

@@ -6,8 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "plugin_host/sdk/canonical_bytes.h"
 #include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -238,13 +237,7 @@ std::string WhatFiltersSee(const v1alpha1::Pod& pod) {
   seen.clear_start_unix_seconds();
   seen.clear_generation();
   for (const std::string& key : Annotations()) seen.mutable_annotations()->erase(key);
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  seen.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
+  return sdk::CanonicalBytes(seen);
 }
 
 }  // namespace outboard::cost_aware_preemptor
