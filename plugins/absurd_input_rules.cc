@@ -308,6 +308,13 @@ std::vector<Rule> MakeRules() {
       {"CostAwarePreemptor", kPodAnnotation, "outboard/estimated-end", Time()},
       {"CostAwarePreemptor", kPodAnnotation, "outboard/restart-seconds", Count(315360000)},
 
+      {"Backfill", kPodAnnotation, "outboard/run-seconds", Count(315360000)},
+      {"Backfill", kPodAnnotation, "outboard/start-time", Time()},
+      {"Backfill", kPodAnnotation, "outboard/estimated-end", Time()},
+      {"Backfill", kPodAnnotation, "outboard/preemptible", Bool()},
+      {"Backfill", kPodLabel, "kai.scheduler/preemptibility",
+       AnyText({"preemptible", "non-preemptible"})},
+
       {"Objectives", kNodeLabel, "node-cost-per-hour", Amount(kMuch), kAlways},
       {"Objectives", kNodeLabel, "topology.kubernetes.io/rack", AnyText({"r1", "r2"})},
       {"Objectives", kNodeLabel, "topology.kubernetes.io/zone", AnyText({"a", "b"})},
@@ -389,6 +396,8 @@ const std::vector<Requested>& RequestedPlugins() {
        {R"(gang "[\s\S]*": [\s\S]* is no number of replicas between 1 and 100000)",
         R"(gang "[\s\S]*": [0-9]+ of [0-9]+ .*)"}},
       {"Coscheduling", {}},
+      {"Backfill",
+       {R"(node is reserved for [\s\S]+( from [0-9: -]+ on)? \(.* declared(, [0-9hms]+ left)?\))"}},
       {"GPULoad", {R"(GPU error: XID [0-9]+ on GPU [0-9]+(, .*)?)"}},
       {"TrainingJobPlacement", {}},
       {"StaticIP",

@@ -3,6 +3,7 @@
 #include "plugins/builtin_plugins.h"
 
 #include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"
+#include "plugins/backfill/backfill.h"
 #include "plugins/coscheduling/coscheduling.h"
 #include "plugins/cost_aware_preemptor/cost_aware_preemptor.h"
 #include "plugins/cost_optimized/cost_optimized.h"
@@ -45,6 +46,7 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
   for (sdk::PluginDescriptor (*descriptor)() : {
            &atomic_replica_coordinator::Descriptor,
            &coscheduling::Descriptor,
+           &backfill::Descriptor,
            &cost_aware_preemptor::Descriptor,
            &cost_optimized::Descriptor,
            &default_binder::Descriptor,

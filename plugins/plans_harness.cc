@@ -6,16 +6,9 @@
 #include <functional>
 #include <utility>
 
-#include "absl/time/time.h"
 #include "plugins/builtin_plugins.h"
 
 namespace outboard::plans {
-namespace {
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
-
-}  // namespace
-
 PlansHarness::PlansHarness(std::vector<std::string> plugins) {
   EXPECT_TRUE(RegisterBuiltinPlugins(&registry_).ok());
   session_ = std::make_unique<runtime::Session>("s", &registry_);
@@ -49,7 +42,7 @@ v1alpha1::SyncRequest PlansHarness::Next(v1alpha1::SyncRequest::Phase phase) {
 }
 
 void PlansHarness::Apply(const v1alpha1::SyncRequest& request) {
-  const absl::Status applied = session_->Apply(request, kNow);
+  const absl::Status applied = session_->Apply(request, now);
   ASSERT_TRUE(applied.ok()) << applied;
 }
 
@@ -73,6 +66,18 @@ void PlansHarness::SetCluster(const std::vector<v1alpha1::Node>& nodes,
   request.Clear();
   request.set_version(version_);
   request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+  Apply(request);
+}
+
+void PlansHarness::UpsertPod(const v1alpha1::Pod& pod) {
+  v1alpha1::SyncRequest request = Next(v1alpha1::SyncRequest::DELTA);
+  *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
+  Apply(request);
+}
+
+void PlansHarness::RemovePod(const std::string& uid) {
+  v1alpha1::SyncRequest request = Next(v1alpha1::SyncRequest::DELTA);
+  request.add_changes()->mutable_pod_remove()->set_uid(uid);
   Apply(request);
 }
 
@@ -113,7 +118,7 @@ v1alpha1::CycleResponse PlansHarness::Cycle(const std::string& uid, uint32_t sta
   for (const std::string& other : next) request.add_next_pod_uids(other);
   request.set_place_group(place_group);
   v1alpha1::CycleResponse response;
-  const runtime::CallStatus status = session_->Cycle(request, kNow, &response);
+  const runtime::CallStatus status = session_->Cycle(request, now, &response);
   EXPECT_TRUE(status.ok()) << status.message();
   return response;
 }
@@ -124,7 +129,7 @@ v1alpha1::PostFilterResponse PlansHarness::PostFilter() {
   request.mutable_header()->set_snapshot_version(version_);
   request.mutable_header()->set_profile("p");
   v1alpha1::PostFilterResponse response;
-  const runtime::CallStatus status = session_->PostFilter(request, kNow, &response);
+  const runtime::CallStatus status = session_->PostFilter(request, now, &response);
   EXPECT_TRUE(status.ok()) << status.message();
   return response;
 }

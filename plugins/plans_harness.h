@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
@@ -34,6 +35,9 @@ class PlansHarness {
   // Replaces the cluster: node i has slot i.
   void SetCluster(const std::vector<v1alpha1::Node>& nodes, const std::vector<v1alpha1::Pod>& pods,
                   const std::vector<v1alpha1::ClusterObject>& objects = {});
+  // Single pods, without anything else being forgotten; on the node that it names, or pending.
+  void UpsertPod(const v1alpha1::Pod& pod);
+  void RemovePod(const std::string& uid);
   void Assume(const std::string& uid, const std::string& node);
   void Nominate(const std::string& uid, const std::string& node);
 
@@ -47,6 +51,7 @@ class PlansHarness {
                const v1alpha1::CycleResponse& response) const;
   Place PlaceOf(const v1alpha1::PlannedPlacement& placement) const;
   uint32_t percentage = 0;  // percentageOfNodesToScore
+  absl::Time now = absl::FromUnixSeconds(1'800'000'000);
 
  private:
   v1alpha1::SyncRequest Next(v1alpha1::SyncRequest::Phase phase);

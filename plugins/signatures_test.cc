@@ -167,6 +167,11 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
                 point == v1alpha1::PRE_SCORE || point == v1alpha1::SCORE;
     }
     if (!judges) continue;
+    if (name == "Backfill") {
+      // It goes by who is first in line, so that no pod is like another.
+      EXPECT_FALSE(descriptor.signature.has_value());
+      continue;
+    }
     ASSERT_TRUE(descriptor.signature.has_value()) << name << " does not say what it looks at";
     const sdk::PodParts parts = *sdk::PodParts::Parse(*descriptor.signature);
     // Keys that this plugin reads, so that they are there often; and some that others read.

@@ -1,0 +1,203 @@
+#include "plugins/backfill/backfill.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/pod_group_objects.h"
+#include "plugin_host/sdk/pod_groups.h"
+#include "plugin_host/sdk/pod_parts.h"
+#include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/validation.h"
+#include "plugins/backfill/line.h"
+#include "plugins/backfill/reservation.h"
+#include "plugins/backfill/run_times.h"
+
+namespace outboard::backfill {
+namespace {
+
+constexpr char kName[] = "Backfill";
+constexpr absl::Duration kLongest = absl::Hours(10 * 365 * 24);
+
+const char kArgsSchema[] = R"json({
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "defaultRunTime": {"type": "string", "default": "0s",
+      "description": "How long pods run that do not say; 0s: nobody knows. At most 87600h."},
+    "overrun": {"type": "string", "default": "5m",
+      "description": "How much longer pods are taken to run whose time is up; at most 87600h."}}})json";
+
+// Of a pod that must not use what is kept.
+struct Kept : sdk::AttemptState {
+  std::shared_ptr<const Reservation> reservation;
+  Amounts asked;  // by resource of the reservation
+  sdk::Verdict verdict;
+};
+
+class Backfill : public sdk::Plugin,
+                 public sdk::PreFilterPlugin,
+                 public sdk::FilterPlugin,
+                 public sdk::QueueingHintPlugin,
+                 public sdk::ClusterObserver {
+ public:
+  Backfill(const Line::Options& options, const sdk::PluginContext& context)
+      : line_(kName, context.profile, options, context.cluster), pushes_(context.pushes) {}
+
+  sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
+    const v1alpha1::Pod& pod = attempt.pod().proto();
+    kept_off_.erase(pod.uid());
+    if (line_.IsNext(pod)) return sdk::Verdict::Skip();
+    const std::shared_ptr<const Reservation> reservation = line_.ReservationAt(attempt.now());
+    if (reservation == nullptr || !MustKeepOff(pod, *reservation, attempt.now()))
+      return sdk::Verdict::Skip();
+    kept_off_[pod.uid()] = reservation->unit_id;
+    Kept& kept = attempt.NewFilterState<Kept>();
+    for (const Resource& resource : reservation->resources)
+      kept.asked.push_back(resource.AskedBy(attempt.pod().record()));
+    kept.verdict = sdk::Verdict::Unschedulable(ReasonOf(pod, *reservation, attempt.now()));
+    kept.reservation = reservation;
+    return sdk::Verdict::Success();
+  }
+
+  void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
+              sdk::FilterSink& sink) const override {
+    const auto* kept = attempt.filter_state<Kept>();
+    if (kept == nullptr) return;
+    uint64_t rejected = 0;
+    block.ForEach([&](int i, sdk::Slot slot) {
+      const Reservation::Node* const node = kept->reservation->At(slot);
+      if (node != nullptr && !line_.HasRoomBeside(*kept->reservation, *node, kept->asked))
+        rejected |= uint64_t{1} << i;
+    });
+    sink.RejectAll(rejected, kept->verdict);
+  }
+
+  // Room that is given back, a node that comes or grows, and whoever the room was kept for getting
+  // its place or going away.
+  sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.new_node != nullptr) return sdk::Hint::kQueue;
+    if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
+    const v1alpha1::Pod* const other = change.new_pod != nullptr ? change.new_pod : change.old_pod;
+    if (other == nullptr) return sdk::Hint::kQueue;
+    const bool had_place = !other->node_name().empty();
+    if (change.action == v1alpha1::ClusterEvent::DELETE && had_place) return sdk::Hint::kQueue;
+    if (change.action != v1alpha1::ClusterEvent::DELETE &&
+        change.action != v1alpha1::ClusterEvent::ADD)
+      return sdk::Hint::kSkip;
+    const auto kept_off = kept_off_.find(pod.uid());
+    return kept_off != kept_off_.end() && kept_off->second == line_.UnitIdOf(*other)
+               ? sdk::Hint::kQueue
+               : sdk::Hint::kSkip;
+  }
+
+  void OnReset() override {
+    line_.Clear();
+    kept_off_.clear();
+  }
+  void OnNodeChanged(sdk::Slot) override { line_.NodeChanged(); }
+  void OnNodeRemoved(sdk::Slot, const std::string&) override { line_.NodeRemoved(); }
+  void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot) override { line_.PodOnNode(pod); }
+  void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot) override {
+    line_.PodOffNode(pod);
+  }
+  void OnPodChanged(const sdk::PodRecord& pod) override {
+    line_.SetPod(pod);
+    if (sdk::StateOf(pod) != sdk::MemberState::kPending) kept_off_.erase(pod.pod.uid());
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    line_.RemovePod(pod);
+    kept_off_.erase(pod.pod.uid());
+  }
+  void OnObjectChanged(const v1alpha1::ClusterObject*,
+                       const v1alpha1::ClusterObject& object) override {
+    line_.SetObject(object);
+  }
+  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+    line_.RemoveObject(object);
+  }
+  // No event tells that room is not kept any longer for a unit that others keep out.
+  void OnTick(absl::Time now) override {
+    if (kept_off_.empty()) return;
+    const std::shared_ptr<const Reservation> reservation = line_.ReservationAt(now);
+    std::vector<std::string> freed;
+    for (const auto& [uid, unit_id] : kept_off_)
+      if (reservation == nullptr || reservation->unit_id != unit_id) freed.push_back(uid);
+    if (freed.empty()) return;
+    for (const std::string& uid : freed) kept_off_.erase(uid);
+    std::sort(freed.begin(), freed.end());
+    pushes_->Activate(freed);
+  }
+
+ private:
+  // Whether it comes after the first in line, and would be in its way at the time.
+  bool MustKeepOff(const v1alpha1::Pod& pod, const Reservation& reservation, absl::Time now) const {
+    if (reservation.unit_id == line_.UnitIdOf(pod) || line_.TurnOf(pod) < reservation.turn)
+      return false;
+    const RunTime run_time = line_.RunTimeOf(pod);
+    if (run_time.run && now + *run_time.run <= reservation.when) return false;
+    const bool is_taken_back = run_time.preemptible && reservation.outranks_below &&
+                               pod.priority() < *reservation.outranks_below;
+    return !is_taken_back || reservation.when <= now;
+  }
+
+  std::string ReasonOf(const v1alpha1::Pod& pod, const Reservation& reservation,
+                       absl::Time now) const {
+    const RunTime run_time = line_.RunTimeOf(pod);
+    const std::string declared = run_time.run
+                                     ? absl::StrCat(DurationText(*run_time.run), " declared")
+                                     : "no run time declared";
+    if (reservation.when <= now)
+      return absl::StrCat("node is reserved for ", reservation.unit_name, " (", declared, ")");
+    return absl::StrCat("node is reserved for ", reservation.unit_name, " from ",
+                        ClockText(reservation.when, now), " on (", declared, ", ",
+                        DurationText(reservation.when - now), " left)");
+  }
+
+  Line line_;
+  sdk::Pushes* const pushes_;
+  // Whom pods had to leave room to when they were judged last; by uid, the unit's id. Only tells
+  // when to try them again; a host that starts anew has all pods tried.
+  mutable absl::flat_hash_map<std::string, std::string> kept_off_;
+};
+
+Line::Options ReadOptions(const sdk::ArgsObject& root) {
+  const auto read = [&](const char* key, absl::Duration value) {
+    const absl::Duration its = root.Duration(key, value);
+    if (its >= absl::ZeroDuration() && its <= kLongest) return its;
+    root.Problem(key, absl::StrCat("Invalid value: ", absl::FormatDuration(its),
+                                   ": not in valid range [0s, 87600h]"));
+    return value;
+  };
+  Line::Options options;
+  const absl::Duration run_time = read("defaultRunTime", absl::ZeroDuration());
+  if (run_time > absl::ZeroDuration()) options.default_run_time = run_time;
+  options.overrun = read("overrun", options.overrun);
+  return options;
+}
+
+}  // namespace
+
+sdk::PluginDescriptor Descriptor() {
+  using Event = v1alpha1::ClusterEvent;
+  sdk::PluginDescriptor d;
+  d.name = kName;
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
+  d.args_schema = kArgsSchema;
+  d.wake_up_events = {sdk::WakeOn("Pod", {Event::ADD, Event::DELETE, Event::UPDATE_OTHER}),
+                      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE})};
+  d.needed_fields = sdk::GroupAnnotationFields();
+  for (const char* key : {kRunSeconds, kStart, kEstimatedEnd, kPreemptible})
+    d.needed_fields.push_back(sdk::AnnotationField(key));
+  d.custom_resources = sdk::PodGroupResources();
+  d.maturity = sdk::Maturity::kAlpha;
+  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<Backfill>(ReadOptions(context.args->root()), context);
+  };
+  return d;
+}
+
+}  // namespace outboard::backfill

@@ -1,0 +1,405 @@
+#include "plugins/backfill/line.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/pod_groups.h"
+
+namespace outboard::backfill {
+namespace {
+
+// So many are looked at for one that something can be kept for; those before it can never start, or
+// nobody knows when.
+constexpr int kMaxLooked = 32;
+// What a reservation says of the time may be as old.
+constexpr absl::Duration kMaxAge = absl::Seconds(1);
+
+}  // namespace
+
+void Line::NoteChange() {
+  ++changes_;
+  // While places are tried nothing changes.
+  tried_.clear();
+  absent_.clear();
+}
+
+void Line::Clear() {
+  NoteChange();
+  groups_.Clear();
+  turns_.clear();
+  waiting_.clear();
+  group_turns_.clear();
+  endings_.clear();
+  not_started_.clear();
+  borrowers_.clear();
+  placed_.clear();
+  fitting_since_.clear();
+  cached_ = nullptr;
+}
+
+void Line::Leave(const std::string& uid) {
+  const auto known = waiting_.find(uid);
+  if (known == waiting_.end()) return;
+  const Waiting& waiting = known->second;
+  turns_.erase(waiting.turn);
+  if (waiting.group) {
+    const auto group = group_turns_.find(*waiting.group);
+    group->second.erase(waiting.turn);
+    if (group->second.empty()) group_turns_.erase(group);
+  }
+  waiting_.erase(known);
+}
+
+void Line::SetPod(const sdk::PodRecord& pod) {
+  NoteChange();
+  groups_.SetPod(pod);
+  const std::string& uid = pod.pod.uid();
+  Leave(uid);
+  if (pod.place == sdk::Place::kNone || pod.place == sdk::Place::kNominated) {
+    DropPlaced(uid);
+  } else {
+    SetPlaced(pod);
+  }
+  if (sdk::StateOf(pod) != sdk::MemberState::kPending || pod.pod.scheduler_name() != profile_)
+    return;
+  const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod.pod);
+  Waiting waiting = {OwnTurnOf(pod.pod, ref ? &*ref : nullptr), std::nullopt};
+  turns_.insert(waiting.turn);
+  if (ref) {
+    group_turns_[ref->key].insert(waiting.turn);
+    waiting.group = ref->key;
+  }
+  waiting_.emplace(uid, std::move(waiting));
+}
+
+void Line::RemovePod(const sdk::PodRecord& pod) {
+  NoteChange();
+  groups_.RemovePod(pod);
+  malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
+  Leave(pod.pod.uid());
+  DropPlaced(pod.pod.uid());
+}
+
+void Line::SetPlaced(const sdk::PodRecord& pod) {
+  DropPlaced(pod.pod.uid());
+  auto placed = std::make_unique<Placed>(Placed{&pod, RunTimeOf(pod.pod)});
+  const RunTime& its = placed->run_time;
+  if (const auto end = its.FixedEnd()) {
+    const sdk::Resources& asked = pod.usage.requests;
+    Ending ending = {*end, placed.get(), pod.on_node() ? pod.slot : sdk::kNoSlot, its.preemptible};
+    ending.several = pod.extended.size() > 1;
+    if (!pod.extended.empty()) std::tie(ending.column, ending.extended) = pod.extended[0];
+    ending.cpu = asked.cpu_millis;
+    ending.memory = asked.memory_bytes;
+    ending.ephemeral = asked.ephemeral_storage_bytes;
+    endings_.insert(ending);
+  } else if (its.run) {
+    not_started_.insert({*its.run, placed.get()});
+  }
+  if (its.preemptible) borrowers_.insert(placed.get());
+  placed_[pod.pod.uid()] = std::move(placed);
+}
+
+void Line::DropPlaced(const std::string& uid) {
+  const auto known = placed_.find(uid);
+  if (known == placed_.end()) return;
+  const Placed& placed = *known->second;
+  if (const auto end = placed.run_time.FixedEnd()) endings_.erase(Ending{*end, &placed});
+  if (placed.run_time.run) not_started_.erase({*placed.run_time.run, &placed});
+  borrowers_.erase(&placed);
+  placed_.erase(known);
+}
+
+int64_t Line::Ending::AskedBy(const Resource& resource) const {
+  switch (resource.kind) {
+    case Resource::Kind::kCpu:
+      return std::max<int64_t>(0, cpu);
+    case Resource::Kind::kMemory:
+      return std::max<int64_t>(0, memory);
+    case Resource::Kind::kEphemeral:
+      return std::max<int64_t>(0, ephemeral);
+    case Resource::Kind::kPods:
+      return 1;
+    case Resource::Kind::kExtended:
+      break;
+  }
+  if (several) return resource.AskedBy(*placed->pod);
+  return resource.column == column ? std::max<int64_t>(0, extended) : 0;
+}
+
+void Line::PodOnNode(const sdk::PodRecord& pod) {
+  const std::string& uid = pod.pod.uid();
+  if (absent_.erase(uid) > 0) return;
+  if (placed_.contains(uid)) {
+    SetPlaced(pod);  // Its node has come back.
+  } else {
+    tried_.insert(uid);
+  }
+}
+
+void Line::NodeRemoved() {
+  // Those that were on it have a place, but no node.
+  for (const std::string& uid : absent_) {
+    const auto placed = placed_.find(uid);
+    if (placed != placed_.end()) SetPlaced(*placed->second->pod);
+  }
+  NoteChange();
+}
+
+void Line::PodOffNode(const sdk::PodRecord& pod) {
+  if (tried_.erase(pod.pod.uid()) == 0) absent_.insert(pod.pod.uid());
+}
+
+void Line::SetObject(const v1alpha1::ClusterObject& object) {
+  if (groups_.SetObject(object).group != nullptr) NoteChange();
+}
+
+void Line::RemoveObject(const v1alpha1::ClusterObject& object) {
+  groups_.RemoveObject(object);
+  NoteChange();
+}
+
+RunTime Line::RunTimeOf(const v1alpha1::Pod& pod) const {
+  return ReadRunTime(pod, options_.default_run_time, &malformed_);
+}
+
+Turn Line::OwnTurnOf(const v1alpha1::Pod& pod, const sdk::GroupRef* ref) const {
+  return {-int64_t{pod.priority()}, pod.creation_unix_seconds(), pod.namespace_(),
+          ref != nullptr ? ref->key.name : pod.name(), pod.uid()};
+}
+
+Turn Line::TurnOf(const v1alpha1::Pod& pod) const {
+  const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod);
+  if (!ref) return OwnTurnOf(pod, nullptr);
+  const auto members = group_turns_.find(ref->key);
+  if (members == group_turns_.end() || !groups_.SpecFor(*ref).min) return OwnTurnOf(pod, &*ref);
+  return *members->second.begin();
+}
+
+std::string Line::UnitIdOf(const v1alpha1::Pod& pod) const {
+  const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod);
+  if (!ref || !groups_.SpecFor(*ref).min) return pod.uid();
+  return absl::StrCat(ref->key.Text(), "\n", ref->key.controller_uid);
+}
+
+Unit Line::UnitOf(const sdk::PodRecord& pod) const {
+  Unit unit;
+  unit.id = UnitIdOf(pod.pod);
+  const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod.pod);
+  const sdk::GroupSpec* const spec = ref ? &groups_.SpecFor(*ref) : nullptr;
+  if (spec != nullptr && (spec->not_found || !spec->fault.empty())) unit.complete = false;
+  const sdk::Group* const group = ref ? groups_.Find(ref->key) : nullptr;
+  if (spec == nullptr || !spec->min || group == nullptr) {
+    unit.name = absl::StrCat(pod.pod.namespace_(), "/", pod.pod.name());
+    unit.pending = {&pod};
+    return unit;
+  }
+  unit.name = absl::StrCat(ref->key.ns, "/", ref->key.name);
+  for (const Turn& turn : group_turns_.at(ref->key)) {
+    const sdk::PodRecord* const record = cluster_.FindPod(turn.uid);
+    if (record != nullptr) unit.pending.push_back(record);
+  }
+  const int64_t missing = spec->min->value - group->placed();
+  const auto pending = static_cast<int64_t>(unit.pending.size());
+  if (missing > pending) unit.complete = false;
+  unit.needed = std::clamp<int64_t>(missing, 1, std::max<int64_t>(1, pending));
+  return unit;
+}
+
+// What ends, in the order of time, of what is on nodes.
+class Line::Releases {
+ public:
+  Releases(const Line& line, const Ends& ends, const std::vector<Resource>& resources)
+      : line_(line),
+        ends_(ends),
+        resources_(resources),
+        amounts_(resources.size()),
+        late_(line.endings_.begin()),
+        ending_(line.endings_.lower_bound(Ending{ends.now})),
+        not_started_(line.not_started_.begin()) {
+    for (const Placed* borrower : line.borrowers_)
+      if (TakesBack(*borrower)) taken_back_.push_back(borrower);
+    while (ending_ != line.endings_.end() && ending_->when <= ends.now) ++ending_;
+    late_end_ = ending_;
+  }
+
+  bool Next(Release* release) {
+    while (true) {
+      if (!taken_back_.empty()) {
+        const Placed& borrower = *taken_back_.back();
+        taken_back_.pop_back();
+        if (Fill(borrower, ends_.now, release)) return true;
+        continue;
+      }
+      constexpr absl::Time kNever = absl::InfiniteFuture();
+      const absl::Time late = late_ == late_end_ ? kNever : ends_.now + ends_.overrun;
+      const absl::Time ending = ending_ == line_.endings_.end() ? kNever : ending_->when;
+      const absl::Time not_started =
+          not_started_ == line_.not_started_.end() ? kNever : ends_.now + not_started_->first;
+      const absl::Time when = std::min({late, ending, not_started});
+      if (when == kNever) return false;
+      if (when == late || when == ending) {
+        const Ending& next = when == late ? *late_++ : *ending_++;
+        if (next.preemptible && TakesBack(*next.placed)) continue;
+        if (Fill(next, when, release)) return true;
+      } else {
+        const Placed& next = *(not_started_++)->second;
+        if (!TakesBack(next) && Fill(next, when, release)) return true;
+      }
+    }
+  }
+
+ private:
+  bool TakesBack(const Placed& placed) const {
+    return ends_.TakesBack(placed.run_time, placed.pod->pod.priority());
+  }
+  // False: the mirror does not have its node.
+  bool Fill(const Placed& placed, absl::Time when, Release* release) {
+    if (!placed.pod->on_node()) return false;
+    for (size_t r = 0; r < resources_.size(); ++r) amounts_[r] = resources_[r].AskedBy(*placed.pod);
+    *release = {when, placed.pod->slot, amounts_.data()};
+    return true;
+  }
+
+  bool Fill(const Ending& ending, absl::Time when, Release* release) {
+    if (ending.slot == sdk::kNoSlot) return false;
+    for (size_t r = 0; r < resources_.size(); ++r) amounts_[r] = ending.AskedBy(resources_[r]);
+    *release = {when, ending.slot, amounts_.data()};
+    return true;
+  }
+
+  const Line& line_;
+  const Ends ends_;
+  const std::vector<Resource>& resources_;
+  Amounts amounts_;
+  std::vector<const Placed*> taken_back_;
+  // Those whose time is up, those that go on, those that start now.
+  absl::btree_set<Ending>::const_iterator late_, late_end_, ending_;
+  absl::btree_set<std::pair<absl::Duration, const Placed*>>::const_iterator not_started_;
+};
+
+Amounts Line::ReleasedUntil(const Reservation& reservation, sdk::Slot slot) const {
+  const std::vector<Resource>& resources = reservation.resources;
+  Amounts released(resources.size(), 0);
+  for (const sdk::PodRecord* pod : cluster_.nodes().pods[slot]) {
+    const auto placed = placed_.find(pod->pod.uid());
+    if (placed == placed_.end()) {
+      // It is only tried there; those that the room is kept for are in what is kept.
+      if (UnitIdOf(pod->pod) != reservation.unit_id) continue;
+    } else {
+      const std::optional<absl::Time> end =
+          reservation.ends.Of(placed->second->run_time, pod->pod.priority());
+      if (!end || *end > reservation.when) continue;
+    }
+    for (size_t r = 0; r < resources.size(); ++r) released[r] += resources[r].AskedBy(*pod);
+  }
+  return released;
+}
+
+bool Line::HasRoomBeside(const Reservation& reservation, const Reservation::Node& node,
+                         const Amounts& asked) const {
+  const sdk::NodeTable& table = cluster_.nodes();
+  Amounts changed;
+  const bool same = table.generation[node.slot] == node.generation;
+  if (!same) changed = ReleasedUntil(reservation, node.slot);
+  const Amounts& released = same ? node.released : changed;
+  for (size_t r = 0; r < asked.size(); ++r) {
+    const int64_t spare =
+        reservation.resources[r].Free(table, node.slot) + released[r] - node.kept[r];
+    if (asked[r] > 0 && asked[r] > spare) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const Reservation> Line::ReserveFor(const Unit& unit, const Turn& turn,
+                                                    absl::Time now, FittingSince* fitting) const {
+  auto reservation = std::make_shared<Reservation>();
+  const std::vector<Resource>& resources = reservation->resources;
+  if (!ResourcesOf(unit, cluster_.nodes(), &reservation->resources)) return nullptr;
+  const std::vector<Demand> demands = DemandsOf(unit, resources, cluster_);
+  if (!EachFits(demands, EmptyRooms(resources, cluster_))) return nullptr;
+
+  const Rooms free = FreeRooms(resources, cluster_);
+  const auto find = [&](const Ends& ends) {
+    Releases releases(*this, ends, resources);
+    return FindShadow(
+        free, [&](Release* release) { return releases.Next(release); }, demands, now);
+  };
+  reservation->outranks_below = unit.OutranksBelow();
+  const Ends unhurried = {now, options_.overrun, std::nullopt};
+  const Ends hurried = {now, options_.overrun, reservation->outranks_below};
+  const auto has_borrower = [&] {
+    return std::any_of(borrowers_.begin(), borrowers_.end(), [&](const Placed* borrower) {
+      return hurried.TakesBack(borrower->run_time, borrower->pod->pod.priority());
+    });
+  };
+  std::optional<ShadowSchedule> schedule = find(unhurried);
+  reservation->ends = unhurried;
+  std::optional<ShadowSchedule> sooner;
+  if ((!schedule || schedule->when > now) && has_borrower()) sooner = find(hurried);
+  if (schedule && sooner && schedule->when <= sooner->when) sooner.reset();
+  // What fits and does not get its place is kept out by others; who is not made to leave goes on.
+  const absl::Time when = sooner     ? sooner->when
+                          : schedule ? schedule->when
+                                     : absl::InfiniteFuture();
+  bool settled = false;
+  if (when <= now) {
+    const auto known = fitting_since_.find(unit.id);
+    const absl::Time since = known == fitting_since_.end() ? now : std::min(now, known->second);
+    fitting->emplace(unit.id, since);
+    settled = now - since >= kSettles;
+  }
+  if (sooner && !settled) {
+    schedule = std::move(sooner);
+    reservation->ends = hurried;
+  } else if (!schedule || (settled && schedule->when <= now)) {
+    return nullptr;
+  }
+
+  reservation->unit_id = unit.id;
+  reservation->unit_name = unit.name;
+  reservation->turn = turn;
+  reservation->when = schedule->when;
+  reservation->node_at.assign(cluster_.nodes().occupied.size(), -1);
+  for (KeptRoom& room : schedule->nodes) {
+    const auto slot = static_cast<sdk::Slot>(room.node);
+    reservation->node_at[slot] = static_cast<int32_t>(reservation->nodes.size());
+    reservation->nodes.push_back({slot, std::move(room.kept), ReleasedUntil(*reservation, slot),
+                                  cluster_.nodes().generation[slot]});
+  }
+  return reservation;
+}
+
+std::shared_ptr<const Reservation> Line::Reserve(absl::Time now, FittingSince* fitting) const {
+  absl::flat_hash_set<std::string> seen;
+  int looked = 0;
+  for (const Turn& turn : turns_) {
+    const sdk::PodRecord* const pod = cluster_.FindPod(turn.uid);
+    if (pod == nullptr || !seen.insert(UnitIdOf(pod->pod)).second) continue;
+    if (++looked > kMaxLooked) break;
+    const Unit unit = UnitOf(*pod);
+    if (!unit.complete) continue;
+    if (auto reservation = ReserveFor(unit, turn, now, fitting)) return reservation;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Reservation> Line::ReservationAt(absl::Time now) const {
+  const bool same = changes_ == cached_changes_;
+  if (trial()) {
+    // What is tried is not what is promised.
+    FittingSince unused;
+    return same ? cached_ : Reserve(now, &unused);
+  }
+  if (same && now >= cached_at_ && now - cached_at_ < kMaxAge) return cached_;
+  FittingSince fitting;
+  cached_ = Reserve(now, &fitting);
+  fitting_since_ = std::move(fitting);
+  cached_changes_ = changes_;
+  cached_at_ = now;
+  return cached_;
+}
+
+}  // namespace outboard::backfill
