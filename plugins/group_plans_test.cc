@@ -244,6 +244,48 @@ TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
             (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}));
 }
 
+TEST_F(GroupPlansTest, WhatStandsInTheWayIsToldToTheGroupsObject) {
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 2; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 8}, "g"));
+  harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {PodGroup("g", 2, "")});
+  EXPECT_TRUE(harness_.Tick().empty());
+  for (const v1alpha1::Pod& pod : pods)
+    EXPECT_EQ(harness_.Cycle(pod.uid(), 0, {}, true).placements_size(), 0);
+  const std::vector<v1alpha1::Effect> written = harness_.Tick();
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].plugin(), "AtomicReplicaCoordinator");
+  EXPECT_TRUE(written[0].put_object().status());
+  EXPECT_TRUE(absl::StrContains(
+      written[0].put_object().json(),
+      R"("message":"1 of 2 members fit; 1 Insufficient nvidia.com/gpu","reason":"Unschedulable")"))
+      << written[0].put_object().json();
+}
+
+TEST_F(GroupPlansTest, NoPlaceIsLookedForWhereAllNodesTogetherHaveNotEnough) {
+  v1alpha1::ClusterObject group = PodGroup("g", 2, "");
+  v1alpha1::CustomObject& custom = *group.mutable_custom_object();
+  custom.set_resource(std::string(sdk::GroupResource(sdk::GroupDialect::kSchedulerPlugins)));
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 2; ++i) {
+    pods.push_back(MemberPod(absl::StrCat("m", i), {1, 4}, ""));
+    (*pods.back().mutable_labels())["scheduling.x-k8s.io/pod-group"] = "g";
+  }
+  for (const bool is_enough : {false, true}) {
+    custom.set_json(absl::StrCat(R"({"spec": {"minMember": 2, "minResources": {"nvidia.com/gpu": )",
+                                 is_enough ? 8 : 9, "}}}"));
+    harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {group});
+    const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    EXPECT_EQ(response.placements_size(), is_enough ? 2 : 0);
+    if (is_enough) continue;
+    EXPECT_EQ(response.pre_filter().rejection().reasons(0),
+              "gang \"g\": 8 of 9 nvidia.com/gpu are free (minResources)");
+    const auto& rejected_by = response.pre_filter().rejected_by();
+    EXPECT_EQ(std::vector<std::string>(rejected_by.begin(), rejected_by.end()),
+              (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}))
+        << "whoever gives a GPU back is heard";
+  }
+}
+
 // The second worker may only run where the first does not, and both need the launcher beside them.
 TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
   std::vector<v1alpha1::Node> nodes;

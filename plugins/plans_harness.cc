@@ -32,6 +32,14 @@ PlansHarness::PlansHarness(std::vector<std::string> plugins) {
   v1alpha1::ConfigureResponse response;
   session_->Configure(request, &response);
   EXPECT_TRUE(response.problems().empty()) << response.DebugString();
+  session_->SetPush([this](const v1alpha1::SyncResponse& pushed) {
+    if (pushed.has_effect()) written_.push_back(pushed.effect());
+  });
+}
+
+std::vector<v1alpha1::Effect> PlansHarness::Tick() {
+  session_->Tick(kNow + absl::Seconds(++ticks_));
+  return std::exchange(written_, {});
 }
 
 v1alpha1::SyncRequest PlansHarness::Next(v1alpha1::SyncRequest::Phase phase) {

@@ -11,6 +11,7 @@
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
 #include "proto/outboard/v1alpha1/objects.pb.h"
 #include "proto/outboard/v1alpha1/types.pb.h"
 
@@ -45,6 +46,8 @@ class PlansHarness {
                                 const std::vector<std::string>& next, bool place_group);
   // After a Cycle that found no node.
   v1alpha1::PostFilterResponse PostFilter();
+  // A second passes; what plugins want written of their own accord.
+  std::vector<v1alpha1::Effect> Tick();
   // What the shim makes of an answer about one pod, by the contract's words and kube-scheduler's
   // choice among equals; an empty node: none.
   Place Choose(const std::string& uid, uint32_t start_offset,
@@ -63,6 +66,8 @@ class PlansHarness {
   std::vector<std::pair<std::string, int64_t>> weights_;
   int64_t version_ = 0;
   uint64_t attempt_ = 0;
+  int64_t ticks_ = 0;
+  std::vector<v1alpha1::Effect> written_;
 };
 
 }  // namespace outboard::plans

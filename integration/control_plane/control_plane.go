@@ -36,6 +36,8 @@ type Options struct {
 	// priority, collect garbage less often, goroutines begin with stacks that need not grow, and clients show a token as they do in a
 	// cluster, instead of a certificate, whose signature the API server verifies for each request.
 	SpareCores bool
+	// PodGroups has the API server serve scheduling.k8s.io/v1alpha2 and keep spec.schedulingGroup of pods.
+	PodGroups bool
 	// Progress receives lines for people; nil drops them.
 	Progress func(format string, args ...any)
 }
@@ -193,7 +195,12 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 	if c.tokens != nil {
 		tokens = c.file("tokens.csv")
 	}
+	gates, versions := "", ""
+	if c.options.PodGroups {
+		gates, versions = "GenericWorkload=true", "scheduling.k8s.io/v1alpha2=true"
+	}
 	return c.startServer("kube-apiserver", c.tools.APIServer,
+		"--feature-gates="+gates, "--runtime-config="+versions,
 		"--etcd-servers="+c.EtcdURL,
 		"--etcd-compaction-interval=0", // The history from revision 1 is what the checks read.
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",

@@ -88,6 +88,15 @@ absl::Span<const Slot> NodesLeft(const v1alpha1::PreFilterResponse& response,
   return *buffer;
 }
 
+std::vector<std::string> PluginsOfRoom(const Profile& profile) {
+  std::vector<std::string> names;
+  for (const uint32_t index : profile.at(v1alpha1::FILTER)) {
+    const ProfilePlugin& plugin = profile.plugins()[index];
+    if (plugin.room != nullptr) names.push_back(plugin.name);
+  }
+  return names;
+}
+
 GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
                          const sdk::GroupToPlace& group, const PodRecord& first)
     : tools_(tools),
@@ -494,11 +503,8 @@ GroupOutcome GroupSearch::FailWith(const std::vector<Domain>& domains) {
     }
   }
   if (!why_.empty()) absl::StrAppend(&outcome.reason, "; ", why_);
-  // What makes room: the plugins that limit it.
-  for (const uint32_t index : context_.profile->at(v1alpha1::FILTER)) {
-    const ProfilePlugin& plugin = context_.profile->plugins()[index];
-    if (plugin.room != nullptr) rejected_by_.insert(plugin.name);
-  }
+  for (std::string& plugin : PluginsOfRoom(*context_.profile))
+    rejected_by_.insert(std::move(plugin));
   outcome.rejected_by = std::move(rejected_by_);
   return outcome;
 }

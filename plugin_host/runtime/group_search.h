@@ -20,6 +20,9 @@ absl::Span<const sdk::Slot> NodesLeft(const v1alpha1::PreFilterResponse& respons
                                       const sdk::NodeTable& nodes, absl::Span<const sdk::Slot> base,
                                       std::vector<sdk::Slot>* buffer);
 
+// The plugins of a profile that limit how many pods there is room for: what they miss makes room.
+std::vector<std::string> PluginsOfRoom(const Profile& profile);
+
 // One group's search: a plan on the mirror itself, which is as before once the object is gone.
 //
 // Pods are searched for in the order in which the group names them, as the profile filters and

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "plugin_host/runtime/group_search.h"
 #include "plugin_host/runtime/session.h"
 
 namespace outboard::runtime {
@@ -64,8 +65,13 @@ bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& ta
     const ProfilePlugin& plugin = profile.plugins()[index];
     const std::optional<sdk::GroupToPlace> group = plugin.group->Group(View(target, index, now));
     if (!group) continue;
-    GroupOutcome outcome =
-        planner_.PlaceGroup(ContextOf(request, target, now), *group, *target.pod);
+    GroupOutcome outcome;
+    if (group->short_of.empty()) {
+      outcome = planner_.PlaceGroup(ContextOf(request, target, now), *group, *target.pod);
+    } else {
+      outcome.reason = group->short_of;
+      for (std::string& name : PluginsOfRoom(profile)) outcome.rejected_by.insert(std::move(name));
+    }
     v1alpha1::PlannedGroup* told = response->mutable_group();
     told->set_name(group->name);
     told->set_needed(static_cast<uint32_t>(group->needed));
@@ -76,6 +82,9 @@ bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& ta
     }
     v1alpha1::PreFilterResponse* answer = response->mutable_pre_filter();
     answer->Clear();
+    plugin.group->GroupRejected(View(target, index, now),
+                                outcome.error.empty() ? outcome.reason : outcome.error,
+                                !outcome.error.empty());
     if (!outcome.error.empty()) {
       FillErrorStatus(plugin.name, outcome.error, answer->mutable_rejection());
       return true;

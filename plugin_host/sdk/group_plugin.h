@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "plugin_host/sdk/attempt.h"
 #include "plugin_host/sdk/views.h"
@@ -33,6 +34,8 @@ struct GroupToPlace {
   std::vector<Slot> placed;  // Nodes of members that have one, which decide the required domain.
   // Some of those wait at Permit: they give up before pods that have to leave for the others have.
   bool some_wait = false;
+  // Why no place is looked for, as things are: `24 of 32 nvidia.com/gpu are free`. Empty: one is.
+  std::string short_of;
 };
 
 // For plugins that know the groups of pods. The host places what they say with all plugins of the
@@ -45,6 +48,9 @@ class GroupPlugin {
   // The group of the attempt's pod, which is among `pending`; once an attempt, after all PreFilter
   // plugins let the pod pass. Absent: the pod goes alone.
   virtual std::optional<GroupToPlace> Group(const Attempt& attempt) const = 0;
+  // None of what Group said in this attempt was placed; `why` as in the pod's message, without the
+  // name. Once for each member that is tried, so it must be cheap. For those who tell others.
+  virtual void GroupRejected(const Attempt& attempt, absl::string_view why, bool is_error) {}
 };
 
 // For Filter plugins that know by arithmetic how many pods there is room for, so that whoever

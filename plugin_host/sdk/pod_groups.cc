@@ -18,6 +18,7 @@ constexpr char kKoordinatorName[] = "gang.scheduling.koordinator.sh/name";
 constexpr char kKoordinatorMin[] = "gang.scheduling.koordinator.sh/min-available";
 constexpr char kKoordinatorTotal[] = "gang.scheduling.koordinator.sh/total-number";
 constexpr char kKoordinatorWait[] = "gang.scheduling.koordinator.sh/waiting-time";
+constexpr char kKoordinatorMode[] = "gang.scheduling.koordinator.sh/mode";
 // Of scheduler-plugins before scheduling.x-k8s.io: the group's object, or no object at all.
 constexpr char kLegacyPodGroup[] = "pod-group.scheduling.sigs.k8s.io";
 constexpr char kLegacyName[] = "pod-group.scheduling.sigs.k8s.io/name";
@@ -82,6 +83,13 @@ GroupRef KoordinatorGroup(const v1alpha1::Pod& pod, const std::string& name) {
     } else {
       ref.malformed.push_back(
           {AnnotationAt(kKoordinatorWait), *text, "a positive duration such as 600s"});
+    }
+  }
+  if (const std::string* text = FindValue(annotations, kKoordinatorMode)) {
+    if (*text == "Strict" || *text == "NonStrict") {
+      ref.own.keeps_places = {*text == "NonStrict", AnnotationAt(kKoordinatorMode)};
+    } else {
+      ref.malformed.push_back({AnnotationAt(kKoordinatorMode), *text, "Strict or NonStrict"});
     }
   }
   return ref;
@@ -211,7 +219,8 @@ std::vector<std::string> GroupAnnotationFields() {
        {kJobSizes[0], kJobSizes[1], kVolcanoAnnotations[0], kVolcanoAnnotations[1],
         static_cast<const char*>(kVolcanoTask), static_cast<const char*>(kKaiAnnotation),
         static_cast<const char*>(kKoordinatorName), static_cast<const char*>(kKoordinatorMin),
-        static_cast<const char*>(kKoordinatorTotal), static_cast<const char*>(kKoordinatorWait)}) {
+        static_cast<const char*>(kKoordinatorTotal), static_cast<const char*>(kKoordinatorWait),
+        static_cast<const char*>(kKoordinatorMode)}) {
     fields.push_back(AnnotationField(key));
   }
   return fields;

@@ -97,6 +97,8 @@ struct GroupSpec {
   MaybeSourced<std::string> priority_class;
   std::vector<SubGroup> sub_groups;
   MaybeSourced<absl::Time> created;  // the object
+  // Each member keeps its place while it waits, though others have none (Koordinator's NonStrict).
+  MaybeSourced<bool> keeps_places;
   // Running members are only to be made to leave all together. Absent: the dialect cannot say.
   MaybeSourced<bool> disrupted_as_whole;
 };

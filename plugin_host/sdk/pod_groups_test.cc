@@ -119,6 +119,18 @@ TEST(GroupOf, KoordinatorsAnnotationsSayItAll) {
   EXPECT_THAT(ref.malformed, IsEmpty());
 }
 
+TEST(GroupOf, KoordinatorsModeSaysWhetherMembersKeepTheirPlaces) {
+  const std::string key = "gang.scheduling.koordinator.sh/mode";
+  EXPECT_FALSE(GroupOf(Koordinator("3", "", ""))->own.keeps_places);
+  EXPECT_TRUE(
+      GroupOf(Koordinator("3", "", "").Annotation(key, "NonStrict"))->own.keeps_places->value);
+  EXPECT_FALSE(
+      GroupOf(Koordinator("3", "", "").Annotation(key, "Strict"))->own.keeps_places->value);
+  const GroupRef ref = *GroupOf(Koordinator("3", "", "").Annotation(key, "strict"));
+  EXPECT_FALSE(ref.own.keeps_places);
+  EXPECT_EQ(ref.malformed.size(), 1u);
+}
+
 TEST(GroupOf, WhatCannotBeReadIsAbsentAndASizeIsAFault) {
   GroupRef ref = *GroupOf(Koordinator("3", "some", "soon"));
   EXPECT_EQ(ref.own.min->value, 3);

@@ -18,6 +18,8 @@
 #include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
+#include "plugins/atomic_replica_coordinator/group_status.h"
+#include "plugins/atomic_replica_coordinator/min_resources.h"
 
 namespace outboard::atomic_replica_coordinator {
 namespace {
@@ -58,7 +60,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
       : args_(args),
         profile_(context.profile),
         cluster_(context.cluster),
-        pushes_(context.pushes) {}
+        pushes_(context.pushes),
+        status_(context.profile, &groups_, context.cluster, context.pushes) {}
 
   // Members of which there are too few are not tried: they would hold places that nobody can use.
   // Those of jobs are, and wait at Permit, as ever.
@@ -82,7 +85,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return std::nullopt;
     const GroupSpec& spec = groups_.SpecFor(*ref);
-    if (spec.not_found || !spec.fault.empty()) return std::nullopt;
+    if (spec.not_found || !spec.fault.empty() || KeepsPlaces(spec)) return std::nullopt;
     sdk::GroupToPlace together;
     together.topology = LevelsOf(spec);
     const int64_t size = SizeOf(*ref, spec);
@@ -105,7 +108,14 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     together.pending = PendingMembers(ref->key);
     // A job that has not made all of its pods yet: those that are there wait at Permit.
     if (static_cast<int64_t>(together.pending.size()) < missing) return std::nullopt;
+    if (spec.min_resources && ref->key.dialect == sdk::GroupDialect::kSchedulerPlugins)
+      together.short_of = ShortOf(spec.min_resources->value, size, cluster_.nodes(), others);
     return together;
+  }
+
+  void GroupRejected(const sdk::Attempt& attempt, absl::string_view why, bool is_error) override {
+    if (const std::optional<GroupRef> ref = sdk::GroupOf(attempt.pod().proto()))
+      status_.Say(ref->key, why, is_error);
   }
 
   sdk::Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView& node,
@@ -150,9 +160,12 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return;
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
-    const std::string message =
-        absl::StrCat(GangName(*ref), ": pod ", pod.name(), " gave its place on ",
-                     std::string(node_name), " back, ", others.size(), " others were placed");
+    const std::string what = absl::StrCat("pod ", pod.name(), " gave its place on ", node_name,
+                                          " back, ", others.size(), " others were placed");
+    // Those that give theirs back because of it say nothing new.
+    if (!rejected_.contains(pod.uid())) status_.Say(ref->key, what, /*is_error=*/false);
+    if (KeepsPlaces(groups_.SpecFor(*ref))) return;
+    const std::string message = absl::StrCat(GangName(*ref), ": ", what);
     for (const sdk::PodRecord* other : others) {
       if (!WaitsForUs(*other)) continue;
       decisions->push_back({other->waiting_attempt, other->pod.uid(), /*allow=*/false, message});
@@ -177,11 +190,13 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     groups_.Clear();
     rejected_.clear();
     called_.clear();
+    status_.Clear();
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     auto it = rejected_.find(pod.pod.uid());
     if (it != rejected_.end() && it->second != pod.waiting_attempt) rejected_.erase(it);
     const sdk::PodGroupIndex::Change change = groups_.SetPod(pod);
+    if (change.group != nullptr && change.group->object) status_.Touch(change.group->key);
     // No event tells of pods that come without a place, or of gates that others lose.
     if (change.group == nullptr || change.group->existing() <= change.existed) return;
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
@@ -192,10 +207,12 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     rejected_.erase(pod.pod.uid());
     groups_.RemovePod(pod);
+    if (const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod)) status_.Touch(ref->key);
   }
   void OnObjectChanged(const v1alpha1::ClusterObject* old,
                        const v1alpha1::ClusterObject& object) override {
     const sdk::PodGroupIndex::Change change = groups_.SetObject(object);
+    if (change.group != nullptr) status_.ObjectChanged(change.group->key);
     if (!change.size_changed || !change.group->object->fault.empty()) return;
     const auto& min = change.group->object->min;
     CallIfComplete(change.group->key, min ? min->value : 1);
@@ -204,10 +221,11 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     groups_.RemoveObject(object);
   }
   // Whoever was called while its rejection was still on its way to the shim did not hear it.
-  void OnTick(absl::Time) override {
+  void OnTick(absl::Time now) override {
     for (const sdk::GroupKey& key : std::exchange(called_, {})) {
       if (const sdk::Group* group = groups_.Find(key)) ActivatePending(*group);
     }
+    status_.Tick(now);
   }
 
  private:
@@ -217,6 +235,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   // To take it for a single pod would place a part of a gang.
   static sdk::Verdict Faulty(const GroupRef& ref, const GroupSpec& spec) {
     return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", spec.fault));
+  }
+  static bool KeepsPlaces(const GroupSpec& spec) {
+    return spec.keeps_places && spec.keeps_places->value;
   }
   int64_t SizeOf(const GroupRef& ref, const GroupSpec& spec) const {
     return spec.min ? spec.min->value : IsJob(ref) ? args_.default_size : 1;
@@ -312,6 +333,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   const sdk::ClusterView cluster_;
   sdk::Pushes* const pushes_;
   sdk::PodGroupIndex groups_{kName};
+  GroupStatusKeeper status_;
   // Groups that became complete since the last tick.
   absl::flat_hash_set<sdk::GroupKey> called_;
   // Attempts that were rejected and whose places the mirror still has. Only saves repetition: every
@@ -355,6 +377,10 @@ sdk::PluginDescriptor Descriptor() {
   d.signature = sdk::SignedParts(d.needed_fields, {});
   for (std::string& part : sdk::GroupSignatureParts()) d.signature->push_back(std::move(part));
   d.custom_resources = sdk::PodGroupResources();
+  for (v1alpha1::CustomResource& resource : d.custom_resources) {
+    if (KeepsStatusOf(resource.resource()))
+      resource.add_verbs(v1alpha1::CustomResource::UPDATE_STATUS);
+  }
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<AtomicReplicaCoordinator>(ReadArgs(context.args->root()), context);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/group_plugin.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/object_store.h"
@@ -174,6 +175,28 @@ TEST_F(PodGroupsTest, OneThatGivesItsPlaceBackTakesTheOthersAlong) {
   EXPECT_EQ(decisions[0].pod_uid, "default/a");
   EXPECT_EQ(decisions[0].message,
             "gang \"train\": pod b gave its place on n1 back, 1 others were placed");
+}
+
+TEST_F(PodGroupsTest, MembersOfANonStrictGangKeepTheirPlaces) {
+  const auto member = [](const char* name, const char* mode) {
+    return PodBuilder(name)
+        .Annotation("gang.scheduling.koordinator.sh/name", "k")
+        .Annotation("gang.scheduling.koordinator.sh/min-available", "3")
+        .Annotation("gang.scheduling.koordinator.sh/mode", mode);
+  };
+  for (const bool is_strict : {false, true}) {
+    Start("");
+    const char* mode = is_strict ? "Strict" : "NonStrict";
+    for (const char* name : {"a", "b", "c"}) harness_->AddPod(member(name, mode));
+    sdk::PluginState state;
+    const sdk::Attempt attempt(1, sdk::PodView(harness_->cluster().FindPod("default/c")),
+                               harness_->cluster(), absl::UnixEpoch(), &state);
+    EXPECT_EQ(dynamic_cast<sdk::GroupPlugin&>(harness_->plugin()).Group(attempt).has_value(),
+              is_strict);
+    Permit(member("a", mode));
+    Permit(member("b", mode));
+    EXPECT_EQ(harness_->Unreserve(member("b", mode), "n1").size(), is_strict ? 1u : 0u);
+  }
 }
 
 TEST_F(PodGroupsTest, GroupsThatAreNoGangsGoSingly) {

@@ -49,7 +49,10 @@ absl::Status Check(const ObjectWrite& write, const v1alpha1::Effect& effect,
       rules, [&](const CustomResourceRule& known) { return known.resource == write.resource; });
   if (rule == rules.end() || !absl::c_linear_search(rule->verbs, write.verb) ||
       (!rule->namespaces.empty() && !absl::c_linear_search(rule->namespaces, write.ns))) {
-    return wrong("customResources in the configuration of the shim do not allow that");
+    const absl::Status refused =
+        wrong("customResources in the configuration of the shim do not allow that");
+    // The plugin does without, and cannot know.
+    return declared->optional() ? absl::PermissionDeniedError(refused.message()) : refused;
   }
   return absl::OkStatus();
 }

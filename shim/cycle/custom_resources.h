@@ -19,8 +19,8 @@ struct CustomResourceRule {
 };
 
 // Whether a write of an object is complete, of a resource that its plugin declared, and allowed.
-// True for effects of other kinds. Errors: INTERNAL, as for every answer that is of no use.
-// Threading: pure.
+// OK for effects of other kinds. Threading: pure. Errors: INTERNAL, as for every answer that is of
+// no use; PERMISSION_DENIED where the plugin declared that it can do without, which is none.
 absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
                               const v1alpha1::GetHostInfoResponse& host,
                               const std::vector<CustomResourceRule>& rules);

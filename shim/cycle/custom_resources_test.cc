@@ -60,6 +60,19 @@ TEST_F(CheckObjectWriteTest, RefusesWhatTheConfigurationDoesNotAllow) {
       << "an object without a namespace is in none of those allowed";
 }
 
+TEST_F(CheckObjectWriteTest, WhatAPluginCanDoWithoutIsNoBadAnswer) {
+  v1alpha1::Effect effect;
+  effect.set_plugin("Keeper");
+  v1alpha1::DeleteObject* del = effect.mutable_delete_object();
+  del->set_resource(kWidgets);
+  del->set_name("w");
+  del->set_uid("u");
+  del->set_resource_version("1");
+  EXPECT_TRUE(absl::IsInternal(CheckObjectWrite(effect, host_, rules_)));
+  host_.mutable_plugins(0)->mutable_custom_resources(0)->set_optional(true);
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckObjectWrite(effect, host_, rules_)));
+}
+
 TEST_F(CheckObjectWriteTest, RefusesWhatThePluginDidNotDeclare) {
   EXPECT_THAT(Say("plugin: 'Other' put_object { resource: 'widgets.v1.example.com' "
                   "namespace: 'team-a' name: 'w' json: '{}' }"),

@@ -79,6 +79,10 @@ void Scheduler::TellAllListed(Host* host, absl::Time now) {
 void Scheduler::TakeOwnEffect(const std::string& host_name, Host* host,
                               const v1alpha1::Effect& effect, absl::Time now) {
   absl::Status bad = CheckObjectWrite(effect, host->client->info(), options_.custom_resources);
+  if (absl::IsPermissionDenied(bad)) {
+    VLOG(3) << bad.message();
+    return;
+  }
   if (!effect.has_put_object() && !effect.has_delete_object())
     bad = absl::InternalError("a host pushes an effect that only a pod's bind can have");
   if (!HasKey(effect)) bad = absl::InternalError("a host pushes an effect without a key");

@@ -47,6 +47,12 @@ class RecordedEffects final : public Effects {
   std::vector<std::string> nominations;
 };
 
+class ErrorCounter final : public Observer {
+ public:
+  void OnProtocolError(const std::string&, const absl::Status&) override { ++errors; }
+  int errors = 0;
+};
+
 constexpr char kWidgets[] = "widgets.v1.example.com";
 
 class PreBindTest : public ::testing::Test {
@@ -80,7 +86,7 @@ class PreBindTest : public ::testing::Test {
     options.custom_resources = {{kWidgets, {v1alpha1::CustomResource::CREATE}, {}}};
     return options;
   }
-  void UseKeeper() {
+  v1alpha1::CustomResource* UseKeeper() {
     v1alpha1::CustomResource* resource = host_.AddPlugin("Keeper")->add_custom_resources();
     resource->set_resource(kWidgets);
     resource->add_verbs(v1alpha1::CustomResource::CREATE);
@@ -92,6 +98,7 @@ class PreBindTest : public ::testing::Test {
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
     scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
+    return resource;
   }
   static v1alpha1::Effect Widget(const std::string& name) {
     v1alpha1::Effect effect;
@@ -149,7 +156,7 @@ class PreBindTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
   RecordedEffects effects_;
-  Observer observer_;
+  ErrorCounter observer_;
   ScriptedHost host_;
   Scheduler scheduler_;
   v1alpha1::ReserveResponse reserved_;
@@ -362,6 +369,21 @@ TEST_F(PreBindTest, OfItsOwnAccordAPluginMayOnlyWriteItsObjects) {
   effect = Widget("w1");
   effect.mutable_select_node()->set_node_name("n1");
   Push(effect);
+  EXPECT_THAT(effects_.writes, IsEmpty());
+}
+
+TEST_F(PreBindTest, WhatAPluginCanDoWithoutIsRefusedWithoutHarmToItsHost) {
+  v1alpha1::CustomResource* resource = UseKeeper();
+  resource->add_verbs(v1alpha1::CustomResource::UPDATE_STATUS);
+  v1alpha1::Effect effect = Widget("w1");
+  effect.mutable_put_object()->set_uid("u");
+  effect.mutable_put_object()->set_resource_version("1");
+  effect.mutable_put_object()->set_status(true);
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 1);
+  resource->set_optional(true);
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 1);
   EXPECT_THAT(effects_.writes, IsEmpty());
 }
 

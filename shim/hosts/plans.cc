@@ -1,5 +1,7 @@
 #include "shim/hosts/plans.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -71,6 +73,22 @@ HostOfPlugin AssignHosts(const config::Config& config, const std::vector<std::st
   return assigned;
 }
 
+bool Allows(const config::CustomResourceRule& rule, const v1alpha1::CustomResource& wanted) {
+  return absl::c_all_of(wanted.verbs(),
+                        [&](int verb) { return absl::c_linear_search(rule.verbs, verb); });
+}
+
+// Whether the plugin may have objects written: what it can do without only counts where it may.
+bool KeepsObjects(v1alpha1::PluginInfo plugin, const config::Config& config) {
+  for (v1alpha1::CustomResource& used : *plugin.mutable_custom_resources()) {
+    const bool may = absl::c_any_of(config.shim.custom_resources, [&](const auto& rule) {
+      return rule.resource == used.resource() && Allows(rule, used);
+    });
+    if (used.optional() && !may) used.clear_verbs();
+  }
+  return cycle::KeepsObjects(plugin);
+}
+
 // What a plugin of the profile declares and the configuration does not allow: one line a resource.
 void CheckCustomResources(const config::Config& config, const config::Profile& profile,
                           const HostOfPlugin& host_of, const HostInfos& infos,
@@ -78,19 +96,22 @@ void CheckCustomResources(const config::Config& config, const config::Profile& p
   for (const auto& [plugin, host] : host_of) {
     for (const v1alpha1::CustomResource& wanted :
          FindPlugin(infos.at(host), plugin)->custom_resources()) {
-      if (wanted.optional()) continue;
       const auto& rules = config.shim.custom_resources;
       const auto rule = std::find_if(rules.begin(), rules.end(), [&](const auto& known) {
         return known.resource == wanted.resource();
       });
+      if (rule != rules.end() && Allows(*rule, wanted)) continue;
       std::vector<absl::string_view> all;
-      bool allowed = rule != rules.end();
-      for (const int verb : wanted.verbs()) {
+      for (const int verb : wanted.verbs())
         all.push_back(config::VerbName(static_cast<v1alpha1::CustomResource::Verb>(verb)));
-        allowed =
-            allowed && std::find(rule->verbs.begin(), rule->verbs.end(), verb) != rule->verbs.end();
+      if (wanted.optional()) {
+        if (rule == rules.end()) continue;
+        LOG(WARNING) << "Profile \"" << profile.name << "\": plugin " << plugin
+                     << " writes nothing to " << wanted.resource()
+                     << ", for customResources does not name it with all of the verbs ["
+                     << absl::StrJoin(all, ", ") << "]";
+        continue;
       }
-      if (allowed) continue;
       problems->push_back(absl::StrCat(
           config.file, ": profile \"", profile.name, "\": plugin ", plugin,
           " needs a custom resource that customResources does not allow; add to it: {resource: ",
@@ -309,7 +330,7 @@ cycle::ProfilePlan Planner::Make() {
     if (plugin.name != kPrioritySort) plan_.sort_host = host_of_.at(plugin.name);
   }
   for (const auto& [plugin, host] : host_of_) {
-    if (cycle::KeepsObjects(InfoOf(plugin))) plan_.object_keepers.insert(host);
+    if (KeepsObjects(InfoOf(plugin), config_)) plan_.object_keepers.insert(host);
     auto& events = plan_.wake_up_events[plugin];
     for (const v1alpha1::ClusterEvent& event : InfoOf(plugin).wake_up_events()) {
       events.push_back(queue::FromContract(event));

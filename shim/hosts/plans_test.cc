@@ -226,16 +226,21 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
             "f.yaml: profile \"p\": plugin First needs a custom resource that customResources does "
             "not allow; add to it: {resource: widgets.v1.example.com, verbs: [create, "
             "updateStatus]}");
+  const auto keepers = [&] {
+    return MakePlans(config, {"a"}, {{"a", info}})->profiles[0].object_keepers;
+  };
   wanted->set_optional(true);
   EXPECT_EQ(problem(), "");
+  EXPECT_THAT(keepers(), IsEmpty()) << "it may not";
   wanted->set_optional(false);
   config.shim.custom_resources = {
       {"widgets.v1.example.com", {v1alpha1::CustomResource::CREATE}, {}, {}}};
   EXPECT_THAT(problem(), HasSubstr("add to it"));
   config.shim.custom_resources[0].verbs.push_back(v1alpha1::CustomResource::UPDATE_STATUS);
   EXPECT_EQ(problem(), "");
-  EXPECT_THAT(MakePlans(config, {"a"}, {{"a", info}})->profiles[0].object_keepers,
-              ElementsAre("a"));
+  EXPECT_THAT(keepers(), ElementsAre("a"));
+  wanted->set_optional(true);
+  EXPECT_THAT(keepers(), ElementsAre("a"));
 }
 
 TEST(Interests, AnyFieldIsEnough) {
