@@ -100,6 +100,15 @@ void PlansHarness::Assume(const std::string& uid, const std::string& node) {
   Apply(request);
 }
 
+void PlansHarness::SetNode(size_t slot, const v1alpha1::Node& node) {
+  nodes_.at(slot) = node;
+  v1alpha1::SyncRequest request = Next(v1alpha1::SyncRequest::DELTA);
+  auto* upsert = request.add_changes()->mutable_node_upsert();
+  upsert->set_slot(static_cast<uint32_t>(slot));
+  *upsert->mutable_node() = node;
+  Apply(request);
+}
+
 void PlansHarness::Nominate(const std::string& uid, const std::string& node) {
   v1alpha1::SyncRequest request = Next(v1alpha1::SyncRequest::DELTA);
   auto* placement = request.add_changes()->mutable_pod_placement();

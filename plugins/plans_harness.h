@@ -40,6 +40,8 @@ class PlansHarness {
   void UpsertPod(const v1alpha1::Pod& pod);
   void RemovePod(const std::string& uid);
   void Assume(const std::string& uid, const std::string& node);
+  // The node in its slot, another one than before.
+  void SetNode(size_t slot, const v1alpha1::Node& node);
   void Nominate(const std::string& uid, const std::string& node);
 
   v1alpha1::CycleResponse Cycle(const std::string& uid, uint32_t start_offset,
