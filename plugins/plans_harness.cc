@@ -38,7 +38,7 @@ PlansHarness::PlansHarness(std::vector<std::string> plugins) {
 }
 
 std::vector<v1alpha1::Effect> PlansHarness::Tick() {
-  session_->Tick(kNow + absl::Seconds(++ticks_));
+  session_->Tick(now + absl::Seconds(++ticks_));
   return std::exchange(written_, {});
 }
 
