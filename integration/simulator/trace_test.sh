@@ -84,6 +84,25 @@ expect "and holds nothing until then" '"job":"default/small".*"bound":100.0,"end
 play
 expect "without the plugin half of it holds places in vain" '"job":"default/gang".*"gpuSecondsIdle":[1-9]'
 
+# Backfill keeps room for a gang from the time on at which it will fit; what is over by then runs there meanwhile.
+cat >"$dir/trace.jsonl" <<'JSON'
+{"job": "long", "arrival": 0, "run": 100, "gpus": 2, "annotations": {"outboard/run-seconds": "100"}}
+{"job": "half", "arrival": 0, "run": 200, "gpus": 1, "annotations": {"outboard/run-seconds": "200"}}
+{"job": "gang", "arrival": 1, "run": 60, "gpus": 2, "replicas": 2, "gang": true, "annotations": {"outboard/run-seconds": "60"}}
+{"job": "short", "arrival": 2, "run": 50, "gpus": 1, "annotations": {"outboard/run-seconds": "50"}}
+{"job": "endless", "arrival": 3, "run": 300, "gpus": 1, "annotations": {"outboard/run-seconds": "300"}}
+JSON
+play --config "$dir/config.yaml"
+expect "without Backfill whoever fits goes first" '"job":"default/endless".*"bound":52.0,'
+expect "and the gang waits for it" '"job":"default/gang".*"bound":352.0,'
+sed -i 's/{name: AtomicReplicaCoordinator}/{name: AtomicReplicaCoordinator}, {name: Backfill}/' "$dir/config.yaml"
+play --config "$dir/config.yaml"
+expect "with it the gang begins as soon as all others could be over" '"job":"default/gang".*"bound":200.0,"ended":260.0'
+expect "what is over by then fills the gap" '"job":"default/short".*"bound":2.0,'
+expect "what is not comes after it" '"job":"default/endless".*"bound":260.0,'
+play --config "$dir/config.yaml" --most-waiting 2
+expect "it ends once too many pods wait" '"summary":\{"from":0.0,"to":3.0,'
+
 # CostOptimized's hours go by the trace's clock, which begins at midnight: it lets the pod go when they begin.
 cat >"$dir/cheap.yaml" <<'YAML'
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -109,6 +128,8 @@ play --config "$dir/config.yaml"
 cp "$dir/out.json" "$dir/once.json"
 play --config "$dir/config.yaml"
 if cmp "$dir/once.json" "$dir/out.json"; then echo "ok: the same twice, with gangs"; else failed=1; fi
+play --config "$dir/config.yaml" --all-attempts
+if cmp "$dir/once.json" "$dir/out.json"; then echo "ok: the same where no attempt is spared"; else failed=1; fi
 
 echo '{"job": "a", "arrival": 0, "cpu": "many"}' >"$dir/bad.jsonl"
 refuse "a bad quantity" "bad.jsonl:1: cpu: " --trace "$dir/bad.jsonl"

@@ -23,7 +23,15 @@ Scheduler::Scheduler(SchedulerOptions options, queue::QueueOptions queue_options
       effects_(effects),
       observer_(observer),
       queue_(queue_options, now, this, this, queue_observer),
-      algorithm_(&cluster_) {}
+      algorithm_(&cluster_),
+      vain_attempts_(
+          &cluster_, &queue_, options_.likeness,
+          [this](const kube::PodObject& pod) -> std::optional<VainAttempts::Terms> {
+            const ProfilePlan* plan = PlanOf(pod);
+            if (plan == nullptr || !plan->wake_up_events.contains("NodeResourcesFit"))
+              return std::nullopt;
+            return VainAttempts::Terms{&plan->guard, !plan->algorithm.post_filter_plugins.empty()};
+          }) {}
 
 Scheduler::~Scheduler() = default;
 
@@ -156,8 +164,13 @@ bool Scheduler::ScheduleOne(absl::Time now) {
     });
     if (plans_.empty() || all_within_grace) return false;
   }
+  vain_attempts_.TryNext(now);
   QueuedPod* info = queue_.Pop(now);
-  if (info == nullptr) return false;
+  if (info == nullptr) {
+    vain_attempts_.EndRound(now);
+    return false;
+  }
+  if (vain_attempts_.Spare(*info, now)) return true;
   auto attempt = std::make_unique<Attempt>();
   attempt->id = ++last_attempt_id_;
   attempt->info = info;

@@ -25,6 +25,7 @@
 #include "shim/cycle/preemptions.h"
 #include "shim/cycle/profile_plan.h"
 #include "shim/cycle/scheduler_options.h"
+#include "shim/cycle/vain_attempts.h"
 #include "shim/cycle/waiting_pods.h"
 #include "shim/kube/objects.h"
 #include "shim/queue/scheduling_queue.h"
@@ -249,9 +250,10 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
 
   // PreEnqueue, asked by the queue.
   std::vector<queue::GateVerdict> Judge(absl::Span<const queue::QueuedPod* const> pods) override;
-  // While its preemption is under way nothing helps a pod, and many victims may leave.
+  // While its preemption is under way nothing helps a pod, and many victims may leave. Others are
+  // tried when `vain_attempts_` says so.
   bool Holds(const queue::QueuedPod& pod) const override {
-    return PreemptionGateOf(pod.uid()) != nullptr;
+    return PreemptionGateOf(pod.uid()) != nullptr || vain_attempts_.Holds(pod.uid());
   }
   // Asks hosts for the pods' sort keys where their profiles want that.
   void UpdateSortKeys(absl::Span<const kube::PodPtr> pods, absl::Time now);
@@ -264,6 +266,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   ClusterState cluster_;
   queue::SchedulingQueue queue_;
   Algorithm algorithm_;
+  VainAttempts vain_attempts_;
   WaitingPods waiting_;
   Preemptions preemptions_;
 

@@ -130,9 +130,14 @@ void Scheduler::RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult re
     queue_.Forget(uid);
     if (current == nullptr || !current->pod.node_name().empty()) return;
   } else {
+    // Whose victims leave is tried again in any case.
+    const bool in_vain = result == AttemptResult::kUnschedulable &&
+                         attempt->nominated_node.empty() && !attempt->keeps_nomination;
+    const auto rejectors = [&] { return RejectorsOf(attempt->diagnosis); };
     const bool requeued = result == AttemptResult::kHostAway
                               ? queue_.Park(uid, attempt->silent_host, now)
-                              : queue_.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
+                          : in_vain ? vain_attempts_.AddUnschedulable(uid, rejectors(), now)
+                                    : queue_.AddUnschedulable(uid, rejectors(), now);
     if (!requeued) return;
   }
   const std::optional<std::string> nominated = RenewNomination(*attempt, *current, result);
@@ -246,6 +251,7 @@ void Scheduler::Tick(absl::Time now) {
     }
   }
   queue_.FlushDue(now);
+  vain_attempts_.BeginRound(now);
   SendHints(now);
   SendToKeepers(now);
 }

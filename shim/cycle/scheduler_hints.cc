@@ -58,6 +58,7 @@ void Scheduler::SendChanges(Host* host, absl::Time now) {
 }
 
 void Scheduler::Announce(const queue::ClusterEvent& event, v1alpha1::QueueEvent about) {
+  vain_attempts_.Happened(event);
   if (!queue_.MustTell(event)) return;
   const uint64_t number = queue_.TakeEventNumber();
   about.set_number(number);

@@ -2,12 +2,25 @@
 #ifndef OUTBOARD_SHIM_CYCLE_SCHEDULER_OPTIONS_H_
 #define OUTBOARD_SHIM_CYCLE_SCHEDULER_OPTIONS_H_
 
+#include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "shim/cycle/custom_resources.h"
+#include "shim/kube/objects.h"
 
 namespace outboard::cycle {
+
+// How a pod compares with others in the eyes of plugins.
+struct Likeness {
+  // Nothing that plugins look at tells pods of one kind apart but `amount`; where one that asks for
+  // less of that finds no node, one that asks for more does not either. Empty: like no other.
+  std::string kind;
+  int64_t amount = 0;
+};
+using LikenessOf = std::function<Likeness(const kube::PodObject&)>;
 
 struct SchedulerOptions {
   absl::Duration cycle_deadline = absl::Seconds(1);
@@ -27,6 +40,10 @@ struct SchedulerOptions {
   size_t min_batch_size = 8;
   // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
   bool single_attempt = false;
+  // For virtual time, in which pods are tried again at every event and not after a backoff:
+  // attempts that cannot place their pods are not made (vain_attempts.h), in profiles that have
+  // NodeResourcesFit. Null: all are.
+  LikenessOf likeness;
   // What plugins may have done with custom resources.
   std::vector<CustomResourceRule> custom_resources;
   // Hosts say what their scores are made of; for people who look at single pods.

@@ -140,6 +140,12 @@ class SchedulingQueue {
   // The first event that concerns an attempt under way.
   uint64_t EventsNeededFrom() const;
 
+  // For whoever spares attempts (PreEnqueueGate::Holds). Pods that wait go on, each at once or
+  // after its backoff. And the other way round: a pod that waits had its turn and was rejected as
+  // before; `counts`: that is not known here yet.
+  void TryAgain(absl::Span<const std::string> uids, absl::Time now);
+  void RejectAgain(const std::string& uid, bool counts, absl::Time now);
+
   // Tries these pods at once, whatever rejected them; those in flight, as soon as they come back,
   // after backoff. With `plugin`, only pods that it rejected.
   void Activate(absl::Span<const std::string> uids, absl::Time now,
@@ -166,6 +172,8 @@ class SchedulingQueue {
   void ForEach(absl::FunctionRef<void(const QueuedPod&)> visit) const;
   // When the pod's backoff ends; InfinitePast: it has none.
   absl::Time BackoffEnd(QueuedPod& pod) const;
+  // The same, but InfinitePast also if it is over.
+  absl::Time BackoffLeft(const std::string& uid, absl::Time now);
 
  private:
   enum class Strategy { kSkip, kAfterBackoff, kImmediately };

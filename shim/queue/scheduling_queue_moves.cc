@@ -393,6 +393,28 @@ uint64_t SchedulingQueue::EventsNeededFrom() const {
   return recording_since_.empty() ? event_clock_ : *recording_since_.begin();
 }
 
+void SchedulingQueue::TryAgain(absl::Span<const std::string> uids, absl::Time now) {
+  std::vector<Move> moves;
+  for (const std::string& uid : uids) {
+    QueuedPod* pod = FindMutable(uid);
+    if (pod != nullptr && pod->place == Place::kUnschedulable)
+      moves.push_back({pod, IsBackingOff(*pod, now)});
+  }
+  Requeue(moves, AssignedPodDelete().Label(), now);
+}
+
+void SchedulingQueue::RejectAgain(const std::string& uid, bool counts, absl::Time now) {
+  QueuedPod* pod = FindMutable(uid);
+  if (pod == nullptr || pod->place != Place::kUnschedulable) return;
+  if (counts) {
+    ++pod->attempts;
+    ++pod->unschedulable_count;
+  }
+  pod->timestamp = pod->last_transition = now;
+  pod->sequence = next_sequence_++;
+  pod->backoff_expiration.reset();
+}
+
 void SchedulingQueue::Activate(absl::Span<const std::string> uids, absl::Time now,
                                absl::string_view plugin) {
   std::vector<Move> moves;

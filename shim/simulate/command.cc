@@ -36,6 +36,8 @@ Flags:
                          With --trace: the summary is about jobs that arrive and what is in use between these; default: from 0 to the end
   --until SECONDS        With --trace: ends there, whatever still runs; pods wait until then (default: ten minutes after the last event, where
                          pods wait)
+  --most-waiting N       With --trace: ends once more pods than these wait: they come faster than they can run, or hold each other up
+  --all-attempts         With --trace: also makes the attempts that are spared because they cannot place their pods; takes many times as long
   --interval SECONDS     With --trace: also what is in use in each stretch so long
   --config FILE          KubeSchedulerConfiguration with profiles and plugin arguments (default: kube-scheduler's defaults)
   -o, --output FORMAT    table (default) or json: one object a line, printed when a pod's first attempt ends; with --trace one a job, then one
@@ -98,10 +100,16 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
       if (has_value) files->push_back(value);
       continue;
     }
+    if (flag == "--all-attempts") {
+      if (has_value) return absl::InvalidArgumentError(absl::StrCat(flag, " has no value"));
+      trace_flag = flag;
+      line.trace_run.all_attempts = true;
+      continue;
+    }
     absl::Duration* const seconds = SecondsOf(flag, &line.trace_run);
-    const bool known = seconds != nullptr || flag == "--config" || flag == "-o" ||
-                       flag == "--output" || flag == "--host" || flag == "--host-binary" ||
-                       flag == "-v" || flag == "--v";
+    const bool known = seconds != nullptr || flag == "--most-waiting" || flag == "--config" ||
+                       flag == "-o" || flag == "--output" || flag == "--host" ||
+                       flag == "--host-binary" || flag == "-v" || flag == "--v";
     if (!known) return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
     if (!has_value) {
       if (i + 1 == arguments.size())
@@ -117,6 +125,13 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
             absl::StrCat(flag, " must be a number of seconds, not \"", value, "\""));
       }
       *seconds = absl::Seconds(number);
+    }
+    if (flag == "--most-waiting") {
+      trace_flag = flag;
+      if (!absl::SimpleAtoi(value, &line.trace_run.replay.most_waiting)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(flag, " must be a number of pods, not \"", value, "\""));
+      }
     }
     if (flag == "--config") line.config_file = value;
     if (flag == "--host") line.host_addresses.push_back(value);

@@ -50,6 +50,9 @@ void World::CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
     bound->pod.set_node_name(order.node_name);
     bound->phase = "Running";
     bound->resource_version = absl::StrCat("bound-", order.attempt_id);
+    if (starts_pods_)
+      bound->pod.set_start_unix_seconds(absl::ToUnixSeconds(
+          absl::UnixEpoch() + absl::Ceil(now - absl::UnixEpoch(), absl::Seconds(1))));
     scheduler->OnBindEnded(order.attempt_id, cycle::BindEnd::kBound, "", now);
     scheduler->OnPodUpsert(bound, now);
     if (callbacks_.on_bound) callbacks_.on_bound(bound, now);

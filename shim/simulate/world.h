@@ -33,6 +33,9 @@ class World final : public cycle::Effects {
   };
   void SetCallbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
 
+  // Pods that are bound say from now on when they started, as kubelets do, in whole seconds.
+  void StartPods() { starts_pods_ = true; }
+
   const std::vector<kube::ClusterObjectPtr>& objects() const { return volumes_.objects(); }
 
   // Confirms what was ordered, as the API server and its watch would.
@@ -64,6 +67,7 @@ class World final : public cycle::Effects {
   std::deque<cycle::EvictOrder> evictions_;
   std::vector<std::pair<std::string, std::string>> nominations_;  // pod uid, node
   int changes_ = 0;
+  bool starts_pods_ = false;
   std::deque<cycle::EffectOrder> writes_;
   VolumeController volumes_;
   CustomObjects custom_objects_;

@@ -34,6 +34,8 @@ Flags:
   --training X           Share of training in the load, 0 to 1; default 0.7; the rest is inference
   --small-gangs X        Of training on 2 to 8 GPUs, the share that is gangs of smaller pods; default 0.25
   --checkpoint SECONDS   How often training saves its work; -1: never; default 600
+  --declared X           Jobs say how long they run (annotation outboard/run-seconds): X times as long as they do, at least 1, rounded up
+                         to seconds; 0: they do not say; default 0
   --scheduler-name NAME  Of all pods; default default-scheduler
   --seed N               Default 1
   -h, --help             This text
@@ -81,6 +83,7 @@ absl::StatusOr<GenerateLine> ParseGenerateLine(const std::vector<std::string>& a
                          : flag == "--training"    ? &options.training_share
                          : flag == "--small-gangs" ? &options.small_gang_share
                          : flag == "--checkpoint"  ? &options.checkpoint_seconds
+                         : flag == "--declared"    ? &options.declared
                                                    : nullptr;
     if (text == nullptr && integer == nullptr && real == nullptr && flag != "--seed")
       return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
@@ -127,7 +130,7 @@ absl::StatusOr<std::string> RunTrace(const Trace& trace, const Scene& scene,
   }
   // Any moment does where plugins do not ask for the time of day; this is a Monday, 0:00 UTC.
   const absl::Time begin = absl::FromUnixSeconds(1704067200);
-  SchedulerCluster cluster(config, scene, begin);
+  SchedulerCluster cluster(config, scene, begin, run.all_attempts);
   for (const Job& job : trace.jobs) {
     if (cluster.HandlesScheduler(job.pod->pod.scheduler_name())) continue;
     return absl::InvalidArgumentError(absl::StrCat("job ", job.key(), " asks for scheduler \"",

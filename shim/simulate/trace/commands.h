@@ -19,6 +19,8 @@ struct TraceRun {
   ReplayOptions replay;
   Window window;
   bool json = false;
+  // Attempts that cannot place their pods are made, too.
+  bool all_attempts = false;
 };
 
 // Plays the trace on the scene's cluster with the plugin hosts at `addresses`; what there is to

@@ -64,7 +64,7 @@ absl::Status Replay::Run(const ReplayOptions& options) {
     if (!events_.empty()) next = std::min(next, events_.top().when);
     const bool over = events_.empty() &&
                       (wakeup == absl::InfiniteFuture() || next - last_change > options.patience);
-    if (over || now >= end) break;
+    if (over || now >= end || by_uid_.size() - bound_ > options.most_waiting) break;
     if (next >= end) {
       now = end;
       break;
@@ -131,6 +131,7 @@ void Replay::OnBound(const std::string& uid, absl::Time now) {
   if (replica.bound.has_value()) return;
   replica.bound = now;
   ++state.bound;
+  ++bound_;
   records_->Take(amounts_[index], 1, now);
   if (!std::exchange(replica.was_bound, true) && ++state.ever_bound == state.replicas.size())
     records_->job(index).all_bound = now;
@@ -155,6 +156,7 @@ void Replay::Unbind(size_t job, int replica, absl::Time now) {
   if (!state.bound.has_value()) return;
   state.bound.reset();
   --states_[job].bound;
+  --bound_;
   records_->Take(amounts_[job], -1, now);
 }
 

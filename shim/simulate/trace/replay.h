@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <queue>
 #include <string>
@@ -50,6 +51,9 @@ struct ReplayOptions {
   // It ends when nothing is to come and nothing has happened for so long: pods that wait then wait
   // for ever, as far as can be seen. Longer than the queue lets a pod wait without trying it.
   absl::Duration patience = absl::Minutes(10);
+  // It ends when more pods than these wait: then they come faster than they can run, or those that
+  // have a node wait for others that get none.
+  size_t most_waiting = std::numeric_limits<size_t>::max();
 };
 
 // Jobs come, get nodes, run and end.
@@ -121,6 +125,7 @@ class Replay {
   absl::flat_hash_map<std::string, std::pair<size_t, int>> by_uid_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::pair<size_t, int>> returning_;
+  size_t bound_ = 0;  // pods that have a node now
 };
 
 }  // namespace outboard::simulate::trace

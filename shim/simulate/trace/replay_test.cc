@@ -149,6 +149,24 @@ TEST_F(ReplayTest, TheEndOfAPodMakesRoomAtThatVeryInstant) {
   EXPECT_DOUBLE_EQ(GpuUse(0, 150.25), 1);
 }
 
+TEST_F(ReplayTest, ItEndsOnceTooManyPodsWait) {
+  ReplayOptions options;
+  options.most_waiting = 2;
+  const std::string jobs = R"({"job":"a","arrival":0,"run":100,"gpus":1}
+{"job":"b","arrival":10,"run":1,"gpus":1}
+{"job":"c","arrival":20,"run":1,"gpus":1}
+{"job":"d","arrival":30,"run":1,"gpus":1})";
+  Play(1, jobs, options);
+  ASSERT_TRUE(status_.ok()) << status_;
+  EXPECT_EQ(End(), 30);
+  EXPECT_EQ(records_->job(0).pods_bound, 1);
+  EXPECT_EQ(records_->job(3).pods_waiting, 1);
+  options.most_waiting = 3;
+  cluster_ = nullptr;
+  Play(1, jobs, options);
+  EXPECT_EQ(Ended(3), 103) << "those that have a node do not wait";
+}
+
 TEST_F(ReplayTest, WhatEndsWhenAnotherArrivesMakesRoomForIt) {
   Play(1, R"({"job":"b","arrival":100,"run":1,"gpus":1}
 {"job":"a","arrival":0,"run":100,"gpus":1})");

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "shim/simulate/trace/likeness.h"
 
 namespace outboard::simulate::trace {
 namespace {
@@ -15,11 +17,17 @@ constexpr absl::Duration kTick = absl::Minutes(1);
 // On the machine's clock.
 constexpr absl::Duration kHearTimeout = absl::Seconds(30);
 
+cycle::SchedulerOptions OptionsOf(const config::Config& config, bool all_attempts) {
+  cycle::SchedulerOptions options = SimulatedOptions(config);
+  if (!all_attempts) options.likeness = LikenessOf;
+  return options;
+}
+
 }  // namespace
 
 SchedulerCluster::SchedulerCluster(const config::Config& config, const Scene& scene,
-                                   absl::Time begin)
-    : stage_(config, SimulatedOptions(config), scene.objects, this, begin), now_(begin) {
+                                   absl::Time begin, bool all_attempts)
+    : stage_(config, OptionsOf(config, all_attempts), scene.objects, this, begin), now_(begin) {
   stage_.world().SetCallbacks({[this](const kube::PodPtr& pod, absl::Time) {
                                  tried_.erase(pod->uid());
                                  news_.push_back({News::Kind::kBound, pod->uid()});
@@ -27,10 +35,25 @@ SchedulerCluster::SchedulerCluster(const config::Config& config, const Scene& sc
                                [this](const kube::PodPtr& pod, absl::Time) {
                                  news_.push_back({News::Kind::kEvicted, pod->uid()});
                                }});
+  stage_.world().StartPods();
+}
+
+absl::Status SchedulerCluster::Begin(absl::Time now) {
+  // What follows from what ends now is judged by this time, in the order in which it is told.
+  stage_.scheduler().TellTime(now);
+  heard_at_ = absl::InfinitePast();
+  return absl::OkStatus();
 }
 
 void SchedulerCluster::Create(const kube::PodPtr& pod, absl::Time now) {
-  stage_.scheduler().OnPodUpsert(pod, now);
+  // The gate is asked about a pod as soon as it is created, so hosts have to know the time.
+  if (heard_at_ != now) {
+    heard_at_ = now;
+    if (absl::Status heard = HearHosts(now); !heard.ok()) begun_ = heard;
+  }
+  auto created = std::make_shared<kube::PodObject>(*pod);
+  created->pod.set_creation_unix_seconds(absl::ToUnixSeconds(now));
+  stage_.scheduler().OnPodUpsert(std::move(created), now);
 }
 
 void SchedulerCluster::Delete(const std::string& uid, absl::Time now) {
@@ -77,8 +100,16 @@ bool SchedulerCluster::ScheduleAll(absl::Time now) {
   return worked;
 }
 
+bool SchedulerCluster::NobodyWaits() {
+  const queue::QueueCounts counts = stage_.scheduler().queue().counts();
+  return counts.active + counts.backoff + counts.unschedulable + counts.gated + counts.parked +
+             counts.in_flight + stage_.scheduler().attempts_in_flight() ==
+         0;
+}
+
 absl::Status SchedulerCluster::Settle(absl::Time now, std::vector<News>* news) {
   cycle::Scheduler& scheduler = stage_.scheduler();
+  if (!begun_.ok()) return begun_;
   now_ = now;
   tried_again_ = false;
   bool worked = true;
@@ -87,7 +118,10 @@ absl::Status SchedulerCluster::Settle(absl::Time now, std::vector<News>* news) {
     const size_t known = news_.size();
     scheduler.Tick(now);
     stage_.world().CarryOut(&scheduler, now);
-    worked = ScheduleAll(now) || stage_.world().ReconcileVolumes(&scheduler, now) ||
+    const bool tried = ScheduleAll(now);
+    // Nobody waits whom hosts could help: what else they want can wait until the next instant.
+    if (tried && NobodyWaits() && !stage_.world().ReconcileVolumes(&scheduler, now)) break;
+    worked = tried || stage_.world().ReconcileVolumes(&scheduler, now) ||
              news_.size() > known;  // Permit may have let pods go without an attempt of theirs.
   }
   news->insert(news->end(), std::make_move_iterator(news_.begin()),

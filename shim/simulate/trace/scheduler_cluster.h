@@ -25,7 +25,9 @@ namespace outboard::simulate::trace {
 // same answers however fast they are.
 class SchedulerCluster final : public Cluster, private cycle::Observer {
  public:
-  SchedulerCluster(const config::Config& config, const Scene& scene, absl::Time begin);
+  // `all_attempts`: also those that cannot place their pods.
+  SchedulerCluster(const config::Config& config, const Scene& scene, absl::Time begin,
+                   bool all_attempts = false);
 
   // Errors: as Stage::Open.
   absl::Status Open(const Scene& scene, const std::vector<std::string>& addresses,
@@ -36,8 +38,7 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   // Attempts that were made.
   int64_t attempts() const { return attempts_; }
 
-  // The gate is asked about a pod as soon as it is created, so hosts know the time before.
-  absl::Status Begin(absl::Time now) override { return HearHosts(now); }
+  absl::Status Begin(absl::Time now) override;
   void Create(const kube::PodPtr& pod, absl::Time now) override;
   void Delete(const std::string& uid, absl::Time now) override;
   // Errors: UNAVAILABLE when a host is lost, or does not say that it has heard the time.
@@ -51,10 +52,13 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   absl::Status HearHosts(absl::Time now);
   // Whether anything was done.
   bool ScheduleAll(absl::Time now);
+  bool NobodyWaits();
 
   Stage stage_;
   std::vector<News> news_;
   absl::Time now_;
+  absl::Time heard_at_ = absl::InfinitePast();  // at an instant, before a pod was created
+  absl::Status begun_;
   // By uid: when it was tried in vain last.
   absl::flat_hash_map<std::string, absl::Time> tried_;
   bool tried_again_ = false;

@@ -146,6 +146,11 @@ class Maker {
   }
 
   void Add(double arrival, Json job) {
+    if (options_.declared != 0) {
+      const double run = job["run"];
+      job["annotations"] = {{"outboard/run-seconds", absl::StrCat(static_cast<int64_t>(
+                                                         std::ceil(run * options_.declared)))}};
+    }
     if (options_.scheduler_name != "default-scheduler")
       job["schedulerName"] = options_.scheduler_name;
     lines_.push_back({arrival, std::move(job)});
@@ -192,6 +197,8 @@ absl::Status CheckWorkloadOptions(const WorkloadOptions& options) {
     return absl::InvalidArgumentError("--small-gangs must be from 0 to 1");
   if (!within(options.checkpoint_seconds, -1, 1e6))
     return absl::InvalidArgumentError("--checkpoint must be from -1 to 1000000");
+  if (options.declared != 0 && !within(options.declared, 1, 1000))
+    return absl::InvalidArgumentError("--declared must be 0, or from 1 to 1000");
   if (options.scheduler_name.empty())
     return absl::InvalidArgumentError("--scheduler-name must not be empty");
   return absl::OkStatus();
@@ -204,7 +211,8 @@ Workload MakeWorkload(const WorkloadOptions& options) {
                   " --gpus-per-node ", options.gpus_per_node, " --load ", options.load, " --hours ",
                   options.hours, " --training ", options.training_share, " --small-gangs ",
                   options.small_gang_share, " --checkpoint ", options.checkpoint_seconds,
-                  " --seed ", options.seed, " --scheduler-name ", options.scheduler_name, "\n");
+                  " --declared ", options.declared, " --seed ", options.seed, " --scheduler-name ",
+                  options.scheduler_name, "\n");
   for (const Line& line : Maker(options).Make())
     absl::StrAppend(&workload.trace, line.json.dump(), "\n");
   return workload;

@@ -21,6 +21,8 @@ struct WorkloadOptions {
   double small_gang_share = 0.25;
   // Training saves its work so often, in seconds; below 0: never.
   double checkpoint_seconds = 600;
+  // Jobs say that they run so many times as long as they do; 0: they say nothing.
+  double declared = 0;
   uint64_t seed = 1;
   std::string scheduler_name = "default-scheduler";
 };

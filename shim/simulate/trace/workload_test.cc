@@ -84,6 +84,25 @@ TEST(WorkloadTest, ShapesAreThoseOfRealClusters) {
   EXPECT_GT(by_day, by_night * 3 / 2);
 }
 
+TEST(WorkloadTest, JobsDeclareRunTimesWhereTheyAreToldTo) {
+  WorkloadOptions options;
+  options.nodes = 5;
+  options.hours = 2;
+  for (const Job& job : JobsOf(options))
+    EXPECT_TRUE(job.pod->pod.annotations().empty() || job.gang);
+  for (const double declared : {1.0, 2.5}) {
+    options.declared = declared;
+    for (const Job& job : JobsOf(options)) {
+      const auto& annotations = job.pod->pod.annotations();
+      const auto found = annotations.find("outboard/run-seconds");
+      ASSERT_NE(found, annotations.end()) << job.name;
+      const double over = std::stod(found->second) - declared * absl::ToDoubleSeconds(*job.run);
+      EXPECT_GE(over, -1e-6) << job.name;
+      EXPECT_LT(over, 1) << job.name;
+    }
+  }
+}
+
 TEST(WorkloadTest, TheClusterIsReadAsWritten) {
   WorkloadOptions options;
   options.nodes = 3;
@@ -110,6 +129,9 @@ TEST(WorkloadTest, BadOptionsAreNamed) {
   options.load = 0;
   EXPECT_EQ(CheckWorkloadOptions(options).message(), "--load must be from 0.001 to 10");
   options.load = 1;
+  options.declared = 0.5;
+  EXPECT_EQ(CheckWorkloadOptions(options).message(), "--declared must be 0, or from 1 to 1000");
+  options.declared = 0;
   options.nodes = 0;
   EXPECT_EQ(CheckWorkloadOptions(options).message(), "--nodes must be from 1 to 100000");
 }
