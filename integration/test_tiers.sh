@@ -139,7 +139,7 @@ tier_go() {
   build_product "${programs[@]}"
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
-  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|guide)(/|$)')
+  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide)(/|$)')
   need_packages protobuf-compiler
   step go "a host in Go from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
@@ -169,7 +169,7 @@ tier_cluster() {
   build_product "${programs[@]}"
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   # One package after the other: each has control planes of its own, and they measure time.
-  go_tests cluster "real control plane" -p 1 -timeout 40m ./control_plane/... ./scenarios/... ./faults/...
+  go_tests cluster "real control plane" -p 1 -timeout 40m ./control_plane/... ./scenarios/... ./faults/... ./deploy/...
   step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
   step cluster "./dev bench swap, small" "$root/dev" bench swap --swaps 6 --nodes 100 --bound 500 --rate 100

@@ -50,6 +50,9 @@ Changing what DIR holds, instead of serving (`outboard plugin` does that, and wa
   --plugin-dir DIR --install FILE.so    tries FILE out in this process, then puts it and its digest into DIR
   --plugin-dir DIR --remove FILE.so     takes it away
 
+Asking, instead of serving:
+  --probe --listen unix:PATH  exit 0 if the host that listens there answers within 2 s ({instance}: any of them)
+
 How to run:
   --metrics-address ADDRESS Prometheus' text at http://ADDRESS/metrics (default: nowhere). ADDRESS is
                             127.0.0.1:PORT or [::1]:PORT; with port 0 the log tells which it became
@@ -59,8 +62,8 @@ How to run:
 
 `outboard hosts` shows which instances a shim knows, and which of them serves.
 
-Exit codes: 0 after a drain or a change of DIR, 1 if it cannot listen or DIR's plugins cannot be used, 2 for a wrong
-command line.
+Exit codes: 0 after a drain, a change of DIR or an answer, 1 if it cannot listen, DIR's plugins cannot be used or nobody
+answers, 2 for a wrong command line.
 )";
 
 namespace {
@@ -127,6 +130,10 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
       flags.help = true;
       continue;
     }
+    if (args[i] == "--probe") {
+      flags.probe = true;
+      continue;
+    }
     if (args[i] == "--version") {
       flags.version = true;
       continue;
@@ -160,6 +167,10 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   }
   if (flags.listen.empty()) {
     return absl::InvalidArgumentError("--listen is required, for example --listen unix:host.sock");
+  }
+  if (flags.probe) {
+    if (absl::StartsWith(flags.listen, "unix:")) return flags;
+    return absl::InvalidArgumentError("--probe wants --listen unix:PATH");
   }
   if (!flags.plugin_dir.empty() && (!absl::StartsWith(flags.listen, "unix:") ||
                                     !absl::StrContains(flags.listen, "{instance}"))) {

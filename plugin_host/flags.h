@@ -25,6 +25,7 @@ struct Flags {
   std::string plugin_dir;       // of shared objects; empty: none
   // Instead of serving: change what plugin_dir holds.
   std::string install, remove;
+  bool probe = false;  // Instead of serving: ask whether the host at `listen` answers.
   bool help = false;
   bool version = false;
 };

@@ -52,6 +52,14 @@ TEST(FlagsTest, ADirectoryOfPluginsNeedsASocketForEachInstance) {
   EXPECT_FALSE(ParseFlags({"--plugin-dir", "/d", "--install", "a.so", "--remove", "a.so"}).ok());
 }
 
+TEST(FlagsTest, ProbesASocketOnly) {
+  const auto probe = ParseFlags({"--probe", "--listen", "unix:/d/main@{instance}.sock"});
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  EXPECT_TRUE(probe->probe);
+  EXPECT_FALSE(ParseFlags({"--probe"}).ok());
+  EXPECT_FALSE(ParseFlags({"--probe", "--listen", "127.0.0.1:443"}).ok());
+}
+
 TEST(FlagsTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseFlags({"--lisen", "x"}).status().message(), "unknown argument --lisen");
   EXPECT_EQ(ParseFlags({"--listen"}).status().message(), "--listen needs a value");

@@ -31,6 +31,7 @@
 #include "plugin_host/reload/install.h"
 #include "plugin_host/reload/instances.h"
 #include "plugin_host/services/listen_address.h"
+#include "plugin_host/services/probe.h"
 #include "plugins/builtin_plugins.h"
 
 namespace outboard::plugin_host {
@@ -41,6 +42,7 @@ constexpr int kExitUsage = 2;
 constexpr unsigned kCertificateReloadSeconds = 10;
 constexpr int kSettleMillis = 100;
 constexpr int kRetireMillis = 1000;
+constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -258,6 +260,12 @@ int Main(int argc, char** argv) {
   if (flags->version) {
     std::cout << "outboard-host " << OUTBOARD_VERSION << "\n";
     return 0;
+  }
+  if (flags->probe) {
+    const absl::Status answered = services::ProbeListener(flags->listen, kProbeTimeout);
+    if (answered.ok()) return 0;
+    std::cerr << "outboard-host: " << answered.message() << "\n";
+    return absl::IsInvalidArgument(answered) ? kExitUsage : kExitCannotServe;
   }
   FLAGS_logtostderr = true;
   FLAGS_v = flags->verbosity;

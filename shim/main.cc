@@ -10,7 +10,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "shim/config/config.h"
+#include "shim/http/client.h"
 #include "shim/shim.h"
 
 namespace {
@@ -28,6 +31,8 @@ Flags:
   --allow-insecure-api-server
                            Accept insecure-skip-tls-verify in the kubeconfig. For tests only
   --v LEVEL                Log level, 0 to 10; 2 tells of every bind
+  --probe ADDRESS/PATH     Instead of scheduling: exit 0 if the shim that serves ADDRESS answers "ok" at PATH (livez, readyz) within
+                           5 s, else 1 with what it says. For those who watch over containers without a web client in them
   --version, -h, --help
 
 Signals: SIGTERM and SIGINT finish binds under way, give the lease up and end the process. SIGHUP reads FILE again, which also happens by
@@ -42,6 +47,19 @@ Example:
 int Usage(const std::string& problem) {
   fprintf(stderr, "outboard-shim: %s\nTry: outboard-shim --help\n", problem.c_str());
   return 2;
+}
+
+// `page` is ADDRESS/PATH.
+int Probe(const std::string& page) {
+  constexpr absl::Duration kTimeout = absl::Seconds(5);
+  const std::pair<std::string, std::string> parts = absl::StrSplit(page, absl::MaxSplits('/', 1));
+  if (parts.first.empty() || parts.second.empty())
+    return Usage(absl::StrCat("--probe wants ADDRESS/PATH, not \"", page, "\""));
+  const absl::StatusOr<std::string> answer =
+      outboard::http::GetPage(parts.first, absl::StrCat("/", parts.second), {}, kTimeout);
+  if (answer.ok()) return 0;
+  fprintf(stderr, "outboard-shim: %s\n", std::string(answer.status().message()).c_str());
+  return 1;
 }
 
 }  // namespace
@@ -73,10 +91,13 @@ int main(int argc, char** argv) {
       options.allow_insecure_api_server = true;
       continue;
     }
-    if (flag != "--config" && flag != "--kubeconfig" && flag != "--v" && flag != "-v")
+    if (flag != "--config" && flag != "--kubeconfig" && flag != "--probe" && flag != "--v" &&
+        flag != "-v") {
       return Usage(absl::StrCat("unknown flag ", flag));
+    }
     if (!has_value && i + 1 == argc) return Usage(absl::StrCat(flag, " needs a value"));
     if (!has_value) value = argv[++i];
+    if (flag == "--probe") return Probe(value);
     if (flag == "--config") config_file = value;
     if (flag == "--kubeconfig") options.kubeconfig = value;
     if ((flag == "--v" || flag == "-v") &&

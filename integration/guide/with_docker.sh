@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # with_docker.sh COMMAND…: runs it with DOCKER_HOST at a daemon of its own that has the image outboard-guide-base, an empty Debian 12. Needs root.
+# OUTBOARD_DOCKER_DATA names a folder that keeps the daemon's data for the next time.
 set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/guide
 mkdir -p "$cache"
@@ -32,7 +33,7 @@ if mount -t overlay overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=
   driver=overlay2
 fi
 # No bridge and no rules: containers share the machine's network.
-dockerd --data-root "$dir/data" --exec-root "$dir/exec" --host "unix://$dir/docker.sock" --pidfile "$dir/pid" --iptables=false --bridge=none \
+dockerd --data-root "${OUTBOARD_DOCKER_DATA:-$dir/data}" --exec-root "$dir/exec" --host "unix://$dir/docker.sock" --pidfile "$dir/pid" --iptables=false --bridge=none \
   --storage-driver=$driver >"$dir/log" 2>&1 &
 daemon=$!
 export DOCKER_HOST=unix://$dir/docker.sock
@@ -41,5 +42,5 @@ for ((i = 0; i < 300; i++)); do
   kill -0 "$daemon" 2>/dev/null || { cat "$dir/log" >&2; exit 1; }
   sleep 0.1
 done
-docker import "$base" outboard-guide-base >/dev/null
+docker image inspect outboard-guide-base >/dev/null 2>&1 || docker import "$base" outboard-guide-base >/dev/null
 "$@"

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/services/listen_address.h"
+#include "plugin_host/services/probe.h"
 #include "plugins/node_resources_fit/node_resources_fit.h"
 #include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
 #include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
@@ -402,6 +403,18 @@ TEST_F(EngineTest, ALiveSocketIsRefusedAndAStaleOneRemoved) {
   engine_.reset();
   EXPECT_TRUE(PrepareSocketPath(path_).ok());
   StartEngine("host-b");
+}
+
+TEST_F(EngineTest, IsFoundByAProbeWhileItRuns) {
+  const std::string any = absl::StrCat("unix:", ::testing::TempDir(), "engine-{instance}.sock");
+  const absl::Duration timeout = absl::Seconds(10);
+  EXPECT_TRUE(ProbeListener("unix:" + path_, timeout).ok());
+  EXPECT_TRUE(ProbeListener(any, timeout).ok()) << ProbeListener(any, timeout);
+  EXPECT_TRUE(absl::IsUnavailable(ProbeListener("unix:" + path_ + ".{instance}", timeout)));
+  EXPECT_TRUE(absl::IsInvalidArgument(ProbeListener("127.0.0.1:1", timeout)));
+  channel_.reset();
+  engine_.reset();
+  EXPECT_TRUE(absl::IsUnavailable(ProbeListener("unix:" + path_, timeout)));
 }
 
 TEST(ListenAddressTest, TakesSocketsAndPorts) {

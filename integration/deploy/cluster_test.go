@@ -1,0 +1,368 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+const patience = time.Minute
+
+// warnings are what the API server says of objects that it takes all the same.
+type warnings struct {
+	mutex sync.Mutex
+	said  []string
+}
+
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.said = append(w.said, text)
+}
+
+type cluster struct {
+	*controlplane.ControlPlane
+	*testing.T
+	client   kubernetes.Interface
+	dynamic  dynamic.Interface
+	warnings *warnings
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{T: t, warnings: &warnings{}, ControlPlane: controlplane.ForTest(t, controlplane.Options{ControllerManager: true})}
+	restConfig, err := c.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.WarningHandler = c.warnings
+	if c.client, err = kubernetes.NewForConfig(restConfig); err != nil {
+		t.Fatal(err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(restConfig); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// apply is `kubectl apply --server-side`. It returns the objects as they are afterwards.
+func (c *cluster) apply(all []*unstructured.Unstructured, dryRun ...string) []*unstructured.Unstructured {
+	c.Helper()
+	var applied []*unstructured.Unstructured
+	for _, object := range all {
+		got, err := controlplane.Resource(c.dynamic, object, "").Apply(c.Context(), object.GetName(), object,
+			metav1.ApplyOptions{FieldManager: "deploy", DryRun: dryRun})
+		if err != nil {
+			c.Fatalf("%s: %v", key(object), err)
+		}
+		applied = append(applied, got)
+	}
+	if len(c.warnings.said) > 0 {
+		c.Errorf("the API server warns: %q", c.warnings.said)
+	}
+	return applied
+}
+
+func (c *cluster) eventually(check func() error) {
+	c.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // Between two looks.
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			c.Fatal(err)
+		}
+	}
+}
+
+// bring applies an installation: the namespace for real first, as it has to be there for a dry run of the others.
+func (c *cluster) bring(all []*unstructured.Unstructured) {
+	c.Helper()
+	isNamespace := func(object *unstructured.Unstructured) bool { return object.GetKind() == "Namespace" }
+	i := slices.IndexFunc(all, isNamespace)
+	if i < 0 {
+		c.Fatal("no Namespace")
+	}
+	c.apply(all[i : i+1])
+	c.apply(all, metav1.DryRunAll)
+	c.apply(all)
+}
+
+// Kustomize's and the chart's objects are taken by the API server, which enforces the restricted Pod Security Standard: the controllers'
+// pods come to be.
+func TestTheAPIServerTakesIt(t *testing.T) {
+	for _, i := range installations(t) {
+		t.Run(i.name, func(t *testing.T) {
+			c := newCluster(t)
+			if i.name == "ai-scheduler" {
+				if err := c.ApplyCustomResources(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := kustomized(t, i.name)
+			c.bring(all)
+			before := map[string]string{}
+			for _, object := range c.apply(all) {
+				before[key(object)] = object.GetResourceVersion()
+			}
+			// The chart's are the same to the server, too: applying them changes nothing.
+			for _, object := range c.apply(templated(t, i, namespace)) {
+				// A Deployment's status changes by itself.
+				if object.GetKind() != "Deployment" && before[key(object)] != object.GetResourceVersion() {
+					t.Errorf("%s is another one by the chart", key(object))
+				}
+			}
+			want := 0
+			for _, object := range all {
+				if object.GetKind() == "Deployment" {
+					replicas, _, err := unstructured.NestedFloat64(object.Object, "spec", "replicas") // As YAML is read.
+					if err != nil {
+						t.Fatal(err)
+					}
+					want += int(replicas)
+				}
+			}
+			c.eventually(func() error {
+				pods, err := c.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+				if err == nil && len(pods.Items) != want {
+					events, _ := c.client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "type=Warning"})
+					err = fmt.Errorf("%d of %d pods; %v", len(pods.Items), want, events)
+				}
+				return err
+			})
+			c.refusesOthers()
+			c.credentials()
+			if i.name == "sidecar" {
+				// People's workloads.
+				c.apply(objects(t, read(t, "deploy/examples/opt-in.yaml")), metav1.DryRunAll)
+			}
+		})
+	}
+}
+
+// refusesOthers: a pod that is not restricted does not come in.
+func (c *cluster) refusesOthers() {
+	c.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "unrestricted"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app"}}}}
+	_, err := c.client.CoreV1().Pods(namespace).Create(c.Context(), pod, metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `violates PodSecurity "restricted`) {
+		c.Errorf("a pod that is not restricted: %v", err)
+	}
+}
+
+// credentials: no container but the shim's has a token.
+func (c *cluster) credentials() {
+	c.Helper()
+	pods, err := c.client.CoreV1().Pods(namespace).List(c.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		tokens := map[string]bool{}
+		for _, volume := range pod.Spec.Volumes {
+			if volume.Projected != nil {
+				tokens[volume.Name] = true
+			}
+		}
+		for _, container := range pod.Spec.Containers {
+			has := slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return tokens[mount.Name] })
+			if has != (container.Name == "shim") {
+				c.Errorf("%s/%s has a token: %v", pod.Name, container.Name, has)
+			}
+		}
+	}
+}
+
+// The shim schedules and preempts under the ServiceAccount and by the configuration that are shipped, and nothing is refused to it.
+func TestTheShippedRolesSuffice(t *testing.T) {
+	bin, err := controlplane.OutboardDirectory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, scheduler := range map[string]string{"sidecar": "outboard-scheduler", "ai-scheduler": "ai-scheduler"} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			if name == "ai-scheduler" {
+				if err := c.ApplyCustomResources(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := kustomized(t, name)
+			c.bring(all)
+			if err := controlplane.CreateFakeNodes(t.Context(), c.client, 1); err != nil {
+				t.Fatal(err)
+			}
+			serving := c.startShim(bin, all)
+			for _, page := range []string{"livez", "readyz"} {
+				c.eventually(func() error {
+					out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard-shim"), "--probe="+serving+"/"+page).CombinedOutput()
+					if err != nil {
+						err = fmt.Errorf("--probe %s: %w\n%s", page, err, out)
+					}
+					return err
+				})
+			}
+			if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard-shim"), "--probe="+serving+"/nothing").CombinedOutput(); err == nil {
+				t.Errorf("--probe of a page that is not there succeeds\n%s", out)
+			}
+			c.pod("small", scheduler, "", "3")
+			c.eventually(func() error { return c.bound("small") })
+			// A more important one takes its place: 4 CPUs a node.
+			c.pod("important", scheduler, "outboard", "3")
+			c.eventually(func() error { return c.bound("important") })
+			if _, err := c.client.CoreV1().Pods("default").Get(t.Context(), "small", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the victim is still there: %v", err)
+			}
+			c.eventually(func() error {
+				events, err := c.client.EventsV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Scheduled,regarding.name=important"})
+				if err == nil && len(events.Items) != 1 {
+					err = fmt.Errorf("%d events", len(events.Items))
+				}
+				return err
+			})
+			lease, err := c.client.CoordinationV1().Leases(namespace).Get(t.Context(), "outboard-scheduler", metav1.GetOptions{})
+			if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+				t.Errorf("the lease: %v %v", lease, err)
+			}
+			response, err := http.Get("http://" + serving + "/metrics")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			out, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			requests := 0
+			for _, line := range strings.Split(string(out), "\n") {
+				if strings.HasPrefix(line, "rest_client_requests_total{") {
+					requests++
+					if strings.Contains(line, `code="403"`) {
+						t.Errorf("refused: %s", line)
+					}
+				}
+			}
+			if requests == 0 {
+				t.Error("no metric of requests")
+			}
+		})
+	}
+}
+
+// startShim runs the host and the shim as a pod would, on this machine, and returns the address of its pages.
+func (c *cluster) startShim(bin string, all []*unstructured.Unstructured) string {
+	c.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.Fatal(err)
+	}
+	serving := listener.Addr().String()
+	listener.Close()
+	sockets := filepath.Join(c.Dir, "sockets")
+	if err := os.Mkdir(sockets, 0o700); err != nil {
+		c.Fatal(err)
+	}
+	scheduler, shim := config(c, all)
+	shim["socketDirectory"], shim["servingAddress"] = sockets, serving
+	text := ""
+	for _, document := range []any{scheduler, shim} {
+		part, err := yaml.Marshal(document)
+		if err != nil {
+			c.Fatal(err)
+		}
+		text += string(part) + "---\n"
+	}
+	file := filepath.Join(c.Dir, "shipped.yaml")
+	if err := os.WriteFile(file, []byte(strings.TrimSuffix(text, "---\n")), 0o600); err != nil {
+		c.Fatal(err)
+	}
+	// What the pod's containers are started with.
+	listen := "--listen=unix:" + sockets + "/main@{instance}.sock"
+	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen); err != nil {
+		c.Fatal(err)
+	}
+	c.eventually(func() error {
+		out, err := exec.CommandContext(c.Context(), filepath.Join(bin, "outboard-host"), "--probe", listen).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("--probe: %w\n%s", err, out)
+		}
+		return err
+	})
+	if _, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig()); err != nil {
+		c.Fatal(err)
+	}
+	return serving
+}
+
+// tokenKubeconfig is one with a token of the shim's ServiceAccount.
+func (c *cluster) tokenKubeconfig() string {
+	c.Helper()
+	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(c.Context(), "outboard-shim", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	kubeconfig, err := clientcmd.LoadFromFile(c.AdminKubeconfig)
+	if err != nil {
+		c.Fatal(err)
+	}
+	for name := range kubeconfig.AuthInfos {
+		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	}
+	file := filepath.Join(c.Dir, "kubeconfig-outboard-shim")
+	if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {
+		c.Fatal(err)
+	}
+	return file
+}
+
+func (c *cluster) pod(name, scheduler, priorityClass, cpu string) {
+	c.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			SchedulerName: scheduler, PriorityClassName: priorityClass, TerminationGracePeriodSeconds: new(int64(0)),
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{Name: "main", Image: "example.com/app",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}},
+		},
+	}
+	if _, err := c.client.CoreV1().Pods("default").Create(c.Context(), pod, metav1.CreateOptions{}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) bound(name string) error {
+	pod, err := c.client.CoreV1().Pods("default").Get(c.Context(), name, metav1.GetOptions{})
+	if err == nil && pod.Spec.NodeName == "" {
+		conditions, _ := json.Marshal(pod.Status.Conditions)
+		err = fmt.Errorf("%s has no node: %s", name, conditions)
+	}
+	return err
+}

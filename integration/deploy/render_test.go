@@ -1,0 +1,253 @@
+package deploy_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+const namespace = "outboard-system"
+
+// installation is one way to install Outboard, told twice.
+type installation struct {
+	name   string
+	values map[string]any // of the chart
+	config string         // a file, from the repository's root, for the chart's `config`
+}
+
+func installations(t *testing.T) []installation {
+	t.Helper()
+	var ai map[string]any
+	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/ai-scheduler-values.yaml")), &ai); err != nil {
+		t.Fatal(err)
+	}
+	return []installation{
+		{name: "sidecar"},
+		{name: "mtls", values: map[string]any{"mode": "mtls"}},
+		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
+	}
+}
+
+func path(t testing.TB, file string) string {
+	t.Helper()
+	root, err := controlplane.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, file)
+}
+
+func read(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(path(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// objects splits YAML documents, in their order.
+func objects(t testing.TB, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	for _, document := range strings.Split("\n"+text, "\n---\n") {
+		object := map[string]any{}
+		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		if len(object) > 0 {
+			all = append(all, &unstructured.Unstructured{Object: object})
+		}
+	}
+	return all
+}
+
+// kustomized is what `kubectl kustomize` gives.
+func kustomized(t testing.TB, name string) []*unstructured.Unstructured {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path(t, "deploy/kustomize/"+name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects(t, string(text))
+}
+
+// templated is what `helm template` gives.
+func templated(t testing.TB, i installation, release string) []*unstructured.Unstructured {
+	t.Helper()
+	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]any{}
+	for key, value := range i.values {
+		given[key] = value
+	}
+	if i.config != "" {
+		given["config"] = read(t, i.config)
+	}
+	values, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "outboard", Namespace: release, IsInstall: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(chart, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*unstructured.Unstructured
+	for name, text := range files {
+		if filepath.Ext(name) == ".yaml" {
+			all = append(all, objects(t, text)...)
+		}
+	}
+	return all
+}
+
+func key(object *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s/%s", object.GroupVersionKind(), object.GetNamespace(), object.GetName())
+}
+
+// byKey makes comparable what stands in any order. Comments of a configuration are no part of it.
+func byKey(t testing.TB, all []*unstructured.Unstructured) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	for _, object := range all {
+		if out[key(object)] != nil {
+			t.Errorf("twice: %s", key(object))
+		}
+		out[key(object)] = object.Object
+	}
+	return out
+}
+
+func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
+	for _, i := range installations(t) {
+		t.Run(i.name, func(t *testing.T) {
+			want := byKey(t, kustomized(t, i.name))
+			// Helm makes the namespace itself, or finds it.
+			delete(want, "/v1, Kind=Namespace /"+namespace)
+			if len(want) < 10 {
+				t.Fatalf("only %d objects", len(want))
+			}
+			if diff := cmp.Diff(want, byKey(t, templated(t, i, namespace))); diff != "" {
+				t.Errorf("kustomize (-), chart (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Without the right to delete pods nothing else is missing, and in another namespace nothing of ours is left behind.
+func TestTheChartsValues(t *testing.T) {
+	for _, i := range installations(t) {
+		without := installation{values: map[string]any{"preemption": false}, config: i.config}
+		for key, value := range i.values {
+			without.values[key] = value
+		}
+		all, fewer := byKey(t, templated(t, i, namespace)), byKey(t, templated(t, without, namespace))
+		for key := range all {
+			if preempts := strings.Contains(key, "outboard-shim-preemption"); preempts == (fewer[key] != nil) {
+				t.Errorf("%s: without preemption %s is there: %v", i.name, key, preempts)
+			}
+		}
+		if i.config != "" {
+			continue // Its file names the namespace.
+		}
+		text, err := yaml.Marshal(byKey(t, templated(t, i, "elsewhere")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), namespace) {
+			t.Errorf("%s: a release in the namespace elsewhere names %s", i.name, namespace)
+		}
+	}
+	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := chartutil.ToRenderValues(chart, map[string]any{"mode": "both"}, chartutil.ReleaseOptions{Namespace: namespace}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), "mode must be sidecar or mtls") {
+		t.Errorf("a mode that does not exist: %v", err)
+	}
+}
+
+// The version stands in several files.
+func TestVersions(t *testing.T) {
+	version := regexp.MustCompile(`OUTBOARD_VERSION "([^"]+)"`).FindStringSubmatch(read(t, "CMakeLists.txt"))
+	if version == nil {
+		t.Fatal("CMakeLists.txt names no OUTBOARD_VERSION")
+	}
+	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chart.Metadata.AppVersion != version[1] {
+		t.Errorf("the chart is for %s, the sources are %s", chart.Metadata.AppVersion, version[1])
+	}
+	images := 0
+	for _, object := range kustomized(t, "mtls") {
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		for _, container := range containers {
+			images++
+			if image := container.(map[string]any)["image"].(string); !strings.HasSuffix(image, ":"+version[1]) {
+				t.Errorf("%s, but the sources are %s", image, version[1])
+			}
+		}
+	}
+	if images != 2 {
+		t.Errorf("%d images", images)
+	}
+}
+
+// config is the configuration that an installation mounts: two documents.
+func config(t testing.TB, all []*unstructured.Unstructured) (scheduler, shim map[string]any) {
+	t.Helper()
+	for _, object := range all {
+		if object.GetKind() != "ConfigMap" {
+			continue
+		}
+		text, _, _ := unstructured.NestedString(object.Object, "data", "config.yaml")
+		documents := objects(t, text)
+		if len(documents) != 2 {
+			t.Fatalf("%d documents:\n%s", len(documents), text)
+		}
+		return documents[0].Object, documents[1].Object
+	}
+	t.Fatal("no ConfigMap")
+	return nil, nil
+}
+
+// The example of a configuration and what its installation mounts differ only in what belongs to an installation.
+func TestTheAISchedulerIsTheExamples(t *testing.T) {
+	example := objects(t, read(t, "deploy/examples/ai-scheduler.yaml"))
+	scheduler, shim := config(t, kustomized(t, "ai-scheduler"))
+	for _, own := range []string{"leaderElection", "clientConnection"} {
+		delete(scheduler, own)
+	}
+	for _, own := range []string{"hosts", "socketDirectory"} {
+		delete(shim, own)
+	}
+	if diff := cmp.Diff([]any{example[0].Object, example[1].Object}, []any{scheduler, shim}); diff != "" {
+		t.Errorf("example (-), installation (+):\n%s", diff)
+	}
+}

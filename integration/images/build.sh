@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# build.sh FOLDER [--save]: builds the images outboard-shim and outboard-host at the version of CMakeLists.txt, prints their sizes and puts
+# a list of their packages (SPDX) into FOLDER; with --save the images, too. `./dev images` calls it with a Docker daemon at hand.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$here/../.."
+into=$1
+save=${2:-}
+mkdir -p "$into"
+
+# BuildKit is in the client up to Docker 20, and in buildx after it; where both are installed, one will do.
+builder=docker
+if ! docker buildx version >/dev/null 2>&1 && [[ -x /usr/bin/docker ]]; then builder=/usr/bin/docker; fi
+
+base=debian:bookworm-slim
+if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$base" >/dev/null 2>&1; then
+  # As the registry's: without documentation, with security updates.
+  id=$(docker create --network=none outboard-guide-base sh -c 'rm -rf /usr/share/doc/* /usr/share/man/* /usr/share/locale/* /var/cache/apt/* /var/lib/apt/lists/* /var/log/* &&
+    for suite in "debian bookworm" "debian bookworm-updates" "debian-security bookworm-security"; do echo "deb http://deb.debian.org/$suite main"; done >/etc/apt/sources.list')
+  docker start --attach "$id"
+  docker export "$id" | docker import --change 'CMD ["bash"]' - "$base" >/dev/null
+  docker rm "$id" >/dev/null
+fi
+
+version=$(sed -n 's/^set(OUTBOARD_VERSION "\([^"]*\)".*/\1/p' CMakeLists.txt)
+for name in shim host; do
+  image=outboard-$name:$version
+  DOCKER_BUILDKIT=1 "$builder" build --network=host --build-arg "JOBS=${OUTBOARD_JOBS:-$(nproc)}" --progress=plain --file "Dockerfile.$name" --tag "$image" . \
+    >"$into/outboard-$name.log" 2>&1 || { tail -n 30 "$into/outboard-$name.log" >&2; exit 1; }
+  "$here/sbom.sh" "$image" >"$into/outboard-$name.spdx.json"
+  if [[ $save == --save ]]; then docker save "$image" | gzip -1 >"$into/outboard-$name.tar.gz"; fi
+  printf '%s: %s MB, %s packages in %s\n' "$image" "$(($(docker image inspect --format '{{.Size}}' "$image") / 1000000))" \
+    "$(grep -c '"versionInfo"' "$into/outboard-$name.spdx.json")" "$into/outboard-$name.spdx.json"
+done
