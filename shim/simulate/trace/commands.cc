@@ -130,7 +130,7 @@ absl::StatusOr<std::string> RunTrace(const Trace& trace, const Scene& scene,
   }
   // Any moment does where plugins do not ask for the time of day; this is a Monday, 0:00 UTC.
   const absl::Time begin = absl::FromUnixSeconds(1704067200);
-  SchedulerCluster cluster(config, scene, begin, run.all_attempts);
+  SchedulerCluster cluster(config, scene, begin, run.spare_attempts);
   for (const Job& job : trace.jobs) {
     if (cluster.HandlesScheduler(job.pod->pod.scheduler_name())) continue;
     return absl::InvalidArgumentError(absl::StrCat("job ", job.key(), " asks for scheduler \"",

@@ -20,7 +20,7 @@ struct TraceRun {
   Window window;
   bool json = false;
   // Attempts that cannot place their pods are made, too.
-  bool all_attempts = false;
+  bool spare_attempts = false;
 };
 
 // Plays the trace on the scene's cluster with the plugin hosts at `addresses`; what there is to

@@ -17,17 +17,17 @@ constexpr absl::Duration kTick = absl::Minutes(1);
 // On the machine's clock.
 constexpr absl::Duration kHearTimeout = absl::Seconds(30);
 
-cycle::SchedulerOptions OptionsOf(const config::Config& config, bool all_attempts) {
+cycle::SchedulerOptions OptionsOf(const config::Config& config, bool spare_attempts) {
   cycle::SchedulerOptions options = SimulatedOptions(config);
-  if (!all_attempts) options.likeness = LikenessOf;
+  if (spare_attempts) options.likeness = LikenessOf;
   return options;
 }
 
 }  // namespace
 
 SchedulerCluster::SchedulerCluster(const config::Config& config, const Scene& scene,
-                                   absl::Time begin, bool all_attempts)
-    : stage_(config, OptionsOf(config, all_attempts), scene.objects, this, begin), now_(begin) {
+                                   absl::Time begin, bool spare_attempts)
+    : stage_(config, OptionsOf(config, spare_attempts), scene.objects, this, begin), now_(begin) {
   stage_.world().SetCallbacks({[this](const kube::PodPtr& pod, absl::Time) {
                                  tried_.erase(pod->uid());
                                  news_.push_back({News::Kind::kBound, pod->uid()});

@@ -25,9 +25,10 @@ namespace outboard::simulate::trace {
 // same answers however fast they are.
 class SchedulerCluster final : public Cluster, private cycle::Observer {
  public:
-  // `all_attempts`: also those that cannot place their pods.
+  // `spare_attempts`: none that can only fail, see cycle::VainAttempts; right where no plugin goes
+  // by who else waits.
   SchedulerCluster(const config::Config& config, const Scene& scene, absl::Time begin,
-                   bool all_attempts = false);
+                   bool spare_attempts = false);
 
   // Errors: as Stage::Open.
   absl::Status Open(const Scene& scene, const std::vector<std::string>& addresses,
