@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "plugin_host/sdk/canonical_bytes.h"
 
@@ -128,11 +129,21 @@ GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
 }
 
 std::string GroupSearch::Shape() const {
+  const auto is_unsigned = [](const Class& some) { return some.signature.empty(); };
+  if (std::any_of(classes_.begin(), classes_.end(), is_unsigned)) {
+    // Nobody knows which other groups are like it, nor what decides about it; but its members ask
+    // about the same one, as long as nothing at all has happened.
+    std::set<absl::string_view> uids;
+    for (const Member& member : members_) uids.insert(member.pod->pod.uid());
+    const bool needs_all = group_.needed == static_cast<int64_t>(members_.size());
+    return absl::StrCat(context_.profile->name(), "\n", mirror_->version(), "\n", group_.name, "\n",
+                        group_.needed, "\n", needs_all ? "" : first_.pod.uid(), "\n",
+                        absl::StrJoin(uids, "\n"));
+  }
   std::string shape = absl::StrCat(
       context_.profile->name(), "\n", group_.needed, "\n", group_.topology.required, "\n",
       absl::StrJoin(group_.topology.preferred, ","), "\n", absl::StrJoin(group_.placed, ","));
   for (const Class& some : classes_) {
-    if (some.signature.empty()) return "";
     absl::StrAppend(&shape, "\n", some.signature, "x", some.size);
   }
   return shape;

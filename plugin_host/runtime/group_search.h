@@ -36,7 +36,7 @@ class GroupSearch {
  public:
   GroupSearch(const PlanTools& tools, const PlanContext& context, const sdk::GroupToPlace& group,
               const sdk::PodRecord& first);
-  // Groups of one shape have the same outcome; empty: this one is like no other.
+  // Groups of one shape have the same outcome, whichever member is asked about.
   std::string Shape() const;
   GroupOutcome Run();
   // There was no time to look everywhere.

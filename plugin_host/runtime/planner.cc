@@ -34,8 +34,8 @@ Planner::Planner(mirror::Mirror* mirror, Evaluator* evaluator, Signatures* signa
 GroupOutcome Planner::PlaceGroup(const PlanContext& context, const sdk::GroupToPlace& group,
                                  const PodRecord& first) {
   GroupSearch search({mirror_, evaluator_, signatures_, &domains_}, context, group, first);
-  const std::string shape = context.remembers ? search.Shape() : "";
-  if (shape.empty()) return search.Run();
+  if (!context.remembers) return search.Run();
+  const std::string shape = search.Shape();
   if (failures_room_version_ != mirror_->room_version() || failures_.size() >= kMaxFailures) {
     failures_.clear();
     failures_room_version_ = mirror_->room_version();
