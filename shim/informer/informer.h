@@ -43,7 +43,7 @@ class Informer : private ReflectorTarget {
         store_(handler),
         reflector_(client, *this,
                    ReflectorOptions{resource.name, resource.path, resource.field_selector,
-                                    resource.may_be_absent, options}) {}
+                                    resource.may_be_absent, resource.only_json, options}) {}
   ~Informer() override { Stop(); }
 
   void Start() { reflector_.Start(); }

@@ -362,6 +362,25 @@ TEST(ObjectInformer, EveryKindIsListedAndWatchedInBothEncodings) {
   }
 }
 
+// Kubernetes' own groups of pods, for instance, which a plugin reads as it reads other projects'.
+TEST(ObjectInformer, ResourcesThatPluginsNameAreAskedForAsJsonWhereThereIsMore) {
+  FakeApiServer server;
+  server.SetProtobufSupported(true);
+  kube::CurlApiClientOptions client_options;
+  client_options.qps = -1;
+  kube::CurlApiClient client(server.Config(), client_options);
+  server.Put("replicasets", {{"metadata", {{"name", "a"}, {"namespace", "n"}}}});
+  ObjectPicture picture;
+  const Resource<kube::ClusterObject> resource = CustomObjects({"replicasets", "v1", "apps"});
+  Informer<kube::ClusterObject> informer(client, resource, &picture, Impatient());
+  informer.Start();
+  EXPECT_TRUE(picture.Reaches("n/a"));
+  server.Put("replicasets", {{"metadata", {{"name", "b"}, {"namespace", "n"}}}});
+  EXPECT_TRUE(picture.Reaches("n/a n/b"));
+  informer.Stop();
+  EXPECT_EQ(informer.rejected_objects(), 0u);
+}
+
 TEST(ObjectInformer, AKindThatIsNotServedIsEmptyUntilItIs) {
   for (const bool watch_list : {true, false}) {
     FakeApiServer server;

@@ -17,7 +17,8 @@
 namespace outboard::informer {
 namespace {
 
-constexpr absl::string_view kAccept = "application/vnd.kubernetes.protobuf, application/json";
+constexpr char kJson[] = "application/json";
+constexpr char kProtobufOrJson[] = "application/vnd.kubernetes.protobuf, application/json";
 // Enough for any Status; the rest of an error page is not wanted.
 constexpr size_t kMaxErrorBody = 64 << 10;
 
@@ -330,7 +331,7 @@ std::string Reflector::Query(const Step& step) const {
 Failure Reflector::List(const Step& step, bool* failed) {
   kube::ApiRequest request;
   request.path = Query(step);
-  request.accept = std::string(kAccept);
+  request.accept = options_.only_json ? kJson : kProtobufOrJson;
   request.timeout = absl::Minutes(2);
   request.rate_limited = false;
   // The policy has the pauses; the client's own would hold up Stop.
@@ -362,7 +363,7 @@ Failure Reflector::List(const Step& step, bool* failed) {
 Failure Reflector::Watch(const Step& step) {
   kube::ApiRequest request;
   request.path = Query(step);
-  request.accept = std::string(kAccept);
+  request.accept = options_.only_json ? kJson : kProtobufOrJson;
   request.timeout = absl::Seconds(30);
   const bool collecting = step.kind == Step::Kind::kWatchList;
   if (collecting) target_.BeginSnapshot();

@@ -73,6 +73,7 @@ struct ReflectorOptions {
   // 404 instead of a first list means that there are none, and is no failure. Asked again all the
   // same, as after a failure.
   bool may_be_absent = false;
+  bool only_json = false;
   ReflectorPolicyOptions policy;
 };
 

@@ -75,7 +75,7 @@ const Resource<kube::NamespaceObject>& Namespaces() {
 
 Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& resource) {
   const std::string name = resource.full_name();
-  const auto not_served = absl::UnimplementedError("custom resources are not served as protobuf");
+  const auto not_served = absl::UnimplementedError("JSON was asked for");
   Resource<kube::ClusterObject> custom;
   custom.name = absl::StrCat(resource.resource, ".", resource.group);
   custom.path = resource.path();
@@ -88,6 +88,7 @@ Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& reso
     return kube::DecodeCustomObjectList(name, document);
   };
   custom.may_be_absent = true;
+  custom.only_json = true;
   return custom;
 }
 

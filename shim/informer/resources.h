@@ -33,6 +33,8 @@ struct Resource {
   std::function<absl::StatusOr<kube::ListPage<T>>(const kube::DocNode& document)> decode_list_json;
   // A server may not know it (404); there are none then.
   bool may_be_absent = false;
+  // Asked for as JSON, whatever else the server has.
+  bool only_json = false;
 };
 
 // Pods that have not ended, as kube-scheduler watches them: a pod that ends looks deleted.
@@ -41,8 +43,8 @@ const Resource<kube::NodeObject>& Nodes();
 const Resource<kube::NamespaceObject>& Namespaces();
 // One for each kind of shim/kube/wire/object_kinds.h, in its order.
 const std::vector<Resource<kube::ClusterObject>>& ClusterObjects();
-// Objects of a custom resource, which the API server serves as JSON only, and only while it has a
-// CustomResourceDefinition.
+// Objects of a resource that a plugin named: all of their fields, so as JSON, which is all that the
+// API server has where there is a CustomResourceDefinition, and only for as long as there is one.
 Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& resource);
 
 }  // namespace outboard::informer
