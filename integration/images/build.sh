@@ -16,7 +16,8 @@ base=debian:bookworm-slim
 if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$base" >/dev/null 2>&1; then
   # As the registry's: without documentation, with security updates.
   id=$(docker create --network=none outboard-guide-base sh -c 'rm -rf /usr/share/doc/* /usr/share/man/* /usr/share/locale/* /var/cache/apt/* /var/lib/apt/lists/* /var/log/* &&
-    for suite in "debian bookworm" "debian bookworm-updates" "debian-security bookworm-security"; do echo "deb http://deb.debian.org/$suite main"; done >/etc/apt/sources.list')
+    mirror=$(sed -n "s|^deb \([^ ]*\)/debian/* .*|\1|p" /etc/apt/sources.list | head -n 1) &&
+    [ -n "$mirror" ] && for suite in "debian bookworm" "debian bookworm-updates" "debian-security bookworm-security"; do echo "deb $mirror/$suite main"; done >/etc/apt/sources.list')
   docker start --attach "$id"
   docker export "$id" | docker import --change 'CMD ["bash"]' - "$base" >/dev/null
   docker rm "$id" >/dev/null
