@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
 #include "plugins/builtin_plugins.h"
+#include "plugins/plans_dice.h"
 
 namespace outboard {
 namespace {
@@ -27,14 +27,9 @@ constexpr int kClusters = 40;
 constexpr int kPairs = 6;
 
 // Everything that some plugin may look at, from few values, so that much of it matters.
-class Dice {
+class Dice : public plans::Dice {
  public:
-  explicit Dice(uint64_t seed) : random_(seed) {}
-  bool Flip(int one_in = 2) { return Below(one_in) == 0; }
-  int Below(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
-  std::string Pick(const std::vector<std::string>& words) {
-    return words[static_cast<size_t>(Below(static_cast<int>(words.size())))];
-  }
+  using plans::Dice::Dice;
 
   v1alpha1::Node Node(const std::string& name) {
     NodeBuilder node(name);
@@ -125,8 +120,6 @@ class Dice {
     term->set_topology_key("zone");
     (*term->mutable_label_selector()->mutable_match_labels())["app"] = "db";
   }
-
-  std::mt19937_64 random_;
 };
 
 // All that a plugin says of a pod.

@@ -10,17 +10,6 @@ namespace {
 
 using Map = google::protobuf::Map<std::string, std::string>;
 
-std::string Bytes(const google::protobuf::MessageLite& message) {
-  std::string bytes;
-  bytes.reserve(message.ByteSizeLong());
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream out(&stream);
-  out.SetSerializationDeterministic(true);
-  message.SerializeWithCachedSizes(&out);
-  out.Trim();
-  return bytes;
-}
-
 bool SameMap(const Map& a, const Map& b) {
   if (a.size() != b.size()) return false;
   for (const auto& [key, value] : a) {
@@ -60,8 +49,19 @@ v1alpha1::Pod WithoutStatus(v1alpha1::Pod pod) {
 
 }  // namespace
 
+std::string CanonicalBytes(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  bytes.reserve(message.ByteSizeLong());
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);
+  message.SerializeWithCachedSizes(&out);
+  out.Trim();
+  return bytes;
+}
+
 bool SameMessage(const google::protobuf::MessageLite& a, const google::protobuf::MessageLite& b) {
-  return Bytes(a) == Bytes(b);
+  return CanonicalBytes(a) == CanonicalBytes(b);
 }
 
 bool SameContent(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted) {

@@ -14,6 +14,9 @@ namespace outboard::cycle {
 // Whether somebody asked for an annotation; others do not count.
 using AnnotationFilter = absl::FunctionRef<bool(absl::string_view key)>;
 
+// Equal for equal messages of one type, maps in whatever order; within a process.
+std::string CanonicalBytes(const google::protobuf::MessageLite& message);
+
 bool SameMessage(const google::protobuf::MessageLite& a, const google::protobuf::MessageLite& b);
 
 bool SameContent(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted);

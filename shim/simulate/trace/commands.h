@@ -19,7 +19,7 @@ struct TraceRun {
   ReplayOptions replay;
   Window window;
   bool json = false;
-  // Attempts that cannot place their pods are made, too.
+  // Attempts that cannot place their pods are not made, see cycle::VainAttempts.
   bool spare_attempts = false;
 };
 

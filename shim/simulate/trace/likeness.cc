@@ -1,9 +1,7 @@
 #include "shim/simulate/trace/likeness.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include "absl/strings/numbers.h"
+#include "shim/cycle/contract_content.h"
 
 namespace outboard::simulate::trace {
 
@@ -30,10 +28,7 @@ cycle::Likeness LikenessOf(const kube::PodObject& object) {
       absl::SimpleAtoi(declared->second, &likeness.amount)) {
     declared->second.clear();
   }
-  google::protobuf::io::StringOutputStream stream(&likeness.kind);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  pod.SerializeToCodedStream(&coded);
+  likeness.kind = cycle::CanonicalBytes(pod);
   return likeness;
 }
 
