@@ -142,6 +142,15 @@ func (c *cluster) testDeployments(t *testing.T) {
 	}
 }
 
+// attempt is what `outboard explain -o json` says of one.
+type attempt struct {
+	Node            string
+	SnapshotVersion int64
+	FeasibleNodes   int
+	PlacedTogether  bool
+	Filter, Scores  map[string]any
+}
+
 // testExplain asks, as a person would, why a pod of the Deployment went where it is, and about a pod that nobody knows.
 func (c *cluster) testExplain(t *testing.T) {
 	directory, err := controlplane.OutboardDirectory()
@@ -153,30 +162,48 @@ func (c *cluster) testExplain(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(directory, "outboard"), arguments...).CombinedOutput()
 		return string(out), err
 	}
-	pod := c.pods(t.Context(), t, "app="+ourScheduler)[0]
+	// One pod alone: hosts place many that wait together at once, and tell nothing of single nodes then.
+	alone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "explained", Namespace: "default", Labels: map[string]string{"app": "explained"}},
+		Spec: podSpec(ourScheduler, "10m")}
+	if _, err := c.client.CoreV1().Pods("default").Create(t.Context(), alone, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = c.client.CoreV1().Pods("default").Delete(context.Background(), alone.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	}()
+	var pod corev1.Pod
+	eventually(t, func(ctx context.Context) error {
+		pod = c.pods(ctx, t, "app=explained")[0]
+		return c.scheduledBy(ctx, &pod, ourScheduler)
+	})
 	name := pod.Namespace + "/" + pod.Name
 	table, err := explain(name)
 	if err != nil || !strings.Contains(table, "scheduled on "+pod.Spec.NodeName) {
 		t.Errorf("explain %s, which is on %s: %v\n%s", name, pod.Spec.NodeName, err, table)
 	}
-	text, err := explain(name, "-o", "json")
-	var all struct {
-		Attempts []struct {
-			Node            string
-			SnapshotVersion int64
-			Filter, Scores  map[string]any
+	newest := func(pod string) attempt {
+		text, err := explain(pod, "-o", "json")
+		var all struct{ Attempts []attempt }
+		if err := errors.Join(err, json.Unmarshal([]byte(text), &all)); err != nil || len(all.Attempts) == 0 {
+			t.Fatalf("explain %s -o json: %v\n%s", pod, err, text)
 		}
+		return all.Attempts[0]
 	}
-	if err := errors.Join(err, json.Unmarshal([]byte(text), &all)); err != nil {
-		t.Fatalf("explain -o json: %v\n%s", err, text)
-	}
-	newest := all.Attempts[0]
-	told := len(newest.Filter) + len(newest.Scores)
-	if len(newest.Scores) == 0 {
+	single := newest(name)
+	told := len(single.Filter) + len(single.Scores)
+	if len(single.Scores) == 0 {
 		told++ // A single feasible node is taken unscored.
 	}
-	if newest.Node != pod.Spec.NodeName || newest.SnapshotVersion == 0 || told != 5 {
-		t.Errorf("the newest attempt does not tell of all 5 nodes: %+v", newest)
+	if single.Node != pod.Spec.NodeName || single.SnapshotVersion == 0 || told != 5 {
+		t.Errorf("the newest attempt does not tell of all 5 nodes: %+v", single)
+	}
+	// Those of the Deployment came in a crowd: of each it is known where it went, when, and by how many nodes.
+	for _, pod := range c.pods(t.Context(), t, "app="+ourScheduler) {
+		one := newest(pod.Namespace + "/" + pod.Name)
+		told := len(one.Filter) + max(1, len(one.Scores))
+		if one.Node != pod.Spec.NodeName || one.SnapshotVersion == 0 || one.FeasibleNodes == 0 || one.PlacedTogether == (told == 5) {
+			t.Errorf("the newest attempt at %s, which is on %s: %+v", pod.Name, pod.Spec.NodeName, one)
+		}
 	}
 	if out, err := explain("default/nobody"); err == nil || !strings.Contains(out, "default/nobody") {
 		t.Errorf("explain of a pod that does not exist: %v\n%s", err, out)

@@ -279,7 +279,7 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
     case AlgorithmResult::Outcome::kPlaced: {
       const uint64_t id = attempt->id;
       const ProfilePlan& plan = *attempt->plan;
-      const PlacedTogether others{result.others, result.is_group, elapsed};
+      const PlacedTogether others{result.others, result.is_group, result.snapshot_version, elapsed};
       last_attempt_id_ += others.placements.size();
       const bool placed = AssumeAndReserve(std::move(attempt), result.slot, now);
       return PlaceOthers(plan, id, placed, others, now);

@@ -52,6 +52,7 @@ struct Scheduler::Attempt {
 struct Scheduler::PlacedTogether {
   std::vector<v1alpha1::PlannedPlacement> placements;
   bool is_group = false;
+  int64_t snapshot_version = 0;  // of the first of them
   absl::Duration elapsed_each;
 };
 

@@ -79,6 +79,7 @@ void Scheduler::PlaceOthers(const ProfilePlan& plan, uint64_t first_id, bool fir
     result.outcome = AlgorithmResult::Outcome::kPlaced;
     result.placed_together = true;
     result.slot = placement.slot();
+    result.snapshot_version = others.snapshot_version;
     result.feasible_nodes = placement.feasible();
     result.evaluated_nodes = result.processed_nodes = placement.processed();
     observer_->OnAlgorithm(*attempt->pod, plan.algorithm, result, Answered(), others.elapsed_each);
