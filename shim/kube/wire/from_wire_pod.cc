@@ -280,6 +280,7 @@ absl::Status ConvertSpec(const wire::PodSpec& spec, api::Pod* pod) {
     ConvertSpread(constraint, pod->add_topology_spread_constraints());
   }
   pod->set_host_network(spec.hostnetwork());
+  pod->set_active_deadline_seconds(spec.activedeadlineseconds());
   for (int i = 0; i < spec.containers_size(); ++i) {
     absl::Status status =
         ConvertContainer(absl::StrCat("spec.containers[", i, "]"), spec.containers(i),

@@ -212,6 +212,7 @@ TEST(PodFromWire, CommandsAndTheVariablesThatCountProcesses) {
 
 TEST(PodFromWire, SchedulingFields) {
   ExpectPod(R"pb(spec {
+                   activeDeadlineSeconds: 3600
                    nodeName: "n1"
                    priority: -5
                    preemptionPolicy: "Never"
@@ -252,6 +253,7 @@ TEST(PodFromWire, SchedulingFields) {
                    label_selector { match_labels { key: "a" value: "b" } }
                  }
                  nominated_node_name: "n2"
+                 active_deadline_seconds: 3600
                  start_unix_seconds: 9)pb");
 }
 

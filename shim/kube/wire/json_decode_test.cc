@@ -27,7 +27,7 @@ constexpr char kPod[] = R"json({
       "ports": [{"containerPort": 80, "hostIP": "10.0.0.1", "hostPort": 80}]}],
     "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}},
       {"name": "e", "emptyDir": {}}],
-    "priority": 7, "hostNetwork": true, "someNewField": {"a": [1]}},
+    "priority": 7, "activeDeadlineSeconds": 90, "hostNetwork": true, "someNewField": {"a": [1]}},
   "status": {"phase": "Pending", "podIP": "10.1.1.1", "startTime": "2026-01-31T10:30:00+01:00"}
 })json";
 
@@ -42,6 +42,7 @@ TEST(Json, Pod) {
   EXPECT_EQ(got.creation_unix_seconds(), 1769851800);
   EXPECT_EQ(got.start_unix_seconds(), 1769851800);
   EXPECT_EQ(got.deletion_unix_seconds(), 0);
+  EXPECT_EQ(got.active_deadline_seconds(), 90);
   EXPECT_EQ(got.controller().kind(), "Job");
   EXPECT_EQ(got.containers(0).requests().cpu_millis(), 250);
   EXPECT_EQ(got.containers(0).requests().memory_bytes(), 1 << 30);
