@@ -312,6 +312,125 @@ TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
   EXPECT_EQ(racks.size(), 1u);
 }
 
+TEST_F(GroupPlansTest, NodesThatMembersHaveInMindAreTheirsAndInNobodysWay) {
+  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                             NodeOf("n1", {8, 4, 10, ""})};
+  const v1alpha1::Pod a = MemberPod("a", {1, 2}, "g"), b = MemberPod("b", {1, 2}, "g");
+  harness_.SetCluster(nodes, {a, b}, {PodGroup("g", 2, "")});
+  harness_.Nominate(a.uid(), "n1");
+  harness_.Nominate(b.uid(), "n0");
+  auto response = harness_.Cycle(b.uid(), 0, {}, true);
+  ASSERT_EQ(response.placements_size(), 2) << response.DebugString();
+  EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n0");
+  EXPECT_EQ(harness_.PlaceOf(response.placements(1)).node, "n1");
+  // The large one fits only where the small one has a node in mind, which fits elsewhere.
+  const std::vector<v1alpha1::Node> uneven = {NodeOf("n0", {8, 4, 10, ""}),
+                                              NodeOf("n1", {8, 1, 10, ""})};
+  const v1alpha1::Pod large = MemberPod("large", {1, 4}, "h"),
+                      small = MemberPod("small", {1, 1}, "h");
+  harness_.SetCluster(uneven, {large, small}, {PodGroup("h", 2, "")});
+  harness_.Nominate(small.uid(), "n0");
+  for (const std::string& uid : {large.uid(), small.uid()}) {
+    response = harness_.Cycle(uid, 0, {}, true);
+    ASSERT_EQ(response.placements_size(), 2) << response.DebugString();
+    for (const auto& placement : response.placements()) {
+      const Place place = harness_.PlaceOf(placement);
+      EXPECT_EQ(place.node, place.pod == "default/large" ? "n0" : "n1");
+    }
+  }
+}
+
+TEST_F(GroupPlansTest, MoreNodesInMindThanThereIsRoomAreNoHindrance) {
+  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                             NodeOf("n1", {8, 2, 10, ""})};
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 4; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 2}, "g"));
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
+  for (const v1alpha1::Pod& pod : pods) harness_.Nominate(pod.uid(), "n0");
+  const auto response = harness_.Cycle(pods[3].uid(), 0, {}, true);
+  ASSERT_EQ(response.placements_size(), 3) << response.DebugString();
+}
+
+TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
+  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                             NodeOf("n1", {8, 4, 10, ""})};
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 4; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 4}, "g"));
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
+  harness_.Nominate(pods[2].uid(), "n1");
+  harness_.Nominate(pods[3].uid(), "n0");
+  auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
+  ASSERT_EQ(response.group().pod_uids_size(), 1) << response.DebugString();
+  EXPECT_EQ(response.group().pod_uids(0), pods[1].uid());
+  const auto answer = harness_.PostFilter();
+  ASSERT_EQ(answer.rejection().reasons_size(), 1) << answer.DebugString();
+  EXPECT_EQ(answer.rejection().reasons(0),
+            "preemption: not eligible while room is made for other members of the group.");
+  EXPECT_FALSE(answer.clear_nomination());
+  response = harness_.Cycle(pods[3].uid(), 0, {}, true);
+  ASSERT_EQ(response.placements_size(), 2) << response.DebugString();
+  EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n0");
+  EXPECT_EQ(response.placements(1).pod_uid(), pods[2].uid());
+  EXPECT_EQ(harness_.PlaceOf(response.placements(1)).node, "n1");
+}
+
+TEST_F(GroupPlansTest, NodesStayInMindWhileThoseWhoMadeRoomLeave) {
+  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                             NodeOf("n1", {8, 4, 10, ""})};
+  for (const char* preemptor : {"DefaultPreemption", "CostAwarePreemptor"}) {
+    std::vector<std::string> plugins = kPlugins;
+    plugins.back() = preemptor;
+    PlansHarness harness{plugins};
+    std::vector<v1alpha1::Pod> pods;
+    for (const char* name : {"a", "b"}) {
+      pods.push_back(MemberPod(name, {1, 4}, "g"));
+      pods.back().set_priority(10);
+    }
+    for (const char* name : {"v0", "v1"}) {
+      v1alpha1::Pod& victim =
+          pods.emplace_back(PodBuilder(name).Requests({{"nvidia.com/gpu", "4"}}));
+      victim.set_node_name(name[1] == '0' ? "n0" : "n1");
+    }
+    pods[3].set_deletion_unix_seconds(1'800'000'000);
+    pods[3].set_preempted_by_scheduler(true);
+    harness.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
+    harness.Nominate(pods[0].uid(), "n0");
+    harness.Nominate(pods[1].uid(), "n1");
+    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).pre_filter().has_rejection());
+    auto answer = harness.PostFilter();
+    ASSERT_TRUE(answer.has_rejection()) << preemptor << answer.DebugString();
+    EXPECT_FALSE(answer.clear_nomination()) << preemptor;
+    // Where nothing helps, they are for others.
+    for (size_t i : {2u, 3u}) {
+      pods[i].clear_deletion_unix_seconds();
+      pods[i].clear_preempted_by_scheduler();
+      pods[i].set_priority(10);
+    }
+    harness.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
+    harness.Nominate(pods[0].uid(), "n0");
+    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).pre_filter().has_rejection());
+    answer = harness.PostFilter();
+    EXPECT_TRUE(answer.has_rejection() && answer.clear_nomination()) << preemptor;
+  }
+}
+
+TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
+  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""})};
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 2}, "g"));
+  pods.push_back(MemberPod("other", {2, 1}, "g"));
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 4, "")});
+  for (int again = 0; again < 2; ++again) {  // The second time from memory.
+    const auto response = harness_.Cycle(pods[1].uid(), 0, {}, true);
+    ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
+    ASSERT_EQ(response.group().pod_uids_size(), 2) << response.DebugString();
+    EXPECT_EQ(response.group().pod_uids(0), pods[0].uid());
+    EXPECT_EQ(response.group().pod_uids(1), pods[2].uid());
+  }
+  EXPECT_EQ(harness_.Cycle(pods[3].uid(), 0, {}, true).group().pod_uids_size(), 0);
+}
+
 TEST_F(GroupPlansTest, WhoComesLaterGoesToTheOthersRack) {
   std::vector<v1alpha1::Node> nodes;
   for (int i = 0; i < 4; ++i)

@@ -34,23 +34,6 @@ constexpr absl::Duration kRest = absl::Minutes(11);
 constexpr absl::Duration kPatience = absl::Hours(2);
 constexpr int64_t kNodeCpus = 64;
 
-enum class Plugin { kCostAware, kDefault };
-
-std::string ConfigText(Plugin plugin) {
-  return absl::StrCat(R"(apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {resourceName: outboard-scheduler}
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-    multiPoint:
-      enabled: [{name: AtomicReplicaCoordinator})",
-                      plugin == Plugin::kCostAware
-                          ? ", {name: CostAwarePreemptor}]\n      disabled: [{name: "
-                            "DefaultPreemption}]\n"
-                          : "]\n");
-}
-
 struct PreemptionRecord {
   std::string preemptor;  // uid
   std::string node;
@@ -96,6 +79,7 @@ class Storm final : private cycle::Observer {
                           },
                           [this](const std::string& uid, const std::string& node) {
                             nominations_.push_back({uid, node, now_});
+                            Say(uid, " has ", node, " in mind");
                           },
                           [this](const std::string& uid) { promised_.erase(uid); },
                           [this](const std::string& what) { Wrong(what); }};
@@ -475,10 +459,20 @@ class Storm final : private cycle::Observer {
     if (record.failed) excuse = "an eviction failed";
     // As in kube-scheduler, it then loses the node that was kept for it.
     if (refused_.contains(record.preemptor)) excuse = "its bind was refused";
+    const auto is_of_gang = [&](const std::string& uid) {
+      return uid == record.preemptor ||
+             (preemptor.gang >= 0 && cluster_.pod(uid).gang == preemptor.gang);
+    };
+    // Its gang has to have all of the nodes that it had in mind then.
+    std::set<std::string> nodes = {record.node};
+    for (const Nomination& nomination : nominations_) {
+      if (nomination.when == record.when && is_of_gang(nomination.uid))
+        nodes.insert(nomination.node);
+    }
     const auto came = [&](const std::string& uid, const std::string& node, absl::Time when) {
       // What was decided before the news of it came counts, too.
-      if (when >= record.when - absl::Seconds(2) && node == record.node &&
-          uid != record.preemptor && cluster_.pod(uid).priority >= preemptor.priority)
+      if (when >= record.when - absl::Seconds(2) && nodes.contains(node) && !is_of_gang(uid) &&
+          cluster_.pod(uid).priority >= preemptor.priority)
         excuse = "a more important one came, or one that waits at Permit";
     };
     for (const auto& [uid, when] : bound_at_) came(uid, cluster_.pod(uid).node(), when);

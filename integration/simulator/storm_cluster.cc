@@ -14,6 +14,21 @@ std::string Rfc3339(absl::Time time) {
 
 }  // namespace
 
+std::string ConfigText(Plugin plugin) {
+  return absl::StrCat(R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {resourceName: outboard-scheduler}
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      enabled: [{name: AtomicReplicaCoordinator})",
+                      plugin == Plugin::kCostAware
+                          ? ", {name: CostAwarePreemptor}]\n      disabled: [{name: "
+                            "DefaultPreemption}]\n"
+                          : "]\n");
+}
+
 StormPod RandomPod(const std::string& name, int64_t node_gpus, absl::Time now, Dice* dice) {
   StormPod pod;
   pod.name = name;
@@ -236,7 +251,10 @@ void StormCluster::PatchStatus(const kube::PodObject& object,
   if (!nominated_node) return;
   const std::string uid = object.uid(), node = *nominated_node;
   if (!node.empty()) callbacks.on_nominated(uid, node);
-  At(now + Moment(), [this, uid, node](absl::Time when) {
+  // The shim has one write to a pod's status under way at a time.
+  absl::Time& written = status_written_[uid];
+  written = std::max(now + Moment(), written + absl::Milliseconds(1));
+  At(written, [this, uid, node](absl::Time when) {
     StormPod* pod = Find(uid);
     if (pod == nullptr || pod->object->pod.nominated_node_name() == node) return;
     Update(

@@ -18,6 +18,11 @@
 
 namespace outboard::storms {
 
+// Who chooses victims.
+enum class Plugin { kCostAware, kDefault };
+// A KubeSchedulerConfiguration with it, and gangs.
+std::string ConfigText(Plugin plugin);
+
 // Random numbers that are the same everywhere.
 class Dice {
  public:
@@ -132,6 +137,7 @@ class StormCluster final : public cycle::Effects {
   absl::Time last_news_ = absl::InfinitePast();
   int64_t last_version_ = 0;
   std::map<std::string, StormPod> pods_;
+  std::map<std::string, absl::Time> status_written_;  // by uid: when the last of them is
 };
 
 // Some training, some inference, some other work, as GPU clusters have them.

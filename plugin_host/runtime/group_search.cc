@@ -105,6 +105,7 @@ GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
       context_(context),
       group_(group),
       first_(first),
+      without_nominations_(tools.mirror),
       trial_(tools.mirror) {
   absl::flat_hash_map<std::string, size_t> known;
   const auto add = [&](const PodRecord& pod) {
@@ -120,11 +121,15 @@ GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
       classes_.back().example = &pod;
     }
     ++classes_[of_class].size;
-    members_.push_back({&pod, of_class});
+    members_.push_back(
+        {&pod, of_class, pod.place == sdk::Place::kNominated ? pod.slot : sdk::kNoSlot});
   };
   add(first);
-  for (const PodRecord* pod : group.pending) {
-    if (pod != &first) add(*pod);
+  // Those that have a node in mind come first: room was made for them.
+  for (const bool nominated : {true, false}) {
+    for (const PodRecord* pod : group.pending) {
+      if (pod != &first && (pod->place == sdk::Place::kNominated) == nominated) add(*pod);
+    }
   }
 }
 
@@ -146,10 +151,44 @@ std::string GroupSearch::Shape() const {
   for (const Class& some : classes_) {
     absl::StrAppend(&shape, "\n", some.signature, "x", some.size);
   }
+  // Nodes that these have in mind are kept from others, and from members that have none.
+  for (const Member& member : members_) {
+    if (member.nominated == sdk::kNoSlot) continue;
+    absl::StrAppend(&shape, "\n", member.pod->pod.uid(), &member == &members_.front() ? "!" : "");
+  }
   return shape;
 }
 
+std::vector<std::string> GroupSearch::LikeFirst() const {
+  const Member& first = members_.front();
+  std::vector<std::string> uids;
+  for (const Member& member : members_) {
+    if (member.pod == first.pod || member.of_class != first.of_class) continue;
+    // One for which room was made may do better than one for which none was.
+    if (first.nominated == sdk::kNoSlot && member.nominated != sdk::kNoSlot) continue;
+    uids.push_back(member.pod->pod.uid());
+  }
+  return uids;
+}
+
+void GroupSearch::StartAnew(bool keep_nominations) {
+  placed_.clear();
+  trial_.UndoTo(0);
+  offset_ = context_.options.start_offset;
+  KeepNominations(keep_nominations);
+}
+
+void GroupSearch::KeepNominations(bool keep) {
+  if (keep == keeps_nominations_) return;
+  keeps_nominations_ = keep;
+  for (const Member& member : members_) {
+    if (member.nominated == sdk::kNoSlot) continue;
+    keep ? without_nominations_.Return(*member.pod) : without_nominations_.Remove(*member.pod);
+  }
+}
+
 GroupOutcome GroupSearch::Run() {
+  KeepNominations(false);
   LookAtClasses();
   if (!error_.empty()) return FailWith({});
   std::vector<Domain> widest;
@@ -178,7 +217,7 @@ GroupOutcome GroupSearch::Run() {
                        [](const Domain& a, const Domain& b) { return a.bound < b.bound; });
   if (largest != widest.end() && why_.empty() && largest->bound > 0 &&
       members_.size() <= kMaxExhaustedMembers) {
-    StartAnew();
+    StartAnew(members_.front().nominated == sdk::kNoSlot);
     PlaceInOrder(AsNamed(), largest->nodes, Taking::kBestScore);
   }
   return FailWith(widest);
@@ -276,25 +315,20 @@ void GroupSearch::FindRoom(Domain* domain) const {
   }
 }
 
-void GroupSearch::StartAnew() {
-  placed_.clear();
-  trial_.UndoTo(0);
-  offset_ = context_.options.start_offset;
-}
-
 bool GroupSearch::Try(absl::Span<const Slot> nodes) {
-  StartAnew();
+  // Whoever has no node in mind leaves others theirs.
+  StartAnew(members_.front().nominated == sdk::kNoSlot);
   std::vector<size_t> order = AsNamed();
   if (PlaceInOrder(order, nodes, Taking::kBestScore)) return true;
   if (classes_.size() == 1 || !error_.empty()) return false;
   order = ScarcestFirst(nodes);
   for (const Taking taking : {Taking::kBestScore, Taking::kLeastInTheWay}) {
-    StartAnew();
+    StartAnew(false);
     if (PlaceInOrder(order, nodes, taking)) return true;
     if (!error_.empty() || OutOfTime()) return false;
   }
   if (members_.size() > kMaxExhaustedMembers) return false;
-  StartAnew();
+  StartAnew(false);
   choices_ = 0;
   return Exhaust(order, 0, 0, nodes);
 }
@@ -348,15 +382,23 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
     const Member& member = members_[i];
     if (failed[member.of_class] != 0) continue;
     if (OutOfTime()) return false;
+    // The first has its place: from here on those with nodes in mind choose before others do.
+    if (!placed_.empty()) KeepNominations(false);
     PlannedPod planned;
     if (taking == Taking::kLeastInTheWay) {
       const std::vector<Slot> fitting = Fitting(member, nodes, &planned);
       if (!fitting.empty()) planned.slot = fitting.front();
     } else if (absl::Span<const Slot> left = nodes; BeginMember(member, &planned, &left)) {
-      SearchOptions options = context_.options;
-      options.start_offset = offset_;
-      const Evaluator::Choice choice = tools_.evaluator->Choose(
-          *planned.attempt, *member.pod, context_.now, left, options, &filter_);
+      const auto choose = [&](absl::Span<const Slot> from, uint32_t start_offset) {
+        SearchOptions options = context_.options;
+        options.start_offset = start_offset;
+        return tools_.evaluator->Choose(*planned.attempt, *member.pod, context_.now, from, options,
+                                        &filter_);
+      };
+      Evaluator::Choice choice;
+      const auto nominated = std::find(left.begin(), left.end(), member.nominated);
+      if (nominated != left.end()) choice = choose(absl::MakeSpan(&*nominated, 1), 0);
+      if (choice.slot == sdk::kNoSlot) choice = choose(left, offset_);
       planned.slot = choice.slot;
       planned.processed = choice.processed;
       planned.feasible = choice.feasible;
@@ -517,6 +559,7 @@ GroupOutcome GroupSearch::FailWith(const std::vector<Domain>& domains) {
   for (std::string& plugin : PluginsOfRoom(*context_.profile))
     rejected_by_.insert(std::move(plugin));
   outcome.rejected_by = std::move(rejected_by_);
+  outcome.also = LikeFirst();
   return outcome;
 }
 

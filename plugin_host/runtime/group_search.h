@@ -28,7 +28,9 @@ std::vector<std::string> PluginsOfRoom(const Profile& profile);
 // Pods are searched for in the order in which the group names them, as the profile filters and
 // scores; equal pods find nodes so whenever there are any. Groups of different pods for which that
 // fails are tried again: those with the least choice first, each where it is least in the way of
-// others, and at last, within a budget, every way there is.
+// others, and at last, within a budget, every way there is. A member that has a node in mind gets
+// that one if it fits there, as a pod that is alone does, and equal members that have none do not
+// take it from it.
 //
 // Threading: thread-compatible; the mirror's thread. Lifetime: less than that of all that it is
 // made of. Errors: in the outcome.
@@ -38,6 +40,8 @@ class GroupSearch {
               const sdk::PodRecord& first);
   // Groups of one shape have the same outcome, whichever member is asked about.
   std::string Shape() const;
+  // Members, by uid, that fare like the first, whatever comes of it.
+  std::vector<std::string> LikeFirst() const;
   GroupOutcome Run();
   // There was no time to look everywhere.
   bool late() const { return late_; }
@@ -59,6 +63,7 @@ class GroupSearch {
   struct Member {
     const sdk::PodRecord* pod = nullptr;
     size_t of_class = 0;
+    sdk::Slot nominated = sdk::kNoSlot;
   };
   struct Domain {
     std::string value;  // empty: all nodes
@@ -69,10 +74,12 @@ class GroupSearch {
   };
   enum class Taking { kBestScore, kLeastInTheWay };
 
+  // Whether nodes that members have in mind are kept from each other.
+  void KeepNominations(bool keep);
   void LookAtClasses();
   std::vector<Domain> DomainsOf(const std::string& preferred);
   void FindRoom(Domain* domain) const;
-  void StartAnew();
+  void StartAnew(bool keep_nominations);
   bool Try(absl::Span<const sdk::Slot> nodes);
   bool PlaceInOrder(const std::vector<size_t>& order, absl::Span<const sdk::Slot> nodes,
                     Taking taking);
@@ -99,7 +106,10 @@ class GroupSearch {
   const sdk::PodRecord& first_;
   std::vector<Member> members_;  // the attempt's pod first
   std::vector<Class> classes_;
+  // Members' nominations, while they do not count; placements, always taken back before.
+  mirror::Mirror::Absence without_nominations_;
   mirror::Mirror::Trial trial_;
+  bool keeps_nominations_ = true;
   std::vector<PlannedPod> placed_;
   size_t most_placed_ = 0;
   uint32_t offset_ = 0;

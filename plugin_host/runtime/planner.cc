@@ -42,9 +42,12 @@ GroupOutcome Planner::PlaceGroup(const PlanContext& context, const sdk::GroupToP
   }
   if (const auto known = failures_.find(shape);
       known != failures_.end() && context.now < known->second.until) {
-    return known->second.outcome.Copy();
+    GroupOutcome outcome = known->second.outcome.Copy();
+    outcome.also = search.LikeFirst();
+    return outcome;
   }
   GroupOutcome outcome = search.Run();
+  // `also` is not kept: another group of this shape may be asked about.
   if (outcome.placed.empty() && outcome.error.empty() && !search.late())
     failures_[shape] = {context.now + kFailureCounts, outcome.Copy()};
   return outcome;
@@ -58,8 +61,15 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
                     const sdk::GroupToPlace& group, const PodRecord& first)
       : planner_(planner), context_(context), group_(group), first_(first), absence_(mirror) {
     context_.remembers = false;
-    const auto at = std::find(group_.pending.begin(), group_.pending.end(), &first);
-    if (at != group_.pending.end()) std::rotate(group_.pending.begin(), at, at + 1);
+    // Those for which room was made before come first, so that it is the same room again.
+    const auto rank = [&](const PodRecord* pod) {
+      return pod == &first ? 0 : pod->place == sdk::Place::kNominated ? 1 : 2;
+    };
+    std::stable_sort(group_.pending.begin(), group_.pending.end(),
+                     [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+    for (size_t i = static_cast<size_t>(group_.needed); i < group_.pending.size(); ++i) {
+      if (rank(group_.pending[i]) == 1) others_.push_back(group_.pending[i]);
+    }
     group_.pending.resize(static_cast<size_t>(group_.needed));
   }
 
@@ -67,6 +77,8 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
   void Return(const PodRecord& pod) override { absence_.Return(pod); }
   sdk::GroupPlaces Place(absl::Span<const Slot> among) override {
     context_.among = among;
+    // What others of the group have in mind does not stand in its way.
+    for (const PodRecord* other : std::exchange(others_, {})) absence_.Remove(*other);
     sdk::GroupPlaces places;
     for (const PlannedPod& planned : planner_->PlaceGroup(context_, group_, first_).placed)
       places.emplace_back(planned.pod, planned.slot);
@@ -78,6 +90,7 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
   PlanContext context_;
   sdk::GroupToPlace group_;
   const PodRecord& first_;
+  std::vector<const PodRecord*> others_;  // with nodes in mind, beyond those that are needed
   mirror::Mirror::Absence absence_;
 };
 

@@ -47,7 +47,8 @@ struct GroupOutcome {
   uint32_t fitting = 0;            // how many could be placed at most, as far as the search went
   std::string reason;              // for people, what stands in the way; empty if placed
   std::set<std::string> rejected_by;
-  std::string error;  // of a plugin that failed; nothing is placed then
+  std::vector<std::string> also;  // other members of which the same holds, by uid
+  std::string error;              // of a plugin that failed; nothing is placed then
 
   // Of one that placed nothing.
   GroupOutcome Copy() const;

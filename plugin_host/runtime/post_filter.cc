@@ -260,7 +260,7 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
     Verdict verdict =
         plugin.group_post_filter->PostFilterGroup(view, group, *group_dry_run, &preemption);
     if (!verdict.ok()) {
-      *clear_nomination = true;
+      *clear_nomination = preemption.clear_nomination;
       return verdict;
     }
     v1alpha1::PreemptionCandidate* out = candidates->add_candidates();

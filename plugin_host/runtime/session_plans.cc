@@ -15,6 +15,8 @@ namespace {
 
 // How long a search for room that others make may take; the shim waits for a second.
 constexpr absl::Duration kGroupPreemption = absl::Milliseconds(500);
+// See PlannedGroup.pod_uids.
+constexpr int kMaxRejectedWith = 4096;
 
 }  // namespace
 
@@ -70,6 +72,9 @@ bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& ta
       outcome = planner_.PlaceGroup(ContextOf(request, target, now), *group, *target.pod);
     } else {
       outcome.reason = group->short_of;
+      for (const sdk::PodRecord* pod : group->pending) {
+        if (pod != target.pod) outcome.also.push_back(pod->pod.uid());
+      }
       for (std::string& name : PluginsOfRoom(profile)) outcome.rejected_by.insert(std::move(name));
     }
     v1alpha1::PlannedGroup* told = response->mutable_group();
@@ -88,6 +93,9 @@ bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& ta
     if (!outcome.error.empty()) {
       FillErrorStatus(plugin.name, outcome.error, answer->mutable_rejection());
       return true;
+    }
+    for (const std::string& uid : outcome.also) {
+      if (told->pod_uids_size() < kMaxRejectedWith) told->add_pod_uids(uid);
     }
     target.attempt->group_plugin = index;
     FillStatus(plugin.name,

@@ -25,6 +25,12 @@ Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group) {
     return SayPreemption(v1alpha1::UNSCHEDULABLE,
                          "not eligible while members of the group wait at Permit.");
   }
+  const auto is_nominated = [](const PodRecord* pod) { return pod->place == Place::kNominated; };
+  if (!is_nominated(&attempt.pod().record()) &&
+      std::count_if(group.pending.begin(), group.pending.end(), is_nominated) >= group.needed) {
+    return SayPreemption(v1alpha1::UNSCHEDULABLE,
+                         "not eligible while room is made for other members of the group.");
+  }
   for (const PodRecord* member : group.pending) {
     if (member->place != Place::kNominated) continue;
     for (const PodRecord* other : attempt.cluster().node(member->slot).pods()) {

@@ -39,6 +39,8 @@ struct GroupPreemption {
   std::vector<const PodRecord*> victims;
   std::vector<const PodRecord*> companions;  // elsewhere, see PreemptionCandidate.companion_uids
   int budget_violations = 0;
+  // With a rejection: as PostFilterAnswer.clear_nomination, of all members in the queue.
+  bool clear_nomination = false;
 };
 
 // For PostFilter plugins that make room for groups, too; those that do not leave groups waiting.
@@ -54,7 +56,7 @@ class GroupPostFilterPlugin {
 
 // Whether the group may have others leave at all: SUCCESS, or the rejection to answer with; as
 // MayPreempt. Victims that are on their way off the node of one member hold all, and so do members
-// that wait at Permit.
+// that wait at Permit. Where enough others have nodes in mind, it is their turn to see to those.
 Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group);
 
 // Pods that leave together or stay together.

@@ -385,6 +385,7 @@ Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
   const std::optional<sdk::Room> room = sdk::MakeRoom(units, dry_run);
   if (!room || room->leaving.empty()) {
     if (spared.awaits_checkpoint) waiters_.Add(attempt.pod().proto());
+    preemption->clear_nomination = true;
     return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
                               absl::StrCat("no room for the group though all left who may.",
                                            SparedText(spared.counts, spared.of_gangs, rules_)));

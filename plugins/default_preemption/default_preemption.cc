@@ -83,6 +83,7 @@ class DefaultPreemption : public sdk::Plugin,
     }
     const std::optional<sdk::Room> room = sdk::MakeRoom(units, dry_run);
     if (!room || room->leaving.empty()) {
+      preemption->clear_nomination = true;
       return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
                                 "no room for the group though all less important pods left.");
     }

@@ -69,22 +69,23 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   if (nominated == ClusterState::kNoSlot) panel.SetRecorder(request.recorder);
   absl::Status called;
   if (nominated != ClusterState::kNoSlot) {
-    absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &panel);
-    if (taken.ok() && *taken) {
-      result_.left_out = panel.left_out();
-      return result_;
+    // Members of a group are placed together, also those that each had a node kept in mind: one by
+    // one, some would take theirs and others find theirs gone.
+    const bool may_be_in_group = CanPlaceGroup(request);
+    if (may_be_in_group) called = AskAtOnce(request, deadline);
+    const bool is_answered =
+        may_be_in_group && (response_.has_group() || response_.pre_filter().has_rejection());
+    if (called.ok() && !is_answered) {
+      fused_answer_.reset();
+      absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &panel);
+      if (taken.ok() && *taken) {
+        result_.left_out = panel.left_out();
+        return result_;
+      }
+      called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
     }
-    called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
   } else if (IsFused(request.hosts)) {
-    FillCycle(request, 0, Search(request));
-    const HostClient& client = *request.hosts[0].client;
-    request_.set_place_group(request.place_group && Can(client, v1alpha1::GROUP_PLAN));
-    if (Can(client, v1alpha1::BATCH)) {
-      request_.mutable_next_pod_uids()->Assign(request.next_pod_uids.begin(),
-                                               request.next_pod_uids.end());
-    }
-    called = request.hosts[0].client->Cycle(request_, deadline, &response_);
-    fused_answer_ = {0, &request_, &response_};
+    called = AskAtOnce(request, deadline);
   } else {
     const std::optional<size_t> main = request.profile->main_host;
     if (main.has_value() && request.hosts[*main].client != nullptr) {
@@ -102,6 +103,23 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   }
   Evaluate(request);
   return result_;
+}
+
+bool Algorithm::CanPlaceGroup(const AlgorithmRequest& request) {
+  return request.place_group && IsFused(request.hosts) &&
+         Can(*request.hosts[0].client, v1alpha1::GROUP_PLAN);
+}
+
+absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time deadline) {
+  FillCycle(request, 0, Search(request));
+  HostClient& client = *request.hosts[0].client;
+  request_.set_place_group(CanPlaceGroup(request));
+  if (Can(client, v1alpha1::BATCH)) {
+    request_.mutable_next_pod_uids()->Assign(request.next_pod_uids.begin(),
+                                             request.next_pod_uids.end());
+  }
+  fused_answer_ = {0, &request_, &response_};
+  return client.Cycle(request_, deadline, &response_);
 }
 
 void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
@@ -272,6 +290,14 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
   if (pre_filter.has_rejection()) {
     if (pre_filter.rejection().code() == v1alpha1::ERROR) {
       return Fail(Outcome::kError, PluginError(pre_filter.rejection()));
+    }
+    if (response_.has_group()) {
+      if (absl::Status group = CheckRejectedGroup(response_.group(), request.pod->uid());
+          !group.ok()) {
+        return Fail(Outcome::kNoAnswer, std::move(group));
+      }
+      result_.rejected_with.assign(response_.group().pod_uids().begin(),
+                                   response_.group().pod_uids().end());
     }
     result_.outcome = Outcome::kUnschedulable;
     result_.diagnosis.pre_filter_message = absl::StrJoin(pre_filter.rejection().reasons(), ", ");

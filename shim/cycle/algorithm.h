@@ -59,7 +59,10 @@ struct AlgorithmResult {
   // With kPlaced: other pods and their nodes; the next ones in order, or of the pod's group.
   std::vector<v1alpha1::PlannedPlacement> others;
   bool is_group = false;
-  bool placed_together = false;  // with others: of each node nothing is known but that it was looked at
+  // With kUnschedulable: other pods of the group that would have had the same answer.
+  std::vector<std::string> rejected_with;
+  bool placed_together =
+      false;  // with others: of each node nothing is known but that it was looked at
 
   // For whoever wants to see it all: what was answered, on which nodes, in the order in which they
   // were examined.
@@ -83,6 +86,8 @@ class Algorithm {
   const AlgorithmResult& Run(const AlgorithmRequest& request);
   // What the host answered in the last Run, or the hosts together.
   const v1alpha1::CycleResponse& response() const { return response_; }
+  // Of the last Run.
+  const AlgorithmResult& result() const { return result_; }
   // What one host was asked and answered in the last Run in one message about all nodes, if there
   // was one that could be used.
   struct FusedAnswer {
@@ -98,6 +103,9 @@ class Algorithm {
   v1alpha1::JudgedNodes JudgedNodes() const;
 
  private:
+  static bool CanPlaceGroup(const AlgorithmRequest& request);
+  // One message to the only host; the answer is in `response_`.
+  absl::Status AskAtOnce(const AlgorithmRequest& request, absl::Time deadline);
   // Fills `request_`.
   void FillCycle(const AlgorithmRequest& request, size_t host, v1alpha1::FilterRequest filter);
   absl::Status RunPointByPoint(const AlgorithmRequest& request, HostPanel* panel);

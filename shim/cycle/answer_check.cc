@@ -360,6 +360,17 @@ absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std:
   return absl::OkStatus();
 }
 
+absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::string& pod_uid) {
+  if (group.pod_uids_size() > kMaxPlacements)
+    return Wrong(absl::StrCat("Cycle rejects ", group.pod_uids_size(), " pods"));
+  absl::flat_hash_set<absl::string_view> distinct = {pod_uid};
+  for (const std::string& uid : group.pod_uids()) {
+    if (!distinct.insert(uid).second)
+      return Wrong(absl::StrCat("Cycle rejects pod ", uid, " twice"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter) {
   if (!others_filter) return Wrong("PostFilter asks what nobody else can answer");
   if (response.questions_size() > kMaxQuestions) {

@@ -57,6 +57,10 @@ absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool o
 absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std::string& pod_uid,
                              absl::Span<const std::string> next, bool place_group);
 
+// Checks which other pods a group's rejection is about; which of them wait is not looked at.
+// Errors: INTERNAL, naming what is wrong. Pure.
+absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::string& pod_uid);
+
 // Checks the scores of `num_nodes` nodes and puts the weighted sums into `totals`. Errors:
 // INTERNAL, naming what is wrong. Pure.
 absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,

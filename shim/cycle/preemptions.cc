@@ -7,6 +7,7 @@ namespace outboard::cycle {
 
 Preemptions::Step Preemptions::Begin(uint64_t id, Preemption preemption) {
   latest_[preemption.preemptor->uid()] = id;
+  for (const std::string& uid : preemption.members) latest_[uid] = id;
   Running& running = running_[id];
   running.preemption = std::move(preemption);
   const std::vector<kube::PodPtr>& victims = running.preemption.victims;
@@ -45,8 +46,12 @@ Preemption Preemptions::Forget(uint64_t id) {
   const auto same = by_last_victim_.find(over.victims.back()->uid());
   same->second.erase(std::find(same->second.begin(), same->second.end(), id));
   if (same->second.empty()) by_last_victim_.erase(same);
-  const auto latest = latest_.find(over.preemptor->uid());
-  if (latest != latest_.end() && latest->second == id) latest_.erase(latest);
+  const auto forget = [&](const std::string& uid) {
+    const auto latest = latest_.find(uid);
+    if (latest != latest_.end() && latest->second == id) latest_.erase(latest);
+  };
+  forget(over.preemptor->uid());
+  for (const std::string& uid : over.members) forget(uid);
   return over;
 }
 
@@ -57,7 +62,9 @@ std::vector<std::string> Preemptions::VictimLeft(absl::string_view uid) {
   const std::vector<uint64_t> ids = it->second;
   for (const uint64_t id : ids) {
     const Running& running = running_.at(id);
-    preemptors.push_back(running.preemption.preemptor->uid());
+    const Preemption& preemption = running.preemption;
+    preemptors.push_back(preemption.preemptor->uid());
+    preemptors.insert(preemptors.end(), preemption.members.begin(), preemption.members.end());
     if (running.last_begun && running.under_way == 0) Forget(id);
   }
   return preemptors;
@@ -69,9 +76,8 @@ const Preemption* Preemptions::Find(uint64_t id) const {
 }
 
 const std::string* Preemptions::GateOf(
-    absl::string_view preemptor_uid,
-    absl::FunctionRef<bool(const std::string& uid)> is_leaving) const {
-  const auto latest = latest_.find(preemptor_uid);
+    absl::string_view uid, absl::FunctionRef<bool(const std::string& victim)> is_leaving) const {
+  const auto latest = latest_.find(uid);
   if (latest == latest_.end()) return nullptr;
   const Running& running = running_.at(latest->second);
   if (running.preemption.gate.empty()) return nullptr;

@@ -21,9 +21,11 @@ inline constexpr char kPreemptionUnderWay[] =
 // A pod that has others leave a node.
 struct Preemption {
   kube::PodPtr preemptor;
+  // Others of its group for which room is made as well, by uid.
+  std::vector<std::string> members;
   std::string profile;
   std::string node_name;
-  // The plugin in whose name the preemptor is kept out meanwhile; empty: it is not.
+  // The plugin in whose name they all are kept out meanwhile; empty: they are not.
   std::string gate;
   // Those that are to be evicted through the API server; at least one.
   std::vector<kube::PodPtr> victims;
@@ -50,15 +52,15 @@ class Preemptions {
   Step Begin(uint64_t id, Preemption preemption);
   // `news_follows`: the pod has begun to leave, and the shim has not seen it yet.
   Step EvictionEnded(uint64_t id, bool failed, bool news_follows);
-  // The pod has been seen leaving, or gone: the preemptors whose last victim it is, of which those
-  // that nothing else delays are over.
+  // The pod has been seen leaving, or gone: the preemptors whose last victim it is, with their
+  // members; of these preemptions those that nothing else delays are over.
   std::vector<std::string> VictimLeft(absl::string_view uid);
 
   const Preemption* Find(uint64_t id) const;
   // The plugin in whose name a pod is to be kept out of the queue; null: nothing keeps it.
   // `is_leaving`: whether the pod of this uid is going, or gone.
-  const std::string* GateOf(absl::string_view preemptor_uid,
-                            absl::FunctionRef<bool(const std::string& uid)> is_leaving) const;
+  const std::string* GateOf(absl::string_view uid,
+                            absl::FunctionRef<bool(const std::string& victim)> is_leaving) const;
 
  private:
   struct Running {

@@ -236,7 +236,8 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   request.recorder = recorder.empty() ? nullptr : &recorder;
   const absl::Time began = absl::Now();
   const AlgorithmResult& result = algorithm_.Run(request);
-  const absl::Duration elapsed = (absl::Now() - began) / (1 + result.others.size());
+  const absl::Duration elapsed =
+      (absl::Now() - began) / (1 + result.others.size() + result.rejected_with.size());
   observer_->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result, algorithm_.response(),
                          elapsed);
   if (result.outcome != AlgorithmResult::Outcome::kNoAnswer && result.left_out.empty()) {
@@ -285,6 +286,8 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
       return PlaceOthers(plan, id, placed, others, now);
     }
     case AlgorithmResult::Outcome::kUnschedulable:
+      attempt->rejected_with = result.rejected_with;
+      attempt->elapsed = elapsed;
       return PostFilter(std::move(attempt), result.diagnosis, now);
     case AlgorithmResult::Outcome::kError:
       return FailError(std::move(attempt), std::string(result.status.message()), now);

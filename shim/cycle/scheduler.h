@@ -84,7 +84,6 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   // Of an effect that a plugin wanted of its own accord.
   void OnOwnEffectEnded(const v1alpha1::Effect& effect, const EffectEnd& end, absl::Time now);
   void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
-
   void OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& victim, EvictEnd end,
                        const std::string& message, absl::Time now);
 
@@ -135,8 +134,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now);
   void PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis, absl::Time now);
   struct PostFilterOutcome;
-  // Asks one host, and the others what it wants to know of them; an error is about the host in
-  // `outcome`.
+  // Asks one host, and others what it wants to know; an error is about the host in `outcome`.
   absl::Status AskPostFilter(const Attempt& attempt, size_t asked, const AttemptHosts& hosts,
                              HostPanel* panel, PostFilterOutcome* outcome);
   void Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagnosis,
@@ -146,6 +144,9 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   // scheduler_batch.cc: pods that a host may place together with this one; and those that it
   // placed.
   std::vector<std::string> NextPods(const Attempt& attempt) const;
+  // An attempt at a pod that has another's answer; null: it is not to be tried now.
+  std::unique_ptr<Attempt> TakeWithOthers(const std::string& uid, const ProfilePlan& plan,
+                                          absl::Time now);
   void PlaceOthers(const ProfilePlan& plan, uint64_t first_id, bool first_placed,
                    const PlacedTogether& others, absl::Time now);
   // scheduler_waits.cc

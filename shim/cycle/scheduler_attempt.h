@@ -44,7 +44,10 @@ struct Scheduler::Attempt {
   // What a failure does to the nomination: it becomes this node, or none, unless it is kept.
   std::string nominated_node;
   bool keeps_nomination = false;
-  Diagnosis diagnosis;      // of the failure, if it is a rejection
+  Diagnosis diagnosis;  // of the failure, if it is a rejection
+  // Others of its group, for which its rejection holds as well.
+  std::vector<std::string> rejected_with;
+  absl::Duration elapsed;   // in the algorithm, if there are such
   std::string silent_host;  // the host that gave no answer, if that is the failure
 };
 

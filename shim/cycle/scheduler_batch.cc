@@ -46,6 +46,24 @@ std::vector<std::string> Scheduler::NextPods(const Attempt& attempt) const {
   return uids;
 }
 
+std::unique_ptr<Scheduler::Attempt> Scheduler::TakeWithOthers(const std::string& uid,
+                                                              const ProfilePlan& plan,
+                                                              absl::Time now) {
+  const QueuedPod* const known = queue_.Find(uid);
+  if (known == nullptr || known->pod->pod.scheduler_name() != plan.algorithm.name ||
+      known->pod->pod.deletion_unix_seconds() != 0 ||
+      (known->place != queue::Place::kActive && known->place != queue::Place::kBackoff)) {
+    return nullptr;
+  }
+  auto attempt = std::make_unique<Attempt>();
+  attempt->id = ++last_attempt_id_;
+  attempt->plan = &plan;
+  attempt->began = now;
+  attempt->info = queue_.Take(uid, now);
+  attempt->pod = attempt->info->pod;
+  return attempt;
+}
+
 void Scheduler::PlaceOthers(const ProfilePlan& plan, uint64_t first_id, bool first_placed,
                             const PlacedTogether& others, absl::Time now) {
   bool goes_on = first_placed;

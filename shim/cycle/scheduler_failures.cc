@@ -58,7 +58,21 @@ void Scheduler::FailUnschedulable(std::unique_ptr<Attempt> attempt, const Diagno
   const std::string message = FitErrorMessage(diagnosis);
   VLOG(2) << "Unable to schedule pod " << attempt->pod->key() << "; no fit; waiting: " << message;
   attempt->diagnosis = diagnosis;
+  const std::vector<std::string> others = std::move(attempt->rejected_with);
+  const ProfilePlan& plan = *attempt->plan;
+  const absl::Duration elapsed = attempt->elapsed;
+  // Those that are to have nodes now hear of them afterwards.
+  const bool keep_nominations = attempt->keeps_nomination || !attempt->nominated_node.empty();
   RequeueFailed(std::move(attempt), AttemptResult::kUnschedulable, message, now);
+  for (const std::string& uid : others) {
+    std::unique_ptr<Attempt> other = TakeWithOthers(uid, plan, now);
+    if (other == nullptr) continue;
+    observer_->OnAlgorithm(*other->pod, plan.algorithm, algorithm_.result(), algorithm_.response(),
+                           elapsed);
+    other->diagnosis = diagnosis;
+    other->keeps_nomination = keep_nominations;
+    RequeueFailed(std::move(other), AttemptResult::kUnschedulable, message, now);
+  }
 }
 
 void Scheduler::FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now) {
@@ -155,6 +169,8 @@ std::optional<std::string> Scheduler::RenewNomination(const Attempt& attempt,
   // Hosts are told at once: the API server's word takes a moment.
   const bool stays = attempt.keeps_nomination || result == AttemptResult::kHostAway;
   const std::string& in_status = current.pod.nominated_node_name();
+  // One that its group's preemption gave it a moment ago is not in the status yet.
+  if (stays && in_status.empty()) return std::nullopt;
   const std::string& node = stays ? in_status : attempt.nominated_node;
   const uint32_t slot = cluster_.SlotOf(node);
   if (slot == ClusterState::kNoSlot) {

@@ -229,6 +229,8 @@ void Scheduler::Preempt(std::unique_ptr<Attempt> attempt, const Diagnosis& diagn
       }
     }
   }
+  for (const v1alpha1::Nomination& nomination : candidate.nominations())
+    preemption.members.push_back(nomination.pod_uid());
   // All room on the node comes without any eviction; those of companions go on beside it.
   if (!last_makes_room) preemption.gate.clear();
   VLOG(2) << "The target node for the preemption is determined: pod " << attempt->pod->key()
@@ -284,7 +286,8 @@ void Scheduler::OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& vict
   const Preemption* preemption = preemptions_.Find(preemption_id);
   if (preemption == nullptr) return;
   const std::string preemptor = preemption->preemptor->key();
-  const std::string preemptor_uid = preemption->preemptor->uid();
+  std::vector<std::string> preemptors = preemption->members;
+  preemptors.push_back(preemption->preemptor->uid());
   switch (end) {
     case EvictEnd::kEvicted:
       VLOG(2) << "Pod " << preemptor << " preempted pod " << victim->key();
@@ -305,9 +308,9 @@ void Scheduler::OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& vict
   for (const kube::PodPtr& next : step.evict) {
     effects_->Evict({preemption_id, next, preemption->profile}, now);
   }
-  ReleaseUnlessGated(preemptor_uid);
-  // No event may come that would bring the pod back, so it is tried at once.
-  if (step.failed) queue_.Activate({step.over->preemptor->uid()}, now);
+  for (const std::string& uid : preemptors) ReleaseUnlessGated(uid);
+  // No event may come that would bring the pods back, so they are tried at once.
+  if (step.failed) queue_.Activate(preemptors, now);
 }
 
 const std::string* Scheduler::PreemptionGateOf(const std::string& uid) const {

@@ -505,6 +505,55 @@ TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasItsNodeKeptInMind) {
   EXPECT_EQ(scheduler_.cluster()->NominatedTo("n2")[0]->pod.name(), "q");
 }
 
+TEST_F(SchedulerPreemptionTest, NoMemberOfAGroupIsTriedBeforeAllEvictionsHaveBegun) {
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  for (const char* victim : {"a", "b"}) AddPod(victim, 1, "n1");
+  AddPod("stranger", 1, "n2");
+  for (const char* member : {"p", "q"}) {
+    auto pod = MakePod(member, 10);
+    (*pod->pod.mutable_labels())["job-name"] = "job";
+    Upsert(pod);
+  }
+  host_.cycle = [](const auto&, auto* response) {
+    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    rejection->set_plugin("Fit");
+    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    rejection->add_reasons("0 of 2 members fit");
+    response->mutable_pre_filter()->add_rejected_by("Fit");
+    response->mutable_group()->add_pod_uids("uid-q");
+    return absl::OkStatus();
+  };
+  v1alpha1::PostFilterResponse answer;
+  auto* candidate = answer.add_candidates();
+  candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
+  candidate->set_plugin(kPlugin);
+  for (const char* victim : {"uid-b", "uid-a"}) candidate->add_victim_uids(victim);
+  candidate->add_nominations()->set_pod_uid("uid-q");
+  candidate->mutable_nominations(0)->set_slot(scheduler_.cluster()->SlotOf("n1"));
+  Answer(answer);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.evictions, SizeIs(1));
+  EXPECT_THAT(scheduler_.cluster()->NominatedTo("n1"), SizeIs(2));
+  scheduler_.OnPodDelete("uid-stranger", now_);
+  now_ += absl::Seconds(20);
+  scheduler_.Tick(now_);
+  for (const char* member : {"p", "q"})
+    EXPECT_EQ(Queued(member).place, queue::Place::kGated) << member;
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  for (const char* victim : {"b", "a"}) {
+    ASSERT_EQ(effects_.evictions.back().victim->pod.name(), victim);
+    EndEviction(effects_.evictions.size() - 1, EvictEnd::kEvicted);
+    auto leaving = MakePod(victim, 1, "n1");
+    leaving->pod.set_deletion_unix_seconds(1100);
+    Upsert(leaving);
+  }
+  scheduler_.OnPodDelete("uid-a", now_);
+  now_ += absl::Seconds(20);
+  scheduler_.Tick(now_);
+  for (const char* member : {"p", "q"})
+    EXPECT_NE(Queued(member).place, queue::Place::kGated) << member;
+}
+
 TEST_F(SchedulerPreemptionTest, NodesAreKeptOnlyForPodsThatWait) {
   AddPod("a", 1, "n1");
   AddPod("p", 10);

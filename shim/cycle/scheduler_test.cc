@@ -759,5 +759,122 @@ TEST_F(SchedulerTest, AGroupThatFindsNoRoomIsRejectedAsOne) {
   EXPECT_TRUE(scheduler_.ScheduleOne(now_)) << "room is what helps";
 }
 
+TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.pre_filter_plugins = {"Gang"};
+  plan.algorithm.filter_plugins = {"Fit"};
+  plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
+  plan.host_names = {kHost};
+  plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
+  scheduler_.SetPlan(plan);
+  AddNode("n1");
+  for (const char* name : {"a", "b", "c"}) AddPod(name, 100, "job");
+  AddPod("single");
+  host_.cycle = [](const auto& request, auto* response) {
+    response->mutable_pre_filter();
+    if (request.pre_filter().pod_uid() == "uid-single") {
+      response->mutable_filter()->set_processed(1);
+      response->mutable_filter()->set_feasible("\1");
+      return absl::OkStatus();
+    }
+    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    rejection->set_plugin("Gang");
+    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    rejection->add_reasons("2 of 3 members fit");
+    response->mutable_pre_filter()->add_rejected_by("Fit");
+    response->mutable_group()->set_name("gang");
+    for (const char* name : {"a", "b", "c", "gone"}) {
+      const std::string uid = absl::StrCat("uid-", name);
+      if (uid != request.pre_filter().pod_uid()) response->mutable_group()->add_pod_uids(uid);
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, ElementsAre("a: 0/1 nodes are available: 2 of 3 members fit.",
+                                           "b: 0/1 nodes are available: 2 of 3 members fit.",
+                                           "c: 0/1 nodes are available: 2 of 3 members fit."));
+  EXPECT_EQ(scheduler_.queue().counts().unschedulable, 3u);
+  for (const char* name : {"a", "b", "c"})
+    EXPECT_EQ(scheduler_.queue().Find(absl::StrCat("uid-", name))->attempts, 1) << name;
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(host_.cycles.back().pre_filter().pod_uid(), "uid-single");
+  // Those that wait for something else are not in the queue, and stay where they are.
+  effects_.events.clear();
+  AddNode("n2");
+  Pass(absl::Seconds(2));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.events, SizeIs(3));
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(host_.cycles, SizeIs(3));
+}
+
+TEST_F(SchedulerTest, APodThatIsRejectedTwiceIsNoAnswer) {
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.pre_filter_plugins = {"Gang"};
+  plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
+  plan.host_names = {kHost};
+  scheduler_.SetPlan(plan);
+  AddNode("n1");
+  AddPod("a", 100, "job");
+  host_.cycle = [](const auto&, auto* response) {
+    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    rejection->set_plugin("Gang");
+    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    rejection->add_reasons("no");
+    response->mutable_group()->add_pod_uids("uid-a");
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.events, SizeIs(1));
+  EXPECT_THAT(effects_.events[0], HasSubstr("Cycle rejects pod uid-a twice"));
+}
+
+TEST_F(SchedulerTest, MembersWithNodesInMindAreAskedAboutTogether) {
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  AddNode("n1");
+  AddNode("n2");
+  for (const char* name : {"a", "b"}) {
+    auto pod = std::make_shared<kube::PodObject>(*MakePod(name, 100, "job"));
+    pod->pod.set_nominated_node_name("n1");
+    scheduler_.OnPodUpsert(pod, now_);
+  }
+  host_.cycle = [](const auto&, auto* response) {
+    PlaceAll({{"uid-a", 1}, {"uid-b", 0}}, /*group=*/true, response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(host_.cycles, SizeIs(1));
+  EXPECT_TRUE(host_.cycles[0].place_group());
+  EXPECT_FALSE(host_.cycles[0].filter().has_nodes());
+  ASSERT_THAT(effects_.binds, SizeIs(2));
+  EXPECT_EQ(effects_.binds[0].node_name, "n2");
+  EXPECT_EQ(effects_.binds[1].node_name, "n1");
+}
+
+TEST_F(SchedulerTest, OneThatGoesAloneGetsTheNodeThatItHasInMind) {
+  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  AddNode("n1");
+  AddNode("n2");
+  auto pod = std::make_shared<kube::PodObject>(*MakePod("a", 100, "job"));
+  pod->pod.set_nominated_node_name("n2");
+  scheduler_.OnPodUpsert(pod, now_);
+  host_.cycle = [this](const v1alpha1::CycleRequest& request, auto* response) {
+    host_.num_nodes = request.filter().has_nodes() ? 1 : 2;
+    host_.Feasible(response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(host_.cycles, SizeIs(2));
+  EXPECT_TRUE(host_.cycles[0].place_group());
+  EXPECT_FALSE(host_.cycles[1].place_group());
+  EXPECT_THAT(host_.cycles[1].filter().nodes().slots(), ElementsAre(1));
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(effects_.binds[0].node_name, "n2");
+}
+
 }  // namespace
 }  // namespace outboard::cycle
