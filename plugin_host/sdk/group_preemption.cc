@@ -92,8 +92,8 @@ std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dr
   return room;
 }
 
-void SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
-                  GroupPreemption* preemption) {
+Verdict SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
+                     GroupPreemption* preemption) {
   preemption->places = room.places;
   const std::vector<Slot> nodes = NodesOf(room.places);
   // The least important leave first.
@@ -103,6 +103,9 @@ void SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
       (there ? preemption->victims : preemption->companions).push_back(pod);
     }
   }
+  if (!preemption->victims.empty()) return Verdict::Success();
+  return SayPreemption(v1alpha1::UNSCHEDULABLE,
+                       "not eligible while room is kept for other members of the group.");
 }
 
 }  // namespace outboard::sdk

@@ -74,9 +74,10 @@ struct Room {
 };
 std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dry_run);
 // Fills in the places and who leaves: those on the places' nodes as victims, the most important
-// first, others as companions.
-void SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
-                  GroupPreemption* preemption);
+// first, others as companions. Without victims there is room as it is, kept for other members: the
+// rejection to answer with.
+Verdict SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
+                     GroupPreemption* preemption);
 
 }  // namespace outboard::sdk
 

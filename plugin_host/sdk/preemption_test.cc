@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "plugin_host/sdk/group_preemption.h"
+
 namespace outboard::sdk {
 namespace {
 
@@ -43,6 +45,21 @@ TEST_F(PreemptionTest, EqualsStayInOrderUnlessTheyHaveNotStarted) {
   std::vector<PodRecord*> pending = {Pod("a", 1, 0), Pod("b", 1, 0), Pod("c", 1, 0)};
   SortByImportance(&pending);
   EXPECT_THAT(Names(pending), ElementsAre("c", "b", "a"));
+}
+
+TEST_F(PreemptionTest, VictimsOfAGroupAreThoseOnItsNodes) {
+  PodRecord *member = Pod("member", 9, 0), *here = Pod("here", 1, 1), *away = Pod("away", 1, 2);
+  here->slot = 3;
+  away->slot = 4;
+  const std::vector<VictimUnit> units = {{{away}}, {{here, away}}};
+  GroupPreemption preemption;
+  EXPECT_TRUE(SplitVictims({{{member, 3}}, {1}}, units, &preemption).ok());
+  EXPECT_THAT(preemption.victims, ElementsAre(here));
+  EXPECT_THAT(preemption.companions, ElementsAre(away));
+  // Nobody has to leave these nodes.
+  GroupPreemption none;
+  EXPECT_EQ(SplitVictims({{{member, 3}}, {0}}, units, &none).code(), v1alpha1::UNSCHEDULABLE);
+  EXPECT_EQ(SplitVictims({{{member, 3}}, {}}, units, &none).code(), v1alpha1::UNSCHEDULABLE);
 }
 
 }  // namespace

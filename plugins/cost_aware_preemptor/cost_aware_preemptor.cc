@@ -383,18 +383,18 @@ Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
     for (const Victim& victim : offers[i].second) units[i].pods.push_back(victim.pod);
   }
   const std::optional<sdk::Room> room = sdk::MakeRoom(units, dry_run);
-  if (!room || room->leaving.empty()) {
+  if (!room) {
     if (spared.awaits_checkpoint) waiters_.Add(attempt.pod().proto());
     preemption->clear_nomination = true;
     return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
                               absl::StrCat("no room for the group though all left who may.",
                                            SparedText(spared.counts, spared.of_gangs, rules_)));
   }
+  if (Verdict split = sdk::SplitVictims(*room, units, preemption); !split.ok()) return split;
   PricedCandidate leaving;
   for (const size_t unit : room->leaving) {
     for (const Victim& victim : offers[unit].second) leaving.victims.push_back(victim);
   }
-  sdk::SplitVictims(*room, units, preemption);
   preemption->budget_violations = Violations(leaving.victims);
   leaving.candidate.victims = preemption->victims;
   leaving.candidate.companions = preemption->companions;

@@ -82,12 +82,12 @@ class DefaultPreemption : public sdk::Plugin,
       if (!violating) without_violation = units.size();
     }
     const std::optional<sdk::Room> room = sdk::MakeRoom(units, dry_run);
-    if (!room || room->leaving.empty()) {
+    if (!room) {
       preemption->clear_nomination = true;
       return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
                                 "no room for the group though all less important pods left.");
     }
-    sdk::SplitVictims(*room, units, preemption);
+    if (Verdict split = sdk::SplitVictims(*room, units, preemption); !split.ok()) return split;
     for (const size_t unit : room->leaving) {
       preemption->budget_violations += unit >= without_violation ? 1 : 0;
     }
