@@ -431,6 +431,68 @@ TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
   EXPECT_EQ(harness_.Cycle(pods[3].uid(), 0, {}, true).group().pod_uids_size(), 0);
 }
 
+// A Volcano job: one master and so many workers, of which so many are needed.
+std::vector<v1alpha1::Pod> VolcanoPods(int workers, const Shape& shape) {
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i <= workers; ++i) {
+    v1alpha1::Pod& pod =
+        pods.emplace_back(MemberPod(i == workers ? "z-master" : absl::StrCat("w", i), shape, ""));
+    (*pod.mutable_annotations())["scheduling.k8s.io/group-name"] = "job";
+    (*pod.mutable_annotations())["volcano.sh/task-spec"] = i == workers ? "master" : "worker";
+  }
+  return pods;
+}
+
+v1alpha1::ClusterObject VolcanoGroup(int min, int workers) {
+  v1alpha1::ClusterObject object;
+  v1alpha1::CustomObject& custom = *object.mutable_custom_object();
+  custom.set_resource(std::string(sdk::GroupResource(sdk::GroupDialect::kVolcano)));
+  custom.set_namespace_("default");
+  custom.set_name("job");
+  custom.set_uid("uid-job");
+  custom.set_resource_version("1");
+  custom.set_json(absl::StrCat(R"({"metadata": {"name": "job"}, "spec": {"minMember": )", min,
+                               R"(, "minTaskMember": {"master": 1, "worker": )", workers, "}}}"));
+  return object;
+}
+
+TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
+  // Room for four of six: the master is the last by name, and is needed.
+  std::vector<v1alpha1::Pod> pods = VolcanoPods(5, {1, 2});
+  harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
+  for (const size_t asked : {0u, 4u, 5u}) {
+    const auto response = harness_.Cycle(pods[asked].uid(), 0, {}, true);
+    ASSERT_EQ(response.placements_size(), 4) << asked << response.DebugString();
+    bool has_master = false;
+    for (const auto& placement : response.placements())
+      has_master |= placement.pod_uid() == pods[5].uid();
+    EXPECT_TRUE(has_master) << asked;
+  }
+  // The master fits nowhere: enough workers would, and are nothing without it.
+  (*pods[5].mutable_containers(0)->mutable_requests()->mutable_extended())["nvidia.com/gpu"] = 9;
+  harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
+  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
+  EXPECT_TRUE(absl::StrContains(response.pre_filter().rejection().reasons(0), "0 of 1 of master"))
+      << response.pre_filter().rejection().reasons(0);
+}
+
+TEST_F(GroupPlansTest, RoomIsMadeForEachPartsNumber) {
+  std::vector<v1alpha1::Pod> pods = VolcanoPods(3, {1, 2});
+  for (v1alpha1::Pod& pod : pods) pod.set_priority(10);
+  for (const char* name : {"v0", "v1", "v2"}) {
+    pods.push_back(PodBuilder(name).Requests({{"nvidia.com/gpu", "2"}}));
+    pods.back().set_node_name("n0");
+  }
+  harness_.SetCluster({NodeOf("n0", {8, 6, 10, ""})}, pods, {VolcanoGroup(2, 1)});
+  ASSERT_TRUE(harness_.Cycle(pods[1].uid(), 0, {}, true).pre_filter().has_rejection());
+  const auto answer = harness_.PostFilter();
+  ASSERT_EQ(answer.candidates_size(), 1) << answer.DebugString();
+  EXPECT_EQ(answer.candidates(0).victim_uids_size(), 2);
+  ASSERT_EQ(answer.candidates(0).nominations_size(), 1);
+  EXPECT_EQ(answer.candidates(0).nominations(0).pod_uid(), pods[3].uid());
+}
+
 TEST_F(GroupPlansTest, WhoComesLaterGoesToTheOthersRack) {
   std::vector<v1alpha1::Node> nodes;
   for (int i = 0; i < 4; ++i)

@@ -463,6 +463,10 @@ class Storm final : private cycle::Observer {
       return uid == record.preemptor ||
              (preemptor.gang >= 0 && cluster_.pod(uid).gang == preemptor.gang);
     };
+    // Room is made for a gang's number, whichever members come to have it.
+    int64_t run = 0;
+    for (const auto& [uid, pod] : cluster_.pods()) run += is_of_gang(uid) && Running(uid) ? 1 : 0;
+    if (preemptor.gang >= 0 && run >= preemptor.gang_min) return;
     // Its gang has to have all of the nodes that it had in mind then.
     std::set<std::string> nodes = {record.node};
     for (const Nomination& nomination : nominations_) {

@@ -105,32 +105,61 @@ GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
       context_(context),
       group_(group),
       first_(first),
+      parts_(group),
       without_nominations_(tools.mirror),
       trial_(tools.mirror) {
   absl::flat_hash_map<std::string, size_t> known;
   const auto add = [&](const PodRecord& pod) {
     std::string signature = tools_.signatures->Of(*context_.profile, pod.pod);
+    const size_t part = parts_.Of(&pod);
     // Where a plugin does not say what it goes by, pods of one template are alike all the same: to
     // place one of them first is as good as to place another.
-    const size_t of_class =
-        known.try_emplace(signature.empty() ? Template(pod.pod) : signature, classes_.size())
-            .first->second;
+    const std::string kind =
+        absl::StrCat(part, "\n", signature.empty() ? Template(pod.pod) : signature);
+    const size_t of_class = known.try_emplace(kind, classes_.size()).first->second;
     if (of_class == classes_.size()) {
       classes_.emplace_back();
       classes_.back().signature = std::move(signature);
+      classes_.back().part = part;
       classes_.back().example = &pod;
     }
     ++classes_[of_class].size;
     members_.push_back(
         {&pod, of_class, pod.place == sdk::Place::kNominated ? pod.slot : sdk::kNoSlot});
   };
-  add(first);
   // Those that have a node in mind come first: room was made for them.
-  for (const bool nominated : {true, false}) {
-    for (const PodRecord* pod : group.pending) {
-      if (pod != &first && (pod->place == sdk::Place::kNominated) == nominated) add(*pod);
-    }
+  std::vector<const PodRecord*> others = group.pending;
+  std::erase(others, &first);
+  std::stable_partition(others.begin(), others.end(),
+                        [](const PodRecord* pod) { return pod->place == sdk::Place::kNominated; });
+  parts_.PutNeededFirst(&others);
+  add(first);
+  for (const PodRecord* pod : others) add(*pod);
+}
+
+bool GroupSearch::CouldBeEnough(absl::FunctionRef<size_t(size_t of_class)> count) {
+  int64_t all = 0;
+  std::vector<int64_t> of_part(parts_.size() + 1, 0);
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    all += static_cast<int64_t>(count(c));
+    of_part[classes_[c].part] += static_cast<int64_t>(count(c));
   }
+  if (std::string part = parts_.Short(of_part); !part.empty()) {
+    short_ = std::move(part);
+    return false;
+  }
+  return all >= group_.needed;
+}
+
+bool GroupSearch::Enough() {
+  if (parts_.size() == 0) return placed_.size() >= static_cast<size_t>(group_.needed);
+  std::vector<size_t> placed(classes_.size(), 0);
+  for (const Member& member : members_) {
+    placed[member.of_class] += static_cast<size_t>(
+        std::count_if(placed_.begin(), placed_.end(),
+                      [&](const PlannedPod& planned) { return planned.pod == member.pod; }));
+  }
+  return CouldBeEnough([&](size_t c) { return placed[c]; });
 }
 
 std::string GroupSearch::Shape() const {
@@ -150,6 +179,7 @@ std::string GroupSearch::Shape() const {
       absl::StrJoin(group_.topology.preferred, ","), "\n", absl::StrJoin(group_.placed, ","));
   for (const Class& some : classes_) {
     absl::StrAppend(&shape, "\n", some.signature, "x", some.size);
+    if (some.part > 0) absl::StrAppend(&shape, "/", parts_.needed(some.part));
   }
   // Nodes that these have in mind are kept from others, and from members that have none.
   for (const Member& member : members_) {
@@ -377,7 +407,6 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
                                Taking taking) {
   std::vector<uint8_t> failed(classes_.size(), 0);
   std::vector<size_t> placed_of_class(classes_.size(), 0);
-  size_t possible = members_.size();
   for (const size_t i : order) {
     const Member& member = members_[i];
     if (failed[member.of_class] != 0) continue;
@@ -409,9 +438,11 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
     if (planned.slot == sdk::kNoSlot) {
       // Others of its class would find none either.
       failed[member.of_class] = 1;
-      possible -= classes_[member.of_class].size - placed_of_class[member.of_class];
       // The attempt's own pod has to be among them.
-      if (possible < static_cast<size_t>(group_.needed) || i == 0) {
+      const auto possible = [&](size_t c) {
+        return failed[c] != 0 ? placed_of_class[c] : classes_[c].size;
+      };
+      if (i == 0 || !CouldBeEnough(possible)) {
         most_placed_ = std::max(most_placed_, placed_.size());
         return false;
       }
@@ -533,8 +564,9 @@ GroupOutcome GroupSearch::FailWith(const std::vector<Domain>& domains) {
     fitting = std::max(fitting, static_cast<size_t>(widest->bound));
   outcome.fitting = static_cast<uint32_t>(fitting);
   outcome.reason = absl::StrCat(fitting, " of ", group_.needed, " members fit");
+  if (!short_.empty()) absl::StrAppend(&outcome.reason, ", ", short_);
   // They will be placed when one of them is asked about.
-  if (fitting >= static_cast<size_t>(group_.needed))
+  if (fitting >= static_cast<size_t>(group_.needed) && short_.empty())
     absl::StrAppend(&outcome.reason, ", this one does not");
   if (late_) absl::StrAppend(&outcome.reason, " as far as there was time to search");
   if (!group_.topology.required.empty()) {

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "plugin_host/mirror/mirror.h"
 #include "plugin_host/runtime/evaluator.h"
+#include "plugin_host/runtime/group_parts.h"
 #include "plugin_host/runtime/planner.h"
 
 namespace outboard::runtime {
@@ -50,6 +52,7 @@ class GroupSearch {
   // Pods of which one is as good as another.
   struct Class {
     std::string signature;  // empty: like no other
+    size_t part = 0;        // as of GroupParts::Of
     const sdk::PodRecord* example = nullptr;
     size_t size = 0;
     // Of the cluster as it is: the example's PreFilter, and by slot how many there is room for at
@@ -95,7 +98,9 @@ class GroupSearch {
   int64_t RoomNow(const Class& of, sdk::Slot slot) const;
   void NoteRejection(const v1alpha1::FilterResponse& filter);
   bool OutOfTime() { return late_ = late_ || absl::Now() > context_.deadline; }
-  bool Enough() const { return placed_.size() >= static_cast<size_t>(group_.needed); }
+  bool Enough();
+  // Whether so many members of each class could be enough; if a part is short, it is kept in mind.
+  bool CouldBeEnough(absl::FunctionRef<size_t(size_t of_class)> count);
   GroupOutcome Succeed();
   GroupOutcome FailWith(const std::vector<Domain>& domains);
 
@@ -104,6 +109,7 @@ class GroupSearch {
   const PlanContext& context_;
   const sdk::GroupToPlace& group_;
   const sdk::PodRecord& first_;
+  const GroupParts parts_;
   std::vector<Member> members_;  // the attempt's pod first
   std::vector<Class> classes_;
   // Members' nominations, while they do not count; placements, always taken back before.
@@ -116,7 +122,8 @@ class GroupSearch {
   int choices_ = 0;
   bool late_ = false;
   std::string error_;
-  std::string why_;  // Filter's words on the member that found no node
+  std::string why_;    // Filter's words on the member that found no node
+  std::string short_;  // `1 of 3 of worker`: the part that stood in the way last
   std::set<std::string> rejected_by_;
   v1alpha1::PreFilterResponse pre_filter_;
   v1alpha1::FilterResponse filter_;

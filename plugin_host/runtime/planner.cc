@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "plugin_host/runtime/group_parts.h"
 #include "plugin_host/runtime/group_search.h"
 
 namespace outboard::runtime {
@@ -67,10 +68,17 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
     };
     std::stable_sort(group_.pending.begin(), group_.pending.end(),
                      [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-    for (size_t i = static_cast<size_t>(group_.needed); i < group_.pending.size(); ++i) {
-      if (rank(group_.pending[i]) == 1) others_.push_back(group_.pending[i]);
+    std::vector<const PodRecord*>& pods = group_.pending;
+    GroupParts(group).PutNeededFirst(&pods);
+    size_t enough = static_cast<size_t>(group_.needed);
+    const auto at = std::find(pods.begin(), pods.end(), &first);
+    // One more, if the first is of a part that has enough without it.
+    if (at >= pods.begin() + group_.needed) ++enough;
+    std::rotate(pods.begin(), at, at + 1);
+    for (size_t i = enough; i < pods.size(); ++i) {
+      if (rank(pods[i]) == 1) others_.push_back(pods[i]);
     }
-    group_.pending.resize(static_cast<size_t>(group_.needed));
+    pods.resize(enough);
   }
 
   void Remove(const PodRecord& pod) override { absence_.Remove(pod); }

@@ -30,6 +30,14 @@ struct GroupToPlace {
   // So many of them have to find a node; from 1 to as many as there are. Others are placed as far
   // as there is room.
   int64_t needed = 1;
+  // Parts that need members of their own, a launcher and three workers: so many of those of
+  // `pending` that are named; no pod is of two parts, and `needed` is at least their sum.
+  struct Part {
+    std::string name;
+    int64_t needed = 0;
+    std::vector<const PodRecord*> pending;
+  };
+  std::vector<Part> parts;
   TopologyLevels topology;
   std::vector<Slot> placed;  // Nodes of members that have one, which decide the required domain.
   // Some of those wait at Permit: they give up before pods that have to leave for the others have.

@@ -105,6 +105,14 @@ void ReadMin(const Part& part, int64_t least, bool required, GroupSpec* spec) {
   }
 }
 
+// The same of a part, which may do without.
+void ReadPartMin(const Part& number, SubGroup* part, GroupSpec* spec) {
+  GroupSpec own;
+  ReadMin(number, 0, /*required=*/false, &own);
+  part->min = own.min;
+  if (spec->fault.empty()) spec->fault = own.fault;
+}
+
 // A word in Kubernetes 1.36, a choice of structs later.
 void ReadDisruptionMode(const Part& mode, GroupSpec* out) {
   if (!mode.there()) return;
@@ -168,7 +176,7 @@ void ReadVolcano(const Part& spec, GroupSpec* out) {
       for (const auto& [name, number] : tasks.value()->items()) {
         SubGroup& task = out->sub_groups.emplace_back();
         task.name = name;
-        task.min = tasks.At(number, absl::StrCat("['", name, "']")).Int(0, kMaxGroupMembers);
+        ReadPartMin(tasks.At(number, absl::StrCat("['", name, "']")), &task, out);
       }
     }
   }
@@ -220,7 +228,9 @@ void ReadKai(const Part& spec, GroupSpec* out) {
     sub_group.name = name->value;
     if (const MaybeSourced<std::string> parent = part.At("parent").Text())
       sub_group.parent = parent->value;
-    sub_group.min = part.At("minMember").Int(0, kMaxGroupMembers);
+    ReadPartMin(part.At("minMember"), &sub_group, out);
+    if (part.At("minSubGroup").there() && out->fault.empty())
+      out->fault = absl::StrCat(part.At("minSubGroup").path(), " is not served");
     sub_group.topology = KaiTopology(part.At("topologyConstraint"));
   }
 }

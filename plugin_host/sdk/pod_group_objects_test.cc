@@ -133,6 +133,28 @@ TEST(ReadPodGroup, Kai) {
   EXPECT_EQ(group.spec.fault, "spec.minSubGroup is not served");
 }
 
+TEST(ReadPodGroup, PartsAndTheirNumbers) {
+  PodGroupObject group =
+      Read(GroupDialect::kVolcano,
+           R"({"spec": {"minMember": 2, "minTaskMember": {"ps": 0, "worker": 4}}})");
+  ASSERT_EQ(PartsOf(group.spec).size(), 1u);
+  EXPECT_EQ(PartsOf(group.spec)[0]->name, "worker");
+  EXPECT_EQ(NumberOf(group.spec), 4);
+  group = Read(GroupDialect::kKai, R"({"spec": {"minMember": 9, "subGroups": [
+    {"name": "all", "minMember": 7}, {"name": "decode", "parent": "all", "minMember": 4},
+    {"name": "prefill", "parent": "all", "minMember": 1}, {"name": "prefill", "minMember": 3}]}})");
+  ASSERT_EQ(PartsOf(group.spec).size(), 2u);
+  EXPECT_EQ(PartsOf(group.spec)[1]->min->value, 1);
+  EXPECT_EQ(NumberOf(group.spec), 9);
+  // To take a part for none would place a piece of the gang.
+  group = Read(GroupDialect::kVolcano, R"({"spec": {"minTaskMember": {"worker": -1}}})");
+  EXPECT_EQ(group.spec.fault,
+            "spec.minTaskMember['worker']: \"-1\" is no number of members between 0 and 100000");
+  group = Read(GroupDialect::kKai, R"({"spec": {"subGroups": [{"name": "a", "minSubGroup": 1}]}})");
+  EXPECT_EQ(group.spec.fault, "spec.subGroups[0].minSubGroup is not served");
+  EXPECT_EQ(NumberOf(GroupSpec()), 0);
+}
+
 TEST(ReadPodGroup, WhatCannotBeReadIsAbsentAndASizeIsAFault) {
   for (const char* size : {"\"4\"", "0", "-1", "2.5", "100001", "1e3", "true", "[]", "{}",
                            "18446744073709551615", "\"many\""}) {

@@ -122,6 +122,26 @@ std::string SubGroupOf(const v1alpha1::Pod& pod, const char* label) {
 
 }  // namespace
 
+std::vector<const SubGroup*> PartsOf(const GroupSpec& spec) {
+  std::vector<const SubGroup*> parts;
+  for (const SubGroup& part : spec.sub_groups) {
+    const bool is_parent =
+        std::any_of(spec.sub_groups.begin(), spec.sub_groups.end(),
+                    [&](const SubGroup& other) { return other.parent == part.name; });
+    const bool is_known = std::any_of(parts.begin(), parts.end(), [&](const SubGroup* known) {
+      return known->name == part.name;
+    });
+    if (part.min && part.min->value > 0 && !is_parent && !is_known) parts.push_back(&part);
+  }
+  return parts;
+}
+
+int64_t NumberOf(const GroupSpec& spec) {
+  int64_t number = 0;
+  for (const SubGroup* part : PartsOf(spec)) number += part->min->value;
+  return std::max(number, spec.min ? spec.min->value : 0);
+}
+
 absl::string_view DialectName(GroupDialect dialect) {
   switch (dialect) {
     case GroupDialect::kKubernetes:

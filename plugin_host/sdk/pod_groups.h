@@ -103,6 +103,12 @@ struct GroupSpec {
   MaybeSourced<bool> disrupted_as_whole;
 };
 
+// The parts that have to have members of their own: those with a number above zero that are
+// nobody's parent.
+std::vector<const SubGroup*> PartsOf(const GroupSpec& spec);
+// How many belong together, by what is said of the group and of its parts; 0: nobody says.
+int64_t NumberOf(const GroupSpec& spec);
+
 // A value that counts as absent.
 struct MalformedValue {
   std::string from;

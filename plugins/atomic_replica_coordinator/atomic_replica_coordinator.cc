@@ -70,12 +70,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     if (!ref || IsJob(*ref)) return sdk::Verdict::Skip();
     const GroupSpec& spec = groups_.SpecFor(*ref);
     if (!spec.fault.empty()) return Faulty(*ref, spec);
-    if (!spec.min) return sdk::Verdict::Skip();
-    const sdk::Group* group = groups_.Find(ref->key);
-    const int64_t existing = group == nullptr ? 1 : group->existing();
-    if (existing >= spec.min->value) return sdk::Verdict::Skip();
-    return sdk::Verdict::Unresolvable(
-        absl::StrCat(GangName(*ref), ": ", existing, " of ", spec.min->value, " members exist"));
+    const std::string missing = MissingOf(*ref, spec);
+    if (missing.empty()) return sdk::Verdict::Skip();
+    return sdk::Verdict::Unresolvable(absl::StrCat(GangName(*ref), ": ", missing));
   }
 
   // Members that are missing are placed together. Whoever comes once there are enough goes alone,
@@ -97,8 +94,12 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
       if (other->slot != sdk::kNoSlot) together.placed.push_back(other->slot);
       together.some_wait |= other->place == sdk::Place::kWaiting;
     }
-    const int64_t missing = size - static_cast<int64_t>(others.size());
-    if (missing <= 1) {
+    int64_t missing = size - static_cast<int64_t>(others.size());
+    AddParts(*ref, spec, others, &together);
+    int64_t missing_of_parts = 0;
+    for (const auto& part : together.parts) missing_of_parts += part.needed;
+    missing = std::max(missing, missing_of_parts);
+    if (missing <= 1 && missing_of_parts == 0) {
       if (together.topology.required.empty() && together.topology.preferred.empty())
         return std::nullopt;
       together.pending = {&attempt.pod().record()};
@@ -108,6 +109,12 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     together.pending = PendingMembers(ref->key);
     // A job that has not made all of its pods yet: those that are there wait at Permit.
     if (static_cast<int64_t>(together.pending.size()) < missing) return std::nullopt;
+    for (auto& part : together.parts) {
+      for (const sdk::PodRecord* pod : together.pending) {
+        if (PartOf(*pod) == part.name) part.pending.push_back(pod);
+      }
+      if (static_cast<int64_t>(part.pending.size()) < part.needed) return std::nullopt;
+    }
     if (spec.min_resources && ref->key.dialect == sdk::GroupDialect::kSchedulerPlugins)
       together.short_of = ShortOf(spec.min_resources->value, size, cluster_.nodes(), others);
     return together;
@@ -129,10 +136,17 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const int64_t size = SizeOf(*ref, spec);
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     const int64_t placed = static_cast<int64_t>(others.size()) + 1;
-    if (placed < size) {
+    std::vector<const sdk::PodRecord*> all = others;
+    all.push_back(&attempt.pod().record());
+    sdk::GroupToPlace rest;
+    AddParts(*ref, spec, all, &rest);
+    if (placed < size || !rest.parts.empty()) {
       answer->timeout = TimeoutOf(*ref, spec);
       answer->wait_reason =
-          absl::StrCat(GangName(*ref), ": ", placed, " of ", size, " members placed");
+          placed < size
+              ? absl::StrCat(GangName(*ref), ": ", placed, " of ", size, " members placed")
+              : absl::StrCat(GangName(*ref), ": ", rest.parts[0].needed, " of ", rest.parts[0].name,
+                             " are not placed");
       // The first to wait calls the others, who may have given up before it came.
       if (std::none_of(others.begin(), others.end(),
                        [](const auto* other) { return WaitsForUs(*other); })) {
@@ -202,7 +216,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
     if (IsJob(*ref)) return;
     const GroupSpec& spec = groups_.SpecFor(*ref);
-    if (spec.min && change.existed < spec.min->value) CallIfComplete(ref->key, spec.min->value);
+    const int64_t number = sdk::NumberOf(spec);
+    if (number > 0 && (change.existed < number || !sdk::PartsOf(spec).empty()))
+      CallIfComplete(ref->key, number);
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     rejected_.erase(pod.pod.uid());
@@ -214,8 +230,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const sdk::PodGroupIndex::Change change = groups_.SetObject(object);
     if (change.group != nullptr) status_.ObjectChanged(change.group->key);
     if (!change.size_changed || !change.group->object->fault.empty()) return;
-    const auto& min = change.group->object->min;
-    CallIfComplete(change.group->key, min ? min->value : 1);
+    CallIfComplete(change.group->key, std::max<int64_t>(1, sdk::NumberOf(*change.group->object)));
   }
   void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
     groups_.RemoveObject(object);
@@ -240,7 +255,45 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return spec.keeps_places && spec.keeps_places->value;
   }
   int64_t SizeOf(const GroupRef& ref, const GroupSpec& spec) const {
-    return spec.min ? spec.min->value : IsJob(ref) ? args_.default_size : 1;
+    if (const int64_t number = sdk::NumberOf(spec); number > 0) return number;
+    return IsJob(ref) ? args_.default_size : 1;
+  }
+  static std::string PartOf(const sdk::PodRecord& pod) {
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
+    return ref ? ref->sub_group : "";
+  }
+  // Parts that need more members than those that have a place.
+  static void AddParts(const GroupRef& ref, const GroupSpec& spec,
+                       const std::vector<const sdk::PodRecord*>& placed,
+                       sdk::GroupToPlace* together) {
+    for (const sdk::SubGroup* part : sdk::PartsOf(spec)) {
+      const int64_t needed =
+          part->min->value - std::count_if(placed.begin(), placed.end(), [&](const auto* pod) {
+            return PartOf(*pod) == part->name;
+          });
+      if (needed > 0) together->parts.push_back({part->name, needed, {}});
+    }
+  }
+  // Of whom there are too few; empty: of nobody.
+  std::string MissingOf(const GroupRef& ref, const GroupSpec& spec) const {
+    const int64_t number = sdk::NumberOf(spec);
+    const sdk::Group* group = groups_.Find(ref.key);
+    const int64_t existing = group == nullptr ? 1 : group->existing();
+    if (existing < number) return absl::StrCat(existing, " of ", number, " members exist");
+    if (group == nullptr) return "";
+    for (const sdk::SubGroup* part : sdk::PartsOf(spec)) {
+      const int64_t of_part =
+          std::count_if(group->members.begin(), group->members.end(), [&](const auto& member) {
+            return member.second.sub_group == part->name &&
+                   member.second.state != sdk::MemberState::kGated &&
+                   member.second.state != sdk::MemberState::kTerminating;
+          });
+      if (of_part < part->min->value) {
+        return absl::StrCat(of_part, " of ", part->min->value, " members of ", part->name,
+                            " exist");
+      }
+    }
+    return "";
   }
   // Levels that are keys of node labels; tiers of other objects are not looked at.
   static sdk::TopologyLevels LevelsOf(const GroupSpec& spec) {

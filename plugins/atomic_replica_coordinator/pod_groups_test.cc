@@ -110,6 +110,33 @@ TEST_F(PodGroupsTest, TheTimeoutIsThePodGroupsThenTheArgsAndNeverMoreThanFifteen
     EXPECT_FALSE(PluginHarness::Create(Descriptor(), args).ok()) << args;
 }
 
+TEST_F(PodGroupsTest, EachPartHasToHaveItsNumber) {
+  store_->Apply("podgroups.v1beta1.scheduling.volcano.sh", "default", "job",
+                R"({"spec": {"minMember": 2, "minTaskMember": {"master": 1, "worker": 2}}})");
+  const auto member = [](const std::string& name, const std::string& task) {
+    return PodBuilder(name)
+        .Annotation("scheduling.k8s.io/group-name", "job")
+        .Annotation("volcano.sh/task-spec", task);
+  };
+  const v1alpha1::Pod master = member("m", "master");
+  std::vector<v1alpha1::Pod> workers;
+  for (const char* name : {"a", "b", "c"}) workers.push_back(member(name, "worker"));
+  for (const v1alpha1::Pod& worker : workers) harness_->AddPod(worker);
+  EXPECT_EQ(harness_->PreFilter(workers[0]).verdict,
+            Verdict::Unresolvable("gang \"job\": 0 of 1 members of master exist"));
+  harness_->TakeActivated();
+  harness_->AddPod(master);
+  EXPECT_THAT(harness_->TakeActivated(),
+              ElementsAre("default/a", "default/b", "default/c", "default/m"));
+  EXPECT_EQ(harness_->PreFilter(workers[0]).verdict, Verdict::Skip());
+  EXPECT_EQ(Permit(workers[0]), Verdict(v1alpha1::WAIT, "gang \"job\": 1 of 3 members placed"));
+  EXPECT_EQ(Permit(workers[1]), Verdict(v1alpha1::WAIT, "gang \"job\": 2 of 3 members placed"));
+  EXPECT_EQ(Permit(workers[2]),
+            Verdict(v1alpha1::WAIT, "gang \"job\": 1 of master are not placed"));
+  EXPECT_EQ(Permit(master), Verdict::Success());
+  EXPECT_THAT(Allowed(), ElementsAre("default/a", "default/b", "default/c"));
+}
+
 TEST_F(PodGroupsTest, APodGroupThatDoesNotExistIsNotFound) {
   EXPECT_EQ(harness_->PreFilter(Member("a")).verdict, Verdict::Skip());
   EXPECT_EQ(Permit(Member("a")), Verdict::Unschedulable("PodGroup not found"));

@@ -25,7 +25,7 @@ bool IsUnknown(const sdk::GroupSpec& spec) { return spec.not_found || !spec.faul
 }  // namespace
 
 int64_t Gangs::SizeOf(const sdk::GroupRef& ref, const sdk::GroupSpec& spec) const {
-  if (spec.min) return spec.min->value;
+  if (const int64_t number = sdk::NumberOf(spec); number > 0) return number;
   return ref.key.dialect == sdk::GroupDialect::kJobName ? default_size_ : 1;
 }
 
@@ -53,7 +53,9 @@ std::optional<RunningGang> Gangs::GangOf(const sdk::PodRecord& pod,
   if (!ref) return std::nullopt;
   const sdk::GroupSpec& spec = index_.SpecFor(*ref);
   const bool has_object = !sdk::GroupResource(ref->key.dialect).empty();
-  bool as_whole = IsUnknown(spec) || (spec.disrupted_as_whole && spec.disrupted_as_whole->value);
+  // Which members are surplus depends on the parts that they are of.
+  bool as_whole = IsUnknown(spec) || !sdk::PartsOf(spec).empty() ||
+                  (spec.disrupted_as_whole && spec.disrupted_as_whole->value);
   int64_t size = SizeOf(*ref, spec);
   if (has_object && size <= 1 && !as_whole) return std::nullopt;
   RunningGang gang;

@@ -1,0 +1,37 @@
+// Parts of a group that need members of their own.
+#ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_GROUP_PARTS_H_
+#define OUTBOARD_PLUGIN_HOST_RUNTIME_GROUP_PARTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "plugin_host/sdk/group_plugin.h"
+
+namespace outboard::runtime {
+
+// Threading: thread-compatible. Lifetime: the group outlives it. Errors: none.
+class GroupParts {
+ public:
+  explicit GroupParts(const sdk::GroupToPlace& group);
+  // 1 + the index of the pod's part; 0: it is of none.
+  size_t Of(const sdk::PodRecord* pod) const;
+  int64_t needed(size_t part) const { return part == 0 ? 0 : parts_[part - 1].needed; }
+  // Those that parts need before the others, each in order. Pods of the front count first.
+  void PutNeededFirst(std::vector<const sdk::PodRecord*>* pods) const;
+  // The first part with too few, if it has so many members (by part, as of Of): `1 of 3 of worker`;
+  // empty: none has.
+  std::string Short(absl::Span<const int64_t> members) const;
+  size_t size() const { return parts_.size(); }
+
+ private:
+  const std::vector<sdk::GroupToPlace::Part>& parts_;
+  absl::flat_hash_map<const sdk::PodRecord*, size_t> part_of_;
+};
+
+}  // namespace outboard::runtime
+
+#endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_GROUP_PARTS_H_
