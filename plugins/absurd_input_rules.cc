@@ -394,7 +394,7 @@ const std::vector<Requested>& RequestedPlugins() {
         "GPUs are not shared by gpu-fraction or gpu-memory here"}},
       {"AtomicReplicaCoordinator",
        {R"(gang "[\s\S]*": [\s\S]* is no number of replicas between 1 and 100000)",
-        R"(gang "[\s\S]*": [0-9]+ of [0-9]+ .*)"}},
+        R"(gang "[\s\S]*": [0-9]\S* of \S+ .*)"}},
       {"Coscheduling", {}},
       {"Backfill",
        {R"(node is reserved for [\s\S]+( from [0-9: -]+ on)? \(.* declared(, [0-9hms]+ left)?\))"}},
