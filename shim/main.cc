@@ -7,10 +7,10 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "shim/config/config.h"
 #include "shim/http/client.h"
@@ -30,9 +30,12 @@ Flags:
   --kubeconfig FILE        Instead of the configuration's clientConnection.kubeconfig; with neither: in-cluster
   --allow-insecure-api-server
                            Accept insecure-skip-tls-verify in the kubeconfig. For tests only
+  --service-account DIR    In a cluster: where token, ca.crt and namespace are (default: /var/run/secrets/kubernetes.io/serviceaccount)
   --v LEVEL                Log level, 0 to 10; 2 tells of every bind
   --probe ADDRESS/PATH     Instead of scheduling: exit 0 if the shim that serves ADDRESS answers "ok" at PATH (livez, readyz) within
-                           5 s, else 1 with what it says. For those who watch over containers without a web client in them
+                           5 s, else 1 with what it says. For those who watch over containers without a web client in them.
+                           ADDRESS is its servingAddress, or https:// and its secureServing's; then there may be, too:
+                           --token-file FILE, --certificate-authority FILE, --insecure-skip-tls-verify
   --version, -h, --help
 
 Signals: SIGTERM and SIGINT finish binds under way, give the lease up and end the process. SIGHUP reads FILE again, which also happens by
@@ -50,13 +53,15 @@ int Usage(const std::string& problem) {
 }
 
 // `page` is ADDRESS/PATH.
-int Probe(const std::string& page) {
+int Probe(const std::string& page, outboard::http::ShimAddress shim) {
   constexpr absl::Duration kTimeout = absl::Seconds(5);
-  const std::pair<std::string, std::string> parts = absl::StrSplit(page, absl::MaxSplits('/', 1));
-  if (parts.first.empty() || parts.second.empty())
+  const size_t scheme = page.find("://");
+  const size_t slash = page.find('/', scheme == std::string::npos ? 0 : scheme + 3);
+  if (slash == std::string::npos || slash == 0 || slash + 1 == page.size())
     return Usage(absl::StrCat("--probe wants ADDRESS/PATH, not \"", page, "\""));
+  shim.server = page.substr(0, slash);
   const absl::StatusOr<std::string> answer =
-      outboard::http::GetPage(parts.first, absl::StrCat("/", parts.second), {}, kTimeout);
+      outboard::http::GetPage(shim, page.substr(slash), {}, kTimeout);
   if (answer.ok()) return 0;
   fprintf(stderr, "outboard-shim: %s\n", std::string(answer.status().message()).c_str());
   return 1;
@@ -68,10 +73,15 @@ int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
   std::string config_file;
+  std::string probed;
   int verbosity = -1;
   outboard::shim::ShimOptions options;
-  for (int i = 1; i < argc; ++i) {
-    std::string flag = argv[i];
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  absl::StatusOr<outboard::http::ShimAddress> shim_address =
+      outboard::http::TakeShimFlags("", &arguments);
+  if (!shim_address.ok()) return Usage(std::string(shim_address.status().message()));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string flag = arguments[i];
     std::string value;
     bool has_value = false;
     if (const size_t equals = flag.find('='); equals != std::string::npos) {
@@ -91,13 +101,14 @@ int main(int argc, char** argv) {
       options.allow_insecure_api_server = true;
       continue;
     }
-    if (flag != "--config" && flag != "--kubeconfig" && flag != "--probe" && flag != "--v" &&
-        flag != "-v") {
+    if (flag != "--config" && flag != "--kubeconfig" && flag != "--service-account" &&
+        flag != "--probe" && flag != "--v" && flag != "-v") {
       return Usage(absl::StrCat("unknown flag ", flag));
     }
-    if (!has_value && i + 1 == argc) return Usage(absl::StrCat(flag, " needs a value"));
-    if (!has_value) value = argv[++i];
-    if (flag == "--probe") return Probe(value);
+    if (!has_value && i + 1 == arguments.size()) return Usage(absl::StrCat(flag, " needs a value"));
+    if (!has_value) value = arguments[++i];
+    if (flag == "--probe") probed = value;
+    if (flag == "--service-account") options.service_account = value;
     if (flag == "--config") config_file = value;
     if (flag == "--kubeconfig") options.kubeconfig = value;
     if ((flag == "--v" || flag == "-v") &&
@@ -105,6 +116,7 @@ int main(int argc, char** argv) {
       return Usage(absl::StrCat(flag, " must be a number from 0 to 10, not \"", value, "\""));
     }
   }
+  if (!probed.empty()) return Probe(probed, *std::move(shim_address));
   if (config_file.empty()) return Usage("--config FILE is required");
 
   auto config = outboard::config::LoadConfigFile(config_file);

@@ -70,6 +70,7 @@ std::string RandomId() {
 
 ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config)
     : config_(std::make_shared<const config::Config>(std::move(config))),
+      client_config_(client_config),
       metrics_(OUTBOARD_VERSION),
       client_(client_config, ClientOptions(config_->scheduler.client_connection.qps,
                                            config_->scheduler.client_connection.burst)),
@@ -143,6 +144,7 @@ ShimProcess::~ShimProcess() {
   // Threads that post stop before what they post to goes.
   inbox_.Close();
   server_ = nullptr;
+  secure_server_ = nullptr;
   elector_ = nullptr;
   connector_ = nullptr;
   pods_.Stop();
@@ -189,10 +191,8 @@ absl::Status ShimProcess::CheckSynced() const {
       absl::StrCat("first lists have not been taken in: ", absl::StrJoin(missing, ", ")));
 }
 
-absl::Status ShimProcess::StartServer() {
-  if (config_->shim.serving_address.empty()) return absl::OkStatus();
+http::ServerOptions ShimProcess::Pages() {
   http::ServerOptions options;
-  options.address = config_->shim.serving_address;
   const http::Check lease = {
       "leaderElection",
       [this] { return elector_ == nullptr ? absl::OkStatus() : elector_->Check(kLeaseTolerance); }};
@@ -211,10 +211,50 @@ absl::Status ShimProcess::StartServer() {
     return DescribeQueue(limit, pod);
   };
   options.version_json = "{\"version\":\"" OUTBOARD_VERSION "\"}";
+  return options;
+}
+
+absl::Status ShimProcess::StartServers() {
+  if (!config_->shim.serving_address.empty()) {
+    http::ServerOptions options = Pages();
+    options.address = config_->shim.serving_address;
+    absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options));
+    if (!server.ok()) return server.status();
+    server_ = *std::move(server);
+    LOG(INFO) << "Serving health and metrics on port " << server_->port();
+  }
+  const auto& secure = config_->shim.secure_serving;
+  return secure.has_value() ? StartSecureServer(*secure) : absl::OkStatus();
+}
+
+absl::Status ShimProcess::StartSecureServer(const config::SecureServing& wanted) {
+  http::ServingCertificateOptions files;
+  files.cert_file = wanted.cert_file;
+  files.key_file = wanted.key_file;
+  files.client_ca_file = wanted.client_ca_file;
+  files.on_change = [this](bool in_use) {
+    metrics_.serving_certificate_reloads.With({in_use ? "reloaded" : "failed"}).Increment();
+  };
+  absl::StatusOr<std::unique_ptr<http::ServingCertificate>> certificate =
+      http::ServingCertificate::Load(std::move(files));
+  if (!certificate.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config_->file, ": secureServing: ", certificate.status().message()));
+  }
+  access::ReviewGuardOptions reviews;
+  reviews.on_verdict = [this](absl::string_view verdict) {
+    metrics_.page_verdicts.With({verdict}).Increment();
+  };
+  review_client_ = std::make_unique<kube::CurlApiClient>(client_config_, ClientOptions(-1, 1));
+  guard_ = std::make_unique<access::ReviewGuard>(review_client_.get(), std::move(reviews));
+  http::ServerOptions options = Pages();
+  options.address = wanted.address;
+  options.certificate = *std::move(certificate);
+  options.guard = [this](const http::PageRequest& request) { return guard_->Check(request); };
   absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options));
   if (!server.ok()) return server.status();
-  server_ = *std::move(server);
-  LOG(INFO) << "Serving health and metrics on port " << server_->port();
+  secure_server_ = *std::move(server);
+  LOG(INFO) << "Serving over HTTPS on port " << secure_server_->port();
   return absl::OkStatus();
 }
 
@@ -251,7 +291,7 @@ void ShimProcess::StartElector() {
 absl::Status ShimProcess::Start() {
   StartElector();
   // After the elector is there, which its checks look at.
-  if (absl::Status server = StartServer(); !server.ok()) return server;
+  if (absl::Status servers = StartServers(); !servers.ok()) return servers;
   pods_.Start();
   nodes_.Start();
   namespaces_.Start();
@@ -358,7 +398,7 @@ absl::StatusOr<std::unique_ptr<Shim>> Shim::Create(config::Config config,
   kube::KubeconfigOptions kubeconfig_options;
   kubeconfig_options.allow_insecure = options.allow_insecure_api_server;
   absl::StatusOr<kube::ClientConfig> client_config =
-      kubeconfig.empty() ? kube::LoadInClusterConfig()
+      kubeconfig.empty() ? kube::LoadInClusterConfig(options.service_account)
                          : kube::LoadKubeconfig(kubeconfig, kubeconfig_options);
   if (!client_config.ok()) return client_config.status();
   auto shim = std::make_unique<ShimProcess>(std::move(config), *std::move(client_config));

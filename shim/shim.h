@@ -16,6 +16,8 @@ struct ShimOptions {
   // Overrides the configuration's.
   std::string kubeconfig;
   bool allow_insecure_api_server = false;
+  // Where token, ca.crt and namespace are, in a cluster.
+  std::string service_account = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
 // Threads: the scheduling thread (Run), one a watched resource, one an API connection, the lease's,

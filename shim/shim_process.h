@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "shim/access/review_guard.h"
 #include "shim/api_effects.h"
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
@@ -122,7 +123,10 @@ class ShimProcess final : public Shim {
   // Every informer's first list has been taken in.
   bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
   absl::Status CheckSynced() const;
-  absl::Status StartServer();
+  // What both servers show; an address is missing.
+  http::ServerOptions Pages();
+  absl::Status StartServers();
+  absl::Status StartSecureServer(const config::SecureServing& wanted);
   absl::StatusOr<std::string> DescribeQueue(size_t limit, const std::string& pod);
   void StartElector();
   void OnHandshake(const hosts::Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
@@ -139,6 +143,7 @@ class ShimProcess final : public Shim {
   void Drain();
 
   std::shared_ptr<const config::Config> config_;
+  const kube::ClientConfig client_config_;
   const std::string hostname_ = Hostname();
   const std::string session_id_ = RandomId();
   // In the order in which each needs those before it.
@@ -172,7 +177,12 @@ class ShimProcess final : public Shim {
   std::vector<std::unique_ptr<ObjectInformer>> objects_;
   std::unique_ptr<hosts::HostConnector> connector_;
   std::unique_ptr<leader::LeaseElector> elector_;
+  // Serve pages to people; the first only on this machine. Reviews have a client of their own: a
+  // scrape waits for no bind, and no bind for a scrape.
   std::unique_ptr<http::Server> server_;
+  std::unique_ptr<kube::CurlApiClient> review_client_;
+  std::unique_ptr<access::ReviewGuard> guard_;
+  std::unique_ptr<http::Server> secure_server_;
 
   bool all_listed_ = false;  // and the scheduler knows
   std::atomic<int> synced_{0};

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -38,6 +39,12 @@ type Options struct {
 	SpareCores bool
 	// PodGroups has the API server serve scheduling.k8s.io/v1alpha2 and keep spec.schedulingGroup of pods.
 	PodGroups bool
+	// FeatureGates are set for the API server: "A=true,B=false".
+	FeatureGates string
+	// Audit has the API server log every request, for AuditLog.
+	Audit bool
+	// StrictTokens has tokens of service accounts end when they say so; otherwise the API server takes them for a year.
+	StrictTokens bool
 	// Progress receives lines for people; nil drops them.
 	Progress func(format string, args ...any)
 }
@@ -195,11 +202,18 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 	if c.tokens != nil {
 		tokens = c.file("tokens.csv")
 	}
-	gates, versions := "", ""
-	if c.options.PodGroups {
-		gates, versions = "GenericWorkload=true", "scheduling.k8s.io/v1alpha2=true"
+	audit := []string{}
+	if c.options.Audit {
+		if err := os.WriteFile(c.file("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
+			return nil, err
+		}
+		audit = []string{"--audit-policy-file=" + c.file("audit-policy.yaml"), "--audit-log-path=" + c.file("audit.json")}
 	}
-	return c.startServer("kube-apiserver", c.tools.APIServer,
+	gates, versions := c.options.FeatureGates, ""
+	if c.options.PodGroups {
+		gates, versions = strings.Trim(gates+",GenericWorkload=true", ","), "scheduling.k8s.io/v1alpha2=true"
+	}
+	return c.startServer("kube-apiserver", c.tools.APIServer, append(audit,
 		"--feature-gates="+gates, "--runtime-config="+versions,
 		"--etcd-servers="+c.EtcdURL,
 		"--etcd-compaction-interval=0", // The history from revision 1 is what the checks read.
@@ -212,10 +226,11 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 		"--requestheader-username-headers=X-Remote-User",
 		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-extend-token-expiration="+strconv.FormatBool(!c.options.StrictTokens),
 		"--service-account-key-file="+c.file("sa.pub"), "--service-account-signing-key-file="+c.file("sa.key"),
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--disable-admission-plugins="+disabled,
-		"--profiling=false")
+		"--profiling=false")...)
 }
 
 func (c *ControlPlane) apiReady(ctx context.Context) error {
@@ -285,6 +300,14 @@ func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error)
 	return path, c.authority.writeKubeconfig(path, c.URL, c.tokens[user], user, groups...)
 }
 
+// ClientCertificate signs one for a user that ends after `life`.
+func (c *ControlPlane) ClientCertificate(user string, life time.Duration, groups ...string) (certificate, key []byte, err error) {
+	template := certificateTemplate(user, groups...)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	template.NotAfter = time.Now().Add(life)
+	return c.authority.sign(template)
+}
+
 // writeTokens makes tokens for those who ask most.
 func (c *ControlPlane) writeTokens() error {
 	c.tokens = map[string]string{"admin": rand.Text(), OutboardUser: rand.Text()}
@@ -350,6 +373,16 @@ func (c *ControlPlane) ProcessCPU() (map[string]time.Duration, error) {
 		used[p.Name] += usage.CPU
 	}
 	return used, nil
+}
+
+// StopAPIServer kills the API server, which does not come back.
+func (c *ControlPlane) StopAPIServer() {
+	for _, p := range c.processes {
+		if p.Name == "kube-apiserver" {
+			p.Kill()
+			<-p.Exited()
+		}
+	}
 }
 
 // Stop ends all processes, the last first, and removes the directory. It may be called twice.

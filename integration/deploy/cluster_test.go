@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -55,7 +57,12 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{T: t, warnings: &warnings{}, ControlPlane: controlplane.ForTest(t, controlplane.Options{ControllerManager: true})}
+	return newClusterOf(t, controlplane.Options{ControllerManager: true})
+}
+
+func newClusterOf(t *testing.T, options controlplane.Options) *cluster {
+	t.Helper()
+	c := &cluster{T: t, warnings: &warnings{}, ControlPlane: controlplane.ForTest(t, options)}
 	restConfig, err := c.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +133,9 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if i.name == "monitored" {
+				c.applyServiceMonitors()
+			}
 			all := kustomized(t, i.name)
 			c.bring(all)
 			before := map[string]string{}
@@ -165,6 +175,29 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// applyServiceMonitors has the API server serve the resource of Prometheus' operator, whatever is in it.
+func (c *cluster) applyServiceMonitors() {
+	c.Helper()
+	if err := c.Apply(c.Context(), `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servicemonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {kind: ServiceMonitor, plural: servicemonitors, singular: servicemonitor}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`); err != nil {
+		c.Fatal(err)
+	}
+	monitors := c.dynamic.Resource(schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "servicemonitors"})
+	c.eventually(func() error {
+		_, err := monitors.List(c.Context(), metav1.ListOptions{})
+		return err
+	})
 }
 
 // refusesOthers: a pod that is not restricted does not come in.
@@ -219,17 +252,17 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 			if err := controlplane.CreateFakeNodes(t.Context(), c.client, 1); err != nil {
 				t.Fatal(err)
 			}
-			serving := c.startShim(bin, all)
+			serving := c.startShim(bin, all, nil)
 			for _, page := range []string{"livez", "readyz"} {
 				c.eventually(func() error {
-					out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard-shim"), "--probe="+serving+"/"+page).CombinedOutput()
+					out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard-shim"), "--probe="+serving+"/"+page, "--insecure-skip-tls-verify").CombinedOutput()
 					if err != nil {
 						err = fmt.Errorf("--probe %s: %w\n%s", page, err, out)
 					}
 					return err
 				})
 			}
-			if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard-shim"), "--probe="+serving+"/nothing").CombinedOutput(); err == nil {
+			if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard-shim"), "--probe="+serving+"/nothing", "--insecure-skip-tls-verify").CombinedOutput(); err == nil {
 				t.Errorf("--probe of a page that is not there succeeds\n%s", out)
 			}
 			c.pod("small", scheduler, "", "3")
@@ -251,17 +284,22 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 			if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 				t.Errorf("the lease: %v %v", lease, err)
 			}
-			response, err := http.Get("http://" + serving + "/metrics")
-			if err != nil {
+			if status, _ := c.page(serving+"/metrics", c.token("default", "prometheus")); status != http.StatusForbidden {
+				t.Errorf("metrics for somebody without the shipped role: %d", status)
+			}
+			if err := c.Apply(t.Context(), metricsReader); err != nil {
 				t.Fatal(err)
 			}
-			defer response.Body.Close()
-			out, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := ""
+			c.eventually(func() error { // The refusal counts for ten seconds.
+				var status int
+				if status, out = c.page(serving+"/metrics", c.token("default", "prometheus")); status != http.StatusOK {
+					return fmt.Errorf("metrics for somebody with the shipped role: %d\n%s", status, out)
+				}
+				return nil
+			})
 			requests := 0
-			for _, line := range strings.Split(string(out), "\n") {
+			for _, line := range strings.Split(out, "\n") {
 				if strings.HasPrefix(line, "rest_client_requests_total{") {
 					requests++
 					if strings.Contains(line, `code="403"`) {
@@ -277,20 +315,28 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 }
 
 // startShim runs the host and the shim as a pod would, on this machine, and returns the address of its pages.
-func (c *cluster) startShim(bin string, all []*unstructured.Unstructured) string {
+// change may change the two documents of the configuration, which begin as shipped.
+func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change func(scheduler, shim map[string]any)) string {
 	c.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		c.Fatal(err)
 	}
-	serving := listener.Addr().String()
+	address := listener.Addr().String()
 	listener.Close()
 	sockets := filepath.Join(c.Dir, "sockets")
 	if err := os.Mkdir(sockets, 0o700); err != nil {
 		c.Fatal(err)
 	}
 	scheduler, shim := config(c, all)
-	shim["socketDirectory"], shim["servingAddress"] = sockets, serving
+	if shim["servingAddress"] != "" {
+		c.Errorf("what is shipped serves plain HTTP on %v", shim["servingAddress"])
+	}
+	shim["socketDirectory"] = sockets
+	shim["secureServing"].(map[string]any)["address"] = address
+	if change != nil {
+		change(scheduler, shim)
+	}
 	text := ""
 	for _, document := range []any{scheduler, shim} {
 		part, err := yaml.Marshal(document)
@@ -318,22 +364,63 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured) string
 	if _, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig()); err != nil {
 		c.Fatal(err)
 	}
-	return serving
+	return "https://" + address
+}
+
+// metricsReader gives the shipped role to an account, as an administrator does.
+const metricsReader = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: prometheus-reads-outboard}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-metrics-reader}
+subjects: [{kind: ServiceAccount, name: prometheus, namespace: default}]
+`
+
+// token is one of a ServiceAccount, which is made if there is none.
+func (c *cluster) token(namespace, account string) string {
+	c.Helper()
+	accounts := c.client.CoreV1().ServiceAccounts(namespace)
+	if _, err := accounts.Create(c.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		c.Fatal(err)
+	}
+	token, err := accounts.CreateToken(c.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return token.Status.Token
+}
+
+// page returns status 0 and the reason where there is no answer.
+func (c *cluster) page(url, token string) (status int, body string) {
+	c.Helper()
+	request, err := http.NewRequestWithContext(c.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return response.StatusCode, string(text)
 }
 
 // tokenKubeconfig is one with a token of the shim's ServiceAccount.
 func (c *cluster) tokenKubeconfig() string {
 	c.Helper()
-	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(c.Context(), "outboard-shim", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	token := c.token(namespace, "outboard-shim")
 	kubeconfig, err := clientcmd.LoadFromFile(c.AdminKubeconfig)
 	if err != nil {
 		c.Fatal(err)
 	}
 	for name := range kubeconfig.AuthInfos {
-		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
 	}
 	file := filepath.Join(c.Dir, "kubeconfig-outboard-shim")
 	if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {

@@ -38,6 +38,7 @@ func installations(t *testing.T) []installation {
 	return []installation{
 		{name: "sidecar"},
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
+		{name: "monitored", values: map[string]any{"serviceMonitor": true}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
 	}
 }
@@ -244,7 +245,7 @@ func TestTheAISchedulerIsTheExamples(t *testing.T) {
 	for _, own := range []string{"leaderElection", "clientConnection"} {
 		delete(scheduler, own)
 	}
-	for _, own := range []string{"hosts", "socketDirectory"} {
+	for _, own := range []string{"hosts", "socketDirectory", "servingAddress", "secureServing"} {
 		delete(shim, own)
 	}
 	if diff := cmp.Diff([]any{example[0].Object, example[1].Object}, []any{scheduler, shim}); diff != "" {

@@ -37,8 +37,10 @@ Usage:
 
 Flags:
   --into DIR             The host's --plugin-dir
-  --server HOST:PORT     The shim's servingAddress: wait until pods are scheduled by the new set, tell how long that took and what the
+  --server ADDRESS       The shim's servingAddress, or https:// and its secureServing's: wait until pods are scheduled by the new set, tell how long that took and what the
                          comparison said. If the shim refuses it, or takes it out of use again, DIR is put back as it was
+  --token-file FILE, --certificate-authority FILE, --insecure-skip-tls-verify
+                         With https://, see outboard hosts --help
   --timeout DURATION     How long to wait for that (default: 1m)
   --watch DURATION       How long to look on once it serves (default: 0s)
   -h, --help             This text
@@ -51,12 +53,16 @@ Exit codes: 0 done, and with --server: it serves; 1 refused, taken out of use ag
 
 struct Line {
   bool install = true;
-  std::string file, into, server;
+  std::string file, into;
+  http::ShimAddress shim;  // without a server: nothing is waited for
   absl::Duration timeout = absl::Minutes(1), watch;
 };
 
-absl::StatusOr<Line> Parse(const std::vector<std::string>& arguments) {
+absl::StatusOr<Line> Parse(std::vector<std::string> arguments) {
   Line line;
+  absl::StatusOr<http::ShimAddress> shim = http::TakeShimFlags("", &arguments);
+  if (!shim.ok()) return shim.status();
+  line.shim = *std::move(shim);
   std::vector<std::string> words;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!absl::StartsWith(arguments[i], "-")) {
@@ -65,14 +71,13 @@ absl::StatusOr<Line> Parse(const std::vector<std::string>& arguments) {
     }
     const size_t equals = arguments[i].find('=');
     const std::string flag = arguments[i].substr(0, equals);
-    if (flag != "--into" && flag != "--server" && flag != "--timeout" && flag != "--watch")
+    if (flag != "--into" && flag != "--timeout" && flag != "--watch")
       return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
     if (equals == std::string::npos && i + 1 == arguments.size())
       return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
     const std::string value =
         equals == std::string::npos ? arguments[++i] : arguments[i].substr(equals + 1);
     if (flag == "--into") line.into = value;
-    if (flag == "--server") line.server = value;
     absl::Duration* const duration = flag == "--timeout" ? &line.timeout : &line.watch;
     if ((flag == "--timeout" || flag == "--watch") &&
         (!absl::ParseDuration(value, duration) || *duration < absl::ZeroDuration())) {
@@ -145,10 +150,11 @@ Changed ReadAnswer(const std::string& output) {
 }
 
 // Until the awaited instance is in the shim's hands for better or worse, or the time is over.
-absl::StatusOr<Progress> Wait(const std::string& server, const Awaited& awaited, absl::Time until) {
+absl::StatusOr<Progress> Wait(const http::ShimAddress& shim, const Awaited& awaited,
+                              absl::Time until) {
   Progress progress;
   while (true) {
-    absl::StatusOr<std::string> page = http::GetPage(server, "/hosts", {}, kPageTimeout);
+    absl::StatusOr<std::string> page = http::GetPage(shim, "/hosts", {}, kPageTimeout);
     if (page.ok()) {
       absl::StatusOr<Progress> now = ProgressOf(*page, awaited);
       if (!now.ok()) return now;
@@ -168,7 +174,7 @@ int Fail(const std::string& why) {
 
 int Follow(const Line& line, const Awaited& awaited, const Backup& backup) {
   const absl::Time began = absl::Now();
-  absl::StatusOr<Progress> progress = Wait(line.server, awaited, began + line.timeout);
+  absl::StatusOr<Progress> progress = Wait(line.shim, awaited, began + line.timeout);
   if (!progress.ok()) return Fail(std::string(progress.status().message()));
   const absl::Time served = absl::Now();
   if (progress->kind == Progress::Kind::kServes) {
@@ -179,7 +185,7 @@ int Follow(const Line& line, const Awaited& awaited, const Backup& backup) {
                                   : absl::StrCat("compared: ", progress->shadow).c_str());
     while (progress->kind == Progress::Kind::kServes && absl::Now() < served + line.watch) {
       absl::SleepFor(kLook);
-      absl::StatusOr<Progress> now = Wait(line.server, awaited, absl::Now());
+      absl::StatusOr<Progress> now = Wait(line.shim, awaited, absl::Now());
       // A shim that does not answer for a moment says nothing.
       if (now.ok() && now->kind != Progress::Kind::kNotThere) progress = *std::move(now);
     }
@@ -215,9 +221,9 @@ int RunPlugin(const std::vector<std::string>& arguments) {
     return 2;
   }
   std::string page;
-  if (!line->server.empty()) {
+  if (!line->shim.server.empty()) {
     // Before anything is changed.
-    absl::StatusOr<std::string> answer = http::GetPage(line->server, "/hosts", {}, kPageTimeout);
+    absl::StatusOr<std::string> answer = http::GetPage(line->shim, "/hosts", {}, kPageTimeout);
     if (!answer.ok()) return Fail(std::string(answer.status().message()));
     page = *std::move(answer);
   }
@@ -233,7 +239,7 @@ int RunPlugin(const std::vector<std::string>& arguments) {
   const Changed changed = ReadAnswer(*output);
   fputs(changed.text.c_str(), stdout);
   fflush(stdout);
-  if (line->server.empty()) return 0;
+  if (line->shim.server.empty()) return 0;
   awaited.set = changed.after;
   // Hosts without objects all look alike: the one that had the former set is meant.
   absl::StatusOr<std::set<std::string>> hosts = HostsWith(page, changed.before);

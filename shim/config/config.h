@@ -146,6 +146,16 @@ struct Replacement {
   int32_t rollback_failures = 2;
 };
 
+// HTTPS for the network, to whom the API server lets in.
+struct SecureServing {
+  std::string address = "0.0.0.0:10270";
+  std::string cert_file;  // with key_file; empty: a certificate is made in memory
+  std::string key_file;
+  std::string client_ca_file;  // empty: bearer tokens only
+
+  bool operator==(const SecureServing&) const = default;
+};
+
 // A custom resource that plugins may use: read, and have written by the shim as far as said here.
 struct CustomResourceRule {
   std::string resource;  // RESOURCE.VERSION.GROUP
@@ -162,7 +172,8 @@ struct ShimConfig {
   // Users whose processes may stand behind a socket; empty: the shim's own and root.
   std::vector<int64_t> allowed_uids;
   Replacement replacement;
-  std::string serving_address = "127.0.0.1:10269";  // empty: nothing is served
+  std::string serving_address = "127.0.0.1:10269";  // plain HTTP; empty: none
+  std::optional<SecureServing> secure_serving;
   Deadlines deadlines;
   std::vector<FailurePolicyRule> failure_policies;
   std::vector<CustomResourceRule> custom_resources;

@@ -107,6 +107,7 @@ hosts:
 - {name: far, address: "h.example:7000", tls: {caFile: ca, certFile: c, keyFile: k, serverName: s}}
 socketDirectory: /run/hosts
 servingAddress: "[::1]:0"
+secureServing: {address: "[::]:443", certFile: /c, keyFile: /k, clientCAFile: /a}
 deadlines: {cycle: 500ms, reserve: 2s, permit: 3s, queue: 50ms}
 failurePolicies:
 - {plugin: GPUAware, point: score, policy: UseLast}
@@ -140,6 +141,7 @@ verbosity: 3
   EXPECT_EQ(config->shim.hosts[1].tls->server_name, "s");
   EXPECT_EQ(config->shim.deadlines.queue, absl::Milliseconds(50));
   EXPECT_EQ(config->shim.verbosity, 3);
+  EXPECT_EQ(config->shim.secure_serving, (SecureServing{"[::]:443", "/c", "/k", "/a"}));
   EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1alpha1::SCORE), FailurePolicy::kUseLast);
   EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1alpha1::FILTER), FailurePolicy::kFailClosed);
   EXPECT_EQ(PolicyFor(config->shim, "Other", v1alpha1::SCORE), FailurePolicy::kFailOpen);
@@ -297,7 +299,17 @@ TEST(ParseConfig, ShimErrors) {
       {"hosts: [{address: 'unix:/s'}]\n", "f.yaml:3:9: hosts[0].name: Required value"},
       {"servingAddress: 0.0.0.0:80\n",
        "f.yaml:3:1: servingAddress: only loopback addresses (127.0.0.1, ::1, localhost) are served "
-       "yet: there is no TLS here"},
+       "without TLS; for others there is secureServing"},
+      {"secureServing: {}\n", nullptr},
+      {"secureServing: {address: ':443'}\n",
+       "f.yaml:3:17: secureServing.address: expected HOST:PORT, for example 0.0.0.0:10270, got "
+       "\":443\""},
+      {"secureServing: {certFile: /c}\n",
+       "f.yaml:3:16: secureServing.keyFile: Required value: certFile and keyFile belong together"},
+      {"secureServing: {clientCAFile: ca.crt}\n",
+       "f.yaml:3:17: secureServing.clientCAFile: must be an absolute path"},
+      {"servingAddress: 127.0.0.1:1\nsecureServing: {address: '127.0.0.1:1'}\n",
+       "f.yaml:4:1: secureServing: its address is servingAddress, too"},
       {"servingAddress: \"\"\n", nullptr},
       {"deadlines: {cycle: 0s}\n",
        "f.yaml:3:13: deadlines.cycle: Invalid value: \"0\": must be from 1ms to 1m"},

@@ -167,6 +167,14 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   Field(out, "rollbackFailures", shim.replacement.rollback_failures);
   out << YAML::EndMap;
   Text(out, "servingAddress", shim.serving_address);
+  if (const auto& secure = shim.secure_serving; secure.has_value()) {
+    out << YAML::Key << "secureServing" << YAML::Value << YAML::BeginMap;
+    Text(out, "address", secure->address);
+    Text(out, "certFile", secure->cert_file);
+    Text(out, "keyFile", secure->key_file);
+    Text(out, "clientCAFile", secure->client_ca_file);
+    out << YAML::EndMap;
+  }
   out << YAML::Key << "deadlines" << YAML::Value << YAML::BeginMap;
   Time(out, "cycle", shim.deadlines.cycle);
   Time(out, "reserve", shim.deadlines.reserve);

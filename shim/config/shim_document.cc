@@ -136,7 +136,31 @@ void CheckServingAddress(MapReader& reader, const std::string& address) {
   } else if (host != "127.0.0.1" && host != "::1" && host != "localhost") {
     reader.problems().Add(
         reader.where("servingAddress"),
-        "only loopback addresses (127.0.0.1, ::1, localhost) are served yet: there is no TLS here");
+        "only loopback addresses (127.0.0.1, ::1, localhost) are served without TLS; for others "
+        "there is secureServing");
+  }
+}
+
+void ReadSecureServing(MapReader& reader, SecureServing* out) {
+  reader.String("address", &out->address);
+  std::string host;
+  int port = 0;
+  if (!SplitHostPort(out->address, &host, &port) || host.empty()) {
+    reader.problems().Add(
+        reader.where("address"),
+        absl::StrCat("expected HOST:PORT, for example 0.0.0.0:10270, got \"", out->address, "\""));
+  }
+  const std::pair<const char*, std::string*> files[] = {{"certFile", &out->cert_file},
+                                                        {"keyFile", &out->key_file},
+                                                        {"clientCAFile", &out->client_ca_file}};
+  for (const auto& [key, file] : files) {
+    reader.String(key, file);
+    if (!file->empty() && (*file)[0] != '/')
+      reader.problems().Add(reader.where(key), "must be an absolute path");
+  }
+  if (out->cert_file.empty() != out->key_file.empty()) {
+    reader.problems().Add(reader.where(out->cert_file.empty() ? "certFile" : "keyFile"),
+                          "Required value: certFile and keyFile belong together");
   }
 }
 
@@ -238,6 +262,12 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out) {
   reader.Map("replacement", [&](MapReader& r) { ReadReplacement(r, &out->replacement); });
   reader.String("servingAddress", &out->serving_address);
   CheckServingAddress(reader, out->serving_address);
+  reader.Map("secureServing",
+             [&](MapReader& r) { ReadSecureServing(r, &out->secure_serving.emplace()); });
+  if (out->secure_serving.has_value() && !out->serving_address.empty() &&
+      out->secure_serving->address == out->serving_address) {
+    reader.problems().Add(reader.where("secureServing"), "its address is servingAddress, too");
+  }
   reader.Map("deadlines", [&](MapReader& r) { ReadDeadlines(r, &out->deadlines); });
   std::set<std::pair<std::string, int>> seen;
   reader.MapList("failurePolicies", [&](MapReader& r) {

@@ -29,7 +29,10 @@ Usage:
   outboard explain pod NAMESPACE/NAME [flags]
 
 Flags:
-  --server HOST:PORT     The shim's servingAddress (default: 127.0.0.1:10269)
+  --server ADDRESS       HOST:PORT of the shim's servingAddress (default: 127.0.0.1:10269), or https://HOST:PORT of its secureServing
+  --token-file FILE      With https://: a bearer token whose owner may see the page
+  --certificate-authority FILE, --insecure-skip-tls-verify
+                         With https://: who has signed the shim's certificate (default: the system's), or not to ask
   --node NAME            This node only
   -o, --output FORMAT    table (default; nodes with the same reason in one line) or json (every node)
   -h, --help             This text
@@ -40,8 +43,11 @@ Example:
   outboard explain pod default/trainer-0 --node gpu-7
 )";
 
-absl::StatusOr<CommandLine> ParseExplain(const std::vector<std::string>& arguments) {
+absl::StatusOr<CommandLine> ParseExplain(std::vector<std::string> arguments) {
   CommandLine line;
+  absl::StatusOr<http::ShimAddress> shim = http::TakeShimFlags(line.shim.server, &arguments);
+  if (!shim.ok()) return shim.status();
+  line.shim = *std::move(shim);
   std::vector<std::string> words;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string flag = arguments[i];
@@ -59,15 +65,13 @@ absl::StatusOr<CommandLine> ParseExplain(const std::vector<std::string>& argumen
       value = flag.substr(equals + 1);
       flag.resize(equals);
     }
-    if (flag != "--server" && flag != "--node" && flag != "-o" && flag != "--output")
+    if (flag != "--node" && flag != "-o" && flag != "--output")
       return Usage(absl::StrCat("unknown flag ", flag));
     if (equals == std::string::npos) {
       if (i + 1 == arguments.size()) return Usage(absl::StrCat(flag, " needs a value"));
       value = arguments[++i];
     }
-    if (flag == "--server") {
-      line.server = value;
-    } else if (flag == "--node") {
+    if (flag == "--node") {
       line.node = value;
     } else if (value == "table" || value == "json") {
       line.json = value == "json";
@@ -98,7 +102,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
     return 0;
   }
   absl::StatusOr<std::string> answer =
-      http::GetPage(line->server, "/explain", {{"pod", line->pod}}, kTimeout);
+      http::GetPage(line->shim, "/explain", {{"pod", line->pod}}, kTimeout);
   if (answer.ok())
     answer = line->json ? OnlyNode(*answer, line->node) : ToTable(*answer, line->node);
   if (!answer.ok()) {

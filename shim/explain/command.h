@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shim/http/client.h"
 
 namespace outboard::explain {
 
 struct CommandLine {
-  std::string pod;                         // namespace/name
-  std::string server = "127.0.0.1:10269";  // HOST:PORT of the shim's servingAddress
-  std::string node;                        // empty: all nodes
+  std::string pod;  // namespace/name
+  http::ShimAddress shim;
+  std::string node;  // empty: all nodes
   bool json = false;
   bool help = false;
 };
@@ -20,7 +21,7 @@ struct CommandLine {
 extern const char kExplainHelp[];
 
 // Errors: INVALID_ARGUMENT naming what is wrong.
-absl::StatusOr<CommandLine> ParseExplain(const std::vector<std::string>& arguments);
+absl::StatusOr<CommandLine> ParseExplain(std::vector<std::string> arguments);
 
 // The exit code: 0 explained; 1 nothing is known of the pod, or the shim cannot be reached; 2 wrong
 // usage.

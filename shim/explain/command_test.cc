@@ -58,7 +58,7 @@ TEST(ExplainCommand, ReadsItsArguments) {
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->pod, "ns/a");
   EXPECT_TRUE(line->json);
-  EXPECT_EQ(line->server, "127.0.0.1:1");
+  EXPECT_EQ(line->shim.server, "127.0.0.1:1");
   EXPECT_EQ(line->node, "n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{}, "only \"pod NAMESPACE/NAME\" is known"},

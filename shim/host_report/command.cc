@@ -30,7 +30,10 @@ Usage:
   outboard hosts [flags]
 
 Flags:
-  --server HOST:PORT     The shim's servingAddress (default: 127.0.0.1:10269)
+  --server ADDRESS       HOST:PORT of the shim's servingAddress (default: 127.0.0.1:10269), or https://HOST:PORT of its secureServing
+  --token-file FILE      With https://: a bearer token whose owner may see the page
+  --certificate-authority FILE, --insecure-skip-tls-verify
+                         With https://: who has signed the shim's certificate (default: the system's), or not to ask
   -o, --output FORMAT    table (default) or json (all that is known, and what would change by an instance's serving)
   -h, --help             This text
 
@@ -45,7 +48,10 @@ Usage:
   outboard swap HOST [INSTANCE] [flags]      without INSTANCE: the newest on standby
 
 Flags:
-  --server HOST:PORT     The shim's servingAddress (default: 127.0.0.1:10269)
+  --server ADDRESS       HOST:PORT of the shim's servingAddress (default: 127.0.0.1:10269), or https://HOST:PORT of its secureServing
+  --token-file FILE      With https://: a bearer token whose owner may see the page
+  --certificate-authority FILE, --insecure-skip-tls-verify
+                         With https://: who has signed the shim's certificate (default: the system's), or not to ask
   -h, --help             This text
 
 Exit codes: 0 it serves; 1 it cannot, with the reason; 2 wrong usage.
@@ -63,7 +69,10 @@ Usage:
 
 Flags:
   --forgive              Only lift the quarantine of the host's builds
-  --server HOST:PORT     The shim's servingAddress (default: 127.0.0.1:10269)
+  --server ADDRESS       HOST:PORT of the shim's servingAddress (default: 127.0.0.1:10269), or https://HOST:PORT of its secureServing
+  --token-file FILE      With https://: a bearer token whose owner may see the page
+  --certificate-authority FILE, --insecure-skip-tls-verify
+                         With https://: who has signed the shim's certificate (default: the system's), or not to ask
   -h, --help             This text
 
 Exit codes: 0 done; 1 it cannot be done, with the reason; 2 wrong usage.
@@ -73,15 +82,18 @@ Example:
 )";
 
 struct Line {
-  std::string server = "127.0.0.1:10269";
+  http::ShimAddress shim;
   bool json = false, help = false, forgive = false;
   std::vector<std::string> words;
 };
 
-absl::StatusOr<Line> Parse(const std::vector<std::string>& arguments,
+absl::StatusOr<Line> Parse(std::vector<std::string> arguments,
                            const std::vector<std::string>& flags, size_t min_words,
                            size_t max_words) {
   Line line;
+  absl::StatusOr<http::ShimAddress> shim = http::TakeShimFlags(line.shim.server, &arguments);
+  if (!shim.ok()) return shim.status();
+  line.shim = *std::move(shim);
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string flag = arguments[i];
     if (!absl::StartsWith(flag, "-")) {
@@ -110,9 +122,7 @@ absl::StatusOr<Line> Parse(const std::vector<std::string>& arguments,
         return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
       value = arguments[++i];
     }
-    if (flag == "--server") {
-      line.server = value;
-    } else if (value == "table" || value == "json") {
+    if (value == "table" || value == "json") {
       line.json = value == "json";
     } else {
       return absl::InvalidArgumentError(
@@ -194,28 +204,26 @@ absl::StatusOr<std::string> ToTable(const std::string& json) {
 }
 
 int RunHosts(const std::vector<std::string>& arguments) {
-  return Run("hosts", kHostsHelp, Parse(arguments, {"--server", "-o"}, 0, 0),
+  return Run("hosts", kHostsHelp, Parse(arguments, {"-o"}, 0, 0),
              [](const Line& line) -> absl::StatusOr<std::string> {
-               absl::StatusOr<std::string> page =
-                   http::GetPage(line.server, "/hosts", {}, kTimeout);
+               absl::StatusOr<std::string> page = http::GetPage(line.shim, "/hosts", {}, kTimeout);
                if (!page.ok() || line.json) return page;
                return ToTable(*page);
              });
 }
 
 int RunSwap(const std::vector<std::string>& arguments) {
-  return Run("swap", kSwapHelp, Parse(arguments, {"--server"}, 1, 2), [](const Line& line) {
+  return Run("swap", kSwapHelp, Parse(arguments, {}, 1, 2), [](const Line& line) {
     std::multimap<std::string, std::string> parameters = {{"host", line.words[0]}};
     if (line.words.size() == 2) parameters.emplace("instance", line.words[1]);
-    return http::Command(line.server, "/hosts/swap", parameters, kTimeout);
+    return http::Command(line.shim, "/hosts/swap", parameters, kTimeout);
   });
 }
 
 int RunRollback(const std::vector<std::string>& arguments) {
-  return Run("rollback", kRollbackHelp, Parse(arguments, {"--server", "--forgive"}, 1, 1),
+  return Run("rollback", kRollbackHelp, Parse(arguments, {"--forgive"}, 1, 1),
              [](const Line& line) {
-               return http::Command(line.server,
-                                    line.forgive ? "/hosts/forgive" : "/hosts/rollback",
+               return http::Command(line.shim, line.forgive ? "/hosts/forgive" : "/hosts/rollback",
                                     {{"host", line.words[0]}}, kTimeout);
              });
 }

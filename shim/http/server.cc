@@ -2,25 +2,31 @@
 
 #include <glog/logging.h>
 #include <httplib.h>
+#include <openssl/x509.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "shim/http/tls_server.h"
 
 namespace outboard::http {
 namespace {
 
 constexpr size_t kThreads = 4;
+constexpr size_t kTlsThreads = 16;
 constexpr size_t kMaxWaiting = 64;
 constexpr int kIoSeconds = 5;
 constexpr char kCommandHeader[] = "X-Outboard-Command";
@@ -30,8 +36,8 @@ constexpr char kText[] = "text/plain; charset=utf-8";
 // kernel's backlog fills: dropping the job instead would leak its socket.
 class BoundedPool : public httplib::TaskQueue {
  public:
-  BoundedPool() {
-    for (size_t i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Work(); });
+  explicit BoundedPool(size_t threads) {
+    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
   }
 
   void enqueue(std::function<void()> job) override {
@@ -74,7 +80,7 @@ class BoundedPool : public httplib::TaskQueue {
   std::vector<std::thread> threads_;
 };
 
-absl::Status ParseAddress(absl::string_view address, std::string* host, int* port) {
+absl::Status ParseAddress(absl::string_view address, bool anywhere, std::string* host, int* port) {
   const size_t colon = address.rfind(':');
   if (colon == absl::string_view::npos || !absl::SimpleAtoi(address.substr(colon + 1), port) ||
       *port < 0 || *port > 65535) {
@@ -86,7 +92,7 @@ absl::Status ParseAddress(absl::string_view address, std::string* host, int* por
     return absl::InvalidArgumentError(
         absl::StrCat("serving address \"", address, "\" is not HOST:PORT"));
   }
-  if (name != "127.0.0.1" && name != "::1" && name != "localhost") {
+  if (name.empty() || (!anywhere && name != "127.0.0.1" && name != "::1" && name != "localhost")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "serving address \"", address,
         "\" is not a loopback address (127.0.0.1, ::1, localhost), and there is no TLS here"));
@@ -146,25 +152,111 @@ void ServeCheck(const Check& check, httplib::Response& response) {
   }
 }
 
+// As Kubernetes' API says no.
+void Refuse(const Verdict& verdict, httplib::Response& response) {
+  const char* reason = verdict.http_status == 401   ? "Unauthorized"
+                       : verdict.http_status == 403 ? "Forbidden"
+                       : verdict.http_status == 503 ? "ServiceUnavailable"
+                                                    : "InternalError";
+  const nlohmann::json status = {{"kind", "Status"},
+                                 {"apiVersion", "v1"},
+                                 {"metadata", nlohmann::json::object()},
+                                 {"status", "Failure"},
+                                 {"message", verdict.message},
+                                 {"reason", reason},
+                                 {"code", verdict.http_status}};
+  response.status = verdict.http_status;
+  if (verdict.http_status == 401) response.set_header("WWW-Authenticate", "Bearer");
+  // What is not UTF-8 in a request's path would be an error.
+  response.set_content(status.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+                       "application/json");
+}
+
+// "" unless the header is `Bearer TOKEN`.
+std::string BearerToken(const httplib::Request& request) {
+  const std::string header = request.get_header_value("Authorization");
+  absl::string_view rest = absl::StripAsciiWhitespace(header);
+  const size_t blank = rest.find(' ');
+  if (blank == absl::string_view::npos || !absl::EqualsIgnoreCase(rest.substr(0, blank), "Bearer"))
+    return "";
+  return std::string(absl::StripAsciiWhitespace(rest.substr(blank)));
+}
+
+// All values of `part` (NID_commonName, …) in a name.
+std::vector<std::string> PartsOf(X509_NAME* name, int part) {
+  std::vector<std::string> values;
+  for (int i = -1; (i = X509_NAME_get_index_by_NID(name, part, i)) >= 0;) {
+    unsigned char* text = nullptr;
+    const int size =
+        ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, i)));
+    if (size < 0) continue;
+    values.emplace_back(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
+    OPENSSL_free(text);
+  }
+  return values;
+}
+
+PageRequest Describe(const httplib::Request& request) {
+  PageRequest described;
+  described.verb = absl::AsciiStrToLower(request.method);
+  described.path = request.path;
+  described.bearer_token = BearerToken(request);
+  X509* const shown = request.ssl == nullptr ? nullptr : VerifiedClient(request.ssl);
+  if (shown == nullptr) return described;
+  // As Kubernetes reads certificates.
+  X509_NAME* const subject = X509_get_subject_name(shown);
+  const std::vector<std::string> names = PartsOf(subject, NID_commonName);
+  if (!names.empty()) described.certificate_user = names.back();
+  described.certificate_groups = PartsOf(subject, NID_organizationName);
+  return described;
+}
+
 }  // namespace
 
 struct Server::Impl {
-  explicit Impl(ServerOptions given) : options(std::move(given)) {}
+  explicit Impl(ServerOptions given) : options(std::move(given)) {
+    if (options.certificate == nullptr) {
+      server = std::make_unique<httplib::Server>();
+    } else {
+      threads = kTlsThreads;
+      TlsLimits limits;
+      limits.per_peer = kTlsThreads / 2;
+      server = std::make_unique<TlsServer>(std::move(options.certificate), limits);
+    }
+  }
+
+  // Refuses what the guard does not let through.
+  httplib::Server::HandlerResponse Guard(const httplib::Request& request,
+                                         httplib::Response& response) {
+    constexpr auto kServe = httplib::Server::HandlerResponse::Unhandled;
+    if (request.path == "/healthz" || request.path == "/livez" || request.path == "/readyz")
+      return kServe;
+    Verdict verdict;
+    if (++in_guard <= static_cast<int>(threads / 2)) {
+      verdict = options.guard(Describe(request));
+    } else {
+      verdict = {503, "too many requests wait to be authorized"};
+    }
+    --in_guard;
+    if (verdict.http_status == 200) return kServe;
+    Refuse(verdict, response);
+    return httplib::Server::HandlerResponse::Handled;
+  }
 
   void AddHealth(const std::string& path, std::vector<Check>* checks) {
     if (checks->empty()) checks->push_back(Check{"ping", [] { return absl::OkStatus(); }});
-    server.Get("/" + path,
-               [path, checks](const httplib::Request& request, httplib::Response& response) {
-                 ServeHealth(path, *checks, request, response);
-               });
+    server->Get("/" + path,
+                [path, checks](const httplib::Request& request, httplib::Response& response) {
+                  ServeHealth(path, *checks, request, response);
+                });
     // Names are compared, not matched: the library takes a path for a regular expression.
-    server.Get("/" + path + "/(.+)",
-               [checks](const httplib::Request& request, httplib::Response& response) {
-                 for (const Check& check : *checks) {
-                   if (check.name == request.matches[1].str()) return ServeCheck(check, response);
-                 }
-                 response.status = 404;
-               });
+    server->Get("/" + path + "/(.+)",
+                [checks](const httplib::Request& request, httplib::Response& response) {
+                  for (const Check& check : *checks) {
+                    if (check.name == request.matches[1].str()) return ServeCheck(check, response);
+                  }
+                  response.status = 404;
+                });
   }
 
   void AddHandlers() {
@@ -177,16 +269,22 @@ struct Server::Impl {
     AddExplain();
     AddQueue();
     AddHosts();
-    server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+    if (options.guard) {
+      server->set_pre_routing_handler(
+          [this](const httplib::Request& request, httplib::Response& response) {
+            return Guard(request, response);
+          });
+    }
+    server->set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty() && response.status == 404)
         response.set_content("404 page not found\n", kText);
     });
-    server.set_default_headers({{"X-Content-Type-Options", "nosniff"}});
+    server->set_default_headers({{"X-Content-Type-Options", "nosniff"}});
   }
 
   void AddExplain() {
     if (!options.explain) return;
-    server.Get("/explain", [this](const httplib::Request& request, httplib::Response& response) {
+    server->Get("/explain", [this](const httplib::Request& request, httplib::Response& response) {
       const std::string pod = request.get_param_value("pod");
       if (pod.find('/') == std::string::npos) {
         response.status = 400;
@@ -202,7 +300,7 @@ struct Server::Impl {
 
   void AddQueue() {
     if (!options.queue) return;
-    server.Get("/queue", [this](const httplib::Request& request, httplib::Response& response) {
+    server->Get("/queue", [this](const httplib::Request& request, httplib::Response& response) {
       size_t limit = 0;
       if (request.has_param("limit") &&
           (!absl::SimpleAtoi(request.get_param_value("limit"), &limit) || limit == 0)) {
@@ -220,7 +318,7 @@ struct Server::Impl {
 
   void AddHosts() {
     if (options.hosts) {
-      server.Get("/hosts", [this](const httplib::Request&, httplib::Response& response) {
+      server->Get("/hosts", [this](const httplib::Request&, httplib::Response& response) {
         const absl::StatusOr<std::string> hosts = options.hosts();
         if (hosts.ok()) return response.set_content(*hosts, "application/json");
         response.status = 503;
@@ -234,7 +332,7 @@ struct Server::Impl {
   }
 
   void AddCommand(const char* path, HostCommand::Kind kind) {
-    server.Post(path, [this, kind](const httplib::Request& request, httplib::Response& response) {
+    server->Post(path, [this, kind](const httplib::Request& request, httplib::Response& response) {
       const auto refuse = [&response](int status, absl::string_view why) {
         response.status = status;
         response.set_content(absl::StrCat(why, "\n"), kText);
@@ -257,14 +355,16 @@ struct Server::Impl {
 
   void AddPage(const char* path, const char* type, std::function<std::string()> text) {
     if (!text) return;
-    server.Get(
+    server->Get(
         path, [type, text = std::move(text)](const httplib::Request&, httplib::Response& response) {
           response.set_content(text(), type);
         });
   }
 
   ServerOptions options;
-  httplib::Server server;
+  size_t threads = kThreads;
+  std::atomic<int> in_guard{0};
+  std::unique_ptr<httplib::Server> server;
   std::thread thread;
   std::atomic<bool> ended{false};
   int port = 0;
@@ -273,12 +373,16 @@ struct Server::Impl {
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   std::string host;
   int port = 0;
-  absl::Status status = ParseAddress(options.address, &host, &port);
+  const bool tls = options.certificate != nullptr;
+  absl::Status status = ParseAddress(options.address, tls, &host, &port);
   if (!status.ok()) return status;
+  if (tls && !options.guard)
+    return absl::InvalidArgumentError("whoever serves the network needs a guard");
 
   auto impl = std::make_unique<Impl>(std::move(options));
-  httplib::Server& server = impl->server;
-  server.new_task_queue = [] { return new BoundedPool(); };
+  httplib::Server& server = *impl->server;
+  if (!server.is_valid()) return absl::InternalError("TLS cannot be set up");
+  server.new_task_queue = [threads = impl->threads] { return new BoundedPool(threads); };
   server.set_read_timeout(kIoSeconds);
   server.set_write_timeout(kIoSeconds);
   server.set_keep_alive_timeout(kIoSeconds);
@@ -299,7 +403,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   if (impl->port <= 0)
     return absl::UnavailableError(absl::StrCat("cannot listen on ", impl->options.address));
   impl->thread = std::thread([raw = impl.get()] {
-    if (!raw->server.listen_after_bind())
+    if (!raw->server->listen_after_bind())
       LOG(ERROR) << "the HTTP server on port " << raw->port << " ended";
     raw->ended = true;
   });
@@ -316,7 +420,7 @@ int Server::port() const { return impl_->port; }
 
 void Server::Stop() {
   if (!impl_->thread.joinable()) return;
-  impl_->server.stop();
+  impl_->server->stop();
   impl_->thread.join();
 }
 

@@ -140,7 +140,9 @@ Metrics::Metrics(absl::string_view version)
       informer_events(*registry_, kInformerEvents),
       informer_lists(*registry_, kInformerLists),
       ai_attempts(*registry_, kAiAttempts),
-      gang_wait(*registry_, kGangWait) {
+      gang_wait(*registry_, kGangWait),
+      serving_certificate_reloads(*registry_, kServingCertificateReloads),
+      page_verdicts(*registry_, kPageVerdicts) {
   AddChild(MakeFamily<Gauge>(*registry_, kBuildInfo), kBuildInfo,
            {{"version", std::string(version)}})
       .Set(1);

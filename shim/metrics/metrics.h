@@ -146,6 +146,8 @@ class Metrics {
   Children<Counter> informer_lists;
   Children<Counter> ai_attempts;
   Children<Histogram> gang_wait;
+  Children<Counter> serving_certificate_reloads;
+  Children<Counter> page_verdicts;
 
  private:
   absl::Mutex mutex_;

@@ -50,6 +50,8 @@ void TouchAll(Metrics& m) {
   m.host_protocol_errors.With({"h"});
   m.host_failure_policies.With({"h", "score", "FailOpen"});
   m.host_state.With({"h", "i", "serving"});
+  m.serving_certificate_reloads.With({"reloaded"});
+  m.page_verdicts.With({"allowed"});
   m.host_info.With({"h", "i", "b", "v1alpha1"});
   m.host_switches.With({"h", "switched"});
   m.host_acked_version.With({"h"});

@@ -49,6 +49,8 @@ const std::vector<const MetricSpec*>& AllMetrics() {
                                                                &kInformerLists,
                                                                &kAiAttempts,
                                                                &kGangWait,
+                                                               &kServingCertificateReloads,
+                                                               &kPageVerdicts,
                                                                &kBuildInfo,
                                                                &kProcessCpu,
                                                                &kProcessRss,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shim/metrics/metric_spec.h"
+#include "shim/metrics/serving_names.h"
 
 namespace outboard::metrics {
 
@@ -289,7 +290,7 @@ inline constexpr MetricSpec kProcessStart{"process_start_time_seconds",
                                           {},
                                           "Start of the process, seconds since the Unix epoch."};
 
-// All of the above.
+// All of the above, and those of serving_names.h.
 const std::vector<const MetricSpec*>& AllMetrics();
 
 }  // namespace outboard::metrics

@@ -26,7 +26,7 @@ absl::Status Usage(std::string message) { return absl::InvalidArgumentError(std:
 absl::StatusOr<std::string> Ask(const CommandLine& line) {
   std::multimap<std::string, std::string> parameters = {{"limit", absl::StrCat(line.limit)}};
   if (!line.pod.empty()) parameters.emplace("pod", line.pod);
-  return http::GetPage(line.server, "/queue", parameters, kTimeout);
+  return http::GetPage(line.shim, "/queue", parameters, kTimeout);
 }
 
 std::string Why(const Json& pod, absl::Time now) {
@@ -57,7 +57,10 @@ Usage:
   outboard queue [NAMESPACE/NAME] [flags]
 
 Flags:
-  --server HOST:PORT     The shim's servingAddress (default: 127.0.0.1:10269)
+  --server ADDRESS       HOST:PORT of the shim's servingAddress (default: 127.0.0.1:10269), or https://HOST:PORT of its secureServing
+  --token-file FILE      With https://: a bearer token whose owner may see the page
+  --certificate-authority FILE, --insecure-skip-tls-verify
+                         With https://: who has signed the shim's certificate (default: the system's), or not to ask
   --limit N              Show at most N pods (default: 100); all are counted
   -o, --output FORMAT    table (default) or json (all that is known of each pod, and how far hosts have followed)
   -h, --help             This text
@@ -71,8 +74,11 @@ Example:
   outboard queue default/trainer-0
 )";
 
-absl::StatusOr<CommandLine> ParseQueue(const std::vector<std::string>& arguments) {
+absl::StatusOr<CommandLine> ParseQueue(std::vector<std::string> arguments) {
   CommandLine line;
+  absl::StatusOr<http::ShimAddress> shim = http::TakeShimFlags(line.shim.server, &arguments);
+  if (!shim.ok()) return shim.status();
+  line.shim = *std::move(shim);
   std::vector<std::string> words;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string flag = arguments[i];
@@ -90,15 +96,13 @@ absl::StatusOr<CommandLine> ParseQueue(const std::vector<std::string>& arguments
       value = flag.substr(equals + 1);
       flag.resize(equals);
     }
-    if (flag != "--server" && flag != "--limit" && flag != "-o" && flag != "--output")
+    if (flag != "--limit" && flag != "-o" && flag != "--output")
       return Usage(absl::StrCat("unknown flag ", flag));
     if (equals == std::string::npos) {
       if (i + 1 == arguments.size()) return Usage(absl::StrCat(flag, " needs a value"));
       value = arguments[++i];
     }
-    if (flag == "--server") {
-      line.server = value;
-    } else if (flag == "--limit") {
+    if (flag == "--limit") {
       if (!absl::SimpleAtoi(value, &line.limit))
         return Usage(absl::StrCat("--limit must be a number, not \"", value, "\""));
     } else if (value == "table" || value == "json") {

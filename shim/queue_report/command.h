@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shim/http/client.h"
 
 namespace outboard::queue_report {
 
 struct CommandLine {
-  std::string pod;                         // namespace/name; empty: all pods
-  std::string server = "127.0.0.1:10269";  // HOST:PORT of the shim's servingAddress
+  std::string pod;  // namespace/name; empty: all pods
+  http::ShimAddress shim;
   size_t limit = 100;
   bool json = false;
   bool help = false;
@@ -21,7 +22,7 @@ struct CommandLine {
 extern const char kQueueHelp[];
 
 // Errors: INVALID_ARGUMENT naming what is wrong.
-absl::StatusOr<CommandLine> ParseQueue(const std::vector<std::string>& arguments);
+absl::StatusOr<CommandLine> ParseQueue(std::vector<std::string> arguments);
 
 // The shim's answer as a table, times as ages at the moment of the answer. Errors: INTERNAL for an
 // answer of another form.

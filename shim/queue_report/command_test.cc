@@ -47,7 +47,7 @@ TEST(QueueCommand, ReadsItsArguments) {
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->pod, "ns/a");
   EXPECT_TRUE(line->json);
-  EXPECT_EQ(line->server, "127.0.0.1:1");
+  EXPECT_EQ(line->shim.server, "127.0.0.1:1");
   EXPECT_EQ(line->limit, 7u);
   EXPECT_TRUE(ParseQueue({})->pod.empty());
   EXPECT_TRUE(ParseQueue({"--help"})->help);
