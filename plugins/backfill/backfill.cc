@@ -1,6 +1,7 @@
 #include "plugins/backfill/backfill.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "plugin_host/sdk/pod_group_objects.h"
 #include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/pod_parts.h"
@@ -27,9 +29,23 @@ const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "defaultRunTime": {"type": "string", "default": "0s",
-      "description": "How long pods run that do not say; 0s: nobody knows. At most 87600h."},
+      "description": "How long pods run that neither say nor have a deadline; 0s: nobody knows. At most 87600h."},
     "overrun": {"type": "string", "default": "5m",
       "description": "How much longer pods are taken to run whose time is up; at most 87600h."}}})json";
+
+// A pod that runs for `run` is best on nodes that others use for as long, which leaves nodes that
+// are free, or soon will be, to whoever needs them whole. By how many times longer a node would be
+// in use: 100 for no longer, 0 for a week instead of not at all.
+int64_t ScoreOf(absl::Duration run, absl::Duration in_use) {
+  constexpr absl::Duration kMost = absl::Hours(7 * 24), kLeast = absl::Minutes(1);
+  if (in_use >= run) return 100;
+  const auto length = [&](absl::Duration its) {
+    return std::clamp(its, absl::Duration(), kMost) + kLeast;
+  };
+  const double times = absl::FDivDuration(length(run), length(in_use));
+  const double most = absl::FDivDuration(kMost + kLeast, kLeast);
+  return std::llround(100 * (1 - std::log(times) / std::log(most)));
+}
 
 // Of a pod that must not use what is kept.
 struct Kept : sdk::AttemptState {
@@ -41,6 +57,7 @@ struct Kept : sdk::AttemptState {
 class Backfill : public sdk::Plugin,
                  public sdk::PreFilterPlugin,
                  public sdk::FilterPlugin,
+                 public sdk::ScorePlugin,
                  public sdk::QueueingHintPlugin,
                  public sdk::ClusterObserver {
  public:
@@ -74,6 +91,17 @@ class Backfill : public sdk::Plugin,
         rejected |= uint64_t{1} << i;
     });
     sink.RejectAll(rejected, kept->verdict);
+  }
+
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const sdk::PodRecord& pod = attempt.pod().record();
+    const absl::Duration run = line_.RunTimeOf(pod.pod).run.value_or(absl::InfiniteDuration());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const absl::Time until = line_.InUseUntil(nodes[i], pod, attempt.now());
+      raw[i] = ScoreOf(run, until - attempt.now());
+    }
+    return sdk::Verdict::Success();
   }
 
   // Room that is given back, a node that comes or grows, and whoever the room was kept for getting
@@ -185,7 +213,7 @@ sdk::PluginDescriptor Descriptor() {
   using Event = v1alpha1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
+  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::SCORE};
   d.args_schema = kArgsSchema;
   d.wake_up_events = {sdk::WakeOn("Pod", {Event::ADD, Event::DELETE, Event::UPDATE_OTHER}),
                       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE})};

@@ -1,7 +1,6 @@
 #include "plugins/backfill/line.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,10 +30,7 @@ void Line::Clear() {
   turns_.clear();
   waiting_.clear();
   group_turns_.clear();
-  endings_.clear();
-  not_started_.clear();
-  borrowers_.clear();
-  placed_.clear();
+  endings_.Clear();
   fitting_since_.clear();
   cached_ = nullptr;
 }
@@ -58,7 +54,7 @@ void Line::SetPod(const sdk::PodRecord& pod) {
   const std::string& uid = pod.pod.uid();
   Leave(uid);
   if (pod.place == sdk::Place::kNone || pod.place == sdk::Place::kNominated) {
-    DropPlaced(uid);
+    endings_.Drop(uid);
   } else {
     SetPlaced(pod);
   }
@@ -79,60 +75,13 @@ void Line::RemovePod(const sdk::PodRecord& pod) {
   groups_.RemovePod(pod);
   malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
   Leave(pod.pod.uid());
-  DropPlaced(pod.pod.uid());
-}
-
-void Line::SetPlaced(const sdk::PodRecord& pod) {
-  DropPlaced(pod.pod.uid());
-  auto placed = std::make_unique<Placed>(Placed{&pod, RunTimeOf(pod.pod)});
-  const RunTime& its = placed->run_time;
-  if (const auto end = its.FixedEnd()) {
-    const sdk::Resources& asked = pod.usage.requests;
-    Ending ending = {*end, placed.get(), pod.on_node() ? pod.slot : sdk::kNoSlot, its.preemptible};
-    ending.several = pod.extended.size() > 1;
-    if (!pod.extended.empty()) std::tie(ending.column, ending.extended) = pod.extended[0];
-    ending.cpu = asked.cpu_millis;
-    ending.memory = asked.memory_bytes;
-    ending.ephemeral = asked.ephemeral_storage_bytes;
-    endings_.insert(ending);
-  } else if (its.run) {
-    not_started_.insert({*its.run, placed.get()});
-  }
-  if (its.preemptible) borrowers_.insert(placed.get());
-  placed_[pod.pod.uid()] = std::move(placed);
-}
-
-void Line::DropPlaced(const std::string& uid) {
-  const auto known = placed_.find(uid);
-  if (known == placed_.end()) return;
-  const Placed& placed = *known->second;
-  if (const auto end = placed.run_time.FixedEnd()) endings_.erase(Ending{*end, &placed});
-  if (placed.run_time.run) not_started_.erase({*placed.run_time.run, &placed});
-  borrowers_.erase(&placed);
-  placed_.erase(known);
-}
-
-int64_t Line::Ending::AskedBy(const Resource& resource) const {
-  switch (resource.kind) {
-    case Resource::Kind::kCpu:
-      return std::max<int64_t>(0, cpu);
-    case Resource::Kind::kMemory:
-      return std::max<int64_t>(0, memory);
-    case Resource::Kind::kEphemeral:
-      return std::max<int64_t>(0, ephemeral);
-    case Resource::Kind::kPods:
-      return 1;
-    case Resource::Kind::kExtended:
-      break;
-  }
-  if (several) return resource.AskedBy(*placed->pod);
-  return resource.column == column ? std::max<int64_t>(0, extended) : 0;
+  endings_.Drop(pod.pod.uid());
 }
 
 void Line::PodOnNode(const sdk::PodRecord& pod) {
   const std::string& uid = pod.pod.uid();
   if (absent_.erase(uid) > 0) return;
-  if (placed_.contains(uid)) {
+  if (endings_.Find(uid) != nullptr) {
     SetPlaced(pod);  // Its node has come back.
   } else {
     tried_.insert(uid);
@@ -142,8 +91,8 @@ void Line::PodOnNode(const sdk::PodRecord& pod) {
 void Line::NodeRemoved() {
   // Those that were on it have a place, but no node.
   for (const std::string& uid : absent_) {
-    const auto placed = placed_.find(uid);
-    if (placed != placed_.end()) SetPlaced(*placed->second->pod);
+    const Endings::Placed* const placed = endings_.Find(uid);
+    if (placed != nullptr) SetPlaced(*placed->pod);
   }
   NoteChange();
 }
@@ -208,89 +157,17 @@ Unit Line::UnitOf(const sdk::PodRecord& pod) const {
   return unit;
 }
 
-// What ends, in the order of time, of what is on nodes.
-class Line::Releases {
- public:
-  Releases(const Line& line, const Ends& ends, const std::vector<Resource>& resources)
-      : line_(line),
-        ends_(ends),
-        resources_(resources),
-        amounts_(resources.size()),
-        late_(line.endings_.begin()),
-        ending_(line.endings_.lower_bound(Ending{ends.now})),
-        not_started_(line.not_started_.begin()) {
-    for (const Placed* borrower : line.borrowers_)
-      if (TakesBack(*borrower)) taken_back_.push_back(borrower);
-    while (ending_ != line.endings_.end() && ending_->when <= ends.now) ++ending_;
-    late_end_ = ending_;
-  }
-
-  bool Next(Release* release) {
-    while (true) {
-      if (!taken_back_.empty()) {
-        const Placed& borrower = *taken_back_.back();
-        taken_back_.pop_back();
-        if (Fill(borrower, ends_.now, release)) return true;
-        continue;
-      }
-      constexpr absl::Time kNever = absl::InfiniteFuture();
-      const absl::Time late = late_ == late_end_ ? kNever : ends_.now + ends_.overrun;
-      const absl::Time ending = ending_ == line_.endings_.end() ? kNever : ending_->when;
-      const absl::Time not_started =
-          not_started_ == line_.not_started_.end() ? kNever : ends_.now + not_started_->first;
-      const absl::Time when = std::min({late, ending, not_started});
-      if (when == kNever) return false;
-      if (when == late || when == ending) {
-        const Ending& next = when == late ? *late_++ : *ending_++;
-        if (next.preemptible && TakesBack(*next.placed)) continue;
-        if (Fill(next, when, release)) return true;
-      } else {
-        const Placed& next = *(not_started_++)->second;
-        if (!TakesBack(next) && Fill(next, when, release)) return true;
-      }
-    }
-  }
-
- private:
-  bool TakesBack(const Placed& placed) const {
-    return ends_.TakesBack(placed.run_time, placed.pod->pod.priority());
-  }
-  // False: the mirror does not have its node.
-  bool Fill(const Placed& placed, absl::Time when, Release* release) {
-    if (!placed.pod->on_node()) return false;
-    for (size_t r = 0; r < resources_.size(); ++r) amounts_[r] = resources_[r].AskedBy(*placed.pod);
-    *release = {when, placed.pod->slot, amounts_.data()};
-    return true;
-  }
-
-  bool Fill(const Ending& ending, absl::Time when, Release* release) {
-    if (ending.slot == sdk::kNoSlot) return false;
-    for (size_t r = 0; r < resources_.size(); ++r) amounts_[r] = ending.AskedBy(resources_[r]);
-    *release = {when, ending.slot, amounts_.data()};
-    return true;
-  }
-
-  const Line& line_;
-  const Ends ends_;
-  const std::vector<Resource>& resources_;
-  Amounts amounts_;
-  std::vector<const Placed*> taken_back_;
-  // Those whose time is up, those that go on, those that start now.
-  absl::btree_set<Ending>::const_iterator late_, late_end_, ending_;
-  absl::btree_set<std::pair<absl::Duration, const Placed*>>::const_iterator not_started_;
-};
-
 Amounts Line::ReleasedUntil(const Reservation& reservation, sdk::Slot slot) const {
   const std::vector<Resource>& resources = reservation.resources;
   Amounts released(resources.size(), 0);
   for (const sdk::PodRecord* pod : cluster_.nodes().pods[slot]) {
-    const auto placed = placed_.find(pod->pod.uid());
-    if (placed == placed_.end()) {
+    const Endings::Placed* const placed = endings_.Find(pod->pod.uid());
+    if (placed == nullptr) {
       // It is only tried there; those that the room is kept for are in what is kept.
       if (UnitIdOf(pod->pod) != reservation.unit_id) continue;
     } else {
       const std::optional<absl::Time> end =
-          reservation.ends.Of(placed->second->run_time, pod->pod.priority());
+          reservation.ends.Of(placed->run_time, pod->pod.priority());
       if (!end || *end > reservation.when) continue;
     }
     for (size_t r = 0; r < resources.size(); ++r) released[r] += resources[r].AskedBy(*pod);
@@ -323,22 +200,20 @@ std::shared_ptr<const Reservation> Line::ReserveFor(const Unit& unit, const Turn
 
   const Rooms free = FreeRooms(resources, cluster_);
   const auto find = [&](const Ends& ends) {
-    Releases releases(*this, ends, resources);
     return FindShadow(
-        free, [&](Release* release) { return releases.Next(release); }, demands, now);
+        free,
+        [&](size_t node, VisitRelease visit) {
+          endings_.Visit(static_cast<sdk::Slot>(node), ends, resources, visit);
+        },
+        demands, now);
   };
   reservation->outranks_below = unit.OutranksBelow();
   const Ends unhurried = {now, options_.overrun, std::nullopt};
   const Ends hurried = {now, options_.overrun, reservation->outranks_below};
-  const auto has_borrower = [&] {
-    return std::any_of(borrowers_.begin(), borrowers_.end(), [&](const Placed* borrower) {
-      return hurried.TakesBack(borrower->run_time, borrower->pod->pod.priority());
-    });
-  };
   std::optional<ShadowSchedule> schedule = find(unhurried);
   reservation->ends = unhurried;
   std::optional<ShadowSchedule> sooner;
-  if ((!schedule || schedule->when > now) && has_borrower()) sooner = find(hurried);
+  if ((!schedule || schedule->when > now) && endings_.TakesBackAny(hurried)) sooner = find(hurried);
   if (schedule && sooner && schedule->when <= sooner->when) sooner.reset();
   // What fits and does not get its place is kept out by others; who is not made to leave goes on.
   const absl::Time when = sooner     ? sooner->when

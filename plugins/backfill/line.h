@@ -16,6 +16,7 @@
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/pod_group_index.h"
 #include "plugin_host/sdk/views.h"
+#include "plugins/backfill/endings.h"
 #include "plugins/backfill/reservation.h"
 #include "plugins/backfill/run_times.h"
 
@@ -66,41 +67,22 @@ class Line {
   // Null: nobody has to be waited for. It is the same until something changes, for a second at
   // most; also while places are tried, unless something has changed right before.
   std::shared_ptr<const Reservation> ReservationAt(absl::Time now) const;
+  // See Endings.
+  absl::Time InUseUntil(sdk::Slot slot, const sdk::PodRecord& by, absl::Time now) const {
+    return endings_.InUseUntil(slot, by, {now, options_.overrun, std::nullopt});
+  }
   // Whether the node has room for `asked` beside what is kept there, by what runs on it now.
   bool HasRoomBeside(const Reservation& reservation, const Reservation::Node& node,
                      const Amounts& asked) const;
 
  private:
-  // A pod that has a place.
-  struct Placed {
-    const sdk::PodRecord* pod = nullptr;
-    RunTime run_time;
-  };
-  // When one is over, with all that matters of most pods: to look at tens of thousands of records
-  // would cost many milliseconds.
-  struct Ending {
-    absl::Time when;
-    const Placed* placed = nullptr;
-    sdk::Slot slot = sdk::kNoSlot;
-    bool preemptible = false;
-    bool several = false;  // It asks for several extended resources; the record has them.
-    uint32_t column = 0;   // of the one, …
-    int64_t extended = 0;  // … and how much
-    int64_t cpu = 0, memory = 0, ephemeral = 0;
-    friend bool operator<(const Ending& a, const Ending& b) {
-      return std::pair(a.when, a.placed) < std::pair(b.when, b.placed);
-    }
-    int64_t AskedBy(const Resource& resource) const;
-  };
-  class Releases;
   // Since when units fit, by id.
   using FittingSince = absl::flat_hash_map<std::string, absl::Time>;
 
   bool trial() const { return !tried_.empty() || !absent_.empty(); }
   void NoteChange();
   void Leave(const std::string& uid);
-  void SetPlaced(const sdk::PodRecord& pod);
-  void DropPlaced(const std::string& uid);
+  void SetPlaced(const sdk::PodRecord& pod) { endings_.Set(pod, RunTimeOf(pod.pod)); }
   Turn OwnTurnOf(const v1alpha1::Pod& pod, const sdk::GroupRef* ref) const;
   Unit UnitOf(const sdk::PodRecord& pod) const;
   std::shared_ptr<const Reservation> Reserve(absl::Time now, FittingSince* fitting) const;
@@ -124,12 +106,7 @@ class Line {
   absl::flat_hash_map<std::string, Waiting> waiting_;  // by uid
   absl::flat_hash_map<sdk::GroupKey, absl::btree_set<Turn>> group_turns_;
 
-  absl::flat_hash_map<std::string, std::unique_ptr<Placed>> placed_;  // by uid
-  // Of those that have started, by when they say that they are over; of the others, by how long
-  // they say that they run.
-  absl::btree_set<Ending> endings_;
-  absl::btree_set<std::pair<absl::Duration, const Placed*>> not_started_;
-  absl::flat_hash_set<const Placed*> borrowers_;  // that say that they are preemptible
+  Endings endings_;
 
   // Places that are only tried, by uid: pods that have none are on a node, or pods that have one
   // are not. Empty between calls.

@@ -10,14 +10,22 @@ namespace {
 
 constexpr int64_t kMaxSeconds = int64_t{10} * 365 * 24 * 3600;
 
+template <typename T>
+std::optional<T> EarlierOf(const std::optional<T>& a, const std::optional<T>& b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+// How long the kubelet lets it run. The API takes from 1 on; what is longer than can be declared
+// does not matter to anybody.
+std::optional<absl::Duration> DeadlineOf(const v1alpha1::Pod& pod) {
+  const int64_t seconds = pod.active_deadline_seconds();
+  if (seconds <= 0 || seconds > kMaxSeconds) return std::nullopt;
+  return absl::Seconds(seconds);
+}
+
 }  // namespace
 
-std::optional<absl::Time> RunTime::FixedEnd() const {
-  std::optional<absl::Time> at = end;
-  if (!at && run && start) at = *start + *run;
-  if (gone && (!at || *gone < *at)) at = gone;
-  return at;
-}
+std::optional<absl::Time> RunTime::FixedEnd() const { return EarlierOf(end, gone); }
 
 std::optional<absl::Time> RunTime::EndAt(absl::Time now, absl::Duration overrun) const {
   std::optional<absl::Time> at = FixedEnd();
@@ -29,13 +37,16 @@ std::optional<absl::Time> RunTime::EndAt(absl::Time now, absl::Duration overrun)
 RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> otherwise,
                     sdk::MalformedValues* malformed) {
   RunTime its;
-  its.run = otherwise;
-  if (pod.start_unix_seconds() != 0) its.start = absl::FromUnixSeconds(pod.start_unix_seconds());
+  const std::optional<absl::Duration> deadline = DeadlineOf(pod);
+  std::optional<absl::Duration> declared = deadline ? std::nullopt : otherwise;
+  // The deadline counts from the pod's own start, whatever is said of its work.
+  std::optional<absl::Time> own_start;
+  if (pod.start_unix_seconds() != 0) own_start = absl::FromUnixSeconds(pod.start_unix_seconds());
+  std::optional<absl::Time> start = own_start;
   if (pod.deletion_unix_seconds() != 0)
     its.gone = absl::FromUnixSeconds(pod.deletion_unix_seconds());
   const std::string* const label = sdk::FindValue(pod.labels(), kPreemptibilityLabel);
   its.preemptible = label != nullptr && *label == "preemptible";
-  if (pod.annotations().empty()) return its;
   const auto read = [&](const char* key, auto parse, const char* wanted) {
     const std::string* text = sdk::FindValue(pod.annotations(), key);
     decltype(parse(*text)) value;
@@ -50,20 +61,26 @@ RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> othe
         key, [](const std::string& text) { return sdk::ParseTimestamp(text); },
         "a time such as 2026-01-31T22:00:00Z");
   };
-  if (const auto seconds = read(
-          kRunSeconds, [](const std::string& text) { return sdk::ParseCount(text, kMaxSeconds); },
-          "a number of seconds")) {
-    its.run = absl::Seconds(*seconds);
+  if (!pod.annotations().empty()) {
+    if (const auto seconds = read(
+            kRunSeconds, [](const std::string& text) { return sdk::ParseCount(text, kMaxSeconds); },
+            "a number of seconds")) {
+      declared = absl::Seconds(*seconds);
+    }
+    // What was before the pod was made was another pod's.
+    if (const auto annotated = time(kStart);
+        annotated && *annotated >= absl::FromUnixSeconds(pod.creation_unix_seconds())) {
+      start = annotated;
+    }
+    its.end = time(kEstimatedEnd);
+    const auto preemptible = read(
+        kPreemptible, [](const std::string& text) { return sdk::ParseBool(text); },
+        "true or false");
+    its.preemptible |= preemptible.value_or(false);
   }
-  // What was before the pod was made was another pod's.
-  if (const auto start = time(kStart);
-      start && *start >= absl::FromUnixSeconds(pod.creation_unix_seconds())) {
-    its.start = start;
-  }
-  its.end = time(kEstimatedEnd);
-  const auto preemptible = read(
-      kPreemptible, [](const std::string& text) { return sdk::ParseBool(text); }, "true or false");
-  its.preemptible |= preemptible.value_or(false);
+  if (!its.end && declared && start) its.end = *start + *declared;
+  if (deadline && own_start) its.end = EarlierOf(its.end, std::optional(*own_start + *deadline));
+  its.run = EarlierOf(declared, deadline);
   return its;
 }
 

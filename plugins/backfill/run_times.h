@@ -22,8 +22,10 @@ inline constexpr char kPreemptibilityLabel[] = "kai.scheduler/preemptibility";
 
 // What a pod says of its run. What cannot be read is absent.
 struct RunTime {
+  // How long it runs at most, once it has started.
   std::optional<absl::Duration> run;
-  std::optional<absl::Time> start, end;
+  // When it will be over, if it has started.
+  std::optional<absl::Time> end;
   // It is being deleted, and will be gone then.
   std::optional<absl::Time> gone;
   bool preemptible = false;
@@ -34,8 +36,8 @@ struct RunTime {
   // that is past was a wrong estimate: nobody knows better than `now + overrun`.
   std::optional<absl::Time> EndAt(absl::Time now, absl::Duration overrun) const;
 };
-// `otherwise`: of pods that do not say how long they run; absent: nobody knows. `malformed` is told
-// what cannot be read.
+// `otherwise`: of pods that do not say how long they run, and have no activeDeadlineSeconds;
+// absent: nobody knows. `malformed` is told what cannot be read.
 RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> otherwise,
                     sdk::MalformedValues* malformed);
 

@@ -1,6 +1,7 @@
 #include "plugins/backfill/shadow_schedule.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -67,94 +68,156 @@ bool PlaceBest(const std::vector<Demand>& demands, const Rooms& free,
   return place(reversed, order) || place(reversed, fullest);
 }
 
-// How many of each kind find room without the others, kept up to date as room grows.
-class Bounds {
- public:
-  Bounds(const std::vector<Demand>& demands, const Rooms& free)
-      : demands_(demands), room_(demands.size(), 0) {
-    for (size_t node = 0; node < free.nodes(); ++node) Add(node, free.At(node), 1);
-  }
-  // Before and after the node's amounts change.
-  void Add(size_t node, const int64_t* amounts, int64_t sign) {
-    for (size_t k = 0; k < demands_.size(); ++k) {
-      if (!MayUse(demands_[k], node)) continue;
-      room_[k] += sign * CountThatFit(amounts, demands_[k].each, demands_[k].count);
-    }
-  }
-  bool EachFits() const {
-    for (size_t k = 0; k < demands_.size(); ++k)
-      if (room_[k] < demands_[k].count) return false;
-    return true;
-  }
-
- private:
-  const std::vector<Demand>& demands_;
-  std::vector<int64_t> room_;  // by kind
-};
-
-void Apply(const Release& release, Rooms* rooms) {
-  int64_t* const amounts = rooms->At(release.node);
-  for (size_t r = 0; r < rooms->resources(); ++r) amounts[r] += release.amounts[r];
+void Grow(int64_t* room, const int64_t* amounts, size_t resources) {
+  for (size_t r = 0; r < resources; ++r) room[r] += amounts[r];
 }
 
-// Releases in runs of one time; those up to `now` are one.
-class Runs {
+// The times at which the first `count` members that are alike find room, each on its own node.
+class FirstTimes {
  public:
-  Runs(NextRelease next, absl::Time now) : next_(next), when_(now) { Advance(); }
-  bool more() const { return more_; }
-  absl::Time when() const { return when_; }  // of the last run
-  template <typename Fn>
-  void Take(absl::Time until, Fn&& fn) {
-    for (; more_ && release_.when <= until; Advance()) fn(release_);
-    when_ = until;
-  }
-  template <typename Fn>
-  void TakeNext(Fn&& fn) {
-    Take(release_.when, std::forward<Fn>(fn));
+  explicit FirstTimes(int64_t count) : count_(static_cast<size_t>(count)) {}
+  bool full() const { return times_.size() >= count_; }
+  absl::Time latest() const { return times_.front(); }
+  // Nothing that happens from then on makes them earlier.
+  bool TooLate(absl::Time when) const { return full() && when >= latest(); }
+  void Add(absl::Time when) {
+    if (TooLate(when)) return;
+    if (full()) {
+      std::pop_heap(times_.begin(), times_.end());
+      times_.pop_back();
+    }
+    times_.push_back(when);
+    std::push_heap(times_.begin(), times_.end());
   }
 
  private:
-  void Advance() { more_ = next_(&release_); }
-  NextRelease next_;
-  Release release_;
-  bool more_ = false;
-  absl::Time when_;
+  const size_t count_;
+  std::vector<absl::Time> times_;  // the latest first, then as a heap
 };
 
-// Of members that are not alike, each kind of which fits in `rooms`: goes on through the runs until
-// all fit together, as far as the greedy search finds. What it takes is applied.
-bool GoOnUntilAllFit(const std::vector<Demand>& demands, Runs* runs, Rooms* rooms,
-                     std::vector<absl::Time>* last) {
-  struct Stored {
+// When a kind fits, if the others were not there; none: never. `first`, if given, gets when each
+// node has room for one; InfiniteFuture: not by then, or never.
+std::optional<absl::Time> EarliestOf(const Demand& demand, const Rooms& free, ReleasesOf releases,
+                                     absl::Time now, std::vector<absl::Time>* first) {
+  FirstTimes times(demand.count);
+  Amounts room(free.resources());
+  for (size_t node = 0; node < free.nodes(); ++node) {
+    if (!MayUse(demand, node)) continue;
+    const int64_t* const amounts = free.At(node);
+    int64_t fit = CountThatFit(amounts, demand.each, demand.count);
+    for (int64_t i = 0; i < fit && !times.TooLate(now); ++i) times.Add(now);
+    if (fit > 0 && first != nullptr) (*first)[node] = now;
+    if (fit == demand.count || times.TooLate(now)) continue;
+    std::copy(amounts, amounts + free.resources(), room.begin());
+    releases(node, [&](absl::Time at, const int64_t* its) {
+      const absl::Time when = std::max(at, now);
+      if (times.TooLate(when)) return false;
+      Grow(room.data(), its, room.size());
+      const int64_t fits_now = CountThatFit(room.data(), demand.each, demand.count);
+      if (fit == 0 && fits_now > 0 && first != nullptr) (*first)[node] = when;
+      for (; fit < fits_now; ++fit) times.Add(when);
+      return fit < demand.count;
+    });
+  }
+  if (!times.full()) return std::nullopt;
+  return times.latest();
+}
+
+// How far a node's releases were applied.
+struct Progress {
+  size_t taken = 0;
+  absl::Time last = absl::InfinitePast(), next = absl::InfiniteFuture();
+};
+
+// Goes on with what ends on the node until then; `each` gets the amounts.
+template <typename Fn>
+void GoOn(size_t node, absl::Time until, ReleasesOf releases, Progress* progress, Fn&& each) {
+  size_t seen = 0;
+  const size_t before = progress->taken;
+  progress->next = absl::InfiniteFuture();
+  releases(node, [&](absl::Time when, const int64_t* amounts) {
+    if (seen++ < before) return true;
+    if (when > until) {
+      progress->next = when;
+      return false;
+    }
+    each(amounts);
+    ++progress->taken;
+    progress->last = when;
+    return true;
+  });
+}
+
+struct Release {
+  size_t node = 0;
+  Amounts amounts;
+};
+
+// What ends later, in runs of one time.
+class Runs {
+ public:
+  Runs(std::vector<Progress> nodes, size_t resources, ReleasesOf releases)
+      : nodes_(std::move(nodes)), resources_(resources), releases_(releases) {
+    for (size_t node = 0; node < nodes_.size(); ++node)
+      if (nodes_[node].next != absl::InfiniteFuture()) next_.emplace_back(nodes_[node].next, node);
+    std::make_heap(next_.begin(), next_.end(), std::greater<>());
+  }
+  bool more() const { return !next_.empty(); }
+  // Appends the next run. Its time.
+  absl::Time TakeNext(std::vector<Release>* taken) {
+    const absl::Time when = next_.front().first;
+    while (!next_.empty() && next_.front().first == when) {
+      const size_t node = next_.front().second;
+      std::pop_heap(next_.begin(), next_.end(), std::greater<>());
+      next_.pop_back();
+      GoOn(node, when, releases_, &nodes_[node], [&](const int64_t* amounts) {
+        taken->push_back({node, Amounts(amounts, amounts + resources_)});
+      });
+      if (nodes_[node].next == absl::InfiniteFuture()) continue;
+      next_.emplace_back(nodes_[node].next, node);
+      std::push_heap(next_.begin(), next_.end(), std::greater<>());
+    }
+    return when;
+  }
+
+ private:
+  std::vector<Progress> nodes_;
+  const size_t resources_;
+  ReleasesOf releases_;
+  std::vector<std::pair<absl::Time, size_t>> next_;  // a heap, the earliest first
+};
+
+// Of members that are not alike, each kind of which fits in `rooms` at `when`: goes on through the
+// runs until all fit together, as far as the greedy search finds. What it takes is applied, and
+// noted in `last`. None: they never do.
+std::optional<absl::Time> GoOnUntilAllFit(const std::vector<Demand>& demands, absl::Time when,
+                                          Runs* runs, Rooms* rooms, std::vector<absl::Time>* last) {
+  std::vector<Release> stored;
+  struct Run {
     absl::Time when;
-    size_t node;
-    Amounts amounts;
+    size_t end;  // in `stored`
   };
-  std::vector<Stored> stored;
-  std::vector<size_t> ends = {0};  // of runs, in `stored`
+  std::vector<Run> known = {{when, 0}};
   const std::vector<size_t> order = InOrder(rooms->nodes());
   const auto rooms_after = [&](size_t end) {
     Rooms grown = *rooms;
     for (size_t i = 0; i < end; ++i)
-      Apply({stored[i].when, stored[i].node, stored[i].amounts.data()}, &grown);
+      Grow(grown.At(stored[i].node), stored[i].amounts.data(), grown.resources());
     return grown;
   };
   const auto fits = [&](size_t run) {
-    return PlaceBest(demands, rooms_after(ends[run]), order, nullptr);
+    return PlaceBest(demands, rooms_after(known[run].end), order, nullptr);
   };
   // In steps that grow, then a search between the last two, since room only grows.
   size_t low = 0, high = 0;
   for (size_t step = 1; !fits(high); step *= 2) {
     low = high + 1;
-    while (ends.size() <= high + step && runs->more()) {
-      runs->TakeNext([&](const Release& release) {
-        stored.push_back({release.when, release.node,
-                          Amounts(release.amounts, release.amounts + rooms->resources())});
-      });
-      ends.push_back(stored.size());
+    while (known.size() <= high + step && runs->more()) {
+      const absl::Time its = runs->TakeNext(&stored);
+      known.push_back({its, stored.size()});
     }
-    if (ends.size() == low) return false;
-    high = std::min(high + step, ends.size() - 1);
+    if (known.size() == low) return std::nullopt;
+    high = std::min(high + step, known.size() - 1);
   }
   while (low < high) {
     const size_t middle = (low + high) / 2;
@@ -164,9 +227,11 @@ bool GoOnUntilAllFit(const std::vector<Demand>& demands, Runs* runs, Rooms* room
       low = middle + 1;
     }
   }
-  *rooms = rooms_after(ends[high]);
-  for (size_t i = 0; i < ends[high]; ++i) (*last)[stored[i].node] = stored[i].when;
-  return true;
+  *rooms = rooms_after(known[high].end);
+  for (size_t run = 1; run <= high; ++run)
+    for (size_t i = known[run - 1].end; i < known[run].end; ++i)
+      (*last)[stored[i].node] = known[run].when;
+  return known[high].when;
 }
 
 }  // namespace
@@ -183,46 +248,54 @@ int64_t CountThatFit(const int64_t* free, const Amounts& each, int64_t most) {
 }
 
 bool EachFits(const std::vector<Demand>& demands, const Rooms& free) {
-  return Bounds(demands, free).EachFits();
+  return std::all_of(demands.begin(), demands.end(), [&](const Demand& demand) {
+    int64_t left = demand.count;
+    for (size_t node = 0; node < free.nodes() && left > 0; ++node)
+      if (MayUse(demand, node)) left -= CountThatFit(free.At(node), demand.each, left);
+    return left <= 0;
+  });
 }
 
-std::optional<ShadowSchedule> FindShadow(Rooms free, NextRelease next,
+std::optional<ShadowSchedule> FindShadow(const Rooms& free, ReleasesOf releases,
                                          const std::vector<Demand>& demands, absl::Time now) {
-  Bounds bounds(demands, free);
-  // When room came to a node.
-  std::vector<absl::Time> last(free.nodes(), absl::InfinitePast());
-  const auto apply = [&](const Release& release) {
-    bounds.Add(release.node, free.At(release.node), -1);
-    Apply(release, &free);
-    bounds.Add(release.node, free.At(release.node), 1);
-    last[release.node] = release.when;
-  };
-  Runs runs(next, now);
-  runs.Take(now, apply);
-  while (!bounds.EachFits()) {
-    if (!runs.more()) return std::nullopt;
-    runs.TakeNext(apply);
-  }
   ShadowSchedule schedule;
-  schedule.when = runs.when();
-  if (demands.size() > 1) {
-    const absl::Time each_fits = schedule.when;
-    if (!GoOnUntilAllFit(demands, &runs, &free, &last)) return std::nullopt;
-    schedule.when = std::max(each_fits, *std::max_element(last.begin(), last.end()));
+  schedule.when = now;
+  // Of members that are alike only nodes that have room for one by then matter.
+  const bool alike = demands.size() == 1;
+  std::vector<absl::Time> first(alike ? free.nodes() : 0, absl::InfiniteFuture());
+  for (const Demand& demand : demands) {
+    const auto when = EarliestOf(demand, free, releases, now, alike ? &first : nullptr);
+    if (!when) return std::nullopt;
+    schedule.when = std::max(schedule.when, *when);
+  }
+  Rooms rooms = free;
+  std::vector<Progress> progress(free.nodes());
+  std::vector<absl::Time> last(free.nodes(), absl::InfinitePast());  // when room came to a node
+  for (size_t node = 0; node < free.nodes(); ++node) {
+    if (alike && first[node] > schedule.when) continue;
+    GoOn(node, schedule.when, releases, &progress[node],
+         [&](const int64_t* amounts) { Grow(rooms.At(node), amounts, rooms.resources()); });
+    last[node] = progress[node].last;
+  }
+  if (!alike) {
+    Runs runs(std::move(progress), rooms.resources(), releases);
+    const auto when = GoOnUntilAllFit(demands, schedule.when, &runs, &rooms, &last);
+    if (!when) return std::nullopt;
+    schedule.when = *when;
   }
 
   std::vector<size_t> order = InOrder(free.nodes());
   std::erase_if(order, [&](size_t node) {
     return std::none_of(demands.begin(), demands.end(), [&](const Demand& demand) {
-      return MayUse(demand, node) && CountThatFit(free.At(node), demand.each, 1) > 0;
+      return MayUse(demand, node) && CountThatFit(rooms.At(node), demand.each, 1) > 0;
     });
   });
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return last[a] > last[b]; });
   Rooms kept(free.nodes(), free.resources());
   // Of members that are not alike another order may place fewer.
-  if (!PlaceBest(demands, free, order, &kept))
-    PlaceBest(demands, free, InOrder(free.nodes()), &kept);
+  if (!PlaceBest(demands, rooms, order, &kept))
+    PlaceBest(demands, rooms, InOrder(free.nodes()), &kept);
   for (size_t node = 0; node < free.nodes(); ++node) {
     const int64_t* const amounts = kept.At(node);
     if (std::all_of(amounts, amounts + free.resources(), [](int64_t a) { return a == 0; }))

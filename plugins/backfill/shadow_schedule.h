@@ -32,20 +32,16 @@ class Rooms {
   size_t nodes_;
 };
 
-// Something that runs on a node ends.
-struct Release {
-  absl::Time when;
-  size_t node = 0;
-  const int64_t* amounts = nullptr;  // until the next is asked for
-};
-// Gives one after the other, in the order of their times; false: there are no more. The order of
-// those at one time does not matter.
-using NextRelease = absl::FunctionRef<bool(Release*)>;
+// Something that runs on a node ends; `amounts` are there during the call. False: no more are asked
+// for.
+using VisitRelease = absl::FunctionRef<bool(absl::Time when, const int64_t* amounts)>;
+// Tells what ends on a node, in the order of time, as long as it is asked for more.
+using ReleasesOf = absl::FunctionRef<void(size_t node, VisitRelease visit)>;
 
 // Members that are alike.
 struct Demand {
-  Amounts each;  // none below 0
-  int64_t count = 1;
+  Amounts each;       // none below 0
+  int64_t count = 1;  // at least 1
   // Whether they may go to a node, by node; empty: to every one.
   std::vector<char> may_use;
 };
@@ -71,8 +67,9 @@ struct ShadowSchedule {
 // The earliest time at which all of them fit; of members that are not alike, whose resources are
 // the same with the scarcest last, a greedy search decides what fits, large ones first. Releases
 // before `now` count as of now. Nodes whose room comes last are taken first, which leaves most of
-// what is there now to others. None: never. No more releases are asked for than it takes.
-std::optional<ShadowSchedule> FindShadow(Rooms free, NextRelease next,
+// what is there now to others. None: never. For members that are alike no node is asked for more
+// than happens before they fit on others.
+std::optional<ShadowSchedule> FindShadow(const Rooms& free, ReleasesOf releases,
                                          const std::vector<Demand>& demands, absl::Time now);
 
 }  // namespace outboard::backfill

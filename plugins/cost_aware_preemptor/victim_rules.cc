@@ -56,6 +56,17 @@ std::optional<absl::Time> StartOf(const v1alpha1::Pod& pod, const PodFacts& fact
   return absl::FromUnixSeconds(pod.start_unix_seconds());
 }
 
+// When it will be done at the latest: as it says, or when the kubelet ends it. A deadline that no
+// API server takes is none.
+std::optional<absl::Time> EndOf(const v1alpha1::Pod& pod, const PodFacts& facts) {
+  const int64_t deadline = pod.active_deadline_seconds();
+  if (deadline <= 0 || deadline > kMaxSeconds || pod.start_unix_seconds() == 0)
+    return facts.estimated_end;
+  const absl::Time ended =
+      absl::FromUnixSeconds(pod.start_unix_seconds()) + absl::Seconds(deadline);
+  return std::min(facts.estimated_end.value_or(ended), ended);
+}
+
 Spared WhySpared(const v1alpha1::Pod& pod, const PodFacts& facts,
                  std::optional<absl::Time> checkpoint, const Rules& rules, absl::Time now) {
   if (facts.type != WorkloadType::kTraining) return Spared::kNot;
@@ -64,8 +75,8 @@ Spared WhySpared(const v1alpha1::Pod& pod, const PodFacts& facts,
   if (!checkpoint) return Spared::kNoCheckpoint;
   if (now - *checkpoint > rules.max_checkpoint_age) return Spared::kOldCheckpoint;
   // An end that is long past was a wrong estimate.
-  if (facts.estimated_end && absl::AbsDuration(*facts.estimated_end - now) <= rules.end_margin)
-    return Spared::kNearEnd;
+  const std::optional<absl::Time> end = EndOf(pod, facts);
+  if (end && absl::AbsDuration(*end - now) <= rules.end_margin) return Spared::kNearEnd;
   return Spared::kNot;
 }
 

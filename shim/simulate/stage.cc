@@ -12,6 +12,8 @@
 namespace outboard::simulate {
 namespace {
 
+// On the machine's clock; a loaded machine must not change what comes of a simulation.
+constexpr absl::Duration kLeastDeadline = absl::Seconds(10);
 constexpr absl::Duration kHostStartTimeout = absl::Seconds(10);
 constexpr absl::Duration kHostReadyTimeout = absl::Seconds(30);
 
@@ -26,7 +28,11 @@ queue::QueueOptions QueueOptionsOf(const config::Config& config) {
 
 cycle::SchedulerOptions SimulatedOptions(const config::Config& config) {
   cycle::SchedulerOptions options;
-  options.cycle_deadline = std::max(config.shim.deadlines.cycle, absl::Seconds(10));
+  options.cycle_deadline = std::max(config.shim.deadlines.cycle, kLeastDeadline);
+  options.reserve_deadline = std::max(config.shim.deadlines.reserve, kLeastDeadline);
+  options.permit_deadline = std::max(config.shim.deadlines.permit, kLeastDeadline);
+  options.pre_bind_deadline = std::max(options.pre_bind_deadline, kLeastDeadline);
+  options.queue_deadline = std::max(config.shim.deadlines.queue, kLeastDeadline);
   options.host_grace = absl::InfiniteDuration();
   options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   return options;

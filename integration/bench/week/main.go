@@ -283,6 +283,9 @@ func (o options) writeConfigs() error {
 	return nil
 }
 
+// As GPUPacking's in the ai-scheduler: what Backfill's README says where both are.
+const backfillWeight = 10
+
 // changeProfile makes the first profile the only one, takes GPULoad off it, which asks a Prometheus, and adds Backfill.
 func changeProfile(config map[string]any, backfill bool) error {
 	profiles, _ := config["profiles"].([]any)
@@ -297,7 +300,7 @@ func changeProfile(config map[string]any, backfill bool) error {
 	enabled, _ := multiPoint["enabled"].([]any)
 	enabled = without(enabled, "GPULoad")
 	if backfill {
-		enabled = append(without(enabled, "Backfill"), map[string]any{"name": "Backfill"})
+		enabled = append(without(enabled, "Backfill"), map[string]any{"name": "Backfill", "weight": backfillWeight})
 	} else {
 		enabled = without(enabled, "Backfill")
 	}
