@@ -193,7 +193,7 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   const size_t n = nodes.size();
   scored_ = profile.at(v1alpha1::SCORE);
   std::erase_if(scored_, [&](uint32_t plugin) { return attempt.skip_score[plugin] != 0; });
-  scores_.assign(scored_.size() * n, 0);
+  scores_.resize(scored_.size() * n);
   auto row = [&](size_t i) { return absl::Span<int64_t>(scores_.data() + i * n, n); };
   auto fail = [&](const ProfilePlugin& plugin, absl::string_view stage, const Verdict& verdict) {
     FillErrorStatus(plugin.name,
@@ -205,6 +205,7 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   // All score before any normalises: a failure to score is the one reported.
   for (size_t i = 0; i < scored_.size(); ++i) {
     const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
+    std::fill_n(row(i).begin(), n, 0);
     const Verdict verdict = plugin.score->Score(View(attempt, scored_[i], pod, now), nodes, row(i));
     if (!verdict.ok()) return fail(plugin, "Score", verdict);
   }

@@ -26,6 +26,14 @@ constexpr char kRemovePod[] = "running RemovePod on PreFilter plugin ";
 // The lowest n of 64 bits.
 uint64_t LowBits(int n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; }
 
+// std::popcount is a call where the processor's instruction is not taken for granted.
+int CountBits(uint64_t bits) {
+  bits -= (bits >> 1) & 0x5555555555555555;
+  bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);
+  bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f;
+  return static_cast<int>((bits * 0x0101010101010101) >> 56);
+}
+
 // Where the k-th set bit is, counted from 0; there are more than k.
 int PositionOfBit(uint64_t mask, uint32_t k) {
   for (; k > 0; --k) mask &= mask - 1;
@@ -43,7 +51,7 @@ struct Candidates {
 
   int Count() const {
     int count = 0;
-    for (int b = 0; b < blocks; ++b) count += std::popcount(mask[b]);
+    for (int b = 0; b < blocks; ++b) count += CountBits(mask[b]);
     return count;
   }
   // `from`: the slots as they are now, which may be these ones.
@@ -87,6 +95,7 @@ class Evaluator::FilterWriter {
         evaluator_(evaluator),
         wanted_(wanted),
         response_(*response),
+        feasible_bits_(*response->mutable_feasible()),
         feasible_(*feasible) {}
 
   // The next nodes, up to 64 of a strip; all before were 64. False: the search ends here.
@@ -106,10 +115,10 @@ class Evaluator::FilterWriter {
   const Evaluator& evaluator_;
   const uint32_t wanted_;
   v1alpha1::FilterResponse& response_;
+  std::string& feasible_bits_;  // of the response
   std::vector<Slot>& feasible_;
   std::vector<Rejected> rejected_;  // by block
   uint32_t processed_ = 0;
-  uint32_t num_rejected_ = 0;
 };
 
 bool Evaluator::FilterWriter::Take(const Strip& strip, int block) {
@@ -120,7 +129,8 @@ bool Evaluator::FilterWriter::Take(const Strip& strip, int block) {
   // The search ends at the first node that a plugin fails on, or that is one feasible too many.
   int end = size;
   const uint32_t room = wanted_ - static_cast<uint32_t>(feasible_.size());
-  if (static_cast<uint32_t>(std::popcount(feasible)) > room) end = PositionOfBit(feasible, room);
+  if (room < 64 && static_cast<uint32_t>(CountBits(feasible)) > room)
+    end = PositionOfBit(feasible, room);
   bool fails = false;
   if (failed != 0 && std::countr_zero(failed) < end) {
     fails = true;
@@ -128,14 +138,16 @@ bool Evaluator::FilterWriter::Take(const Strip& strip, int block) {
   }
   const uint64_t taken = LowBits(end);
   const uint64_t word = feasible & taken;
-  for (int byte = 0; byte * 8 < end; ++byte)
-    response_.mutable_feasible()->push_back(static_cast<char>(word >> (byte * 8)));
+  std::array<char, 8> bytes;
+  for (int byte = 0; byte < 8; ++byte) bytes[byte] = static_cast<char>(word >> (byte * 8));
+  feasible_bits_.append(bytes.data(), static_cast<size_t>(end + 7) / 8);
+  const uint32_t rejected_before = processed_ - static_cast<uint32_t>(feasible_.size());
   for (uint64_t rest = word; rest != 0; rest &= rest - 1)
     feasible_.push_back(slots[std::countr_zero(rest)]);
   const uint64_t rejected = ~feasible & taken;
   const auto mark = [&](uint64_t bit) {
-    response_.add_only_without_nominated(
-        num_rejected_ + static_cast<uint32_t>(std::popcount(rejected & (bit - 1))));
+    response_.add_only_without_nominated(rejected_before +
+                                         static_cast<uint32_t>(CountBits(rejected & (bit - 1))));
   };
   const uint64_t only = strip.only_without_nominated[block];
   for (uint64_t rest = only & rejected; rest != 0; rest &= rest - 1) mark(rest & -rest);
@@ -150,7 +162,6 @@ bool Evaluator::FilterWriter::Take(const Strip& strip, int block) {
     if (const uint64_t nodes = part.nodes & rejected; nodes != 0)
       rejected_.push_back({processed_ / 64, part.verdict, nodes});
   }
-  num_rejected_ += static_cast<uint32_t>(std::popcount(rejected));
   processed_ += static_cast<uint32_t>(end);
   return end == size;
 }
@@ -161,7 +172,7 @@ void Evaluator::FilterWriter::Finish() {
   const auto& entries = evaluator_.verdicts_.entries();
   std::vector<uint32_t> nodes_of(entries.size(), 0);  // by verdict
   for (const Rejected& some : rejected_)
-    nodes_of[some.verdict] += static_cast<uint32_t>(std::popcount(some.nodes));
+    nodes_of[some.verdict] += static_cast<uint32_t>(CountBits(some.nodes));
   std::vector<uint32_t> reason_of(entries.size(), kNoReason);
   const auto add_reason = [&](uint32_t verdict) {
     FillStatus(attempt_.profile->plugins()[entries[verdict].plugin].name, entries[verdict].verdict,
@@ -175,6 +186,9 @@ void Evaluator::FilterWriter::Finish() {
     response_.add_rejected_for()->assign(response_.feasible().size(), '\0');
   }
   const uint32_t num_bitmaps = static_cast<uint32_t>(response_.rejected_for_size());
+  const size_t bytes = response_.feasible().size();
+  std::vector<char*> bitmaps;
+  for (std::string& bitmap : *response_.mutable_rejected_for()) bitmaps.push_back(bitmap.data());
   sdk::BlockVerdicts listed;
   for (size_t k = 0; k < rejected_.size();) {
     const uint32_t block = rejected_[k].block;
@@ -188,9 +202,7 @@ void Evaluator::FilterWriter::Finish() {
         listed.Add(some.nodes, some.verdict);
         continue;
       }
-      std::string& bits = *response_.mutable_rejected_for(static_cast<int>(reason));
-      std::memcpy(bits.data() + block * 8, &some.nodes,
-                  std::min<size_t>(8, bits.size() - block * 8));
+      std::memcpy(bitmaps[reason] + block * 8, &some.nodes, std::min<size_t>(8, bytes - block * 8));
     }
     for (; rest != 0; rest &= rest - 1) {
       const uint32_t verdict = listed[std::countr_zero(rest)];
@@ -273,6 +285,8 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
   for (uint32_t index : profile.at(v1alpha1::FILTER)) {
     if (attempt.skip_filter[index]) continue;
     const Slot* const slots = left.packed ? left.slots.data() : strip->slots.data();
+    const sdk::FilterPlugin& filter = *profile.plugins()[index].filter;
+    const sdk::Attempt view = View(attempt, index, pod, now);
     uint64_t any_gone = 0;
     for (int b = 0; b < left.blocks; ++b) {
       if (left.mask[b] == 0) continue;
@@ -280,9 +294,8 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
       sdk::FilterSink sink(&verdicts_, index, left.mask[b],
                            left.packed ? &verdicts : &strip->verdicts[b], stable);
       const size_t size = static_cast<size_t>(64 - std::countl_zero(left.mask[b]));
-      profile.plugins()[index].filter->Filter(
-          View(attempt, index, pod, now),
-          sdk::NodeBlock{absl::Span<const Slot>(slots + b * 64, size), left.mask[b]}, sink);
+      filter.Filter(
+          view, sdk::NodeBlock{absl::Span<const Slot>(slots + b * 64, size), left.mask[b]}, sink);
       const uint64_t gone = sink.rejected() | sink.failed();
       any_gone |= gone;
       left.mask[b] &= ~gone;

@@ -32,7 +32,9 @@ using GpuColumnIds = absl::InlinedVector<uint32_t, 4>;
 class GpuColumns {
  public:
   GpuColumns(const NodeTable& nodes, absl::Span<const uint32_t> ids) {
-    for (const uint32_t id : ids) columns_.push_back(&nodes.extended[id]);
+    if (ids.empty()) return;
+    first_ = ColumnOf(nodes, ids[0]);
+    for (const uint32_t id : ids.subspan(1)) others_.push_back(ColumnOf(nodes, id));
   }
   // Resources that no node and no pod has named have none.
   static GpuColumnIds Find(const NodeTable& nodes, absl::Span<const std::string> names) {
@@ -45,24 +47,36 @@ class GpuColumns {
   }
   // Of a node, over all names. Free: what pods on the node leave, never below 0.
   int64_t Allocatable(Slot slot) const {
-    int64_t sum = 0;
-    for (const ExtendedColumn* column : columns_) sum += column->allocatable[slot];
-    return sum;
+    return Sum([slot](const Column& column) { return column.allocatable[slot]; });
   }
   int64_t Requested(Slot slot) const {
-    int64_t sum = 0;
-    for (const ExtendedColumn* column : columns_) sum += column->requested[slot];
-    return sum;
+    return Sum([slot](const Column& column) { return column.requested[slot]; });
   }
   int64_t Free(Slot slot) const {
-    int64_t sum = 0;
-    for (const ExtendedColumn* column : columns_)
-      sum += std::max<int64_t>(0, column->allocatable[slot] - column->requested[slot]);
-    return sum;
+    return Sum([slot](const Column& column) {
+      return std::max<int64_t>(0, column.allocatable[slot] - column.requested[slot]);
+    });
   }
 
  private:
-  absl::InlinedVector<const ExtendedColumn*, 4> columns_;
+  // Entries by slot.
+  struct Column {
+    const int64_t* allocatable = nullptr;
+    const int64_t* requested = nullptr;
+  };
+  static Column ColumnOf(const NodeTable& nodes, uint32_t id) {
+    return {nodes.extended[id].allocatable.data(), nodes.extended[id].requested.data()};
+  }
+  template <typename Of>
+  int64_t Sum(const Of& of) const {
+    int64_t sum = first_.allocatable == nullptr ? 0 : of(first_);
+    for (const Column& column : others_) sum += of(column);
+    return sum;
+  }
+
+  // Nearly always the only one; null: there is none.
+  Column first_;
+  std::vector<Column> others_;
 };
 
 class GpuResources {

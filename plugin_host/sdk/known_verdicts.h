@@ -3,6 +3,7 @@
 #define OUTBOARD_PLUGIN_HOST_SDK_KNOWN_VERDICTS_H_
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <utility>
@@ -40,24 +41,33 @@ class KnownVerdicts {
     // returns the first time.
     template <typename Make>
     void Reject(int i, const Key& key, const Make& make) {
-      const uint64_t bit = uint64_t{1} << i;
-      if ((rejected_ & bit) != 0) return;
-      rejected_ |= bit;
+      RejectAll(uint64_t{1} << i, key, make);
+    }
+    // The same for all nodes of `mask`.
+    template <typename Make>
+    void RejectAll(uint64_t mask, const Key& key, const Make& make) {
+      mask &= ~rejected_;
+      if (mask == 0) return;
+      rejected_ |= mask;
       std::vector<Key>& keys = known_.keys_;
       // Neighbours are often alike.
       if (last_ >= keys.size() || !(keys[last_] == key)) {
         last_ = static_cast<size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
-        if (last_ == kMaxKeys) return sink_.RejectWith(i, make());
+        if (last_ == kMaxKeys) return RejectSingly(mask, make());
         if (last_ == keys.size()) {
           keys.push_back(key);
           known_.verdicts_.push_back(make());
           known_.nodes_.push_back(0);
         }
       }
-      known_.nodes_[last_] |= bit;
+      known_.nodes_[last_] |= mask;
     }
 
    private:
+    void RejectSingly(uint64_t mask, const Verdict& verdict) {
+      for (; mask != 0; mask &= mask - 1) sink_.RejectWith(std::countr_zero(mask), verdict);
+    }
+
     KnownVerdicts& known_;
     FilterSink& sink_;
     uint64_t rejected_ = 0;

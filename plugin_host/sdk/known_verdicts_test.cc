@@ -45,6 +45,29 @@ TEST_F(KnownVerdictsTest, TheFirstOfABlockStays) {
   EXPECT_EQ(made_, 2);
 }
 
+TEST_F(KnownVerdictsTest, ManyNodesAtOnce) {
+  {
+    KnownVerdicts<int>::Block block(&known_, &sink_);
+    block.Reject(3, 1, [&] { return Make(1); });
+    block.RejectAll(0b11110, 2, [&] { return Make(2); });
+    block.RejectAll(0, 3, [&] { return Make(3); });
+  }
+  EXPECT_EQ(ReasonOf(3), "available 1");
+  for (const int i : {1, 2, 4}) EXPECT_EQ(ReasonOf(i), "available 2");
+  EXPECT_EQ(sink_.rejected(), 0b11110u);
+  EXPECT_EQ(made_, 2);
+}
+
+TEST_F(KnownVerdictsTest, ManyNodesOfAKeyTooMany) {
+  for (int i = 0; i < 60; ++i) Reject(i, 1000 + i);
+  KnownVerdicts<int>::Block(&known_, &sink_).RejectAll(uint64_t{0b101} << 60, 7, [&] {
+    return Make(7);
+  });
+  EXPECT_EQ(ReasonOf(60), "available 7");
+  EXPECT_EQ(ReasonOf(62), "available 7");
+  EXPECT_EQ(sink_.rejected(), ~(uint64_t{0b1010} << 60));
+}
+
 TEST_F(KnownVerdictsTest, MoreKeysThanAreKept) {
   for (int i = 0; i < 64; ++i) Reject(i, 1000 + i);
   for (int i = 0; i < 64; ++i) EXPECT_EQ(ReasonOf(i), absl::StrCat("available ", 1000 + i));

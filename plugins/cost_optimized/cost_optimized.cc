@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/score.h"
@@ -122,10 +123,13 @@ class CostOptimized : public sdk::Plugin,
     const double factor = args_.hours.FactorAt(attempt.now());
     const sdk::NodeTable& table = attempt.cluster().nodes();
     const bool logs = VLOG_IS_ON(4);
+    if (std::exchange(scores_factor_, factor) != factor) scores_.Clear();
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const Terms terms = TermsOf(table, nodes[i], factor);
-      raw[i] = static_cast<int64_t>(terms.total());
+      raw[i] = scores_.Of(table, nodes[i], [&, slot = nodes[i]] {
+        return static_cast<int64_t>(TermsOf(table, slot, factor).total());
+      });
       if (logs) {
+        const Terms terms = TermsOf(table, nodes[i], factor);
         VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
                 << attempt.pod().uid() << ": base (100) + spot (" << terms.spot << ") + cost ("
                 << terms.cost << ", factor " << factor << ") + use (" << terms.use
@@ -160,6 +164,7 @@ class CostOptimized : public sdk::Plugin,
   }
 
   void OnReset() override {
+    scores_.Clear();
     cost_.clear();
     spot_.clear();
     held_.clear();
@@ -269,6 +274,8 @@ class CostOptimized : public sdk::Plugin,
   // By slot.
   std::vector<double> cost_;
   std::vector<uint8_t> spot_;
+  mutable sdk::NodeMemo<int64_t> scores_;  // While nodes cost so many times their label.
+  mutable double scores_factor_ = 1;
   // Changed by PreEnqueue too, which tells who is held; all calls come on one thread.
   mutable absl::flat_hash_map<std::string, Held> held_;  // By uid.
   mutable absl::Time next_cheap_asked_ = absl::InfiniteFuture();

@@ -14,6 +14,7 @@
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/score.h"
@@ -91,21 +92,31 @@ class GpuAware : public sdk::Plugin,
     }
     if (demand->gpus.empty()) return;
     sdk::KnownVerdicts<Lack>::Block rejections(&demand->verdicts, &sink);
+    const auto reject = [&](uint64_t nodes, const Lack& lack) {
+      rejections.RejectAll(nodes, lack, [&] { return VerdictOf(*demand, lack); });
+    };
+    sdk::NodeBlock left = block;
     for (size_t k = 0; k < demand->gpus.size(); ++k) {
       const int64_t need = demand->gpus[k].second;
       const sdk::GpuColumns column(attempt.cluster().nodes(), demand->columns[k]);
-      block.ForEachThat([&](sdk::Slot slot) { return need > column.Free(slot); },
-                        [&](int i, sdk::Slot slot) {
-                          // Evicting pods helps only where the node has enough GPUs at all.
-                          const Lack lack{k, column.Free(slot), need > column.Allocatable(slot), 0};
-                          rejections.Reject(i, lack, [&] { return VerdictOf(*demand, lack); });
-                        });
+      // Most of those that lack GPUs have none at all.
+      uint64_t lacking = 0, without = 0;
+      left.ForEach([&](int i, sdk::Slot slot) {
+        lacking |= uint64_t{need > column.Free(slot)} << i;
+        without |= uint64_t{column.Allocatable(slot) <= 0} << i;
+      });
+      reject(lacking & without, Lack{k, 0, true, 0});
+      sdk::NodeBlock{block.slots, lacking & ~without}.ForEach([&](int i, sdk::Slot slot) {
+        // Evicting pods helps only where the node has enough GPUs at all.
+        reject(uint64_t{1} << i, Lack{k, column.Free(slot), need > column.Allocatable(slot), 0});
+      });
+      left.candidates &= ~lacking;
     }
-    block.ForEachThat([&](sdk::Slot slot) { return lacks_memory_[slot] != 0; },
-                      [&](int i, sdk::Slot slot) {
-                        const Lack lack{Lack::kMemory, 0, true, facts_[slot].memory_gb};
-                        rejections.Reject(i, lack, [&] { return VerdictOf(*demand, lack); });
-                      });
+    left.ForEachThat(
+        [&](sdk::Slot slot) { return lacks_memory_[slot] != 0; },
+        [&](int i, sdk::Slot slot) {
+          reject(uint64_t{1} << i, Lack{Lack::kMemory, 0, true, facts_[slot].memory_gb});
+        });
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
@@ -122,9 +133,10 @@ class GpuAware : public sdk::Plugin,
     const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
     const bool logs = VLOG_IS_ON(4);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const Terms terms = TermsOf(gpus, nodes[i]);
-      raw[i] = static_cast<int64_t>(terms.total);
-      if (logs) Log(attempt.pod(), gpus, attempt.cluster().node(nodes[i]), terms);
+      const sdk::Slot slot = nodes[i];
+      raw[i] = scores_.Of(attempt.cluster().nodes(), slot,
+                          [&] { return static_cast<int64_t>(TermsOf(gpus, slot).total); });
+      if (logs) Log(attempt.pod(), gpus, attempt.cluster().node(slot), TermsOf(gpus, slot));
     }
     return sdk::Verdict::Success();
   }
@@ -178,6 +190,7 @@ class GpuAware : public sdk::Plugin,
   }
 
   void OnReset() override {
+    scores_.Clear();
     facts_.clear();
     lacks_memory_.clear();
     malformed_.Clear();
@@ -275,6 +288,7 @@ class GpuAware : public sdk::Plugin,
   const sdk::ClusterView cluster_;
   std::vector<NodeFacts> facts_;       // By slot.
   std::vector<uint8_t> lacks_memory_;  // By slot: below minGPUMemoryGB.
+  mutable sdk::NodeMemo<int64_t> scores_;
   sdk::MalformedValues malformed_{kName};
 };
 

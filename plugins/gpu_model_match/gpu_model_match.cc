@@ -12,6 +12,7 @@
 #include "plugin_host/sdk/gpu_facts.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_sets.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/string_table.h"
@@ -43,10 +44,11 @@ std::string ArgsSchema() {
                       sdk::kGpuResourceNamesSchema, "}}");
 }
 
-// A node's GPU model, in `models_`. Small, since Filter looks at every node's.
+// A node's GPU model, in `models_`.
 struct NodeModel {
   uint32_t name = sdk::StringTable::kNone;
   uint32_t base = sdk::StringTable::kNone;
+  friend bool operator==(const NodeModel&, const NodeModel&) = default;
 };
 
 // What a pod asks for.
@@ -72,22 +74,33 @@ class GpuModelMatch : public sdk::Plugin,
       auto& made = attempt.NewFilterState<Wanted>();
       const std::string model = WantedModel(attempt.pod().proto());
       made.any_model = !model.empty();
-      if (made.any_model) made.model = models_.Find(model);
+      if (made.any_model) {
+        made.model = models_.Find(model);
+        sets_.Follow(attempt.cluster().node_order());
+      }
       wanted = &made;
     }
     if (!wanted->any_model) return;
-    // Without branches: no telling which node has which model.
-    uint64_t no_label = 0, match = 0;
-    const uint32_t model = wanted->model;
-    block.ForEach([&](int i, sdk::Slot slot) {
+    const auto lacks_label = [&](sdk::Slot slot) {
+      return nodes_[slot].name == sdk::StringTable::kNone;
+    };
+    const auto matches = [&, model = wanted->model](sdk::Slot slot) -> bool {
       const NodeModel& node = nodes_[slot];
-      const bool matches =
-          (node.name == model) | (match_partitions_ & static_cast<int>(node.base == model));
-      no_label |= uint64_t{node.name == sdk::StringTable::kNone} << i;
-      match |= uint64_t{matches} << i;
-    });
-    sink.RejectAll(no_label, no_label_);
-    sink.RejectAll(~match, mismatch_);
+      return (node.name == model) | (match_partitions_ & static_cast<int>(node.base == model));
+    };
+    std::optional<uint64_t> no_label =
+        sets_.Of({Asked::kLacksLabel, 0}, lacks_label).OfBlock(block);
+    std::optional<uint64_t> match =
+        sets_.Of({Asked::kMatches, wanted->model}, matches).OfBlock(block);
+    if (!no_label || !match) {
+      no_label = match = 0;
+      block.ForEach([&](int i, sdk::Slot slot) {
+        *no_label |= uint64_t{lacks_label(slot)} << i;
+        *match |= uint64_t{matches(slot)} << i;
+      });
+    }
+    sink.RejectAll(*no_label, no_label_);
+    sink.RejectAll(~*match, mismatch_);
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
@@ -137,6 +150,7 @@ class GpuModelMatch : public sdk::Plugin,
 
   void OnReset() override {
     nodes_.clear();
+    sets_.Forget();
     numa_.clear();
     models_.Clear();
     malformed_.Clear();
@@ -166,11 +180,12 @@ class GpuModelMatch : public sdk::Plugin,
         malformed_.Warn(object, kNumaLabel, *text, kNumaWanted);
       }
     }
-    nodes_[slot] = known;
+    if (std::exchange(nodes_[slot], known) != known) sets_.Forget();
     numa_[slot] = numa_of_node;
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     nodes_[slot] = NodeModel();
+    sets_.Forget();
     numa_[slot] = kUnknownNuma;
     malformed_.Forget(absl::StrCat("node ", name));
   }
@@ -212,6 +227,9 @@ class GpuModelMatch : public sdk::Plugin,
   const sdk::Verdict mismatch_ = sdk::Verdict::Unresolvable("GPU model mismatch");
   // Names and bases of models that nodes have or had; a pod's are only looked up.
   sdk::StringTable models_;
+  // Nodes that match a model, and those without one: Filter goes past most of the others.
+  enum class Asked { kLacksLabel, kMatches };
+  mutable sdk::NodeSets<std::pair<Asked, uint32_t>> sets_;
   // By slot.
   std::vector<NodeModel> nodes_;
   std::vector<int64_t> numa_;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/known_verdicts.h"
+#include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
@@ -73,20 +74,20 @@ struct Wanted {
   friend bool operator==(const Wanted&, const Wanted&) = default;
 };
 
-// Scores of one kind of pod by slot, so that only nodes that changed are looked at again.
+// Scores of one kind of pod, so that only nodes that changed are looked at again.
 struct KnownScores {
   struct Entry {
-    uint64_t generation = 0;
-    uint64_t workload = 0;
-    uint64_t scale = 0;
     int64_t score = 0;
     int64_t packing = 0;
   };
   Wanted wanted;
   uint64_t used = 0;  // When last.
-  std::vector<Entry> by_slot;
+  // What they were made with.
+  uint64_t workload = 0;
+  uint64_t scale = 0;
+  sdk::NodeMemo<Entry> by_node;
 };
-// At 5,000 nodes 13 MB.
+// At 5,000 nodes 8 MB.
 constexpr size_t kMaxKnown = 64;
 
 // Why a node has no room: the numbers of the reason.
@@ -183,20 +184,15 @@ class GpuPacking : public sdk::Plugin,
     }
     if (workload_.learns() && workload_number_ == 0) Learn();
     KnownScores& known = Known(state->wanted);
-    const std::vector<uint64_t>& generations = cluster_.nodes().generation;
-    if (known.by_slot.size() < generations.size()) known.by_slot.resize(generations.size());
-    const uint64_t scale = rooms_.scale().number;
+    const sdk::NodeTable& table = cluster_.nodes();
     const bool logs = VLOG_IS_ON(4);
     state->packing.resize(nodes.size());
     for (size_t i = 0; i < nodes.size(); ++i) {
       const sdk::Slot slot = nodes[i];
-      KnownScores::Entry& entry = known.by_slot[slot];
-      if (entry.generation != generations[slot] || entry.workload != workload_number_ ||
-          entry.scale != scale || logs) {
-        entry = {generations[slot], workload_number_, scale, ScoreSlot(slot, state->wanted),
-                 PackingKey(slot)};
-        if (logs) Log(attempt.pod(), slot, entry.score);
-      }
+      const KnownScores::Entry& entry = known.by_node.Of(table, slot, [&] {
+        return KnownScores::Entry{ScoreSlot(slot, state->wanted), PackingKey(slot)};
+      });
+      if (logs) Log(attempt.pod(), slot, entry.score);
       raw[i] = entry.score;
       state->packing[i] = entry.packing;
     }
@@ -209,7 +205,8 @@ class GpuPacking : public sdk::Plugin,
                          absl::Span<int64_t> scores) const override {
     const auto* state = attempt.score_state<State>();
     if (state == nullptr || nodes.empty()) return sdk::Verdict::Success();
-    const int64_t highest = *std::max_element(scores.begin(), scores.end());
+    int64_t highest = scores[0];
+    for (const int64_t score : scores) highest = std::max(highest, score);
     const std::vector<uint32_t>& ranks = rooms_.name_ranks();
     size_t best = nodes.size();
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -261,7 +258,8 @@ class GpuPacking : public sdk::Plugin,
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     workload_.Forget(pod);
-    malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
+    if (malformed_.warned() > 0)
+      malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
   }
   void OnTick(absl::Time now) override {
     if (workload_.learns() && workload_.stale()) Learn();
@@ -338,23 +336,28 @@ class GpuPacking : public sdk::Plugin,
     if (workload_.Learn(rooms_.lowest_memory_mib()) || workload_number_ == 0) ++workload_number_;
   }
 
+  // Those of the workload and scale as they are now.
   KnownScores& Known(const Wanted& wanted) const {
-    ++uses_;
+    KnownScores& known = Find(wanted);
+    known.used = ++uses_;
+    const uint64_t scale = rooms_.scale().number;
+    if (known.workload != workload_number_ || known.scale != scale) known.by_node.Clear();
+    known.workload = workload_number_;
+    known.scale = scale;
+    return known;
+  }
+  KnownScores& Find(const Wanted& wanted) const {
     KnownScores* oldest = nullptr;
     for (KnownScores& known : known_) {
-      if (known.wanted == wanted) {
-        known.used = uses_;
-        return known;
-      }
+      if (known.wanted == wanted) return known;
       if (oldest == nullptr || known.used < oldest->used) oldest = &known;
     }
     if (known_.size() < kMaxKnown) {
       oldest = &known_.emplace_back();
     } else {
-      std::fill(oldest->by_slot.begin(), oldest->by_slot.end(), KnownScores::Entry());
+      oldest->by_node.Clear();
     }
     oldest->wanted = wanted;
-    oldest->used = uses_;
     return *oldest;
   }
 

@@ -21,6 +21,7 @@
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
+#include "plugins/objectives/node_costs.h"
 #include "plugins/objectives/places.h"
 #include "plugins/objectives/wishes.h"
 
@@ -208,12 +209,11 @@ class Objectives : public sdk::Plugin,
     const auto& state = *attempt.score_state<PreferencesState>();
     const Weighing weighing = WeighingOf(attempt, state, nodes);
     const double scale = weighing.sum() > 0 ? 100 / weighing.sum() : 0;
-    const sdk::NodeTable& table = attempt.cluster().nodes();
+    AddTerms(weighing, state, attempt.cluster().nodes(), nodes);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const Terms terms = TermsOf(weighing, state, table, nodes[i]);
-      const double total = scale * weighing.Sum(terms);
       // What is a whole number in decimals need not be one in binary.
-      raw[i] = std::clamp<int64_t>(static_cast<int64_t>(total + 1e-9), 0, sdk::kMaxScore);
+      const auto score = static_cast<int64_t>(scale * sums_[i] + 1e-9);
+      raw[i] = std::clamp<int64_t>(score, 0, sdk::kMaxScore);
     }
     if (VLOG_IS_ON(4)) Log(attempt, weighing, state, nodes, raw);
     return sdk::Verdict::Success();
@@ -257,8 +257,7 @@ class Objectives : public sdk::Plugin,
   }
 
   void OnReset() override {
-    cost_.clear();
-    ranks_.valid = false;
+    costs_.Reset();
     region_.clear();
     places_.Reset();
     used_.clear();
@@ -266,11 +265,7 @@ class Objectives : public sdk::Plugin,
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
-    if (slot >= cost_.size()) {
-      cost_.resize(slot + 1, kUnknownCost);
-      ranks_.valid = false;
-      region_.resize(slot + 1, sdk::StringTable::kNone);
-    }
+    if (slot >= region_.size()) region_.resize(slot + 1, sdk::StringTable::kNone);
     const sdk::NodeTable& table = cluster_.nodes();
     const uint32_t region_key = table.label_keys.Find(args_.region_label);
     region_[slot] = region_key == sdk::StringTable::kNone
@@ -278,13 +273,13 @@ class Objectives : public sdk::Plugin,
                         : cluster_.node(slot).LabelValueId(region_key);
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
-    double cost_of_node = kUnknownCost;
+    double cost_of_node = NodeCosts::kUnknown;
     if (const std::string* text = sdk::FindValue(node.labels(), args_.cost_label)) {
       const std::optional<double> cost = sdk::ParseAmount(*text);
       if (!cost) malformed_.Warn(object, args_.cost_label, *text, "a decimal number");
-      cost_of_node = cost.value_or(kUnknownCost);
+      cost_of_node = cost.value_or(NodeCosts::kUnknown);
     }
-    if (std::exchange(cost_[slot], cost_of_node) != cost_of_node) ranks_.valid = false;
+    costs_.Set(slot, cost_of_node);
     places_.Set(slot, node.labels(), object, &malformed_);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
@@ -313,8 +308,6 @@ class Objectives : public sdk::Plugin,
   }
 
  private:
-  static constexpr double kUnknownCost = -1;
-
   static int64_t AmountOf(const absl::flat_hash_map<std::string, int64_t>& amounts,
                           const std::string& name) {
     const auto it = amounts.find(name);
@@ -354,8 +347,8 @@ class Objectives : public sdk::Plugin,
     if (const std::optional<double> highest = state->bounds.highest_cost) {
       sdk::KnownVerdicts<double>::Block rejections(&state->cost_verdicts, &sink);
       block.ForEach([&](int i, sdk::Slot slot) {
-        const double cost = cost_[slot];
-        if (cost == kUnknownCost) {
+        const double cost = costs_.At(slot);
+        if (cost == NodeCosts::kUnknown) {
           sink.Reject(i, unknown_cost_);
         } else if (cost > *highest) {
           rejections.Reject(i, cost, [&] {
@@ -416,13 +409,10 @@ class Objectives : public sdk::Plugin,
     double median_cost = 0;
     sdk::GpuColumns gpus;
     double sum() const { return cost + distance + gpu + cpu; }
-    double Sum(const Terms& terms) const {
-      return cost * terms.cost + distance * terms.distance + gpu * terms.gpu + cpu * terms.cpu;
-    }
   };
   Weighing WeighingOf(const sdk::Attempt& attempt, const PreferencesState& state,
                       absl::Span<const sdk::Slot> nodes) const {
-    const std::optional<double> median = MedianCost(nodes);
+    const std::optional<double> median = costs_.Median(nodes);
     Weighing weighing{.gpus = args_.gpus.ColumnsOf(attempt.cluster())};
     if (median) weighing.cost = state.weights.cost;
     weighing.median_cost = median.value_or(0);
@@ -446,7 +436,7 @@ class Objectives : public sdk::Plugin,
   Terms TermsOf(const Weighing& weighing, const PreferencesState& state,
                 const sdk::NodeTable& table, sdk::Slot slot) const {
     Terms terms;
-    if (weighing.cost > 0) terms.cost = CostTerm(cost_[slot], weighing.median_cost);
+    if (weighing.cost > 0) terms.cost = NodeCosts::Term(costs_.At(slot), weighing.median_cost);
     if (weighing.distance > 0) terms.distance = DistanceTerm(state, slot);
     if (weighing.gpu > 0)
       terms.gpu =
@@ -455,43 +445,34 @@ class Objectives : public sdk::Plugin,
     return terms;
   }
 
-  // Of the nodes whose cost is known, the lower of two; none if there are none. A median, since one
-  // absurd label moves it little.
-  std::optional<double> MedianCost(absl::Span<const sdk::Slot> nodes) const {
-    if (!ranks_.valid) RankCosts();
-    std::vector<uint32_t>& count = ranks_.count;
-    count.assign(ranks_.costs.size(), 0);
-    for (const sdk::Slot slot : nodes) ++count[ranks_.by_slot[slot]];
-    const size_t known = nodes.size() - count[0];
-    if (known == 0) return std::nullopt;
-    size_t rank = 0;
-    for (size_t below = 0; below <= (known - 1) / 2; below += count[++rank]) {
+  // The sum of each node's terms, weighed, into sums_: a term of all nodes at a time, and nothing
+  // of those that weigh nothing. The nodes are those of the weighing.
+  void AddTerms(const Weighing& weighing, const PreferencesState& state,
+                const sdk::NodeTable& table, absl::Span<const sdk::Slot> nodes) const {
+    sums_.assign(nodes.size(), 0);
+    if (weighing.cost > 0) {
+      costs_.WeighTerms(nodes, weighing.median_cost, weighing.cost, absl::MakeSpan(sums_));
     }
-    return ranks_.costs[rank];
-  }
-  // Nodes have few different costs, which change rarely: counting nodes by cost beats sorting them.
-  struct CostRanks {
-    bool valid = false;
-    std::vector<double> costs;      // All there are, the unknown one first, then rising.
-    std::vector<uint32_t> by_slot;  // A node's, in `costs`.
-    std::vector<uint32_t> count;    // Of nodes; for one call.
-  };
-  void RankCosts() const {
-    ranks_.costs = cost_;
-    ranks_.costs.push_back(kUnknownCost);
-    std::sort(ranks_.costs.begin(), ranks_.costs.end());
-    ranks_.costs.erase(std::unique(ranks_.costs.begin(), ranks_.costs.end()), ranks_.costs.end());
-    ranks_.by_slot.clear();
-    for (const double cost : cost_) {
-      const auto it = std::lower_bound(ranks_.costs.begin(), ranks_.costs.end(), cost);
-      ranks_.by_slot.push_back(static_cast<uint32_t>(it - ranks_.costs.begin()));
+    if (weighing.distance > 0) {
+      for (size_t i = 0; i < nodes.size(); ++i)
+        sums_[i] += weighing.distance * DistanceTerm(state, nodes[i]);
     }
-    ranks_.valid = true;
+    if (weighing.gpu > 0) {
+      const sdk::GpuColumns& gpus = weighing.gpus;
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        const int64_t used = gpus.Requested(nodes[i]) + state.gpus;
+        sums_[i] += weighing.gpu * UseTerm(used, gpus.Allocatable(nodes[i]));
+      }
+    }
+    if (weighing.cpu > 0) {
+      const int64_t* const requested = table.requested_cpu.data();
+      const int64_t* const allocatable = table.allocatable_cpu.data();
+      const int64_t millis = state.cpu_millis;
+      for (size_t i = 0; i < nodes.size(); ++i)
+        sums_[i] += weighing.cpu * UseTerm(requested[nodes[i]] + millis, allocatable[nodes[i]]);
+    }
   }
-  static double CostTerm(double cost, double median) {
-    const double term = median / (median + cost);
-    return cost == kUnknownCost ? 0 : cost == 0 ? 1 : term;
-  }
+
   double DistanceTerm(const PreferencesState& state, sdk::Slot slot) const {
     double sum = 0;
     size_t parts = state.data.size();
@@ -510,9 +491,10 @@ class Objectives : public sdk::Plugin,
   const Args args_;
   const std::string profile_;
   const sdk::ClusterView cluster_;
-  std::vector<double> cost_;      // By slot.
-  mutable CostRanks ranks_;       // Of those; all calls come on one thread.
-  std::vector<uint32_t> region_;  // By slot: the label's value, in the mirror's table.
+  // Scoring works out more of them; all calls come on one thread.
+  mutable NodeCosts costs_;
+  mutable std::vector<double> sums_;  // Of the nodes that are scored, in their order.
+  std::vector<uint32_t> region_;      // By slot: the label's value, in the mirror's table.
   Places places_;
   absl::flat_hash_map<std::string, int64_t> used_;  // Licences of pods on nodes.
   const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("node does not say what it costs");

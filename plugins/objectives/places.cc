@@ -16,7 +16,11 @@ constexpr char kSeparator[] = "\n";
 }  // namespace
 
 Places::Places(std::vector<std::string> levels)
-    : levels_(std::move(levels)), domain_(levels_.size()) {}
+    : levels_(std::move(levels)), domain_(levels_.size()) {
+  const size_t beyond = levels_.size() + 1;
+  for (size_t level = 0; level <= beyond; ++level)
+    closeness_.push_back(1 - static_cast<double>(level) / static_cast<double>(beyond));
+}
 
 void Places::Reset() {
   domains_.Clear();
@@ -118,10 +122,6 @@ int64_t Places::CountAt(const Targets& targets, size_t level, sdk::Slot slot) co
   return domain < counts.size() ? counts[domain] : 0;  // Also for kNone.
 }
 
-double Places::ClosenessAt(size_t level) const {
-  return 1 - static_cast<double>(level) / static_cast<double>(levels_.size() + 1);
-}
-
 size_t Places::FindNearestLevel(const Targets& targets, sdk::Slot slot) const {
   const size_t beyond = levels_.size() + 1;
   if (targets.total == 0) return beyond;
@@ -129,10 +129,6 @@ size_t Places::FindNearestLevel(const Targets& targets, sdk::Slot slot) const {
     if (CountAt(targets, level, slot) > 0) return level;
   }
   return beyond;
-}
-
-double Places::NearestCloseness(const Targets& targets, sdk::Slot slot) const {
-  return ClosenessAt(NearestLevel(targets, slot));
 }
 
 double Places::MeanCloseness(const Targets& targets, sdk::Slot slot) const {
@@ -143,14 +139,10 @@ double Places::MeanCloseness(const Targets& targets, sdk::Slot slot) const {
     // Those that share a nearer level are among those that share this one.
     const int64_t count = CountAt(targets, level, slot);
     if (count <= counted) continue;
-    sum += static_cast<double>(count - counted) * ClosenessAt(level);
+    sum += static_cast<double>(count - counted) * closeness_[level];
     counted = count;
   }
   return sum / static_cast<double>(targets.total);
-}
-
-bool Places::IsWithin(const Targets& targets, sdk::Slot slot, size_t level) const {
-  return NearestLevel(targets, slot) <= level;
 }
 
 }  // namespace outboard::objectives

@@ -54,10 +54,14 @@ class Places {
   void Remove(sdk::Slot slot, Targets* targets) const { Count(slot, -1, targets); }
   // 1 on the node itself, 0 beyond the last level: of the nearest target; of all of them on
   // average.
-  double NearestCloseness(const Targets& targets, sdk::Slot slot) const;
+  double NearestCloseness(const Targets& targets, sdk::Slot slot) const {
+    return closeness_[NearestLevel(targets, slot)];
+  }
   double MeanCloseness(const Targets& targets, sdk::Slot slot) const;
   // Whether a target shares this level or a nearer one.
-  bool IsWithin(const Targets& targets, sdk::Slot slot, size_t level) const;
+  bool IsWithin(const Targets& targets, sdk::Slot slot, size_t level) const {
+    return NearestLevel(targets, slot) <= level;
+  }
 
  private:
   void Count(sdk::Slot slot, int64_t sign, Targets* targets) const;
@@ -70,9 +74,9 @@ class Places {
     return targets.version == version_ ? targets.nearest[slot] : FindNearestLevel(targets, slot);
   }
   size_t FindNearestLevel(const Targets& targets, sdk::Slot slot) const;
-  double ClosenessAt(size_t level) const;
 
   const std::vector<std::string> levels_;
+  std::vector<double> closeness_;  // By level, and beyond the last.
   sdk::StringTable domains_;
   // By label of levels_, then by slot: the domain, StringTable::kNone without the label.
   std::vector<std::vector<uint32_t>> domain_;

@@ -14,6 +14,7 @@
 #include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugin_host/sdk/workload_type.h"
@@ -81,15 +82,23 @@ class WorkloadStrategyScorer : public sdk::Plugin,
         break;
       case WorkloadType::kTraining: {
         const int64_t demand = gpus().DemandOf(pod);
-        for (size_t i = 0; i < nodes.size(); ++i)
-          raw[i] = ScoreTraining(pod, demand, columns, attempt.cluster().node(nodes[i]));
+        const bool logs = VLOG_IS_ON(4);
+        for (size_t i = 0; i < nodes.size(); ++i) {
+          const sdk::NodeView node = attempt.cluster().node(nodes[i]);
+          const TrainingRoom& room =
+              rooms_.Of(node.table(), nodes[i], [&] { return RoomOf(columns, node); });
+          raw[i] = ScoreTraining(demand, room);
+          if (logs) LogTraining(pod, demand, node, room, raw[i]);
+        }
         break;
       }
       case WorkloadType::kInference: {
         const MemoryDemand demand = args_.memory.DemandOf(pod, &malformed_);
         const bool logs = VLOG_IS_ON(4);
         for (size_t i = 0; i < nodes.size(); ++i) {
-          const Saturation node = SaturationOf(demand, columns, nodes[i]);
+          const NodeUse& use = uses_.Of(attempt.cluster().nodes(), nodes[i],
+                                        [&, slot = nodes[i]] { return UseOf(columns, slot); });
+          const Saturation node = SaturationOf(demand, use);
           raw[i] = ScoreInference(node);
           if (logs) LogInference(attempt, nodes[i], node, raw[i]);
         }
@@ -100,6 +109,8 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   }
 
   void OnReset() override {
+    uses_.Clear();
+    rooms_.Clear();
     nodes_.clear();
     pods_.clear();
     malformed_.Clear();
@@ -165,8 +176,18 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     // What rounding left of sums that are over.
     if (node.inference_pods == 0) node.inference_mib = 0;
   }
-  int64_t ScoreTraining(const v1alpha1::Pod& pod, int64_t demand, const sdk::GpuColumns& columns,
-                        const sdk::NodeView& node) const;
+  // What a node has for training.
+  struct TrainingRoom {
+    int64_t inference_pods = 0;
+    int64_t run = 0;  // GPUs one after the other, at most.
+  };
+  TrainingRoom RoomOf(const sdk::GpuColumns& columns, const sdk::NodeView& node) const;
+  static int64_t ScoreTraining(int64_t demand, const TrainingRoom& room) {
+    if (room.inference_pods > 0) return kTrainingBesideInference;
+    return demand > 0 && room.run >= demand ? kTrainingContiguous : kNeutral;
+  }
+  static void LogTraining(const v1alpha1::Pod& pod, int64_t demand, const sdk::NodeView& node,
+                          const TrainingRoom& room, int64_t score);
   // GPU memory of a node, in MiB.
   struct Saturation {
     double used = 0;    // By inference.
@@ -174,14 +195,22 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     double has = 0;     // 0: unknown.
     double share() const { return (used + wanted) / has; }
   };
-  Saturation SaturationOf(const MemoryDemand& demand, const sdk::GpuColumns& columns,
-                          Slot slot) const {
+  // What of that is the node's alone.
+  struct NodeUse {
+    double used = 0;
+    double per_gpu = 0;
+    double has = 0;
+  };
+  NodeUse UseOf(const sdk::GpuColumns& columns, Slot slot) const {
     const NodeFacts& facts = nodes_[slot];
     const double per_gpu = facts.memory.mib_per_gpu.value_or(0);
     const int64_t count = facts.memory.gpus ? *facts.memory.gpus : columns.Allocatable(slot);
-    return {facts.inference_mib + static_cast<double>(facts.inference_gpus) * per_gpu,
-            demand.mib + static_cast<double>(demand.whole_gpus) * per_gpu,
+    return {facts.inference_mib + static_cast<double>(facts.inference_gpus) * per_gpu, per_gpu,
             per_gpu * static_cast<double>(count)};
+  }
+  static Saturation SaturationOf(const MemoryDemand& demand, const NodeUse& node) {
+    return {node.used, demand.mib + static_cast<double>(demand.whole_gpus) * node.per_gpu,
+            node.has};
   }
   // In sums, for processors cannot foresee which bounds a node is beyond.
   int64_t ScoreInference(const Saturation& node) const {
@@ -197,36 +226,37 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   const Args args_;
   const sdk::ClusterView cluster_;
   std::vector<NodeFacts> nodes_;  // By slot.
+  // What follows from those and from the GPUs in use.
+  mutable sdk::NodeMemo<NodeUse> uses_;
+  mutable sdk::NodeMemo<TrainingRoom> rooms_;
   // Pods on nodes that count; records stay at their addresses while a pod is on a node.
   absl::flat_hash_map<const sdk::PodRecord*, PodFacts> pods_;
   // Pods are read in const calls; all calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
 
-int64_t WorkloadStrategyScorer::ScoreTraining(const v1alpha1::Pod& pod, int64_t demand,
-                                              const sdk::GpuColumns& columns,
-                                              const sdk::NodeView& node) const {
+WorkloadStrategyScorer::TrainingRoom WorkloadStrategyScorer::RoomOf(
+    const sdk::GpuColumns& columns, const sdk::NodeView& node) const {
   const NodeFacts& facts = nodes_[node.slot()];
-  int64_t run = 0, score = kNeutral;
-  if (facts.inference_pods > 0) {
-    score = kTrainingBesideInference;
-  } else if (demand > 0) {
-    sdk::GpuSet known = 0;
-    if (facts.known_pods > 0) {
-      for (const sdk::PodRecord* other : node.pods()) {
-        const auto it = pods_.find(other);
-        if (it != pods_.end() && it->second.gpus) known |= *it->second.gpus;
-      }
+  sdk::GpuSet known = 0;
+  if (facts.known_pods > 0) {
+    for (const sdk::PodRecord* other : node.pods()) {
+      const auto it = pods_.find(other);
+      if (it != pods_.end() && it->second.gpus) known |= *it->second.gpus;
     }
-    // A node takes at most as many as are free, wherever the others are.
-    run = columns.Free(node.slot());
-    if (known != 0) run = std::min(run, LongestRun(columns.Allocatable(node.slot()), known));
-    if (run >= demand) score = kTrainingContiguous;
   }
+  // A node takes at most as many as are free, wherever the others are.
+  int64_t run = columns.Free(node.slot());
+  if (known != 0) run = std::min(run, LongestRun(columns.Allocatable(node.slot()), known));
+  return {facts.inference_pods, run};
+}
+
+void WorkloadStrategyScorer::LogTraining(const v1alpha1::Pod& pod, int64_t demand,
+                                         const sdk::NodeView& node, const TrainingRoom& room,
+                                         int64_t score) {
   VLOG(4) << kName << ": node " << node.name() << " training pod " << pod.uid() << ": "
-          << facts.inference_pods << " inference pods, " << run << " contiguous GPUs of " << demand
-          << " wanted: " << score;
-  return score;
+          << room.inference_pods << " inference pods, " << room.run << " contiguous GPUs of "
+          << demand << " wanted: " << score;
 }
 
 void WorkloadStrategyScorer::LogInference(const sdk::Attempt& attempt, Slot slot,

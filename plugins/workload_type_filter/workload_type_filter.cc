@@ -48,6 +48,7 @@ int64_t CpuOf(const v1alpha1::Pod& pod) {
 
 struct Needs : sdk::AttemptState {
   Need need = Need::kNothing;
+  sdk::GpuColumnIds gpu_columns;
 };
 
 class WorkloadTypeFilter : public sdk::Plugin,
@@ -63,6 +64,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
     if (state == nullptr) {
       auto& made = attempt.NewFilterState<Needs>();
       made.need = NeedOf(attempt.pod().proto());
+      if (made.need == Need::kGpu) made.gpu_columns = gpus_.ColumnIdsOf(attempt.cluster());
       state = &made;
     }
     switch (state->need) {
@@ -79,7 +81,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
         return;
       }
       case Need::kGpu: {
-        const sdk::GpuColumns gpus = gpus_.ColumnsOf(attempt.cluster());
+        const sdk::GpuColumns gpus(attempt.cluster().nodes(), state->gpu_columns);
         uint64_t without = 0;
         block.ForEach(
             [&](int i, sdk::Slot slot) { without |= uint64_t{gpus.Allocatable(slot) <= 0} << i; });

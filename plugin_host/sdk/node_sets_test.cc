@@ -1,0 +1,100 @@
+#include "plugin_host/sdk/node_sets.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace outboard::sdk {
+namespace {
+
+NodeBlock BlockOf(const std::vector<Slot>& slots) { return {slots, ~uint64_t{0}}; }
+
+// The order from a node on and around its end.
+std::vector<Slot> Stretch(const std::vector<Slot>& order, size_t from, size_t size) {
+  std::vector<Slot> slots;
+  for (size_t i = 0; i < size; ++i) slots.push_back(order[(from + i) % order.size()]);
+  return slots;
+}
+
+TEST(NodeSetsTest, EveryStretchOfAnyOrder) {
+  std::mt19937 random(1);
+  for (const size_t nodes : {1u, 2u, 63u, 64u, 65u, 128u, 200u}) {
+    std::vector<Slot> order(nodes);
+    // Some slots are free.
+    for (size_t i = 0; i < nodes; ++i) order[i] = static_cast<Slot>(i + i / 3);
+    std::shuffle(order.begin(), order.end(), random);
+    NodeSets<int> sets;
+    sets.Follow(order);
+    const auto is_odd = [](Slot slot) { return slot % 2 == 1; };
+    for (size_t from = 0; from < nodes; ++from) {
+      for (const size_t size : {std::min<size_t>(64, nodes), std::min<size_t>(5, nodes)}) {
+        const std::vector<Slot> slots = Stretch(order, from, size);
+        const auto bits = sets.Of(1, is_odd).OfBlock(BlockOf(slots));
+        ASSERT_TRUE(bits.has_value());
+        for (size_t i = 0; i < size; ++i) EXPECT_EQ((*bits >> i) & 1, slots[i] % 2);
+      }
+    }
+  }
+}
+
+TEST(NodeSetsTest, NothingOfOtherBlocks) {
+  NodeSets<int> sets;
+  sets.Follow({4, 1, 3, 0});
+  const auto all = [](Slot) { return true; };
+  EXPECT_TRUE(sets.Of(1, all).OfBlock(BlockOf({3, 0, 4})).has_value());
+  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({4, 3})).has_value());  // packed
+  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({2})).has_value());     // free
+  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({9})).has_value());     // unheard of
+  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({})).has_value());
+}
+
+TEST(NodeSetsTest, MadeOnceUntilSomethingChanges) {
+  NodeSets<int> sets;
+  int asked = 0;
+  const auto is = [&](Slot slot) {
+    ++asked;
+    return slot == 1;
+  };
+  sets.Follow({0, 1});
+  sets.Of(1, is);
+  const int once = asked;
+  sets.Follow({0, 1});
+  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({0, 1})).value() & 3, 2u);
+  EXPECT_EQ(asked, once);
+  sets.Forget();
+  sets.Of(1, is);
+  EXPECT_EQ(asked, 2 * once);
+  sets.Follow({1, 0});
+  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({1, 0})).value() & 3, 1u);
+  EXPECT_EQ(asked, 3 * once);
+}
+
+TEST(NodeSetsTest, TheLastAskedForStay) {
+  NodeSets<int> sets;
+  sets.Follow({0, 1});
+  int asked = 0;
+  const auto is = [&](Slot) { return ++asked > 0; };
+  for (int key = 0; key < 100; ++key) {
+    sets.Of(key, is);
+    const int before = asked;
+    sets.Of(-1, is);
+    if (key > 0) {
+      EXPECT_EQ(asked, before);
+    }
+  }
+}
+
+TEST(NodeSetsTest, NoNodes) {
+  NodeSets<int> sets;
+  sets.Follow({});
+  const auto all = [](Slot) { return true; };
+  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({0})).has_value());
+  sets.Follow({7});
+  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({7})).value() & 1, 1u);
+  sets.Follow({});
+  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({7})).has_value());
+}
+
+}  // namespace
+}  // namespace outboard::sdk
