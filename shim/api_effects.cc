@@ -64,7 +64,9 @@ void ApiEffects::Bind(const cycle::BindOrder& order, absl::Time now) {
                   metrics_->binds.With({OutcomeName(result.outcome)}).Increment();
                   if (result.settled_by_read) metrics_->binds_settled_by_read.Increment();
                   metrics::Observe(metrics_->bind_duration, ended - began);
-                  scheduler_->OnBindEnded(attempt_id, EndOf(result.outcome), result.message, ended);
+                  const cycle::BindEnd end = EndOf(result.outcome);
+                  if (!foreign_pods_->OnBindEnded(attempt_id, end, result.message, ended))
+                    scheduler_->OnBindEnded(attempt_id, end, result.message, ended);
                 });
 }
 

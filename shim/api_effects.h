@@ -9,6 +9,7 @@
 #include "shim/bind/event_recorder.h"
 #include "shim/bind/pod_evictor.h"
 #include "shim/cycle/effects.h"
+#include "shim/cycle/foreign_pods.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/metrics/metrics.h"
 
@@ -21,7 +22,10 @@ class ApiEffects final : public cycle::Effects {
              metrics::Metrics* metrics)
       : writer_(writer), evictor_(evictor), events_(events), metrics_(metrics) {}
   // Where outcomes of binds and evictions go; set before the first.
-  void SetScheduler(cycle::Scheduler* scheduler) { scheduler_ = scheduler; }
+  void SetScheduler(cycle::Scheduler* scheduler, cycle::ForeignPods* foreign_pods) {
+    scheduler_ = scheduler;
+    foreign_pods_ = foreign_pods;
+  }
 
   void Bind(const cycle::BindOrder& order, absl::Time now) override;
   void Evict(const cycle::EvictOrder& order, absl::Time now) override;
@@ -43,6 +47,7 @@ class ApiEffects final : public cycle::Effects {
   bind::EventRecorder* const events_;
   metrics::Metrics* const metrics_;
   cycle::Scheduler* scheduler_ = nullptr;
+  cycle::ForeignPods* foreign_pods_ = nullptr;
 };
 
 }  // namespace outboard::shim

@@ -95,6 +95,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       host_set_(config_, session_id_, &loop_, &scheduler_),
       pod_handler_(&inbox_, {[this](const kube::PodPtr& pod, absl::Time now) {
                                scheduler_.OnPodUpsert(pod, now);
+                               if (front_desk_ != nullptr) front_desk_->OnPod(pod->uid(), now);
                              },
                              [this](const kube::PodPtr& pod, absl::Time now) {
                                scheduler_.OnPodDelete(pod->uid(), now);
@@ -134,7 +135,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
         std::make_unique<ObjectInformer>(client_, custom_resources_.back(), &object_handler_));
   }
   config_stamp_ = StampOf(config_->file);
-  effects_.SetScheduler(&scheduler_);
+  effects_.SetScheduler(&scheduler_, &foreign_pods_);
   cluster_ = scheduler_.cluster();
   scheduler_.SetProfileNames(ProfileNames(*config_));
   scheduler_.HoldOwnEffects(true);
@@ -145,6 +146,7 @@ ShimProcess::~ShimProcess() {
   inbox_.Close();
   server_ = nullptr;
   secure_server_ = nullptr;
+  extender_ = nullptr;
   elector_ = nullptr;
   connector_ = nullptr;
   pods_.Stop();
@@ -292,6 +294,7 @@ absl::Status ShimProcess::Start() {
   StartElector();
   // After the elector is there, which its checks look at.
   if (absl::Status servers = StartServers(); !servers.ok()) return servers;
+  if (absl::Status extender = StartExtender(); !extender.ok()) return extender;
   pods_.Start();
   nodes_.Start();
   namespaces_.Start();
@@ -336,6 +339,7 @@ void ShimProcess::Turn(absl::Time now) {
   }
   host_set_.Tick(now);
   scheduler_.Tick(now);
+  if (front_desk_ != nullptr && now >= front_desk_->NextTick()) front_desk_->Tick(now);
   if (now >= writer_.NextTick()) writer_.Tick(now);
   if (now >= evictor_.NextTick()) evictor_.Tick(now);
   if (now >= events_.NextTick()) events_.Tick(now);
@@ -349,7 +353,9 @@ void ShimProcess::Turn(absl::Time now) {
 }
 
 absl::Time ShimProcess::NextWakeup(absl::Time now) const {
-  return std::min({scheduler_.NextWakeup(now), host_set_.NextWakeup(), writer_.NextTick(),
+  const absl::Time extender =
+      front_desk_ == nullptr ? absl::InfiniteFuture() : front_desk_->NextTick();
+  return std::min({scheduler_.NextWakeup(now), host_set_.NextWakeup(), extender, writer_.NextTick(),
                    evictor_.NextTick(), events_.NextTick(), now + kLongestSleep});
 }
 

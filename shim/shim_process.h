@@ -18,8 +18,11 @@
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
 #include "shim/bind/pod_evictor.h"
+#include "shim/cycle/foreign_pods.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/explain/attempt_log.h"
+#include "shim/extender/endpoint.h"
+#include "shim/extender/front_desk.h"
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_set.h"
@@ -127,6 +130,7 @@ class ShimProcess final : public Shim {
   http::ServerOptions Pages();
   absl::Status StartServers();
   absl::Status StartSecureServer(const config::SecureServing& wanted);
+  absl::Status StartExtender();
   absl::StatusOr<std::string> DescribeQueue(size_t limit, const std::string& pod);
   void StartElector();
   void OnHandshake(const hosts::Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
@@ -163,6 +167,8 @@ class ShimProcess final : public Shim {
   HostFailures host_failures_;
   Observers observers_{{&observer_, &attempt_log_, &host_failures_}};
   cycle::Scheduler scheduler_;
+  cycle::ForeignPods foreign_pods_{&scheduler_, &effects_};
+  std::unique_ptr<extender::FrontDesk> front_desk_;  // null: no extender is served
   hosts::HostSet host_set_;
 
   PostingHandler<kube::PodObject> pod_handler_;
@@ -183,6 +189,7 @@ class ShimProcess final : public Shim {
   std::unique_ptr<kube::CurlApiClient> review_client_;
   std::unique_ptr<access::ReviewGuard> guard_;
   std::unique_ptr<http::Server> secure_server_;
+  std::unique_ptr<extender::Endpoint> extender_;
 
   bool all_listed_ = false;  // and the scheduler knows
   std::atomic<int> synced_{0};

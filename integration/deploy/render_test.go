@@ -35,11 +35,16 @@ func installations(t *testing.T) []installation {
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/ai-scheduler-values.yaml")), &ai); err != nil {
 		t.Fatal(err)
 	}
+	var extender map[string]any
+	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/extender-values.yaml")), &extender); err != nil {
+		t.Fatal(err)
+	}
 	return []installation{
 		{name: "sidecar"},
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
 		{name: "monitored", values: map[string]any{"serviceMonitor": true}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
+		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
 	}
 }
 
@@ -238,15 +243,24 @@ func config(t testing.TB, all []*unstructured.Unstructured) (scheduler, shim map
 	return nil, nil
 }
 
-// The example of a configuration and what its installation mounts differ only in what belongs to an installation.
-func TestTheAISchedulerIsTheExamples(t *testing.T) {
-	example := objects(t, read(t, "deploy/examples/ai-scheduler.yaml"))
-	scheduler, shim := config(t, kustomized(t, "ai-scheduler"))
+// An example of a configuration and what its installation mounts differ only in what belongs to an installation.
+func TestInstallationsAreTheExamples(t *testing.T) {
+	for installation, file := range map[string]string{"ai-scheduler": "ai-scheduler.yaml", "extender": "extender/outboard.yaml"} {
+		t.Run(installation, func(t *testing.T) { isTheExample(t, installation, "deploy/examples/"+file) })
+	}
+}
+
+func isTheExample(t *testing.T, installation, file string) {
+	t.Helper()
+	example := objects(t, read(t, file))
+	scheduler, shim := config(t, kustomized(t, installation))
 	for _, own := range []string{"leaderElection", "clientConnection"} {
 		delete(scheduler, own)
+		delete(example[0].Object, own)
 	}
 	for _, own := range []string{"hosts", "socketDirectory", "servingAddress", "secureServing"} {
 		delete(shim, own)
+		delete(example[1].Object, own)
 	}
 	if diff := cmp.Diff([]any{example[0].Object, example[1].Object}, []any{scheduler, shim}); diff != "" {
 		t.Errorf("example (-), installation (+):\n%s", diff)

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shim/config/documents.h"
 #include "shim/config/yaml_reader.h"
 
@@ -93,6 +94,7 @@ class FileReader {
       problems_.Add(Location(), absl::StrCat("cannot be read: ", error.what()));
     }
     if (!has_scheduler_) config_->scheduler = DefaultSchedulerConfig();
+    CheckExtenderProfile();
     return problems_.ToStatus();
   }
 
@@ -125,6 +127,20 @@ class FileReader {
                   absl::StrCat("expected ", wanted, ", got \"", version, "\"",
                                older ? ", which kube-scheduler has removed" : ""));
     return false;
+  }
+
+  // The two documents come in either order.
+  void CheckExtenderProfile() {
+    const auto& extender = config_->shim.extender;
+    if (!extender.has_value() || extender->profile.empty()) return;
+    std::vector<std::string> names;
+    for (const ProfileSpec& profile : config_->scheduler.profiles) {
+      if (profile.scheduler_name == extender->profile) return;
+      names.push_back(absl::StrCat("\"", profile.scheduler_name, "\""));
+    }
+    problems_.Add(extender->where,
+                  absl::StrCat("no profile has the schedulerName \"", extender->profile,
+                               "\"; there are: ", absl::StrJoin(names, ", ")));
   }
 
   bool CheckOnce(MapReader& reader, bool* seen) {

@@ -164,6 +164,32 @@ struct CustomResourceRule {
   Location where;
 };
 
+// How the extender shows who it is, and whom it lets in.
+struct ServerTls {
+  std::string cert_file;
+  std::string key_file;
+  std::string client_ca_file;  // empty: everybody
+
+  bool operator==(const ServerTls&) const = default;
+};
+
+// What a kube-scheduler that has an extender is served.
+struct ExtenderConfig {
+  std::string address;  // HOST:PORT
+  // Of the profile whose plugins judge: its schedulerName.
+  std::string profile;
+  std::optional<ServerTls> tls;  // always beyond loopback
+  // Within it every request is answered, or told that it will not be.
+  absl::Duration deadline = absl::Seconds(2);
+  Location where;  // of `profile`
+
+  // Wherever it stands.
+  bool operator==(const ExtenderConfig& other) const {
+    return address == other.address && profile == other.profile && tls == other.tls &&
+           deadline == other.deadline;
+  }
+};
+
 // config.outboard.dev/v1alpha1
 struct ShimConfig {
   std::vector<HostSpec> hosts;
@@ -177,7 +203,8 @@ struct ShimConfig {
   Deadlines deadlines;
   std::vector<FailurePolicyRule> failure_policies;
   std::vector<CustomResourceRule> custom_resources;
-  int32_t verbosity = 0;  // of the log, 0..10
+  std::optional<ExtenderConfig> extender;  // absent: none is served
+  int32_t verbosity = 0;                   // of the log, 0..10
 };
 
 struct Config {
@@ -196,6 +223,11 @@ absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);
 // Whether `next` can take the place of the configuration in force without a restart. Errors:
 // INVALID_ARGUMENT, a line for each field that cannot. Pure.
 absl::Status CheckReload(const Config& in_force, const Config& next);
+
+// HOST:PORT or [HOST]:PORT in its parts; false if malformed.
+bool SplitHostPort(absl::string_view address, std::string* host, int* port);
+// Whether a HOST is one of the names of this machine that only it can reach.
+bool IsLoopback(absl::string_view host);
 
 // "updateStatus" for UPDATE_STATUS, as in the configuration; empty if unknown.
 absl::string_view VerbName(v1alpha1::CustomResource::Verb verb);

@@ -334,6 +334,24 @@ TEST(ParseConfig, ShimErrors) {
       {"customResources: [{resource: widgets.v1.example.com, verbs: [create, updateStatus, "
        "delete], namespaces: [a]}]\n",
        nullptr},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler}\n", nullptr},
+      {"extender: {profile: default-scheduler}\n", "f.yaml:3:11: extender.address: Required value"},
+      {"extender: {address: nowhere, profile: default-scheduler}\n",
+       "f.yaml:3:12: extender.address: expected HOST:PORT, got \"nowhere\""},
+      {"extender: {address: '0.0.0.0:1', profile: default-scheduler}\n",
+       "f.yaml:3:12: extender.address: an address that is not loopback (127.0.0.1, ::1, localhost) "
+       "needs tls: {certFile, keyFile}"},
+      {"extender: {address: '0.0.0.0:1', profile: default-scheduler, tls: {certFile: a, keyFile: "
+       "b}}\n",
+       nullptr},
+      {"extender: {address: '[::1]:1', profile: default-scheduler, tls: {certFile: a}}\n",
+       "f.yaml:3:65: extender.tls.keyFile: Required value"},
+      {"extender: {address: '127.0.0.1:1'}\n", "f.yaml:3:11: extender.profile: Required value"},
+      {"extender: {address: '127.0.0.1:1', profile: other}\n",
+       "f.yaml:3:36: extender.profile: no profile has the schedulerName \"other\"; there are: "
+       "\"default-scheduler\""},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler, deadline: 1ms}\n",
+       "f.yaml:3:64: extender.deadline: must be from 10ms to 1m"},
       {"verbosity: 11\n", "f.yaml:3:1: verbosity: Invalid value: 11: must be from 0 to 10"},
       {"host: []\n", "f.yaml:3:1: host: unknown field; did you mean hosts?"},
   };

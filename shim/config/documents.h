@@ -24,9 +24,6 @@ SchedulerConfig DefaultSchedulerConfig();
 // The point that the configuration calls `name`.
 std::optional<v1alpha1::ExtensionPoint> PointByName(absl::string_view name);
 
-// HOST:PORT or [HOST]:PORT in its parts; false if malformed.
-bool SplitHostPort(absl::string_view address, std::string* host, int* port);
-
 }  // namespace outboard::config
 
 #endif  // OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_

@@ -204,6 +204,20 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
     }
     out << YAML::EndSeq;
   }
+  if (shim.extender.has_value()) {
+    out << YAML::Key << "extender" << YAML::Value << YAML::BeginMap;
+    Text(out, "address", shim.extender->address);
+    Text(out, "profile", shim.extender->profile);
+    Time(out, "deadline", shim.extender->deadline);
+    if (shim.extender->tls.has_value()) {
+      out << YAML::Key << "tls" << YAML::Value << YAML::BeginMap;
+      Text(out, "certFile", shim.extender->tls->cert_file);
+      Text(out, "keyFile", shim.extender->tls->key_file);
+      Text(out, "clientCAFile", shim.extender->tls->client_ca_file);
+      out << YAML::EndMap;
+    }
+    out << YAML::EndMap;
+  }
   Field(out, "verbosity", shim.verbosity);
   out << YAML::EndMap;
 }

@@ -22,6 +22,7 @@ absl::Status CheckReload(const Config& in_force, const Config& next) {
   same("podMaxBackoffSeconds", a.pod_max_backoff == b.pod_max_backoff);
   same("servingAddress", in_force.shim.serving_address == next.shim.serving_address);
   same("secureServing", in_force.shim.secure_serving == next.shim.secure_serving);
+  same("extender", in_force.shim.extender == next.shim.extender);
   // Whoever was let read a resource keeps a mirror of it.
   const auto same_rule = [](const CustomResourceRule& x, const CustomResourceRule& y) {
     return x.resource == y.resource && x.verbs == y.verbs && x.namespaces == y.namespaces;

@@ -133,7 +133,7 @@ void CheckServingAddress(MapReader& reader, const std::string& address) {
     reader.problems().Add(
         reader.where("servingAddress"),
         absl::StrCat("expected HOST:PORT or \"\" for none, got \"", address, "\""));
-  } else if (host != "127.0.0.1" && host != "::1" && host != "localhost") {
+  } else if (!IsLoopback(host)) {
     reader.problems().Add(
         reader.where("servingAddress"),
         "only loopback addresses (127.0.0.1, ::1, localhost) are served without TLS; for others "
@@ -162,6 +162,36 @@ void ReadSecureServing(MapReader& reader, SecureServing* out) {
     reader.problems().Add(reader.where(out->cert_file.empty() ? "certFile" : "keyFile"),
                           "Required value: certFile and keyFile belong together");
   }
+}
+
+void ReadExtender(MapReader& reader, ExtenderConfig* out) {
+  std::string host;
+  int port = 0;
+  reader.Map("tls", [&](MapReader& tls) {
+    ServerTls& files = out->tls.emplace();
+    for (const auto& [key, value] :
+         {std::pair("certFile", &files.cert_file), std::pair("keyFile", &files.key_file)}) {
+      tls.String(key, value);
+      if (value->empty()) tls.problems().Add(tls.where(key), "Required value");
+    }
+    tls.String("clientCAFile", &files.client_ca_file);
+  });
+  if (!reader.String("address", &out->address)) {
+    reader.problems().Add(reader.where("address"), "Required value");
+  } else if (!SplitHostPort(out->address, &host, &port) || host.empty()) {
+    reader.problems().Add(reader.where("address"),
+                          absl::StrCat("expected HOST:PORT, got \"", out->address, "\""));
+  } else if (!IsLoopback(host) && !out->tls.has_value()) {
+    reader.problems().Add(reader.where("address"),
+                          "an address that is not loopback (127.0.0.1, ::1, localhost) needs tls: "
+                          "{certFile, keyFile}");
+  }
+  if (!reader.String("profile", &out->profile) || out->profile.empty())
+    reader.problems().Add(reader.where("profile"), "Required value");
+  out->where = reader.where("profile");
+  reader.Duration("deadline", &out->deadline);
+  if (out->deadline < absl::Milliseconds(10) || out->deadline > absl::Minutes(1))
+    reader.problems().Add(reader.where("deadline"), "must be from 10ms to 1m");
 }
 
 void ReadReplacement(MapReader& reader, Replacement* out) {
@@ -233,6 +263,10 @@ absl::string_view VerbName(v1alpha1::CustomResource::Verb verb) {
   return "";
 }
 
+bool IsLoopback(absl::string_view host) {
+  return host == "127.0.0.1" || host == "::1" || host == "localhost";
+}
+
 bool SplitHostPort(absl::string_view address, std::string* host, int* port) {
   const size_t colon = address.rfind(':');
   if (colon == absl::string_view::npos) return false;
@@ -289,6 +323,7 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out) {
     }
     out->custom_resources.push_back(std::move(rule));
   });
+  reader.Map("extender", [&](MapReader& r) { ReadExtender(r, &out->extender.emplace()); });
   reader.Int32("verbosity", &out->verbosity);
   if (out->verbosity < 0 || out->verbosity > 10) {
     reader.problems().Add(reader.where("verbosity"), absl::StrCat("Invalid value: ", out->verbosity,

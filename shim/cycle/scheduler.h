@@ -76,7 +76,6 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void OnNamespaceDelete(const std::string& name, absl::Time now);
   void OnObjectUpsert(const kube::ClusterObjectPtr& object, absl::Time now);
   void OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now);
-
   // While held, they are passed over: mirrors may lack what has not been listed yet.
   void HoldOwnEffects(bool held) { own_effects_held_ = held; }
 
@@ -114,6 +113,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   size_t waiting_pods() const { return waiting_.size(); }
 
  private:
+  friend class ForeignPods;
   struct Attempt;
   struct PlacedTogether;
   using Host = HostRecord;

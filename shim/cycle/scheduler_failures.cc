@@ -104,6 +104,7 @@ void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string
 
 void Scheduler::OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now) {
   Host& host = hosts_[name];
+  if (NeedsNewSession(status)) host.wants_new_session = true;
   if (!host.breaker.OnFailure()) return;
   host.away_since = now;
   LOG(ERROR) << "Host \"" << name << "\" has given no usable answer to "

@@ -142,7 +142,8 @@ Metrics::Metrics(absl::string_view version)
       ai_attempts(*registry_, kAiAttempts),
       gang_wait(*registry_, kGangWait),
       serving_certificate_reloads(*registry_, kServingCertificateReloads),
-      page_verdicts(*registry_, kPageVerdicts) {
+      page_verdicts(*registry_, kPageVerdicts),
+      extender_duration(*registry_, kExtenderDuration) {
   AddChild(MakeFamily<Gauge>(*registry_, kBuildInfo), kBuildInfo,
            {{"version", std::string(version)}})
       .Set(1);

@@ -148,6 +148,7 @@ class Metrics {
   Children<Histogram> gang_wait;
   Children<Counter> serving_certificate_reloads;
   Children<Counter> page_verdicts;
+  Children<Histogram> extender_duration;
 
  private:
   absl::Mutex mutex_;

@@ -66,6 +66,7 @@ void TouchAll(Metrics& m) {
   m.effects.With({"StaticIP", "carried_out"});
   m.ai_attempts.With({"training", "scheduled"});
   m.gang_wait.With({"job"});
+  m.extender_duration.With({"filter", "answered"});
 }
 
 TEST(Metrics, EveryNameIsExposedWithItsTypeLabelsAndBuckets) {

@@ -51,6 +51,7 @@ const std::vector<const MetricSpec*>& AllMetrics() {
                                                                &kGangWait,
                                                                &kServingCertificateReloads,
                                                                &kPageVerdicts,
+                                                               &kExtenderDuration,
                                                                &kBuildInfo,
                                                                &kProcessCpu,
                                                                &kProcessRss,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shim/metrics/metric_spec.h"
+#include "shim/metrics/process_names.h"
 #include "shim/metrics/serving_names.h"
 
 namespace outboard::metrics {
@@ -271,26 +272,17 @@ inline constexpr MetricSpec kGangWait{
     {"job_name"},
     {0, 0, 5, {10, 30, 60, 300, 600}},
     "Time that a member of a gang waited at Permit; jobs beyond the first 100 are other."};
+inline constexpr MetricSpec kExtenderDuration{"outboard_extender_request_duration_seconds",
+                                              MetricType::kHistogram,
+                                              {"verb", "result"},
+                                              {0.0001, 2, 16},
+                                              "Latency of a request of kube-scheduler's, from its "
+                                              "last byte to the answer, by verb and result: "
+                                              "answered, failed, malformed."};
 inline constexpr MetricSpec kBuildInfo{
     "outboard_build_info", MetricType::kGauge, {"version"}, {}, "1 for the build that runs."};
 
-// As every Prometheus client has them; read when scraped.
-inline constexpr MetricSpec kProcessCpu{"process_cpu_seconds_total",
-                                        MetricType::kCounter,
-                                        {},
-                                        {},
-                                        "User and system CPU time of the process."};
-inline constexpr MetricSpec kProcessRss{
-    "process_resident_memory_bytes", MetricType::kGauge, {}, {}, "Resident memory of the process."};
-inline constexpr MetricSpec kProcessFds{
-    "process_open_fds", MetricType::kGauge, {}, {}, "Open file descriptors of the process."};
-inline constexpr MetricSpec kProcessStart{"process_start_time_seconds",
-                                          MetricType::kGauge,
-                                          {},
-                                          {},
-                                          "Start of the process, seconds since the Unix epoch."};
-
-// All of the above, and those of serving_names.h.
+// All of the above, those of serving_names.h, and the process's own.
 const std::vector<const MetricSpec*>& AllMetrics();
 
 }  // namespace outboard::metrics

@@ -1,0 +1,161 @@
+#include "shim/extender/endpoint.h"
+
+#include <glog/logging.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+
+namespace outboard::extender {
+namespace {
+
+constexpr absl::Duration kReplyGrace = absl::Milliseconds(200);
+
+// A reply on its way from the scheduling thread to a server's, which may have given up.
+template <typename T>
+class Reply {
+ public:
+  void Set(absl::StatusOr<T> value) {
+    absl::MutexLock lock(&mutex_);
+    value_ = std::move(value);
+  }
+  absl::StatusOr<T> Await(absl::Time deadline) {
+    absl::MutexLock lock(&mutex_);
+    const auto is_there = [this]()
+                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return value_.has_value(); };
+    if (mutex_.AwaitWithDeadline(absl::Condition(&is_there), deadline)) return *std::move(value_);
+    return absl::DeadlineExceededError("the extender did not come to it in time");
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::optional<absl::StatusOr<T>> value_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A question keeps the body that it points into.
+template <typename Question>
+absl::StatusOr<std::shared_ptr<const Question>> Decode(
+    absl::StatusOr<Question> (*decode)(absl::string_view),
+    const std::shared_ptr<const std::string>& body) {
+  struct Both {
+    std::shared_ptr<const std::string> body;
+    Question question;
+  };
+  absl::StatusOr<Question> question = decode(*body);
+  if (!question.ok()) return question.status();
+  auto both = std::make_shared<const Both>(Both{body, *std::move(question)});
+  return std::shared_ptr<const Question>(both, &both->question);
+}
+
+}  // namespace
+
+absl::string_view VerbName(Verb verb) {
+  switch (verb) {
+    case Verb::kFilter:
+      return "filter";
+    case Verb::kPrioritize:
+      return "prioritize";
+    case Verb::kPreempt:
+      return "preempt";
+    case Verb::kBind:
+      return "bind";
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Start(EndpointOptions options,
+                                                          FrontDesk* desk) {
+  std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(options), desk));
+  ServerOptions server = endpoint->options_.server;
+  server.answer = [raw = endpoint.get()](Verb verb, std::string body) {
+    return raw->Answer(verb, std::move(body));
+  };
+  absl::StatusOr<std::unique_ptr<Server>> started = Server::Start(std::move(server));
+  if (!started.ok()) return started.status();
+  endpoint->server_ = *std::move(started);
+  return endpoint;
+}
+
+HttpAnswer Endpoint::Answer(Verb verb, std::string body) {
+  const absl::Time began = absl::Now();
+  absl::StatusOr<std::string> answer =
+      Ask(verb, std::make_shared<const std::string>(std::move(body)));
+  const bool malformed = absl::IsInvalidArgument(answer.status());
+  options_.observe(verb,
+                   answer.ok() ? "answered"
+                   : malformed ? "malformed"
+                               : "failed",
+                   absl::Now() - began);
+  if (answer.ok()) return {200, *std::move(answer)};
+  const std::string why(answer.status().message());
+  VLOG(2) << "A request to " << VerbName(verb) << " failed: " << why;
+  if (malformed) return {400, why + "\n"};
+  if (verb == Verb::kFilter || verb == Verb::kBind) return {200, EncodeError(why)};
+  return {503, why + "\n"};
+}
+
+template <typename T>
+absl::StatusOr<T> Endpoint::OnSchedulingThread(
+    std::function<void(absl::Time give_up, absl::Time now,
+                       std::function<void(absl::StatusOr<T>)> reply)>
+        work) {
+  const absl::Time deadline = absl::Now() + options_.deadline;
+  auto reply = std::make_shared<Reply<T>>();
+  options_.post(
+      [reply, work = std::move(work), deadline, is_ready = options_.is_ready](absl::Time now) {
+        // Nobody listens any more: hosts are not asked in vain.
+        if (now >= deadline) return;
+        if (absl::Status ready = is_ready(); !ready.ok()) return reply->Set(std::move(ready));
+        work(deadline, now, [reply](absl::StatusOr<T> value) { reply->Set(std::move(value)); });
+      });
+  // Why it came to nothing is said at the deadline, and takes a moment to get here.
+  return reply->Await(deadline + kReplyGrace);
+}
+
+absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::string> body) {
+  FrontDesk* const desk = desk_;
+  switch (verb) {
+    case Verb::kFilter:
+    case Verb::kPrioritize: {
+      auto question = Decode(&DecodeNodesQuestion, body);
+      if (!question.ok()) return question.status();
+      const auto ask = verb == Verb::kFilter ? &FrontDesk::Filter : &FrontDesk::Prioritize;
+      auto answer = OnSchedulingThread<NodesAnswer>(
+          [desk, ask, asked = *question](absl::Time give_up, absl::Time now, auto reply) {
+            (desk->*ask)(asked, give_up, now, std::move(reply));
+          });
+      if (!answer.ok()) return answer.status();
+      return verb == Verb::kFilter ? EncodeFilter(**question, *answer)
+                                   : EncodePriorities(**question, *answer);
+    }
+    case Verb::kPreempt: {
+      auto question = Decode(&DecodePreemption, body);
+      if (!question.ok()) return question.status();
+      auto answer = OnSchedulingThread<std::vector<bool>>(
+          [desk, asked = *question](absl::Time give_up, absl::Time now, auto reply) {
+            desk->Preempt(asked, give_up, now, std::move(reply));
+          });
+      if (!answer.ok()) return answer.status();
+      return EncodePreemption(**question, *answer);
+    }
+    case Verb::kBind: {
+      auto order = Decode(&DecodeBinding, body);
+      if (!order.ok()) return order.status();
+      auto bound = OnSchedulingThread<bool>([desk, asked = *order, may_bind = options_.may_bind](
+                                                absl::Time give_up, absl::Time now, auto reply) {
+        if (absl::Status may = may_bind(); !may.ok()) return reply(std::move(may));
+        desk->Bind(asked, give_up, now, [reply](const absl::Status& ended) {
+          reply(ended.ok() ? absl::StatusOr<bool>(true) : absl::StatusOr<bool>(ended));
+        });
+      });
+      if (!bound.ok()) return bound.status();
+      return EncodeError("");
+    }
+  }
+  return absl::InternalError("no such verb");
+}
+
+}  // namespace outboard::extender

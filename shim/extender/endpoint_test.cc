@@ -1,0 +1,331 @@
+#include "shim/extender/endpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "shim/extender/testing/test_certificates.h"
+
+namespace outboard::extender {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kQuestion[] =
+    R"({"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u"}},"NodeNames":["a"]})";
+
+ServerOptions Loopback() {
+  ServerOptions options;
+  options.host = "127.0.0.1";
+  options.serves_bind = true;
+  return options;
+}
+
+// A server that answers with the verb and the length of what came.
+class ServerTest : public ::testing::Test {
+ protected:
+  void StartServer(ServerOptions options) {
+    options.answer = [this](Verb verb, std::string body) {
+      ++answered_;
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&may_answer_));
+      return HttpAnswer{200, absl::StrCat("\"", VerbName(verb), " ", body.size(), "\"")};
+    };
+    absl::StatusOr<std::unique_ptr<Server>> started = Server::Start(std::move(options));
+    ASSERT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+  }
+  void LetAnswer(bool may) {
+    absl::MutexLock lock(&mutex_);
+    may_answer_ = may;
+  }
+  std::unique_ptr<httplib::Client> Client() {
+    auto client = std::make_unique<httplib::Client>("127.0.0.1", server_->port());
+    client->set_keep_alive(true);
+    return client;
+  }
+
+  absl::Mutex mutex_;
+  bool may_answer_ = true;
+  std::atomic<int> answered_{0};
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ServerTest, ServesVerbsOverOneConnection) {
+  StartServer(Loopback());
+  auto client = Client();
+  for (const char* verb : {"filter", "prioritize", "preempt", "bind"}) {
+    auto answer = client->Post(absl::StrCat("/", verb), "12345", "application/json");
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->body, absl::StrCat("\"", verb, " 5\""));
+    EXPECT_EQ(answer->get_header_value("Content-Type"), "application/json");
+  }
+  EXPECT_EQ(client->Post("/evict", "", "application/json")->status, 404);
+  EXPECT_EQ(client->Get("/filter")->status, 404);
+}
+
+TEST_F(ServerTest, BodiesAreBounded) {
+  ServerOptions options = Loopback();
+  options.max_body_bytes = 1000;
+  StartServer(std::move(options));
+  auto answer = Client()->Post("/filter", std::string(1000, ' '), "application/json");
+  EXPECT_EQ(answer->status, 200);
+  answer = Client()->Post("/filter", std::string(1001, ' '), "application/json");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 413);
+  EXPECT_EQ(answer->body, "the body is longer than 1000 bytes\n");
+  // Of unknown length, and one that grows when it is unpacked.
+  int pieces = 0;
+  answer = Client()->Post(
+      "/filter",
+      [&](size_t, httplib::DataSink& sink) {
+        const std::string piece(100, ' ');
+        if (++pieces > 100) {
+          sink.done();
+        } else {
+          sink.write(piece.data(), piece.size());
+        }
+        return true;
+      },
+      "application/json");
+  // Or the connection ended while it was sent.
+  EXPECT_TRUE(!answer || answer->status == 413);
+  auto packing = Client();
+  packing->set_compress(true);
+  answer = packing->Post("/filter", std::string(500000, ' '), "application/json");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 413);
+  EXPECT_EQ(answered_, 1);
+}
+
+TEST_F(ServerTest, RequestsAreBounded) {
+  ServerOptions options = Loopback();
+  options.max_requests = 1;
+  options.max_wait = absl::Milliseconds(50);
+  StartServer(std::move(options));
+  LetAnswer(false);
+  std::thread first([&] {
+    auto answer = Client()->Post("/filter", "1", "application/json");
+    EXPECT_EQ(answer->status, 200);
+  });
+  while (answered_ == 0) std::this_thread::yield();
+  auto client = Client();
+  auto refused = client->Post("/filter", "2", "application/json");
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 503);
+  LetAnswer(true);
+  first.join();
+  // The connection is as good as before.
+  EXPECT_EQ(client->Post("/filter", "3", "application/json")->body, "\"filter 1\"");
+}
+
+TEST_F(ServerTest, BindIsForThoseWhoAreKnown) {
+  ServerOptions options = Loopback();
+  options.serves_bind = false;
+  StartServer(std::move(options));
+  EXPECT_EQ(Client()->Post("/bind", "{}", "application/json")->status, 403);
+  EXPECT_EQ(Client()->Post("/filter", "{}", "application/json")->status, 200);
+}
+
+TEST_F(ServerTest, StopsWithConnectionsThatAreIdle) {
+  StartServer(Loopback());
+  auto client = Client();
+  ASSERT_TRUE(client->Post("/filter", "1", "application/json"));
+  const absl::Time began = absl::Now();
+  server_->Stop();
+  EXPECT_LT(absl::Now() - began, absl::Seconds(5));
+}
+
+TEST_F(ServerTest, AddressInUse) {
+  StartServer(Loopback());
+  ServerOptions second = Loopback();
+  second.port = server_->port();
+  EXPECT_TRUE(absl::IsUnavailable(Server::Start(std::move(second)).status()));
+}
+
+class TlsServerTest : public ServerTest {
+ protected:
+  TlsServerTest() { authority_.Write(Path("ca.crt"), ""); }
+  static std::string Path(const std::string& name) {
+    return ::testing::TempDir() + "/extender_" + name;
+  }
+  ServerOptions Tls(bool clients) {
+    ServerOptions options = Loopback();
+    options.tls = {Path("tls.crt"), Path("tls.key"), clients ? Path("ca.crt") : ""};
+    return options;
+  }
+  // The serial of the certificate that the server shows; 0: it lets nobody in.
+  long Shown(const TestCertificate* client_certificate = nullptr) {
+    std::unique_ptr<httplib::SSLClient> client;
+    if (client_certificate == nullptr) {
+      client = std::make_unique<httplib::SSLClient>("127.0.0.1", server_->port());
+    } else {
+      client_certificate->Write(Path("client.crt"), Path("client.key"));
+      client = std::make_unique<httplib::SSLClient>("127.0.0.1", server_->port(),
+                                                    Path("client.crt"), Path("client.key"));
+    }
+    client->set_ca_cert_path(Path("ca.crt").c_str());
+    client->enable_server_certificate_verification(true);
+    long serial = 0;
+    SSL_CTX_set_ex_data(client->ssl_context(), 0, &serial);
+    SSL_CTX_set_verify(client->ssl_context(), SSL_VERIFY_PEER, [](int ok, X509_STORE_CTX* store) {
+      X509* shown = X509_STORE_CTX_get_current_cert(store);
+      auto* ssl = static_cast<SSL*>(
+          X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+      auto* out = static_cast<long*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), 0));
+      if (X509_STORE_CTX_get_error_depth(store) == 0)
+        *out = ASN1_INTEGER_get(X509_get_serialNumber(shown));
+      return ok;
+    });
+    auto answer = client->Post("/filter", "1", "application/json");
+    return answer && answer->status == 200 ? serial : 0;
+  }
+
+  const TestCertificate authority_{1};
+};
+
+TEST_F(TlsServerTest, ShowsTheCertificateThatTheFilesHold) {
+  TestCertificate(10, &authority_).Write(Path("tls.crt"), Path("tls.key"));
+  StartServer(Tls(/*clients=*/false));
+  EXPECT_EQ(Shown(), 10);
+  // Half of a new one is of no use, and changes nothing.
+  const TestCertificate next(11, &authority_);
+  next.Write(Path("tls.crt"), "");
+  const absl::Time changed = absl::Now();
+  while (absl::Now() < changed + absl::Milliseconds(1100)) ASSERT_EQ(Shown(), 10);
+  next.Write("", Path("tls.key"));
+  long shown = 10;
+  for (const absl::Time end = absl::Now() + absl::Seconds(10); shown == 10 && absl::Now() < end;)
+    shown = Shown();
+  EXPECT_EQ(shown, 11);
+}
+
+TEST_F(TlsServerTest, ClientsWithoutACertificateOfTheAuthorityAreRefused) {
+  TestCertificate(10, &authority_).Write(Path("tls.crt"), Path("tls.key"));
+  StartServer(Tls(/*clients=*/true));
+  EXPECT_EQ(Shown(), 0);
+  const TestCertificate stranger(20);
+  EXPECT_EQ(Shown(&stranger), 0);
+  const TestCertificate friendly(21, &authority_);
+  EXPECT_EQ(Shown(&friendly), 10);
+  EXPECT_EQ(answered_, 1);
+}
+
+// What the scheduling thread is to others: closures, done in order, by this test.
+class EndpointTest : public ::testing::Test {
+ protected:
+  EndpointTest() {
+    scheduler_.SetProfileNames({"extender"});
+    EndpointOptions options;
+    options.server = Loopback();
+    options.deadline = absl::Seconds(5);
+    options.post = [this](std::function<void(absl::Time)> work) {
+      absl::MutexLock lock(&mutex_);
+      work_.push_back(std::move(work));
+    };
+    options.is_ready = [this] { return ready_; };
+    options.may_bind = [this] { return may_bind_; };
+    options.observe = [this](Verb verb, absl::string_view result, absl::Duration) {
+      absl::MutexLock lock(&mutex_);
+      observed_.push_back(absl::StrCat(VerbName(verb), " ", result));
+    };
+    endpoint_ = *Endpoint::Start(std::move(options), &desk_);
+  }
+  class NoEffects final : public cycle::Effects {
+    void Bind(const cycle::BindOrder&, absl::Time) override {}
+    void Evict(const cycle::EvictOrder&, absl::Time) override {}
+    void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                         const std::string&, bool, absl::Time) override {}
+    void Write(const cycle::EffectOrder&, absl::Time) override {}
+    void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                         absl::Time) override {}
+    void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
+                      absl::Time) override {}
+    void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+                     const std::optional<std::string>&, absl::Time) override {}
+  };
+  // Posts a request, and does one piece of work if the request needs one.
+  httplib::Response Post(const std::string& path, const std::string& body, bool needs_work) {
+    httplib::Response got;
+    std::thread client([&] {
+      httplib::Client http("127.0.0.1", endpoint_->port());
+      auto answer = http.Post(path, body, "application/json");
+      if (answer) got = *answer;
+    });
+    if (needs_work) {
+      std::function<void(absl::Time)> work;
+      {
+        absl::MutexLock lock(&mutex_);
+        const auto any = [this] { return !work_.empty(); };
+        mutex_.Await(absl::Condition(&any));
+        work = std::move(work_.front());
+        work_.pop_front();
+      }
+      work(absl::Now());
+    }
+    client.join();
+    return got;
+  }
+
+  absl::Mutex mutex_;
+  std::deque<std::function<void(absl::Time)>> work_;
+  std::vector<std::string> observed_;
+  absl::Status ready_;
+  absl::Status may_bind_;
+  NoEffects effects_;
+  cycle::Observer observer_;
+  cycle::Scheduler scheduler_{cycle::SchedulerOptions(),
+                              queue::QueueOptions(),
+                              &effects_,
+                              &observer_,
+                              nullptr,
+                              absl::Now()};
+  cycle::ForeignPods pods_{&scheduler_, &effects_};
+  FrontDesk desk_{&pods_, "extender"};
+  std::unique_ptr<Endpoint> endpoint_;
+};
+
+TEST_F(EndpointTest, ErrorsAreToldAsUpstreamReadsThem) {
+  ready_ = absl::UnavailableError("first lists have not been taken in: pods");
+  httplib::Response got = Post("/filter", kQuestion, true);
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.body, R"({"Error":"first lists have not been taken in: pods"})");
+  // A HostPriorityList has no place for an error.
+  got = Post("/prioritize", kQuestion, true);
+  EXPECT_EQ(got.status, 503);
+  EXPECT_EQ(got.body, "first lists have not been taken in: pods\n");
+  EXPECT_EQ(Post("/preempt", kQuestion, true).status, 503);
+  ready_ = absl::OkStatus();
+  may_bind_ = absl::FailedPreconditionError("the lease is another's");
+  got = Post("/bind", R"({"PodUID":"u","PodName":"p","PodNamespace":"ns","Node":"a"})", true);
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.body, R"({"Error":"the lease is another's"})");
+  EXPECT_THAT(observed_,
+              ElementsAre("filter failed", "prioritize failed", "preempt failed", "bind failed"));
+}
+
+TEST_F(EndpointTest, MalformedBodiesAreSaidToBe) {
+  for (const char* path : {"/filter", "/prioritize", "/preempt", "/bind"}) {
+    httplib::Response got = Post(path, "{\"Pod\":", false);
+    EXPECT_EQ(got.status, 400) << path;
+    EXPECT_THAT(got.body, HasSubstr("the request is malformed: byte 7: ")) << path;
+  }
+  EXPECT_THAT(observed_, ElementsAre("filter malformed", "prioritize malformed",
+                                     "preempt malformed", "bind malformed"));
+}
+
+}  // namespace
+}  // namespace outboard::extender

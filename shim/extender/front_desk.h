@@ -1,0 +1,96 @@
+// What the extender answers, on the scheduling thread: verdicts and scores of the profile's hosts
+// on pods that kube-scheduler places.
+#ifndef OUTBOARD_SHIM_EXTENDER_FRONT_DESK_H_
+#define OUTBOARD_SHIM_EXTENDER_FRONT_DESK_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "shim/cycle/foreign_pods.h"
+#include "shim/extender/messages.h"
+
+namespace outboard::extender {
+
+// kube-scheduler's watch and ours race: a pod that is not known yet is waited for, until `give_up`.
+//
+// What Filter learns of a pod's nodes is kept for the Prioritize that follows, and used if nothing
+// in the cluster has changed since and it asks about no other nodes; else hosts are asked again. So
+// the scores are those of the nodes that Filter was asked about.
+// Threading: the scheduling thread. A reply is called once, there, soon after or at once.
+// Lifetime:  `pods` outlives it; replies that are still waited for go with it, uncalled.
+// Errors:    a reply's status has words for kube-scheduler's log.
+class FrontDesk {
+ public:
+  using NodesReply = std::function<void(absl::StatusOr<NodesAnswer>)>;
+  using PreemptReply = std::function<void(absl::StatusOr<std::vector<bool>>)>;
+  using BindReply = std::function<void(absl::Status)>;
+
+  FrontDesk(cycle::ForeignPods* pods, std::string profile)
+      : pods_(pods), profile_(std::move(profile)) {}
+
+  void Filter(std::shared_ptr<const NodesQuestion> question, absl::Time give_up, absl::Time now,
+              NodesReply reply);
+  void Prioritize(std::shared_ptr<const NodesQuestion> question, absl::Time give_up, absl::Time now,
+                  NodesReply reply);
+  // One answer a node of the question: whether evicting its victims would make room by the word of
+  // the profile's filters.
+  void Preempt(std::shared_ptr<const PreemptionQuestion> question, absl::Time give_up,
+               absl::Time now, PreemptReply reply);
+  // For the process that holds the lease.
+  void Bind(std::shared_ptr<const BindingOrder> order, absl::Time give_up, absl::Time now,
+            BindReply reply);
+
+  // The pod has come, or changed.
+  void OnPod(const std::string& uid, absl::Time now);
+  // Gives up on pods that did not come.
+  void Tick(absl::Time now);
+  absl::Time NextTick() const;
+
+  // How often Prioritize was spared the hosts, and how often not; for tests and metrics.
+  uint64_t reused() const { return reused_; }
+  uint64_t judged() const { return judged_; }
+
+ private:
+  using Work = std::function<void(absl::StatusOr<kube::PodPtr> pod, absl::Time now)>;
+  struct Waiting {
+    PodName pod;
+    absl::Time give_up;
+    Work work;
+  };
+  struct Kept {
+    int64_t version = 0;  // of the cluster
+    // By slot; kNoScore where the node was not asked about.
+    std::vector<int8_t> scores;
+  };
+  static constexpr int8_t kNoScore = -1;
+
+  // Has `work` done once the pod is known, which is usually now.
+  void WithPod(const PodName& pod, absl::Time give_up, absl::Time now, Work work);
+  absl::StatusOr<NodesAnswer> Judge(const kube::PodObject& pod, const NodesQuestion& question,
+                                    absl::Time now);
+  // What was kept of the pod, if it is all that the question asks for.
+  bool Recall(const kube::PodObject& pod, const NodesQuestion& question, NodesAnswer* answer);
+  void Keep(const std::string& uid, Kept kept);
+
+  cycle::ForeignPods* const pods_;
+  const std::string profile_;
+  std::deque<Waiting> waiting_;
+  absl::flat_hash_map<std::string, Kept> kept_;  // by uid of the pod
+  std::deque<std::string> kept_order_;           // the oldest first
+  uint64_t reused_ = 0;
+  uint64_t judged_ = 0;
+};
+
+// A mean score as the extender tells it: rounded to the nearest of 0..10, halves up. Pure.
+int64_t ExtenderScore(int64_t mean);
+
+}  // namespace outboard::extender
+
+#endif  // OUTBOARD_SHIM_EXTENDER_FRONT_DESK_H_

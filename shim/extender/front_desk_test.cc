@@ -1,0 +1,283 @@
+#include "shim/extender/front_desk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/cycle/testing/scripted_host.h"
+
+namespace outboard::extender {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kProfile[] = "extender";
+
+class RecordedBinds final : public cycle::Effects {
+ public:
+  void Bind(const cycle::BindOrder& order, absl::Time) override { binds.push_back(order); }
+  void Evict(const cycle::EvictOrder&, absl::Time) override {}
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void Write(const cycle::EffectOrder&, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
+                    absl::Time) override {}
+  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+                   const std::optional<std::string>&, absl::Time) override {}
+  std::vector<cycle::BindOrder> binds;
+};
+
+class FrontDeskTest : public ::testing::Test {
+ protected:
+  FrontDeskTest()
+      : scheduler_(cycle::SchedulerOptions(), queue::QueueOptions(), &effects_, &observer_, nullptr,
+                   now_) {
+    scheduler_.SetProfileNames({kProfile});
+    cycle::ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.filter_plugins = {"Model"};
+    plan.algorithm.score_plugins = {{"Score", 1}};
+    plan.host_names = {"main"};
+    plan.guard.resources = false;
+    scheduler_.SetPlan(plan);
+    scheduler_.SetHost("main", &host_, scheduler_.cluster()->AddHost({}), now_);
+    // Node i scores 100 - 26 i; the last, if there are three, is rejected.
+    host_.cycle = [](const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
+      response->mutable_pre_filter();
+      v1alpha1::FilterResponse* filter = response->mutable_filter();
+      const auto& slots = request.filter().nodes().slots();
+      filter->set_processed(static_cast<uint32_t>(slots.size()));
+      filter->add_reasons()->set_plugin("Model");
+      filter->mutable_reasons(0)->set_code(v1alpha1::UNSCHEDULABLE);
+      filter->mutable_reasons(0)->add_reasons("mismatch");
+      std::string scores;
+      char feasible = 0;
+      for (int i = 0; i < slots.size(); ++i) {
+        if (slots[i] == 2) {
+          filter->add_rejected(0);
+        } else {
+          feasible = static_cast<char>(feasible | 1 << i);
+          scores.push_back(static_cast<char>(100 - 26 * slots[i]));
+        }
+      }
+      filter->set_feasible(std::string(slots.empty() ? 0 : 1, feasible));
+      response->mutable_score()->add_plugins()->set_plugin("Score");
+      response->mutable_score()->mutable_plugins(0)->set_scores(scores);
+      return absl::OkStatus();
+    };
+    for (const char* name : {"a", "b", "c"}) AddNode(name);
+    AddPod("p");
+  }
+
+  void AddNode(const std::string& name) {
+    auto node = std::make_shared<kube::NodeObject>();
+    node->node.set_uid(absl::StrCat("uid-", name));
+    node->node.set_name(name);
+    node->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.OnNodeUpsert(node, now_);
+  }
+  void AddPod(const std::string& name, const std::string& node = "") {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid(absl::StrCat("uid-", name));
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name(name);
+    pod->pod.set_scheduler_name("default-scheduler");
+    pod->pod.set_node_name(node);
+    pod->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.OnPodUpsert(pod, now_);
+    desk_.OnPod(pod->uid(), now_);
+  }
+  static std::shared_ptr<NodesQuestion> About(const std::string& pod,
+                                              std::vector<std::string> names) {
+    auto question = std::make_shared<NodesQuestion>();
+    question->pod = {absl::StrCat("uid-", pod), absl::StrCat("ns/", pod)};
+    question->by_name = true;
+    question->names = std::move(names);
+    return question;
+  }
+  // Asks; the answer, once it is there, is in `answer_`.
+  void Filter(const std::string& pod, std::vector<std::string> names) {
+    desk_.Filter(About(pod, std::move(names)), now_ + absl::Seconds(2), now_, Into());
+  }
+  void Prioritize(const std::string& pod, std::vector<std::string> names) {
+    desk_.Prioritize(About(pod, std::move(names)), now_ + absl::Seconds(2), now_, Into());
+  }
+  FrontDesk::NodesReply Into() {
+    answers_ = 0;
+    return [this](absl::StatusOr<NodesAnswer> answer) {
+      ++answers_;
+      answer_ = std::move(answer);
+    };
+  }
+
+  absl::Time now_ = absl::UnixEpoch() + absl::Hours(24);
+  int resource_version_ = 0;
+  RecordedBinds effects_;
+  cycle::Observer observer_;
+  cycle::ScriptedHost host_;
+  cycle::Scheduler scheduler_;
+  cycle::ForeignPods pods_{&scheduler_, &effects_};
+  FrontDesk desk_{&pods_, kProfile};
+  absl::StatusOr<NodesAnswer> answer_;
+  int answers_ = 0;
+};
+
+TEST_F(FrontDeskTest, AnswersOneVerdictAName) {
+  Filter("p", {"b", "unheard-of", "c", "a", "b"});
+  ASSERT_TRUE(answer_.ok()) << answer_.status();
+  EXPECT_THAT(answer_->verdicts, ElementsAre(NodesAnswer::kFeasible, NodesAnswer::kUnknown, 0,
+                                             NodesAnswer::kFeasible, NodesAnswer::kFeasible));
+  EXPECT_EQ(answer_->reasons[0].reasons(0), "mismatch");
+  // 74, no score, rejected, 100, 74: to the nearest tenth.
+  EXPECT_THAT(answer_->scores, ElementsAre(7, 0, 0, 10, 7));
+  // Each node once, whatever is asked.
+  EXPECT_THAT(host_.cycles.back().filter().nodes().slots(), ElementsAre(1, 2, 0));
+}
+
+TEST_F(FrontDeskTest, ScoresAreKeptForThePrioritizeThatFollows) {
+  Filter("p", {"a", "b", "c"});
+  Prioritize("p", {"b", "a"});
+  ASSERT_TRUE(answer_.ok());
+  EXPECT_THAT(answer_->scores, ElementsAre(7, 10));
+  EXPECT_EQ(desk_.reused(), 1);
+  EXPECT_THAT(host_.cycles, SizeIs(1));
+}
+
+TEST_F(FrontDeskTest, ScoresOfAnotherPodClusterOrNodeAreNotUsed) {
+  AddPod("q");
+  Filter("p", {"a", "b"});
+  Prioritize("q", {"a", "b"});
+  EXPECT_EQ(desk_.reused(), 0);
+  Prioritize("p", {"a", "c"});
+  EXPECT_EQ(desk_.reused(), 0);
+  Filter("p", {"a", "b"});
+  AddPod("somebody", "a");
+  Prioritize("p", {"a", "b"});
+  EXPECT_EQ(desk_.reused(), 0);
+  ASSERT_TRUE(answer_.ok());
+  EXPECT_THAT(answer_->scores, ElementsAre(10, 7));
+  Prioritize("p", {"a", "nowhere"});
+  ASSERT_TRUE(answer_.ok());
+  EXPECT_THAT(answer_->scores, ElementsAre(10, 0));
+}
+
+TEST_F(FrontDeskTest, PodThatIsNotKnownYetIsWaitedFor) {
+  Filter("late", {"a"});
+  EXPECT_EQ(answers_, 0);
+  EXPECT_EQ(desk_.NextTick(), now_ + absl::Seconds(2));
+  AddPod("another");
+  EXPECT_EQ(answers_, 0);
+  AddPod("late");
+  EXPECT_EQ(answers_, 1);
+  ASSERT_TRUE(answer_.ok());
+  EXPECT_EQ(desk_.NextTick(), absl::InfiniteFuture());
+
+  Filter("never", {"a"});
+  now_ += absl::Seconds(2);
+  desk_.Tick(now_);
+  EXPECT_EQ(answers_, 1);
+  EXPECT_EQ(answer_.status().message(), "pod ns/never (uid-never) has not been heard of");
+}
+
+TEST_F(FrontDeskTest, PodOnANodeIsNotJudged) {
+  AddPod("placed", "a");
+  Filter("placed", {"a"});
+  EXPECT_EQ(answer_.status().message(), "pod ns/placed is on node a already");
+}
+
+TEST_F(FrontDeskTest, HostThatIsAwayIsSaidToBe) {
+  host_.is_usable = false;
+  Filter("p", {"a"});
+  EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is away");
+}
+
+TEST_F(FrontDeskTest, PluginThatCannotScoreFailsPrioritizeOnly) {
+  const auto judge = host_.cycle;
+  host_.cycle = [judge](const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
+    (void)judge(request, response);
+    response->mutable_score()->mutable_error()->set_plugin("Score");
+    response->mutable_score()->mutable_error()->add_reasons("no idea");
+    return absl::OkStatus();
+  };
+  Filter("p", {"a"});
+  EXPECT_TRUE(answer_.ok());
+  Prioritize("p", {"a"});
+  EXPECT_EQ(answer_.status().message(), "no idea");
+}
+
+TEST_F(FrontDeskTest, KeepsNoMoreThanItMust) {
+  for (int i = 0; i < 200; ++i) {
+    AddPod(absl::StrCat("p", i));
+    Filter(absl::StrCat("p", i), {"a"});
+  }
+  Prioritize("p199", {"a"});
+  EXPECT_EQ(desk_.reused(), 1);
+}
+
+TEST_F(FrontDeskTest, PreemptAsksAboutVictimsThatAreThere) {
+  AddPod("v1", "a");
+  AddPod("v2", "b");
+  std::vector<v1alpha1::Hypothesis> asked;
+  host_.pre_filter = [](const v1alpha1::PreFilterRequest&) {
+    return v1alpha1::PreFilterResponse();
+  };
+  host_.filter = [&](const v1alpha1::FilterRequest& request) {
+    asked.assign(request.hypotheses().begin(), request.hypotheses().end());
+    v1alpha1::FilterResponse response;
+    response.set_processed(2);
+    response.set_feasible(std::string(1, '\x01'));
+    response.add_reasons()->set_plugin("Model");
+    response.mutable_reasons(0)->set_code(v1alpha1::UNSCHEDULABLE);
+    response.add_rejected(0);
+    return response;
+  };
+  auto question = std::make_shared<PreemptionQuestion>();
+  question->pod = {"uid-p", "ns/p"};
+  question->nodes = {{"nowhere", {"uid-v1"}, 0},
+                     {"a", {"uid-v1", "uid-v1", "uid-gone", "uid-v2"}, 0},
+                     {"b", {"uid-v2"}, 0},
+                     {"a", {}, 0}};
+  absl::StatusOr<std::vector<bool>> fits;
+  desk_.Preempt(question, now_ + absl::Seconds(2), now_,
+                [&](absl::StatusOr<std::vector<bool>> answer) { fits = std::move(answer); });
+  ASSERT_TRUE(fits.ok()) << fits.status();
+  EXPECT_THAT(*fits, ElementsAre(false, true, false, false));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_THAT(asked[0].removed_pod_uids(), ElementsAre("uid-v1"));
+  EXPECT_THAT(asked[1].removed_pod_uids(), ElementsAre("uid-v2"));
+}
+
+TEST_F(FrontDeskTest, BindGoesTheShimsWay) {
+  auto order = std::make_shared<BindingOrder>();
+  order->pod = {"uid-p", "ns/p"};
+  order->node = "a";
+  absl::Status ended = absl::UnknownError("not yet");
+  desk_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(ended.message(), "not yet");
+  EXPECT_TRUE(pods_.OnBindEnded(effects_.binds[0].attempt_id, cycle::BindEnd::kBound, "", now_));
+  EXPECT_TRUE(ended.ok());
+  desk_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
+  EXPECT_FALSE(ended.ok()) << "it has a node already";
+}
+
+TEST(ExtenderScore, RoundsToTheNearest) {
+  EXPECT_EQ(ExtenderScore(0), 0);
+  EXPECT_EQ(ExtenderScore(49), 0);
+  EXPECT_EQ(ExtenderScore(50), 1);
+  EXPECT_EQ(ExtenderScore(949), 9);
+  EXPECT_EQ(ExtenderScore(1000), 10);
+}
+
+}  // namespace
+}  // namespace outboard::extender

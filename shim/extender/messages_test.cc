@@ -1,0 +1,171 @@
+#include "shim/extender/messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/extender/testing/fuzz_request.h"
+
+namespace outboard::extender {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kPod[] = R"("Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u1"},"spec":{}})";
+
+std::string Body(const std::string& rest) { return absl::StrCat("{", kPod, ",", rest, "}"); }
+
+v1alpha1::PluginStatus Reason(v1alpha1::Code code, const std::vector<std::string>& texts) {
+  v1alpha1::PluginStatus reason;
+  reason.set_code(code);
+  reason.mutable_reasons()->Assign(texts.begin(), texts.end());
+  return reason;
+}
+
+TEST(DecodeNodesQuestion, Names) {
+  auto question = DecodeNodesQuestion(Body(R"("Nodes":null,"NodeNames":["a","b"])"));
+  ASSERT_TRUE(question.ok()) << question.status();
+  EXPECT_TRUE(question->by_name);
+  EXPECT_EQ(question->pod.uid, "u1");
+  EXPECT_EQ(question->pod.key, "ns/p");
+  EXPECT_THAT(question->names, ElementsAre("a", "b"));
+  EXPECT_THAT(question->nodes, IsEmpty());
+}
+
+TEST(DecodeNodesQuestion, FullNodesKeepTheirBytes) {
+  const std::string first = R"({"metadata":{"labels":{"x" : "y"},"name":"a"},"status":{"n":1.50}})";
+  const std::string body =
+      Body(R"("Nodes":{"metadata":{},"items":[ )" + first + R"(, {"metadata":{"name":"b"}}]})");
+  auto question = DecodeNodesQuestion(body);
+  ASSERT_TRUE(question.ok()) << question.status();
+  EXPECT_FALSE(question->by_name);
+  EXPECT_THAT(question->names, ElementsAre("a", "b"));
+  EXPECT_THAT(question->nodes, ElementsAre(first, R"({"metadata":{"name":"b"}})"));
+}
+
+TEST(DecodeNodesQuestion, ReadsNamesAsGoDoes) {
+  auto question =
+      DecodeNodesQuestion(R"({"nodenames":[],"pod":{"metadata":{"uid":"u"}},"later":{"a":[1]}})");
+  ASSERT_TRUE(question.ok()) << question.status();
+  EXPECT_TRUE(question->by_name);
+}
+
+TEST(DecodeNodesQuestion, SaysWhatIsWrong) {
+  const auto error = [](const std::string& body) {
+    return std::string(DecodeNodesQuestion(body).status().message());
+  };
+  EXPECT_EQ(error("{"), "the request is malformed: byte 1: expected '\"'");
+  EXPECT_EQ(error("5"), "the request is malformed: byte 0: expected '{'");
+  EXPECT_EQ(error("{}"), "the request names no pod with a uid");
+  EXPECT_EQ(error(R"({"Pod":null,"NodeNames":[]})"), "the request names no pod with a uid");
+  EXPECT_EQ(error(Body(R"("Nodes":null)")), "the request has neither Nodes nor NodeNames");
+  EXPECT_THAT(error(Body(R"("NodeNames":[],"Nodes":{"items":[]})")),
+              HasSubstr("nodes are named twice"));
+  EXPECT_THAT(error(Body(R"("Nodes":{"items":[{}]})")), HasSubstr("a node has no name"));
+  EXPECT_THAT(error(Body(R"("NodeNames":["a",5])")), HasSubstr("expected a string"));
+  EXPECT_THAT(error(Body(R"("NodeNames":["a"]) x)")), HasSubstr("malformed"));
+  EXPECT_THAT(error(Body(R"("NodeNames":["a"])") + "x"), HasSubstr("something follows"));
+}
+
+TEST(DecodePreemption, BothForms) {
+  auto meta = DecodePreemption(Body(
+      R"("NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"a"},{"UID":"b"}],"NumPDBViolations":2}},"NodeNameToVictims":null)"));
+  ASSERT_TRUE(meta.ok()) << meta.status();
+  ASSERT_THAT(meta->nodes, SizeIs(1));
+  EXPECT_EQ(meta->nodes[0].node, "n1");
+  EXPECT_THAT(meta->nodes[0].uids, ElementsAre("a", "b"));
+  EXPECT_EQ(meta->nodes[0].budget_violations, 2);
+  auto full = DecodePreemption(Body(
+      R"("NodeNameToVictims":{"n1":{"Pods":[{"metadata":{"uid":"a"},"spec":{}}],"NumPDBViolations":0},"n2":{"Pods":null}})"));
+  ASSERT_TRUE(full.ok()) << full.status();
+  ASSERT_THAT(full->nodes, SizeIs(2));
+  EXPECT_THAT(full->nodes[0].uids, ElementsAre("a"));
+  EXPECT_THAT(full->nodes[1].uids, IsEmpty());
+  EXPECT_FALSE(DecodePreemption(Body(R"("NodeNameToVictims":{"n":{"Pods":[{}]}})")).ok());
+}
+
+TEST(DecodeBinding, AllFields) {
+  auto order = DecodeBinding(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})");
+  ASSERT_TRUE(order.ok()) << order.status();
+  EXPECT_EQ(order->pod, (PodName{"u", "ns/p"}));
+  EXPECT_EQ(order->node, "n");
+  EXPECT_FALSE(DecodeBinding(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u"})").ok());
+}
+
+TEST(EncodeFilter, NamesAndReasons) {
+  NodesQuestion question;
+  question.by_name = true;
+  question.names = {"a", "b", "c", "d"};
+  NodesAnswer answer;
+  answer.reasons = {Reason(v1alpha1::UNSCHEDULABLE, {"Insufficient cpu", "Insufficient memory"}),
+                    Reason(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, {"model \"x\""})};
+  answer.verdicts = {NodesAnswer::kFeasible, 0, 1, NodesAnswer::kUnknown};
+  EXPECT_EQ(
+      EncodeFilter(question, answer),
+      R"({"Nodes":null,"NodeNames":["a"],"FailedNodes":{"b":"Insufficient cpu, Insufficient memory","d":"node(s) were not known to the extender"},"FailedAndUnresolvableNodes":{"c":"model \"x\""},"Error":""})");
+}
+
+TEST(EncodeFilter, NodesAsTheyCame) {
+  NodesQuestion question;
+  question.names = {"a", "b"};
+  question.nodes = {"{\"n\": 1}", "{\"n\": 2}"};
+  NodesAnswer answer;
+  answer.verdicts = {NodesAnswer::kFeasible, NodesAnswer::kFeasible};
+  EXPECT_EQ(
+      EncodeFilter(question, answer),
+      R"({"Nodes":{"metadata":{},"items":[{"n": 1},{"n": 2}]},"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
+  answer.verdicts = {NodesAnswer::kUnknown, NodesAnswer::kUnknown};
+  EXPECT_THAT(EncodeFilter(question, answer), HasSubstr(R"("items":[]})"));
+}
+
+TEST(Encode, TheOthers) {
+  NodesQuestion question;
+  question.names = {"a", "b"};
+  NodesAnswer answer;
+  answer.scores = {10, 0};
+  EXPECT_EQ(EncodePriorities(question, answer),
+            R"([{"Host":"a","Score":10},{"Host":"b","Score":0}])");
+  EXPECT_EQ(EncodePriorities(NodesQuestion(), NodesAnswer()), "[]");
+  PreemptionQuestion preemption;
+  preemption.nodes = {{"n1", {"u1"}, 0}, {"n2", {"u2", "u3"}, 1}};
+  EXPECT_EQ(
+      EncodePreemption(preemption, {false, true}),
+      R"({"NodeNameToMetaVictims":{"n2":{"Pods":[{"UID":"u2"},{"UID":"u3"}],"NumPDBViolations":1}}})");
+  EXPECT_EQ(EncodeError(""), R"({"Error":""})");
+}
+
+TEST(FuzzRequest, Seeds) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("shim/extender/testdata")) {
+    SCOPED_TRACE(entry.path().string());
+    std::stringstream text;
+    text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    const std::string seed = text.str();
+    FuzzRequest(seed);
+    EXPECT_TRUE(DecodeNodesQuestion(seed).ok() || DecodePreemption(seed).ok() ||
+                DecodeBinding(seed).ok());
+    // Also cut off and broken anywhere.
+    for (size_t i = 0; i < seed.size(); ++i) {
+      FuzzRequest(seed.substr(0, i));
+      for (const char broken : {'"', '\\', '{', ']', ',', '\xff', '0'}) {
+        std::string changed = seed;
+        changed[i] = broken;
+        FuzzRequest(changed);
+      }
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 5);
+}
+
+}  // namespace
+}  // namespace outboard::extender

@@ -1,0 +1,54 @@
+#include "shim/extender/testing/fuzz_request.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "shim/extender/json_scanner.h"
+#include "shim/extender/messages.h"
+
+namespace outboard::extender {
+namespace {
+
+void Require(bool promise, const char* what) {
+  if (promise) return;
+  std::fprintf(stderr, "broken promise: %s\n", what);
+  std::abort();
+}
+
+void RequireJson(absl::string_view text, const char* what) {
+  Require(nlohmann::json::accept(text), what);
+}
+
+}  // namespace
+
+void FuzzRequest(absl::string_view body) {
+  JsonScanner scan(body);
+  const bool is_json = scan.Skip() && scan.End();
+  // Another reader with the same opinion of what JSON is, but for how deep it may be.
+  if (is_json) RequireJson(body, "what is taken for JSON is JSON");
+  if (absl::StatusOr<NodesQuestion> question = DecodeNodesQuestion(body); question.ok()) {
+    Require(is_json, "a question is JSON");
+    Require(question->by_name || question->nodes.size() == question->names.size(),
+            "every node has a name");
+    for (const absl::string_view node : question->nodes) RequireJson(node, "a node is JSON");
+    NodesAnswer answer;
+    v1alpha1::PluginStatus& reason = answer.reasons.emplace_back();
+    reason.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    reason.add_reasons("no \"room\"");
+    for (size_t i = 0; i < question->names.size(); ++i) {
+      answer.verdicts.push_back(static_cast<int>(i % 3) - 2);
+      answer.scores.push_back(static_cast<int64_t>(i % 11));
+    }
+    RequireJson(EncodeFilter(*question, answer), "an answer to filter is JSON");
+    RequireJson(EncodePriorities(*question, answer), "an answer to prioritize is JSON");
+  }
+  if (absl::StatusOr<PreemptionQuestion> question = DecodePreemption(body); question.ok()) {
+    Require(is_json, "a question is JSON");
+    RequireJson(EncodePreemption(*question, std::vector<bool>(question->nodes.size(), true)),
+                "an answer to preempt is JSON");
+  }
+  if (DecodeBinding(body).ok()) Require(is_json, "an order is JSON");
+}
+
+}  // namespace outboard::extender

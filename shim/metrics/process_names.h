@@ -1,0 +1,27 @@
+// The metrics that every process has. With names.h.
+#ifndef OUTBOARD_SHIM_METRICS_PROCESS_NAMES_H_
+#define OUTBOARD_SHIM_METRICS_PROCESS_NAMES_H_
+
+#include "shim/metrics/metric_spec.h"
+
+namespace outboard::metrics {
+
+// As every Prometheus client has them; read when scraped.
+inline constexpr MetricSpec kProcessCpu{"process_cpu_seconds_total",
+                                        MetricType::kCounter,
+                                        {},
+                                        {},
+                                        "User and system CPU time of the process."};
+inline constexpr MetricSpec kProcessRss{
+    "process_resident_memory_bytes", MetricType::kGauge, {}, {}, "Resident memory of the process."};
+inline constexpr MetricSpec kProcessFds{
+    "process_open_fds", MetricType::kGauge, {}, {}, "Open file descriptors of the process."};
+inline constexpr MetricSpec kProcessStart{"process_start_time_seconds",
+                                          MetricType::kGauge,
+                                          {},
+                                          {},
+                                          "Start of the process, seconds since the Unix epoch."};
+
+}  // namespace outboard::metrics
+
+#endif  // OUTBOARD_SHIM_METRICS_PROCESS_NAMES_H_

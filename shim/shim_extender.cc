@@ -1,0 +1,47 @@
+// What kube-scheduler is served that has this process as its extender.
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shim/config/config.h"
+#include "shim/shim_process.h"
+
+namespace outboard::shim {
+
+absl::Status ShimProcess::StartExtender() {
+  if (!config_->shim.extender.has_value()) return absl::OkStatus();
+  const config::ExtenderConfig& wanted = *config_->shim.extender;
+  extender::EndpointOptions options;
+  // The configuration was read, so the address is one.
+  config::SplitHostPort(wanted.address, &options.server.host, &options.server.port);
+  const bool on_loopback = config::IsLoopback(options.server.host);
+  bool knows_clients = on_loopback;
+  if (wanted.tls.has_value()) {
+    options.server.tls = {wanted.tls->cert_file, wanted.tls->key_file, wanted.tls->client_ca_file};
+    knows_clients |= !wanted.tls->client_ca_file.empty();
+  }
+  options.server.serves_bind = knows_clients;
+  options.deadline = wanted.deadline;
+  options.post = [this](std::function<void(absl::Time)> work) { inbox_.Post(std::move(work)); };
+  options.is_ready = [this] { return CheckSynced(); };
+  options.may_bind = [this] {
+    if (Leading()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("this replica may not bind: the lease ",
+                     config_->scheduler.leader_election.resource_name, " is another's"));
+  };
+  options.observe = [this](extender::Verb verb, absl::string_view result, absl::Duration elapsed) {
+    metrics::Observe(metrics_.extender_duration.With({extender::VerbName(verb), result}), elapsed);
+  };
+  front_desk_ = std::make_unique<extender::FrontDesk>(&foreign_pods_, wanted.profile);
+  absl::StatusOr<std::unique_ptr<extender::Endpoint>> started =
+      extender::Endpoint::Start(std::move(options), front_desk_.get());
+  if (!started.ok()) return started.status();
+  extender_ = *std::move(started);
+  LOG(INFO) << "Serving kube-scheduler's extender on port " << extender_->port() << " with profile "
+            << wanted.profile;
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::shim
