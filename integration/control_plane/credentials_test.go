@@ -108,19 +108,36 @@ servingAddress: %q
 	if r.shim, err = r.StartProcess("outboard-shim", "env", command...); err != nil {
 		r.Fatal(err)
 	}
-	if err := r.shim.WaitUntil(r.Context(), "not ready", func(context.Context) error {
-		response, err := http.Get("http://" + r.serving + "/readyz")
-		if err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	serving := regexp.MustCompile(`"state":\s*"serving"`)
+	// The shim is ready without its host; a pod that comes before the host does would count an attempt that failed.
+	if err := r.shim.WaitUntil(ctx, "not ready", func(context.Context) error {
+		if _, err := r.page("/readyz"); err != nil {
 			return err
 		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s", response.Status)
+		hosts, err := r.page("/hosts")
+		if err == nil && !serving.Match(hosts) {
+			err = fmt.Errorf("no host serves: %s", hosts)
 		}
-		return nil
+		return err
 	}); err != nil {
 		r.Fatal(err)
 	}
+}
+
+// page is what the shim serves at a path.
+func (r *rotation) page(path string) ([]byte, error) {
+	response, err := http.Get("http://" + r.serving + path)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, response.Status, text)
+	}
+	return text, err
 }
 
 // write replaces a file at once.
@@ -163,12 +180,7 @@ func (r *rotation) underLoad(renew func(i int)) {
 		return err
 	})
 	r.running()
-	response, err := http.Get("http://" + r.serving + "/metrics")
-	if err != nil {
-		r.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err := r.page("/metrics")
 	if err != nil {
 		r.Fatal(err)
 	}
