@@ -46,14 +46,6 @@ var titles = map[string]string{
 	"fluid":     "fluid bound",
 }
 
-// result is a line of --json.
-type result struct {
-	Scheduler string  `json:"scheduler"`
-	Load      float64 `json:"load"`
-	Seed      int     `json:"seed"`
-	figures
-}
-
 func main() {
 	var o options
 	var loads, which, jsonFile string
@@ -68,7 +60,7 @@ func main() {
 	flag.IntVar(&o.seeds, "seeds", 10, "workloads of each load")
 	flag.StringVar(&loads, "loads", "0.7,0.9,1.1", "GPU-hours that jobs ask for, over those that there are")
 	flag.StringVar(&which, "schedulers", strings.Join(schedulers, ","), "which to measure")
-	flag.StringVar(&jsonFile, "json", "", "file that gets every result, one object a line")
+	flag.StringVar(&jsonFile, "json", "", "file of the results, one a line; those that it has are not measured again")
 	flag.Parse()
 	wanted := map[string]bool{}
 	for _, name := range strings.Split(which, ",") {
@@ -85,40 +77,26 @@ func main() {
 	if err := o.writeConfigs(); err != nil {
 		log.Fatal(err)
 	}
-	var out *os.File
-	if jsonFile != "" {
-		if out, err = os.Create(jsonFile); err != nil {
-			log.Fatal(err)
-		}
+	kept, err := openLedger(jsonFile, o.setting())
+	if err != nil {
+		log.Fatalf("--json: %v", err)
 	}
 	for _, text := range strings.Split(loads, ",") {
 		load, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			log.Fatalf("--loads: %v", err)
 		}
-		results, err := o.measure(load, wanted)
+		results, err := o.measure(load, wanted, kept)
 		if err != nil {
 			log.Fatal(err)
-		}
-		for _, r := range results {
-			if out == nil {
-				continue
-			}
-			if err := json.NewEncoder(out).Encode(r); err != nil {
-				log.Fatal(err)
-			}
 		}
 		fmt.Print(table(load, o.hours, results))
 	}
 }
 
-// measure plays every workload of a load under every scheduler.
-func (o options) measure(load float64, wanted map[string]bool) ([]result, error) {
-	type task struct {
-		seed      int
-		scheduler string
-	}
-	tasks := make(chan task)
+// measure plays every workload of a load under every scheduler, but for what was measured before.
+func (o options) measure(load float64, wanted map[string]bool, kept *ledger) ([]result, error) {
+	tasks := make(chan run)
 	var lock sync.Mutex
 	var results []result
 	var failed error
@@ -129,25 +107,46 @@ func (o options) measure(load float64, wanted map[string]bool) ([]result, error)
 				began := time.Now()
 				f, err := o.play(load, t.seed, t.scheduler)
 				f.Seconds = time.Since(began).Seconds()
+				measured := result{t.scheduler, load, t.seed, f}
+				if err == nil {
+					err = kept.add(measured)
+				}
 				lock.Lock()
 				if err != nil && failed == nil {
 					failed = fmt.Errorf("%s, load %g, seed %d: %w", t.scheduler, load, t.seed, err)
 				}
-				results = append(results, result{t.scheduler, load, t.seed, f})
+				results = append(results, measured)
 				lock.Unlock()
 				log.Printf("load %g, seed %d, %s: %.1f s", load, t.seed, t.scheduler, f.Seconds)
 			}
 		})
 	}
 	for seed := 1; seed <= o.seeds; seed++ {
+		var left []run
+		for _, scheduler := range schedulers {
+			if !wanted[scheduler] {
+				continue
+			}
+			asked := run{scheduler, load, seed}
+			if before, known := kept.find(asked); known {
+				lock.Lock()
+				results = append(results, before)
+				lock.Unlock()
+			} else {
+				left = append(left, asked)
+			}
+		}
+		if len(left) == 0 {
+			continue
+		}
 		if err := o.generate(load, seed); err != nil {
+			lock.Lock()
 			failed = err
+			lock.Unlock()
 			break
 		}
-		for _, scheduler := range schedulers {
-			if wanted[scheduler] {
-				tasks <- task{seed, scheduler}
-			}
+		for _, t := range left {
+			tasks <- t
 		}
 	}
 	close(tasks)

@@ -170,7 +170,11 @@ func TestAFewHours(t *testing.T) {
 	for _, name := range schedulers {
 		wanted[name] = true
 	}
-	results, err := o.measure(0.8, wanted)
+	kept, err := openLedger(filepath.Join(o.folder, "results"), o.setting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := o.measure(0.8, wanted, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,4 +196,10 @@ func TestAFewHours(t *testing.T) {
 		}
 	}
 	t.Log(text)
+	// What was measured is not measured again.
+	o.outboard = "/nowhere"
+	again, err := o.measure(0.8, wanted, kept)
+	if err != nil || len(again) != len(results) || table(0.8, o.hours, again) != text {
+		t.Errorf("%d results, again %d: %v\n%s", len(results), len(again), err, table(0.8, o.hours, again))
+	}
 }
