@@ -18,7 +18,18 @@ absl::Status ShimProcess::StartExtender() {
   const bool on_loopback = config::IsLoopback(options.server.host);
   bool knows_clients = on_loopback;
   if (wanted.tls.has_value()) {
-    options.server.tls = {wanted.tls->cert_file, wanted.tls->key_file, wanted.tls->client_ca_file};
+    http::ServingCertificateOptions files;
+    files.cert_file = wanted.tls->cert_file;
+    files.key_file = wanted.tls->key_file;
+    files.client_ca_file = wanted.tls->client_ca_file;
+    files.clients_must_show_one = true;
+    absl::StatusOr<std::unique_ptr<http::ServingCertificate>> certificate =
+        http::ServingCertificate::Load(std::move(files));
+    if (!certificate.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(config_->file, ": extender.tls: ", certificate.status().message()));
+    }
+    options.server.certificate = *std::move(certificate);
     knows_clients |= !wanted.tls->client_ca_file.empty();
   }
   options.server.serves_bind = knows_clients;

@@ -69,7 +69,7 @@ absl::string_view VerbName(Verb verb) {
 absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Start(EndpointOptions options,
                                                           FrontDesk* desk) {
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(options), desk));
-  ServerOptions server = endpoint->options_.server;
+  ServerOptions server = std::move(endpoint->options_.server);
   server.answer = [raw = endpoint.get()](Verb verb, std::string body) {
     return raw->Answer(verb, std::move(body));
   };

@@ -54,7 +54,7 @@ class Endpoint {
                          std::function<void(absl::StatusOr<T>)> reply)>
           work);
 
-  const EndpointOptions options_;
+  EndpointOptions options_;  // without the server's, which it has taken
   FrontDesk* const desk_;
   std::unique_ptr<Server> server_;
 };

@@ -164,7 +164,14 @@ class TlsServerTest : public ServerTest {
   }
   ServerOptions Tls(bool clients) {
     ServerOptions options = Loopback();
-    options.tls = {Path("tls.crt"), Path("tls.key"), clients ? Path("ca.crt") : ""};
+    http::ServingCertificateOptions files;
+    files.cert_file = Path("tls.crt");
+    files.key_file = Path("tls.key");
+    if (clients) files.client_ca_file = Path("ca.crt");
+    files.clients_must_show_one = true;
+    auto certificate = http::ServingCertificate::Load(std::move(files));
+    EXPECT_TRUE(certificate.ok()) << certificate.status();
+    if (certificate.ok()) options.certificate = *std::move(certificate);
     return options;
   }
   // The serial of the certificate that the server shows; 0: it lets nobody in.

@@ -6,12 +6,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "shim/extender/certificate_files.h"
+#include "shim/http/serving_certificate.h"
 
 namespace outboard::extender {
 
@@ -25,12 +24,13 @@ struct HttpAnswer {
 struct ServerOptions {
   std::string host;
   int port = 0;  // 0: any free one
-  std::optional<CertificateFiles::Paths> tls;
+  // None: plain HTTP.
+  std::unique_ptr<http::ServingCertificate> certificate;
   // Whether whoever gets through may bind pods.
   bool serves_bind = false;
   // 5,000 nodes with all that a kubelet writes into their status are some 50 MiB.
   size_t max_body_bytes = size_t{64} << 20;
-  // Each connection that is open has a thread; more wait to be accepted.
+  // Each connection that is open has a thread; more wait in the kernel's backlog.
   size_t max_connections = 32;
   // So many requests are read and answered at a time, which bounds the memory for bodies.
   size_t max_requests = 8;
@@ -51,8 +51,7 @@ struct ServerOptions {
 // outlives it.
 class Server {
  public:
-  // Errors: INVALID_ARGUMENT for certificates that cannot be used; UNAVAILABLE if the address
-  // cannot be bound.
+  // Errors: UNAVAILABLE if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   ~Server();
   Server(const Server&) = delete;

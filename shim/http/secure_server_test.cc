@@ -331,6 +331,8 @@ TEST_F(SecureServerTest, SaysWhatIsWrongWithTheFilesAtTheStart) {
   EXPECT_THAT(error(), HasSubstr("tls.crt: holds no PEM certificate"));
   WritePair({one.certificate, "x"});
   EXPECT_THAT(error(), HasSubstr("tls.key: holds no PEM key"));
+  WritePair({one.certificate + "-----BEGIN CERTIFICATE-----\nAAAA\n", one.key});
+  EXPECT_THAT(error(), HasSubstr("tls.crt: a certificate in it cannot be read"));
   WritePair(one);
   files_.client_ca_file = File("none");
   EXPECT_THAT(error(), HasSubstr("none: No such file"));

@@ -5,12 +5,8 @@
 #include <openssl/x509.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "shim/http/serving_thread.h"
 #include "shim/http/tls_server.h"
 
 namespace outboard::http {
@@ -31,54 +28,6 @@ constexpr size_t kMaxWaiting = 64;
 constexpr int kIoSeconds = 5;
 constexpr char kCommandHeader[] = "X-Outboard-Command";
 constexpr char kText[] = "text/plain; charset=utf-8";
-
-// A fixed number of threads and of waiting connections. When full, accepting stops, and the
-// kernel's backlog fills: dropping the job instead would leak its socket.
-class BoundedPool : public httplib::TaskQueue {
- public:
-  explicit BoundedPool(size_t threads) {
-    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
-  }
-
-  void enqueue(std::function<void()> job) override {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return jobs_.size() < kMaxWaiting || ended_; });
-    jobs_.push_back(std::move(job));
-    changed_.notify_all();
-  }
-
-  void shutdown() override {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
- private:
-  void Work() {
-    while (true) {
-      std::function<void()> job;
-      {
-        std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [this] { return !jobs_.empty() || ended_; });
-        if (jobs_.empty()) return;
-        job = std::move(jobs_.front());
-        jobs_.pop_front();
-      }
-      changed_.notify_all();
-      job();
-    }
-  }
-
-  std::mutex mutex_;  // with its condition variable the standard library's, as the base class asks
-                      // for nothing of ours
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;
-  bool ended_ = false;
-  std::vector<std::thread> threads_;
-};
 
 absl::Status ParseAddress(absl::string_view address, bool anywhere, std::string* host, int* port) {
   const size_t colon = address.rfind(':');
@@ -365,9 +314,7 @@ struct Server::Impl {
   size_t threads = kThreads;
   std::atomic<int> in_guard{0};
   std::unique_ptr<httplib::Server> server;
-  std::thread thread;
-  std::atomic<bool> ended{false};
-  int port = 0;
+  ServingThread serving;
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
@@ -382,33 +329,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   httplib::Server& server = *impl->server;
   if (!server.is_valid()) return absl::InternalError("TLS cannot be set up");
-  server.new_task_queue = [threads = impl->threads] { return new BoundedPool(threads); };
   server.set_read_timeout(kIoSeconds);
   server.set_write_timeout(kIoSeconds);
   server.set_keep_alive_timeout(kIoSeconds);
   server.set_keep_alive_max_count(1);  // a request a connection: a stop then waits for no idle one
   server.set_payload_max_length(0);
-  // Without the library's default SO_REUSEPORT, which would let two shims share one port in
-  // silence.
-  server.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
   impl->AddHandlers();
-  if (port == 0) {
-    impl->port = server.bind_to_any_port(host);
-  } else {
-    impl->port = server.bind_to_port(host, port) ? port : -1;
-  }
-  if (impl->port <= 0)
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", impl->options.address));
-  impl->thread = std::thread([raw = impl.get()] {
-    if (!raw->server->listen_after_bind())
-      LOG(ERROR) << "the HTTP server on port " << raw->port << " ended";
-    raw->ended = true;
-  });
-  // The library's stop has no effect before this.
-  while (!server.is_running() && !impl->ended) std::this_thread::yield();
+  status = impl->serving.Start(&server, host, port, {impl->threads, kMaxWaiting});
+  if (!status.ok()) return status;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -416,12 +344,8 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() { Stop(); }
 
-int Server::port() const { return impl_->port; }
+int Server::port() const { return impl_->serving.port(); }
 
-void Server::Stop() {
-  if (!impl_->thread.joinable()) return;
-  impl_->server->stop();
-  impl_->thread.join();
-}
+void Server::Stop() { impl_->serving.Stop(); }
 
 }  // namespace outboard::http

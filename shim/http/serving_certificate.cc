@@ -240,13 +240,18 @@ struct ServingCertificate::State {
 
   static int OnHandshake(SSL* connection, void* state) {
     const std::shared_ptr<const Material> current = static_cast<State*>(state)->Current();
+    const bool must_show_one = static_cast<State*>(state)->options.clients_must_show_one;
     if (SSL_use_cert_and_key(connection, current->certificate.get(), current->key.get(),
                              current->chain.get(), 1) != 1) {
       return 0;
     }
     if (current->client_authorities == nullptr) return 1;
     SSL_set_client_CA_list(connection, SSL_dup_CA_list(current->client_authority_names.get()));
-    SSL_set_verify(connection, SSL_VERIFY_PEER, NoteVerification);
+    if (must_show_one) {
+      SSL_set_verify(connection, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    } else {
+      SSL_set_verify(connection, SSL_VERIFY_PEER, NoteVerification);
+    }
     return SSL_set1_verify_cert_store(connection, current->client_authorities.get());
   }
 

@@ -21,6 +21,8 @@ struct ServingCertificateOptions {
   std::string key_file;
   // PEM: the authorities of client certificates. Empty: clients are not asked for one.
   std::string client_ca_file;
+  // With client_ca_file: the handshake fails for clients without a certificate of one of these.
+  bool clients_must_show_one = false;
   // What the certificate made in memory is for, besides localhost and this machine's name: DNS
   // names and addresses.
   std::vector<std::string> names;
@@ -43,8 +45,8 @@ class ServingCertificate {
   ServingCertificate& operator=(const ServingCertificate&) = delete;
 
   // Servers on `context` speak TLS 1.2 or newer and show what is in the files at each handshake.
-  // Clients may show a certificate where there are authorities for it; a bad one does not end the
-  // handshake, see VerifiedClient.
+  // Clients may show a certificate where there are authorities for it; unless they must, a bad one
+  // does not end the handshake, see VerifiedClient.
   void InstallOn(SSL_CTX* context);
 
  private:

@@ -1,0 +1,119 @@
+#include "shim/http/serving_thread.h"
+
+#include <glog/logging.h>
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::http {
+namespace {
+
+class ConnectionPool : public httplib::TaskQueue {
+ public:
+  explicit ConnectionPool(const ServingBounds& bounds) : max_waiting_(bounds.max_waiting) {
+    for (size_t i = 0; i < bounds.threads; ++i) threads_.emplace_back([this] { Work(); });
+  }
+
+  void enqueue(std::function<void()> job) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(
+        lock, [this] { return jobs_.size() < max_waiting_ + threads_.size() - busy_ || ended_; });
+    jobs_.push_back(std::move(job));
+    changed_.notify_all();
+  }
+
+  void shutdown() override {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void Work() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return !jobs_.empty() || ended_; });
+      if (jobs_.empty()) return;
+      std::function<void()> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      ++busy_;
+      lock.unlock();
+      job();
+      lock.lock();
+      --busy_;
+      changed_.notify_all();
+    }
+  }
+
+  const size_t max_waiting_;
+  std::mutex mutex_;  // with its condition variable the standard library's, as the base class asks
+                      // for nothing of ours
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  size_t busy_ = 0;
+  bool ended_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+struct ServingThread::Impl {
+  httplib::Server* server = nullptr;
+  std::thread thread;
+  std::atomic<bool> ended{false};
+  int port = 0;
+};
+
+ServingThread::ServingThread() : impl_(std::make_unique<Impl>()) {}
+
+ServingThread::~ServingThread() { Stop(); }
+
+absl::Status ServingThread::Start(httplib::Server* server, const std::string& host, int port,
+                                  const ServingBounds& bounds) {
+  server->new_task_queue = [bounds] { return new ConnectionPool(bounds); };
+  // Without the library's default SO_REUSEPORT, which would let two shims share one port in
+  // silence.
+  server->set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
+  if (port == 0) {
+    impl_->port = server->bind_to_any_port(host);
+  } else {
+    impl_->port = server->bind_to_port(host, port) ? port : -1;
+  }
+  if (impl_->port <= 0)
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", host, ":", port));
+  impl_->server = server;
+  impl_->thread = std::thread([impl = impl_.get()] {
+    if (!impl->server->listen_after_bind())
+      LOG(ERROR) << "the HTTP server on port " << impl->port << " ended";
+    impl->ended = true;
+  });
+  // The library's stop has no effect before this.
+  while (!server->is_running() && !impl_->ended) std::this_thread::yield();
+  return absl::OkStatus();
+}
+
+int ServingThread::port() const { return impl_->port; }
+
+void ServingThread::Stop(const std::function<void()>& end_connections) {
+  if (!impl_->thread.joinable()) return;
+  impl_->server->stop();
+  if (end_connections) end_connections();
+  impl_->thread.join();
+}
+
+}  // namespace outboard::http
