@@ -81,6 +81,25 @@ class SchedulerTest : public ::testing::Test {
     return options;
   }
 
+  // Gangs are planned in PreFilter, by their job's name; nodes that come help whom Fit rejected.
+  void PlanGangs() {
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.pre_filter_plugins = {"Gang"};
+    plan.algorithm.filter_plugins = {"Fit"};
+    plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
+    plan.host_names = {kHost};
+    plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
+    scheduler_.SetPlan(plan);
+  }
+  static void RejectGang(const char* why, v1alpha1::CycleResponse* response) {
+    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    rejection->set_plugin("Gang");
+    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    rejection->add_reasons(why);
+    response->mutable_pre_filter()->add_rejected_by("Fit");
+    response->mutable_group()->set_name("gang");
+  }
   void AddNode(const std::string& name, int64_t cpu_millis = 1000) {
     auto node = std::make_shared<kube::NodeObject>();
     node->node.set_uid(absl::StrCat("uid-", name));
@@ -734,22 +753,10 @@ TEST_F(SchedulerTest, AGroupThatFindsNoRoomIsRejectedAsOne) {
   AddNode("n1");
   AddPod("a", 100, "job");
   host_.cycle = [](const auto&, auto* response) {
-    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
-    rejection->set_plugin("Gang");
-    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
-    rejection->add_reasons("3 of 8 members fit");
-    response->mutable_pre_filter()->add_rejected_by("Fit");
-    response->mutable_group()->set_name("gang");
+    RejectGang("3 of 8 members fit", response);
     return absl::OkStatus();
   };
-  ProfilePlan plan;
-  plan.algorithm.name = kProfile;
-  plan.algorithm.pre_filter_plugins = {"Gang"};
-  plan.algorithm.filter_plugins = {"Fit"};
-  plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
-  plan.host_names = {kHost};
-  plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
-  scheduler_.SetPlan(plan);
+  PlanGangs();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.events, ElementsAre("a: 0/1 nodes are available: 3 of 8 members fit."));
   Pass(absl::Seconds(60));
@@ -761,14 +768,7 @@ TEST_F(SchedulerTest, AGroupThatFindsNoRoomIsRejectedAsOne) {
 
 TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
   host_.CanAlso(v1alpha1::GROUP_PLAN);
-  ProfilePlan plan;
-  plan.algorithm.name = kProfile;
-  plan.algorithm.pre_filter_plugins = {"Gang"};
-  plan.algorithm.filter_plugins = {"Fit"};
-  plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
-  plan.host_names = {kHost};
-  plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
-  scheduler_.SetPlan(plan);
+  PlanGangs();
   AddNode("n1");
   for (const char* name : {"a", "b", "c"}) AddPod(name, 100, "job");
   AddPod("single");
@@ -779,12 +779,7 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
       response->mutable_filter()->set_feasible("\1");
       return absl::OkStatus();
     }
-    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
-    rejection->set_plugin("Gang");
-    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
-    rejection->add_reasons("2 of 3 members fit");
-    response->mutable_pre_filter()->add_rejected_by("Fit");
-    response->mutable_group()->set_name("gang");
+    RejectGang("2 of 3 members fit", response);
     for (const char* name : {"a", "b", "c", "gone"}) {
       const std::string uid = absl::StrCat("uid-", name);
       if (uid != request.pre_filter().pod_uid()) response->mutable_group()->add_pod_uids(uid);
@@ -812,19 +807,11 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
 
 TEST_F(SchedulerTest, APodThatIsRejectedTwiceIsNoAnswer) {
   host_.CanAlso(v1alpha1::GROUP_PLAN);
-  ProfilePlan plan;
-  plan.algorithm.name = kProfile;
-  plan.algorithm.pre_filter_plugins = {"Gang"};
-  plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
-  plan.host_names = {kHost};
-  scheduler_.SetPlan(plan);
+  PlanGangs();
   AddNode("n1");
   AddPod("a", 100, "job");
   host_.cycle = [](const auto&, auto* response) {
-    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
-    rejection->set_plugin("Gang");
-    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
-    rejection->add_reasons("no");
+    RejectGang("no", response);
     response->mutable_group()->add_pod_uids("uid-a");
     return absl::OkStatus();
   };

@@ -1,14 +1,12 @@
 #include "shim/explain/command.h"
 
-#include <cstdio>
-#include <nlohmann/json.hpp>
+#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "shim/explain/table.h"
 #include "shim/http/client.h"
+#include "shim/http/command_line.h"
 
 namespace outboard::explain {
 namespace {
@@ -44,73 +42,35 @@ Example:
 )";
 
 absl::StatusOr<CommandLine> ParseExplain(std::vector<std::string> arguments) {
+  const auto parsed = http::ParseCommandLine({.flags = {"--node"}}, std::move(arguments));
+  if (!parsed.ok()) return parsed.status();
   CommandLine line;
-  absl::StatusOr<http::ShimAddress> shim = http::TakeShimFlags(line.shim.server, &arguments);
-  if (!shim.ok()) return shim.status();
-  line.shim = *std::move(shim);
-  std::vector<std::string> words;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string flag = arguments[i];
-    if (!absl::StartsWith(flag, "-")) {
-      words.push_back(flag);
-      continue;
-    }
-    if (flag == "-h" || flag == "--help") {
-      line.help = true;
-      return line;
-    }
-    std::string value;
-    const size_t equals = flag.find('=');
-    if (equals != std::string::npos) {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-    }
-    if (flag != "--node" && flag != "-o" && flag != "--output")
-      return Usage(absl::StrCat("unknown flag ", flag));
-    if (equals == std::string::npos) {
-      if (i + 1 == arguments.size()) return Usage(absl::StrCat(flag, " needs a value"));
-      value = arguments[++i];
-    }
-    if (flag == "--node") {
-      line.node = value;
-    } else if (value == "table" || value == "json") {
-      line.json = value == "json";
-    } else {
-      return Usage(absl::StrCat(flag, " must be table or json, not \"", value, "\""));
-    }
-  }
+  line.shim = parsed->shim;
+  line.json = parsed->json;
+  line.help = parsed->help;
+  if (line.help) return line;
+  if (const auto node = parsed->flags.find("--node"); node != parsed->flags.end())
+    line.node = node->second;
+  const std::vector<std::string>& words = parsed->words;
   if (words.size() == 1) {  // As kubectl takes it: pod/NAME would lack the namespace.
     return Usage("say what: outboard explain pod NAMESPACE/NAME");
   }
   if (words.size() != 2 || words[0] != "pod") return Usage("only \"pod NAMESPACE/NAME\" is known");
-  const std::vector<std::string> parts = absl::StrSplit(words[1], '/');
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
-    return Usage(absl::StrCat("\"", words[1], "\" is not NAMESPACE/NAME"));
+  const absl::Status is_pod = http::CheckPodName(words[1]);
+  if (!is_pod.ok()) return is_pod;
   line.pod = words[1];
   return line;
 }
 
 int RunExplain(const std::vector<std::string>& arguments) {
-  absl::StatusOr<CommandLine> line = ParseExplain(arguments);
-  if (!line.ok()) {
-    fprintf(stderr, "outboard explain: %s\nTry: outboard explain --help\n",
-            std::string(line.status().message()).c_str());
-    return 2;
-  }
-  if (line->help) {
-    fputs(kExplainHelp, stdout);
-    return 0;
-  }
-  absl::StatusOr<std::string> answer =
-      http::GetPage(line->shim, "/explain", {{"pod", line->pod}}, kTimeout);
-  if (answer.ok())
-    answer = line->json ? OnlyNode(*answer, line->node) : ToTable(*answer, line->node);
-  if (!answer.ok()) {
-    fprintf(stderr, "outboard explain: %s\n", std::string(answer.status().message()).c_str());
-    return 1;
-  }
-  fputs(answer->c_str(), stdout);
-  return 0;
+  return http::RunCommand("explain", kExplainHelp, ParseExplain(arguments),
+                          [](const CommandLine& line) -> absl::StatusOr<std::string> {
+                            const absl::StatusOr<std::string> page =
+                                http::GetPage(line.shim, "/explain", {{"pod", line.pod}}, kTimeout);
+                            if (!page.ok()) return page;
+                            return line.json ? OnlyNode(*page, line.node)
+                                             : ToTable(*page, line.node);
+                          });
 }
 
 }  // namespace outboard::explain

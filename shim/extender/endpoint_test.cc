@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "shim/cycle/testing/no_effects.h"
 #include "shim/extender/testing/test_certificates.h"
 
 namespace outboard::extender {
@@ -251,19 +252,6 @@ class EndpointTest : public ::testing::Test {
     };
     endpoint_ = *Endpoint::Start(std::move(options), &desk_);
   }
-  class NoEffects final : public cycle::Effects {
-    void Bind(const cycle::BindOrder&, absl::Time) override {}
-    void Evict(const cycle::EvictOrder&, absl::Time) override {}
-    void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                         const std::string&, bool, absl::Time) override {}
-    void Write(const cycle::EffectOrder&, absl::Time) override {}
-    void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                         absl::Time) override {}
-    void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
-                      absl::Time) override {}
-    void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
-                     const std::optional<std::string>&, absl::Time) override {}
-  };
   // Posts a request, and does one piece of work if the request needs one.
   httplib::Response Post(const std::string& path, const std::string& body, bool needs_work) {
     httplib::Response got;
@@ -292,7 +280,7 @@ class EndpointTest : public ::testing::Test {
   std::vector<std::string> observed_;
   absl::Status ready_;
   absl::Status may_bind_;
-  NoEffects effects_;
+  cycle::NoEffects effects_;
   cycle::Observer observer_;
   cycle::Scheduler scheduler_{cycle::SchedulerOptions(),
                               queue::QueueOptions(),

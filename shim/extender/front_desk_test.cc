@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shim/cycle/testing/no_effects.h"
 #include "shim/cycle/testing/scripted_host.h"
 
 namespace outboard::extender {
@@ -21,19 +22,9 @@ using ::testing::SizeIs;
 
 constexpr char kProfile[] = "extender";
 
-class RecordedBinds final : public cycle::Effects {
+class RecordedBinds final : public cycle::NoEffects {
  public:
   void Bind(const cycle::BindOrder& order, absl::Time) override { binds.push_back(order); }
-  void Evict(const cycle::EvictOrder&, absl::Time) override {}
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
-  void Write(const cycle::EffectOrder&, absl::Time) override {}
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
-  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
-                    absl::Time) override {}
-  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
   std::vector<cycle::BindOrder> binds;
 };
 

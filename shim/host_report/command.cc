@@ -1,15 +1,13 @@
 #include "shim/host_report/command.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "shim/http/client.h"
+#include "shim/http/command_line.h"
 #include "shim/http/page_text.h"
 
 namespace outboard::host_report {
@@ -81,81 +79,18 @@ Example:
   outboard rollback main
 )";
 
-struct Line {
-  http::ShimAddress shim;
-  bool json = false, help = false, forgive = false;
-  std::vector<std::string> words;
-};
-
-absl::StatusOr<Line> Parse(std::vector<std::string> arguments,
-                           const std::vector<std::string>& flags, size_t min_words,
-                           size_t max_words) {
-  Line line;
-  absl::StatusOr<http::ShimAddress> shim = http::TakeShimFlags(line.shim.server, &arguments);
-  if (!shim.ok()) return shim.status();
-  line.shim = *std::move(shim);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string flag = arguments[i];
-    if (!absl::StartsWith(flag, "-")) {
-      line.words.push_back(flag);
-      continue;
-    }
-    if (flag == "-h" || flag == "--help") {
-      line.help = true;
-      return line;
-    }
-    const size_t equals = flag.find('=');
-    std::string value;
-    if (equals != std::string::npos) {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-    }
-    if (flag == "--output") flag = "-o";
-    if (std::find(flags.begin(), flags.end(), flag) == flags.end())
-      return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
-    if (flag == "--forgive") {
-      line.forgive = true;
-      continue;
-    }
-    if (equals == std::string::npos) {
-      if (i + 1 == arguments.size())
-        return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
-      value = arguments[++i];
-    }
-    if (value == "table" || value == "json") {
-      line.json = value == "json";
-    } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat(flag, " must be table or json, not \"", value, "\""));
-    }
-  }
-  if (line.words.size() < min_words) return absl::InvalidArgumentError("name a host");
-  if (line.words.size() > max_words) {
+// Errors: INVALID_ARGUMENT, too, if there are not as many words as there have to be.
+absl::StatusOr<http::CommandLine> Parse(std::vector<std::string> arguments,
+                                        const http::CommandShape& shape, size_t min_words,
+                                        size_t max_words) {
+  absl::StatusOr<http::CommandLine> line = http::ParseCommandLine(shape, std::move(arguments));
+  if (!line.ok() || line->help) return line;
+  if (line->words.size() < min_words) return absl::InvalidArgumentError("name a host");
+  if (line->words.size() > max_words) {
     return absl::InvalidArgumentError(
-        absl::StrCat("one word too many: \"", line.words[max_words], "\""));
+        absl::StrCat("one word too many: \"", line->words[max_words], "\""));
   }
   return line;
-}
-
-// Runs what `act` does with the command line.
-template <typename Act>
-int Run(const char* name, const char* help, const absl::StatusOr<Line>& line, Act act) {
-  if (!line.ok()) {
-    fprintf(stderr, "outboard %s: %s\nTry: outboard %s --help\n", name,
-            std::string(line.status().message()).c_str(), name);
-    return 2;
-  }
-  if (line->help) {
-    fputs(help, stdout);
-    return 0;
-  }
-  const absl::StatusOr<std::string> answer = act(*line);
-  if (!answer.ok()) {
-    fprintf(stderr, "outboard %s: %s\n", name, std::string(answer.status().message()).c_str());
-    return 1;
-  }
-  fputs(answer->c_str(), stdout);
-  return 0;
 }
 
 std::string ShadowText(const Json& instance) {
@@ -204,28 +139,33 @@ absl::StatusOr<std::string> ToTable(const std::string& json) {
 }
 
 int RunHosts(const std::vector<std::string>& arguments) {
-  return Run("hosts", kHostsHelp, Parse(arguments, {"-o"}, 0, 0),
-             [](const Line& line) -> absl::StatusOr<std::string> {
-               absl::StatusOr<std::string> page = http::GetPage(line.shim, "/hosts", {}, kTimeout);
-               if (!page.ok() || line.json) return page;
-               return ToTable(*page);
-             });
+  return http::RunCommand("hosts", kHostsHelp, Parse(arguments, {}, 0, 0),
+                          [](const http::CommandLine& line) -> absl::StatusOr<std::string> {
+                            const absl::StatusOr<std::string> page =
+                                http::GetPage(line.shim, "/hosts", {}, kTimeout);
+                            return !page.ok() || line.json ? page : ToTable(*page);
+                          });
 }
 
 int RunSwap(const std::vector<std::string>& arguments) {
-  return Run("swap", kSwapHelp, Parse(arguments, {}, 1, 2), [](const Line& line) {
-    std::multimap<std::string, std::string> parameters = {{"host", line.words[0]}};
-    if (line.words.size() == 2) parameters.emplace("instance", line.words[1]);
-    return http::Command(line.shim, "/hosts/swap", parameters, kTimeout);
-  });
+  return http::RunCommand(
+      "swap", kSwapHelp, Parse(arguments, {.takes_output = false}, 1, 2),
+      [](const http::CommandLine& line) {
+        std::multimap<std::string, std::string> parameters = {{"host", line.words[0]}};
+        if (line.words.size() == 2) parameters.emplace("instance", line.words[1]);
+        return http::Command(line.shim, "/hosts/swap", parameters, kTimeout);
+      });
 }
 
 int RunRollback(const std::vector<std::string>& arguments) {
-  return Run("rollback", kRollbackHelp, Parse(arguments, {"--forgive"}, 1, 1),
-             [](const Line& line) {
-               return http::Command(line.shim, line.forgive ? "/hosts/forgive" : "/hosts/rollback",
-                                    {{"host", line.words[0]}}, kTimeout);
-             });
+  return http::RunCommand(
+      "rollback", kRollbackHelp,
+      Parse(arguments, {.switches = {"--forgive"}, .takes_output = false}, 1, 1),
+      [](const http::CommandLine& line) {
+        const bool forgive = line.flags.count("--forgive") > 0;
+        return http::Command(line.shim, forgive ? "/hosts/forgive" : "/hosts/rollback",
+                             {{"host", line.words[0]}}, kTimeout);
+      });
 }
 
 }  // namespace outboard::host_report

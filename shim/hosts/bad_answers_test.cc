@@ -21,6 +21,7 @@
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
 #include "shim/conformance/mutation.h"
+#include "shim/cycle/testing/no_effects.h"
 #include "shim/hosts/host_set.h"
 
 namespace outboard::hosts {
@@ -63,21 +64,15 @@ const std::map<std::string, std::vector<ExtensionPoint>>& PointsOfPlugins() {
 }
 
 // The world: a cluster that does what it is told, and judges it.
-class World final : public cycle::Effects, public cycle::Observer {
+class World final : public cycle::NoEffects, public cycle::Observer {
  public:
   void Bind(const cycle::BindOrder& order, absl::Time) override { binds.push_back(order); }
   void Evict(const cycle::EvictOrder& order, absl::Time) override { evictions.push_back(order); }
   void Write(const cycle::EffectOrder& order, absl::Time) override { writes.push_back(order); }
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
   void RecordFailed(const kube::PodObject&, const std::string&, const std::string& message,
                     absl::Time) override {
     EXPECT_LT(message.size(), 200u << 10) << "nobody reads as much";
   }
-  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
-                   const std::optional<std::string>& nominated, absl::Time) override {}
   void OnProtocolError(const std::string&, const absl::Status& status) override {
     ++protocol_errors;
     last_error = status;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/cycle/testing/no_effects.h"
 
 namespace outboard::hosts {
 namespace {
@@ -16,21 +17,6 @@ using testing::FakeHost;
 using ::testing::SizeIs;
 using v1alpha1::ConfigureRequest;
 using v1alpha1::GetHostInfoResponse;
-
-class NoEffects final : public cycle::Effects {
- public:
-  void Bind(const cycle::BindOrder&, absl::Time) override {}
-  void Evict(const cycle::EvictOrder&, absl::Time) override {}
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
-  void Write(const cycle::EffectOrder&, absl::Time) override {}
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
-  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
-                    absl::Time) override {}
-  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
-};
 
 // Hosts "small" and "main", in this order, over gRPC.
 class HostSetTest : public ::testing::Test {
@@ -103,7 +89,7 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
 
   const config::Config config_;
   HostLoop loop_;
-  NoEffects effects_;
+  cycle::NoEffects effects_;
   cycle::Observer observer_;
   cycle::Scheduler scheduler_;
   std::map<std::string, std::unique_ptr<FakeHost>> fakes_;

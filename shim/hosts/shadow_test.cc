@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/cycle/testing/no_effects.h"
 #include "shim/hosts/host_set.h"
 
 namespace outboard::hosts {
@@ -38,23 +39,15 @@ using v1alpha1::ProbeResponse;
 using v1alpha1::ScoreRequest;
 using v1alpha1::ScoreResponse;
 
-class CountedEffects final : public cycle::Effects {
+class CountedEffects final : public cycle::NoEffects {
  public:
   void Bind(const cycle::BindOrder& order, absl::Time) override {
     bound.push_back(order.node_name);
   }
-  void Evict(const cycle::EvictOrder&, absl::Time) override {}
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
-  void Write(const cycle::EffectOrder&, absl::Time) override {}
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
   void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
                     absl::Time) override {
     failed.push_back(absl::StrCat(pod.pod.name(), ": ", message));
   }
-  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
   std::vector<std::string> bound, failed;
 };
 

@@ -1,17 +1,15 @@
 #include "shim/queue_report/command.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "shim/http/client.h"
+#include "shim/http/command_line.h"
 #include "shim/http/page_text.h"
 
 namespace outboard::queue_report {
@@ -27,6 +25,18 @@ absl::StatusOr<std::string> Ask(const CommandLine& line) {
   std::multimap<std::string, std::string> parameters = {{"limit", absl::StrCat(line.limit)}};
   if (!line.pod.empty()) parameters.emplace("pod", line.pod);
   return http::GetPage(line.shim, "/queue", parameters, kTimeout);
+}
+
+absl::StatusOr<std::string> Show(const CommandLine& line) {
+  const absl::StatusOr<std::string> page = Ask(line);
+  if (!page.ok()) return page;
+  if (!line.pod.empty()) {
+    const Json parsed = Json::parse(*page, nullptr, /*allow_exceptions=*/false);
+    if (parsed.is_object() && parsed.contains("pods") && parsed["pods"].empty())
+      return absl::NotFoundError(absl::StrCat(
+          line.pod, " is not in the queue: it has a node, or no profile takes it, or it is gone"));
+  }
+  return line.json ? *page : ToTable(*page);
 }
 
 std::string Why(const Json& pod, absl::Time now) {
@@ -75,49 +85,21 @@ Example:
 )";
 
 absl::StatusOr<CommandLine> ParseQueue(std::vector<std::string> arguments) {
+  const auto parsed = http::ParseCommandLine({.flags = {"--limit"}}, std::move(arguments));
+  if (!parsed.ok()) return parsed.status();
   CommandLine line;
-  absl::StatusOr<http::ShimAddress> shim = http::TakeShimFlags(line.shim.server, &arguments);
-  if (!shim.ok()) return shim.status();
-  line.shim = *std::move(shim);
-  std::vector<std::string> words;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string flag = arguments[i];
-    if (!absl::StartsWith(flag, "-")) {
-      words.push_back(flag);
-      continue;
-    }
-    if (flag == "-h" || flag == "--help") {
-      line.help = true;
-      return line;
-    }
-    std::string value;
-    const size_t equals = flag.find('=');
-    if (equals != std::string::npos) {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-    }
-    if (flag != "--limit" && flag != "-o" && flag != "--output")
-      return Usage(absl::StrCat("unknown flag ", flag));
-    if (equals == std::string::npos) {
-      if (i + 1 == arguments.size()) return Usage(absl::StrCat(flag, " needs a value"));
-      value = arguments[++i];
-    }
-    if (flag == "--limit") {
-      if (!absl::SimpleAtoi(value, &line.limit))
-        return Usage(absl::StrCat("--limit must be a number, not \"", value, "\""));
-    } else if (value == "table" || value == "json") {
-      line.json = value == "json";
-    } else {
-      return Usage(absl::StrCat(flag, " must be table or json, not \"", value, "\""));
-    }
-  }
-  if (words.size() > 1) return Usage("name at most one pod, as NAMESPACE/NAME");
-  if (words.size() == 1) {
-    const std::vector<std::string> parts = absl::StrSplit(words[0], '/');
-    if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
-      return Usage(absl::StrCat("\"", words[0], "\" is not NAMESPACE/NAME"));
-    line.pod = words[0];
-  }
+  line.shim = parsed->shim;
+  line.json = parsed->json;
+  line.help = parsed->help;
+  if (line.help) return line;
+  if (const auto limit = parsed->flags.find("--limit");
+      limit != parsed->flags.end() && !absl::SimpleAtoi(limit->second, &line.limit))
+    return Usage(absl::StrCat("--limit must be a number, not \"", limit->second, "\""));
+  if (parsed->words.size() > 1) return Usage("name at most one pod, as NAMESPACE/NAME");
+  if (parsed->words.empty()) return line;
+  const absl::Status is_pod = http::CheckPodName(parsed->words[0]);
+  if (!is_pod.ok()) return is_pod;
+  line.pod = parsed->words[0];
   return line;
 }
 
@@ -148,30 +130,7 @@ absl::StatusOr<std::string> ToTable(const std::string& json) {
 }
 
 int RunQueue(const std::vector<std::string>& arguments) {
-  absl::StatusOr<CommandLine> line = ParseQueue(arguments);
-  if (!line.ok()) {
-    fprintf(stderr, "outboard queue: %s\nTry: outboard queue --help\n",
-            std::string(line.status().message()).c_str());
-    return 2;
-  }
-  if (line->help) {
-    fputs(kQueueHelp, stdout);
-    return 0;
-  }
-  absl::StatusOr<std::string> answer = Ask(*line);
-  if (answer.ok() && !line->pod.empty()) {
-    const Json parsed = Json::parse(*answer, nullptr, /*allow_exceptions=*/false);
-    if (parsed.is_object() && parsed.contains("pods") && parsed["pods"].empty())
-      answer = absl::NotFoundError(absl::StrCat(
-          line->pod, " is not in the queue: it has a node, or no profile takes it, or it is gone"));
-  }
-  if (answer.ok() && !line->json) answer = ToTable(*answer);
-  if (!answer.ok()) {
-    fprintf(stderr, "outboard queue: %s\n", std::string(answer.status().message()).c_str());
-    return 1;
-  }
-  fputs(answer->c_str(), stdout);
-  return 0;
+  return http::RunCommand("queue", kQueueHelp, ParseQueue(arguments), Show);
 }
 
 }  // namespace outboard::queue_report
