@@ -4,34 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/scheduler.h"
+#include "shim/cycle/testing/no_effects.h"
 
 namespace outboard::cycle {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-class NoEffects final : public Effects {
- public:
-  void Write(const EffectOrder&, absl::Time) override {}
-  void Evict(const EvictOrder&, absl::Time) override {}
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
-  void Bind(const BindOrder&, absl::Time) override {}
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
-  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
-                    absl::Time) override {}
-  void PatchStatus(const kube::PodObject&, const std::optional<PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
-};
 
 class SchedulerEventLabelsTest : public ::testing::Test, private Observer {
  protected:
