@@ -15,6 +15,10 @@ using cycle::NodeJudgement;
 
 // kube-scheduler asks about one pod at a time; several schedulers may ask.
 constexpr size_t kMaxKept = 64;
+// kube-scheduler scores with the snapshot that it has filtered with, and so do we: what Filter
+// learned holds for the Prioritize of the same cycle, whatever the watch has brought since. That
+// comes at once; what is older than this was a cycle that has ended.
+constexpr absl::Duration kSameCycle = absl::Seconds(5);
 // What waits for its pod is bounded by the server's threads; this is a second line.
 constexpr size_t kMaxWaiting = 1024;
 
@@ -94,20 +98,14 @@ absl::StatusOr<NodesAnswer> FrontDesk::Judge(const kube::PodObject& pod,
   NodeJudgement judgement;
   if (absl::Status judged = pods_->Judge(profile_, pod, slots, now, &judgement); !judged.ok())
     return judged;
-  Kept kept;
-  kept.version = cluster.version();
-  if (judgement.scoring.ok()) kept.scores.assign(cluster.slot_limit(), kNoScore);
   for (size_t i = 0; i < question.names.size(); ++i) {
     if (slot_of_name[i] == ClusterState::kNoSlot) continue;
     const uint32_t position = position_of_slot[slot_of_name[i]];
     answer.verdicts[i] = judgement.verdicts[position];
     answer.scores[i] = ExtenderScore(judgement.scores[position]);
-    if (judgement.scoring.ok())
-      kept.scores[slot_of_name[i]] = static_cast<int8_t>(answer.scores[i]);
   }
   answer.reasons = std::move(judgement.reasons);
   answer.scoring = std::move(judgement.scoring);
-  if (answer.scoring.ok()) Keep(pod.uid(), std::move(kept));
   return answer;
 }
 
@@ -122,16 +120,22 @@ void FrontDesk::Keep(const std::string& uid, Kept kept) {
   kept_[uid] = std::move(kept);
 }
 
-bool FrontDesk::Recall(const kube::PodObject& pod, const NodesQuestion& question,
+bool FrontDesk::Recall(const kube::PodObject& pod, const NodesQuestion& question, absl::Time now,
                        NodesAnswer* answer) {
-  const auto kept = kept_.find(pod.uid());
-  const ClusterState& cluster = pods_->cluster();
-  if (kept == kept_.end() || kept->second.version != cluster.version()) return false;
+  const auto found = kept_.find(pod.uid());
+  if (found == kept_.end()) return false;
+  const Kept kept = std::move(found->second);
+  kept_.erase(found);
+  std::erase(kept_order_, pod.uid());
+  if (now - kept.when > kSameCycle) return false;
+  // kube-scheduler asks about nodes that passed, in the order in which it was told them.
+  const std::vector<std::string>& known = kept.question->names;
   answer->scores.reserve(question.names.size());
+  size_t at = 0;
   for (const std::string& name : question.names) {
-    const uint32_t slot = cluster.SlotOf(name);
-    if (slot == ClusterState::kNoSlot || kept->second.scores[slot] == kNoScore) return false;
-    answer->scores.push_back(kept->second.scores[slot]);
+    while (at < known.size() && known[at] != name) ++at;
+    if (at == known.size()) return false;
+    answer->scores.push_back(kept.scores[at]);
   }
   return true;
 }
@@ -142,8 +146,11 @@ void FrontDesk::Filter(std::shared_ptr<const NodesQuestion> question, absl::Time
   WithPod(pod, give_up, now,
           [this, question = std::move(question), reply = std::move(reply)](
               const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
-            reply(known.ok() ? Judge(**known, *question, now)
-                             : absl::StatusOr<NodesAnswer>(known.status()));
+            if (!known.ok()) return reply(known.status());
+            absl::StatusOr<NodesAnswer> answer = Judge(**known, *question, now);
+            if (answer.ok() && answer->scoring.ok())
+              Keep((*known)->uid(), {now, question, answer->scores});
+            reply(std::move(answer));
           });
 }
 
@@ -155,7 +162,7 @@ void FrontDesk::Prioritize(std::shared_ptr<const NodesQuestion> question, absl::
               const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
             if (!known.ok()) return reply(known.status());
             NodesAnswer recalled;
-            if (Recall(**known, *question, &recalled)) {
+            if (Recall(**known, *question, now, &recalled)) {
               ++reused_;
               return reply(std::move(recalled));
             }

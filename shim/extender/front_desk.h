@@ -64,19 +64,20 @@ class FrontDesk {
     absl::Time give_up;
     Work work;
   };
+  // What Filter learned.
   struct Kept {
-    int64_t version = 0;  // of the cluster
-    // By slot; kNoScore where the node was not asked about.
-    std::vector<int8_t> scores;
+    absl::Time when;
+    std::shared_ptr<const NodesQuestion> question;
+    std::vector<int64_t> scores;  // one a node of the question
   };
-  static constexpr int8_t kNoScore = -1;
 
   // Has `work` done once the pod is known, which is usually now.
   void WithPod(const PodName& pod, absl::Time give_up, absl::Time now, Work work);
   absl::StatusOr<NodesAnswer> Judge(const kube::PodObject& pod, const NodesQuestion& question,
                                     absl::Time now);
-  // What was kept of the pod, if it is all that the question asks for.
-  bool Recall(const kube::PodObject& pod, const NodesQuestion& question, NodesAnswer* answer);
+  // What was kept of the pod, if it is all that the question asks for, and new enough. Once.
+  bool Recall(const kube::PodObject& pod, const NodesQuestion& question, absl::Time now,
+              NodesAnswer* answer);
   void Keep(const std::string& uid, Kept kept);
 
   cycle::ForeignPods* const pods_;

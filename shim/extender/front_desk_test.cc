@@ -137,22 +137,38 @@ TEST_F(FrontDeskTest, AnswersOneVerdictAName) {
 
 TEST_F(FrontDeskTest, ScoresAreKeptForThePrioritizeThatFollows) {
   Filter("p", {"a", "b", "c"});
-  Prioritize("p", {"b", "a"});
+  Prioritize("p", {"a", "b"});
   ASSERT_TRUE(answer_.ok());
-  EXPECT_THAT(answer_->scores, ElementsAre(7, 10));
+  EXPECT_THAT(answer_->scores, ElementsAre(10, 7));
   EXPECT_EQ(desk_.reused(), 1);
   EXPECT_THAT(host_.cycles, SizeIs(1));
 }
 
-TEST_F(FrontDeskTest, ScoresOfAnotherPodClusterOrNodeAreNotUsed) {
+TEST_F(FrontDeskTest, ACycleScoresWithWhatItFilteredWith) {
+  Filter("p", {"a", "b", "c"});
+  AddPod("somebody", "a");
+  AddNode("d");
+  Prioritize("p", {"a", "b"});
+  EXPECT_EQ(desk_.reused(), 1);
+  EXPECT_THAT(host_.cycles, SizeIs(1));
+  ASSERT_TRUE(answer_.ok());
+  EXPECT_THAT(answer_->scores, ElementsAre(10, 7));
+}
+
+TEST_F(FrontDeskTest, ScoresOfAnotherPodCycleOrNodeAreNotUsed) {
   AddPod("q");
   Filter("p", {"a", "b"});
   Prioritize("q", {"a", "b"});
   EXPECT_EQ(desk_.reused(), 0);
   Prioritize("p", {"a", "c"});
   EXPECT_EQ(desk_.reused(), 0);
+  Prioritize("p", {"a"});
+  EXPECT_EQ(desk_.reused(), 0) << "they are for one Prioritize";
   Filter("p", {"a", "b"});
-  AddPod("somebody", "a");
+  Prioritize("p", {"b", "a"});
+  EXPECT_EQ(desk_.reused(), 0) << "not as kube-scheduler asks";
+  Filter("p", {"a", "b"});
+  now_ += absl::Seconds(6);
   Prioritize("p", {"a", "b"});
   EXPECT_EQ(desk_.reused(), 0);
   ASSERT_TRUE(answer_.ok());
