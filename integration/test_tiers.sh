@@ -6,8 +6,8 @@
 
 all_tiers=(unit component go cluster sanitizers)
 # Run only when they are named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
-# the examples in Java fetch a Maven repository; ten thousand gangs and as many preemptions take half an hour.
-named_tiers=(upstream examples guide storms)
+# the examples in Java fetch a Maven repository; older API servers take long to build; ten thousand gangs and as many preemptions take half an hour.
+named_tiers=(upstream examples guide older storms)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -200,6 +200,18 @@ tier_examples() {
   build_product "${programs[@]}"
   step examples "hosts in Go and Java from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go java
   step examples "go vet of the host in Go" bash -c 'cd integration/examples/go && go vet ./...'
+}
+
+tier_older() {
+  need_go
+  need_prometheus
+  build_product "${programs[@]}"
+  local release
+  for release in integration/control_plane/older/*; do
+    release=$(basename "$release")
+    step older "programs of the control plane, $release" env "OUTBOARD_KUBERNETES=$release" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
+    OUTBOARD_KUBERNETES=$release go_tests older "real control plane, $release" -p 1 -timeout 40m ./scenarios/... ./faults/...
+  done
 }
 
 tier_storms() {

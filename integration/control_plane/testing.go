@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"os"
 	"testing"
 )
 
@@ -9,6 +10,9 @@ import (
 // said.
 func ForTest(t testing.TB, options Options) *ControlPlane {
 	t.Helper()
+	if options.PodGroups && IsOlder() {
+		t.Skipf("Kubernetes %s has no PodGroups", os.Getenv(OlderEnvironment))
+	}
 	if options.Progress == nil {
 		options.Progress = t.Logf
 	}

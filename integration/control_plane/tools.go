@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -17,6 +18,46 @@ const (
 	KubernetesVersion = "v1.36.3"
 	KWOKVersion       = "v0.7.0"
 )
+
+// OlderEnvironment names the environment variable that says which older release (v1.33, a folder of control_plane/older) Kubernetes' programs are
+// of; etcd and kwok are the same.
+const OlderEnvironment = "OUTBOARD_KUBERNETES"
+
+// release is what programs of Kubernetes are built from.
+type release struct {
+	version  string // v1.36.3
+	module   string // the folder of its go.mod
+	packages string // of the programs, in the module
+}
+
+// current is the release of this module.
+func current(root string) release {
+	return release{KubernetesVersion, filepath.Join(root, "integration"), "./control_plane/cmd/"}
+}
+
+// IsOlder tells whether an older release was asked for.
+func IsOlder() bool { return os.Getenv(OlderEnvironment) != "" }
+
+var kubernetesRequired = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v\S+)$`)
+
+// chosen is the release that the environment asks for.
+func chosen(root string) (release, error) {
+	minor := os.Getenv(OlderEnvironment)
+	if minor == "" {
+		return current(root), nil
+	}
+	all := filepath.Join(root, "integration", "control_plane", "older")
+	module := filepath.Join(all, minor)
+	text, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil || filepath.Base(minor) != minor {
+		return release{}, fmt.Errorf("%s=%s: there is no such folder in %s", OlderEnvironment, minor, all)
+	}
+	version := kubernetesRequired.FindSubmatch(text)
+	if version == nil {
+		return release{}, fmt.Errorf("%s: does not require k8s.io/kubernetes", filepath.Join(module, "go.mod"))
+	}
+	return release{string(version[1]), module, "./"}, nil
+}
 
 // Tools says where the programs are.
 type Tools struct {
@@ -73,19 +114,37 @@ func BuildTools(ctx context.Context, progress func(format string, args ...any)) 
 	}
 	defer unlock()
 
+	root, err := Repository()
+	if err != nil {
+		return nil, err
+	}
+	server, err := chosen(root)
+	if err != nil {
+		return nil, err
+	}
+	serverDir := dir
+	if IsOlder() {
+		serverDir = filepath.Join(dir, server.version)
+		if err := os.MkdirAll(serverDir, 0o755); err != nil {
+			return nil, err
+		}
+	}
 	tools := &Tools{
 		Etcd:              filepath.Join(dir, "etcd"),
-		APIServer:         filepath.Join(dir, "kube-apiserver"),
-		ControllerManager: filepath.Join(dir, "kube-controller-manager"),
-		Scheduler:         filepath.Join(dir, "kube-scheduler"),
+		APIServer:         filepath.Join(serverDir, "kube-apiserver"),
+		ControllerManager: filepath.Join(serverDir, "kube-controller-manager"),
+		Scheduler:         filepath.Join(serverDir, "kube-scheduler"),
 		KWOK:              filepath.Join(dir, "kwok-"+KWOKVersion),
 	}
-	for _, program := range []string{tools.Etcd, tools.APIServer, tools.ControllerManager, tools.Scheduler} {
-		if isExecutable(program) {
+	for _, wanted := range []struct {
+		program string
+		from    release
+	}{{tools.Etcd, current(root)}, {tools.APIServer, server}, {tools.ControllerManager, server}, {tools.Scheduler, server}} {
+		if isExecutable(wanted.program) {
 			continue
 		}
-		progress("building %s %s (the first time takes minutes)", filepath.Base(program), KubernetesVersion)
-		if err := goBuild(ctx, program); err != nil {
+		progress("building %s %s (the first time takes minutes)", filepath.Base(wanted.program), wanted.from.version)
+		if err := goBuild(ctx, wanted.program, wanted.from); err != nil {
 			return nil, err
 		}
 	}
@@ -103,22 +162,18 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// goBuild builds the command of this module that is named like the program.
-func goBuild(ctx context.Context, program string) error {
-	root, err := Repository()
-	if err != nil {
-		return err
-	}
+// goBuild builds the release's command that is named like the program.
+func goBuild(ctx context.Context, program string, from release) error {
 	partial := program + ".partial"
 	defer os.Remove(partial)
 	// The version that the programs report; a build from a module has none of its own.
 	const version = "k8s.io/component-base/version."
-	minor := strings.Split(strings.TrimPrefix(KubernetesVersion, "v"), ".")
+	minor := strings.Split(strings.TrimPrefix(from.version, "v"), ".")
 	ldflags := fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s -X %sgitTreeState=clean",
-		version, KubernetesVersion, version, minor[0], version, minor[1], version)
+		version, from.version, version, minor[0], version, minor[1], version)
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", ldflags, "-o", partial,
-		"./control_plane/cmd/"+filepath.Base(program))
-	cmd.Dir = filepath.Join(root, "integration")
+		from.packages+filepath.Base(program))
+	cmd.Dir = from.module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", filepath.Base(program), err, out)
 	}
