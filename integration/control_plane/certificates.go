@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// authority is the cluster's certificate authority. It lives as long as the control plane.
+// authority is a certificate authority of the cluster. It lives as long as the control plane.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -132,8 +132,29 @@ func (a *authority) writeServerFiles(dir string) error {
 	return nil
 }
 
-// writeKubeconfig writes a kubeconfig with a client certificate for the user.
-func (a *authority) writeKubeconfig(path, server, token, user string, groups ...string) error {
+// writeServing replaces the certificate that kube-apiserver shows, each file at once; it looks at both again when one changes.
+func (a *authority) writeServing(dir string) error {
+	certificate, key, err := a.server()
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{{"server.key", key}, {"server.crt", certificate}} {
+		path := filepath.Join(dir, file.name)
+		if err := os.WriteFile(path+".new", file.data, 0o600); err != nil {
+			return err
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeKubeconfig writes a kubeconfig with a client certificate for the user, who trusts servers of these authorities.
+func (a *authority) writeKubeconfig(path string, trusted []byte, server, token, user string, groups ...string) error {
 	info := &clientcmdapi.AuthInfo{Token: token}
 	if token == "" {
 		certificate, key, err := a.client(user, groups...)
@@ -143,7 +164,7 @@ func (a *authority) writeKubeconfig(path, server, token, user string, groups ...
 		info.ClientCertificateData, info.ClientKeyData = certificate, key
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["outboard-test"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.pem}
+	config.Clusters["outboard-test"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: trusted}
 	config.AuthInfos[user] = info
 	config.Contexts["outboard-test"] = &clientcmdapi.Context{Cluster: "outboard-test", AuthInfo: user}
 	config.CurrentContext = "outboard-test"

@@ -48,7 +48,7 @@ func TestTheShimSendsItsOwnCertificateAlone(t *testing.T) {
 
 	dir := t.TempDir()
 	kubeconfig, config := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "config.yaml")
-	if err := authority.writeKubeconfig(kubeconfig, server.URL, "", "outboard"); err != nil {
+	if err := authority.writeKubeconfig(kubeconfig, authority.pem, server.URL, "", "outboard"); err != nil {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1

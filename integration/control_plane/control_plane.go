@@ -3,17 +3,20 @@ package controlplane
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -59,8 +62,10 @@ type ControlPlane struct {
 	tools     *Tools
 	options   Options
 	authority *authority
-	tokens    map[string]string // by user; of others there is a certificate
-	processes []*Process        // in the order in which they were started
+	// Those of the certificate that the API server shows: the one that signed it, which at first is the cluster's, and the other one.
+	serving, otherServing *authority
+	tokens                map[string]string // by user; of others there is a certificate
+	processes             []*Process        // in the order in which they were started
 }
 
 // startTimeout is how long a program may take to become ready, generously: a machine may be busy.
@@ -104,6 +109,10 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	c.EtcdURL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
 	c.URL = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
 	if c.authority, err = newAuthority(); err != nil {
+		return nil, err
+	}
+	c.serving = c.authority
+	if c.otherServing, err = newAuthority(); err != nil {
 		return nil, err
 	}
 	if err := c.authority.writeServerFiles(dir); err != nil {
@@ -297,7 +306,7 @@ func (c *ControlPlane) file(name string) string { return filepath.Join(c.Dir, na
 // Kubeconfig writes a kubeconfig for a user and returns its path.
 func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error) {
 	path := c.file("kubeconfig-" + strings.ReplaceAll(user, ":", "-"))
-	return path, c.authority.writeKubeconfig(path, c.URL, c.tokens[user], user, groups...)
+	return path, c.authority.writeKubeconfig(path, slices.Concat(c.serving.pem, c.otherServing.pem), c.URL, c.tokens[user], user, groups...)
 }
 
 // ClientCertificate signs one for a user that ends after `life`.
@@ -323,6 +332,32 @@ func (c *ControlPlane) RESTConfig() (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
+}
+
+// ServingAuthorities are, in PEM, the authority of the certificate that the API server shows, and the one that ReplaceServingAuthority puts in its
+// place. Kubeconfigs trust both.
+func (c *ControlPlane) ServingAuthorities() (current, other []byte) {
+	return c.serving.pem, c.otherServing.pem
+}
+
+// ReplaceServingAuthority has the running API server show a certificate of the other authority, and returns when it does. Connections stay.
+func (c *ControlPlane) ReplaceServingAuthority(ctx context.Context) error {
+	if err := c.otherServing.writeServing(c.Dir); err != nil {
+		return err
+	}
+	c.serving, c.otherServing = c.otherServing, c.serving
+	roots := x509.NewCertPool()
+	roots.AddCert(c.serving.certificate)
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots}}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		connection, err := dialer.DialContext(ctx, "tcp", strings.TrimPrefix(c.URL, "https://"))
+		if err != nil {
+			return false, nil
+		}
+		return true, connection.Close()
+	})
 }
 
 // Client is the administrator's client. It speaks protobuf.

@@ -11,8 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -257,14 +257,11 @@ func TestTokenIsReplacedUnderLoad(t *testing.T) {
 	r.underLoad(renew)
 }
 
-// With a kubeconfig: the client's certificate is replaced, and the old one ends within seconds; the authority's file is replaced, too.
+// With a kubeconfig: the client's certificate is replaced, and the old one ends within seconds. So is the authority of the API server's: first the
+// shim trusts the next one, too, then the API server shows a certificate of it, then the shim trusts it alone.
 func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	r := newRotation(t)
 	file := func(name string) string { return filepath.Join(r.Dir, "rotation-"+name) }
-	authority, err := os.ReadFile(filepath.Join(r.Dir, "ca.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	renew := func(i int) {
 		certificate, key, err := r.ClientCertificate(controlplane.OutboardUser, 3*renewal)
 		if err != nil {
@@ -272,7 +269,17 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 		}
 		r.write(file("client.crt"), certificate)
 		r.write(file("client.key"), key)
-		r.write(file("ca.crt"), []byte(strings.Repeat(string(authority), 1+i%2)))
+		current, other := r.ServingAuthorities()
+		switch i % 3 {
+		case 0:
+			r.write(file("ca.crt"), current)
+		case 1:
+			r.write(file("ca.crt"), slices.Concat(current, other))
+		case 2:
+			if err := r.ReplaceServingAuthority(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	renew(0)
 	r.write(file("kubeconfig"), []byte(fmt.Sprintf(`apiVersion: v1
