@@ -115,6 +115,28 @@ absl::StatusOr<T> Endpoint::OnSchedulingThread(
   return reply->Await(deadline + kReplyGrace);
 }
 
+absl::StatusOr<NodesAnswer> Endpoint::Judge(Verb verb,
+                                            std::shared_ptr<const NodesQuestion> question) {
+  if (verb == Verb::kPrioritize) {
+    if (auto scores = kept_.Take(*question, absl::Now()); scores.has_value()) {
+      NodesAnswer answer;
+      answer.scores = *std::move(scores);
+      return answer;
+    }
+  }
+  auto answer = OnSchedulingThread<NodesAnswer>(
+      [desk = desk_, question](absl::Time give_up, absl::Time now, auto reply) {
+        desk->Judge(question, give_up, now, std::move(reply));
+      });
+  if (!answer.ok()) return answer;
+  if (verb == Verb::kFilter) {
+    if (answer->scoring.ok()) kept_.Keep(*question, *answer, absl::Now());
+  } else if (!answer->scoring.ok()) {
+    return answer->scoring;
+  }
+  return answer;
+}
+
 absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::string> body) {
   FrontDesk* const desk = desk_;
   switch (verb) {
@@ -122,11 +144,7 @@ absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::
     case Verb::kPrioritize: {
       auto question = Decode(&DecodeNodesQuestion, body);
       if (!question.ok()) return question.status();
-      const auto ask = verb == Verb::kFilter ? &FrontDesk::Filter : &FrontDesk::Prioritize;
-      auto answer = OnSchedulingThread<NodesAnswer>(
-          [desk, ask, asked = *question](absl::Time give_up, absl::Time now, auto reply) {
-            (desk->*ask)(asked, give_up, now, std::move(reply));
-          });
+      const absl::StatusOr<NodesAnswer> answer = Judge(verb, *question);
       if (!answer.ok()) return answer.status();
       return verb == Verb::kFilter ? EncodeFilter(**question, *answer)
                                    : EncodePriorities(**question, *answer);

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/extender/front_desk.h"
+#include "shim/extender/kept_scores.h"
 #include "shim/extender/server.h"
 
 namespace outboard::extender {
@@ -46,6 +47,7 @@ class Endpoint {
   Endpoint(EndpointOptions options, FrontDesk* desk) : options_(std::move(options)), desk_(desk) {}
 
   HttpAnswer Answer(Verb verb, std::string body);
+  absl::StatusOr<NodesAnswer> Judge(Verb verb, std::shared_ptr<const NodesQuestion> question);
   // The answer's body; INVALID_ARGUMENT: the request is malformed.
   absl::StatusOr<std::string> Ask(Verb verb, std::shared_ptr<const std::string> body);
   template <typename T>
@@ -56,6 +58,7 @@ class Endpoint {
 
   EndpointOptions options_;  // without the server's, which it has taken
   FrontDesk* const desk_;
+  KeptScores kept_;
   std::unique_ptr<Server> server_;
 };
 

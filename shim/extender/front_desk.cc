@@ -13,12 +13,6 @@ namespace {
 using cycle::ClusterState;
 using cycle::NodeJudgement;
 
-// kube-scheduler asks about one pod at a time; several schedulers may ask.
-constexpr size_t kMaxKept = 64;
-// kube-scheduler scores with the snapshot that it has filtered with, and so do we: what Filter
-// learned holds for the Prioritize of the same cycle, whatever the watch has brought since. That
-// comes at once; what is older than this was a cycle that has ended.
-constexpr absl::Duration kSameCycle = absl::Seconds(5);
 // What waits for its pod is bounded by the server's threads; this is a second line.
 constexpr size_t kMaxWaiting = 1024;
 
@@ -70,8 +64,8 @@ absl::Time FrontDesk::NextTick() const {
   return next;
 }
 
-absl::StatusOr<NodesAnswer> FrontDesk::Judge(const kube::PodObject& pod,
-                                             const NodesQuestion& question, absl::Time now) {
+absl::StatusOr<NodesAnswer> FrontDesk::JudgeKnown(const kube::PodObject& pod,
+                                                  const NodesQuestion& question, absl::Time now) {
   const ClusterState& cluster = pods_->cluster();
   if (const std::string node = cluster.NodeOf(pod.uid()); !node.empty()) {
     return absl::FailedPreconditionError(
@@ -94,7 +88,6 @@ absl::StatusOr<NodesAnswer> FrontDesk::Judge(const kube::PodObject& pod,
     position_of_slot[slot] = static_cast<uint32_t>(slots.size());
     slots.push_back(slot);
   }
-  ++judged_;
   NodeJudgement judgement;
   if (absl::Status judged = pods_->Judge(profile_, pod, slots, now, &judgement); !judged.ok())
     return judged;
@@ -109,66 +102,14 @@ absl::StatusOr<NodesAnswer> FrontDesk::Judge(const kube::PodObject& pod,
   return answer;
 }
 
-void FrontDesk::Keep(const std::string& uid, Kept kept) {
-  if (!kept_.contains(uid)) {
-    kept_order_.push_back(uid);
-    if (kept_order_.size() > kMaxKept) {
-      kept_.erase(kept_order_.front());
-      kept_order_.pop_front();
-    }
-  }
-  kept_[uid] = std::move(kept);
-}
-
-bool FrontDesk::Recall(const kube::PodObject& pod, const NodesQuestion& question, absl::Time now,
-                       NodesAnswer* answer) {
-  const auto found = kept_.find(pod.uid());
-  if (found == kept_.end()) return false;
-  const Kept kept = std::move(found->second);
-  kept_.erase(found);
-  std::erase(kept_order_, pod.uid());
-  if (now - kept.when > kSameCycle) return false;
-  // kube-scheduler asks about nodes that passed, in the order in which it was told them.
-  const std::vector<std::string>& known = kept.question->names;
-  answer->scores.reserve(question.names.size());
-  size_t at = 0;
-  for (const std::string& name : question.names) {
-    while (at < known.size() && known[at] != name) ++at;
-    if (at == known.size()) return false;
-    answer->scores.push_back(kept.scores[at]);
-  }
-  return true;
-}
-
-void FrontDesk::Filter(std::shared_ptr<const NodesQuestion> question, absl::Time give_up,
-                       absl::Time now, NodesReply reply) {
+void FrontDesk::Judge(std::shared_ptr<const NodesQuestion> question, absl::Time give_up,
+                      absl::Time now, NodesReply reply) {
   const PodName pod = question->pod;
   WithPod(pod, give_up, now,
           [this, question = std::move(question), reply = std::move(reply)](
               const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
             if (!known.ok()) return reply(known.status());
-            absl::StatusOr<NodesAnswer> answer = Judge(**known, *question, now);
-            if (answer.ok() && answer->scoring.ok())
-              Keep((*known)->uid(), {now, question, answer->scores});
-            reply(std::move(answer));
-          });
-}
-
-void FrontDesk::Prioritize(std::shared_ptr<const NodesQuestion> question, absl::Time give_up,
-                           absl::Time now, NodesReply reply) {
-  const PodName pod = question->pod;
-  WithPod(pod, give_up, now,
-          [this, question = std::move(question), reply = std::move(reply)](
-              const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
-            if (!known.ok()) return reply(known.status());
-            NodesAnswer recalled;
-            if (Recall(**known, *question, now, &recalled)) {
-              ++reused_;
-              return reply(std::move(recalled));
-            }
-            absl::StatusOr<NodesAnswer> answer = Judge(**known, *question, now);
-            if (answer.ok() && !answer->scoring.ok()) return reply(answer->scoring);
-            reply(std::move(answer));
+            reply(JudgeKnown(**known, *question, now));
           });
 }
 

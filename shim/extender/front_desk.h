@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "shim/cycle/foreign_pods.h"
@@ -20,9 +19,6 @@ namespace outboard::extender {
 
 // kube-scheduler's watch and ours race: a pod that is not known yet is waited for, until `give_up`.
 //
-// What Filter learns of a pod's nodes is kept for the Prioritize that follows, and used if nothing
-// in the cluster has changed since and it asks about no other nodes; else hosts are asked again. So
-// the scores are those of the nodes that Filter was asked about.
 // Threading: the scheduling thread. A reply is called once, there, soon after or at once.
 // Lifetime:  `pods` outlives it; replies that are still waited for go with it, uncalled.
 // Errors:    a reply's status has words for kube-scheduler's log.
@@ -35,10 +31,9 @@ class FrontDesk {
   FrontDesk(cycle::ForeignPods* pods, std::string profile)
       : pods_(pods), profile_(std::move(profile)) {}
 
-  void Filter(std::shared_ptr<const NodesQuestion> question, absl::Time give_up, absl::Time now,
-              NodesReply reply);
-  void Prioritize(std::shared_ptr<const NodesQuestion> question, absl::Time give_up, absl::Time now,
-                  NodesReply reply);
+  // Verdicts and scores, of one call of the hosts. That a plugin failed to score is in the answer.
+  void Judge(std::shared_ptr<const NodesQuestion> question, absl::Time give_up, absl::Time now,
+             NodesReply reply);
   // One answer a node of the question: whether evicting its victims would make room by the word of
   // the profile's filters.
   void Preempt(std::shared_ptr<const PreemptionQuestion> question, absl::Time give_up,
@@ -53,10 +48,6 @@ class FrontDesk {
   void Tick(absl::Time now);
   absl::Time NextTick() const;
 
-  // How often Prioritize was spared the hosts, and how often not; for tests and metrics.
-  uint64_t reused() const { return reused_; }
-  uint64_t judged() const { return judged_; }
-
  private:
   using Work = std::function<void(absl::StatusOr<kube::PodPtr> pod, absl::Time now)>;
   struct Waiting {
@@ -64,29 +55,15 @@ class FrontDesk {
     absl::Time give_up;
     Work work;
   };
-  // What Filter learned.
-  struct Kept {
-    absl::Time when;
-    std::shared_ptr<const NodesQuestion> question;
-    std::vector<int64_t> scores;  // one a node of the question
-  };
 
   // Has `work` done once the pod is known, which is usually now.
   void WithPod(const PodName& pod, absl::Time give_up, absl::Time now, Work work);
-  absl::StatusOr<NodesAnswer> Judge(const kube::PodObject& pod, const NodesQuestion& question,
-                                    absl::Time now);
-  // What was kept of the pod, if it is all that the question asks for, and new enough. Once.
-  bool Recall(const kube::PodObject& pod, const NodesQuestion& question, absl::Time now,
-              NodesAnswer* answer);
-  void Keep(const std::string& uid, Kept kept);
+  absl::StatusOr<NodesAnswer> JudgeKnown(const kube::PodObject& pod, const NodesQuestion& question,
+                                         absl::Time now);
 
   cycle::ForeignPods* const pods_;
   const std::string profile_;
   std::deque<Waiting> waiting_;
-  absl::flat_hash_map<std::string, Kept> kept_;  // by uid of the pod
-  std::deque<std::string> kept_order_;           // the oldest first
-  uint64_t reused_ = 0;
-  uint64_t judged_ = 0;
 };
 
 // A mean score as the extender tells it: rounded to the nearest of 0..10, halves up. Pure.

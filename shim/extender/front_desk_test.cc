@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include <memory>
 #include <string>
@@ -9,8 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "shim/cycle/testing/no_effects.h"
 #include "shim/cycle/testing/scripted_host.h"
+#include "shim/extender/endpoint.h"
 
 namespace outboard::extender {
 namespace {
@@ -88,6 +92,26 @@ class FrontDeskTest : public ::testing::Test {
     scheduler_.OnPodUpsert(pod, now_);
     desk_.OnPod(pod->uid(), now_);
   }
+  // Over HTTP; what is posted to the scheduling thread is done by who posts it.
+  void StartEndpoint() {
+    EndpointOptions options;
+    options.server.host = "127.0.0.1";
+    options.post = [this](const std::function<void(absl::Time)>& work) { work(now_); };
+    options.is_ready = options.may_bind = [] { return absl::OkStatus(); };
+    options.observe = [](Verb, absl::string_view, absl::Duration) {};
+    now_ = absl::Now();
+    endpoint_ = *Endpoint::Start(std::move(options), &desk_);
+  }
+  httplib::Response Post(const std::string& path, const std::string& pod,
+                         const std::vector<std::string>& names) {
+    const std::string body =
+        absl::StrCat(R"({"Pod":{"metadata":{"name":")", pod, R"(","namespace":"ns","uid":"uid-)",
+                     pod, R"("}},"NodeNames":[")", absl::StrJoin(names, R"(",")"), R"("]})");
+    auto answer =
+        httplib::Client("127.0.0.1", endpoint_->port()).Post(path, body, "application/json");
+    EXPECT_TRUE(answer);
+    return answer ? *answer : httplib::Response();
+  }
   static std::shared_ptr<NodesQuestion> About(const std::string& pod,
                                               std::vector<std::string> names) {
     auto question = std::make_shared<NodesQuestion>();
@@ -97,11 +121,8 @@ class FrontDeskTest : public ::testing::Test {
     return question;
   }
   // Asks; the answer, once it is there, is in `answer_`.
-  void Filter(const std::string& pod, std::vector<std::string> names) {
-    desk_.Filter(About(pod, std::move(names)), now_ + absl::Seconds(2), now_, Into());
-  }
-  void Prioritize(const std::string& pod, std::vector<std::string> names) {
-    desk_.Prioritize(About(pod, std::move(names)), now_ + absl::Seconds(2), now_, Into());
+  void Judge(const std::string& pod, std::vector<std::string> names) {
+    desk_.Judge(About(pod, std::move(names)), now_ + absl::Seconds(2), now_, Into());
   }
   FrontDesk::NodesReply Into() {
     answers_ = 0;
@@ -121,10 +142,11 @@ class FrontDeskTest : public ::testing::Test {
   FrontDesk desk_{&pods_, kProfile};
   absl::StatusOr<NodesAnswer> answer_;
   int answers_ = 0;
+  std::unique_ptr<Endpoint> endpoint_;
 };
 
 TEST_F(FrontDeskTest, AnswersOneVerdictAName) {
-  Filter("p", {"b", "unheard-of", "c", "a", "b"});
+  Judge("p", {"b", "unheard-of", "c", "a", "b"});
   ASSERT_TRUE(answer_.ok()) << answer_.status();
   EXPECT_THAT(answer_->verdicts, ElementsAre(NodesAnswer::kFeasible, NodesAnswer::kUnknown, 0,
                                              NodesAnswer::kFeasible, NodesAnswer::kFeasible));
@@ -135,51 +157,8 @@ TEST_F(FrontDeskTest, AnswersOneVerdictAName) {
   EXPECT_THAT(host_.cycles.back().filter().nodes().slots(), ElementsAre(1, 2, 0));
 }
 
-TEST_F(FrontDeskTest, ScoresAreKeptForThePrioritizeThatFollows) {
-  Filter("p", {"a", "b", "c"});
-  Prioritize("p", {"a", "b"});
-  ASSERT_TRUE(answer_.ok());
-  EXPECT_THAT(answer_->scores, ElementsAre(10, 7));
-  EXPECT_EQ(desk_.reused(), 1);
-  EXPECT_THAT(host_.cycles, SizeIs(1));
-}
-
-TEST_F(FrontDeskTest, ACycleScoresWithWhatItFilteredWith) {
-  Filter("p", {"a", "b", "c"});
-  AddPod("somebody", "a");
-  AddNode("d");
-  Prioritize("p", {"a", "b"});
-  EXPECT_EQ(desk_.reused(), 1);
-  EXPECT_THAT(host_.cycles, SizeIs(1));
-  ASSERT_TRUE(answer_.ok());
-  EXPECT_THAT(answer_->scores, ElementsAre(10, 7));
-}
-
-TEST_F(FrontDeskTest, ScoresOfAnotherPodCycleOrNodeAreNotUsed) {
-  AddPod("q");
-  Filter("p", {"a", "b"});
-  Prioritize("q", {"a", "b"});
-  EXPECT_EQ(desk_.reused(), 0);
-  Prioritize("p", {"a", "c"});
-  EXPECT_EQ(desk_.reused(), 0);
-  Prioritize("p", {"a"});
-  EXPECT_EQ(desk_.reused(), 0) << "they are for one Prioritize";
-  Filter("p", {"a", "b"});
-  Prioritize("p", {"b", "a"});
-  EXPECT_EQ(desk_.reused(), 0) << "not as kube-scheduler asks";
-  Filter("p", {"a", "b"});
-  now_ += absl::Seconds(6);
-  Prioritize("p", {"a", "b"});
-  EXPECT_EQ(desk_.reused(), 0);
-  ASSERT_TRUE(answer_.ok());
-  EXPECT_THAT(answer_->scores, ElementsAre(10, 7));
-  Prioritize("p", {"a", "nowhere"});
-  ASSERT_TRUE(answer_.ok());
-  EXPECT_THAT(answer_->scores, ElementsAre(10, 0));
-}
-
 TEST_F(FrontDeskTest, PodThatIsNotKnownYetIsWaitedFor) {
-  Filter("late", {"a"});
+  Judge("late", {"a"});
   EXPECT_EQ(answers_, 0);
   EXPECT_EQ(desk_.NextTick(), now_ + absl::Seconds(2));
   AddPod("another");
@@ -189,7 +168,7 @@ TEST_F(FrontDeskTest, PodThatIsNotKnownYetIsWaitedFor) {
   ASSERT_TRUE(answer_.ok());
   EXPECT_EQ(desk_.NextTick(), absl::InfiniteFuture());
 
-  Filter("never", {"a"});
+  Judge("never", {"a"});
   now_ += absl::Seconds(2);
   desk_.Tick(now_);
   EXPECT_EQ(answers_, 1);
@@ -198,17 +177,17 @@ TEST_F(FrontDeskTest, PodThatIsNotKnownYetIsWaitedFor) {
 
 TEST_F(FrontDeskTest, PodOnANodeIsNotJudged) {
   AddPod("placed", "a");
-  Filter("placed", {"a"});
+  Judge("placed", {"a"});
   EXPECT_EQ(answer_.status().message(), "pod ns/placed is on node a already");
 }
 
 TEST_F(FrontDeskTest, HostThatIsAwayIsSaidToBe) {
   host_.is_usable = false;
-  Filter("p", {"a"});
+  Judge("p", {"a"});
   EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is away");
 }
 
-TEST_F(FrontDeskTest, PluginThatCannotScoreFailsPrioritizeOnly) {
+TEST_F(FrontDeskTest, PluginThatCannotScoreIsNoMatterToFilter) {
   const auto judge = host_.cycle;
   host_.cycle = [judge](const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
     (void)judge(request, response);
@@ -216,19 +195,27 @@ TEST_F(FrontDeskTest, PluginThatCannotScoreFailsPrioritizeOnly) {
     response->mutable_score()->mutable_error()->add_reasons("no idea");
     return absl::OkStatus();
   };
-  Filter("p", {"a"});
-  EXPECT_TRUE(answer_.ok());
-  Prioritize("p", {"a"});
-  EXPECT_EQ(answer_.status().message(), "no idea");
+  Judge("p", {"a"});
+  ASSERT_TRUE(answer_.ok());
+  EXPECT_THAT(answer_->verdicts, ElementsAre(NodesAnswer::kFeasible));
+  EXPECT_EQ(answer_->scoring.message(), "no idea");
+  StartEndpoint();
+  EXPECT_EQ(Post("/filter", "p", {"a"}).status, 200);
+  const httplib::Response got = Post("/prioritize", "p", {"a"});
+  EXPECT_EQ(got.status, 503);
+  EXPECT_EQ(got.body, "no idea\n");
 }
 
-TEST_F(FrontDeskTest, KeepsNoMoreThanItMust) {
-  for (int i = 0; i < 200; ++i) {
-    AddPod(absl::StrCat("p", i));
-    Filter(absl::StrCat("p", i), {"a"});
-  }
-  Prioritize("p199", {"a"});
-  EXPECT_EQ(desk_.reused(), 1);
+TEST_F(FrontDeskTest, ACycleScoresWithWhatItFilteredWith) {
+  StartEndpoint();
+  EXPECT_EQ(Post("/filter", "p", {"a", "b", "c"}).status, 200);
+  AddPod("somebody", "a");
+  AddNode("d");
+  const std::string scores = R"([{"Host":"a","Score":10},{"Host":"b","Score":7}])";
+  EXPECT_EQ(Post("/prioritize", "p", {"a", "b"}).body, scores);
+  EXPECT_THAT(host_.cycles, SizeIs(1));
+  EXPECT_EQ(Post("/prioritize", "p", {"a", "b"}).body, scores) << "of nobody's cycle";
+  EXPECT_THAT(host_.cycles, SizeIs(2));
 }
 
 TEST_F(FrontDeskTest, PreemptAsksAboutVictimsThatAreThere) {
