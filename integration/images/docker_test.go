@@ -145,6 +145,12 @@ func socketVolume(t *testing.T, options string) string {
 	return volume
 }
 
+// sharedSockets is the flag that gives containers of the images' user one folder of sockets, in memory.
+func sharedSockets(t *testing.T) string {
+	t.Helper()
+	return "--mount=type=volume,volume-nocopy,target=/run/outboard/hosts,source=" + socketVolume(t, fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=1m", nobody, nobody))
+}
+
 // eventually gives up when the check has not been passed for a minute.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()

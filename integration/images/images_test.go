@@ -1,24 +1,80 @@
 package images_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"outboard.dev/integration/bench/checker"
 	"outboard.dev/integration/bench/load"
 	controlplane "outboard.dev/integration/control_plane"
-	"outboard.dev/integration/deploy"
 )
 
-const shippedNamespace = "outboard-system"
+// Neither image has the other's program, nor was the other's source at hand when it was built.
+func TestEachImageHoldsItsProgram(t *testing.T) {
+	shim, host := images(t)
+	root, err := controlplane.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ image, sources string }{
+		"shim": {shim, "CMakeLists.txt proto shim"},
+		"host": {host, "CMakeLists.txt proto plugin_host plugins"},
+	} {
+		dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile."+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources := []string{}
+		for _, copied := range regexp.MustCompile(`(?m)^(?:COPY|ADD) (.*) \S+$`).FindAllStringSubmatch(string(dockerfile), -1) {
+			if !strings.HasPrefix(copied[1], "--from=build ") {
+				sources = append(sources, copied[1])
+			}
+		}
+		if got := strings.Join(sources, " "); got != want.sources {
+			t.Errorf("Dockerfile.%s takes %q, want %q", name, got, want.sources)
+		}
+		programs := docker(t, "run", "--rm", "--network=none", "--pull=never", "--user=root", "--entrypoint=find", want.image, "/", "-xdev", "-name", "outboard*", "-type", "f")
+		if programs != "/usr/local/bin/outboard-"+name {
+			t.Errorf("%s holds %q", want.image, programs)
+		}
+		if user := docker(t, "image", "inspect", "--format", "{{.Config.User}}", want.image); user != fmt.Sprintf("%d:%d", nobody, nobody) {
+			t.Errorf("%s runs as %q, which a kubelet cannot tell from root", want.image, user)
+		}
+	}
+}
+
+// Two hosts share a folder of sockets, as while one is replaced: the health check of one that hangs is not passed by the other.
+func TestTheHealthCheckIsAboutItsOwnContainer(t *testing.T) {
+	_, image := images(t)
+	var check []string
+	if err := json.Unmarshal([]byte(docker(t, "image", "inspect", "--format", "{{json .Config.Healthcheck.Test}}", image)), &check); err != nil || check[0] != "CMD" {
+		t.Fatalf("health check %q: %v", check, err)
+	}
+	flags := append(slices.Clone(confined), sharedSockets(t))
+	hosts := []*container{runContainer(t, "one", image, flags), runContainer(t, "the other", image, flags)}
+	healthy := func(c *container) error {
+		_, err := tryDocker(t.Context(), slices.Concat([]string{"exec", c.id}, check[1:])...)
+		return err
+	}
+	for _, host := range hosts {
+		eventually(t, func() error { return healthy(host) })
+	}
+	docker(t, "kill", "--signal=STOP", hosts[0].id)
+	if err := healthy(hosts[0]); err == nil {
+		t.Error("a host that hangs is healthy while another one is")
+	}
+	if err := healthy(hosts[1]); err != nil {
+		t.Errorf("a host is not healthy while another one hangs: %v", err)
+	}
+}
 
 // The pod of deploy/kustomize/sidecar, run with everything that its specification says, schedules pods and ends well.
 func TestTheShippedPod(t *testing.T) {
@@ -31,7 +87,7 @@ func TestTheShippedPod(t *testing.T) {
 	if err := controlplane.CreateFakeNodes(t.Context(), client, 3); err != nil {
 		t.Fatal(err)
 	}
-	k := newKubelet(t, c, client, shippedNamespace, shippedPod(t, c, client, map[string]string{"shim": shim, "host": host}))
+	k := newKubelet(t, c, client, applyShipped(t, c, client), map[string]string{"shim": shim, "host": host})
 	k.start()
 	for _, name := range []string{"shim", "host"} {
 		k.containers[name].isConfined()
@@ -62,13 +118,8 @@ func TestTheShippedPod(t *testing.T) {
 	t.Log(report)
 	for i := range k.spec.Containers {
 		spec := &k.spec.Containers[i]
-		for what, probe := range map[string]*corev1.Probe{"liveness": spec.LivenessProbe, "readiness": spec.ReadinessProbe} {
-			if probe == nil {
-				continue
-			}
-			if err := k.probe(spec, probe); err != nil {
-				t.Errorf("%s of %s: %v", what, spec.Name, err)
-			}
+		if err := k.probe(spec, spec.LivenessProbe); err != nil {
+			t.Errorf("liveness of %s: %v", spec.Name, err)
 		}
 	}
 
@@ -80,58 +131,4 @@ func TestTheShippedPod(t *testing.T) {
 	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != "" {
 		t.Errorf("the lease was not given up: %v", lease.Spec)
 	}
-}
-
-// shippedPod applies deploy/kustomize/sidecar and returns the pod of its Deployment, as the API server has it, with these images and a port of the
-// machine that is free.
-func shippedPod(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, images map[string]string) *corev1.PodSpec {
-	t.Helper()
-	manifests, err := deploy.Kustomized("sidecar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const shippedAddress = `address: "0.0.0.0:10270"`
-	if strings.Count(manifests, shippedAddress) != 1 {
-		t.Fatalf("the shipped configuration does not have %s", shippedAddress)
-	}
-	port := freePort(t)
-	if err := c.Apply(t.Context(), strings.Replace(manifests, shippedAddress, fmt.Sprintf(`address: "127.0.0.1:%d"`, port), 1)); err != nil {
-		t.Fatal(err)
-	}
-	// kube-controller-manager puts it into each namespace.
-	authority, err := os.ReadFile(filepath.Join(c.Dir, "ca.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().ConfigMaps(shippedNamespace).Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(authority)},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	deployment, err := client.AppsV1().Deployments(shippedNamespace).Get(t.Context(), "outboard-shim", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := &deployment.Spec.Template.Spec
-	for i := range spec.Containers {
-		container := &spec.Containers[i]
-		if images[container.Name] == "" {
-			t.Fatalf("the pod has a container %s", container.Name)
-		}
-		container.Image = images[container.Name]
-		for j := range container.Ports {
-			container.Ports[j].ContainerPort = int32(port)
-		}
-	}
-	return spec
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -14,32 +14,78 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	controlplane "outboard.dev/integration/control_plane"
+	"outboard.dev/integration/deploy"
 )
 
-// kubelet runs a pod's containers with Docker: as much of it as the pods of deploy/ need. What it does not know it refuses.
+const (
+	shippedNamespace = "outboard-system"
+	shippedAddress   = `address: "0.0.0.0:10270"`
+)
+
+// kubelet runs one of the pods of deploy/kustomize/sidecar with Docker, and does with it what its specification says. What it does not know it
+// refuses. All pods have the machine's address, so each has ports of its own.
 type kubelet struct {
 	*testing.T
 	client     kubernetes.Interface
-	namespace  string
 	spec       *corev1.PodSpec
 	api        *url.URL
 	mounts     map[string]string // by volume: what --mount has of it, but the place in the container
 	containers map[string]*container
+	port       int // of the shim's pages
 }
 
-func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, namespace string, spec *corev1.PodSpec) *kubelet {
+// applyShipped applies deploy/kustomize/sidecar and returns the pods that its Deployment asks for, as the API server has them.
+func applyShipped(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface) *appsv1.Deployment {
+	t.Helper()
+	manifests, err := deploy.Kustomized("sidecar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(t.Context(), manifests); err != nil {
+		t.Fatal(err)
+	}
+	// kube-controller-manager puts it into each namespace.
+	authority, err := os.ReadFile(filepath.Join(c.Dir, "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().ConfigMaps(shippedNamespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(authority)},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deployment, err := client.AppsV1().Deployments(shippedNamespace).Get(t.Context(), "outboard-shim", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+// newKubelet is for a pod of the Deployment with these images, by container.
+func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, deployment *appsv1.Deployment, images map[string]string) *kubelet {
 	t.Helper()
 	api, err := url.Parse(c.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kubelet{T: t, client: client, namespace: namespace, spec: spec, api: api, mounts: map[string]string{}, containers: map[string]*container{}}
+	spec := deployment.Spec.Template.Spec.DeepCopy()
+	k := &kubelet{T: t, client: client, spec: spec, api: api, mounts: map[string]string{}, containers: map[string]*container{}, port: freePort(t)}
+	for i := range spec.Containers {
+		container := &spec.Containers[i]
+		if container.Image = images[container.Name]; container.Image == "" {
+			t.Fatalf("the pod has a container %s", container.Name)
+		}
+		for j := range container.Ports {
+			container.Ports[j].ContainerPort = int32(k.port)
+		}
+	}
 	for _, volume := range spec.Volumes {
 		k.mounts[volume.Name] = k.volume(volume)
 	}
@@ -55,13 +101,18 @@ func (k *kubelet) volume(volume corev1.Volume) string {
 		options := fmt.Sprintf("mode=2777,gid=%d,size=%d", *k.spec.SecurityContext.FSGroup, volume.EmptyDir.SizeLimit.Value())
 		return "type=volume,volume-nocopy,source=" + socketVolume(k.T, options)
 	case volume.ConfigMap != nil:
-		return "type=bind,source=" + k.folder(k.configMap(volume.ConfigMap.Name))
+		files := k.configMap(volume.ConfigMap.Name)
+		if strings.Count(files["config.yaml"], shippedAddress) != 1 {
+			k.Fatalf("the shipped configuration does not have %s:\n%s", shippedAddress, files["config.yaml"])
+		}
+		files["config.yaml"] = strings.Replace(files["config.yaml"], shippedAddress, fmt.Sprintf(`address: "127.0.0.1:%d"`, k.port), 1)
+		return "type=bind,source=" + k.folder(files)
 	case volume.Projected != nil:
 		files := map[string]string{}
 		for _, source := range volume.Projected.Sources {
 			switch {
 			case source.ServiceAccountToken != nil:
-				token, err := k.client.CoreV1().ServiceAccounts(k.namespace).CreateToken(k.Context(), k.spec.ServiceAccountName, &authenticationv1.TokenRequest{
+				token, err := k.client.CoreV1().ServiceAccounts(shippedNamespace).CreateToken(k.Context(), k.spec.ServiceAccountName, &authenticationv1.TokenRequest{
 					Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: source.ServiceAccountToken.ExpirationSeconds},
 				}, metav1.CreateOptions{})
 				if err != nil {
@@ -78,7 +129,7 @@ func (k *kubelet) volume(volume corev1.Volume) string {
 					if item.FieldRef.FieldPath != "metadata.namespace" {
 						k.Fatalf("volume %s wants %s", volume.Name, item.FieldRef.FieldPath)
 					}
-					files[item.Path] = k.namespace
+					files[item.Path] = shippedNamespace
 				}
 			}
 		}
@@ -90,7 +141,7 @@ func (k *kubelet) volume(volume corev1.Volume) string {
 
 func (k *kubelet) configMap(name string) map[string]string {
 	k.Helper()
-	object, err := k.client.CoreV1().ConfigMaps(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
+	object, err := k.client.CoreV1().ConfigMaps(shippedNamespace).Get(k.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -109,7 +160,7 @@ func (k *kubelet) folder(files map[string]string) string {
 	return folder
 }
 
-// start runs the containers, in their order, and waits for the startup probes.
+// start runs the containers, in their order, and waits until the pod is ready.
 func (k *kubelet) start() {
 	k.Helper()
 	for i := range k.spec.Containers {
@@ -133,8 +184,11 @@ func (k *kubelet) start() {
 		k.containers[spec.Name] = runContainer(k.T, spec.Name, spec.Image, flags, spec.Args...)
 	}
 	for i := range k.spec.Containers {
-		if spec := &k.spec.Containers[i]; spec.StartupProbe != nil {
-			k.passes(spec, spec.StartupProbe)
+		spec := &k.spec.Containers[i]
+		for _, probe := range []*corev1.Probe{spec.StartupProbe, spec.ReadinessProbe} {
+			if probe != nil {
+				k.passes(spec, probe)
+			}
 		}
 	}
 }
@@ -195,7 +249,18 @@ func (k *kubelet) probe(spec *corev1.Container, probe *corev1.Probe) error {
 	return nil
 }
 
-// stop ends all containers at once, each after its preStop hook.
+// freePort is one of the machine's that nothing listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// stop ends all containers at once, each after its preStop hook. They must end well, by themselves.
 func (k *kubelet) stop() {
 	k.Helper()
 	ended := make(chan string)

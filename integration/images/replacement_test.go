@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"outboard.dev/integration/bench/checker"
 	"outboard.dev/integration/bench/load"
@@ -22,6 +25,7 @@ import (
 
 var (
 	swaps    = flag.Int("images.swaps", 20, "how often the host's image is replaced")
+	rollouts = flag.Int("images.rollouts", 3, "how often the shipped pods are replaced, all of them")
 	rate     = flag.Int("images.rate", 120, "pods created each second meanwhile")
 	nodes    = flag.Int("images.nodes", 200, "number of nodes")
 	baseline = flag.Duration("images.baseline", 15*time.Second, "time without replacements at the beginning")
@@ -52,7 +56,7 @@ hosts: [{name: main}]
 type installed struct {
 	*testing.T
 	*controlplane.ControlPlane
-	sockets string // what --mount has of it
+	sockets string // the flag
 	shim    *container
 }
 
@@ -73,14 +77,14 @@ func install(t *testing.T, image string) *installed {
 			t.Fatal(err)
 		}
 	}
-	i.sockets = fmt.Sprintf("--mount=type=volume,volume-nocopy,target=/run/outboard/hosts,source=%s", socketVolume(t, fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=1m", nobody, nobody)))
-	i.shim = runContainer(t, "the shim", image, append(confined, i.sockets, "--mount=type=bind,readonly,target=/etc/outboard,source="+folder))
+	i.sockets = sharedSockets(t)
+	i.shim = runContainer(t, "the shim", image, append(slices.Clone(confined), i.sockets, "--mount=type=bind,readonly,target=/etc/outboard,source="+folder))
 	return i
 }
 
 func (i *installed) startHost(name, image string) *container {
 	i.Helper()
-	return runContainer(i.T, name, image, append(confined, i.sockets))
+	return runContainer(i.T, name, image, append(slices.Clone(confined), i.sockets))
 }
 
 // serving waits until an instance that started after `started` serves, and returns it.
@@ -174,17 +178,6 @@ func TestReplacingTheHostsImage(t *testing.T) {
 	shimImage, hostImage := images(t)
 	hostImages := []string{hostImage, anotherBuild(t, hostImage)}
 	i := install(t, shimImage)
-	client, err := i.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controlplane.CreateFakeNodes(t.Context(), client, *nodes); err != nil {
-		t.Fatal(err)
-	}
-	const namespace = "load"
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	host := i.startHost("the first host", hostImages[0])
 	before := i.serving(time.Time{})
 	i.healthy(i.shim)
@@ -192,12 +185,7 @@ func TestReplacingTheHostsImage(t *testing.T) {
 	i.shim.isConfined()
 	host.isConfined()
 
-	began := time.Now()
-	steady := load.Start(t.Context(), client, namespace, *rate)
-	if err := load.SleepUntil(t.Context(), began.Add(*baseline)); err != nil {
-		t.Fatal(err)
-	}
-	disturbed := time.Now()
+	s := startStream(t, i.ControlPlane, corev1.DefaultSchedulerName)
 	var warmUps, stops []float64 // seconds
 	for n := 1; n <= *swaps; n++ {
 		started := time.Now()
@@ -212,47 +200,156 @@ func TestReplacingTheHostsImage(t *testing.T) {
 		stops = append(stops, time.Since(stopped).Seconds())
 		host, before = next, now
 	}
-	ended := time.Now()
-	if err := steady.End(t.Context()); err != nil {
-		t.Error(err)
-	}
-	pods, took := steady.Latencies(), time.Since(began).Seconds()
-	i.healthy(i.shim)
-	i.healthy(host)
-
-	report, err := checker.Check(t.Context(), i.EtcdURL, client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	results, again := i.attempts()
-	var quiet, busy []float64 // milliseconds
-	for _, pod := range pods {
-		ms := float64(pod.Took.Microseconds()) / 1000
-		if pod.Created.Before(disturbed) {
-			quiet = append(quiet, ms)
-		} else if pod.Created.Before(ended) {
-			busy = append(busy, ms)
-		}
-	}
+	report := s.end()
 	t.Logf("%d replacements of the host's image; from `docker run` to serving %.2f s (p50), %.2f s (most); `docker stop` %.2f s (p50), %.2f s (most)",
 		*swaps, load.Quantile(warmUps, 0.5), load.Quantile(warmUps, 1), load.Quantile(stops, 0.5), load.Quantile(stops, 1))
-	t.Logf("%d pods, %.0f a second; attempts by result: %v; second attempts: %v", report.Binds, float64(report.Binds)/took, results, again)
-	t.Logf("created to bound, ms: p50 %.1f, p99 %.1f, most %.1f of %d pods without replacements; p50 %.1f, p99 %.1f, most %.1f of %d pods meanwhile",
-		load.Quantile(quiet, 0.5), load.Quantile(quiet, 0.99), load.Quantile(quiet, 1), len(quiet),
-		load.Quantile(busy, 0.5), load.Quantile(busy, 0.99), load.Quantile(busy, 1), len(busy))
-	t.Log(report)
-	if report.Faults() > 0 || report.Binds != report.PodsEver {
-		t.Errorf("of %d pods %d were bound, or there are faults: %v", report.PodsEver, report.Binds, report)
-	}
-	if results["scheduled"] != float64(report.Binds) || len(results) == 0 || results["error"] > 0 || results["unschedulable"] > 0 || again > 0 {
+	i.healthy(i.shim)
+	i.healthy(host)
+	results, again := i.attempts()
+	t.Logf("attempts by result: %v; second attempts of a pod: %v", results, again)
+	if results["scheduled"] != float64(report.Binds) || results["error"] > 0 || results["unschedulable"] > 0 || again > 0 {
 		t.Errorf("attempts failed: %v, and %v second ones, for %d pods", results, again, report.Binds)
-	}
-	if perSecond := float64(report.Binds) / took; perSecond < leastRate {
-		t.Errorf("%.0f pods a second are less than %d", perSecond, leastRate)
 	}
 	for _, line := range strings.Split(i.shim.said(), "\n") {
 		if strings.Contains(line, "quarantined") || strings.Contains(line, "is parked") {
 			t.Error(line)
 		}
 	}
+}
+
+// `kubectl set image` of the shipped Deployment, again and again, while pods are created: its pods, of a shim and a host each, are replaced one after
+// the other, a new one being ready before an old one is asked to go, and with the leader goes the lease.
+func TestRollingOutTheShippedPods(t *testing.T) {
+	shimImage, hostImage := images(t)
+	hostImages := []string{hostImage, anotherBuild(t, hostImage)}
+	c := controlplane.ForTest(t, controlplane.Options{SpareCores: true})
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := applyShipped(t, c, client)
+	start := func(build int) *kubelet {
+		k := newKubelet(t, c, client, deployment, map[string]string{"shim": shimImage, "host": hostImages[build]})
+		k.start()
+		return k
+	}
+	leader := func() string {
+		lease, err := client.CoordinationV1().Leases(shippedNamespace).Get(t.Context(), "outboard-scheduler", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	pods := []*kubelet{}
+	for range *deployment.Spec.Replicas {
+		pods = append(pods, start(0))
+	}
+	eventually(t, func() error {
+		if leader() == "" {
+			return fmt.Errorf("no shim leads")
+		}
+		return nil
+	})
+	s := startStream(t, c, "outboard-scheduler")
+	led := map[string]bool{leader(): true}
+	var ending sync.WaitGroup
+	for n := 1; n <= *rollouts; n++ {
+		for i, old := range pods {
+			pods[i] = start(n % 2)
+			ending.Go(old.stop)
+			led[leader()] = true
+		}
+		ending.Wait()
+		led[leader()] = true
+	}
+	s.end()
+	delete(led, "") // Given up, and not taken yet.
+	t.Logf("%d roll-outs of %d pods; %d shims seen to lead, one after the other", *rollouts, len(pods), len(led))
+	if len(led) < 2 {
+		t.Error("the lease did not change hands: this has tested little")
+	}
+	events, err := client.EventsV1().Events(streamNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		t.Errorf("%s: %s", event.Regarding.Name, event.Note)
+	}
+	for _, pod := range pods {
+		pod.stop()
+	}
+}
+
+const streamNamespace = "stream"
+
+// stream is a steady load of pods, at first on a cluster where nothing else happens.
+type stream struct {
+	*testing.T
+	*controlplane.ControlPlane
+	client           kubernetes.Interface
+	load             *load.Load
+	began, disturbed time.Time
+}
+
+// startStream makes the nodes, and returns when the time without replacements is over.
+func startStream(t *testing.T, c *controlplane.ControlPlane, scheduler string) *stream {
+	t.Helper()
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.CreateFakeNodes(t.Context(), client, *nodes); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: streamNamespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := &stream{T: t, ControlPlane: c, client: client, began: time.Now()}
+	s.load = load.Start(t.Context(), client, streamNamespace, *rate, func(name string) *corev1.Pod {
+		pod := load.NewPod(name)
+		pod.Spec.SchedulerName = scheduler
+		return pod
+	})
+	s.disturbed = s.began.Add(*baseline)
+	if err := load.SleepUntil(t.Context(), s.disturbed); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// end waits until all pods are bound, and judges by etcd's history: no pod may be lost, bound twice, or be on a node that is full.
+func (s *stream) end() *checker.Report {
+	s.Helper()
+	ended := time.Now()
+	if err := s.load.End(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+	took := time.Since(s.began).Seconds()
+	var report *checker.Report
+	eventually(s.T, func() (err error) { // Events come after the binds.
+		if report, err = checker.Check(s.Context(), s.EtcdURL, s.client); err != nil {
+			return err
+		}
+		if report.Faults() > 0 || report.Binds != report.PodsEver {
+			return fmt.Errorf("of %d pods %d were bound, or there are faults: %v", report.PodsEver, report.Binds, report)
+		}
+		return nil
+	})
+	var quiet, busy []float64 // milliseconds
+	for _, pod := range s.load.Latencies() {
+		ms := float64(pod.Took.Microseconds()) / 1000
+		if pod.Created.Before(s.disturbed) {
+			quiet = append(quiet, ms)
+		} else if pod.Created.Before(ended) {
+			busy = append(busy, ms)
+		}
+	}
+	s.Log(report)
+	s.Logf("%.0f pods a second; created to bound, ms: p50 %.1f, p99 %.1f, most %.1f of %d pods without replacements; p50 %.1f, p99 %.1f, most %.1f of %d pods meanwhile",
+		float64(report.Binds)/took, load.Quantile(quiet, 0.5), load.Quantile(quiet, 0.99), load.Quantile(quiet, 1), len(quiet),
+		load.Quantile(busy, 0.5), load.Quantile(busy, 0.99), load.Quantile(busy, 1), len(busy))
+	if perSecond := float64(report.Binds) / took; perSecond < leastRate {
+		s.Errorf("%.0f pods a second are less than %d", perSecond, leastRate)
+	}
+	return report
 }

@@ -23,6 +23,7 @@ type Load struct {
 	client    kubernetes.Interface
 	namespace string
 	rate      int
+	newPod    func(name string) *corev1.Pod
 	cancel    context.CancelFunc
 	done      sync.WaitGroup
 
@@ -32,10 +33,11 @@ type Load struct {
 	failed  error
 }
 
-// Start creates `rate` pods a second in the namespace, which must be there, until End.
-func Start(ctx context.Context, client kubernetes.Interface, namespace string, rate int) *Load {
+// Start creates `rate` pods a second in the namespace, which must be there, until End. newPod is NewPod, or makes others by it.
+func Start(ctx context.Context, client kubernetes.Interface, namespace string, rate int, newPod func(name string) *corev1.Pod) *Load {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &Load{client: client, namespace: namespace, rate: rate, cancel: cancel, created: map[string]time.Time{}, seen: map[string]time.Time{}}
+	l := &Load{client: client, namespace: namespace, rate: rate, newPod: newPod, cancel: cancel,
+		created: map[string]time.Time{}, seen: map[string]time.Time{}}
 	watching := make(chan struct{})
 	l.done.Add(1)
 	go func() {
@@ -83,7 +85,7 @@ func (l *Load) create(ctx context.Context) error {
 		go func() {
 			defer under.Done()
 			// Not cut short by the end: every pod that was counted is to be there.
-			_, err := l.client.CoreV1().Pods(l.namespace).Create(context.WithoutCancel(ctx), NewPod(name), metav1.CreateOptions{})
+			_, err := l.client.CoreV1().Pods(l.namespace).Create(context.WithoutCancel(ctx), l.newPod(name), metav1.CreateOptions{})
 			l.fail(err)
 		}()
 	}

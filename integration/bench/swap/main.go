@@ -158,7 +158,7 @@ func run(ctx context.Context) (result *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	steady := load.Start(ctx, client, namespace, *rate)
+	steady := load.Start(ctx, client, namespace, *rate, load.NewPod)
 	if err := load.SleepUntil(ctx, time.Now().Add(settle)); err != nil {
 		return nil, err
 	}
