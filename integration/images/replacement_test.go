@@ -62,7 +62,7 @@ type installed struct {
 
 func install(t *testing.T, image string) *installed {
 	t.Helper()
-	i := &installed{T: t, ControlPlane: controlplane.ForTest(t, controlplane.Options{SpareCores: true})}
+	i := &installed{T: t, ControlPlane: controlplane.ForTest(t, controlplane.Options{})}
 	kubeconfig, err := i.Kubeconfig(controlplane.OutboardUser)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestReplacingTheHostsImage(t *testing.T) {
 		stops = append(stops, time.Since(stopped).Seconds())
 		host, before = next, now
 	}
-	report := s.end()
+	report := s.end(false)
 	t.Logf("%d replacements of the host's image; from `docker run` to serving %.2f s (p50), %.2f s (most); `docker stop` %.2f s (p50), %.2f s (most)",
 		*swaps, load.Quantile(warmUps, 0.5), load.Quantile(warmUps, 1), load.Quantile(stops, 0.5), load.Quantile(stops, 1))
 	i.healthy(i.shim)
@@ -222,7 +222,7 @@ func TestReplacingTheHostsImage(t *testing.T) {
 func TestRollingOutTheShippedPods(t *testing.T) {
 	shimImage, hostImage := images(t)
 	hostImages := []string{hostImage, anotherBuild(t, hostImage)}
-	c := controlplane.ForTest(t, controlplane.Options{SpareCores: true})
+	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +262,8 @@ func TestRollingOutTheShippedPods(t *testing.T) {
 		ending.Wait()
 		led[leader()] = true
 	}
-	s.end()
+	// A shim that is asked to end has two seconds for its events, which a machine that is busy with other things may not give it.
+	s.end(true)
 	delete(led, "") // Given up, and not taken yet.
 	t.Logf("%d roll-outs of %d pods; %d shims seen to lead, one after the other", *rollouts, len(pods), len(led))
 	if len(led) < 2 {
@@ -317,8 +318,9 @@ func startStream(t *testing.T, c *controlplane.ControlPlane, scheduler string) *
 	return s
 }
 
-// end waits until all pods are bound, and judges by etcd's history: no pod may be lost, bound twice, or be on a node that is full.
-func (s *stream) end() *checker.Report {
+// end waits until all pods are bound, and judges by etcd's history: no pod may be lost, bound twice, or be on a node that is full; nor be without its
+// event, unless events may be lost.
+func (s *stream) end(mayLoseEvents bool) *checker.Report {
 	s.Helper()
 	ended := time.Now()
 	if err := s.load.End(s.Context()); err != nil {
@@ -330,7 +332,11 @@ func (s *stream) end() *checker.Report {
 		if report, err = checker.Check(s.Context(), s.EtcdURL, s.client); err != nil {
 			return err
 		}
-		if report.Faults() > 0 || report.Binds != report.PodsEver {
+		faults := report.Faults()
+		if mayLoseEvents {
+			faults -= report.NoEvent
+		}
+		if faults > 0 || report.Binds != report.PodsEver {
 			return fmt.Errorf("of %d pods %d were bound, or there are faults: %v", report.PodsEver, report.Binds, report)
 		}
 		return nil
