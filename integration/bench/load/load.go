@@ -10,8 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -85,26 +87,47 @@ func (l *Load) create(ctx context.Context) error {
 		go func() {
 			defer under.Done()
 			// Not cut short by the end: every pod that was counted is to be there.
-			_, err := l.client.CoreV1().Pods(l.namespace).Create(context.WithoutCancel(ctx), l.newPod(name), metav1.CreateOptions{})
-			l.fail(err)
+			l.fail(insist(context.WithoutCancel(ctx), func(ctx context.Context) error {
+				_, err := l.client.CoreV1().Pods(l.namespace).Create(ctx, l.newPod(name), metav1.CreateOptions{})
+				if apierrors.IsAlreadyExists(err) { // By the try before, whose answer was lost.
+					return nil
+				}
+				return err
+			}))
 		}()
 	}
+}
+
+// insist tries again where a connection was lost, as happens on a machine that is busy with other things.
+func insist(ctx context.Context, try func(context.Context) error) (err error) {
+	for range 20 {
+		if err = try(ctx); err == nil {
+			return nil
+		}
+		if ended := SleepUntil(ctx, time.Now().Add(100*time.Millisecond)); ended != nil {
+			return ended
+		}
+	}
+	return err
 }
 
 // watch notes when pods are bound, and deletes those that have been for long enough. The API server may end a watch at any time.
 func (l *Load) watch(ctx context.Context, watching chan<- struct{}) error {
 	for began := false; ctx.Err() == nil; began = true {
-		options := metav1.ListOptions{FieldSelector: "spec.nodeName!="}
-		list, err := l.client.CoreV1().Pods(l.namespace).List(ctx, options)
-		if err != nil {
+		var watcher watch.Interface
+		if err := insist(ctx, func(ctx context.Context) error {
+			options := metav1.ListOptions{FieldSelector: "spec.nodeName!="}
+			list, err := l.client.CoreV1().Pods(l.namespace).List(ctx, options)
+			if err != nil {
+				return err
+			}
+			for i := range list.Items {
+				l.see(ctx, &list.Items[i])
+			}
+			options.ResourceVersion = list.ResourceVersion
+			watcher, err = l.client.CoreV1().Pods(l.namespace).Watch(ctx, options)
 			return err
-		}
-		for i := range list.Items {
-			l.see(ctx, &list.Items[i])
-		}
-		options.ResourceVersion = list.ResourceVersion
-		watcher, err := l.client.CoreV1().Pods(l.namespace).Watch(ctx, options)
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 		if !began {
@@ -130,15 +153,22 @@ func (l *Load) see(ctx context.Context, pod *corev1.Pod) {
 	}
 	l.seen[pod.Name] = time.Now()
 	time.AfterFunc(stay, func() {
-		if ctx.Err() == nil {
-			l.fail(l.client.CoreV1().Pods(l.namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}))
+		if ctx.Err() != nil {
+			return
 		}
+		l.fail(insist(ctx, func(ctx context.Context) error {
+			err := l.client.CoreV1().Pods(l.namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		}))
 	})
 }
 
 // End stops creating and waits until every pod is bound.
 func (l *Load) End(ctx context.Context) error {
-	const patience = 30 * time.Second
+	const patience = 2 * time.Minute
 	limit := time.Now().Add(patience)
 	for {
 		l.mu.Lock()
