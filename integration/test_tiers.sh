@@ -139,7 +139,7 @@ tier_go() {
   build_product "${programs[@]}"
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
-  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide)(/|$)')
+  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images)(/|$)')
   need_packages protobuf-compiler
   step go "a host in Go from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"

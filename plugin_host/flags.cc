@@ -51,7 +51,8 @@ Changing what DIR holds, instead of serving (`outboard plugin` does that, and wa
   --plugin-dir DIR --remove FILE.so     takes it away
 
 Asking, instead of serving:
-  --probe --listen unix:PATH  exit 0 if the host that listens there answers within 2 s ({instance}: any of them)
+  --probe --listen unix:PATH  exit 0 if the host that listens there answers within 2 s ({instance}: any of
+                            this container's)
 
 How to run:
   --metrics-address ADDRESS Prometheus' text at http://ADDRESS/metrics (default: nowhere). ADDRESS is

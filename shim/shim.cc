@@ -387,6 +387,7 @@ void ShimProcess::Drain() {
     Turn(absl::Now());
     loop_.Wait(std::min(binds_by, NextWakeup(absl::Now())));
   }
+  events_.Hurry();
   const absl::Time events_by = absl::Now() + kEventDrain;
   while (events_.pending() > 0 && absl::Now() < events_by) {
     Turn(absl::Now());

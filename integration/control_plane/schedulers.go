@@ -118,7 +118,7 @@ func (*KubeScheduler) Name() string { return "kube-scheduler" }
 func (k *KubeScheduler) Processes() []*Process { return []*Process{k.Process} }
 
 func (k *KubeScheduler) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	return scrape(ctx, k.url+"/metrics")
+	return Scrape(ctx, k.url+"/metrics")
 }
 
 func (k *KubeScheduler) Stop() { k.Process.Stop(10 * time.Second) }
@@ -294,14 +294,17 @@ type HostInstance struct {
 }
 
 // Hosts asks the shim for the instances that it knows.
-func (o *Outboard) Hosts(ctx context.Context) ([]HostInstance, error) {
-	body, err := httpGet(ctx, o.url+"/hosts")
+func (o *Outboard) Hosts(ctx context.Context) ([]HostInstance, error) { return Hosts(ctx, o.url) }
+
+// Hosts asks a shim whose pages are at the address, such as http://127.0.0.1:10269, for the instances that it knows.
+func Hosts(ctx context.Context, url string) ([]HostInstance, error) {
+	body, err := httpGet(ctx, url+"/hosts")
 	if err != nil {
 		return nil, err
 	}
 	var answer struct{ Instances []HostInstance }
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("%s/hosts: %w", o.url, err)
+		return nil, fmt.Errorf("%s/hosts: %w", url, err)
 	}
 	return answer.Instances, nil
 }
@@ -362,7 +365,7 @@ func (o *Outboard) Processes() []*Process {
 }
 
 func (o *Outboard) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	return scrape(ctx, o.url+"/metrics")
+	return Scrape(ctx, o.url+"/metrics")
 }
 
 func (o *Outboard) Stop() {
@@ -371,7 +374,8 @@ func (o *Outboard) Stop() {
 	}
 }
 
-func scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
+// Scrape reads a page of metrics.
+func Scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
 	body, err := httpGet(ctx, url)
 	if err != nil {
 		return nil, err

@@ -13,11 +13,10 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
 	controlplane "outboard.dev/integration/control_plane"
+	"outboard.dev/integration/deploy"
 )
 
 const namespace = "outboard-system"
@@ -82,18 +81,14 @@ func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	return all
 }
 
-// kustomized is what `kubectl kustomize` gives.
+// kustomized is deploy.Kustomized, object by object.
 func kustomized(t testing.TB, name string) []*unstructured.Unstructured {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path(t, "deploy/kustomize/"+name))
+	text, err := deploy.Kustomized(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := resources.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return objects(t, string(text))
+	return objects(t, text)
 }
 
 // templated is what `helm template` gives.

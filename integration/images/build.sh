@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# build.sh FOLDER [--save]: builds the images outboard-shim and outboard-host at the version of CMakeLists.txt, prints their sizes and puts
-# a list of their packages (SPDX) into FOLDER; with --save the images, too. `./dev images` calls it with a Docker daemon at hand.
+# build.sh FOLDER [--save] [--check [FLAG…]]: builds the images outboard-shim and outboard-host at the version of CMakeLists.txt, prints their sizes
+# and puts a list of their packages (SPDX) into FOLDER; with --save the images, too; with --check it goes on to check.sh. `./dev images` calls it with a
+# Docker daemon at hand.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
 into=$1
-save=${2:-}
+shift
+save=
+if [[ ${1:-} == --save ]]; then
+  save=yes
+  shift
+fi
 mkdir -p "$into"
 
 # BuildKit is in the client up to Docker 20, and in buildx after it; where both are installed, one will do.
@@ -29,7 +35,9 @@ for name in shim host; do
   DOCKER_BUILDKIT=1 "$builder" build --network=host --build-arg "JOBS=${OUTBOARD_JOBS:-$(nproc)}" --progress=plain --file "Dockerfile.$name" --tag "$image" . \
     >"$into/outboard-$name.log" 2>&1 || { tail -n 30 "$into/outboard-$name.log" >&2; exit 1; }
   "$here/sbom.sh" "$image" >"$into/outboard-$name.spdx.json"
-  if [[ $save == --save ]]; then docker save "$image" | gzip -1 >"$into/outboard-$name.tar.gz"; fi
+  if [[ -n $save ]]; then docker save "$image" | gzip -1 >"$into/outboard-$name.tar.gz"; fi
   printf '%s: %s MB, %s packages in %s\n' "$image" "$(($(docker image inspect --format '{{.Size}}' "$image") / 1000000))" \
     "$(grep -c '"versionInfo"' "$into/outboard-$name.spdx.json")" "$into/outboard-$name.spdx.json"
 done
+
+if [[ ${1:-} == --check ]]; then "$here/check.sh" "${@:2}"; fi

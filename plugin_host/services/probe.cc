@@ -5,10 +5,14 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -18,9 +22,10 @@
 namespace outboard::services {
 namespace {
 
+constexpr char kInstance[] = "{instance}";
+
 // Sockets whose path is `path` with anything in place of {instance}.
 std::vector<std::string> SocketsOf(const std::string& path) {
-  constexpr char kInstance[] = "{instance}";
   const std::string escaped =
       absl::StrReplaceAll(path, {{"*", "\\*"}, {"?", "\\?"}, {"[", "\\["}, {"\\", "\\\\"}});
   glob_t found{};
@@ -29,6 +34,24 @@ std::vector<std::string> SocketsOf(const std::string& path) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   return paths;
+}
+
+// Whether somebody listens there who cannot be seen from here: a process of another container, with
+// which this one shares the folder. The kernel gives such a process no id here.
+bool IsOfAnotherContainer(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return false;
+  path.copy(address.sun_path, path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  ucred listener = {};
+  socklen_t size = sizeof(listener);
+  const bool is_invisible =
+      connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
+      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 && listener.pid == 0;
+  close(fd);
+  return is_invisible;
 }
 
 absl::Status Ask(const std::string& path, absl::Duration timeout) {
@@ -49,12 +72,21 @@ absl::Status ProbeListener(const std::string& listen, absl::Duration timeout) {
   if (!address.ok()) return address.status();
   if (!address->is_unix)
     return absl::InvalidArgumentError("only a Unix socket can be probed; a port, by connecting");
-  absl::Status last = absl::UnavailableError(absl::StrCat("there is no socket ", address->path));
+  const bool is_one_socket = !absl::StrContains(address->path, kInstance);
+  int of_others = 0;
+  absl::Status last;
   for (const std::string& path : SocketsOf(address->path)) {
+    if (!is_one_socket && IsOfAnotherContainer(path)) {
+      ++of_others;
+      continue;
+    }
     last = Ask(path, timeout);
     if (last.ok()) return last;
   }
-  return last;
+  if (!last.ok()) return last;
+  std::string none = absl::StrCat("there is no socket ", address->path);
+  if (of_others > 0) absl::StrAppend(&none, ", but ", of_others, " of other containers");
+  return absl::UnavailableError(none);
 }
 
 }  // namespace outboard::services

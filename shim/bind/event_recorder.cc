@@ -317,6 +317,11 @@ size_t EventRecorder::pending() const {
   return state_->ready.size() + state_->stats.in_flight + state_->delayed;
 }
 
+void EventRecorder::Hurry() {
+  state_->options.min_in_flight = state_->options.max_in_flight;
+  state_->StartReady();
+}
+
 EventRecorderStats EventRecorder::stats() const {
   EventRecorderStats stats = state_->stats;
   stats.queued = state_->ready.size() + state_->delayed;

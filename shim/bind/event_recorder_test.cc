@@ -255,6 +255,21 @@ TEST_F(EventRecorderTest, LeavesTheApiServerToBindsUnlessManyWait) {
   EXPECT_EQ(recorder_->stats().written, 60u);
 }
 
+TEST_F(EventRecorderTest, HurriesWhenNoMoreBindsCome) {
+  EventRecorderOptions options;
+  options.min_in_flight = 1;
+  options.max_in_flight = 4;
+  Make(options);
+  for (int i = 0; i < 6; ++i) Failed("a", absl::StrCat("p", i));
+  ASSERT_EQ(client_.waiting(), 1u);
+  recorder_->Hurry();
+  EXPECT_EQ(client_.waiting(), 4u);
+  Answer(201);
+  EXPECT_EQ(client_.waiting(), 4u);
+  while (client_.waiting() > 0) Answer(201);
+  EXPECT_EQ(recorder_->pending(), 0u);
+}
+
 TEST_F(EventRecorderTest, ScheduledIsNotRemembered) {
   for (int i = 0; i < 2; ++i) {
     recorder_->Record(ScheduledEvent(Pod("p"), "default-scheduler", "n1"), now_);

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"outboard.dev/integration/bench/load"
 )
 
 // sample is something that began and took a while.
@@ -79,15 +81,7 @@ func quantilesOf(samples []sample) quantiles {
 	for _, s := range samples {
 		values = append(values, float64(s.took.Microseconds())/1000)
 	}
-	return quantiles{float64(len(values)), quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)}
-}
-
-func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return values[min(len(values)-1, int(q*float64(len(values))))]
+	return quantiles{float64(len(values)), load.Quantile(values, 0.5), load.Quantile(values, 0.99), load.Quantile(values, 1)}
 }
 
 // between are the samples that began in the time.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"outboard.dev/integration/bench/load"
 )
 
 const gangSize = 4
@@ -72,7 +74,7 @@ func (g *gangs) begin(ctx context.Context, i int) error {
 }
 
 func (g *gangs) create(ctx context.Context, i, member int) error {
-	pod := newPod(podName(i, member))
+	pod := load.NewPod(podName(i, member))
 	pod.Labels = map[string]string{"job-name": gangName(i)}
 	pod.Annotations = map[string]string{"outboard/min-replicas": strconv.Itoa(gangSize)}
 	_, err := g.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
@@ -126,7 +128,7 @@ func (g *gangs) complete(ctx context.Context, i int) error {
 			g.late++ // And if it never is, its members are lost, which the checker sees.
 			return nil
 		}
-		if err := sleepUntil(ctx, time.Now().Add(20*time.Millisecond)); err != nil {
+		if err := load.SleepUntil(ctx, time.Now().Add(20*time.Millisecond)); err != nil {
 			return err
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"outboard.dev/integration/bench/checker"
+	"outboard.dev/integration/bench/load"
 	controlplane "outboard.dev/integration/control_plane"
 )
 
@@ -42,8 +42,6 @@ const (
 	tooLate = time.Second
 	// After the start of everything, before the baseline.
 	settle = 5 * time.Second
-	// How long a pod stays once it is bound, so that there is room for others.
-	stay = 20 * time.Second
 )
 
 const config = `
@@ -139,7 +137,7 @@ func run(ctx context.Context) (result *outcome, err error) {
 		return nil, err
 	}
 	if err := controlplane.InParallel(ctx, 30, *bound, func(ctx context.Context, i int) error {
-		pod := newPod(fmt.Sprintf("bound-%06d", i))
+		pod := load.NewPod(fmt.Sprintf("bound-%06d", i))
 		pod.Spec.NodeName = controlplane.FakeNode(i % *nodes).Name
 		_, err := client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err
@@ -160,18 +158,18 @@ func run(ctx context.Context) (result *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	load := startLoad(ctx, client)
-	if err := sleepUntil(ctx, time.Now().Add(settle)); err != nil {
+	steady := load.Start(ctx, client, namespace, *rate, load.NewPod)
+	if err := load.SleepUntil(ctx, time.Now().Add(settle)); err != nil {
 		return nil, err
 	}
 	undisturbed := time.Now()
-	if err := sleepUntil(ctx, undisturbed.Add(*baseline)); err != nil {
+	if err := load.SleepUntil(ctx, undisturbed.Add(*baseline)); err != nil {
 		return nil, err
 	}
 	disturbed := time.Now()
 	gangs := watchGangs(ctx, client)
 	swapped, err := replaceHosts(ctx, outboard, builds, gangs)
-	if loadErr := load.end(ctx); err == nil {
+	if loadErr := steady.End(ctx); err == nil {
 		err = loadErr
 	}
 	if err != nil {
@@ -185,9 +183,12 @@ func run(ctx context.Context) (result *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	pods := load.latencies()
+	pods := []sample{}
+	for _, pod := range steady.Latencies() {
+		pods = append(pods, sample{began: pod.Created, took: pod.Took})
+	}
 	result = &outcome{
-		Swaps: len(swapped.switches), Killed: swapped.killed, WarmUpP50: quantile(swapped.warmUps, 0.5), MixedCycles: mixed,
+		Swaps: len(swapped.switches), Killed: swapped.killed, WarmUpP50: load.Quantile(swapped.warmUps, 0.5), MixedCycles: mixed,
 		Gangs: gangs.whole, GangsAcross: gangs.across, PartialGangs: gangs.partial, LateGangs: gangs.late,
 		Cycles: len(cycles), Pods: len(pods),
 	}
@@ -228,19 +229,4 @@ func run(ctx context.Context) (result *outcome, err error) {
 	result.Lost, result.Double, result.Overcommit = report.Unbound, report.BoundTwice, report.Overcommitted
 	result.OtherFaults = report.Faults() - report.Unbound - report.BoundTwice - report.Overcommitted
 	return result, nil
-}
-
-func newPod(name string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{
-			TerminationGracePeriodSeconds: new(int64(0)),
-			Containers: []corev1.Container{{
-				Name: "main", Image: "registry.k8s.io/pause:3.10",
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("100Mi"),
-				}},
-			}},
-		},
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"outboard.dev/integration/bench/load"
 	controlplane "outboard.dev/integration/control_plane"
 )
 
@@ -26,13 +27,13 @@ func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, builds [
 	began := time.Now()
 	for i := range *swaps {
 		// Half an interval before, so that the gang waits when the process starts.
-		if err := sleepUntil(ctx, began.Add(time.Duration(i)**interval+*interval/2)); err != nil {
+		if err := load.SleepUntil(ctx, began.Add(time.Duration(i)**interval+*interval/2)); err != nil {
 			return nil, err
 		}
 		if err := gangs.begin(ctx, i); err != nil {
 			return nil, err
 		}
-		if err := sleepUntil(ctx, began.Add(time.Duration(i+1)**interval)); err != nil {
+		if err := load.SleepUntil(ctx, began.Add(time.Duration(i+1)**interval)); err != nil {
 			return nil, err
 		}
 		predecessor, started := outboard.Host, time.Now()
@@ -67,7 +68,7 @@ func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, builds [
 			say("%d swaps; warm-up of the last: %.0f ms", i+1, result.warmUps[i])
 		}
 	}
-	return result, sleepUntil(ctx, time.Now().Add(near))
+	return result, load.SleepUntil(ctx, time.Now().Add(near))
 }
 
 // makeBuilds returns the arguments of two hosts that differ in one plugin, which is in an object.
@@ -91,15 +92,6 @@ func makeBuilds(dir string) (builds [2][]string, err error) {
 	return builds, nil
 }
 
-func sleepUntil(ctx context.Context, when time.Time) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Until(when)):
-		return nil
-	}
-}
-
 // waitUntil returns when the instance that started after `started` came into one of the states, as the shim says.
 func waitUntil(ctx context.Context, outboard *controlplane.Outboard, started time.Time, states ...string) (time.Time, error) {
 	const patience = 30 * time.Second
@@ -117,7 +109,7 @@ func waitUntil(ctx context.Context, outboard *controlplane.Outboard, started tim
 		if time.Now().After(limit) {
 			return time.Time{}, fmt.Errorf("the new instance is not %v: %+v", states, hosts)
 		}
-		if err := sleepUntil(ctx, time.Now().Add(20*time.Millisecond)); err != nil {
+		if err := load.SleepUntil(ctx, time.Now().Add(20*time.Millisecond)); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# check.sh [FLAG…]: runs the images that build.sh has made, with the Docker daemon at hand, beside a real control plane. Flags are the test's,
+# such as -images.swaps 50. `./dev images --check` calls it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+OUTBOARD_IMAGES=$(sed -n 's/^set(OUTBOARD_VERSION "\([^"]*\)".*/\1/p' CMakeLists.txt)
+export OUTBOARD_IMAGES
+cd integration
+go run ./control_plane/cmd/build-tools
+go test -count=1 -v -timeout 60m ./images -args "$@"

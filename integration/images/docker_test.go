@@ -1,0 +1,166 @@
+// Package images_test runs the container images with Docker, on a real control plane beside them. See README.md.
+package images_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	patience = time.Minute
+	// The images' user.
+	nobody = 65532
+)
+
+// images are the two that are run, by the tag in OUTBOARD_IMAGES.
+func images(t *testing.T) (shim, host string) {
+	t.Helper()
+	tag := os.Getenv("OUTBOARD_IMAGES")
+	if tag == "" {
+		t.Skip("OUTBOARD_IMAGES is not set: it names the tag of outboard-shim and outboard-host that a Docker daemon has (./dev images --check builds and runs them)")
+	}
+	return "outboard-shim:" + tag, "outboard-host:" + tag
+}
+
+func tryDocker(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("docker %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+func docker(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := tryDocker(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// confined is what both images are run with, as in the pods of deploy/. They share the machine's network, on whose loopback the API server is.
+var confined = []string{"--network=host", "--pull=never", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
+
+// container is one that runs, or did. It is removed with the test.
+type container struct {
+	*testing.T
+	name, id string
+}
+
+func runContainer(t *testing.T, name, image string, flags []string, args ...string) *container {
+	t.Helper()
+	c := &container{T: t, name: name}
+	c.id = docker(t, slices.Concat([]string{"run", "--detach"}, flags, []string{image}, args)...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the last words of %s:\n%s", name, c.said("--tail=40"))
+		}
+		if _, err := tryDocker(context.Background(), "rm", "--force", c.id); err != nil {
+			t.Log(err)
+		}
+	})
+	return c
+}
+
+func (c *container) said(flags ...string) string {
+	out, err := tryDocker(context.Background(), slices.Concat([]string{"logs"}, flags, []string{c.id})...)
+	if err != nil {
+		return err.Error()
+	}
+	return out
+}
+
+// state is what Docker says of it.
+func (c *container) state() (state struct {
+	Running, OOMKilled bool
+	ExitCode           int
+	Health             struct{ Status string }
+}) {
+	c.Helper()
+	if err := json.Unmarshal([]byte(docker(c.T, "inspect", "--format", "{{json .State}}", c.id)), &state); err != nil {
+		c.Fatal(err)
+	}
+	return state
+}
+
+// stop asks it to end, as Kubernetes does, and kills it after the grace period. It must have ended well, by itself.
+func (c *container) stop(grace time.Duration) {
+	c.Helper()
+	docker(c.T, "stop", "--time="+strconv.Itoa(int(grace.Seconds())), c.id)
+	if state := c.state(); state.Running || state.ExitCode != 0 {
+		c.Errorf("%s was asked to end and ended with %+v:\n%s", c.name, state, c.said("--tail=40"))
+	}
+}
+
+// isConfined looks from inside at what the program may do.
+func (c *container) isConfined() {
+	c.Helper()
+	lines := strings.Split(docker(c.T, "exec", c.id, "cat", "/proc/1/status", "/proc/1/mounts"), "\n")
+	has := func(wanted func(words []string) bool) bool {
+		return slices.ContainsFunc(lines, func(line string) bool { return wanted(strings.Fields(line)) })
+	}
+	id := strconv.Itoa(nobody)
+	for what, wanted := range map[string]func([]string) bool{
+		"user 65532":                 func(w []string) bool { return slices.Equal(w, []string{"Uid:", id, id, id, id}) },
+		"group 65532":                func(w []string) bool { return slices.Equal(w, []string{"Gid:", id, id, id, id}) },
+		"no capabilities":            func(w []string) bool { return slices.Equal(w, []string{"CapEff:", "0000000000000000"}) },
+		"no capabilities to be had":  func(w []string) bool { return slices.Equal(w, []string{"CapBnd:", "0000000000000000"}) },
+		"no new privileges":          func(w []string) bool { return slices.Equal(w, []string{"NoNewPrivs:", "1"}) },
+		"a filter of system calls":   func(w []string) bool { return slices.Equal(w, []string{"Seccomp:", "2"}) },
+		"a root that is read only":   func(w []string) bool { return mountedAt(w, "/", "ro") },
+		"sockets in memory, written": func(w []string) bool { return mountedAt(w, "/run/outboard/hosts", "rw") && w[0] == "tmpfs" },
+	} {
+		if !has(wanted) {
+			c.Errorf("%s does not have %s:\n%s", c.name, what, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// mountedAt says whether a line of /proc/PID/mounts is that of the folder, with the option.
+func mountedAt(words []string, folder, option string) bool {
+	return len(words) > 3 && words[1] == folder && slices.Contains(strings.Split(words[3], ","), option)
+}
+
+// socketVolume makes a volume in memory and returns its name.
+func socketVolume(t *testing.T, options string) string {
+	t.Helper()
+	volume := docker(t, "volume", "create", "--opt=type=tmpfs", "--opt=device=tmpfs", "--opt=o="+options)
+	// Runs after its containers are gone, which are made later.
+	t.Cleanup(func() {
+		if _, err := tryDocker(context.Background(), "volume", "rm", volume); err != nil {
+			t.Log(err)
+		}
+	})
+	return volume
+}
+
+// sharedSockets is the flag that gives containers of the images' user one folder of sockets, in memory.
+func sharedSockets(t *testing.T) string {
+	t.Helper()
+	return "--mount=type=volume,volume-nocopy,target=/run/outboard/hosts,source=" + socketVolume(t, fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=1m", nobody, nobody))
+}
+
+// eventually gives up when the check has not been passed for a minute.
+func eventually(t *testing.T, check func() error) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // Between two looks.
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}

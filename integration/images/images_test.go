@@ -1,0 +1,134 @@
+package images_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"outboard.dev/integration/bench/checker"
+	"outboard.dev/integration/bench/load"
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+// Neither image has the other's program, nor was the other's source at hand when it was built.
+func TestEachImageHoldsItsProgram(t *testing.T) {
+	shim, host := images(t)
+	root, err := controlplane.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ image, sources string }{
+		"shim": {shim, "CMakeLists.txt proto shim"},
+		"host": {host, "CMakeLists.txt proto plugin_host plugins"},
+	} {
+		dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile."+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources := []string{}
+		for _, copied := range regexp.MustCompile(`(?m)^(?:COPY|ADD) (.*) \S+$`).FindAllStringSubmatch(string(dockerfile), -1) {
+			if !strings.HasPrefix(copied[1], "--from=build ") {
+				sources = append(sources, copied[1])
+			}
+		}
+		if got := strings.Join(sources, " "); got != want.sources {
+			t.Errorf("Dockerfile.%s takes %q, want %q", name, got, want.sources)
+		}
+		programs := docker(t, "run", "--rm", "--network=none", "--pull=never", "--user=root", "--entrypoint=find", want.image, "/", "-xdev", "-name", "outboard*", "-type", "f")
+		if programs != "/usr/local/bin/outboard-"+name {
+			t.Errorf("%s holds %q", want.image, programs)
+		}
+		if user := docker(t, "image", "inspect", "--format", "{{.Config.User}}", want.image); user != fmt.Sprintf("%d:%d", nobody, nobody) {
+			t.Errorf("%s runs as %q, which a kubelet cannot tell from root", want.image, user)
+		}
+	}
+}
+
+// Two hosts share a folder of sockets, as while one is replaced: the health check of one that hangs is not passed by the other.
+func TestTheHealthCheckIsAboutItsOwnContainer(t *testing.T) {
+	_, image := images(t)
+	var check []string
+	if err := json.Unmarshal([]byte(docker(t, "image", "inspect", "--format", "{{json .Config.Healthcheck.Test}}", image)), &check); err != nil || check[0] != "CMD" {
+		t.Fatalf("health check %q: %v", check, err)
+	}
+	flags := append(slices.Clone(confined), sharedSockets(t))
+	hosts := []*container{runContainer(t, "one", image, flags), runContainer(t, "the other", image, flags)}
+	healthy := func(c *container) error {
+		_, err := tryDocker(t.Context(), slices.Concat([]string{"exec", c.id}, check[1:])...)
+		return err
+	}
+	for _, host := range hosts {
+		eventually(t, func() error { return healthy(host) })
+	}
+	docker(t, "kill", "--signal=STOP", hosts[0].id)
+	if err := healthy(hosts[0]); err == nil {
+		t.Error("a host that hangs is healthy while another one is")
+	}
+	if err := healthy(hosts[1]); err != nil {
+		t.Errorf("a host is not healthy while another one hangs: %v", err)
+	}
+}
+
+// The pod of deploy/kustomize/sidecar, run with everything that its specification says, schedules pods and ends well.
+func TestTheShippedPod(t *testing.T) {
+	shim, host := images(t)
+	c := controlplane.ForTest(t, controlplane.Options{})
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.CreateFakeNodes(t.Context(), client, 3); err != nil {
+		t.Fatal(err)
+	}
+	k := newKubelet(t, c, client, applyShipped(t, c, client), map[string]string{"shim": shim, "host": host})
+	k.start()
+	for _, name := range []string{"shim", "host"} {
+		k.containers[name].isConfined()
+	}
+	// A plugin host has no credentials.
+	if mounts := docker(t, "exec", k.containers["host"].id, "cat", "/proc/1/mounts"); strings.Contains(mounts, "serviceaccount") {
+		t.Errorf("the host has a token:\n%s", mounts)
+	}
+
+	const pods = 50
+	for i := range pods {
+		pod := load.NewPod(fmt.Sprintf("pod-%03d", i))
+		pod.Spec.SchedulerName = "outboard-scheduler"
+		if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var report *checker.Report
+	eventually(t, func() error { // Events come after the binds.
+		if report, err = checker.Check(t.Context(), c.EtcdURL, client); err != nil {
+			return err
+		}
+		if report.Binds != pods || report.Faults() > 0 {
+			return fmt.Errorf("%d pods: %v", pods, report)
+		}
+		return nil
+	})
+	t.Log(report)
+	for i := range k.spec.Containers {
+		spec := &k.spec.Containers[i]
+		if err := k.probe(spec, spec.LivenessProbe); err != nil {
+			t.Errorf("liveness of %s: %v", spec.Name, err)
+		}
+	}
+
+	k.stop()
+	lease, err := client.CoordinationV1().Leases(shippedNamespace).Get(t.Context(), "outboard-scheduler", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != "" {
+		t.Errorf("the lease was not given up: %v", lease.Spec)
+	}
+}

@@ -1,0 +1,286 @@
+package images_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	controlplane "outboard.dev/integration/control_plane"
+	"outboard.dev/integration/deploy"
+)
+
+const (
+	shippedNamespace = "outboard-system"
+	shippedAddress   = `address: "0.0.0.0:10270"`
+)
+
+// kubelet runs one of the pods of deploy/kustomize/sidecar with Docker, and does with it what its specification says. What it does not know it
+// refuses. All pods have the machine's address, so each has ports of its own.
+type kubelet struct {
+	*testing.T
+	client     kubernetes.Interface
+	spec       *corev1.PodSpec
+	api        *url.URL
+	mounts     map[string]string // by volume: what --mount has of it, but the place in the container
+	containers map[string]*container
+	port       int // of the shim's pages
+}
+
+// applyShipped applies deploy/kustomize/sidecar and returns the pods that its Deployment asks for, as the API server has them.
+func applyShipped(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface) *appsv1.Deployment {
+	t.Helper()
+	manifests, err := deploy.Kustomized("sidecar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(t.Context(), manifests); err != nil {
+		t.Fatal(err)
+	}
+	// kube-controller-manager puts it into each namespace.
+	authority, err := os.ReadFile(filepath.Join(c.Dir, "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().ConfigMaps(shippedNamespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(authority)},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deployment, err := client.AppsV1().Deployments(shippedNamespace).Get(t.Context(), "outboard-shim", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+// newKubelet is for a pod of the Deployment with these images, by container.
+func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, deployment *appsv1.Deployment, images map[string]string) *kubelet {
+	t.Helper()
+	api, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := deployment.Spec.Template.Spec.DeepCopy()
+	k := &kubelet{T: t, client: client, spec: spec, api: api, mounts: map[string]string{}, containers: map[string]*container{}, port: freePort(t)}
+	for i := range spec.Containers {
+		container := &spec.Containers[i]
+		if container.Image = images[container.Name]; container.Image == "" {
+			t.Fatalf("the pod has a container %s", container.Name)
+		}
+		for j := range container.Ports {
+			container.Ports[j].ContainerPort = int32(k.port)
+		}
+	}
+	for _, volume := range spec.Volumes {
+		k.mounts[volume.Name] = k.volume(volume)
+	}
+	return k
+}
+
+// volume makes it and returns what --mount has of it.
+func (k *kubelet) volume(volume corev1.Volume) string {
+	k.Helper()
+	switch {
+	case volume.EmptyDir != nil && volume.EmptyDir.Medium == corev1.StorageMediumMemory:
+		// Everybody's, with the pod's group, as the real one's is.
+		options := fmt.Sprintf("mode=2777,gid=%d,size=%d", *k.spec.SecurityContext.FSGroup, volume.EmptyDir.SizeLimit.Value())
+		return "type=volume,volume-nocopy,source=" + socketVolume(k.T, options)
+	case volume.ConfigMap != nil:
+		files := k.configMap(volume.ConfigMap.Name)
+		if strings.Count(files["config.yaml"], shippedAddress) != 1 {
+			k.Fatalf("the shipped configuration does not have %s:\n%s", shippedAddress, files["config.yaml"])
+		}
+		files["config.yaml"] = strings.Replace(files["config.yaml"], shippedAddress, fmt.Sprintf(`address: "127.0.0.1:%d"`, k.port), 1)
+		return "type=bind,source=" + k.folder(files)
+	case volume.Projected != nil:
+		files := map[string]string{}
+		for _, source := range volume.Projected.Sources {
+			switch {
+			case source.ServiceAccountToken != nil:
+				token, err := k.client.CoreV1().ServiceAccounts(shippedNamespace).CreateToken(k.Context(), k.spec.ServiceAccountName, &authenticationv1.TokenRequest{
+					Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: source.ServiceAccountToken.ExpirationSeconds},
+				}, metav1.CreateOptions{})
+				if err != nil {
+					k.Fatal(err)
+				}
+				files[source.ServiceAccountToken.Path] = token.Status.Token
+			case source.ConfigMap != nil:
+				data := k.configMap(source.ConfigMap.Name)
+				for _, item := range source.ConfigMap.Items {
+					files[item.Path] = data[item.Key]
+				}
+			case source.DownwardAPI != nil:
+				for _, item := range source.DownwardAPI.Items {
+					if item.FieldRef.FieldPath != "metadata.namespace" {
+						k.Fatalf("volume %s wants %s", volume.Name, item.FieldRef.FieldPath)
+					}
+					files[item.Path] = shippedNamespace
+				}
+			}
+		}
+		return "type=bind,source=" + k.folder(files)
+	}
+	k.Fatalf("a volume as %s is not made here: %+v", volume.Name, volume.VolumeSource)
+	return ""
+}
+
+func (k *kubelet) configMap(name string) map[string]string {
+	k.Helper()
+	object, err := k.client.CoreV1().ConfigMaps(shippedNamespace).Get(k.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return object.Data
+}
+
+// folder holds the files, which everybody may read who comes to it by a mount.
+func (k *kubelet) folder(files map[string]string) string {
+	k.Helper()
+	folder := k.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			k.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// start runs the containers, in their order, and waits until the pod is ready.
+func (k *kubelet) start() {
+	k.Helper()
+	for i := range k.spec.Containers {
+		spec := &k.spec.Containers[i]
+		flags := []string{"--network=host", "--pull=never",
+			"--env=KUBERNETES_SERVICE_HOST=" + k.api.Hostname(), "--env=KUBERNETES_SERVICE_PORT=" + k.api.Port()}
+		flags = append(flags, k.securityFlags(spec.SecurityContext)...)
+		if memory, limited := spec.Resources.Limits[corev1.ResourceMemory]; limited {
+			flags = append(flags, "--memory="+strconv.FormatInt(memory.Value(), 10))
+		}
+		for _, mount := range spec.VolumeMounts {
+			flag := "--mount=" + k.mounts[mount.Name] + ",target=" + mount.MountPath
+			if mount.ReadOnly {
+				flag += ",readonly"
+			}
+			flags = append(flags, flag)
+		}
+		if len(spec.Command) > 0 || len(spec.Env) > 0 {
+			k.Fatalf("container %s has a command or an environment", spec.Name)
+		}
+		k.containers[spec.Name] = runContainer(k.T, spec.Name, spec.Image, flags, spec.Args...)
+	}
+	for i := range k.spec.Containers {
+		spec := &k.spec.Containers[i]
+		for _, probe := range []*corev1.Probe{spec.StartupProbe, spec.ReadinessProbe} {
+			if probe != nil {
+				k.passes(spec, probe)
+			}
+		}
+	}
+}
+
+func (k *kubelet) securityFlags(own *corev1.SecurityContext) (flags []string) {
+	of := k.spec.SecurityContext
+	flags = append(flags, fmt.Sprintf("--user=%d:%d", *of.RunAsUser, *of.RunAsGroup), fmt.Sprintf("--group-add=%d", *of.FSGroup))
+	for _, capability := range own.Capabilities.Drop {
+		flags = append(flags, "--cap-drop="+string(capability))
+	}
+	if *own.ReadOnlyRootFilesystem {
+		flags = append(flags, "--read-only")
+	}
+	if !*own.AllowPrivilegeEscalation {
+		flags = append(flags, "--security-opt=no-new-privileges")
+	}
+	return flags
+}
+
+// passes waits until the probe succeeds, for as long as it may fail.
+func (k *kubelet) passes(spec *corev1.Container, probe *corev1.Probe) {
+	k.Helper()
+	end := time.Now().Add(time.Duration(probe.PeriodSeconds*probe.FailureThreshold) * time.Second)
+	for {
+		err := k.probe(spec, probe)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) || !k.containers[spec.Name].state().Running {
+			k.Fatalf("a probe of %s: %v", spec.Name, err)
+		}
+		time.Sleep(50 * time.Millisecond) // Between two looks.
+	}
+}
+
+func (k *kubelet) probe(spec *corev1.Container, probe *corev1.Probe) error {
+	if probe.Exec != nil {
+		_, err := tryDocker(k.Context(), append([]string{"exec", k.containers[spec.Name].id}, probe.Exec.Command...)...)
+		return err
+	}
+	get := probe.HTTPGet
+	port := get.Port.IntVal
+	if i := slices.IndexFunc(spec.Ports, func(p corev1.ContainerPort) bool { return p.Name == get.Port.StrVal }); i >= 0 {
+		port = spec.Ports[i].ContainerPort
+	}
+	address := fmt.Sprintf("%s://%s%s", strings.ToLower(string(get.Scheme)), net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), get.Path)
+	// A kubelet verifies nothing either.
+	client := &http.Client{Timeout: time.Duration(probe.TimeoutSeconds) * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	response, err := client.Get(address)
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", address, response.Status)
+	}
+	return nil
+}
+
+// freePort is one of the machine's that nothing listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// stop ends all containers at once, each after its preStop hook. They must end well, by themselves.
+func (k *kubelet) stop() {
+	k.Helper()
+	ended := make(chan string)
+	for i := range k.spec.Containers {
+		spec := &k.spec.Containers[i]
+		go func() {
+			defer func() { ended <- spec.Name }()
+			if spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil {
+				time.Sleep(time.Duration(spec.Lifecycle.PreStop.Sleep.Seconds) * time.Second) // The hook itself.
+			}
+			_, err := tryDocker(k.Context(), "stop", fmt.Sprintf("--time=%d", *k.spec.TerminationGracePeriodSeconds), k.containers[spec.Name].id)
+			if err != nil {
+				k.Error(err)
+			}
+		}()
+	}
+	for range k.spec.Containers {
+		name := <-ended
+		if state := k.containers[name].state(); state.Running || state.OOMKilled || state.ExitCode != 0 {
+			k.Errorf("%s was asked to end and ended with %+v", name, state)
+		}
+	}
+}
