@@ -37,7 +37,10 @@ class ApiWriterTest : public ::testing::Test {
   ApiWriterTest() { Make(ApiWriterOptions()); }
 
   void Make(ApiWriterOptions options) {
-    options.fence = [this] { return fence_; };
+    Make(std::move(options), [this] { return fence_; });
+  }
+  void Make(ApiWriterOptions options, std::function<absl::Time()> fence) {
+    options.fence = std::move(fence);
     options.clock = [this] { return now_; };
     writer_ = std::make_unique<ApiWriter>(
         &client_,
@@ -244,6 +247,23 @@ TEST_F(ApiWriterTest, FenceIsAskedAgainWhenTheRequestLeaves) {
   Bind();
   ASSERT_EQ(client_.waiting(), 1u);
   now_ += absl::Seconds(2);  // it waited for the rate limit meanwhile
+  Answer(201);
+  ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
+// A process that is stopped while it asks compares the fence with the time afterwards.
+TEST_F(ApiWriterTest, AStopBetweenFenceAndClockIsNoticed) {
+  bool stopped = false;
+  ApiWriterOptions options;
+  Make(options, [this, &stopped] {
+    const absl::Time until = fence_;
+    if (stopped) now_ += absl::Seconds(20);
+    return until;
+  });
+  fence_ = now_ + absl::Seconds(1);
+  Bind();
+  ASSERT_EQ(client_.waiting(), 1u);
+  stopped = true;
   Answer(201);
   ExpectEnd(BindOutcome::kFenced, "renew deadline");
 }
