@@ -185,8 +185,8 @@ func (r *replicas) finish(eventsMayBeLost bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.Logf("%d bind requests in %d terms, %d of them refused; the latest came %.2f s after the renewal that it relied on", verdict.binds,
-		verdict.terms, verdict.refused, verdict.latest.Seconds())
+	r.Logf("%d bind requests in %d terms, answered with anything but 201 (by code): %v; the latest came %.2f s after the renewal that it relied on",
+		verdict.binds, verdict.terms, verdict.otherAnswers, verdict.latest.Seconds())
 	r.Logf("binds by a deposed leader: %d requests, %d effects", len(verdict.lateRequests), len(verdict.lateEffects))
 	for _, late := range append(verdict.lateRequests, verdict.lateEffects...) {
 		r.Error("a bind by a deposed leader: ", late)

@@ -317,6 +317,8 @@ size_t EventRecorder::pending() const {
   return state_->ready.size() + state_->stats.in_flight + state_->delayed;
 }
 
+size_t EventRecorder::under_way() const { return state_->ready.size() + state_->stats.in_flight; }
+
 EventRecorderStats EventRecorder::stats() const {
   EventRecorderStats stats = state_->stats;
   stats.queued = state_->ready.size() + state_->delayed;
