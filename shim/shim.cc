@@ -21,9 +21,9 @@ constexpr absl::Duration kGaugePeriod = absl::Seconds(1);
 constexpr absl::Duration kLongestSleep = absl::Seconds(1);
 // A turn of the loop that took as long as dozens of cycles is worth a word.
 constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
-// What a stopping process waits for binds, and then for events, that are under way.
+// What a stopping process waits for binds that are under way, and for events once another may lead.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
-constexpr absl::Duration kEventDrain = absl::Seconds(2);
+constexpr absl::Duration kEventDrain = absl::Seconds(10);
 // As kube-scheduler: liveness fails if a lost lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
 
