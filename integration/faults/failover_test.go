@@ -37,8 +37,8 @@ const (
 
 	podsASecond = 20
 	podLife     = 30 * time.Second
-	// The pods that live at a time, and two bursts beside them, take 90 % of it: a place that is given away twice soon overcommits a node.
-	failoverNodes, podsOnANode = 250, 4
+	// The pods that live at a time, and four bursts beside them, take 94 % of it: a place that is given away twice soon overcommits a node.
+	failoverNodes, podsOnANode = 320, 4
 	burst                      = 150
 )
 

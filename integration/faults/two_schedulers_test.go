@@ -80,8 +80,8 @@ func TestTwoSchedulersShareNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, metric := range metrics["outboard_guard_refusals_total"].GetMetric() {
-		t.Logf("the shim has refused %v of its own placements: %v", metric.GetCounter().GetValue(), metric.GetLabel())
+	for _, metric := range metrics["outboard_binds_total"].GetMetric() {
+		t.Logf("%v of our binds ended as %s", metric.GetCounter().GetValue(), metric.GetLabel()[0].GetValue())
 	}
 }
 
@@ -148,9 +148,7 @@ func judgeOvercommits(t *testing.T, c *controlplane.ControlPlane, report *checke
 				newest = bind.Answered
 			}
 		}
-		age := binds[over.Pod].Received.Sub(newest)
-		ages = append(ages, age)
-		t.Logf("%s went over its allocatable by our bind of %s, which came %v after the other's last bind there was answered", over.Node, over.Pod, age)
+		ages = append(ages, binds[over.Pod].Received.Sub(newest))
 	}
 	slices.Sort(ages)
 	loadAverage, err := os.ReadFile("/proc/loadavg")
@@ -159,13 +157,23 @@ func judgeOvercommits(t *testing.T, c *controlplane.ControlPlane, report *checke
 	}
 	t.Logf("%d binds by us, %d by kube-scheduler; overcommitting binds: %d by us, %d by kube-scheduler; load averages %s", ours, len(binds)-ours,
 		len(ages), others, strings.TrimSpace(string(loadAverage)))
-	if len(ages) > 0 && ages[len(ages)-1] > visibleAfter {
-		t.Errorf("a bind of ours overcommitted a node %v after the other's bind there was answered: it must have been seen", ages[len(ages)-1])
+	if len(ages) == 0 {
+		return
+	}
+	early := slices.IndexFunc(ages, func(age time.Duration) bool { return age > 0 })
+	if early < 0 {
+		early = len(ages)
+	}
+	most := ages[len(ages)-1]
+	t.Logf("of ours, %d came before the other's bind there was answered, the others at most %v after that (half of all: %v)", early, most, ages[len(ages)/2])
+	if most > visibleAfter {
+		t.Errorf("a bind of ours overcommitted a node %v after the other's bind there was answered: it must have been seen", most)
 	}
 }
 
-// visibleAfter is within which the API server tells its watchers of a bind, and the shim reads that, on a busy machine.
-const visibleAfter = time.Second
+// visibleAfter is within which the API server tells its watchers of a bind, the shim reads that, and a bind that had left before arrives, on a machine that
+// has far more to do than it can.
+const visibleAfter = 5 * time.Second
 
 // testRejectedByKubelet plays a kubelet that takes a pod for one too many, as it does with a node that was overcommitted: the pod has failed, and what it
 // held goes to a pod that waits.
