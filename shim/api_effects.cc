@@ -13,6 +13,7 @@ cycle::BindEnd EndOf(bind::BindOutcome outcome) {
       return cycle::BindEnd::kBound;
     case bind::BindOutcome::kNotBound:
     case bind::BindOutcome::kFenced:
+    case bind::BindOutcome::kNoRoom:
       return cycle::BindEnd::kNotBound;
     case bind::BindOutcome::kGone:
       return cycle::BindEnd::kGone;
@@ -44,6 +45,8 @@ const char* OutcomeName(bind::BindOutcome outcome) {
       return "gone";
     case bind::BindOutcome::kFenced:
       return "fenced";
+    case bind::BindOutcome::kNoRoom:
+      return "no_room";
     case bind::BindOutcome::kUnknown:
       return "unknown";
   }
@@ -58,6 +61,7 @@ void ApiEffects::Bind(const cycle::BindOrder& order, absl::Time now) {
   request.pod_name = order.pod->pod.name();
   request.pod_uid = order.pod->uid();
   request.node_name = order.node_name;
+  request.profile = order.profile;
   writer_->Bind(std::move(request), now,
                 [this, attempt_id = order.attempt_id, began = now](const bind::BindResult& result,
                                                                    absl::Time ended) {

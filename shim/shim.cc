@@ -21,9 +21,9 @@ constexpr absl::Duration kGaugePeriod = absl::Seconds(1);
 constexpr absl::Duration kLongestSleep = absl::Seconds(1);
 // A turn of the loop that took as long as dozens of cycles is worth a word.
 constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
-// What a stopping process waits for binds, and then for events, that are under way.
+// What a stopping process waits for binds that are under way, and for events once another may lead.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
-constexpr absl::Duration kEventDrain = absl::Seconds(2);
+constexpr absl::Duration kEventDrain = absl::Seconds(10);
 // As kube-scheduler: liveness fails if a lost lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
 
@@ -34,9 +34,12 @@ queue::QueueOptions QueueOptionsOf(const config::Config& config) {
   return options;
 }
 
-bind::ApiWriterOptions WriterOptionsOf(std::function<absl::Time()> fence) {
+bind::ApiWriterOptions WriterOptionsOf(
+    std::function<absl::Time()> fence,
+    std::function<absl::Status(const bind::BindRequest&)> still_fits) {
   bind::ApiWriterOptions options;
   options.fence = std::move(fence);
+  options.still_fits = std::move(still_fits);
   return options;
 }
 
@@ -81,13 +84,16 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       lease_client_(client_config, ClientOptions(-1, 1)),
       writer_(
           &client_, [this](auto work) { inbox_.Post(std::move(work)); },
-          WriterOptionsOf([this] { return Fence(); })),
+          WriterOptionsOf([this] { return Fence(); },
+                          [this](const bind::BindRequest& bind) {
+                            return scheduler_.StillFits(bind.pod_uid, bind.node_name, bind.profile);
+                          })),
       evictor_(
           &client_, [this](auto work) { inbox_.Post(std::move(work)); },
           EvictorOptionsOf([this] { return Fence(); })),
       events_(
           &event_client_, [this](auto work) { inbox_.Post(std::move(work)); },
-          EventOptionsOf(hostname_, [this] { return Fence(); })),
+          EventOptionsOf(hostname_, [this] { return EventFence(); })),
       effects_(&writer_, &evictor_, &events_, &metrics_),
       observer_(&metrics_),
       scheduler_(SchedulerOptionsOf(*config_), QueueOptionsOf(*config_), &effects_, &observers_,
@@ -387,13 +393,18 @@ void ShimProcess::Drain() {
     Turn(absl::Now());
     loop_.Wait(std::min(binds_by, NextWakeup(absl::Now())));
   }
+  // Nobody schedules until the lease is given up, and events are no decisions: another's first bind
+  // does not wait for them. Everything else is fenced from here on.
+  if (elector_ != nullptr) {
+    gave_lease_up_ = true;
+    elector_->Stop();
+  }
   events_.Hurry();
   const absl::Time events_by = absl::Now() + kEventDrain;
-  while (events_.pending() > 0 && absl::Now() < events_by) {
+  while (events_.under_way() > 0 && absl::Now() < events_by) {
     Turn(absl::Now());
     loop_.Wait(std::min(events_by, NextWakeup(absl::Now())));
   }
-  if (elector_ != nullptr) elector_->Stop();
 }
 
 absl::StatusOr<std::unique_ptr<Shim>> Shim::Create(config::Config config,

@@ -35,7 +35,8 @@ class Shim {
 
   // Schedules until Stop, or until the lease is lost.
   virtual absl::Status Run() = 0;
-  // Ends Run: finishes binds under way (for at most 5 s), then gives the lease up.
+  // Ends Run: finishes binds under way (for at most 5 s), gives the lease up, and finishes events
+  // (for at most 10 s).
   virtual void Stop() = 0;
   // Reads the configuration again, soon. One that cannot be used changes nothing.
   virtual void Reload() = 0;

@@ -123,6 +123,8 @@ class ShimProcess final : public Shim {
   // Until when binds may be sent, on the clock of absl::Now.
   absl::Time Fence() const;
   bool Leading() const { return elector_ == nullptr || elector_->leading(); }
+  // As Fence, and for ever once the lease was given up: events tell of what was done before.
+  absl::Time EventFence() const { return gave_lease_up_ ? absl::InfiniteFuture() : Fence(); }
   // Every informer's first list has been taken in.
   bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
   absl::Status CheckSynced() const;
@@ -195,6 +197,7 @@ class ShimProcess final : public Shim {
   std::atomic<int> synced_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lease_lost_{false};
+  std::atomic<bool> gave_lease_up_{false};  // of our own accord, when all binds had ended
   std::atomic<bool> reload_wanted_{false};
   FileStamp config_stamp_;
   absl::Status fatal_;

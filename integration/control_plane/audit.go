@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"time"
 )
 
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
-rules: [{level: Metadata}]
+rules:
+- {level: Request, resources: [{group: coordination.k8s.io, resources: [leases]}]}
+- {level: Metadata}
 `
 
 // AuditEvent is what the API server logs of a request, as far as anybody here asks.
@@ -31,26 +35,67 @@ type AuditEvent struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
 	Annotations map[string]string `json:"annotations"`
+	// By the API server's clock: when the request came, and when it was answered.
+	Received time.Time `json:"requestReceivedTimestamp"`
+	Answered time.Time `json:"stageTimestamp"`
+	// The body, of requests about leases alone.
+	RequestObject json.RawMessage `json:"requestObject"`
 }
 
 // AuditLog returns all requests of a user that have begun to be answered; Options.Audit must be set. A watch is there twice once it has ended.
 func (c *ControlPlane) AuditLog(user string) ([]AuditEvent, error) {
-	data, err := os.ReadFile(c.file("audit.json"))
+	follower, err := c.FollowAudit()
+	if err != nil {
+		return nil, err
+	}
+	defer follower.Close()
+	all, err := follower.Next()
 	if err != nil {
 		return nil, err
 	}
 	var events []AuditEvent
-	for line := range bytes.Lines(data) {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // It is being written.
-		}
-		var event AuditEvent
-		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("audit log: %w", err)
-		}
+	for _, event := range all {
 		if event.User.Username == user {
 			events = append(events, event)
 		}
 	}
 	return events, nil
 }
+
+// AuditFollower reads the audit log while it grows. Use it from one goroutine.
+type AuditFollower struct {
+	file    *os.File
+	partial []byte // the line that was being written at the last look
+}
+
+// FollowAudit begins at the log's first line; Options.Audit must be set.
+func (c *ControlPlane) FollowAudit() (*AuditFollower, error) {
+	file, err := os.Open(c.file("audit.json"))
+	return &AuditFollower{file: file}, err
+}
+
+// Next is what has been logged since the last call, of all users.
+func (f *AuditFollower) Next() ([]AuditEvent, error) {
+	more, err := io.ReadAll(f.file)
+	if err != nil {
+		return nil, err
+	}
+	var events []AuditEvent
+	data := append(f.partial, more...)
+	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			f.partial = bytes.Clone(line)
+			return events, nil
+		}
+		var event AuditEvent
+		if err := json.Unmarshal(line, &event); err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+		events = append(events, event)
+	}
+	f.partial = nil
+	return events, nil
+}
+
+// Close ends the reading.
+func (f *AuditFollower) Close() { f.file.Close() }

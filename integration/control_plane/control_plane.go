@@ -216,7 +216,8 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 		if err := os.WriteFile(c.file("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 			return nil, err
 		}
-		audit = []string{"--audit-policy-file=" + c.file("audit-policy.yaml"), "--audit-log-path=" + c.file("audit.json")}
+		audit = []string{"--audit-policy-file=" + c.file("audit-policy.yaml"), "--audit-log-path=" + c.file("audit.json"),
+			"--audit-log-maxsize=100000"} // Megabytes: one file to the end.
 	}
 	gates, versions := c.options.FeatureGates, ""
 	if c.options.PodGroups {
@@ -302,6 +303,11 @@ func (c *ControlPlane) startKWOK(ctx context.Context) error {
 }
 
 func (c *ControlPlane) file(name string) string { return filepath.Join(c.Dir, name) }
+
+// LetSchedule gives another user the rights and the precedence of OutboardUser.
+func (c *ControlPlane) LetSchedule(ctx context.Context, user string) error {
+	return c.Apply(ctx, strings.ReplaceAll(outboardAccess, "name: "+OutboardUser, "name: "+user))
+}
 
 // Kubeconfig writes a kubeconfig for a user and returns its path.
 func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error) {

@@ -128,6 +128,8 @@ type OutboardOptions struct {
 	Config SchedulerConfig
 	// Name tells several on one control plane apart; it is a part of their files' names.
 	Name string
+	// User is whose kubeconfig the shim gets, OutboardUser if it is empty; another one needs LetSchedule.
+	User string
 	// Shim is merged into the ShimConfiguration document (YAML), over hosts and servingAddress.
 	Shim string
 	// HostArgs and ShimArgs are further arguments of the two programs.
@@ -183,7 +185,11 @@ func OutboardDirectory() (string, error) {
 
 // StartOutboard starts the host and the shim and returns when the shim is ready.
 func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOptions) (*Outboard, error) {
-	kubeconfig, err := c.Kubeconfig(OutboardUser)
+	user := options.User
+	if user == "" {
+		user = OutboardUser
+	}
+	kubeconfig, err := c.Kubeconfig(user)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ struct BindRequest {
   std::string pod_name;
   std::string pod_uid;
   std::string node_name;
+  std::string profile{};  // on whose behalf; not sent
 };
 
 // The outcome of an attempt, for the pod's status.

@@ -122,6 +122,7 @@ struct ApiWriter::State : std::enable_shared_from_this<ApiWriter::State> {
 
   // Binds.
   void StartReady(absl::Time now);
+  absl::Status StillFits(const BindOperation& op) const;
   void Send(const BindPtr& op);
   void Read(const BindPtr& op);
   void OnSent(const BindPtr& op, const absl::StatusOr<kube::ApiResponse>& answer, absl::Time now);
@@ -168,10 +169,18 @@ void ApiWriter::State::StartReady(absl::Time now) {
       EndFenced(op, now);
     } else if (op->reading) {
       Read(op);
+    } else if (absl::Status fits = StillFits(*op); !fits.ok()) {
+      op->message = std::string(fits.message());
+      End(op, BindOutcome::kNoRoom, now);
     } else {
       Send(op);
     }
   }
+}
+
+absl::Status ApiWriter::State::StillFits(const BindOperation& op) const {
+  // What may have been carried out has its room, whatever else came to the node.
+  return op.ambiguous ? absl::OkStatus() : options.still_fits(op.request);
 }
 
 void ApiWriter::State::Send(const BindPtr& op) {
@@ -399,7 +408,6 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
   ++state_->stats.binds_started;
   ++state_->stats.binds_in_flight;
   state_->ready.push_back(std::move(op));
-  state_->StartReady(now);
 }
 
 void ApiWriter::Write(const v1alpha1::Effect& effect, absl::Time now, WriteDone done) {
@@ -447,7 +455,11 @@ void ApiWriter::Tick(absl::Time now) {
   state_->StartStatus(now);
 }
 
-absl::Time ApiWriter::NextTick() const { return state_->delays.next(); }
+absl::Time ApiWriter::NextTick() const {
+  const bool may_send =
+      !state_->ready.empty() && state_->bind_requests < state_->options.max_binds_in_flight;
+  return may_send ? absl::InfinitePast() : state_->delays.next();
+}
 
 size_t ApiWriter::binds_in_flight() const { return state_->stats.binds_in_flight; }
 

@@ -23,6 +23,7 @@ enum class BindOutcome {
   kNotBound,  // it is not, and will not be by this bind; the room can be given away
   kGone,      // as kNotBound, and the pod no longer exists or is another one
   kFenced,    // refused here: the lease may be another's; nothing was sent
+  kNoRoom,    // refused here: others took the node's room meanwhile; nothing was carried out
   kUnknown,   // not settled before the lease was lost: keep the assumption
 };
 
@@ -53,6 +54,11 @@ struct ApiWriterOptions {
   std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
   // What the fence is compared with on the client's thread.
   std::function<absl::Time()> clock = [] { return absl::Now(); };
+  // Asked on the scheduling thread right before a bind is handed to the client, unless an earlier
+  // sending of it may have been carried out: whether the node can still take the pod.
+  std::function<absl::Status(const BindRequest&)> still_fits = [](const BindRequest&) {
+    return absl::OkStatus();
+  };
   int max_binds_in_flight = 64;
   int max_writes_in_flight = 16;
   int max_status_in_flight = 16;
@@ -88,7 +94,8 @@ class ApiWriter {
   ApiWriter(const ApiWriter&) = delete;
   ApiWriter& operator=(const ApiWriter&) = delete;
 
-  // `done` runs on the scheduling thread; inside Bind itself only when the fence has passed.
+  // Sent at the next Tick, which comes after the news of others' pods. `done` runs on the
+  // scheduling thread, and never inside Bind itself.
   void Bind(BindRequest request, absl::Time now, BindDone done);
 
   // Carries an effect out. `done` runs on the scheduling thread; inside Write itself only when the

@@ -37,7 +37,10 @@ class ApiWriterTest : public ::testing::Test {
   ApiWriterTest() { Make(ApiWriterOptions()); }
 
   void Make(ApiWriterOptions options) {
-    options.fence = [this] { return fence_; };
+    Make(std::move(options), [this] { return fence_; });
+  }
+  void Make(ApiWriterOptions options, std::function<absl::Time()> fence) {
+    options.fence = std::move(fence);
     options.clock = [this] { return now_; };
     writer_ = std::make_unique<ApiWriter>(
         &client_,
@@ -47,6 +50,7 @@ class ApiWriterTest : public ::testing::Test {
   void Bind(BindRequest request = kRequest) {
     writer_->Bind(std::move(request), now_,
                   [this](const BindResult& r, absl::Time) { results_.push_back(r); });
+    writer_->Tick(now_);
   }
   void Drain() {
     while (!inbox_.empty()) {
@@ -248,6 +252,23 @@ TEST_F(ApiWriterTest, FenceIsAskedAgainWhenTheRequestLeaves) {
   ExpectEnd(BindOutcome::kFenced, "renew deadline");
 }
 
+// A process that is stopped while it asks compares the fence with the time afterwards.
+TEST_F(ApiWriterTest, AStopBetweenFenceAndClockIsNoticed) {
+  bool stopped = false;
+  ApiWriterOptions options;
+  Make(options, [this, &stopped] {
+    const absl::Time until = fence_;
+    if (stopped) now_ += absl::Seconds(20);
+    return until;
+  });
+  fence_ = now_ + absl::Seconds(1);
+  Bind();
+  ASSERT_EQ(client_.waiting(), 1u);
+  stopped = true;
+  Answer(201);
+  ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
 TEST_F(ApiWriterTest, UnsettledAtTheFenceIsUnknown) {
   fence_ = now_ + absl::Seconds(1);
   Bind();
@@ -263,6 +284,55 @@ TEST_F(ApiWriterTest, UnsettledAtTheFenceIsUnknown) {
   client_.Fail(Lost());  // the scripted client asks the fence first, so this one was never sent
   Drain();
   ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
+// What was decided is held against what has become known since, at the last moment.
+TEST_F(ApiWriterTest, ABindWhoseRoomWasTakenMeanwhileIsNotSent) {
+  absl::Status fits = absl::OkStatus();
+  ApiWriterOptions options;
+  options.max_binds_in_flight = 1;
+  options.still_fits = [&fits](const BindRequest& bind) {
+    EXPECT_EQ(bind.profile, "profile");
+    return fits;
+  };
+  Make(options);
+  BindRequest request = kRequest;
+  request.profile = "profile";
+  const auto ended = [this](const BindResult& r, absl::Time) { results_.push_back(r); };
+  writer_->Bind(request, now_, ended);
+  EXPECT_EQ(client_.waiting(), 0u);  // news may come until the next Tick
+  EXPECT_LE(writer_->NextTick(), now_);
+  writer_->Tick(now_);
+  ASSERT_EQ(client_.waiting(), 1u);
+  writer_->Bind(request, now_, ended);  // waits for its turn
+  EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
+  fits = absl::ResourceExhaustedError("node n1 can no longer take the pod");
+  writer_->Tick(now_);
+  EXPECT_TRUE(results_.empty());
+  Answer(201);
+  ASSERT_EQ(results_.size(), 2u);
+  EXPECT_EQ(results_[0].outcome, BindOutcome::kBound);
+  EXPECT_EQ(results_[1].outcome, BindOutcome::kNoRoom);
+  EXPECT_EQ(results_[1].message, "node n1 can no longer take the pod");
+  EXPECT_EQ(results_[1].attempts, 0);
+  EXPECT_EQ(client_.waiting(), 0u);
+}
+
+// A sending that may have been carried out has the room, and is seen to its end.
+TEST_F(ApiWriterTest, AnAmbiguousBindIsNotGivenUpForWantOfRoom) {
+  absl::Status fits = absl::OkStatus();
+  ApiWriterOptions options;
+  options.still_fits = [&fits](const BindRequest&) { return fits; };
+  Make(options);
+  Bind();
+  fits = absl::ResourceExhaustedError("full");
+  Fail(Lost());
+  Answer(200, PodJson("uid-1", ""));  // not bound yet
+  Wait();
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  Answer(201);
+  ExpectEnd(BindOutcome::kBound, "");
 }
 
 TEST_F(ApiWriterTest, LimitsRequestsInFlight) {
@@ -299,7 +369,10 @@ TEST_F(ApiWriterTest, MayBindFromWithinDone) {
     if (++bound < 3) writer_->Bind(kRequest, now, again);
   };
   writer_->Bind(kRequest, now_, again);
-  for (int i = 0; i < 3; ++i) Answer(201);
+  for (int i = 0; i < 3; ++i) {
+    writer_->Tick(now_);
+    Answer(201);
+  }
   EXPECT_EQ(bound, 3);
 }
 

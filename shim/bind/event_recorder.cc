@@ -322,6 +322,8 @@ void EventRecorder::Hurry() {
   state_->StartReady();
 }
 
+size_t EventRecorder::under_way() const { return state_->ready.size() + state_->stats.in_flight; }
+
 EventRecorderStats EventRecorder::stats() const {
   EventRecorderStats stats = state_->stats;
   stats.queued = state_->ready.size() + state_->delayed;

@@ -90,6 +90,8 @@ class EventRecorder {
 
   // Queued or in flight; a shutdown gives it a moment to reach 0.
   size_t pending() const;
+  // Those of them that are not put off until a later try: a process that ends waits for these.
+  size_t under_way() const;
   // No more binds come: from now on as many events are written at a time as may be.
   void Hurry();
   EventRecorderStats stats() const;

@@ -189,9 +189,11 @@ TEST_F(EventRecorderTest, SeriesWhoseEventExpiredBeginsAgain) {
 TEST_F(EventRecorderTest, TriesTwelveTimesWhereNoAnswerCame) {
   Failed("a");
   for (int i = 1; i < 12; ++i) {
+    EXPECT_EQ(recorder_->under_way(), 1u);
     Fail(Delivery::kUnknown);
     EXPECT_EQ(client_.waiting(), 0u);
     EXPECT_EQ(recorder_->pending(), 1u);
+    EXPECT_EQ(recorder_->under_way(), 0u);  // A process that ends does not wait for the next try.
     const absl::Duration delay = recorder_->NextTick() - now_;
     EXPECT_GE(delay, absl::Seconds(10));
     EXPECT_LE(delay, absl::Seconds(12.5));

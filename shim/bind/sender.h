@@ -35,7 +35,9 @@ class Sender {
              void (Owner::*handler)(const Operation&, const Answer&, absl::Time),
              const Operation& operation) {
     request.before_send = [fence = fence_, clock = clock_]() -> absl::Status {
-      if (clock() < fence()) return absl::OkStatus();
+      // The clock last: a process that is stopped between the two is late, not early.
+      const absl::Time until = fence();
+      if (clock() < until) return absl::OkStatus();
       return absl::FailedPreconditionError("the renew deadline of the leader's lease has passed");
     };
     client_->Start(std::move(request), [inbox = inbox_, owner = std::move(owner), handler,

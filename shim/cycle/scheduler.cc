@@ -379,11 +379,12 @@ bool Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
 }
 
 void Scheduler::Bind(Attempt* attempt, absl::Time now) {
-  if (absl::Status fits = StillFits(*attempt); !fits.ok()) {
+  if (absl::Status fits =
+          StillFits(attempt->pod->uid(), attempt->node_name, attempt->plan->algorithm.name);
+      !fits.ok()) {
     // While it waited, somebody else's pod came to the node, or the node went.
     std::unique_ptr<Attempt> taken = TakeAttempt(attempt->id);
-    const std::string message =
-        absl::StrCat("node ", taken->node_name, " can no longer take the pod: ", fits.message());
+    const std::string message(fits.message());
     GiveBack(taken.get(), message, now);
     queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
     return FailError(std::move(taken), message, now);
@@ -490,10 +491,18 @@ void Scheduler::Forget(Attempt* attempt) {
   if (forgotten.ok() && attempt->binding) AnnouncePlaceGivenBack(*attempt->pod);
 }
 
-absl::Status Scheduler::StillFits(const Attempt& attempt) const {
-  const uint32_t slot = cluster_.SlotOf(attempt.node_name);
-  if (slot == ClusterState::kNoSlot) return absl::NotFoundError("the node is gone");
-  return cluster_.CheckFits(attempt.pod->uid(), slot, attempt.plan->guard);
+absl::Status Scheduler::StillFits(const std::string& pod_uid, const std::string& node_name,
+                                  const std::string& profile) const {
+  const auto plan = plans_.find(profile);
+  if (plan == plans_.end()) return absl::OkStatus();
+  const uint32_t slot = cluster_.SlotOf(node_name);
+  // A pod that is gone is for the API server to judge.
+  absl::Status fits = slot == ClusterState::kNoSlot
+                          ? absl::ResourceExhaustedError("the node is gone")
+                          : cluster_.CheckFits(pod_uid, slot, plan->second.guard);
+  if (!absl::IsResourceExhausted(fits)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("node ", node_name, " can no longer take the pod: ", fits.message()));
 }
 
 }  // namespace outboard::cycle

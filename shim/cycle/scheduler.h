@@ -52,8 +52,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
 
   // Names of profiles whose pods are queued; known before any host is.
   void SetProfileNames(const std::vector<std::string>& names);
-  // The same while it runs: pods of profiles that are new are queued, those of profiles that went
-  // are forgotten by the queue.
+  // While it runs: the queue takes pods of new profiles, and forgets those of profiles that went.
   void ChangeProfileNames(const std::vector<std::string>& names, absl::Time now);
   void SetOptions(const SchedulerOptions& options) { options_ = options; }
   // Adds or replaces the plan of a profile.
@@ -108,6 +107,9 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   bool IsHeldBack(const std::string& host_name) const;
   // The host has answered a probe: it may be asked again.
   void OnProbeAnswered(const std::string& host_name, absl::Time now);
+  // Whether the node has room for the pod, by all that is known now; asked before a bind is sent.
+  absl::Status StillFits(const std::string& pod_uid, const std::string& node_name,
+                         const std::string& profile) const;
   // Pods that have a node and are not bound yet.
   size_t attempts_in_flight() const { return attempts_.size(); }
   size_t waiting_pods() const { return waiting_.size(); }
@@ -225,8 +227,6 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPtr& pod, absl::Time now);
   // Takes the pod's demand off its node.
   void Forget(Attempt* attempt);
-  // Whether the node can still take the pod that was assumed on it.
-  absl::Status StillFits(const Attempt& attempt) const;
   // scheduler_hints.cc. Announce tells judging hosts of an event. It must follow the change of
   // `cluster_` at once: the event has to travel with the change, for the host compares its mirror
   // before and after.

@@ -1,4 +1,4 @@
-// Pods that wait at Permit on a node that goes.
+// Places that are lost before the bind: the node goes, or others take the room.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +15,7 @@ namespace outboard::cycle {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kProfile[] = "outboard";
@@ -128,6 +129,36 @@ TEST_F(LostNodeTest, WaitsElsewhereGoOn) {
   scheduler_.OnNodeDelete("n3", now_);
   EXPECT_EQ(scheduler_.waiting_pods(), 1u);
   EXPECT_THAT(effects_.failed, IsEmpty());
+}
+
+// Between the decision and the sending of the bind others' pods may come to the node.
+TEST_F(LostNodeTest, OthersPodsTakeTheRoomOfAPodThatIsBeingBound) {
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.filter_plugins = {"Fit"};
+  plan.host_names = {kHost};
+  scheduler_.SetPlan(plan);  // The guard counts, and nobody has a pod wait.
+  PutNode("n1");
+  Wait("mine");
+  ASSERT_THAT(effects_.bound, ElementsAre("mine"));
+  const auto room = [this] { return scheduler_.StillFits("mine", "n1", kProfile); };
+  for (int i = 1; i <= 10; ++i) {
+    EXPECT_TRUE(room().ok()) << i;
+    auto theirs = std::make_shared<kube::PodObject>();
+    theirs->pod.set_uid(absl::StrCat("theirs-", i));
+    theirs->pod.set_name(theirs->pod.uid());
+    theirs->pod.set_node_name("n1");
+    theirs->pod.add_containers();
+    theirs->resource_version = "1";
+    scheduler_.OnPodUpsert(theirs, now_);
+  }
+  EXPECT_THAT(std::string(room().message()), HasSubstr("node n1 can no longer take the pod: "));
+  scheduler_.OnPodDelete("theirs-3", now_);
+  EXPECT_TRUE(room().ok());
+  scheduler_.OnNodeDelete("n1", now_);
+  EXPECT_THAT(std::string(room().message()), HasSubstr("the node is gone"));
+  // What the API server refuses by itself.
+  EXPECT_TRUE(scheduler_.StillFits("mine", "n1", "no-such-profile").ok());
 }
 
 }  // namespace

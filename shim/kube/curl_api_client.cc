@@ -28,6 +28,9 @@ struct CurlApiClient::Transfer {
   HeaderReader headers;
   std::string body;
   bool too_large = false;
+  // How often before_send allowed this to be sent, and why it did not in the end.
+  int allowed = 0;
+  absl::Status refused;
   absl::Time sent_at;
   char detail[CURL_ERROR_SIZE] = "";
 };
@@ -140,15 +143,6 @@ void CurlApiClient::StartReady(absl::Time now) {
 
 void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   ApiRequest& request = pending->request;
-  if (request.before_send) {
-    absl::Status allowed = request.before_send();
-    if (!allowed.ok()) {
-      // An earlier attempt may have arrived: only the first refusal proves that nothing did.
-      pending->done(
-          WithDelivery(allowed, pending->attempts == 0 ? Delivery::kNotSent : Delivery::kUnknown));
-      return;
-    }
-  }
   auto credentials = config_.credentials->Get(now);
   if (!credentials.ok()) {
     pending->done(WithDelivery(credentials.status(), Delivery::kNotSent));
@@ -193,6 +187,19 @@ void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &CurlApiClient::OnBody);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer.get());
   curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer.get());
+  if (request.before_send) {
+    // There is a connection, and the request is written next. libcurl asks again when it finds that
+    // the connection was dead and takes another.
+    constexpr auto kAsk = +[](void* user, char*, char*, int, int) -> int {
+      auto* sending = static_cast<Transfer*>(user);
+      sending->refused = sending->pending->request.before_send();
+      if (!sending->refused.ok()) return CURL_PREREQFUNC_ABORT;
+      ++sending->allowed;
+      return CURL_PREREQFUNC_OK;
+    };
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, kAsk);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer.get());
+  }
   ++pending->attempts;
   transfer->pending = std::move(pending);
   curl_multi_add_handle(multi_, easy);
@@ -238,14 +245,18 @@ void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
   if (code == CURLE_OK && !transfer->headers.complete()) code = CURLE_GOT_NOTHING;
   PendingPtr pending = std::move(transfer->pending);
   curl_multi_remove_handle(multi_, transfer->easy.get());
-  if (options_.observer) {
+  if (options_.observer && transfer->refused.ok()) {
     const int status = code == CURLE_OK ? transfer->headers.http_status() : 0;
     options_.observer(pending->request.method, status, now - transfer->sent_at);
   }
   absl::StatusOr<ApiResponse> result = absl::UnknownError("");
   bool retried = false;
   bool connection_is_deaf = false;
-  if (transfer->too_large) {
+  if (!transfer->refused.ok()) {
+    // An earlier sending may have arrived: only the first refusal proves that nothing did.
+    const bool never_sent = pending->attempts == 1 && transfer->allowed == 0;
+    result = WithDelivery(transfer->refused, never_sent ? Delivery::kNotSent : Delivery::kUnknown);
+  } else if (transfer->too_large) {
     result = WithDelivery(absl::ResourceExhaustedError("the answer is larger than allowed"),
                           Delivery::kUnknown);
   } else if (code == CURLE_OK) {
@@ -336,6 +347,8 @@ void CurlApiClient::Release(Transfer* transfer) {
   owned->headers = HeaderReader();
   owned->body.clear();
   owned->too_large = false;
+  owned->allowed = 0;
+  owned->refused = absl::OkStatus();
   owned->detail[0] = '\0';
   idle_.push_back(std::move(owned));
 }

@@ -227,6 +227,23 @@ TEST(CurlApiClient, TheFenceIsAskedRightBeforeEverySending) {
   EXPECT_EQ(server.Count("POST", "/pods"), 1);
 }
 
+// Many requests are started together, and each may have to wait for the connection: what was
+// allowed before that says little about the moment at which it leaves.
+TEST(CurlApiClient, TheFenceIsAskedWhenTheConnectionIsThere) {
+  auto server = std::make_unique<FakeApiServer>();
+  CurlApiClient client(server->Config(), NoLimit());
+  server.reset();
+  int asked = 0;
+  ApiRequest request = CreatePod("a");
+  request.before_send = [&asked] {
+    ++asked;
+    return absl::OkStatus();
+  };
+  const absl::Status refused = client.Call(std::move(request)).status();
+  EXPECT_EQ(DeliveryOf(refused), Delivery::kNotSent);
+  EXPECT_EQ(asked, 0);
+}
+
 TEST(CurlApiClient, ManyAtOnceAllEndOnceAndFewAreInFlight) {
   FakeApiServer server;
   CurlApiClientOptions options = NoLimit();

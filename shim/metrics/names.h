@@ -214,7 +214,8 @@ inline constexpr MetricSpec kBinds{"outboard_binds_total",
                                    MetricType::kCounter,
                                    {"outcome"},
                                    {},
-                                   "Bindings that ended: bound, not_bound, gone, fenced, unknown."};
+                                   "Bindings that ended: bound, not_bound, gone, fenced, no_room, "
+                                   "unknown."};
 inline constexpr MetricSpec kEffects{"outboard_effects_total",
                                      MetricType::kCounter,
                                      {"plugin", "result"},

@@ -5,6 +5,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,14 @@ type Report struct {
 	EventWrongNode int      `json:"eventWrongNode"`     // Scheduled events whose text names another node
 	HistoryDiffers int      `json:"historyDiffers"`     // pods whose node differs between the API and etcd's history
 	Examples       []string `json:"examples,omitempty"` // the first faults, in words
+
+	Overcommits []Overcommit `json:"-"` // each bind that `overcommitted` counts, once
+}
+
+// Overcommit is a bind after which its node held more than its allocatable, in etcd's order of binds: whose it was, and beside whom.
+type Overcommit struct {
+	Pod, Scheduler, Node string // the pod as namespace/name
+	Beside               []string
 }
 
 // Faults are all faults together.
@@ -142,11 +151,13 @@ type replay struct {
 }
 
 type podHistory struct {
-	key     string // namespace/name
-	node    string
-	binds   int
-	request corev1.ResourceList
-	holds   bool // it takes room on its node
+	key string // namespace/name
+	// scheduler is whom the pod asks for a node.
+	scheduler string
+	node      string
+	binds     int
+	request   corev1.ResourceList
+	holds     bool // it takes room on its node
 }
 
 type nodeState struct {
@@ -254,7 +265,7 @@ func (r *replay) podGone(key string) {
 func (r *replay) podIs(key string, object *corev1.Pod, revision int64) {
 	pod := r.pods[object.UID]
 	if pod == nil {
-		pod = &podHistory{key: object.Namespace + "/" + object.Name, node: object.Spec.NodeName}
+		pod = &podHistory{key: object.Namespace + "/" + object.Name, scheduler: object.Spec.SchedulerName, node: object.Spec.NodeName}
 		r.pods[object.UID] = pod
 		r.byKey[key] = object.UID
 		if pod.node != "" { // Created on a node: nobody's decision.
@@ -308,6 +319,7 @@ func (r *replay) checkRoom(pod *podHistory, revision int64) {
 			revision)
 		return
 	}
+	before := r.report.Overcommitted
 	if allowed := node.allocatable[corev1.ResourcePods]; int64(node.pods) > allowed.Value() {
 		r.report.fault(&r.report.Overcommitted, "%s has %d pods of %s after %s at revision %d", pod.node, node.pods,
 			allowed.String(), pod.key, revision)
@@ -318,4 +330,18 @@ func (r *replay) checkRoom(pod *podHistory, revision int64) {
 				node.used[name], allowed.String(), name, pod.key, revision)
 		}
 	}
+	if r.report.Overcommitted > before {
+		r.report.Overcommits = append(r.report.Overcommits, Overcommit{pod.key, pod.scheduler, pod.node, r.others(pod)})
+	}
+}
+
+// others are the pods that take room on a pod's node beside it.
+func (r *replay) others(pod *podHistory) (keys []string) {
+	for _, other := range r.pods {
+		if other.holds && other.node == pod.node && other != pod {
+			keys = append(keys, other.key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -1,0 +1,222 @@
+package faults
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"outboard.dev/integration/bench/checker"
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+var sharedRounds = flag.Int("two-schedulers.rounds", 1, "how often the two schedulers fill the nodes")
+
+const (
+	ourScheduler = "outboard-scheduler"
+	sharedNodes  = 500
+	// Of one CPU each: 2,000 find a place, and the last 200 of both race for the last places and then wait.
+	sharedPods = 1100 // of each scheduler
+)
+
+// kube-scheduler and Outboard place pods on the same nodes until these are full. Nothing but their watches tells either of the other's binds, so a
+// client can overcommit a node by a bind of the other that it cannot have seen; by one that it has, or should have, it must not.
+func TestTwoSchedulersShareNodes(t *testing.T) {
+	c := controlplane.ForTest(t, controlplane.Options{Audit: true})
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.CreateFakeNodes(t.Context(), client, sharedNodes); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StartKubeScheduler(t.Context(), controlplane.SchedulerConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
+		Config: controlplane.SchedulerConfig{Text: "profiles: [{schedulerName: " + ourScheduler + "}]"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range *sharedRounds {
+		if round > 0 {
+			if err := client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))},
+				metav1.ListOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := time.Now()
+		fillTogether(t, client, round)
+		t.Logf("round %d: the nodes are full after %.1f s", round+1, time.Since(begin).Seconds())
+	}
+	t.Run("a pod that the kubelet rejects frees its room", func(t *testing.T) { testRejectedByKubelet(t, client) })
+
+	report, err := checker.Check(t.Context(), c.EtcdURL, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Examples = nil // Mostly pods that wait, which is as it should be.
+	t.Log(report)
+	if faults := report.BoundTwice + report.UnknownNode + report.HistoryDiffers + report.EventWrongNode + report.EventOfUnbound; faults > 0 {
+		t.Errorf("%d faults", faults)
+	}
+	judgeOvercommits(t, c, report)
+	metrics, err := outboard.Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, metric := range metrics["outboard_binds_total"].GetMetric() {
+		t.Logf("%v of our binds ended as %s", metric.GetCounter().GetValue(), metric.GetLabel()[0].GetValue())
+	}
+}
+
+// fillTogether creates the pods of both schedulers in turn, and waits until nothing moves any more.
+func fillTogether(t *testing.T, client kubernetes.Interface, round int) {
+	t.Helper()
+	if err := controlplane.InParallel(t.Context(), 30, 2*sharedPods, func(ctx context.Context, i int) error {
+		scheduler := []string{corev1.DefaultSchedulerName, ourScheduler}[i%2]
+		_, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%02d-%05d", round, i)},
+			Spec: corev1.PodSpec{SchedulerName: scheduler, Containers: []corev1.Container{{
+				Name: "main", Image: "example.com/app",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+			}}},
+		}, metav1.CreateOptions{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const quiet = 3 * time.Second
+	waitForBound(t.Context(), t, client, sharedNodes*podsOnANode)
+	last, lastChange := 0, time.Now()
+	for time.Since(lastChange) < quiet {
+		if bound := countBound(t.Context(), t, client); bound != last {
+			last, lastChange = bound, time.Now()
+		}
+		time.Sleep(200 * time.Millisecond) // Between two looks.
+	}
+}
+
+// judgeOvercommits tells whose binds took nodes over their allocatable, in etcd's order, and how long ago the other's last bind on the node had been
+// answered when ours came, by the API server's clock.
+func judgeOvercommits(t *testing.T, c *controlplane.ControlPlane, report *checker.Report) {
+	t.Helper()
+	log, err := c.FollowAudit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	events, err := log.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binds := map[string]controlplane.AuditEvent{} // by namespace/name
+	ours := 0
+	for _, event := range events {
+		if object := event.ObjectRef; object != nil && object.Subresource == "binding" && event.ResponseStatus.Code == 201 {
+			binds[object.Namespace+"/"+object.Name] = event
+			if event.User.Username == controlplane.OutboardUser {
+				ours++
+			}
+		}
+	}
+	var ages []time.Duration
+	others := 0
+	for _, over := range report.Overcommits {
+		if over.Scheduler != ourScheduler {
+			others++
+			continue
+		}
+		var newest time.Time
+		for _, pod := range over.Beside {
+			if bind := binds[pod]; bind.User.Username != controlplane.OutboardUser && bind.Answered.After(newest) {
+				newest = bind.Answered
+			}
+		}
+		ages = append(ages, binds[over.Pod].Received.Sub(newest))
+	}
+	slices.Sort(ages)
+	loadAverage, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d binds by us, %d by kube-scheduler; overcommitting binds: %d by us, %d by kube-scheduler; load averages %s", ours, len(binds)-ours,
+		len(ages), others, strings.TrimSpace(string(loadAverage)))
+	if len(ages) == 0 {
+		return
+	}
+	early := slices.IndexFunc(ages, func(age time.Duration) bool { return age > 0 })
+	if early < 0 {
+		early = len(ages)
+	}
+	most := ages[len(ages)-1]
+	t.Logf("of ours, %d came before the other's bind there was answered, the others at most %v after that (half of all: %v)", early, most, ages[len(ages)/2])
+	if most > visibleAfter {
+		t.Errorf("a bind of ours overcommitted a node %v after the other's bind there was answered: it must have been seen", most)
+	}
+}
+
+// visibleAfter is within which the API server tells its watchers of a bind, the shim reads that, and a bind that had left before arrives, on a machine that
+// has far more to do than it can.
+const visibleAfter = 5 * time.Second
+
+// testRejectedByKubelet plays a kubelet that takes a pod for one too many, as it does with a node that was overcommitted: the pod has failed, and what it
+// held goes to a pod that waits.
+func testRejectedByKubelet(t *testing.T, client kubernetes.Interface) {
+	pods := client.CoreV1().Pods(namespace)
+	list, err := pods.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rejected, waiting *corev1.Pod
+	onNode := map[string]int{}
+	for i := range list.Items {
+		onNode[list.Items[i].Spec.NodeName]++
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		switch {
+		case pod.Spec.NodeName != "" && onNode[pod.Spec.NodeName] == podsOnANode:
+			rejected = pod
+		case pod.Spec.NodeName == "" && pod.Spec.SchedulerName == ourScheduler:
+			waiting = pod
+		case pod.Spec.NodeName == "": // Only one is to wait for the place.
+			if err := pods.Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if rejected == nil || waiting == nil {
+		t.Fatal("no pod of ours waits, or no node is just full")
+	}
+	before := countBound(t.Context(), t, client)
+	patch := `{"status": {"phase": "Failed", "reason": "OutOfcpu", "message": "Pod was rejected: Node didn't have enough resource: cpu"}}`
+	if _, err := pods.Patch(t.Context(), rejected.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	waitForBound(t.Context(), t, client, before+1)
+	after, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + rejected.Spec.NodeName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after.Items) != podsOnANode+1 { // The one that failed is still there.
+		t.Errorf("%d pods on %s, want %d and the one that was rejected", len(after.Items), rejected.Spec.NodeName, podsOnANode)
+	}
+	t.Logf("the room of a rejected pod was taken %.2f s later", time.Since(begin).Seconds())
+}
