@@ -135,6 +135,7 @@ type verdict struct {
 	otherAnswers map[int]int   // those that were answered with anything but 201, by code
 	terms        int           // times that the lease went to another user, the first time included
 	lateRequests []string      // binds that came when the lease was another's, or nobody's
+	lateTaken    int           // those of lateRequests that were answered with 201
 	lateEffects  []string      // binds that took effect in etcd when the lease was another's
 	latest       time.Duration // the longest from a renewal's arrival to the arrival of a bind that relied on it
 }
@@ -175,6 +176,9 @@ func (r *trail) judgeBinds(ctx context.Context, etcdURL string) (*verdict, error
 		}
 		last := r.lastWriteBefore(bind.received)
 		if last == nil || last.holder == "" || last.user != bind.user {
+			if bind.code == 201 {
+				v.lateTaken++
+			}
 			v.lateRequests = append(v.lateRequests, fmt.Sprintf("%s: %s by %s, answered with %d; the lease was last written by %+v",
 				bind.received.Format(time.StampMicro), bind.pod, bind.user, bind.code, last))
 			continue
