@@ -13,7 +13,7 @@ namespace outboard::kube {
 struct ClientConfig {
   // scheme://host[:port][/prefix], without a trailing slash.
   std::string server;
-  // The certificate authorities to trust; the file wins and is read again every five minutes.
+  // The certificate authorities to trust; the file wins and is read again every second.
   // Without either the system's are used.
   std::string ca_pem;
   std::string ca_file;

@@ -18,6 +18,10 @@
 namespace outboard::kube {
 namespace {
 
+// A server that shows the next authority's certificate is not trusted before the file was read
+// again: until then no request gets through.
+constexpr absl::Duration kAuthorityPeriod = absl::Seconds(1);
+
 constexpr size_t kMaxHeaderBytes = 64 << 10;
 
 // A dead path is found in 30 s: by probes where nothing is in flight, by the user timeout else.
@@ -99,7 +103,7 @@ bool HeaderReader::Add(absl::string_view line) {
 CurlSetup::CurlSetup(ClientConfig config, std::string user_agent)
     : config_(std::move(config)),
       user_agent_(std::move(user_agent)),
-      ca_file_(config_.ca_file, absl::Minutes(5)),
+      ca_file_(config_.ca_file, kAuthorityPeriod),
       url_base_(std::string(absl::StripSuffix(config_.server, "/"))) {
   absl::string_view rest = url_base_;
   size_t scheme_end = rest.find("://");

@@ -48,7 +48,7 @@ using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 
 // The part of every exchange that depends on the server and not on the request.
 //
-// Threading: thread-compatible (one per thread); it reads the CA file again every five minutes.
+// Threading: thread-compatible (one per thread); it reads the CA file again every second.
 class CurlSetup {
  public:
   CurlSetup(ClientConfig config, std::string user_agent);
