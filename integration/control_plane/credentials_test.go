@@ -110,15 +110,14 @@ servingAddress: %q
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	serving := regexp.MustCompile(`"state":\s*"serving"`)
 	// The shim is ready without its host; a pod that comes before the host does would count an attempt that failed.
 	if err := r.shim.WaitUntil(ctx, "not ready", func(context.Context) error {
 		if _, err := r.page("/readyz"); err != nil {
 			return err
 		}
-		hosts, err := r.page("/hosts")
-		if err == nil && !serving.Match(hosts) {
-			err = fmt.Errorf("no host serves: %s", hosts)
+		hosts, err := controlplane.Hosts(ctx, "http://"+r.serving)
+		if err == nil && !slices.ContainsFunc(hosts, func(host controlplane.HostInstance) bool { return host.State == "serving" }) {
+			err = fmt.Errorf("no host serves: %v", hosts)
 		}
 		return err
 	}); err != nil {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/scheduler.h"
+#include "shim/cycle/testing/no_effects.h"
 #include "shim/cycle/testing/scripted_host.h"
 
 namespace outboard::cycle {
@@ -22,19 +23,9 @@ using ::testing::UnorderedElementsAre;
 constexpr char kProfile[] = "outboard";
 constexpr char kHost[] = "default";
 
-class NoEffects final : public Effects {
+class RecordedBinds final : public NoEffects {
  public:
-  void Write(const EffectOrder&, absl::Time) override {}
-  void Evict(const EvictOrder&, absl::Time) override {}
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
   void Bind(const BindOrder& order, absl::Time) override { binds.push_back(order); }
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
-  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
-                    absl::Time) override {}
-  void PatchStatus(const kube::PodObject&, const std::optional<PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
   std::vector<BindOrder> binds;
 };
 
@@ -170,7 +161,7 @@ class SchedulerHintsTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
   int resource_version_ = 0;
-  NoEffects effects_;
+  RecordedBinds effects_;
   ErrorCounter observer_;
   QueueLog queue_log_;
   ScriptedHost host_;

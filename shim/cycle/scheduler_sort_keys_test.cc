@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/scheduler.h"
+#include "shim/cycle/testing/no_effects.h"
 #include "shim/cycle/testing/scripted_host.h"
 
 namespace outboard::cycle {
@@ -22,19 +23,9 @@ using ::testing::UnorderedElementsAre;
 constexpr char kProfile[] = "outboard";
 constexpr char kHost[] = "default";
 
-class NoEffects final : public Effects {
+class RecordedBinds final : public NoEffects {
  public:
-  void Write(const EffectOrder&, absl::Time) override {}
-  void Evict(const EvictOrder&, absl::Time) override {}
-  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
-                       const std::string&, bool, absl::Time) override {}
   void Bind(const BindOrder& order, absl::Time) override { bound.push_back(order.pod->pod.name()); }
-  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
-                       absl::Time) override {}
-  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
-                    absl::Time) override {}
-  void PatchStatus(const kube::PodObject&, const std::optional<PodScheduledFalse>&,
-                   const std::optional<std::string>&, absl::Time) override {}
   std::vector<std::string> bound;
 };
 
@@ -99,7 +90,7 @@ class SortKeysTest : public ::testing::Test {
   std::map<std::string, std::string> keys_;
   std::vector<std::vector<std::string>> asked_;
   bool fails_ = false;
-  NoEffects effects_;
+  RecordedBinds effects_;
   Observer observer_;
   ScriptedHost host_;
   Scheduler scheduler_;
