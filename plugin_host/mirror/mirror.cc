@@ -65,6 +65,7 @@ void Mirror::Reset() {
   nodes_ = sdk::NodeTable();
   nodes_.version = version + 1;
   ++room_version_;
+  nominations_ = 0;
   nodes_.taint_sets.emplace_back();
   taint_set_ids_ = {{"", 0}};
   pods_.clear();
@@ -178,6 +179,7 @@ absl::Status Mirror::ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert) {
     nodes_.occupied[slot] = 1;
     nodes_.slot_by_name[node.name()] = slot;
     nodes_.order.push_back(slot);
+    nodes_.order_generation = ++clock_;
   }
   Touch(slot);
   for (auto* observer : observers_) observer->OnNodeChanged(slot);
@@ -205,6 +207,7 @@ absl::Status Mirror::ApplyNodeRemove(const v1alpha1::NodeRemove& remove) {
   nodes_.occupied[slot] = 0;
   nodes_.slot_by_name.erase(name);
   EraseValue(&nodes_.order, slot);
+  nodes_.order_generation = ++clock_;
   Touch(slot);
   for (auto* observer : observers_) observer->OnNodeRemoved(slot, name);
   return absl::OkStatus();
@@ -349,6 +352,7 @@ absl::Status Mirror::ApplyNodeOrder(const v1alpha1::NodeOrder& order) {
     return Bad("node order does not name every node");
   }
   nodes_.order.assign(order.slots().begin(), order.slots().end());
+  nodes_.order_generation = ++clock_;
   ++room_version_;
   return absl::OkStatus();
 }
@@ -357,6 +361,7 @@ void Mirror::Place(PodRecord* pod, sdk::Place place, Slot slot) {
   if (pod->place == sdk::Place::kNominated && pod->slot != kNoSlot) {
     EraseValue(&nodes_.nominated[pod->slot], pod);
     --nodes_.nominated_count[pod->slot];
+    --nominations_;
     Touch(pod->slot);
   } else if (pod->on_node()) {
     UnlinkPod(pod, pod->slot);
@@ -374,6 +379,7 @@ void Mirror::Place(PodRecord* pod, sdk::Place place, Slot slot) {
   if (place == sdk::Place::kNominated) {
     nodes_.nominated[slot].push_back(pod);
     ++nodes_.nominated_count[slot];
+    ++nominations_;
     Touch(slot);
   } else if (pod->on_node()) {
     LinkPod(pod, slot);

@@ -188,7 +188,8 @@ void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
 }  // namespace
 
 bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                          absl::Span<const Slot> nodes, v1alpha1::ScoreResponse* response) {
+                          absl::Span<const Slot> nodes, NodeOpinions* opinions,
+                          v1alpha1::ScoreResponse* response) {
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
   scored_ = profile.at(v1alpha1::SCORE);
@@ -205,8 +206,13 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   // All score before any normalises: a failure to score is the one reported.
   for (size_t i = 0; i < scored_.size(); ++i) {
     const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
-    std::fill_n(row(i).begin(), n, 0);
-    const Verdict verdict = plugin.score->Score(View(attempt, scored_[i], pod, now), nodes, row(i));
+    Verdict verdict;
+    if (opinions != nullptr && plugin.node_local) {
+      verdict = ScoreUnknown(attempt, scored_[i], pod, now, nodes, row(i), opinions);
+    } else {
+      std::fill_n(row(i).begin(), n, 0);
+      verdict = plugin.score->Score(View(attempt, scored_[i], pod, now), nodes, row(i));
+    }
     if (!verdict.ok()) return fail(plugin, "Score", verdict);
   }
   for (size_t i = 0; i < scored_.size(); ++i) {
@@ -242,7 +248,7 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
                       absl::Span<const Slot> nodes, bool explain,
                       v1alpha1::ScoreResponse* response) {
   response->Clear();
-  if (!RunScores(attempt, pod, now, nodes, response)) return;
+  if (!RunScores(attempt, pod, now, nodes, /*opinions=*/nullptr, response)) return;
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
   for (size_t i = 0; i < scored_.size(); ++i) {
@@ -252,7 +258,9 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
     std::string& bytes = *out->mutable_scores();
     bytes.resize(n);
     const int64_t* const scores = scores_.data() + i * n;
-    for (size_t k = 0; k < n; ++k) bytes[k] = static_cast<char>(scores[k]);
+    // Bytes may alias anything, which would keep the compiler from packing many at a time.
+    char* const __restrict packed = bytes.data();
+    for (size_t k = 0; k < n; ++k) packed[k] = static_cast<char>(scores[k]);
     tie_keys_.resize(n);
     if (plugin.score->TieKeys(View(attempt, scored_[i], pod, now), nodes,
                               absl::Span<int64_t>(tie_keys_))) {
@@ -297,21 +305,26 @@ Evaluator::Choice Evaluator::Choose(AttemptRecord& attempt, const PodRecord& pod
     choice.error = absl::StrJoin(filter->error().reasons(), ", ");
     return choice;
   }
-  choice.feasible = static_cast<uint32_t>(feasible_.size());
-  if (feasible_.empty()) return choice;
+  ChooseAmongFeasible(attempt, pod, now, /*opinions=*/nullptr, &choice);
+  return choice;
+}
+
+void Evaluator::ChooseAmongFeasible(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                                    NodeOpinions* opinions, Choice* choice) {
+  choice->feasible = static_cast<uint32_t>(feasible_.size());
+  if (feasible_.empty()) return;
   size_t index = 0;
   if (feasible_.size() > 1 && !attempt.profile->at(v1alpha1::SCORE).empty()) {
     PreScore(attempt, pod, now, feasible_, &pre_score_);
     score_.Clear();
-    if (pre_score_.has_error() || !RunScores(attempt, pod, now, feasible_, &score_)) {
+    if (pre_score_.has_error() || !RunScores(attempt, pod, now, feasible_, opinions, &score_)) {
       const auto& error = pre_score_.has_error() ? pre_score_.error() : score_.error();
-      choice.error = absl::StrJoin(error.reasons(), ", ");
-      return choice;
+      choice->error = absl::StrJoin(error.reasons(), ", ");
+      return;
     }
     index = SelectHost(attempt, feasible_.size());
   }
-  choice.slot = feasible_[index];
-  return choice;
+  choice->slot = feasible_[index];
 }
 
 }  // namespace outboard::runtime

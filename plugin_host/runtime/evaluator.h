@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "plugin_host/mirror/mirror.h"
+#include "plugin_host/runtime/node_opinions.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/plugin.h"
@@ -125,6 +126,11 @@ class Evaluator {
   Choice Choose(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                 absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
                 v1alpha1::FilterResponse* filter);
+  // The same for a pod like those that the opinions are of, without asking again what is known.
+  // What it learns it adds to them.
+  Choice ChooseAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                     absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
+                     NodeOpinions* opinions);
   // Of nodes that were scored just now, without an error, the index of the one that the
   // shim takes.
   size_t SelectHost(const AttemptRecord& attempt, size_t num_nodes);
@@ -161,7 +167,20 @@ class Evaluator {
   // Fills `scored_` and `scores_` with what plugins at Score say, normalised; false with an error
   // in `response`.
   bool RunScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                 absl::Span<const sdk::Slot> nodes, v1alpha1::ScoreResponse* response);
+                 absl::Span<const sdk::Slot> nodes, NodeOpinions* opinions,
+                 v1alpha1::ScoreResponse* response);
+  // Asks a plugin that judges nodes by themselves about those on which it has no opinion yet.
+  sdk::Verdict ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
+                            absl::Time now, absl::Span<const sdk::Slot> nodes,
+                            absl::Span<int64_t> raw, NodeOpinions* opinions);
+  // Of feasible_ nodes the one that has most; kNoSlot if there is none.
+  void ChooseAmongFeasible(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                           NodeOpinions* opinions, Choice* choice);
+  // Searches as Filter does, for `feasible_`; false where it takes Filter itself: not all plugins
+  // judge nodes by themselves, pods are nominated to nodes, or a plugin failed.
+  bool SearchAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                   absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
+                   NodeOpinions* opinions, uint32_t* processed);
   // Nodes that are judged together: a bit each, 64 to a block.
   struct Strip {
     int size = 0;
@@ -173,6 +192,12 @@ class Evaluator {
     std::array<uint64_t, kStripBlocks> only_without_nominated;
   };
   class FilterWriter;
+  // Nodes of one block that were rejected with one verdict.
+  struct Rejected {
+    uint32_t block;
+    uint32_t verdict;
+    uint64_t nodes;
+  };
   // `stable`: see FilterSink.
   void RunFilters(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now, bool stable,
                   Strip* strip);
@@ -194,11 +219,17 @@ class Evaluator {
   mirror::Mirror* mirror_;
   sdk::VerdictTable verdicts_;
   Strip strip_;
-  bool any_nominated_ = true;     // To some node, for all that RunFilters knows.
-  std::vector<uint32_t> scored_;  // Indices of plugins that were not skipped.
-  std::vector<int64_t> scores_;   // A row for each of them.
+  std::vector<Rejected> rejected_;  // of the search
+  bool any_nominated_ = true;       // To some node, for all that RunFilters knows.
+  std::vector<uint32_t> scored_;    // Indices of plugins that were not skipped.
+  std::vector<int64_t> scores_;     // A row for each of them.
   std::vector<int64_t> totals_;
   std::vector<sdk::Slot> feasible_;
+  // Of the nodes to score, those without an opinion: their positions, slots and scores.
+  std::vector<uint32_t> unknown_;
+  std::vector<sdk::Slot> unknown_slots_;
+  std::vector<int64_t> unknown_scores_;
+  v1alpha1::FilterResponse filter_;
   v1alpha1::PreScoreResponse pre_score_;
   v1alpha1::ScoreResponse score_;
   std::vector<int64_t> tie_keys_;

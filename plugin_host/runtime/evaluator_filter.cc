@@ -18,7 +18,8 @@ using sdk::Verdict;
 
 constexpr uint32_t kNoReason = 0xffffffff;
 constexpr uint32_t kMinFeasibleNodes = 100;
-// Not worth a bitmap.
+// Of as many of the nodes examined a bitmap is read faster than a list, and of so few not.
+constexpr uint32_t kBitmapShare = 32;
 constexpr uint32_t kFewNodes = 64;
 constexpr char kAddPod[] = "running AddPod on PreFilter plugin ";
 constexpr char kRemovePod[] = "running RemovePod on PreFilter plugin ";
@@ -89,14 +90,17 @@ uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options) {
 // Writes verdicts on nodes, in order, into a response.
 class Evaluator::FilterWriter {
  public:
-  FilterWriter(const AttemptRecord& attempt, const Evaluator& evaluator, uint32_t wanted,
+  FilterWriter(const AttemptRecord& attempt, Evaluator& evaluator, uint32_t wanted,
                v1alpha1::FilterResponse* response, std::vector<Slot>* feasible)
       : attempt_(attempt),
         evaluator_(evaluator),
         wanted_(wanted),
         response_(*response),
         feasible_bits_(*response->mutable_feasible()),
-        feasible_(*feasible) {}
+        feasible_(*feasible),
+        rejected_(evaluator.rejected_) {
+    rejected_.clear();
+  }
 
   // The next nodes, up to 64 of a strip; all before were 64. False: the search ends here.
   bool Take(const Strip& strip, int block);
@@ -104,20 +108,13 @@ class Evaluator::FilterWriter {
   void Finish();
 
  private:
-  // Nodes of one block that were rejected with one verdict.
-  struct Rejected {
-    uint32_t block;
-    uint32_t verdict;
-    uint64_t nodes;
-  };
-
   const AttemptRecord& attempt_;
   const Evaluator& evaluator_;
   const uint32_t wanted_;
   v1alpha1::FilterResponse& response_;
   std::string& feasible_bits_;  // of the response
   std::vector<Slot>& feasible_;
-  std::vector<Rejected> rejected_;  // by block
+  std::vector<Rejected>& rejected_;  // of the evaluator, by block
   uint32_t processed_ = 0;
 };
 
@@ -179,9 +176,9 @@ void Evaluator::FilterWriter::Finish() {
                response_.add_reasons());
     return reason_of[verdict] = static_cast<uint32_t>(response_.reasons_size()) - 1;
   };
-  // Verdicts on so many nodes that a bitmap is shorter than the list, seven at most.
+  // Verdicts on so many nodes that a bitmap pays, 31 at most.
   for (uint32_t verdict = 0; verdict < entries.size(); ++verdict) {
-    if (nodes_of[verdict] <= std::max(kFewNodes, processed_ / 8)) continue;
+    if (nodes_of[verdict] <= std::max(kFewNodes, processed_ / kBitmapShare)) continue;
     add_reason(verdict);
     response_.add_rejected_for()->assign(response_.feasible().size(), '\0');
   }
@@ -189,23 +186,23 @@ void Evaluator::FilterWriter::Finish() {
   const size_t bytes = response_.feasible().size();
   std::vector<char*> bitmaps;
   for (std::string& bitmap : *response_.mutable_rejected_for()) bitmaps.push_back(bitmap.data());
-  sdk::BlockVerdicts listed;
+  std::array<uint32_t, 64> verdict_of;  // of those nodes of a block that are in no bitmap
   for (size_t k = 0; k < rejected_.size();) {
     const uint32_t block = rejected_[k].block;
-    uint64_t rest = 0;  // nodes that are in no bitmap
-    listed.Clear();
+    uint64_t rest = 0;
     for (; k < rejected_.size() && rejected_[k].block == block; ++k) {
       const Rejected& some = rejected_[k];
       const uint32_t reason = reason_of[some.verdict];
       if (reason >= num_bitmaps) {
         rest |= some.nodes;
-        listed.Add(some.nodes, some.verdict);
+        for (uint64_t nodes = some.nodes; nodes != 0; nodes &= nodes - 1)
+          verdict_of[std::countr_zero(nodes)] = some.verdict;
         continue;
       }
       std::memcpy(bitmaps[reason] + block * 8, &some.nodes, std::min<size_t>(8, bytes - block * 8));
     }
     for (; rest != 0; rest &= rest - 1) {
-      const uint32_t verdict = listed[std::countr_zero(rest)];
+      const uint32_t verdict = verdict_of[std::countr_zero(rest)];
       const uint32_t reason = reason_of[verdict];
       response_.add_rejected(reason != kNoReason ? reason : add_reason(verdict));
     }
@@ -220,9 +217,7 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   verdicts_.Clear();
   const uint32_t n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return;
-  const std::vector<uint32_t>& nominated = mirror_->view().nodes().nominated_count;
-  any_nominated_ =
-      std::any_of(nominated.begin(), nominated.end(), [](uint32_t k) { return k > 0; });
+  any_nominated_ = mirror_->nominations() > 0;
   FilterWriter writer(attempt, *this, FeasibleNodesToFind(n, options), response, feasible);
   response->mutable_feasible()->reserve((n + 7) / 8);
   Strip& strip = strip_;

@@ -121,17 +121,27 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
   v1alpha1::PreFilterResponse pre_filter;
   v1alpha1::FilterResponse filter;
   std::vector<Slot> left;
+  // Whom the opinions are of: of another plan before this one, nobody.
+  std::string like;
+  opinions_.Forget();
   for (const PodRecord* pod : pods) {
     if (absl::Now() > context.deadline) break;
+    std::string signature = signatures_->Of(*context.profile, pod->pod);
+    if (like != signature) opinions_.Forget();
+    like = std::move(signature);
     PlannedPod planned;
     planned.pod = pod;
     planned.attempt = std::make_unique<AttemptRecord>();
     planned.attempt->Begin(first_id + result.size(), pod->pod.uid(), context.profile);
     evaluator_->PreFilter(*planned.attempt, *pod, context.now, &pre_filter);
     if (pre_filter.has_rejection()) break;
-    const Evaluator::Choice choice = evaluator_->Choose(
-        *planned.attempt, *pod, context.now,
-        NodesLeft(pre_filter, nodes, mirror_->view().node_order(), &left), options, &filter);
+    const absl::Span<const Slot> among =
+        NodesLeft(pre_filter, nodes, mirror_->view().node_order(), &left);
+    const Evaluator::Choice choice =
+        like.empty()
+            ? evaluator_->Choose(*planned.attempt, *pod, context.now, among, options, &filter)
+            : evaluator_->ChooseAgain(*planned.attempt, *pod, context.now, among, options,
+                                      &opinions_);
     if (choice.slot == sdk::kNoSlot) break;
     planned.slot = choice.slot;
     planned.processed = choice.processed;

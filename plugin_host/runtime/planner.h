@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "plugin_host/mirror/mirror.h"
 #include "plugin_host/runtime/evaluator.h"
+#include "plugin_host/runtime/node_opinions.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/runtime/signatures.h"
 #include "plugin_host/runtime/topology_domains.h"
@@ -98,6 +99,7 @@ class Planner {
   Evaluator* const evaluator_;
   Signatures* const signatures_;
   TopologyDomains domains_;
+  NodeOpinions opinions_;
   absl::flat_hash_map<std::string, Failure> failures_;  // by the group's shape
   uint64_t failures_room_version_ = 0;
 };

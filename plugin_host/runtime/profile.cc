@@ -209,6 +209,7 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   entry.group = dynamic_cast<sdk::GroupPlugin*>(p);
   entry.group_post_filter = dynamic_cast<sdk::GroupPostFilterPlugin*>(p);
   entry.room = dynamic_cast<sdk::RoomPlugin*>(p);
+  entry.node_local = dynamic_cast<sdk::NodeLocalPlugin*>(p) != nullptr;
   entry.wake_up_events = WakeUpEventsOf(*descriptor);
   entry.hinted_events = descriptor->wake_up_events;
   entry.plugin = *std::move(plugin);

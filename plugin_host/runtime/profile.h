@@ -12,6 +12,7 @@
 #include "plugin_host/runtime/metric_sink.h"
 #include "plugin_host/sdk/group_plugin.h"
 #include "plugin_host/sdk/group_preemption.h"
+#include "plugin_host/sdk/node_local_plugin.h"
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/pod_parts.h"
@@ -41,6 +42,7 @@ struct ProfilePlugin {
   sdk::GroupPlugin* group = nullptr;
   sdk::RoomPlugin* room = nullptr;
   sdk::GroupPostFilterPlugin* group_post_filter = nullptr;
+  bool node_local = false;  // sdk::NodeLocalPlugin
   // Events that wake pods which it rejected, and those of them that it is asked about first.
   std::vector<v1alpha1::ClusterEvent> wake_up_events;
   std::vector<v1alpha1::ClusterEvent> hinted_events;

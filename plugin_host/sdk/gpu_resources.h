@@ -45,6 +45,16 @@ class GpuColumns {
     }
     return ids;
   }
+  // Entries by slot.
+  struct Column {
+    const int64_t* allocatable = nullptr;
+    const int64_t* requested = nullptr;
+  };
+  // Nearly always there is but one, which loops over many nodes read faster than sums; null if
+  // there are several, or none.
+  const Column* only() const {
+    return others_.empty() && first_.allocatable != nullptr ? &first_ : nullptr;
+  }
   // Of a node, over all names. Free: what pods on the node leave, never below 0.
   int64_t Allocatable(Slot slot) const {
     return Sum([slot](const Column& column) { return column.allocatable[slot]; });
@@ -59,11 +69,6 @@ class GpuColumns {
   }
 
  private:
-  // Entries by slot.
-  struct Column {
-    const int64_t* allocatable = nullptr;
-    const int64_t* requested = nullptr;
-  };
   static Column ColumnOf(const NodeTable& nodes, uint32_t id) {
     return {nodes.extended[id].allocatable.data(), nodes.extended[id].requested.data()};
   }
@@ -74,8 +79,7 @@ class GpuColumns {
     return sum;
   }
 
-  // Nearly always the only one; null: there is none.
-  Column first_;
+  Column first_;  // Null: there is none.
   std::vector<Column> others_;
 };
 

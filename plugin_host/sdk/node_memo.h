@@ -2,9 +2,11 @@
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_MEMO_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_MEMO_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "plugin_host/sdk/node_table.h"
 
 namespace outboard::sdk {
@@ -27,6 +29,23 @@ class NodeMemo {
       entry.generation = generation;
     }
     return entry.value;
+  }
+  // The same of many nodes: make(slot) for those that changed.
+  template <typename Make>
+  void Of(const NodeTable& nodes, absl::Span<const Slot> slots, absl::Span<T> values,
+          const Make& make) {
+    // Slots that some node has are within the table.
+    known_.resize(std::max(known_.size(), nodes.generation.size()));
+    Entry* const known = known_.data();
+    const uint64_t* const generations = nodes.generation.data();
+    for (size_t i = 0; i < slots.size(); ++i) {
+      Entry& entry = known[slots[i]];
+      if (const uint64_t generation = generations[slots[i]]; entry.generation != generation) {
+        entry.value = make(slots[i]);
+        entry.generation = generation;
+      }
+      values[i] = entry.value;
+    }
   }
   void Clear() { known_.clear(); }
 

@@ -24,5 +24,27 @@ TEST(NodeMemoTest, MadeAgainWhenTheNodeHasChanged) {
   EXPECT_EQ(memo.Of(nodes, 1, make), 5);
 }
 
+TEST(NodeMemoTest, ManyNodesInTheirOrder) {
+  NodeTable nodes;
+  nodes.generation = {5, 6, 7};
+  NodeMemo<int64_t> memo;
+  std::vector<Slot> made;
+  const auto ask = [&](const std::vector<Slot>& slots) {
+    made.clear();
+    std::vector<int64_t> values(slots.size());
+    memo.Of(nodes, slots, absl::MakeSpan(values), [&](Slot slot) {
+      made.push_back(slot);
+      return static_cast<int64_t>(nodes.generation[slot] * 10);
+    });
+    return values;
+  };
+  EXPECT_EQ(ask({2, 0}), (std::vector<int64_t>{70, 50}));
+  EXPECT_EQ(made, (std::vector<Slot>{2, 0}));
+  nodes.generation[2] = 9;
+  nodes.generation.push_back(8);
+  EXPECT_EQ(ask({0, 1, 2, 3}), (std::vector<int64_t>{50, 60, 90, 80}));
+  EXPECT_EQ(made, (std::vector<Slot>{1, 2, 3})) << "only what changed, and what is new";
+}
+
 }  // namespace
 }  // namespace outboard::sdk

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <limits>
-#include <list>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -20,7 +19,7 @@ namespace outboard::sdk {
 // Where few nodes will do for a pod Filter goes past thousands of others. A set has a bit for each
 // node in the order in which nodes are examined, so that a block of it is read in one go:
 //
-//   sets_.Follow(attempt.cluster().node_order());                   // once an attempt
+//   sets_.Follow(attempt.cluster().nodes());                        // once an attempt
 //   const auto& set = sets_.Of(model, [&](Slot slot) { ... });      // kept until Forget
 //   if (auto bits = set.OfBlock(block)) ... else ...                // node by node
 //
@@ -36,9 +35,13 @@ class NodeSets {
     std::optional<uint64_t> OfBlock(const NodeBlock& block) const {
       const uint32_t at = order_->Find(block.slots);
       if (at == kNowhere) return std::nullopt;
-      const uint32_t shift = at % 64;
-      const uint64_t low = words_[at / 64] >> shift;
-      return shift == 0 ? low : low | words_[at / 64 + 1] << (64 - shift);
+      return At(at);
+    }
+    // The same of a block at a place of the order; see PlaceOf.
+    uint64_t At(uint32_t place) const {
+      const uint32_t shift = place % 64;
+      const uint64_t low = words_[place / 64] >> shift;
+      return shift == 0 ? low : low | words_[place / 64 + 1] << (64 - shift);
     }
 
    private:
@@ -48,26 +51,37 @@ class NodeSets {
   };
 
   // Sets are made anew if the order is another one.
-  void Follow(absl::Span<const Slot> order) {
-    if (order == absl::MakeConstSpan(order_.slots).first(order_.nodes)) return;
-    order_.Set(order);
+  void Follow(const NodeTable& nodes) {
+    if (nodes.order_generation == followed_) return;
+    followed_ = nodes.order_generation;
+    order_.Set(nodes.order);
     Forget();
   }
   // What a node is has changed.
   void Forget() { sets_.clear(); }
+  // Where the block is in the order, for Set::At of several sets; none if it is no stretch of it.
+  std::optional<uint32_t> PlaceOf(const NodeBlock& block) const {
+    const uint32_t at = order_.Find(block.slots);
+    if (at == kNowhere) return std::nullopt;
+    return at;
+  }
   // The nodes for which is(slot).
   template <typename Is>
   const Set& Of(const Key& key, const Is& is) {
-    const auto known =
-        std::find_if(sets_.begin(), sets_.end(), [&](const auto& set) { return set.first == key; });
-    if (known != sets_.end()) {
-      sets_.splice(sets_.begin(), sets_, known);
-      return sets_.front().second;
+    Entry* oldest = nullptr;
+    for (Entry& entry : sets_) {
+      if (entry.key == key) {
+        entry.used = ++uses_;
+        return entry.set;
+      }
+      if (oldest == nullptr || entry.used < oldest->used) oldest = &entry;
     }
-    if (sets_.size() == kMaxSets) sets_.pop_back();
-    Set& set = sets_.emplace_front(key, Set()).second;
+    if (sets_.size() < kMaxSets) oldest = &sets_.emplace_back();
+    oldest->key = key;
+    oldest->used = ++uses_;
+    Set& set = oldest->set;
     set.order_ = &order_;
-    // One more than is needed, for OfBlock reads two words.
+    // One more than is needed, for At reads two words.
     set.words_.assign(order_.slots.size() / 64 + 2, 0);
     for (size_t i = 0; i < order_.slots.size(); ++i)
       set.words_[i / 64] |= uint64_t{is(order_.slots[i]) ? 1u : 0u} << (i % 64);
@@ -80,12 +94,11 @@ class NodeSets {
   static constexpr size_t kMaxSets = 16;
 
   struct Order {
-    size_t nodes = 0;
     std::vector<Slot> slots;         // and the first 63 again, as blocks go past the end
     std::vector<uint32_t> position;  // by slot
 
     void Set(absl::Span<const Slot> order) {
-      nodes = order.size();
+      const size_t nodes = order.size();
       slots.assign(order.begin(), order.end());
       position.assign(order.empty() ? 0 : *std::max_element(order.begin(), order.end()) + 1,
                       kNowhere);
@@ -103,8 +116,16 @@ class NodeSets {
     }
   };
 
+  struct Entry {
+    Key key{};
+    uint64_t used = 0;  // when last
+    Set set;
+  };
+
+  uint64_t followed_ = 0;  // NodeTable::order_generation
   Order order_;
-  std::list<std::pair<Key, Set>> sets_;  // the last asked for first
+  std::deque<Entry> sets_;
+  uint64_t uses_ = 0;
 };
 
 }  // namespace outboard::sdk

@@ -10,6 +10,15 @@ namespace {
 
 NodeBlock BlockOf(const std::vector<Slot>& slots) { return {slots, ~uint64_t{0}}; }
 
+// Nodes in that order, and no other node table's.
+NodeTable Nodes(std::vector<Slot> order) {
+  static uint64_t generation = 0;
+  NodeTable nodes;
+  nodes.order = std::move(order);
+  nodes.order_generation = ++generation;
+  return nodes;
+}
+
 // The order from a node on and around its end.
 std::vector<Slot> Stretch(const std::vector<Slot>& order, size_t from, size_t size) {
   std::vector<Slot> slots;
@@ -25,7 +34,7 @@ TEST(NodeSetsTest, EveryStretchOfAnyOrder) {
     for (size_t i = 0; i < nodes; ++i) order[i] = static_cast<Slot>(i + i / 3);
     std::shuffle(order.begin(), order.end(), random);
     NodeSets<int> sets;
-    sets.Follow(order);
+    sets.Follow(Nodes(order));
     const auto is_odd = [](Slot slot) { return slot % 2 == 1; };
     for (size_t from = 0; from < nodes; ++from) {
       for (const size_t size : {std::min<size_t>(64, nodes), std::min<size_t>(5, nodes)}) {
@@ -40,13 +49,24 @@ TEST(NodeSetsTest, EveryStretchOfAnyOrder) {
 
 TEST(NodeSetsTest, NothingOfOtherBlocks) {
   NodeSets<int> sets;
-  sets.Follow({4, 1, 3, 0});
+  sets.Follow(Nodes({4, 1, 3, 0}));
   const auto all = [](Slot) { return true; };
   EXPECT_TRUE(sets.Of(1, all).OfBlock(BlockOf({3, 0, 4})).has_value());
   EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({4, 3})).has_value());  // packed
   EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({2})).has_value());     // free
   EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({9})).has_value());     // unheard of
   EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({})).has_value());
+  EXPECT_FALSE(sets.PlaceOf(BlockOf({4, 3})).has_value());
+}
+
+TEST(NodeSetsTest, SeveralSetsAtAPlaceOfTheOrder) {
+  NodeSets<int> sets;
+  sets.Follow(Nodes({4, 1, 3, 0}));
+  const std::optional<uint32_t> place = sets.PlaceOf(BlockOf({1, 3}));
+  ASSERT_TRUE(place.has_value());
+  for (const Slot wanted : {1, 3})
+    EXPECT_EQ(sets.Of(wanted, [&](Slot slot) { return slot == wanted; }).At(*place) & 3,
+              wanted == 1 ? 1u : 2u);
 }
 
 TEST(NodeSetsTest, MadeOnceUntilSomethingChanges) {
@@ -56,23 +76,24 @@ TEST(NodeSetsTest, MadeOnceUntilSomethingChanges) {
     ++asked;
     return slot == 1;
   };
-  sets.Follow({0, 1});
+  const NodeTable nodes = Nodes({0, 1});
+  sets.Follow(nodes);
   sets.Of(1, is);
   const int once = asked;
-  sets.Follow({0, 1});
+  sets.Follow(nodes);
   EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({0, 1})).value() & 3, 2u);
   EXPECT_EQ(asked, once);
   sets.Forget();
   sets.Of(1, is);
   EXPECT_EQ(asked, 2 * once);
-  sets.Follow({1, 0});
+  sets.Follow(Nodes({1, 0}));
   EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({1, 0})).value() & 3, 1u);
   EXPECT_EQ(asked, 3 * once);
 }
 
 TEST(NodeSetsTest, TheLastAskedForStay) {
   NodeSets<int> sets;
-  sets.Follow({0, 1});
+  sets.Follow(Nodes({0, 1}));
   int asked = 0;
   const auto is = [&](Slot) { return ++asked > 0; };
   for (int key = 0; key < 100; ++key) {
@@ -87,12 +108,12 @@ TEST(NodeSetsTest, TheLastAskedForStay) {
 
 TEST(NodeSetsTest, NoNodes) {
   NodeSets<int> sets;
-  sets.Follow({});
+  sets.Follow(Nodes({}));
   const auto all = [](Slot) { return true; };
   EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({0})).has_value());
-  sets.Follow({7});
+  sets.Follow(Nodes({7}));
   EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({7})).value() & 1, 1u);
-  sets.Follow({});
+  sets.Follow(Nodes({}));
   EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({7})).has_value());
 }
 

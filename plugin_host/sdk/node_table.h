@@ -114,6 +114,7 @@ struct NodeTable {
 
   // Slots in node order.
   std::vector<Slot> order;
+  uint64_t order_generation = 0;  // Changes whenever the order does; 0: of no nodes.
   // Changes whenever anything changes.
   uint64_t version = 0;
 };

@@ -13,19 +13,31 @@ namespace outboard::sdk {
 // stay 0, or with `reverse` become `max`.
 inline void NormalizeScores(int64_t max, bool reverse, absl::Span<int64_t> scores) {
   int64_t highest = 0;
-  for (int64_t score : scores) highest = score > highest ? score : highest;
+  uint64_t all = 0;
+  for (const int64_t score : scores) {
+    highest = score > highest ? score : highest;
+    all |= static_cast<uint64_t>(score);
+  }
   if (highest == 0) {
     if (reverse) {
       for (int64_t& score : scores) score = max;
     }
     return;
   }
-  // Whole numbers that are this small are divided exactly as doubles, which takes a fraction of the
-  // time: a quotient that is not whole is farther from the next whole number than rounding goes.
-  constexpr int64_t kSmall = int64_t{1} << 31;
-  uint64_t all = 0;
-  for (int64_t score : scores) all |= static_cast<uint64_t>(score);
-  if (all < kSmall && max >= 0 && max <= int64_t{1} << 20) {
+  // Divisions take long. Of numbers that are this small the reciprocal's 56 bits give the same
+  // whole number: what it is too large by, less than one in its last bit, adds less than a quotient
+  // can be short of the next whole number.
+  constexpr int kBits = 56;
+  constexpr uint64_t kSmall = uint64_t{1} << 24;
+  constexpr uint64_t kMedium = uint64_t{1} << 31;
+  if (all < kSmall && max >= 0 && max < 128) {
+    const uint64_t reciprocal = (uint64_t{1} << kBits) / static_cast<uint64_t>(highest) + 1;
+    const uint64_t factor = static_cast<uint64_t>(max) * reciprocal;
+    for (int64_t& score : scores)
+      score = static_cast<int64_t>(static_cast<uint64_t>(score) * factor >> kBits);
+  } else if (all < kMedium && max >= 0 && max <= int64_t{1} << 20) {
+    // These are divided exactly as doubles, which takes a fraction of the time: a quotient that is
+    // not whole is farther from the next whole number than rounding goes.
     const double scale_to = static_cast<double>(max), whole = static_cast<double>(highest);
     for (int64_t& score : scores)
       score = static_cast<int64_t>(static_cast<double>(score) * scale_to / whole);

@@ -42,7 +42,16 @@ TEST(NormalizeScoresTest, QuotientsThatAreWhole) {
       ASSERT_EQ(scores[0], 100 * score / highest);
     }
   }
-  // As near as they come to the next whole number.
+  // As near as they come to the next whole number, whatever they are divided with.
+  for (const int64_t max : {1, 100, 127, 128}) {
+    for (int64_t highest = (int64_t{1} << 24) - 50; highest < (int64_t{1} << 24) + 50; ++highest) {
+      std::vector<int64_t> scores = {highest - 1, highest / 2, highest};
+      NormalizeScores(max, false, absl::MakeSpan(scores));
+      ASSERT_EQ(scores[0], max * (highest - 1) / highest);
+      ASSERT_EQ(scores[1], max * (highest / 2) / highest);
+      ASSERT_EQ(scores[2], max);
+    }
+  }
   std::vector<int64_t> scores = {(int64_t{1} << 31) - 2, (int64_t{1} << 31) - 1};
   NormalizeScores(int64_t{1} << 20, false, absl::MakeSpan(scores));
   EXPECT_EQ(scores[0], (int64_t{1} << 20) - 1);

@@ -122,20 +122,11 @@ class CostOptimized : public sdk::Plugin,
                      absl::Span<int64_t> raw) const override {
     const double factor = args_.hours.FactorAt(attempt.now());
     const sdk::NodeTable& table = attempt.cluster().nodes();
-    const bool logs = VLOG_IS_ON(4);
     if (std::exchange(scores_factor_, factor) != factor) scores_.Clear();
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      raw[i] = scores_.Of(table, nodes[i], [&, slot = nodes[i]] {
-        return static_cast<int64_t>(TermsOf(table, slot, factor).total());
-      });
-      if (logs) {
-        const Terms terms = TermsOf(table, nodes[i], factor);
-        VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
-                << attempt.pod().uid() << ": base (100) + spot (" << terms.spot << ") + cost ("
-                << terms.cost << ", factor " << factor << ") + use (" << terms.use
-                << ") = " << terms.total();
-      }
-    }
+    scores_.Of(table, nodes, raw, [&](sdk::Slot slot) {
+      return static_cast<int64_t>(TermsOf(table, slot, factor).total());
+    });
+    if (VLOG_IS_ON(4)) Log(attempt, nodes, factor);
     return sdk::Verdict::Success();
   }
 
@@ -265,6 +256,16 @@ class CostOptimized : public sdk::Plugin,
                  UsedPercent(table.requested_memory[slot], table.allocatable_memory[slot])) /
                 4;
     return terms;
+  }
+
+  void Log(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes, double factor) const {
+    const sdk::NodeTable& table = attempt.cluster().nodes();
+    for (const sdk::Slot slot : nodes) {
+      const Terms terms = TermsOf(table, slot, factor);
+      VLOG(4) << kName << ": node " << table.nodes[slot].name() << " pod " << attempt.pod().uid()
+              << ": base (100) + spot (" << terms.spot << ") + cost (" << terms.cost << ", factor "
+              << factor << ") + use (" << terms.use << ") = " << terms.total();
+    }
   }
 
   const Args args_;

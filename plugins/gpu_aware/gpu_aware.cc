@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/node_memo.h"
+#include "plugin_host/sdk/node_sets.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/score.h"
@@ -57,7 +59,7 @@ struct Lack {
 // What a pod asks for: each of the GPU resources that it names, with an amount above 0.
 struct Demand : sdk::AttemptState {
   std::vector<std::pair<std::string, int64_t>> gpus;
-  std::vector<sdk::GpuColumnIds> columns;  // Of each.
+  std::vector<std::optional<uint32_t>> columns;  // Of each in NodeTable::extended.
   sdk::KnownVerdicts<Lack> verdicts;
 };
 
@@ -86,9 +88,12 @@ class GpuAware : public sdk::Plugin,
       demand = &attempt.NewFilterState<Demand>();
       demand->gpus = args_.gpus.DemandByName(attempt.pod().proto());
       for (const auto& [name, need] : demand->gpus) {
-        demand->columns.push_back(
-            sdk::GpuColumns::Find(attempt.cluster().nodes(), absl::MakeConstSpan(&name, 1)));
+        const auto& known = attempt.cluster().nodes().extended_by_name;
+        const auto column = known.find(name);
+        demand->columns.push_back(column == known.end() ? std::nullopt
+                                                        : std::optional(column->second));
       }
+      without_gpus_.Follow(attempt.cluster().nodes());
     }
     if (demand->gpus.empty()) return;
     sdk::KnownVerdicts<Lack>::Block rejections(&demand->verdicts, &sink);
@@ -96,22 +101,33 @@ class GpuAware : public sdk::Plugin,
       rejections.RejectAll(nodes, lack, [&] { return VerdictOf(*demand, lack); });
     };
     sdk::NodeBlock left = block;
-    for (size_t k = 0; k < demand->gpus.size(); ++k) {
+    // Most of those that lack GPUs have none at all, and so lack the first that the pod asks for.
+    const auto has_none = [&](sdk::Slot slot) { return has_gpus_[slot] == 0; };
+    if (const auto without = without_gpus_.Of(0, has_none).OfBlock(block)) {
+      reject(left.candidates & *without, Lack{0, 0, true, 0});
+      left.candidates &= ~*without;
+    }
+    for (size_t k = 0; k < demand->gpus.size() && left.candidates != 0; ++k) {
       const int64_t need = demand->gpus[k].second;
-      const sdk::GpuColumns column(attempt.cluster().nodes(), demand->columns[k]);
-      // Most of those that lack GPUs have none at all.
-      uint64_t lacking = 0, without = 0;
+      if (!demand->columns[k]) {  // No node has any.
+        reject(left.candidates, Lack{k, 0, true, 0});
+        return;
+      }
+      const sdk::ExtendedColumn& column = attempt.cluster().nodes().extended[*demand->columns[k]];
+      const int64_t* const allocatable = column.allocatable.data();
+      const int64_t* const requested = column.requested.data();
+      uint64_t lacking = 0;
       left.ForEach([&](int i, sdk::Slot slot) {
-        lacking |= uint64_t{need > column.Free(slot)} << i;
-        without |= uint64_t{column.Allocatable(slot) <= 0} << i;
+        lacking |= uint64_t{need > allocatable[slot] - requested[slot]} << i;
       });
-      reject(lacking & without, Lack{k, 0, true, 0});
-      sdk::NodeBlock{block.slots, lacking & ~without}.ForEach([&](int i, sdk::Slot slot) {
+      sdk::NodeBlock{block.slots, lacking}.ForEach([&](int i, sdk::Slot slot) {
+        const int64_t free = std::max<int64_t>(0, allocatable[slot] - requested[slot]);
         // Evicting pods helps only where the node has enough GPUs at all.
-        reject(uint64_t{1} << i, Lack{k, column.Free(slot), need > column.Allocatable(slot), 0});
+        reject(uint64_t{1} << i, Lack{k, free, need > allocatable[slot], 0});
       });
       left.candidates &= ~lacking;
     }
+    if (nodes_lacking_memory_ == 0) return;
     left.ForEachThat(
         [&](sdk::Slot slot) { return lacks_memory_[slot] != 0; },
         [&](int i, sdk::Slot slot) {
@@ -131,12 +147,11 @@ class GpuAware : public sdk::Plugin,
       return sdk::Verdict::Success();
     }
     const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
-    const bool logs = VLOG_IS_ON(4);
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const sdk::Slot slot = nodes[i];
-      raw[i] = scores_.Of(attempt.cluster().nodes(), slot,
-                          [&] { return static_cast<int64_t>(TermsOf(gpus, slot).total); });
-      if (logs) Log(attempt.pod(), gpus, attempt.cluster().node(slot), TermsOf(gpus, slot));
+    scores_.Of(attempt.cluster().nodes(), nodes, raw,
+               [&](sdk::Slot slot) { return static_cast<int64_t>(TermsOf(gpus, slot).total); });
+    if (VLOG_IS_ON(4)) {
+      for (const sdk::Slot slot : nodes)
+        Log(attempt.pod(), gpus, attempt.cluster().node(slot), TermsOf(gpus, slot));
     }
     return sdk::Verdict::Success();
   }
@@ -193,12 +208,16 @@ class GpuAware : public sdk::Plugin,
     scores_.Clear();
     facts_.clear();
     lacks_memory_.clear();
+    nodes_lacking_memory_ = 0;
+    has_gpus_.clear();
+    without_gpus_.Forget();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
     if (slot >= facts_.size()) {
       facts_.resize(slot + 1);
       lacks_memory_.resize(slot + 1, 0);
+      has_gpus_.resize(slot + 1, 0);
     }
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
@@ -209,17 +228,25 @@ class GpuAware : public sdk::Plugin,
     facts.interconnect_term = read.nvlink ? 100 : 0;
     facts.generation_term = static_cast<double>(read.generation.value_or(0) * 10);
     facts_[slot] = facts;
-    lacks_memory_[slot] = read.memory_gb && *read.memory_gb < args_.min_memory_gb ? 1 : 0;
+    SetLacksMemory(slot, read.memory_gb && *read.memory_gb < args_.min_memory_gb);
+    const std::vector<std::string>& names = args_.gpus.names();
+    const bool has = std::any_of(names.begin(), names.end(),
+                                 [&](const std::string& name) { return GpusOf(node, name) > 0; });
+    if (std::exchange(has_gpus_[slot], has ? 1 : 0) != (has ? 1 : 0)) without_gpus_.Forget();
     for (const sdk::MalformedLabel& label : malformed)
       malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     facts_[slot] = NodeFacts();
-    lacks_memory_[slot] = 0;
+    SetLacksMemory(slot, false);
     malformed_.Forget(absl::StrCat("node ", name));
   }
 
  private:
+  void SetLacksMemory(sdk::Slot slot, bool lacks) {
+    const uint8_t now = lacks ? 1 : 0;
+    nodes_lacking_memory_ += now - std::exchange(lacks_memory_[slot], now);
+  }
   static int64_t GpusOf(const v1alpha1::Node& node, const std::string& name) {
     const auto& extended = node.allocatable().extended();
     const auto it = extended.find(name);
@@ -288,6 +315,10 @@ class GpuAware : public sdk::Plugin,
   const sdk::ClusterView cluster_;
   std::vector<NodeFacts> facts_;       // By slot.
   std::vector<uint8_t> lacks_memory_;  // By slot: below minGPUMemoryGB.
+  int64_t nodes_lacking_memory_ = 0;
+  std::vector<uint8_t> has_gpus_;  // By slot: of any of the resources.
+  // All pods mean the same nodes, so there is one set.
+  mutable sdk::NodeSets<int> without_gpus_;
   mutable sdk::NodeMemo<int64_t> scores_;
   sdk::MalformedValues malformed_{kName};
 };

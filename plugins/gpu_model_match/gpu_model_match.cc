@@ -76,7 +76,7 @@ class GpuModelMatch : public sdk::Plugin,
       made.any_model = !model.empty();
       if (made.any_model) {
         made.model = models_.Find(model);
-        sets_.Follow(attempt.cluster().node_order());
+        sets_.Follow(attempt.cluster().nodes());
       }
       wanted = &made;
     }
@@ -88,19 +88,18 @@ class GpuModelMatch : public sdk::Plugin,
       const NodeModel& node = nodes_[slot];
       return (node.name == model) | (match_partitions_ & static_cast<int>(node.base == model));
     };
-    std::optional<uint64_t> no_label =
-        sets_.Of({Asked::kLacksLabel, 0}, lacks_label).OfBlock(block);
-    std::optional<uint64_t> match =
-        sets_.Of({Asked::kMatches, wanted->model}, matches).OfBlock(block);
-    if (!no_label || !match) {
-      no_label = match = 0;
+    uint64_t no_label = 0, match = 0;
+    if (const std::optional<uint32_t> place = sets_.PlaceOf(block)) {
+      no_label = sets_.Of({Asked::kLacksLabel, 0}, lacks_label).At(*place);
+      match = sets_.Of({Asked::kMatches, wanted->model}, matches).At(*place);
+    } else {
       block.ForEach([&](int i, sdk::Slot slot) {
-        *no_label |= uint64_t{lacks_label(slot)} << i;
-        *match |= uint64_t{matches(slot)} << i;
+        no_label |= uint64_t{lacks_label(slot)} << i;
+        match |= uint64_t{matches(slot)} << i;
       });
     }
-    sink.RejectAll(*no_label, no_label_);
-    sink.RejectAll(~*match, mismatch_);
+    sink.RejectAll(no_label, no_label_);
+    sink.RejectAll(~match, mismatch_);
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
@@ -116,16 +115,8 @@ class GpuModelMatch : public sdk::Plugin,
       return sdk::Verdict::Success();
     }
     const int64_t wanted = WantedNuma(pod);
-    const bool logs = VLOG_IS_ON(4);
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const int64_t numa = numa_[nodes[i]];
-      raw[i] = numa == wanted ? kNear : kFar;
-      if (!logs) continue;
-      VLOG(4) << kName << ": node " << attempt.cluster().node(nodes[i]).name() << " pod "
-              << pod.uid() << ": NUMA node "
-              << (numa == kUnknownNuma ? "unknown" : absl::StrCat(numa)) << ", wanted " << wanted
-              << ": " << raw[i] << " of " << kOutOf;
-    }
+    for (size_t i = 0; i < nodes.size(); ++i) raw[i] = numa_[nodes[i]] == wanted ? kNear : kFar;
+    if (VLOG_IS_ON(4)) Log(attempt, wanted, nodes, raw);
     return sdk::Verdict::Success();
   }
 
@@ -212,6 +203,16 @@ class GpuModelMatch : public sdk::Plugin,
     if (auto numa = sdk::ParseCount(*text, kMaxNuma)) return *numa;
     malformed_.Warn(NameOf(pod), kNumaAnnotation, *text, kNumaWanted);
     return 0;
+  }
+  void Log(const sdk::Attempt& attempt, int64_t wanted, absl::Span<const sdk::Slot> nodes,
+           absl::Span<const int64_t> scores) const {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const int64_t numa = numa_[nodes[i]];
+      VLOG(4) << kName << ": node " << attempt.cluster().node(nodes[i]).name() << " pod "
+              << attempt.pod().uid() << ": NUMA node "
+              << (numa == kUnknownNuma ? "unknown" : absl::StrCat(numa)) << ", wanted " << wanted
+              << ": " << scores[i] << " of " << kOutOf;
+    }
   }
   bool Has(const v1alpha1::Node& node, const std::string& wanted) const {
     const std::string* product = sdk::FindValue(node.labels(), kProductLabel);

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::gpu_packing {
@@ -67,13 +68,16 @@ PodGpus GpuDemandReader::Demand(const v1alpha1::Pod& pod, const sdk::Resources& 
                                 sdk::MalformedValues* malformed) const {
   PodGpus wanted;
   if (requests.extended.empty() && pod.annotations().empty()) return wanted;
-  int64_t whole = 0;
-  for (const std::string& name : gpus_.names()) {
-    whole += std::clamp<int64_t>(requests.Get(name), 0, kMaxGpus + 1);
+  int64_t whole = 0, memory = 0, percent = 0;
+  // Nearly always one, and each of the names an extended resource's.
+  for (const auto& [name, amount] : requests.extended) {
+    const std::vector<std::string>& gpus = gpus_.names();
+    if (std::find(gpus.begin(), gpus.end(), name) != gpus.end())
+      whole += std::clamp<int64_t>(amount, 0, kMaxGpus + 1);
+    if (name == memory_resource_) memory = std::clamp<int64_t>(amount, 0, kMaxMemoryMib);
+    if (name == memory_percentage_resource_ || name == cores_resource_)
+      percent = std::max(percent, std::clamp<int64_t>(amount, 0, 100));
   }
-  const int64_t memory = std::clamp<int64_t>(requests.Get(memory_resource_), 0, kMaxMemoryMib);
-  const int64_t percent = std::clamp<int64_t>(
-      std::max(requests.Get(memory_percentage_resource_), requests.Get(cores_resource_)), 0, 100);
   if (memory > 0 || percent > 0) {
     wanted.gpus = static_cast<int32_t>(std::clamp<int64_t>(whole, 1, kMaxGpus + 1));
     wanted.milli = static_cast<int32_t>(percent * 10);
@@ -136,9 +140,10 @@ std::vector<std::string> GpuDemandReader::Devices(const v1alpha1::Pod& pod,
   }
   if (!devices.empty()) return devices;
   // A pod on several shared GPUs has a label for each, whose key ends in the group.
-  const std::string prefix = absl::StrCat(kGroupLabel, "/");
   for (const auto& [key, value] : pod.labels()) {
-    if (absl::StartsWith(key, prefix)) devices.push_back(key.substr(prefix.size()));
+    absl::string_view group = key;
+    if (absl::ConsumePrefix(&group, kGroupLabel) && absl::ConsumePrefix(&group, "/"))
+      devices.emplace_back(group);
   }
   std::sort(devices.begin(), devices.end());
   return devices;

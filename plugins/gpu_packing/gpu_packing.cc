@@ -103,7 +103,7 @@ struct Lack {
 struct State : sdk::AttemptState {
   Wanted wanted;
   sdk::KnownVerdicts<Lack> verdicts;
-  std::vector<int64_t> packing;  // Of the nodes that are scored, in their order.
+  size_t best = 0;  // Of the nodes that are scored.
 };
 
 struct Args {
@@ -146,30 +146,34 @@ class GpuPacking : public sdk::Plugin,
     const PodGpus& wanted = state->wanted.gpus;
     const bool wants_whole = wanted.milli == kWholeGpu && wanted.memory_mib == 0;
     sdk::KnownVerdicts<Lack>::Block rejections(&state->verdicts, &sink);
-    block.ForEach([&](int i, sdk::Slot slot) {
-      if (wants_whole && rooms_.WholeAt(slot) >= wanted.gpus) return;
-      const GpuRoom& room = rooms_.At(slot);
-      if (room.opaque) {
-        // Only the node's resources tell, which NodeResourcesFit compares.
-        if (wanted.annotated) sink.Reject(i, not_shared_);
-        return;
-      }
-      const int32_t milli = wanted.MilliOn(room.memory_mib);
-      // By number: a node without GPUs was never laid out.
-      int32_t able = room.whole;
-      if (milli != kWholeGpu) {
-        able = 0;
-        for (const int32_t idle : room.idle) able += idle >= milli ? 1 : 0;
-      }
-      if (able >= wanted.gpus) return;
-      const Lack lack = LackOf(wanted, room, milli, able);
-      rejections.Reject(i, lack, [&] { return VerdictOf(wanted, lack); });
-    });
+    const auto has_room = [&](sdk::Slot slot) {
+      return wants_whole && rooms_.WholeAt(slot) >= wanted.gpus;
+    };
+    block.ForEachThat([&](sdk::Slot slot) { return !has_room(slot); },
+                      [&](int i, sdk::Slot slot) {
+                        const GpuRoom& room = rooms_.At(slot);
+                        if (room.opaque) {
+                          // Only the node's resources tell, which NodeResourcesFit compares.
+                          if (wanted.annotated) sink.Reject(i, not_shared_);
+                          return;
+                        }
+                        const int32_t milli = wanted.MilliOn(room.memory_mib);
+                        // By number: a node without GPUs was never laid out.
+                        int32_t able = room.whole;
+                        if (milli != kWholeGpu) {
+                          able = 0;
+                          for (const int32_t idle : room.idle) able += idle >= milli ? 1 : 0;
+                        }
+                        if (able >= wanted.gpus) return;
+                        const Lack lack = LackOf(wanted, room, milli, able);
+                        rejections.Reject(i, lack, [&] { return VerdictOf(wanted, lack); });
+                      });
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
     if (!rooms_.any_gpus()) return sdk::Verdict::Skip();
-    const Wanted wanted = WantedBy(attempt.pod());
+    const auto* filtered = attempt.filter_state<State>();
+    const Wanted wanted = filtered != nullptr ? filtered->wanted : WantedBy(attempt.pod());
     if (wanted.gpus.gpus == 0 && skips_pods_without_gpus_) return sdk::Verdict::Skip();
     attempt.NewScoreState<State>().wanted = wanted;
     return sdk::Verdict::Success();
@@ -185,16 +189,27 @@ class GpuPacking : public sdk::Plugin,
     if (workload_.learns() && workload_number_ == 0) Learn();
     KnownScores& known = Known(state->wanted);
     const sdk::NodeTable& table = cluster_.nodes();
-    const bool logs = VLOG_IS_ON(4);
-    state->packing.resize(nodes.size());
+    const std::vector<uint32_t>& ranks = rooms_.name_ranks();
+    size_t best = 0;
+    KnownScores::Entry of_best{-1, 0};
     for (size_t i = 0; i < nodes.size(); ++i) {
       const sdk::Slot slot = nodes[i];
       const KnownScores::Entry& entry = known.by_node.Of(table, slot, [&] {
         return KnownScores::Entry{ScoreSlot(slot, state->wanted), PackingKey(slot)};
       });
-      if (logs) Log(attempt.pod(), slot, entry.score);
       raw[i] = entry.score;
-      state->packing[i] = entry.packing;
+      if (entry.score < of_best.score) continue;
+      if (entry.score == of_best.score &&
+          (entry.packing < of_best.packing ||
+           (entry.packing == of_best.packing && ranks[slot] > ranks[nodes[best]]))) {
+        continue;
+      }
+      best = i;
+      of_best = entry;
+    }
+    state->best = best;
+    if (VLOG_IS_ON(4)) {
+      for (size_t i = 0; i < nodes.size(); ++i) Log(attempt.pod(), nodes[i], raw[i]);
     }
     return sdk::Verdict::Success();
   }
@@ -204,19 +219,7 @@ class GpuPacking : public sdk::Plugin,
   sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                          absl::Span<int64_t> scores) const override {
     const auto* state = attempt.score_state<State>();
-    if (state == nullptr || nodes.empty()) return sdk::Verdict::Success();
-    int64_t highest = scores[0];
-    for (const int64_t score : scores) highest = std::max(highest, score);
-    const std::vector<uint32_t>& ranks = rooms_.name_ranks();
-    size_t best = nodes.size();
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (scores[i] != highest) continue;
-      if (best == nodes.size() || state->packing[i] > state->packing[best] ||
-          (state->packing[i] == state->packing[best] && ranks[nodes[i]] < ranks[nodes[best]])) {
-        best = i;
-      }
-    }
-    scores[best] = highest + 1;
+    if (state != nullptr && !nodes.empty()) ++scores[state->best];
     return sdk::Verdict::Success();
   }
 
@@ -295,7 +298,12 @@ class GpuPacking : public sdk::Plugin,
   }
 
   Wanted WantedBy(const sdk::PodView& pod) const {
-    const sdk::Resources requests = sdk::ComputePodRequests(pod.proto());
+    // Where no status says otherwise, what the mirror has counted is what the pod asks for.
+    const bool is_counted =
+        pod.proto().container_statuses().empty() && !pod.proto().has_pod_actual_requests();
+    const sdk::Resources computed =
+        is_counted ? sdk::Resources() : sdk::ComputePodRequests(pod.proto());
+    const sdk::Resources& requests = is_counted ? pod.usage().requests : computed;
     Wanted wanted;
     wanted.cpu_millis = requests.cpu_millis;
     wanted.memory_bytes = requests.memory_bytes;

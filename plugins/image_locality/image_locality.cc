@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "plugin_host/sdk/node_local_plugin.h"
+
 namespace outboard::image_locality {
 namespace {
 
@@ -27,7 +29,7 @@ struct KnownImage {
   int64_t score;
 };
 
-class ImageLocality : public sdk::Plugin, public sdk::ScorePlugin {
+class ImageLocality : public sdk::Plugin, public sdk::NodeLocalPlugin, public sdk::ScorePlugin {
  public:
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {

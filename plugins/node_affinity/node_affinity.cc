@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "plugin_host/sdk/node_local_plugin.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/score.h"
 #include "plugin_host/sdk/selectors.h"
@@ -46,6 +47,7 @@ std::optional<std::set<std::string>> NamesOfTerm(const v1alpha1::NodeSelectorTer
 }
 
 class NodeAffinity : public sdk::Plugin,
+                     public sdk::NodeLocalPlugin,
                      public sdk::PreFilterPlugin,
                      public sdk::FilterPlugin,
                      public sdk::PreScorePlugin,

@@ -2,10 +2,12 @@
 
 #include <memory>
 
+#include "plugin_host/sdk/node_local_plugin.h"
+
 namespace outboard::node_name {
 namespace {
 
-class NodeName : public sdk::Plugin, public sdk::FilterPlugin {
+class NodeName : public sdk::Plugin, public sdk::NodeLocalPlugin, public sdk::FilterPlugin {
  public:
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin_host/sdk/node_local_plugin.h"
 #include "plugin_host/sdk/queueing_hint.h"
 
 namespace outboard::node_ports {
@@ -43,6 +44,7 @@ bool Conflicts(const sdk::HostPort& a, const sdk::HostPort& b) {
 }
 
 class NodePorts : public sdk::Plugin,
+                  public sdk::NodeLocalPlugin,
                   public sdk::PreFilterPlugin,
                   public sdk::FilterPlugin,
                   public sdk::QueueingHintPlugin {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin_host/sdk/node_local_plugin.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -62,6 +63,7 @@ int64_t Balance(const std::vector<int64_t>& requested, const std::vector<int64_t
 }
 
 class NodeResourcesBalancedAllocation : public sdk::Plugin,
+                                        public sdk::NodeLocalPlugin,
                                         public sdk::PreScorePlugin,
                                         public sdk::ScorePlugin {
  public:

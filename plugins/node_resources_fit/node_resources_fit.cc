@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
 #include "plugin_host/sdk/group_plugin.h"
+#include "plugin_host/sdk/node_local_plugin.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
@@ -75,6 +76,7 @@ struct ScoreState : sdk::AttemptState {
 };
 
 class NodeResourcesFit : public sdk::Plugin,
+                         public sdk::NodeLocalPlugin,
                          public sdk::PreFilterPlugin,
                          public sdk::FilterPlugin,
                          public sdk::RoomPlugin,

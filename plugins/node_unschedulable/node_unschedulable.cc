@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "plugin_host/sdk/node_local_plugin.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/tolerations.h"
 
@@ -9,6 +10,7 @@ namespace outboard::node_unschedulable {
 namespace {
 
 class NodeUnschedulable : public sdk::Plugin,
+                          public sdk::NodeLocalPlugin,
                           public sdk::FilterPlugin,
                           public sdk::QueueingHintPlugin {
  public:

@@ -10,12 +10,14 @@ void NodeCosts::Reset() {
   ranked_ = false;
 }
 
-void NodeCosts::Set(sdk::Slot slot, double cost) {
+bool NodeCosts::Set(sdk::Slot slot, double cost) {
   if (slot >= by_slot_.size()) {
     by_slot_.resize(slot + 1, kUnknown);
     ranked_ = false;
   }
-  if (std::exchange(by_slot_[slot], cost) != cost) ranked_ = false;
+  if (std::exchange(by_slot_[slot], cost) == cost) return false;
+  ranked_ = false;
+  return true;
 }
 
 std::optional<double> NodeCosts::Median(absl::Span<const sdk::Slot> nodes) {

@@ -20,7 +20,8 @@ class NodeCosts {
   static constexpr double kUnknown = -1;
 
   void Reset();
-  void Set(sdk::Slot slot, double cost);
+  // True if it was another one.
+  bool Set(sdk::Slot slot, double cost);
   double At(sdk::Slot slot) const { return by_slot_[slot]; }
 
   // Of those of the nodes whose cost is known, the lower of two; none if there are none. A median,

@@ -17,10 +17,11 @@
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_sets.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
-#include "plugin_host/sdk/validation.h"
+#include "plugins/objectives/args.h"
 #include "plugins/objectives/node_costs.h"
 #include "plugins/objectives/places.h"
 #include "plugins/objectives/wishes.h"
@@ -29,46 +30,6 @@ namespace outboard::objectives {
 namespace {
 
 constexpr char kName[] = "Objectives";
-constexpr int64_t kMaxLicences = 1000000000;
-constexpr size_t kMaxLevels = 8;
-
-const char kArgsSchema[] = R"json({
-  "type": "object", "additionalProperties": false,
-  "properties": {
-    "weights": {"type": "object", "additionalProperties": false,
-      "description": "Of the terms, for pods that name none in outboard/objectives.",
-      "properties": {
-        "cost": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
-          "description": "Cheap nodes."},
-        "distance": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
-          "description": "Nodes near the pods and data that the pod wants to be near."},
-        "gpu": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
-          "description": "Nodes whose GPUs are in use, for pods that ask for GPUs."},
-        "cpu": {"type": "number", "minimum": 0, "maximum": 1000, "default": 1,
-          "description": "Nodes whose CPU is in use."}}},
-    "levels": {"type": "array", "maxItems": 8, "items": {"type": "string"},
-      "default": ["topology.kubernetes.io/rack", "topology.kubernetes.io/zone",
-        "topology.kubernetes.io/region"],
-      "description": "Node labels of the network's levels, the nearest first."},
-    "costLabel": {"type": "string", "default": "node-cost-per-hour",
-      "description": "Node label with the cost of an hour."},
-    "regionLabel": {"type": "string", "default": "topology.kubernetes.io/region",
-      "description": "Node label that outboard/allowed-regions is about."},
-    "licences": {"type": "object",
-      "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 1000000000},
-      "description": "How many there are of each licence in the whole cluster."},
-    "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
-      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."}}})json";
-
-struct Args {
-  Weights weights;
-  std::vector<std::string> levels = {"topology.kubernetes.io/rack", "topology.kubernetes.io/zone",
-                                     "topology.kubernetes.io/region"};
-  std::string cost_label = "node-cost-per-hour";
-  std::string region_label = "topology.kubernetes.io/region";
-  absl::flat_hash_map<std::string, int64_t> licences;
-  sdk::GpuResources gpus;
-};
 
 std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone());
@@ -148,6 +109,8 @@ class Objectives : public sdk::Plugin,
     }
     auto& state = attempt.NewFilterState<BoundsState>();
     state.bounds = std::move(bounds);
+    outside_.Follow(attempt.cluster().nodes());
+    dear_.Follow(attempt.cluster().nodes());
     for (const std::string& region : state.bounds.regions)
       state.regions.push_back(attempt.cluster().nodes().label_values.Find(region));
     for (const std::string& data : state.bounds.data) {
@@ -258,7 +221,9 @@ class Objectives : public sdk::Plugin,
 
   void OnReset() override {
     costs_.Reset();
+    dear_.Forget();
     region_.clear();
+    outside_.Forget();
     places_.Reset();
     used_.clear();
     warned_at_.clear();
@@ -268,9 +233,10 @@ class Objectives : public sdk::Plugin,
     if (slot >= region_.size()) region_.resize(slot + 1, sdk::StringTable::kNone);
     const sdk::NodeTable& table = cluster_.nodes();
     const uint32_t region_key = table.label_keys.Find(args_.region_label);
-    region_[slot] = region_key == sdk::StringTable::kNone
-                        ? sdk::StringTable::kNone
-                        : cluster_.node(slot).LabelValueId(region_key);
+    const uint32_t region = region_key == sdk::StringTable::kNone
+                                ? sdk::StringTable::kNone
+                                : cluster_.node(slot).LabelValueId(region_key);
+    if (std::exchange(region_[slot], region) != region) outside_.Forget();
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
     double cost_of_node = NodeCosts::kUnknown;
@@ -279,7 +245,7 @@ class Objectives : public sdk::Plugin,
       if (!cost) malformed_.Warn(object, args_.cost_label, *text, "a decimal number");
       cost_of_node = cost.value_or(NodeCosts::kUnknown);
     }
-    costs_.Set(slot, cost_of_node);
+    if (costs_.Set(slot, cost_of_node)) dear_.Forget();
     places_.Set(slot, node.labels(), object, &malformed_);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
@@ -335,27 +301,31 @@ class Objectives : public sdk::Plugin,
   void JudgeNodes(const sdk::ClusterView& cluster, const sdk::NodeBlock& block, BoundsState* state,
                   sdk::FilterSink& sink) const {
     if (!state->regions.empty()) {
+      const auto is_outside = [&](sdk::Slot slot) {
+        const std::vector<uint32_t>& regions = state->regions;
+        return region_[slot] == sdk::StringTable::kNone ||
+               std::find(regions.begin(), regions.end(), region_[slot]) == regions.end();
+      };
       sdk::KnownVerdicts<uint32_t>::Block rejections(&state->region_verdicts, &sink);
-      block.ForEach([&](int i, sdk::Slot slot) {
-        const uint32_t region = region_[slot];
-        if (region != sdk::StringTable::kNone &&
-            std::find(state->regions.begin(), state->regions.end(), region) != state->regions.end())
-          return;
-        rejections.Reject(i, region, [&] { return WrongRegion(cluster, region, state->bounds); });
-      });
+      ForEachOf(outside_.Of(state->regions, is_outside), is_outside, block,
+                [&](int i, sdk::Slot slot) {
+                  const uint32_t region = region_[slot];
+                  rejections.Reject(i, region,
+                                    [&] { return WrongRegion(cluster, region, state->bounds); });
+                });
     }
     if (const std::optional<double> highest = state->bounds.highest_cost) {
+      const auto is_dear = [&](sdk::Slot slot) {
+        return costs_.At(slot) == NodeCosts::kUnknown || costs_.At(slot) > *highest;
+      };
       sdk::KnownVerdicts<double>::Block rejections(&state->cost_verdicts, &sink);
-      block.ForEach([&](int i, sdk::Slot slot) {
+      ForEachOf(dear_.Of(*highest, is_dear), is_dear, block, [&](int i, sdk::Slot slot) {
         const double cost = costs_.At(slot);
-        if (cost == NodeCosts::kUnknown) {
-          sink.Reject(i, unknown_cost_);
-        } else if (cost > *highest) {
-          rejections.Reject(i, cost, [&] {
-            return sdk::Verdict::Unresolvable(
-                absl::StrCat("node costs ", cost, ", highest cost ", *highest));
-          });
-        }
+        if (cost == NodeCosts::kUnknown) return sink.Reject(i, unknown_cost_);
+        rejections.Reject(i, cost, [&] {
+          return sdk::Verdict::Unresolvable(
+              absl::StrCat("node costs ", cost, ", highest cost ", *highest));
+        });
       });
     }
     for (size_t k = 0; k < state->data.size(); ++k) {
@@ -365,6 +335,16 @@ class Objectives : public sdk::Plugin,
           too_far |= uint64_t{1} << i;
       });
       sink.RejectAll(too_far, state->data_verdicts[k]);
+    }
+  }
+  // Calls fn(i, slot) for those candidates of the block that are in the set, which is of the nodes
+  // for which is(slot).
+  template <typename Set, typename Is, typename Fn>
+  static void ForEachOf(const Set& set, const Is& is, const sdk::NodeBlock& block, const Fn& fn) {
+    if (const std::optional<uint64_t> bits = set.OfBlock(block)) {
+      sdk::NodeBlock{block.slots, block.candidates & *bits}.ForEach(fn);
+    } else {
+      block.ForEachThat(is, fn);
     }
   }
   sdk::Verdict WrongRegion(const sdk::ClusterView& cluster, uint32_t region,
@@ -453,24 +433,45 @@ class Objectives : public sdk::Plugin,
     if (weighing.cost > 0) {
       costs_.WeighTerms(nodes, weighing.median_cost, weighing.cost, absl::MakeSpan(sums_));
     }
-    if (weighing.distance > 0) {
-      for (size_t i = 0; i < nodes.size(); ++i)
-        sums_[i] += weighing.distance * DistanceTerm(state, nodes[i]);
-    }
+    if (weighing.distance > 0) AddDistanceTerms(weighing.distance, state, nodes);
     if (weighing.gpu > 0) {
       const sdk::GpuColumns& gpus = weighing.gpus;
-      for (size_t i = 0; i < nodes.size(); ++i) {
-        const int64_t used = gpus.Requested(nodes[i]) + state.gpus;
-        sums_[i] += weighing.gpu * UseTerm(used, gpus.Allocatable(nodes[i]));
+      const auto add = [&](const auto& requested, const auto& allocatable) {
+        AddUseTerms(weighing.gpu, state.gpus, nodes, requested, allocatable);
+      };
+      if (const auto* only = gpus.only()) {
+        add([=](sdk::Slot slot) { return only->requested[slot]; },
+            [=](sdk::Slot slot) { return only->allocatable[slot]; });
+      } else {
+        add([&](sdk::Slot slot) { return gpus.Requested(slot); },
+            [&](sdk::Slot slot) { return gpus.Allocatable(slot); });
       }
     }
     if (weighing.cpu > 0) {
-      const int64_t* const requested = table.requested_cpu.data();
-      const int64_t* const allocatable = table.allocatable_cpu.data();
-      const int64_t millis = state.cpu_millis;
-      for (size_t i = 0; i < nodes.size(); ++i)
-        sums_[i] += weighing.cpu * UseTerm(requested[nodes[i]] + millis, allocatable[nodes[i]]);
+      AddUseTerms(
+          weighing.cpu, state.cpu_millis, nodes,
+          [requested = table.requested_cpu.data()](sdk::Slot slot) { return requested[slot]; },
+          [allocatable = table.allocatable_cpu.data()](sdk::Slot slot) {
+            return allocatable[slot];
+          });
     }
+  }
+  void AddDistanceTerms(double weight, const PreferencesState& state,
+                        absl::Span<const sdk::Slot> nodes) const {
+    if (state.data.size() == 1 && state.pods.total == 0) {
+      const Targets& holders = *state.data[0];
+      for (size_t i = 0; i < nodes.size(); ++i)
+        sums_[i] += weight * places_.NearestCloseness(holders, nodes[i]);
+      return;
+    }
+    for (size_t i = 0; i < nodes.size(); ++i) sums_[i] += weight * DistanceTerm(state, nodes[i]);
+  }
+  template <typename Requested, typename Allocatable>
+  void AddUseTerms(double weight, int64_t more, absl::Span<const sdk::Slot> nodes,
+                   const Requested& requested, const Allocatable& allocatable) const {
+    double* const sums = sums_.data();
+    for (size_t i = 0; i < nodes.size(); ++i)
+      sums[i] += weight * UseTerm(requested(nodes[i]) + more, allocatable(nodes[i]));
   }
 
   double DistanceTerm(const PreferencesState& state, sdk::Slot slot) const {
@@ -485,7 +486,7 @@ class Objectives : public sdk::Plugin,
   }
   static double UseTerm(int64_t used, int64_t allocatable) {
     const double use = static_cast<double>(used) / static_cast<double>(allocatable);
-    return allocatable <= 0 ? 0 : std::clamp(use, 0.0, 1.0);
+    return allocatable <= 0 ? 0 : std::min(1.0, std::max(0.0, use));
   }
 
   const Args args_;
@@ -495,57 +496,15 @@ class Objectives : public sdk::Plugin,
   mutable NodeCosts costs_;
   mutable std::vector<double> sums_;  // Of the nodes that are scored, in their order.
   std::vector<uint32_t> region_;      // By slot: the label's value, in the mirror's table.
+  // Nodes outside of some regions (BoundsState::regions), and those above a cost or of none.
+  mutable sdk::NodeSets<std::vector<uint32_t>> outside_;
+  mutable sdk::NodeSets<double> dear_;
   Places places_;
   absl::flat_hash_map<std::string, int64_t> used_;  // Licences of pods on nodes.
   const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("node does not say what it costs");
   absl::flat_hash_map<const sdk::PodRecord*, uint64_t> warned_at_;  // PodRecord::generation
   sdk::MalformedValues malformed_{kName};
 };
-
-std::string ReadLabelKey(const sdk::ArgsObject& root, const char* key,
-                         const std::string& default_value) {
-  const std::string label = root.String(key, default_value);
-  for (const std::string& error : sdk::QualifiedNameErrors(label))
-    root.Problem(key, sdk::InvalidValue(label, error));
-  return label;
-}
-
-Args ReadArgs(const sdk::ArgsObject& root) {
-  Args args;
-  const sdk::ArgsObject weights = root.Object("weights");
-  for (const char* name : {"cost", "distance", "gpu", "cpu"}) {
-    double* weight = args.weights.Find(name);
-    *weight = weights.Double(name, *weight);
-    if (!(*weight >= 0 && *weight <= kMaxWeight)) {
-      weights.Problem(name,
-                      absl::StrCat("Invalid value: ", *weight, ": not in valid range [0, 1000]"));
-    }
-  }
-  args.levels = root.Strings("levels", args.levels);
-  if (args.levels.size() > kMaxLevels) {
-    root.Problem("levels", absl::StrCat("Too many: ", args.levels.size(), ": must have at most ",
-                                        kMaxLevels, " items"));
-  }
-  for (size_t i = 0; i < args.levels.size(); ++i) {
-    const std::string field = absl::StrCat("levels[", i, "]");
-    for (const std::string& error : sdk::QualifiedNameErrors(args.levels[i]))
-      root.Problem(field, sdk::InvalidValue(args.levels[i], error));
-    const auto before = args.levels.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(args.levels.begin(), before, args.levels[i]) != before)
-      root.Problem(field, sdk::DuplicateValue(args.levels[i]));
-  }
-  args.cost_label = ReadLabelKey(root, "costLabel", args.cost_label);
-  args.region_label = ReadLabelKey(root, "regionLabel", args.region_label);
-  const sdk::ArgsObject licences = root.Object("licences");
-  for (const std::string& name : licences.Keys()) {
-    const int64_t count = licences.Int(name, 0);
-    if (count < 0 || count > kMaxLicences)
-      licences.Problem(name, sdk::InvalidValue(count, "not in valid range [0, 1000000000]"));
-    args.licences[name] = count;
-  }
-  args.gpus = sdk::GpuResources::Read(root);
-  return args;
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "plugin_host/sdk/node_local_plugin.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/score.h"
 #include "plugin_host/sdk/tolerations.h"
@@ -30,6 +31,7 @@ class PerTaintSet {
 };
 
 class TaintToleration : public sdk::Plugin,
+                        public sdk::NodeLocalPlugin,
                         public sdk::FilterPlugin,
                         public sdk::PreScorePlugin,
                         public sdk::ScorePlugin,

@@ -4,11 +4,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_sets.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 
@@ -48,15 +50,16 @@ int64_t CpuOf(const v1alpha1::Pod& pod) {
 
 struct Needs : sdk::AttemptState {
   Need need = Need::kNothing;
-  sdk::GpuColumnIds gpu_columns;
 };
 
 class WorkloadTypeFilter : public sdk::Plugin,
                            public sdk::FilterPlugin,
-                           public sdk::QueueingHintPlugin {
+                           public sdk::QueueingHintPlugin,
+                           public sdk::ClusterObserver {
  public:
-  WorkloadTypeFilter(int64_t min_cpu_millis, sdk::GpuResources gpus)
-      : min_cpu_millis_(min_cpu_millis), gpus_(std::move(gpus)) {}
+  WorkloadTypeFilter(int64_t min_cpu_millis, sdk::GpuResources gpus,
+                     const sdk::ClusterView& cluster)
+      : min_cpu_millis_(min_cpu_millis), gpus_(std::move(gpus)), cluster_(cluster) {}
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
@@ -64,7 +67,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
     if (state == nullptr) {
       auto& made = attempt.NewFilterState<Needs>();
       made.need = NeedOf(attempt.pod().proto());
-      if (made.need == Need::kGpu) made.gpu_columns = gpus_.ColumnIdsOf(attempt.cluster());
+      if (made.need == Need::kGpu) without_gpus_.Follow(attempt.cluster().nodes());
       state = &made;
     }
     switch (state->need) {
@@ -81,10 +84,13 @@ class WorkloadTypeFilter : public sdk::Plugin,
         return;
       }
       case Need::kGpu: {
-        const sdk::GpuColumns gpus(attempt.cluster().nodes(), state->gpu_columns);
+        const auto is_without = [&](sdk::Slot slot) { return has_gpus_[slot] == 0; };
         uint64_t without = 0;
-        block.ForEach(
-            [&](int i, sdk::Slot slot) { without |= uint64_t{gpus.Allocatable(slot) <= 0} << i; });
+        if (const auto known = without_gpus_.Of(0, is_without).OfBlock(block)) {
+          without = *known;
+        } else {
+          block.ForEach([&](int i, sdk::Slot slot) { without |= uint64_t{is_without(slot)} << i; });
+        }
         sink.RejectAll(without, no_gpu_);
         return;
       }
@@ -112,6 +118,16 @@ class WorkloadTypeFilter : public sdk::Plugin,
     return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
 
+  void OnReset() override {
+    has_gpus_.clear();
+    without_gpus_.Forget();
+  }
+  void OnNodeChanged(sdk::Slot slot) override {
+    if (slot >= has_gpus_.size()) has_gpus_.resize(slot + 1, 0);
+    const uint8_t has = gpus_.AllocatableOn(cluster_.node(slot)) > 0 ? 1 : 0;
+    if (std::exchange(has_gpus_[slot], has) != has) without_gpus_.Forget();
+  }
+
  private:
   // Could the node take the pod if it were empty?
   bool CouldTake(Need need, const v1alpha1::Node& node) const {
@@ -133,6 +149,10 @@ class WorkloadTypeFilter : public sdk::Plugin,
 
   const int64_t min_cpu_millis_;
   const sdk::GpuResources gpus_;
+  const sdk::ClusterView cluster_;
+  std::vector<uint8_t> has_gpus_;  // By slot.
+  // All pods that need GPUs mean the same nodes, so there is one set.
+  mutable sdk::NodeSets<int> without_gpus_;
   const sdk::Verdict cpu_taken_ = sdk::Verdict::Unschedulable("Node lacks CPU resources");
   const sdk::Verdict no_cpu_ = sdk::Verdict::Unresolvable("Node lacks CPU resources");
   const sdk::Verdict no_gpu_ = sdk::Verdict::Unresolvable("Node lacks GPU resources");
@@ -162,7 +182,8 @@ sdk::PluginDescriptor Descriptor() {
     }
     // Rounded up, as Kubernetes rounds what is asked for.
     const auto millis = static_cast<int64_t>(std::ceil(min_cpu * 1000 - 1e-6));
-    return std::make_unique<WorkloadTypeFilter>(millis, sdk::GpuResources::Read(root));
+    return std::make_unique<WorkloadTypeFilter>(millis, sdk::GpuResources::Read(root),
+                                                context.cluster);
   };
   return d;
 }

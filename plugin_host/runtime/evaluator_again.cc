@@ -1,0 +1,89 @@
+// One pod after another like it: only what changed is looked at again.
+#include <algorithm>
+
+#include "plugin_host/runtime/evaluator.h"
+
+namespace outboard::runtime {
+
+using sdk::PodRecord;
+using sdk::Slot;
+using sdk::Verdict;
+
+Evaluator::Choice Evaluator::ChooseAgain(AttemptRecord& attempt, const PodRecord& pod,
+                                         absl::Time now, absl::Span<const Slot> nodes,
+                                         const SearchOptions& options, NodeOpinions* opinions) {
+  Choice choice;
+  if (!SearchAgain(attempt, pod, now, nodes, options, opinions, &choice.processed))
+    return Choose(attempt, pod, now, nodes, options, &filter_);
+  ChooseAmongFeasible(attempt, pod, now, opinions, &choice);
+  return choice;
+}
+
+bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                            absl::Span<const Slot> nodes, const SearchOptions& options,
+                            NodeOpinions* opinions, uint32_t* processed) {
+  const Profile& profile = *attempt.profile;
+  const std::vector<uint32_t>& filters = profile.at(v1alpha1::FILTER);
+  const bool all_local = std::all_of(filters.begin(), filters.end(), [&](uint32_t index) {
+    return attempt.skip_filter[index] != 0 || profile.plugins()[index].node_local;
+  });
+  if (!all_local || mirror_->nominations() > 0) return false;
+  feasible_.clear();
+  verdicts_.Clear();
+  any_nominated_ = false;
+  const sdk::NodeTable& table = mirror_->view().nodes();
+  const auto n = static_cast<uint32_t>(nodes.size());
+  if (n == 0) return true;
+  const uint32_t wanted = FeasibleNodesToFind(n, options);
+  const auto node = [slots = nodes.data(), n, start = options.start_offset % n](uint32_t i) {
+    const uint32_t at = start + i;
+    return slots[at < n ? at : at - n];
+  };
+  using Opinion = NodeOpinions::Opinion;
+  // From a node on, whose neighbours are likely to be unknown too; false if a plugin fails.
+  const auto judge_unknown = [&](uint32_t from) {
+    strip_.size = 0;
+    for (uint32_t i = from; i < std::min(n, from + 64); ++i) {
+      if (opinions->OfFilter(table, node(i)) == Opinion::kUnknown)
+        strip_.slots[strip_.size++] = node(i);
+    }
+    RunFilters(attempt, pod, now, /*stable=*/true, &strip_);
+    for (int k = 0; k < strip_.size; ++k)
+      opinions->SetFeasible(table, strip_.slots[k], ((strip_.feasible[0] >> k) & 1) != 0);
+    return strip_.failed[0] == 0;
+  };
+  uint32_t i = 0;
+  for (; i < n; ++i) {
+    Opinion opinion = opinions->OfFilter(table, node(i));
+    if (opinion == Opinion::kUnknown) {
+      if (!judge_unknown(i)) return false;
+      opinion = opinions->OfFilter(table, node(i));
+    }
+    if (opinion == Opinion::kNotFeasible) continue;
+    if (feasible_.size() == wanted) break;
+    feasible_.push_back(node(i));
+  }
+  *processed = i;
+  return true;
+}
+
+Verdict Evaluator::ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const PodRecord& pod,
+                                absl::Time now, absl::Span<const Slot> nodes,
+                                absl::Span<int64_t> raw, NodeOpinions* opinions) {
+  const sdk::NodeTable& table = mirror_->view().nodes();
+  opinions->Scores(table, plugin, nodes, raw, &unknown_);
+  if (unknown_.empty()) return Verdict::Success();
+  unknown_slots_.clear();
+  for (const uint32_t i : unknown_) unknown_slots_.push_back(nodes[i]);
+  unknown_scores_.assign(unknown_.size(), 0);
+  const Verdict verdict = attempt.profile->plugins()[plugin].score->Score(
+      View(attempt, plugin, pod, now), unknown_slots_, absl::MakeSpan(unknown_scores_));
+  if (!verdict.ok()) return verdict;
+  for (size_t k = 0; k < unknown_.size(); ++k) {
+    raw[unknown_[k]] = unknown_scores_[k];
+    opinions->SetScore(table, plugin, unknown_slots_[k], unknown_scores_[k]);
+  }
+  return verdict;
+}
+
+}  // namespace outboard::runtime
