@@ -62,6 +62,7 @@ void ApiEffects::Bind(const cycle::BindOrder& order, absl::Time now) {
   request.pod_uid = order.pod->uid();
   request.node_name = order.node_name;
   request.profile = order.profile;
+  request.is_anothers = order.is_anothers;
   writer_->Bind(std::move(request), now,
                 [this, attempt_id = order.attempt_id, began = now](const bind::BindResult& result,
                                                                    absl::Time ended) {

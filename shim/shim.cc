@@ -276,6 +276,9 @@ void ShimProcess::StartElector() {
   options.timings.lease_duration = wanted.lease_duration;
   options.timings.renew_deadline = wanted.renew_deadline;
   options.timings.retry_period = wanted.retry_period;
+  // A leader whose host is not there yet has pods wait that another could place. Without any
+  // replica that is ready, pods are to be told what they wait for.
+  options.useful = [this] { return Synced() && hosts_ready_; };
   metrics::Gauge& leading = metrics_.leader.With({wanted.resource_name});
   elector_ = std::make_unique<leader::LeaseElector>(
       lease_client_, std::move(options),
@@ -344,6 +347,7 @@ void ShimProcess::Turn(absl::Time now) {
     scheduler_.HoldOwnEffects(false);
   }
   host_set_.Tick(now);
+  hosts_ready_ = host_set_.AllReady();
   scheduler_.Tick(now);
   if (front_desk_ != nullptr && now >= front_desk_->NextTick()) front_desk_->Tick(now);
   if (now >= writer_.NextTick()) writer_.Tick(now);

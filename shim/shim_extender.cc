@@ -33,6 +33,7 @@ absl::Status ShimProcess::StartExtender() {
     knows_clients |= !wanted.tls->client_ca_file.empty();
   }
   options.server.serves_bind = knows_clients;
+  options.server.serves_admit = wanted.admits_bindings;
   options.deadline = wanted.deadline;
   options.post = [this](std::function<void(absl::Time)> work) { inbox_.Post(std::move(work)); };
   options.is_ready = [this] { return CheckSynced(); };
@@ -44,6 +45,10 @@ absl::Status ShimProcess::StartExtender() {
   };
   options.observe = [this](extender::Verb verb, absl::string_view result, absl::Duration elapsed) {
     metrics::Observe(metrics_.extender_duration.With({extender::VerbName(verb), result}), elapsed);
+  };
+  options.on_objection = [this](const std::string& objection) {
+    metrics_.binds_objected.Increment();
+    VLOG(1) << "A bind was not admitted: " << objection;
   };
   front_desk_ = std::make_unique<extender::FrontDesk>(&foreign_pods_, wanted.profile);
   absl::StatusOr<std::unique_ptr<extender::Endpoint>> started =

@@ -195,6 +195,7 @@ class ShimProcess final : public Shim {
 
   bool all_listed_ = false;  // and the scheduler knows
   std::atomic<int> synced_{0};
+  std::atomic<bool> hosts_ready_{false};  // every host that a profile needs serves
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lease_lost_{false};
   std::atomic<bool> gave_lease_up_{false};  // of our own accord, when all binds had ended

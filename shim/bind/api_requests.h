@@ -23,6 +23,8 @@ struct BindRequest {
   std::string pod_uid;
   std::string node_name;
   std::string profile{};  // on whose behalf; not sent
+  // Another process sends it, or has: it is only read back what became of it.
+  bool is_anothers = false;
 };
 
 // The outcome of an attempt, for the pod's status.

@@ -405,6 +405,7 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
   op->request = std::move(request);
   op->done = std::move(done);
   op->started = now;
+  op->reading = op->was_read = op->request.is_anothers;
   ++state_->stats.binds_started;
   ++state_->stats.binds_in_flight;
   state_->ready.push_back(std::move(op));

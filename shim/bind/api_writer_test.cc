@@ -512,5 +512,27 @@ TEST_F(ApiWriterTest, WritesNothingOnceTheLeaseMayBeAnothers) {
   EXPECT_EQ(client_.waiting(), 0u);
 }
 
+// Of a bind that another process sends: nothing is sent, whatever it turns out to be.
+TEST_F(ApiWriterTest, AnothersBindIsOnlyReadBack) {
+  BindRequest request = kRequest;
+  request.is_anothers = true;
+  const std::pair<std::string, BindOutcome> places[] = {
+      {"n1", BindOutcome::kBound}, {"n2", BindOutcome::kNotBound}, {"", BindOutcome::kNotBound}};
+  for (const auto& [node, outcome] : places) {
+    results_.clear();
+    Bind(request);
+    ASSERT_EQ(client_.waiting(), 1u);
+    EXPECT_EQ(client_.request().method, Method::kGet);
+    Answer(500);
+    EXPECT_TRUE(results_.empty()) << "that is no answer";
+    Wait();
+    Answer(200, PodJson("uid-1", node));
+    ASSERT_EQ(results_.size(), 1u);
+    EXPECT_EQ(results_[0].outcome, outcome);
+    EXPECT_EQ(results_[0].attempts, 0);
+    EXPECT_EQ(client_.waiting(), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace outboard::bind

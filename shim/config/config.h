@@ -181,12 +181,14 @@ struct ExtenderConfig {
   std::optional<ServerTls> tls;  // always beyond loopback
   // Within it every request is answered, or told that it will not be.
   absl::Duration deadline = absl::Seconds(2);
+  // The API server may ask it, as a webhook, whether another's bind leaves a node within its means.
+  bool admits_bindings = false;
   Location where;  // of `profile`
 
   // Wherever it stands.
   bool operator==(const ExtenderConfig& other) const {
     return address == other.address && profile == other.profile && tls == other.tls &&
-           deadline == other.deadline;
+           deadline == other.deadline && admits_bindings == other.admits_bindings;
   }
 };
 

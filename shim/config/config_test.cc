@@ -352,6 +352,8 @@ TEST(ParseConfig, ShimErrors) {
        "\"default-scheduler\""},
       {"extender: {address: '127.0.0.1:1', profile: default-scheduler, deadline: 1ms}\n",
        "f.yaml:3:64: extender.deadline: must be from 10ms to 1m"},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler, admitsBindings: sure}\n",
+       "f.yaml:3:64: extender.admitsBindings: expected true or false, got \"sure\""},
       {"verbosity: 11\n", "f.yaml:3:1: verbosity: Invalid value: 11: must be from 0 to 10"},
       {"host: []\n", "f.yaml:3:1: host: unknown field; did you mean hosts?"},
   };

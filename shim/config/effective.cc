@@ -209,6 +209,7 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
     Text(out, "address", shim.extender->address);
     Text(out, "profile", shim.extender->profile);
     Time(out, "deadline", shim.extender->deadline);
+    out << YAML::Key << "admitsBindings" << YAML::Value << shim.extender->admits_bindings;
     if (shim.extender->tls.has_value()) {
       out << YAML::Key << "tls" << YAML::Value << YAML::BeginMap;
       Text(out, "certFile", shim.extender->tls->cert_file);

@@ -192,6 +192,7 @@ void ReadExtender(MapReader& reader, ExtenderConfig* out) {
   reader.Duration("deadline", &out->deadline);
   if (out->deadline < absl::Milliseconds(10) || out->deadline > absl::Minutes(1))
     reader.problems().Add(reader.where("deadline"), "must be from 10ms to 1m");
+  reader.Bool("admitsBindings", &out->admits_bindings);
 }
 
 void ReadReplacement(MapReader& reader, Replacement* out) {

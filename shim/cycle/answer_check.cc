@@ -1,6 +1,7 @@
 #include "shim/cycle/answer_check.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -387,10 +388,51 @@ absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool o
   return absl::OkStatus();
 }
 
+namespace {
+
+// One plugin's scores of all nodes.
+struct ScoreRow {
+  const uint8_t* scores = nullptr;
+  int64_t weight = 0;
+};
+
+// The sum of each node's scores, weighed.
+void AddUp(const std::vector<ScoreRow>& rows, absl::Span<int64_t> totals) {
+  // Processors multiply and add small numbers many at a time, and large ones one by one.
+  constexpr size_t kMaxRows = 256, kAtOnce = 512;
+  static_assert(int64_t{UINT8_MAX} * INT16_MAX * kMaxRows <= INT32_MAX);
+  const bool small = rows.size() <= kMaxRows && absl::c_all_of(rows, [](const ScoreRow& row) {
+                       return row.weight >= 0 && row.weight <= INT16_MAX;
+                     });
+  if (!small) {
+    absl::c_fill(totals, 0);
+    for (const ScoreRow& row : rows) {
+      for (size_t i = 0; i < totals.size(); ++i) totals[i] += row.weight * row.scores[i];
+    }
+    return;
+  }
+  std::array<int32_t, kAtOnce> sums;
+  for (size_t begin = 0; begin < totals.size(); begin += kAtOnce) {
+    const size_t count = std::min(kAtOnce, totals.size() - begin);
+    sums.fill(0);
+    for (const ScoreRow& row : rows) {
+      // Bytes may alias anything, but not what is on this stack alone.
+      const uint8_t* const __restrict scores = row.scores + begin;
+      const auto weight = static_cast<int16_t>(row.weight);
+      for (size_t i = 0; i < count; ++i) sums[i] += weight * int16_t{scores[i]};
+    }
+    std::copy_n(sums.begin(), count, totals.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+}
+
+}  // namespace
+
 absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
                          const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals) {
   totals->assign(num_nodes, 0);
   if (response.has_error()) return CheckStatus(response.error(), "Score's error");
+  std::vector<ScoreRow> rows;
+  rows.reserve(static_cast<size_t>(response.plugins_size()));
   auto next = plugins.begin();
   for (const v1alpha1::PluginScores& scores : response.plugins()) {
     // In profile order, so that a plugin cannot be there twice.
@@ -414,16 +456,14 @@ absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_n
                                 num_nodes, " nodes"));
     }
     const auto* bytes = reinterpret_cast<const uint8_t*>(scores.scores().data());
-    // Bytes may alias anything, which would keep the compiler from adding many at a time.
-    int64_t* __restrict sums = totals->data();
-    const int64_t weight = plugin->weight;
     uint8_t highest = 0;
     for (uint32_t i = 0; i < num_nodes; ++i) highest = std::max(highest, bytes[i]);
-    for (uint32_t i = 0; i < num_nodes; ++i) sums[i] += weight * bytes[i];
+    rows.push_back({bytes, plugin->weight});
     if (highest > kMaxNodeScore) {
       return Wrong(absl::StrCat(scores.plugin(), " gave a score of ", highest, ", more than 100"));
     }
   }
+  AddUp(rows, absl::MakeSpan(*totals));
   return absl::OkStatus();
 }
 

@@ -105,6 +105,27 @@ TEST(CheckScores, SumsWithWeights) {
   EXPECT_THAT(totals, ElementsAre(40, 400));
 }
 
+TEST(CheckScores, SumsOfManyNodesWhateverTheWeight) {
+  for (const int64_t weight : {int64_t{1}, int64_t{32767}, int64_t{32768}, int64_t{1} << 31}) {
+    for (const uint32_t nodes : {1u, 511u, 512u, 513u, 1500u}) {
+      v1alpha1::ScoreResponse response;
+      std::vector<int64_t> wanted(nodes);
+      for (const char* name : {"A", "B"}) {
+        v1alpha1::PluginScores* scores = response.add_plugins();
+        scores->set_plugin(name);
+        for (uint32_t i = 0; i < nodes; ++i) {
+          const auto score = static_cast<uint8_t>((i * 7 + scores->plugin()[0]) % 101);
+          scores->mutable_scores()->push_back(static_cast<char>(score));
+          wanted[i] += (scores->plugin() == "A" ? weight : 100) * score;
+        }
+      }
+      std::vector<int64_t> totals;
+      ASSERT_TRUE(CheckScores(response, nodes, {{"A", weight}, {"B", 100}}, &totals).ok());
+      EXPECT_EQ(totals, wanted) << "weight " << weight << ", nodes " << nodes;
+    }
+  }
+}
+
 TEST(CheckScores, RefusesEachKindOfNonsense) {
   std::vector<int64_t> totals;
   v1alpha1::ScoreResponse response;

@@ -186,6 +186,11 @@ kube::PodPtr ClusterState::FindPod(absl::string_view uid) const {
   return pod == nullptr ? nullptr : pod->object;
 }
 
+kube::PodPtr ClusterState::FindPodNamed(absl::string_view key) const {
+  const auto it = pods_by_name_.find(key);
+  return it == pods_by_name_.end() ? nullptr : it->second->object;
+}
+
 std::string ClusterState::NodeOf(absl::string_view uid) const {
   const Pod* pod = Find(uid);
   return pod == nullptr || pod->node == nullptr ? "" : pod->node->name;

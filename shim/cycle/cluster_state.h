@@ -133,6 +133,8 @@ class ClusterState : private ChangeEncoder {
   // Pods.
   size_t pod_count() const { return pods_.size(); }
   kube::PodPtr FindPod(absl::string_view uid) const;
+  // By NAMESPACE/NAME.
+  kube::PodPtr FindPodNamed(absl::string_view key) const;
   // The node that it is bound to or assumed on; empty: none.
   std::string NodeOf(absl::string_view uid) const;
   bool IsAssumed(absl::string_view uid) const;

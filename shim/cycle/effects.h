@@ -23,6 +23,8 @@ struct BindOrder {
   kube::PodPtr pod;
   std::string node_name;
   std::string profile;
+  // Another scheduler has it bound; what became of that is to be read from the API server.
+  bool is_anothers = false;
 };
 
 // An effect that a plugin wants, checked.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 namespace outboard::cycle {
@@ -58,11 +59,9 @@ absl::Status ForeignPods::Judge(const std::string& profile, const kube::PodObjec
   const ProfilePlan* plan = nullptr;
   JudgeRequest request;
   if (absl::Status begun = Begin(profile, pod, now, &plan, &request); !begun.ok()) return begun;
-  std::vector<std::string> names;
-  names.reserve(slots.size());
-  for (const uint32_t slot : slots) names.push_back(cluster().NodeAt(slot)->key());
   NodeJudge judge(request);
-  absl::Status judged = judge.Judge(slots, names, out);
+  absl::Status judged = judge.Judge(
+      slots, [this](uint32_t slot) { return cluster().NodeAt(slot)->key(); }, out);
   return End(*plan, request, judge, std::move(judged), now);
 }
 
@@ -73,16 +72,15 @@ absl::Status ForeignPods::JudgeVictims(const std::string& profile, const kube::P
   JudgeRequest request;
   if (absl::Status begun = Begin(profile, pod, now, &plan, &request); !begun.ok()) return begun;
   google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
-  std::vector<std::string> names;
   for (const Evictions& eviction : evictions) {
     v1alpha1::Hypothesis& hypothesis = *hypotheses.Add();
     hypothesis.set_slot(eviction.slot);
     hypothesis.mutable_removed_pod_uids()->Assign(eviction.victim_uids.begin(),
                                                   eviction.victim_uids.end());
-    names.push_back(cluster().NodeAt(eviction.slot)->key());
   }
   NodeJudge judge(request);
-  absl::Status judged = judge.JudgeHypotheses(hypotheses, names, fits);
+  absl::Status judged = judge.JudgeHypotheses(
+      hypotheses, [this](uint32_t slot) { return cluster().NodeAt(slot)->key(); }, fits);
   return End(*plan, request, judge, std::move(judged), now);
 }
 
@@ -103,6 +101,50 @@ void ForeignPods::Bind(const std::string& profile, const kube::PodPtr& pod,
   const uint64_t id = ++scheduler_->last_attempt_id_;
   bindings_[id] = {pod, std::move(bound)};
   effects_->Bind({id, pod, node_name, profile}, now);
+}
+
+absl::Status ForeignPods::Admit(const std::string& profile, const kube::PodPtr& pod,
+                                const std::string& node_name, bool dry_run, absl::Time now) {
+  ClusterState& cluster = scheduler_->cluster_;
+  const auto is_it = [&](const Admission& admission) {
+    return admission.order.pod->uid() == pod->uid();
+  };
+  if (const std::string on = cluster.NodeOf(pod->uid()); !on.empty()) {
+    // Our own bind, one that was asked about before, or one that the API server will refuse. Only
+    // where we had admitted another node does this say that nothing came of that.
+    if (on == node_name || absl::c_none_of(admissions_, is_it) || !cluster.IsAssumed(pod->uid()))
+      return absl::OkStatus();
+    if (!dry_run) {
+      if (absl::Status forgotten = cluster.Forget(pod->uid()); !forgotten.ok()) return forgotten;
+      std::erase_if(admissions_, is_it);
+    }
+  }
+  const uint32_t slot = cluster.SlotOf(node_name);
+  if (slot == ClusterState::kNoSlot) return absl::OkStatus();  // nor do we place pods there
+  const auto plan = scheduler_->plans_.find(profile);
+  absl::Status fits = cluster.CheckFits(
+      pod->uid(), slot, plan == scheduler_->plans_.end() ? GuardScope() : plan->second.guard);
+  // Pods that are ours to place have a place by our own attempts, and by the watch.
+  if (!fits.ok() || dry_run || scheduler_->plans_.contains(pod->pod.scheduler_name())) return fits;
+  if (absl::Status assumed = cluster.Assume(pod->uid(), slot); !assumed.ok()) return assumed;
+  admissions_.push_back({now + kSettleAfter, {0, pod, node_name, profile, /*is_anothers=*/true}});
+  return absl::OkStatus();
+}
+
+void ForeignPods::Tick(absl::Time now) {
+  while (NextTick() <= now) {
+    cycle::BindOrder order = std::move(admissions_.front().order);
+    admissions_.pop_front();
+    const std::string& uid = order.pod->uid();
+    if (!cluster().IsAssumed(uid) || cluster().NodeOf(uid) != order.node_name) continue;
+    order.attempt_id = ++scheduler_->last_attempt_id_;
+    bindings_[order.attempt_id] = {order.pod, [](const absl::Status&) {}};
+    effects_->Bind(order, now);
+  }
+}
+
+absl::Time ForeignPods::NextTick() const {
+  return admissions_.empty() ? absl::InfiniteFuture() : admissions_.front().settle_at;
 }
 
 bool ForeignPods::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message,

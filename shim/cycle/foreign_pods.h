@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_CYCLE_FOREIGN_PODS_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -50,6 +51,17 @@ class ForeignPods {
   // returns where nothing was sent. RESOURCE_EXHAUSTED: by our own sums the node cannot take it.
   void Bind(const std::string& profile, const kube::PodPtr& pod, const std::string& node_name,
             absl::Time now, Bound bound);
+  // Another scheduler's bind, before the API server carries it out: where this is OK the pod counts
+  // on the node from now on, unless it is a `dry_run`. Whether it was carried out the watch tells,
+  // or the API server if it has not within kSettleAfter. RESOURCE_EXHAUSTED: with what is on the
+  // node, and what we are about to put there, there is no room.
+  absl::Status Admit(const std::string& profile, const kube::PodPtr& pod,
+                     const std::string& node_name, bool dry_run, absl::Time now);
+  static constexpr absl::Duration kSettleAfter = absl::Seconds(10);
+  // Asks what became of admitted binds that nothing was heard of.
+  void Tick(absl::Time now);
+  absl::Time NextTick() const;
+
   // The end of a bind; false: it is not one of these.
   bool OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message, absl::Time now);
 
@@ -65,9 +77,15 @@ class ForeignPods {
   absl::Status End(const ProfilePlan& plan, const JudgeRequest& request, const NodeJudge& judge,
                    absl::Status status, absl::Time now);
 
+  struct Admission {
+    absl::Time settle_at;
+    cycle::BindOrder order;
+  };
+
   Scheduler* const scheduler_;
   Effects* const effects_;
   absl::flat_hash_map<uint64_t, Binding> bindings_;  // by attempt
+  std::deque<Admission> admissions_;                 // by time
 };
 
 }  // namespace outboard::cycle

@@ -306,6 +306,59 @@ TEST_F(ForeignPodsTest, FailedBindGivesThePlaceBack) {
 }
 
 // A host that is asked point by point says the same.
+TEST_F(ForeignPodsTest, AnAdmittedBindCountsBeforeItIsSeen) {
+  EXPECT_TRUE(pods_.Admit(kProfile, pod_, "a", /*dry_run=*/true, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "") << "it was only asked";
+  EXPECT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "a");
+  EXPECT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok()) << "asked again";
+  // 600 + 600 of 1000: neither another's nor ours.
+  const kube::PodPtr other = AddPod("other");
+  EXPECT_TRUE(absl::IsResourceExhausted(pods_.Admit(kProfile, other, "a", false, now_)));
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-other"), "");
+  absl::Status ours;
+  pods_.Bind(kProfile, other, "a", now_, [&](const absl::Status& ended) { ours = ended; });
+  EXPECT_TRUE(absl::IsResourceExhausted(ours));
+  EXPECT_TRUE(pods_.Admit(kProfile, other, "b", false, now_).ok());
+  EXPECT_TRUE(pods_.Admit(kProfile, other, "unheard-of", false, now_).ok());
+  // Once the watch has told of it, nobody is asked.
+  AddPod("p", "a");
+  AddPod("other", "b");
+  now_ += ForeignPods::kSettleAfter;
+  pods_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(0));
+  EXPECT_EQ(pods_.NextTick(), absl::InfiniteFuture());
+}
+
+TEST_F(ForeignPodsTest, AnAdmittedBindThatDoesNotComeIsLookedInto) {
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  EXPECT_EQ(pods_.NextTick(), now_ + ForeignPods::kSettleAfter);
+  pods_.Tick(now_ + ForeignPods::kSettleAfter - absl::Seconds(1));
+  EXPECT_THAT(effects_.binds, SizeIs(0));
+  // Its scheduler tries another node: of the first nothing has come.
+  now_ += absl::Seconds(1);
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "b", false, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "b");
+  now_ += ForeignPods::kSettleAfter;
+  pods_.Tick(now_);
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_TRUE(effects_.binds[0].is_anothers);
+  EXPECT_EQ(effects_.binds[0].node_name, "b");
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "b") << "until it is known";
+  ASSERT_TRUE(pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kNotBound, "", now_));
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "");
+  EXPECT_TRUE(pods_.Admit(kProfile, AddPod("other"), "b", false, now_).ok());
+}
+
+TEST_F(ForeignPodsTest, PodsOfOursAreOnlyChecked) {
+  auto ours = std::make_shared<kube::PodObject>(*AddPod("ours"));
+  ours->pod.set_scheduler_name(kProfile);
+  EXPECT_TRUE(pods_.Admit(kProfile, ours, "a", false, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-ours"), "");
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(pods_.Admit(kProfile, ours, "a", false, now_)));
+}
+
 TEST_F(ForeignPodsTest, SeveralHostsAreMerged) {
   ScriptedHost second;
   plan_.host_names = {kHost, "second"};

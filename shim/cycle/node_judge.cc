@@ -25,18 +25,18 @@ bool IsFused(const AttemptHosts& hosts) {
 
 // Positions of the nodes that PreFilter leaves.
 std::vector<size_t> Left(const v1alpha1::PreFilterResponse& pre_filter,
-                         absl::Span<const std::string> names) {
+                         absl::Span<const uint32_t> slots, NodeJudge::NameOf name_of) {
   std::vector<size_t> left;
-  left.reserve(names.size());
+  left.reserve(slots.size());
   if (!pre_filter.has_node_names()) {
-    left.resize(names.size());
+    left.resize(slots.size());
     std::iota(left.begin(), left.end(), 0);
     return left;
   }
   absl::flat_hash_set<absl::string_view> wanted(pre_filter.node_names().names().begin(),
                                                 pre_filter.node_names().names().end());
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (wanted.contains(names[i])) left.push_back(i);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (wanted.contains(name_of(slots[i]))) left.push_back(i);
   }
   return left;
 }
@@ -123,7 +123,7 @@ absl::Status NodeJudge::AskPointByPoint(v1alpha1::NodeSet nodes) {
   return absl::OkStatus();
 }
 
-absl::Status NodeJudge::Judge(absl::Span<const uint32_t> slots, absl::Span<const std::string> names,
+absl::Status NodeJudge::Judge(absl::Span<const uint32_t> slots, NameOf name_of,
                               NodeJudgement* out) {
   *out = NodeJudgement();
   out->verdicts.assign(slots.size(), NodeJudgement::kFeasible);
@@ -145,7 +145,7 @@ absl::Status NodeJudge::Judge(absl::Span<const uint32_t> slots, absl::Span<const
     out->verdicts.assign(slots.size(), 0);
     return absl::OkStatus();
   }
-  const std::vector<size_t> left = Left(pre_filter, names);
+  const std::vector<size_t> left = Left(pre_filter, slots, name_of);
   if (left.size() < slots.size()) {
     out->reasons.push_back(LeftOutStatus(pre_filter));
     out->verdicts.assign(slots.size(), 0);
@@ -207,8 +207,8 @@ absl::Status NodeJudge::TakeAnswer(absl::Span<const uint32_t> slots, absl::Span<
 }
 
 absl::Status NodeJudge::JudgeHypotheses(
-    const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses,
-    absl::Span<const std::string> names, std::vector<bool>* fits) {
+    const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, NameOf name_of,
+    std::vector<bool>* fits) {
   fits->assign(static_cast<size_t>(hypotheses.size()), false);
   if (hypotheses.empty()) return absl::OkStatus();
   auto pre_filtered = panel_.PreFilter(request_.pod_uid);
@@ -221,7 +221,10 @@ absl::Status NodeJudge::JudgeHypotheses(
       return PluginFailed(pre_filtered->rejection());
     return absl::OkStatus();
   }
-  const std::vector<size_t> left = Left(*pre_filtered, names);
+  std::vector<uint32_t> slots;
+  slots.reserve(static_cast<size_t>(hypotheses.size()));
+  for (const v1alpha1::Hypothesis& hypothesis : hypotheses) slots.push_back(hypothesis.slot());
+  const std::vector<size_t> left = Left(*pre_filtered, slots, name_of);
   if (left.empty()) return absl::OkStatus();
   google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> asked;
   for (const size_t i : left) *asked.Add() = hypotheses[static_cast<int>(i)];

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -46,13 +47,15 @@ class NodeJudge {
  public:
   explicit NodeJudge(JudgeRequest request);
 
-  // Every one of `slots`, nothing is sampled. `names` are the nodes' names, in the same order.
-  absl::Status Judge(absl::Span<const uint32_t> slots, absl::Span<const std::string> names,
-                     NodeJudgement* out);
-  // Whether the pod could come to each hypothesis' node; `names` as above.
+  // The name of the node in a slot; asked only where a plugin names nodes.
+  using NameOf = absl::FunctionRef<std::string(uint32_t slot)>;
+
+  // Every one of `slots`, nothing is sampled.
+  absl::Status Judge(absl::Span<const uint32_t> slots, NameOf name_of, NodeJudgement* out);
+  // Whether the pod could come to each hypothesis' node.
   absl::Status JudgeHypotheses(
-      const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses,
-      absl::Span<const std::string> names, std::vector<bool>* fits);
+      const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, NameOf name_of,
+      std::vector<bool>* fits);
 
   bool plugin_failed() const { return plugin_failed_; }
   size_t silent_host() const { return panel_.silent_host(); }

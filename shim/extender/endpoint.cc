@@ -62,6 +62,8 @@ absl::string_view VerbName(Verb verb) {
       return "preempt";
     case Verb::kBind:
       return "bind";
+    case Verb::kAdmit:
+      return "admit";
   }
   return "";
 }
@@ -171,6 +173,19 @@ absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::
       });
       if (!bound.ok()) return bound.status();
       return EncodeError("");
+    }
+    case Verb::kAdmit: {
+      auto review = Decode(&DecodeBindReview, body);
+      if (!review.ok()) return review.status();
+      auto objection =
+          OnSchedulingThread<std::string>([desk, asked = *review, may_bind = options_.may_bind](
+                                              absl::Time give_up, absl::Time now, auto reply) {
+            if (absl::Status may = may_bind(); !may.ok()) return reply(std::move(may));
+            desk->Admit(asked, give_up, now, std::move(reply));
+          });
+      if (!objection.ok()) return objection.status();
+      if (!objection->empty()) options_.on_objection(*objection);
+      return EncodeBindReview(**review, *objection);
     }
   }
   return absl::InternalError("no such verb");

@@ -26,13 +26,15 @@ struct EndpointOptions {
   std::function<absl::Status()> may_bind;
   // Told how a request ended (answered, failed, malformed); from any thread.
   std::function<void(Verb verb, absl::string_view result, absl::Duration elapsed)> observe;
+  // Told of a bind that was not admitted; from any thread.
+  std::function<void(const std::string& objection)> on_objection = [](const std::string&) {};
 };
 
 absl::string_view VerbName(Verb verb);
 
 // What goes wrong is told as upstream reads it: an `Error` in the answer to filter and bind; to
-// prioritize and preempt, whose answers have no place for one, status 503. 400 for a body that is
-// not understood.
+// prioritize, preempt and admit, whose answers have no place for one, status 503. 400 for a body
+// that is not understood.
 //
 // Threading: Start and destruction on one thread. Lifetime: the front desk, and what the options
 // use, outlive it; work that was posted may be done later than that.

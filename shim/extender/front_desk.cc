@@ -24,8 +24,9 @@ int64_t ExtenderScore(int64_t mean) {
 }
 
 void FrontDesk::WithPod(const PodName& pod, absl::Time give_up, absl::Time now, Work work) {
-  if (kube::PodPtr known = pods_->cluster().FindPod(pod.uid); known != nullptr)
-    return work(std::move(known), now);
+  kube::PodPtr known =
+      pod.uid.empty() ? pods_->cluster().FindPodNamed(pod.key) : pods_->cluster().FindPod(pod.uid);
+  if (known != nullptr) return work(std::move(known), now);
   if (waiting_.size() >= kMaxWaiting)
     return work(absl::ResourceExhaustedError("too many requests wait for their pods"), now);
   waiting_.push_back({pod, give_up, std::move(work)});
@@ -37,7 +38,8 @@ void FrontDesk::OnPod(const std::string& uid, absl::Time now) {
   if (pod == nullptr) return;
   std::vector<Work> due;
   std::erase_if(waiting_, [&](Waiting& waiting) {
-    if (waiting.pod.uid != uid) return false;
+    if (waiting.pod.uid.empty() ? waiting.pod.key != pod->key() : waiting.pod.uid != uid)
+      return false;
     due.push_back(std::move(waiting.work));
     return true;
   });
@@ -45,6 +47,7 @@ void FrontDesk::OnPod(const std::string& uid, absl::Time now) {
 }
 
 void FrontDesk::Tick(absl::Time now) {
+  pods_->Tick(now);
   std::vector<Waiting> late;
   std::erase_if(waiting_, [&](Waiting& waiting) {
     if (waiting.give_up > now) return false;
@@ -59,7 +62,7 @@ void FrontDesk::Tick(absl::Time now) {
 }
 
 absl::Time FrontDesk::NextTick() const {
-  absl::Time next = absl::InfiniteFuture();
+  absl::Time next = pods_->NextTick();
   for (const Waiting& waiting : waiting_) next = std::min(next, waiting.give_up);
   return next;
 }
@@ -157,6 +160,22 @@ void FrontDesk::Bind(std::shared_ptr<const BindingOrder> order, absl::Time give_
               const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
             if (!known.ok()) return reply(known.status());
             pods_->Bind(profile_, *known, order->node, now, reply);
+          });
+}
+
+void FrontDesk::Admit(std::shared_ptr<const BindReview> review, absl::Time give_up, absl::Time now,
+                      AdmitReply reply) {
+  const PodName pod = review->order.pod;
+  WithPod(pod, give_up, now,
+          [this, review = std::move(review), reply = std::move(reply)](
+              const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
+            if (!known.ok()) return reply(known.status());
+            const absl::Status admitted =
+                pods_->Admit(profile_, *known, review->order.node, review->dry_run, now);
+            if (admitted.ok()) return reply("");
+            if (!absl::IsResourceExhausted(admitted)) return reply(admitted);
+            reply(absl::StrCat("pod ", (*known)->key(), " has no room on node ", review->order.node,
+                               ": ", admitted.message()));
           });
 }
 

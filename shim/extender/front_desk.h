@@ -27,6 +27,8 @@ class FrontDesk {
   using NodesReply = std::function<void(absl::StatusOr<NodesAnswer>)>;
   using PreemptReply = std::function<void(absl::StatusOr<std::vector<bool>>)>;
   using BindReply = std::function<void(absl::Status)>;
+  // What is to be objected; empty: nothing.
+  using AdmitReply = std::function<void(absl::StatusOr<std::string>)>;
 
   FrontDesk(cycle::ForeignPods* pods, std::string profile)
       : pods_(pods), profile_(std::move(profile)) {}
@@ -42,9 +44,14 @@ class FrontDesk {
   void Bind(std::shared_ptr<const BindingOrder> order, absl::Time give_up, absl::Time now,
             BindReply reply);
 
+  // Whether another's bind leaves every node within its means; if so, it counts from now on. For
+  // the process that holds the lease: it alone knows what it is about to bind.
+  void Admit(std::shared_ptr<const BindReview> review, absl::Time give_up, absl::Time now,
+             AdmitReply reply);
+
   // The pod has come, or changed.
   void OnPod(const std::string& uid, absl::Time now);
-  // Gives up on pods that did not come.
+  // Gives up on pods that did not come, and on binds that were admitted and did not come.
   void Tick(absl::Time now);
   absl::Time NextTick() const;
 

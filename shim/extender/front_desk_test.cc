@@ -93,11 +93,13 @@ class FrontDeskTest : public ::testing::Test {
     desk_.OnPod(pod->uid(), now_);
   }
   // Over HTTP; what is posted to the scheduling thread is done by who posts it.
-  void StartEndpoint() {
+  void StartEndpoint(bool admits = false) {
     EndpointOptions options;
     options.server.host = "127.0.0.1";
     options.post = [this](const std::function<void(absl::Time)>& work) { work(now_); };
-    options.is_ready = options.may_bind = [] { return absl::OkStatus(); };
+    options.server.serves_admit = admits;
+    options.is_ready = [] { return absl::OkStatus(); };
+    options.may_bind = [this] { return may_bind_; };
     options.observe = [](Verb, absl::string_view, absl::Duration) {};
     now_ = absl::Now();
     endpoint_ = *Endpoint::Start(std::move(options), &desk_);
@@ -142,6 +144,7 @@ class FrontDeskTest : public ::testing::Test {
   FrontDesk desk_{&pods_, kProfile};
   absl::StatusOr<NodesAnswer> answer_;
   int answers_ = 0;
+  absl::Status may_bind_;
   std::unique_ptr<Endpoint> endpoint_;
 };
 
@@ -263,6 +266,29 @@ TEST_F(FrontDeskTest, BindGoesTheShimsWay) {
   EXPECT_TRUE(ended.ok());
   desk_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
   EXPECT_FALSE(ended.ok()) << "it has a node already";
+}
+
+TEST_F(FrontDeskTest, OthersBindsAreAdmittedOverHttpOnlyIfConfigured) {
+  const auto admit = [this] {
+    const std::string body =
+        R"({"request":{"uid":"r","resource":{"resource":"pods"},"subResource":"binding",)"
+        R"("operation":"CREATE","namespace":"ns","object":{"metadata":{"name":"p"},)"
+        R"("target":{"name":"a"}}}})";
+    auto answer =
+        httplib::Client("127.0.0.1", endpoint_->port()).Post("/admit", body, "application/json");
+    EXPECT_TRUE(answer);
+    return answer ? *answer : httplib::Response();
+  };
+  StartEndpoint();
+  EXPECT_EQ(admit().status, 403);
+  StartEndpoint(/*admits=*/true);
+  EXPECT_EQ(admit().body, R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",)"
+                          R"("response":{"uid":"r","allowed":true}})");
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "a");
+  may_bind_ = absl::FailedPreconditionError("the lease is another's");
+  const httplib::Response refused = admit();
+  EXPECT_EQ(refused.status, 503) << "the webhook's failurePolicy decides";
+  EXPECT_EQ(refused.body, "the lease is another's\n");
 }
 
 TEST(ExtenderScore, RoundsToTheNearest) {

@@ -161,6 +161,12 @@ bool JsonScanner::Int(int64_t* out) {
   return absl::SimpleAtoi(digits, out) || Fail("expected an integer");
 }
 
+bool JsonScanner::Bool(bool* out) {
+  if (!status_.ok()) return false;
+  *out = Peek() == 't';
+  return TakeWord(*out ? "true" : "false");
+}
+
 bool JsonScanner::Object(absl::FunctionRef<bool(absl::string_view name)> member) {
   if (!Take('{')) return false;
   if (++depth_ > kMaxDepth) return Fail("nested too deep");

@@ -31,6 +31,7 @@ class JsonScanner {
   bool List(absl::FunctionRef<bool()> element);
   bool String(std::string* out);
   bool Int(int64_t* out);
+  bool Bool(bool* out);
   // Any value.
   bool Skip();
   // Where the next value begins, and the text from there to here.

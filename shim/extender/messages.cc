@@ -24,15 +24,18 @@ struct Metadata {
   std::string uid;
 };
 
+bool ReadMetadataFields(JsonScanner& scan, Metadata* out) {
+  return scan.Object([&](absl::string_view name) {
+    if (name == "name") return scan.String(&out->name);
+    if (name == "namespace") return scan.String(&out->name_space);
+    if (name == "uid") return scan.String(&out->uid);
+    return scan.Skip();
+  });
+}
+
 bool ReadMetadata(JsonScanner& scan, Metadata* out) {
   return scan.Object([&](absl::string_view field) {
-    if (field != "metadata") return scan.Skip();
-    return scan.Object([&](absl::string_view name) {
-      if (name == "name") return scan.String(&out->name);
-      if (name == "namespace") return scan.String(&out->name_space);
-      if (name == "uid") return scan.String(&out->uid);
-      return scan.Skip();
-    });
+    return field == "metadata" ? ReadMetadataFields(scan, out) : scan.Skip();
   });
 }
 
@@ -166,6 +169,47 @@ absl::StatusOr<BindingOrder> DecodeBinding(absl::string_view body) {
   return order;
 }
 
+absl::StatusOr<BindReview> DecodeBindReview(absl::string_view body) {
+  JsonScanner scan(body);
+  BindReview review;
+  std::string resource, subresource, operation, kind, name_space;
+  Metadata metadata;
+  const auto read_object = [&](absl::string_view field) {
+    if (field == "metadata") return ReadMetadataFields(scan, &metadata);
+    if (field != "target") return scan.Skip();
+    return scan.Object([&](absl::string_view name) {
+      if (name == "kind") return scan.String(&kind);
+      return name == "name" ? scan.String(&review.order.node) : scan.Skip();
+    });
+  };
+  const auto read_request = [&](absl::string_view field) {
+    if (field == "uid") return scan.String(&review.uid);
+    if (field == "subResource") return scan.String(&subresource);
+    if (field == "operation") return scan.String(&operation);
+    if (field == "namespace") return scan.String(&name_space);
+    if (field == "dryRun") return scan.TakeNull() || scan.Bool(&review.dry_run);
+    if (field == "resource") {
+      return scan.Object([&](absl::string_view name) {
+        return name == "resource" ? scan.String(&resource) : scan.Skip();
+      });
+    }
+    if (field == "object") return scan.TakeNull() || scan.Object(read_object);
+    return scan.Skip();
+  };
+  const bool read = scan.Object([&](absl::string_view field) {
+    return field == "request" ? scan.Object(read_request) : scan.Skip();
+  });
+  (void)(read && scan.End());
+  if (!scan.status().ok()) return Wrong(absl::StrCat("is malformed: ", scan.status().message()));
+  if (review.uid.empty()) return Wrong("is no AdmissionReview with a request.uid");
+  if (resource != "pods" || subresource != "binding" || operation != "CREATE")
+    return Wrong("is not the review of a CREATE of pods/binding");
+  if (metadata.name.empty() || review.order.node.empty() || (!kind.empty() && kind != "Node"))
+    return Wrong("names no pod, or no node");
+  review.order.pod = {metadata.uid, absl::StrCat(name_space, "/", metadata.name)};
+  return review;
+}
+
 std::string EncodeFilter(const NodesQuestion& question, const NodesAnswer& answer) {
   std::string out;
   size_t bytes = 256 + question.names.size() * 64;
@@ -239,6 +283,20 @@ std::string EncodePreemption(const PreemptionQuestion& question, const std::vect
       out.push_back('}');
     }
     absl::StrAppend(&out, R"(],"NumPDBViolations":)", victims.budget_violations, "}");
+  }
+  out.append("}}");
+  return out;
+}
+
+std::string EncodeBindReview(const BindReview& review, absl::string_view objection) {
+  std::string out =
+      R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":)";
+  AppendJsonString(review.uid, &out);
+  absl::StrAppend(&out, R"(,"allowed":)", objection.empty() ? "true" : "false");
+  if (!objection.empty()) {
+    out.append(R"(,"status":{"code":409,"reason":"Conflict","message":)");
+    AppendJsonString(objection, &out);
+    out.push_back('}');
   }
   out.append("}}");
   return out;

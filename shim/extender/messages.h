@@ -59,11 +59,20 @@ struct BindingOrder {
   std::string node;
 };
 
+// An AdmissionReview (admission.k8s.io/v1) of a bind that somebody else asks the API server for.
+struct BindReview {
+  std::string uid;  // of the review
+  BindingOrder order;
+  bool dry_run = false;
+};
+
 // Names of fields as Go reads them: in any case; fields that are not known are passed over. Pure.
 // Errors: INVALID_ARGUMENT, saying what is wrong and where.
 absl::StatusOr<NodesQuestion> DecodeNodesQuestion(absl::string_view body);
 absl::StatusOr<PreemptionQuestion> DecodePreemption(absl::string_view body);
 absl::StatusOr<BindingOrder> DecodeBinding(absl::string_view body);
+// The pod has a uid or else a name. Errors also where it is the review of something else.
+absl::StatusOr<BindReview> DecodeBindReview(absl::string_view body);
 
 // ExtenderFilterResult, with nodes as they came or names, as was asked. Pure.
 std::string EncodeFilter(const NodesQuestion& question, const NodesAnswer& answer);
@@ -71,6 +80,8 @@ std::string EncodeFilter(const NodesQuestion& question, const NodesAnswer& answe
 std::string EncodePriorities(const NodesQuestion& question, const NodesAnswer& answer);
 // ExtenderPreemptionResult, always of MetaVictims: those for which `fits` holds. Pure.
 std::string EncodePreemption(const PreemptionQuestion& question, const std::vector<bool>& fits);
+// AdmissionReview; `objection` is for who asked for the bind, and empty where there is none. Pure.
+std::string EncodeBindReview(const BindReview& review, absl::string_view objection);
 // What ExtenderFilterResult and ExtenderBindingResult have where nothing else is said; empty: all
 // went well. Pure.
 std::string EncodeError(absl::string_view error);

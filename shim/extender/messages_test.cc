@@ -5,8 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -143,6 +146,56 @@ TEST(Encode, TheOthers) {
   EXPECT_EQ(EncodeError(""), R"({"Error":""})");
 }
 
+// What kube-apiserver sends for a bind of kube-scheduler's, with `change` made to the review.
+absl::StatusOr<BindReview> Reviewed(const std::function<void(nlohmann::json&)>& change) {
+  nlohmann::json review =
+      nlohmann::json::parse(std::ifstream("shim/extender/testdata/bind_review.json"));
+  change(review["request"]);
+  return DecodeBindReview(review.dump());
+}
+
+TEST(BindReview, NamesThePodAndTheNode) {
+  const auto review = Reviewed([](nlohmann::json&) {});
+  ASSERT_TRUE(review.ok()) << review.status();
+  EXPECT_EQ(review->uid, "0df28fbd-5f5f-11e8-bc74-36e6bb280816");
+  EXPECT_EQ(review->order.pod, (PodName{"1", "ns/p"}));
+  EXPECT_EQ(review->order.node, "n1");
+  EXPECT_FALSE(review->dry_run);
+  const auto tried = Reviewed([](nlohmann::json& request) {
+    request["dryRun"] = true;
+    request["object"]["metadata"].erase("uid");  // a Binding need not have it
+  });
+  ASSERT_TRUE(tried.ok()) << tried.status();
+  EXPECT_TRUE(tried->dry_run);
+  EXPECT_EQ(tried->order.pod, (PodName{"", "ns/p"}));
+}
+
+TEST(BindReview, OfAnythingElseIsRefused) {
+  using Json = nlohmann::json;
+  const std::pair<std::function<void(Json&)>, const char*> wrong[] = {
+      {[](Json& r) { r["subResource"] = "eviction"; }, "is not the review of a CREATE"},
+      {[](Json& r) { r["operation"] = "DELETE"; }, "is not the review of a CREATE"},
+      {[](Json& r) { r["object"] = nullptr; }, "names no pod, or no node"},
+      {[](Json& r) { r["object"]["target"]["kind"] = "Pod"; }, "names no pod, or no node"},
+      {[](Json& r) { r["dryRun"] = "yes"; }, "is malformed"},
+      {[](Json& r) { r.erase("uid"); }, "is no AdmissionReview"}};
+  for (const auto& [change, message] : wrong)
+    EXPECT_THAT(std::string(Reviewed(change).status().message()), HasSubstr(message));
+  EXPECT_FALSE(DecodeBindReview("{}").ok());
+}
+
+TEST(BindReview, IsAnsweredByItsUid) {
+  BindReview review;
+  review.uid = "u\"1";
+  EXPECT_EQ(EncodeBindReview(review, ""),
+            R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",)"
+            R"("response":{"uid":"u\"1","allowed":true}})");
+  EXPECT_EQ(EncodeBindReview(review, "no room"),
+            R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",)"
+            R"("response":{"uid":"u\"1","allowed":false,)"
+            R"("status":{"code":409,"reason":"Conflict","message":"no room"}}})");
+}
+
 TEST(FuzzRequest, Seeds) {
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("shim/extender/testdata")) {
@@ -152,7 +205,7 @@ TEST(FuzzRequest, Seeds) {
     const std::string seed = text.str();
     FuzzRequest(seed);
     EXPECT_TRUE(DecodeNodesQuestion(seed).ok() || DecodePreemption(seed).ok() ||
-                DecodeBinding(seed).ok());
+                DecodeBinding(seed).ok() || DecodeBindReview(seed).ok());
     // Also cut off and broken anywhere.
     for (size_t i = 0; i < seed.size(); ++i) {
       FuzzRequest(seed.substr(0, i));
@@ -164,7 +217,7 @@ TEST(FuzzRequest, Seeds) {
     }
     ++count;
   }
-  EXPECT_GE(count, 5);
+  EXPECT_GE(count, 6);
 }
 
 }  // namespace

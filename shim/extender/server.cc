@@ -76,6 +76,8 @@ struct Server::Impl {
       Refuse(400, "the body did not come to its end", response);
     } else if (verb == Verb::kBind && !options.serves_bind) {
       Refuse(403, "bind is served to clients with a certificate, or on loopback", response);
+    } else if (verb == Verb::kAdmit && !options.serves_admit) {
+      Refuse(403, "binds are not admitted here: extender.admitsBindings is not set", response);
     } else {
       HttpAnswer answer = options.answer(verb, std::move(body));
       response.status = answer.status;
@@ -103,7 +105,8 @@ struct Server::Impl {
     const std::pair<const char*, Verb> verbs[] = {{"/filter", Verb::kFilter},
                                                   {"/prioritize", Verb::kPrioritize},
                                                   {"/preempt", Verb::kPreempt},
-                                                  {"/bind", Verb::kBind}};
+                                                  {"/bind", Verb::kBind},
+                                                  {"/admit", Verb::kAdmit}};
     for (const auto& [path, verb] : verbs) {
       server->Post(path,
                    [this, verb = verb](const httplib::Request& request, httplib::Response& response,

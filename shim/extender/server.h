@@ -14,7 +14,7 @@
 
 namespace outboard::extender {
 
-enum class Verb { kFilter, kPrioritize, kPreempt, kBind };
+enum class Verb { kFilter, kPrioritize, kPreempt, kBind, kAdmit };
 
 struct HttpAnswer {
   int status = 200;
@@ -28,6 +28,8 @@ struct ServerOptions {
   std::unique_ptr<http::ServingCertificate> certificate;
   // Whether whoever gets through may bind pods.
   bool serves_bind = false;
+  // Whether the API server may ask about others' binds.
+  bool serves_admit = false;
   // 5,000 nodes with all that a kubelet writes into their status are some 50 MiB.
   size_t max_body_bytes = size_t{64} << 20;
   // Each connection that is open has a thread; more wait in the kernel's backlog.
@@ -44,8 +46,8 @@ struct ServerOptions {
   std::function<HttpAnswer(Verb verb, std::string body)> answer;
 };
 
-// POST /filter, /prioritize, /preempt and /bind. Answers of its own: 403 to /bind where it is not
-// served, 404, 413 to a longer body, 503 to whom no turn came.
+// POST /filter, /prioritize, /preempt, /bind and /admit. Answers of its own: 403 to /bind and
+// /admit where they are not served, 404, 413 to a longer body, 503 to whom no turn came.
 //
 // Threading: Start and Stop from one thread. Lifetime: stops when destroyed; what the callback uses
 // outlives it.

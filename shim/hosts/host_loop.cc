@@ -24,7 +24,9 @@ gpr_timespec ToGprDeadline(absl::Time deadline) {
 class HostLoop::WakeUp final : public Completion {
  public:
   explicit WakeUp(HostLoop* loop) : loop_(loop) {}
-  void Start() { alarm_.Set(loop_->queue(), gpr_now(GPR_CLOCK_MONOTONIC), this); }
+  // At a time that is over: gRPC rounds up to milliseconds, so "now" would come one late, and by
+  // way of its timer's thread.
+  void Start() { alarm_.Set(loop_->queue(), gpr_time_0(GPR_CLOCK_MONOTONIC), this); }
   void OnDone(bool) override {
     loop_->wake_up_in_flight_.store(false);
     delete this;

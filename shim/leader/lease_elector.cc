@@ -13,6 +13,8 @@ namespace outboard::leader {
 namespace {
 
 constexpr int64_t kNotLeading = std::numeric_limits<int64_t>::min();
+// How often to ask again whether leading is of use, while a lease could be had.
+constexpr absl::Duration kUsefulPeriod = absl::Milliseconds(100);
 
 std::string LeasePath(const LeaseElectorOptions& options, bool with_name) {
   std::string path =
@@ -68,11 +70,30 @@ absl::Duration LeaseElector::RequestTimeout() const {
   return std::max(timeout, absl::Milliseconds(1));
 }
 
+bool LeaseElector::LeavesLease(absl::Time now) {
+  if (step_.leading() || !options_.useful) return false;
+  if (options_.useful()) {
+    last_useful_ = now;
+    leaves_lease_ = false;
+    return false;
+  }
+  if (now - last_useful_ < options_.patience) return true;
+  // Once for each time that this thread has been patient, and had to be no longer.
+  if (std::exchange(leaves_lease_, false)) {
+    LOG(WARNING) << "lease " << options_.lease_name
+                 << ": not ready to schedule; campaigning all the same after " << options_.patience;
+  }
+  return false;
+}
+
 void LeaseElector::Run() {
+  last_useful_ = BootTimeNow();
   LOG(INFO) << "attempting to acquire leader lease " << options_.lease_namespace << "/"
             << options_.lease_name << " as " << options_.identity;
   while (!cancel_.cancelled()) {
     const absl::Time now = BootTimeNow();
+    // Asked also while another leads, so that patience has run out, if it has to, before that ends.
+    const bool leaves_lease = LeavesLease(now);
     const LeaseAction action = step_.Next(now, absl::Now());
     switch (action.kind) {
       case LeaseAction::Kind::kWait:
@@ -85,6 +106,14 @@ void LeaseElector::Run() {
       }
       case LeaseAction::Kind::kCreate:
       case LeaseAction::Kind::kUpdate: {
+        if (leaves_lease) {
+          // What was read grows old meanwhile; the update's resource version sees to that.
+          if (!std::exchange(leaves_lease_, true))
+            LOG(INFO) << "lease " << options_.lease_name
+                      << " is free; leaving it to others until this process can schedule";
+          cancel_.WaitFor(kUsefulPeriod);
+          continue;
+        }
         auto lease = Write(action, RequestTimeout());
         step_.OnWritten(lease, BootTimeNow());
         break;

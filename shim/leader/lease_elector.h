@@ -25,6 +25,11 @@ struct LeaseElectorOptions {
   LeaseTimings timings;
   // Whether Stop gives the lease up, so that another need not wait for it to expire.
   bool release_on_stop = true;
+  // Whether leading would be of use; asked on the elector's thread. A lease that is free is left to
+  // others while it says no, but only until `patience` after the last yes, or Start: then anybody
+  // who leads is better than nobody. None: always of use.
+  std::function<bool()> useful;
+  absl::Duration patience = absl::Seconds(10);
 };
 
 // All on the elector's thread.
@@ -74,6 +79,8 @@ class LeaseElector {
   absl::StatusOr<Lease> Write(const LeaseAction& action, absl::Duration timeout);
   absl::StatusOr<Lease> Send(kube::ApiRequest request);
   absl::Duration RequestTimeout() const;
+  // Whether a lease that could be had is left alone at `now`.
+  bool LeavesLease(absl::Time now);
   void Publish();
   void StopLeading();
   void Release();
@@ -91,6 +98,8 @@ class LeaseElector {
   // Of the thread.
   LeaseStep step_;
   bool told_started_ = false;
+  absl::Time last_useful_;
+  bool leaves_lease_ = false;  // and has said so
 
   std::thread thread_;
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "shim/kube/curl_api_client.h"
 #include "shim/kube/testing/fake_api_server.h"
@@ -19,7 +20,9 @@ using kube::testing::Fault;
 class Candidate {
  public:
   Candidate(FakeApiServer& server, const std::string& identity)
-      : client_(server.Config(), {}), elector_(client_, Options(identity), Callbacks()) {
+      : Candidate(server, Options(identity)) {}
+  Candidate(FakeApiServer& server, LeaseElectorOptions options)
+      : client_(server.Config(), {}), elector_(client_, std::move(options), Callbacks()) {
     elector_.Start();
   }
 
@@ -73,6 +76,54 @@ TEST(LeaseElector, LeadsRenewsReleasesAndTheNextTakesOver) {
   EXPECT_EQ(second.transitions_, 1);
   EXPECT_EQ(server.Get("leases", "kube-system/outboard")["spec"]["leaseTransitions"], 1);
   EXPECT_TRUE(second.elector_.Check(absl::ZeroDuration()).ok());
+}
+
+TEST(LeaseElector, LeavesAFreeLeaseToThoseWhoCanUseIt) {
+  FakeApiServer server;
+  std::atomic<bool> useful{false};
+  std::atomic<int> asked{0};
+  LeaseElectorOptions options = Candidate::Options("without a host");
+  options.patience = absl::InfiniteDuration();
+  options.useful = [&] {
+    ++asked;
+    return useful.load();
+  };
+  Candidate waiting(server, options);
+  // It has read that there is none, and was asked whether it wants it.
+  ASSERT_TRUE(server.AwaitCount("GET", "/leases/outboard", 1));
+  while (asked < 3) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE(waiting.started.HasBeenNotified());
+  {
+    Candidate ready(server, "ready");
+    ASSERT_TRUE(Await(ready.started));
+    // Of use or not: another leads.
+    useful = true;
+    ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", 5));
+    EXPECT_FALSE(waiting.started.HasBeenNotified());
+    useful = false;
+  }
+  // Given up by the other.
+  const int before = asked;
+  while (asked < before + 20) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE(waiting.started.HasBeenNotified());
+  useful = true;
+  ASSERT_TRUE(Await(waiting.started));
+  // To lead needs no more than to have begun.
+  useful = false;
+  const int renewals = server.Count("PUT", "/leases/outboard");
+  ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", renewals + 3));
+  EXPECT_TRUE(waiting.elector_.leading());
+}
+
+TEST(LeaseElector, LeadsInTheEndIfNobodyCanUseTheLease) {
+  FakeApiServer server;
+  LeaseElectorOptions options = Candidate::Options("without a host");
+  options.patience = absl::Milliseconds(300);
+  options.useful = [] { return false; };
+  const absl::Time began = BootTimeNow();
+  Candidate candidate(server, options);
+  ASSERT_TRUE(Await(candidate.started));
+  EXPECT_GE(BootTimeNow() - began, options.patience);
 }
 
 TEST(LeaseElector, StopsByTheDeadlineWhenRenewalsFail) {

@@ -132,6 +132,7 @@ Metrics::Metrics(absl::string_view version)
       binds(*registry_, kBinds),
       effects(*registry_, kEffects),
       binds_settled_by_read(Single<Counter>(*registry_, kBindsSettledByRead)),
+      binds_objected(Single<Counter>(*registry_, kBindsObjected)),
       bind_duration(Single<Histogram>(*registry_, kBindDuration)),
       status_patches(*registry_, kStatusPatches),
       events(*registry_, kEvents),

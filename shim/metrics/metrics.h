@@ -137,6 +137,7 @@ class Metrics {
   Children<Counter> binds;
   Children<Counter> effects;
   Counter& binds_settled_by_read;
+  Counter& binds_objected;
   Histogram& bind_duration;
   Children<Counter> status_patches;
   Children<Counter> events;

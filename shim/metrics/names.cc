@@ -40,6 +40,7 @@ const std::vector<const MetricSpec*>& AllMetrics() {
                                                                &kBinds,
                                                                &kEffects,
                                                                &kBindsSettledByRead,
+                                                               &kBindsObjected,
                                                                &kBindDuration,
                                                                &kStatusPatches,
                                                                &kEvents,

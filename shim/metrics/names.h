@@ -221,6 +221,13 @@ inline constexpr MetricSpec kEffects{"outboard_effects_total",
                                      {"plugin", "result"},
                                      {},
                                      "What plugins had written: carried_out, failed."};
+inline constexpr MetricSpec kBindsObjected{
+    "outboard_binds_objected_total",
+    MetricType::kCounter,
+    {},
+    {},
+    "Binds by other schedulers that the API server asked about and that would have overcommitted "
+    "a node."};
 inline constexpr MetricSpec kBindsSettledByRead{"outboard_binds_settled_by_read_total",
                                                 MetricType::kCounter,
                                                 {},

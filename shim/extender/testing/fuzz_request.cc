@@ -49,6 +49,10 @@ void FuzzRequest(absl::string_view body) {
                 "an answer to preempt is JSON");
   }
   if (DecodeBinding(body).ok()) Require(is_json, "an order is JSON");
+  if (absl::StatusOr<BindReview> review = DecodeBindReview(body); review.ok()) {
+    Require(is_json, "a review is JSON");
+    RequireJson(EncodeBindReview(*review, review->order.pod.key), "an answer to it is JSON");
+  }
 }
 
 }  // namespace outboard::extender
