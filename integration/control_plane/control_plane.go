@@ -46,6 +46,8 @@ type Options struct {
 	FeatureGates string
 	// Audit has the API server log every request, for AuditLog.
 	Audit bool
+	// Pinned has Kubernetes' programs be of the pinned release, whatever OUTBOARD_KUBERNETES says.
+	Pinned bool
 	// StrictTokens has tokens of service accounts end when they say so; otherwise the API server takes them for a year.
 	StrictTokens bool
 	// Progress receives lines for people; nil drops them.
@@ -76,7 +78,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	if options.Progress == nil {
 		options.Progress = func(string, ...any) {}
 	}
-	tools, err := BuildTools(ctx, options.Progress)
+	tools, err := BuildTools(ctx, options.Pinned, options.Progress)
 	if err != nil {
 		return nil, err
 	}

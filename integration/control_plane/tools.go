@@ -25,14 +25,13 @@ const OlderEnvironment = "OUTBOARD_KUBERNETES"
 
 // release is what programs of Kubernetes are built from.
 type release struct {
-	version  string // v1.36.3
-	module   string // the folder of its go.mod
-	packages string // of the programs, in the module
+	version string // v1.36.3
+	module  string // the folder of its go.mod
 }
 
 // current is the release of this module.
 func current(root string) release {
-	return release{KubernetesVersion, filepath.Join(root, "integration"), "./control_plane/cmd/"}
+	return release{KubernetesVersion, filepath.Join(root, "integration")}
 }
 
 // IsOlder tells whether an older release was asked for.
@@ -40,12 +39,9 @@ func IsOlder() bool { return os.Getenv(OlderEnvironment) != "" }
 
 var kubernetesRequired = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v\S+)$`)
 
-// chosen is the release that the environment asks for.
+// chosen is the older release that the environment asks for.
 func chosen(root string) (release, error) {
 	minor := os.Getenv(OlderEnvironment)
-	if minor == "" {
-		return current(root), nil
-	}
 	all := filepath.Join(root, "integration", "control_plane", "older")
 	module := filepath.Join(all, minor)
 	text, err := os.ReadFile(filepath.Join(module, "go.mod"))
@@ -56,7 +52,7 @@ func chosen(root string) (release, error) {
 	if version == nil {
 		return release{}, fmt.Errorf("%s: does not require k8s.io/kubernetes", filepath.Join(module, "go.mod"))
 	}
-	return release{string(version[1]), module, "./"}, nil
+	return release{string(version[1]), module}, nil
 }
 
 // Tools says where the programs are.
@@ -98,9 +94,9 @@ func ToolsDirectory() (string, error) {
 	return filepath.Join(cache, "outboard", "tools", KubernetesVersion), nil
 }
 
-// BuildTools builds the programs that are missing in ToolsDirectory and returns them all. Several processes may call
-// it at once: one builds, the others wait.
-func BuildTools(ctx context.Context, progress func(format string, args ...any)) (*Tools, error) {
+// BuildTools builds the programs that are missing in ToolsDirectory and returns them all: of the release that the environment asks for, or the
+// pinned one whatever it says. Several processes may call it at once: one builds, the others wait.
+func BuildTools(ctx context.Context, pinned bool, progress func(format string, args ...any)) (*Tools, error) {
 	dir, err := ToolsDirectory()
 	if err != nil {
 		return nil, err
@@ -118,12 +114,12 @@ func BuildTools(ctx context.Context, progress func(format string, args ...any)) 
 	if err != nil {
 		return nil, err
 	}
-	server, err := chosen(root)
-	if err != nil {
-		return nil, err
-	}
+	server := current(root)
 	serverDir := dir
-	if IsOlder() {
+	if IsOlder() && !pinned {
+		if server, err = chosen(root); err != nil {
+			return nil, err
+		}
 		serverDir = filepath.Join(dir, server.version)
 		if err := os.MkdirAll(serverDir, 0o755); err != nil {
 			return nil, err
@@ -144,7 +140,7 @@ func BuildTools(ctx context.Context, progress func(format string, args ...any)) 
 			continue
 		}
 		progress("building %s %s (the first time takes minutes)", filepath.Base(wanted.program), wanted.from.version)
-		if err := goBuild(ctx, wanted.program, wanted.from); err != nil {
+		if err := goBuild(ctx, root, wanted.program, wanted.from); err != nil {
 			return nil, err
 		}
 	}
@@ -162,8 +158,8 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// goBuild builds the release's command that is named like the program.
-func goBuild(ctx context.Context, program string, from release) error {
+// goBuild builds the command of cmd/ that is named like the program, from the modules of the release: what it calls is there in each.
+func goBuild(ctx context.Context, root, program string, from release) error {
 	partial := program + ".partial"
 	defer os.Remove(partial)
 	// The version that the programs report; a build from a module has none of its own.
@@ -172,7 +168,7 @@ func goBuild(ctx context.Context, program string, from release) error {
 	ldflags := fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s -X %sgitTreeState=clean",
 		version, from.version, version, minor[0], version, minor[1], version)
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", ldflags, "-o", partial,
-		from.packages+filepath.Base(program))
+		filepath.Join(root, "integration", "control_plane", "cmd", filepath.Base(program), "main.go"))
 	cmd.Dir = from.module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", filepath.Base(program), err, out)

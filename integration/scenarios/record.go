@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	controlplane "outboard.dev/integration/control_plane"
 )
 
 // recorder keeps what happens in one namespace: every state that a pod went through, and the events.
@@ -149,14 +152,26 @@ func conditionReason(pod *corev1.Pod) string {
 
 // podState is all that a scheduler writes into a pod, without times.
 func podState(pod *corev1.Pod) string {
-	parts := []string{fmt.Sprintf("node=%q nominated=%q", pod.Spec.NodeName, pod.Status.NominatedNodeName)}
+	nominated := pod.Status.NominatedNodeName
+	if controlplane.IsOlder() && pod.Spec.NodeName != "" {
+		nominated = "" // It is the API server that clears it with the bind, since 1.35.
+	}
+	parts := []string{fmt.Sprintf("node=%q nominated=%q", pod.Spec.NodeName, nominated)}
 	// Conditions are a set by type; in which order a patch leaves them means nothing.
 	byType := func(a, b corev1.PodCondition) int { return strings.Compare(string(a.Type), string(b.Type)) }
 	for _, c := range slices.SortedFunc(slices.Values(pod.Status.Conditions), byType) {
-		parts = append(parts, fmt.Sprintf("%s=%s reason=%q message=%q observedGeneration=%d times=%s", c.Type, c.Status,
-			c.Reason, c.Message, c.ObservedGeneration, present("transition", c.LastTransitionTime, "probe", c.LastProbeTime)))
+		parts = append(parts, fmt.Sprintf("%s=%s reason=%q message=%q observedGeneration=%s times=%s", c.Type, c.Status,
+			c.Reason, c.Message, observedGeneration(c), present("transition", c.LastTransitionTime, "probe", c.LastProbeTime)))
 	}
 	return strings.Join(parts, " | ")
+}
+
+// observedGeneration is the condition's generation of the pod. Older API servers do not count it (1.33), so with one of them it is not compared.
+func observedGeneration(condition corev1.PodCondition) string {
+	if controlplane.IsOlder() {
+		return "not compared"
+	}
+	return strconv.FormatInt(condition.ObservedGeneration, 10)
 }
 
 func present(pairs ...any) string {

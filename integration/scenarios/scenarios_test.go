@@ -20,7 +20,8 @@ var (
 )
 
 // TestScenarios plays every scenario through kube-scheduler and through Outboard, each on a control plane of its own, at
-// the same time. Whatever differs is a failure.
+// the same time. Whatever differs is a failure. kube-scheduler and its API server are always of the pinned release: on an older API server, too,
+// Outboard says what that one says.
 func TestScenarios(t *testing.T) {
 	scenarios, err := Load()
 	if err != nil {
@@ -74,7 +75,7 @@ func startStage(t *testing.T, scheduler string) *Stage {
 		t.Fatal(err)
 	}
 	config := controlplane.SchedulerConfig{Text: text}
-	c := controlplane.ForTest(t, controlplane.Options{})
+	c := controlplane.ForTest(t, controlplane.Options{Pinned: scheduler == "kube-scheduler"})
 	if scheduler == "outboard" {
 		_, err = c.StartOutboard(t.Context(), controlplane.OutboardOptions{Config: config})
 	} else {

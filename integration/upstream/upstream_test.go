@@ -30,7 +30,7 @@ func TestUpstreamsSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := controlplane.BuildTools(t.Context(), t.Logf); err != nil {
+	if _, err := controlplane.BuildTools(t.Context(), false, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	tools, err := controlplane.ToolsDirectory()

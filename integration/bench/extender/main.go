@@ -76,19 +76,19 @@ func main() {
 func run(ctx context.Context) error {
 	fmt.Printf("kube-scheduler's scheduling_algorithm_duration, mean of %d pods, median of %d runs, arrangements in turns; %d CPUs. The extender's profile, and the one\n"+
 		"inside Outboard, has all default plugins. Ratios: Outboard to the extender that does nothing, in the same run.\n\n", *pods, *runs, runtime.NumCPU())
-	fmt.Println("| nodes | arrangement | ms a pod | of all runs | ratio |\n|---|---|---:|---|---:|")
+	fmt.Println("| nodes | arrangement | ms a pod | of all runs | ratio | of that in Outboard: filter, prioritize |\n|---|---|---:|---|---:|---|")
 	missed := false
 	for _, text := range strings.Split(*sizes, ",") {
 		nodes, err := strconv.Atoi(text)
 		if err != nil {
 			return fmt.Errorf("--nodes: %w", err)
 		}
-		means, err := measureSize(ctx, nodes)
+		means, within, err := measureSize(ctx, nodes)
 		if err != nil {
 			return err
 		}
 		for i, arrangement := range arrangements {
-			ratio := ""
+			ratio, inside := "", ""
 			if arrangement.extender == ours {
 				// The arrangement before it is the same with the one that does nothing.
 				all := make([]float64, *runs)
@@ -97,8 +97,9 @@ func run(ctx context.Context) error {
 				}
 				ratio = fmt.Sprintf("%.2f", median(all))
 				missed = missed || median(all) > *limit
+				inside = fmt.Sprintf("%.2f, %.2f", median(within[i]["filter"]), median(within[i]["prioritize"]))
 			}
-			fmt.Printf("| %d | %s | %.2f | %s | %s |\n", nodes, arrangement.name, median(means[i]), list(means[i]), ratio)
+			fmt.Printf("| %d | %s | %.2f | %s | %s | %s |\n", nodes, arrangement.name, median(means[i]), list(means[i]), ratio, inside)
 		}
 	}
 	if *check && missed {
@@ -120,54 +121,61 @@ func list(values []float64) string {
 	return strings.Join(texts, " ")
 }
 
-// measureSize gives the mean, in milliseconds, of every arrangement in every run.
-func measureSize(ctx context.Context, nodes int) ([][]float64, error) {
+// measureSize gives the mean, in milliseconds, of every arrangement in every run, and what of it Outboard's extender took, by verb: from the whole
+// body to the answer.
+func measureSize(ctx context.Context, nodes int) (means [][]float64, within []map[string][]float64, err error) {
 	c, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer c.Stop()
 	client, err := c.Client()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := controlplane.CreateFakeNodes(ctx, client, nodes); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, object, metav1.CreateOptions{}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	addresses, err := freeAddresses(2)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	urls := map[string]string{doesNothing: "http://" + addresses[0], ours: "http://" + addresses[1]}
 	if _, err := c.StartProcess("does-nothing", self, "--serve", addresses[0]); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	outboard, err := c.StartOutboard(ctx, controlplane.OutboardOptions{
 		Config: controlplane.SchedulerConfig{Text: "profiles: [{schedulerName: outboard-scheduler}]"},
 		Shim:   fmt.Sprintf("extender: {address: %q, profile: outboard-scheduler}", addresses[1]),
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	means := make([][]float64, len(arrangements))
+	means = make([][]float64, len(arrangements))
+	for range arrangements {
+		within = append(within, map[string][]float64{})
+	}
 	for range *runs {
 		for i, arrangement := range arrangements {
-			mean, err := measure(ctx, c, client, outboard, arrangement, urls)
+			mean, taken, err := measure(ctx, c, client, outboard, arrangement, urls)
 			if err != nil {
-				return nil, fmt.Errorf("%d nodes, %s: %w", nodes, arrangement.name, err)
+				return nil, nil, fmt.Errorf("%d nodes, %s: %w", nodes, arrangement.name, err)
 			}
 			means[i] = append(means[i], mean)
+			for verb, milliseconds := range taken {
+				within[i][verb] = append(within[i][verb], milliseconds)
+			}
 		}
 	}
-	return means, nil
+	return means, within, nil
 }
 
 func freeAddresses(n int) (addresses []string, err error) {
@@ -184,7 +192,7 @@ func freeAddresses(n int) (addresses []string, err error) {
 
 func measure(ctx context.Context, c *controlplane.ControlPlane, client kubernetes.Interface, outboard *controlplane.Outboard, what arrangement,
 	urls map[string]string,
-) (float64, error) {
+) (mean float64, taken map[string]float64, err error) {
 	var scheduler controlplane.Scheduler = outboard
 	name := "outboard-scheduler"
 	if !what.inside {
@@ -196,29 +204,58 @@ func measure(ctx context.Context, c *controlplane.ControlPlane, client kubernete
 		}
 		started, err := c.StartKubeScheduler(ctx, controlplane.SchedulerConfig{Text: config})
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		defer started.Stop()
 		scheduler = started
 	}
 	if err := place(ctx, client, name, "warm", *pods/4); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	sumBefore, countBefore, err := algorithm(ctx, scheduler)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
+	}
+	extenderBefore, err := inExtender(ctx, outboard)
+	if err != nil {
+		return 0, nil, err
 	}
 	if err := place(ctx, client, name, "pod", *pods); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	sum, count, err := algorithm(ctx, scheduler)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
+	}
+	inside, err := inExtender(ctx, outboard)
+	if err != nil {
+		return 0, nil, err
+	}
+	taken = map[string]float64{}
+	for verb, seconds := range inside {
+		taken[verb] = (seconds - extenderBefore[verb]) / float64(count-countBefore) * 1000
 	}
 	if count-countBefore < uint64(*pods) {
-		return 0, fmt.Errorf("%d pods were scheduled, not %d", count-countBefore, *pods)
+		return 0, nil, fmt.Errorf("%d pods were scheduled, not %d", count-countBefore, *pods)
 	}
-	return (sum - sumBefore) / float64(count-countBefore) * 1000, removePods(ctx, client)
+	return (sum - sumBefore) / float64(count-countBefore) * 1000, taken, removePods(ctx, client)
+}
+
+// inExtender reads how many seconds Outboard's extender has taken for each verb.
+func inExtender(ctx context.Context, outboard *controlplane.Outboard) (map[string]float64, error) {
+	families, err := outboard.Metrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seconds := map[string]float64{}
+	for _, metric := range families["outboard_extender_request_duration_seconds"].GetMetric() {
+		for _, label := range metric.GetLabel() {
+			if label.GetName() == "verb" {
+				seconds[label.GetValue()] += metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return seconds, nil
 }
 
 // algorithm reads the sum, in seconds, and the count of kube-scheduler's histogram, whose name is also ours.

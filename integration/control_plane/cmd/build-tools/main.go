@@ -11,7 +11,7 @@ import (
 
 func main() {
 	progress := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-	tools, err := controlplane.BuildTools(context.Background(), progress)
+	tools, err := controlplane.BuildTools(context.Background(), false, progress)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build-tools:", err)
 		os.Exit(1)

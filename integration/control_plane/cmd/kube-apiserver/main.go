@@ -1,4 +1,4 @@
-// Command kube-apiserver is the real kube-apiserver of Kubernetes v1.36.3, built from its module.
+// Command kube-apiserver is the real kube-apiserver: of the pinned release, or of an older one if it is built in its module.
 package main
 
 import (

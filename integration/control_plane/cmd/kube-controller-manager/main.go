@@ -1,4 +1,4 @@
-// Command kube-controller-manager is the real kube-controller-manager of Kubernetes v1.36.3, built from its module.
+// Command kube-controller-manager is the real kube-controller-manager: of the pinned release, or of an older one if it is built in its module.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command kube-scheduler is the real kube-scheduler of Kubernetes v1.36.3, built from its module.
+// Command kube-scheduler is the real kube-scheduler: of the pinned release, or of an older one if it is built in its module.
 package main
 
 import (
