@@ -95,7 +95,7 @@ class Dice : public plans::Dice {
       volume->set_source(Pick({"persistentVolumeClaim", "ephemeral", "emptyDir"}));
       if (volume->source() == "persistentVolumeClaim") volume->set_claim_name(Pick({"c", "d"}));
     }
-    if (Flip(6)) pod.proto().add_resource_claims("claim");
+    if (Flip(6)) pod.proto().add_claims()->set_name("claim");
     if (Flip(6)) pod.proto().set_pod_group_name("group");
     if (Flip(4)) pod.proto().add_required_node_features("RestartAllContainersOnContainerExits");
     pod.proto().set_creation_unix_seconds(Below(1000));

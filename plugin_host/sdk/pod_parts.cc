@@ -38,7 +38,7 @@ const std::vector<NamedPart>& NamedParts() {
       {"spec.schedulingGates", {"scheduling_gates"}},
       {"spec.schedulingGroup", {"pod_group_name"}},
       {"spec.volumes", {"volumes"}},
-      {"spec.resourceClaims", {"resource_claims"}},
+      {"spec.resourceClaims", {"claims", "extended_resource_claim"}},
       {"spec.containers",
        {"containers", "init_containers", "overhead", "pod_requests", "pod_limits", "host_network",
         "required_node_features", "container_statuses", "resize_infeasible",

@@ -92,8 +92,8 @@ class DynamicResources : public sdk::Plugin,
   Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     auto& state = attempt.NewFilterState<State>();
     const v1alpha1::Pod& pod = attempt.pod().proto();
-    if (!pod.resource_claims().empty()) {
-      return Refuse(absl::StrCat("resource claim \"", pod.resource_claims(0), "\""));
+    if (!pod.claims().empty()) {
+      return Refuse(absl::StrCat("resource claim \"", pod.claims(0).name(), "\""));
     }
     const std::vector<Wanted> wanted = WantedBy(pod, device_classes_);
     if (wanted.empty()) return Verdict::Skip();

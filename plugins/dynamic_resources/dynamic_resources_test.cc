@@ -88,7 +88,7 @@ TEST_F(DynamicResourcesTest, PostFilterTellsWhetherPreFilterRan) {
 TEST_F(DynamicResourcesTest, PostFilterAfterARefusal) {
   const v1alpha1::Pod with_claim = [&] {
     v1alpha1::Pod pod = NewPod();
-    pod.add_resource_claims("gpu");
+    pod.add_claims()->set_name("gpu");
     return pod;
   }();
   EXPECT_FALSE(harness_->PreFilter(with_claim).verdict.ok());

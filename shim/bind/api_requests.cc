@@ -261,6 +261,41 @@ absl::StatusOr<EffectRequest> PutRequest(const v1alpha1::PutObject& put) {
   return request;
 }
 
+absl::StatusOr<EffectRequest> PatchRequest(const v1alpha1::PatchObject& patch) {
+  absl::StatusOr<kube::CustomResourceName> resource =
+      kube::ParseCustomResourceName(patch.resource());
+  if (!resource.ok()) return resource.status();
+  absl::StatusOr<std::string> body = kube::BodyOf(patch);
+  if (!body.ok()) return body.status();
+  EffectRequest request;
+  request.path = resource->path(patch.namespace_(), patch.name());
+  if (patch.status()) request.path += "/status";
+  if (!kube::IsOwnGroup(resource->group)) request.content_type = std::string(kube::kMergePatch);
+  request.body = *std::move(body);
+  return request;
+}
+
+EffectRequest ReportRequest(const v1alpha1::ReportExtendedResourceClaim& report,
+                            const v1alpha1::Pod& pod) {
+  EffectRequest request;
+  request.path = PodStatusPath(pod.namespace_(), pod.name());
+  std::string& body = request.body;
+  body = "{\"metadata\":{\"uid\":";
+  AppendJsonString(pod.uid(), &body);
+  body += "},\"status\":{\"extendedResourceClaimStatus\":{\"resourceClaimName\":";
+  AppendJsonString(report.claim_name(), &body);
+  body += ",\"requestMappings\":[";
+  for (const auto& mapping : report.request_mappings()) {
+    body += body.back() == '[' ? "{\"containerName\":" : ",{\"containerName\":";
+    AppendJsonString(mapping.container_name(), &body);
+    AppendField("resourceName", mapping.resource_name(), &body);
+    AppendField("requestName", mapping.request_name(), &body);
+    body += "}";
+  }
+  body += "]}}}";
+  return request;
+}
+
 absl::StatusOr<EffectRequest> DeleteRequest(const v1alpha1::DeleteObject& del) {
   absl::StatusOr<kube::CustomResourceName> resource = kube::ParseCustomResourceName(del.resource());
   if (!resource.ok()) return resource.status();
@@ -277,11 +312,16 @@ absl::StatusOr<EffectRequest> DeleteRequest(const v1alpha1::DeleteObject& del) {
 
 }  // namespace
 
-absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect) {
+absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod) {
   if (effect.has_bind_volume()) return BindVolumeRequest(effect.bind_volume());
   if (effect.has_select_node()) return SelectNodeRequest(effect.select_node());
   if (effect.has_put_object()) return PutRequest(effect.put_object());
+  if (effect.has_patch_object()) return PatchRequest(effect.patch_object());
   if (effect.has_delete_object()) return DeleteRequest(effect.delete_object());
+  if (effect.has_report_extended_resource_claim()) {
+    if (pod == nullptr) return absl::InvalidArgumentError("the claim is of no pod");
+    return ReportRequest(effect.report_extended_resource_claim(), *pod);
+  }
   return absl::UnimplementedError("this shim does not know the effect");
 }
 

@@ -78,16 +78,17 @@ std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now);
 std::string DeleteBody(const EvictRequest& request);
 
 // The request that carries an effect out, with the object's uid and resourceVersion as
-// preconditions: a strategic merge patch, or, of a custom resource, the object itself.
+// preconditions: a patch, or, of a custom resource, the object itself. `pod` is the one that is
+// being placed, null for none.
 // Errors: UNIMPLEMENTED for an effect that is not known; INVALID_ARGUMENT for an object that is
-// none of its resource.
+// none of its resource, and for what only a pod can have without one.
 struct EffectRequest {
   kube::Method method = kube::Method::kPatch;
   std::string path;
   std::string content_type{kube::kStrategicMergePatch};
   std::string body;
 };
-absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect);
+absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod);
 
 // An event of events.k8s.io/v1 about a pod.
 struct EventFields {

@@ -60,14 +60,14 @@ TEST(RequestOf, BindsAVolume) {
   bind->mutable_claim()->set_uid("u2");
   bind->set_claim_resource_version("8");
   bind->set_bound_by_controller(true);
-  EXPECT_EQ(RequestOf(effect)->path, "/api/v1/persistentvolumes/pv1");
+  EXPECT_EQ(RequestOf(effect, nullptr)->path, "/api/v1/persistentvolumes/pv1");
   EXPECT_EQ(
-      RequestOf(effect)->body,
+      RequestOf(effect, nullptr)->body,
       R"({"metadata":{"uid":"u1","resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},)"
       R"("spec":{"claimRef":{"kind":"PersistentVolumeClaim","apiVersion":"v1","namespace":"ns","name":"data","uid":"u2","resourceVersion":"8"}}})");
   bind->set_bound_by_controller(false);
-  EXPECT_TRUE(nlohmann::json::accept(RequestOf(effect)->body));
-  EXPECT_EQ(RequestOf(effect)->body.find("annotations"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::accept(RequestOf(effect, nullptr)->body));
+  EXPECT_EQ(RequestOf(effect, nullptr)->body.find("annotations"), std::string::npos);
 }
 
 TEST(RequestOf, SelectsANode) {
@@ -78,11 +78,11 @@ TEST(RequestOf, SelectsANode) {
   select->set_uid("u2");
   select->set_resource_version("8");
   select->set_node_name("n1");
-  EXPECT_EQ(RequestOf(effect)->path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
+  EXPECT_EQ(RequestOf(effect, nullptr)->path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
   EXPECT_EQ(
-      RequestOf(effect)->body,
+      RequestOf(effect, nullptr)->body,
       R"({"metadata":{"uid":"u2","resourceVersion":"8","annotations":{"volume.kubernetes.io/selected-node":"n1"}}})");
-  EXPECT_TRUE(absl::IsUnimplemented(RequestOf(v1alpha1::Effect()).status()));
+  EXPECT_TRUE(absl::IsUnimplemented(RequestOf(v1alpha1::Effect(), nullptr).status()));
 }
 
 v1alpha1::Effect PutWidget() {
@@ -96,7 +96,7 @@ v1alpha1::Effect PutWidget() {
 }
 
 TEST(RequestOf, CreatesAnObject) {
-  const auto request = RequestOf(PutWidget());
+  const auto request = RequestOf(PutWidget(), nullptr);
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->method, kube::Method::kPost);
   EXPECT_EQ(request->path, "/apis/example.com/v1/namespaces/ns/widgets");
@@ -110,13 +110,67 @@ TEST(RequestOf, ReplacesAnObjectOrItsStatus) {
   v1alpha1::Effect effect = PutWidget();
   effect.mutable_put_object()->set_uid("u");
   effect.mutable_put_object()->set_resource_version("7");
-  EXPECT_EQ(RequestOf(effect)->method, kube::Method::kPut);
-  EXPECT_EQ(RequestOf(effect)->path, "/apis/example.com/v1/namespaces/ns/widgets/w");
-  EXPECT_NE(RequestOf(effect)->body.find(R"("resourceVersion":"7")"), std::string::npos);
+  EXPECT_EQ(RequestOf(effect, nullptr)->method, kube::Method::kPut);
+  EXPECT_EQ(RequestOf(effect, nullptr)->path, "/apis/example.com/v1/namespaces/ns/widgets/w");
+  EXPECT_NE(RequestOf(effect, nullptr)->body.find(R"("resourceVersion":"7")"), std::string::npos);
   effect.mutable_put_object()->set_status(true);
-  EXPECT_EQ(RequestOf(effect)->path, "/apis/example.com/v1/namespaces/ns/widgets/w/status");
+  EXPECT_EQ(RequestOf(effect, nullptr)->path,
+            "/apis/example.com/v1/namespaces/ns/widgets/w/status");
   effect.mutable_put_object()->set_json("nonsense");
-  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status()));
+}
+
+TEST(RequestOf, PatchesAnObjectOrItsStatus) {
+  v1alpha1::Effect effect;
+  v1alpha1::PatchObject* patch = effect.mutable_patch_object();
+  patch->set_resource("resourceclaims.v1.resource.k8s.io");
+  patch->set_namespace_("ns");
+  patch->set_name("gpu");
+  patch->set_uid("u");
+  patch->set_json(R"({"metadata":{"finalizers":["f"],"uid":"another"}})");
+  const auto request = RequestOf(effect, nullptr);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->method, kube::Method::kPatch);
+  EXPECT_EQ(request->path, "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/gpu");
+  EXPECT_EQ(request->content_type, kube::kStrategicMergePatch);
+  EXPECT_EQ(request->body, R"({"metadata":{"finalizers":["f"],"uid":"u"}})");
+  patch->set_status(true);
+  patch->set_resource_version("7");
+  patch->set_json(R"({"status":{"reservedFor":[{"uid":"p"}]}})");
+  EXPECT_EQ(RequestOf(effect, nullptr)->path,
+            "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/gpu/status");
+  EXPECT_EQ(
+      RequestOf(effect, nullptr)->body,
+      R"({"status":{"reservedFor":[{"uid":"p"}]},"metadata":{"uid":"u","resourceVersion":"7"}})");
+  patch->set_resource("widgets.v1.example.com");
+  EXPECT_EQ(RequestOf(effect, nullptr)->content_type, kube::kMergePatch)
+      << "an API server knows no other way for custom resources";
+  patch->set_json("[]");
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status()));
+}
+
+TEST(RequestOf, ReportsAClaimForExtendedResources) {
+  v1alpha1::Effect effect;
+  auto* report = effect.mutable_report_extended_resource_claim();
+  report->set_claim_name("c");
+  for (const char* container : {"a", "b"}) {
+    auto* mapping = report->add_request_mappings();
+    mapping->set_container_name(container);
+    mapping->set_resource_name("example.com/gpu");
+    mapping->set_request_name("r");
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status())) << "of no pod";
+  v1alpha1::Pod pod;
+  pod.set_namespace_("ns");
+  pod.set_name("p");
+  pod.set_uid("u");
+  EXPECT_EQ(RequestOf(effect, &pod)->path, "/api/v1/namespaces/ns/pods/p/status");
+  EXPECT_EQ(RequestOf(effect, &pod)->content_type, kube::kStrategicMergePatch);
+  EXPECT_EQ(
+      RequestOf(effect, &pod)->body,
+      R"({"metadata":{"uid":"u"},"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[)"
+      R"({"containerName":"a","resourceName":"example.com/gpu","requestName":"r"},)"
+      R"({"containerName":"b","resourceName":"example.com/gpu","requestName":"r"}]}}})");
 }
 
 TEST(RequestOf, DeletesAnObject) {
@@ -126,7 +180,7 @@ TEST(RequestOf, DeletesAnObject) {
   del->set_name("w");
   del->set_uid("u");
   del->set_resource_version("7");
-  const auto request = RequestOf(effect);
+  const auto request = RequestOf(effect, nullptr);
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->method, kube::Method::kDelete);
   EXPECT_EQ(request->path, "/apis/example.com/v1/widgets/w");

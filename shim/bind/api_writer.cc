@@ -92,14 +92,17 @@ bool ReadPlace(const std::string& body, PodPlace* out) {
   return true;
 }
 
-// metadata.resourceVersion of an answer; empty if it has none.
-std::string ReadVersion(const std::string& body) {
+// metadata.resourceVersion and metadata.uid of an answer; empty if it has none.
+void ReadIdentity(const std::string& body, WriteResult* result) {
   const nlohmann::json object = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || !object.contains("metadata")) return "";
+  if (!object.is_object() || !object.contains("metadata")) return;
   const nlohmann::json& metadata = object["metadata"];
-  if (!metadata.is_object() || !metadata.contains("resourceVersion")) return "";
-  const nlohmann::json& version = metadata["resourceVersion"];
-  return version.is_string() ? version.get<std::string>() : "";
+  const auto read = [&](const char* name) {
+    const auto found = metadata.is_object() ? metadata.find(name) : metadata.end();
+    return found != metadata.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  result->resource_version = read("resourceVersion");
+  result->uid = read("uid");
 }
 
 // The API server's words alone, as kube-scheduler tells them.
@@ -335,7 +338,7 @@ void ApiWriter::State::OnWritten(const WritePtr& op,
     // was carried out, and the pod's next attempt sees the object as it is.
     WriteResult result;
     result.status = answer.ok() ? WithoutCode(kube::ToStatus(*answer), *answer) : answer.status();
-    if (result.status.ok()) result.resource_version = ReadVersion(answer->body);
+    if (result.status.ok()) ReadIdentity(answer->body, &result);
     op->done(result, now);
   }
   StartWrites(now);
@@ -411,9 +414,10 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
   state_->ready.push_back(std::move(op));
 }
 
-void ApiWriter::Write(const v1alpha1::Effect& effect, absl::Time now, WriteDone done) {
+void ApiWriter::Write(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod, absl::Time now,
+                      WriteDone done) {
   auto op = std::make_shared<WriteOperation>();
-  absl::StatusOr<EffectRequest> request = RequestOf(effect);
+  absl::StatusOr<EffectRequest> request = RequestOf(effect, pod);
   if (!request.ok()) return done({request.status(), ""}, now);
   op->request = *std::move(request);
   op->done = std::move(done);

@@ -45,6 +45,7 @@ using BindDone = std::function<void(const BindResult&, absl::Time now)>;
 struct WriteResult {
   absl::Status status;
   std::string resource_version;  // of the object afterwards
+  std::string uid{};             // of the object
 };
 using WriteDone = std::function<void(const WriteResult&, absl::Time now)>;
 
@@ -98,9 +99,11 @@ class ApiWriter {
   // scheduling thread, and never inside Bind itself.
   void Bind(BindRequest request, absl::Time now, BindDone done);
 
-  // Carries an effect out. `done` runs on the scheduling thread; inside Write itself only when the
-  // fence has passed or the effect is unknown. An error is the API server's, in its words.
-  void Write(const v1alpha1::Effect& effect, absl::Time now, WriteDone done);
+  // Carries an effect out, of the attempt of `pod` (null: of none). `done` runs on the scheduling
+  // thread; inside Write itself only when the fence has passed or the effect is unknown. An error
+  // is the API server's, in its words.
+  void Write(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod, absl::Time now,
+             WriteDone done);
 
   // Writes the PodScheduled condition and, if given, status.nominatedNodeName; nothing if the pod,
   // as the informer has it, says the same already. A newer patch of the same pod replaces one that

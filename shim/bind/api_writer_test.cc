@@ -474,26 +474,27 @@ v1alpha1::Effect SelectEffect() {
 TEST_F(ApiWriterTest, CarriesAnEffectOut) {
   std::vector<WriteResult> results;
   const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
-  writer_->Write(SelectEffect(), now_, done);
+  writer_->Write(SelectEffect(), nullptr, now_, done);
   EXPECT_EQ(client_.request().method, Method::kPatch);
   EXPECT_EQ(client_.request().content_type, kube::kStrategicMergePatch);
   EXPECT_EQ(client_.request().path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
-  Answer(200, R"({"metadata":{"resourceVersion":"42"}})");
+  Answer(200, R"({"metadata":{"resourceVersion":"42","uid":"u"}})");
   ASSERT_EQ(results.size(), 1u);
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_EQ(results[0].resource_version, "42");
+  EXPECT_EQ(results[0].uid, "u");
   // A conflict is the pod's to deal with.
-  writer_->Write(SelectEffect(), now_, done);
+  writer_->Write(SelectEffect(), nullptr, now_, done);
   Answer(409, StatusJson("the object has been modified"));
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[1].status.message(), "the object has been modified");
   // So is an answer that was lost.
-  writer_->Write(SelectEffect(), now_, done);
+  writer_->Write(SelectEffect(), nullptr, now_, done);
   Fail(Lost());
   ASSERT_EQ(results.size(), 3u);
   EXPECT_FALSE(results[2].status.ok());
   // What was not carried out for certain is sent again.
-  writer_->Write(SelectEffect(), now_, done);
+  writer_->Write(SelectEffect(), nullptr, now_, done);
   Fail(Refused());
   EXPECT_EQ(results.size(), 3u);
   Wait();
@@ -505,7 +506,7 @@ TEST_F(ApiWriterTest, CarriesAnEffectOut) {
 TEST_F(ApiWriterTest, WritesNothingOnceTheLeaseMayBeAnothers) {
   fence_ = now_;
   std::vector<WriteResult> results;
-  writer_->Write(SelectEffect(), now_,
+  writer_->Write(SelectEffect(), nullptr, now_,
                  [&](const WriteResult& result, absl::Time) { results.push_back(result); });
   ASSERT_EQ(results.size(), 1u);
   EXPECT_FALSE(results[0].status.ok());

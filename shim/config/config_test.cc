@@ -325,9 +325,8 @@ TEST(ParseConfig, ShimErrors) {
        "f.yaml:3:20: customResources[0].resource: \"widgets\" is not RESOURCE.VERSION.GROUP, for "
        "example trainingjobplacements.v1alpha1.accelerator.sched.io"},
       {"customResources: [{resource: widgets.v1.example.com, verbs: [get]}]\n",
-       "f.yaml:3:54: customResources[0].verbs: expected create, update, updateStatus or delete, "
-       "got "
-       "\"get\"; the resource is always listed and watched"},
+       "f.yaml:3:54: customResources[0].verbs: expected create, update, updateStatus, delete, "
+       "patch or patchStatus, got \"get\"; the resource is always listed and watched"},
       {"customResources: [{resource: widgets.v1.example.com}, {resource: "
        "widgets.v1.example.com}]\n",
        "f.yaml:3:56: customResources[1].resource: Duplicate value: \"widgets.v1.example.com\""},

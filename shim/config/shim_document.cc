@@ -220,7 +220,9 @@ struct NamedVerb {
 constexpr NamedVerb kVerbs[] = {{"create", v1alpha1::CustomResource::CREATE},
                                 {"update", v1alpha1::CustomResource::UPDATE},
                                 {"updateStatus", v1alpha1::CustomResource::UPDATE_STATUS},
-                                {"delete", v1alpha1::CustomResource::DELETE}};
+                                {"delete", v1alpha1::CustomResource::DELETE},
+                                {"patch", v1alpha1::CustomResource::PATCH},
+                                {"patchStatus", v1alpha1::CustomResource::PATCH_STATUS}};
 
 void ReadCustomResource(MapReader& reader, CustomResourceRule* rule) {
   rule->where = reader.where();
@@ -239,7 +241,8 @@ void ReadCustomResource(MapReader& reader, CustomResourceRule* rule) {
       continue;
     }
     reader.problems().Add(reader.where("verbs"),
-                          absl::StrCat("expected create, update, updateStatus or delete, got \"",
+                          absl::StrCat("expected create, update, updateStatus, delete, patch or "
+                                       "patchStatus, got \"",
                                        verb, "\"; the resource is always listed and watched"));
   }
   reader.StringList("namespaces", &rule->namespaces);

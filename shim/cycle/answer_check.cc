@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "shim/cycle/custom_resources.h"
 #include "shim/cycle/profile_plan.h"
 
 namespace outboard::cycle {
@@ -23,6 +24,7 @@ constexpr size_t kMaxSummaryBytes = 32 << 10;
 constexpr int kMaxCandidates = 32;
 constexpr int kMaxQuestions = 65536;
 constexpr int kMaxPlacements = 4096;
+constexpr int kMaxRequestMappings = 4096;
 
 // What is quoted of an answer may have any length.
 absl::Status Wrong(absl::string_view what) { return absl::InternalError(CutText(what)); }
@@ -471,6 +473,47 @@ bool HasKey(const v1alpha1::Effect& effect) {
   return !effect.key().empty() && effect.key().size() <= kMaxKeyBytes;
 }
 
+// A patch of an object that the same answer makes comes behind it.
+absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
+                        const v1alpha1::Effect& effect) {
+  const v1alpha1::PatchObject& patch = effect.patch_object();
+  if (!effect.has_patch_object() || patch.after().empty()) return absl::OkStatus();
+  for (const v1alpha1::Effect& earlier : effects) {
+    if (&earlier == &effect) break;
+    const v1alpha1::PutObject& put = earlier.put_object();
+    if (earlier.key() == patch.after() && earlier.has_put_object() && put.uid().empty() &&
+        put.resource() == patch.resource() && put.namespace_() == patch.namespace_() &&
+        put.name() == patch.name()) {
+      return absl::OkStatus();
+    }
+  }
+  return Wrong(absl::StrCat("Reserve patches ", patch.name(), ", which effect \"", patch.after(),
+                            "\" before it does not make"));
+}
+
+absl::Status CheckReport(const v1alpha1::ReportExtendedResourceClaim& report,
+                         const v1alpha1::Pod& pod) {
+  const auto has = [&](const std::string& name) {
+    const auto is_it = [&](const v1alpha1::Container& container) {
+      return container.name() == name;
+    };
+    return std::any_of(pod.containers().begin(), pod.containers().end(), is_it) ||
+           std::any_of(pod.init_containers().begin(), pod.init_containers().end(), is_it);
+  };
+  if (report.claim_name().empty() || report.request_mappings().empty() ||
+      report.request_mappings_size() > kMaxRequestMappings) {
+    return Wrong("Reserve reports a claim for extended resources that stands for nothing");
+  }
+  for (const auto& mapping : report.request_mappings()) {
+    if (!has(mapping.container_name()) || mapping.resource_name().empty() ||
+        mapping.request_name().empty()) {
+      return Wrong(absl::StrCat("Reserve reports a claim for container \"",
+                                mapping.container_name(), "\", which is not the pod's way"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
                           const v1alpha1::Pod& pod, const std::string& node_name) {
   const auto is_claim_of_pod = [&](const std::string& name_space, const std::string& name) {
@@ -489,7 +532,17 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
       return Wrong("Reserve names an effect without a plugin or a key of its own");
     }
     // See CheckObjectWrite.
-    if (effect.has_put_object() || effect.has_delete_object()) continue;
+    if (IsObjectWrite(effect)) {
+      if (absl::Status wrong = CheckOrder(effects, effect); !wrong.ok()) return wrong;
+      continue;
+    }
+    if (effect.has_report_extended_resource_claim()) {
+      if (absl::Status wrong = CheckReport(effect.report_extended_resource_claim(), pod);
+          !wrong.ok()) {
+        return wrong;
+      }
+      continue;
+    }
     const std::string& claim = effect.has_bind_volume() ? effect.bind_volume().claim().name()
                                                         : effect.select_node().name();
     if (!claims.insert(claim).second)

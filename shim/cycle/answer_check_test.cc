@@ -1,6 +1,7 @@
 #include "shim/cycle/answer_check.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "shim/cycle/profile_plan.h"
@@ -183,6 +184,8 @@ bool TakesEffects(const std::vector<v1alpha1::Effect>& effects) {
   v1alpha1::Pod pod;
   pod.set_namespace_("ns");
   pod.set_name("p");
+  pod.add_containers()->set_name("main");
+  pod.add_init_containers()->set_name("first");
   v1alpha1::Volume* claim = pod.add_volumes();
   claim->set_source("persistentVolumeClaim");
   claim->set_claim_name("data");
@@ -229,6 +232,42 @@ TEST(CheckEffects, RefusesOthers) {
   effect = BindEffect();
   effect.clear_action();
   EXPECT_FALSE(TakesEffects({effect})) << "nothing that this shim knows";
+}
+
+v1alpha1::Effect Parsed(const char* text) {
+  v1alpha1::Effect effect;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &effect)) << text;
+  return effect;
+}
+
+TEST(CheckEffects, APatchComesAfterTheEffectThatMakesTheObject) {
+  const v1alpha1::Effect put =
+      Parsed("key: 'put' plugin: 'P' put_object { resource: 'r' namespace: 'ns' name: 'c' }");
+  const v1alpha1::Effect patch = Parsed(
+      "key: 'patch' plugin: 'P' patch_object { resource: 'r' namespace: 'ns' name: 'c' after: "
+      "'put' }");
+  EXPECT_TRUE(TakesEffects({put, patch}));
+  EXPECT_FALSE(TakesEffects({patch, put}));
+  EXPECT_FALSE(TakesEffects({patch}));
+  v1alpha1::Effect other = put;
+  other.mutable_put_object()->set_name("d");
+  EXPECT_FALSE(TakesEffects({other, patch})) << "that makes another object";
+  other = put;
+  other.mutable_put_object()->set_uid("u");
+  EXPECT_FALSE(TakesEffects({other, patch})) << "that makes none";
+}
+
+TEST(CheckEffects, AReportedClaimStandsForContainersOfThePod) {
+  v1alpha1::Effect report = Parsed(
+      "key: 'k' plugin: 'P' report_extended_resource_claim { claim_name: 'c' "
+      "request_mappings { container_name: 'main' resource_name: 'r' request_name: 'q' } "
+      "request_mappings { container_name: 'first' resource_name: 'r' request_name: 'q' } }");
+  EXPECT_TRUE(TakesEffects({report}));
+  auto* claim = report.mutable_report_extended_resource_claim();
+  claim->mutable_request_mappings(1)->set_container_name("another");
+  EXPECT_FALSE(TakesEffects({report}));
+  claim->clear_request_mappings();
+  EXPECT_FALSE(TakesEffects({report}));
 }
 
 v1alpha1::PluginStatus Rejection(const std::string& plugin, v1alpha1::Code code) {

@@ -63,6 +63,9 @@ struct NodeOutcome {
 };
 
 // What an informer's word about an object of another kind meant.
+// Resources for which a DeviceClass stands, by their names in pods' requests, and how often.
+using DeviceClassResources = absl::flat_hash_map<std::string, int>;
+
 struct ObjectOutcome {
   enum class Kind { kIgnored, kAdded, kUpdated, kReplaced, kRemoved };
   Kind kind = Kind::kIgnored;
@@ -129,6 +132,7 @@ class ClusterState : private ChangeEncoder {
   // Other objects. Null if there is none.
   size_t object_count() const { return objects_.size(); }
   kube::ClusterObjectPtr FindObject(const v1alpha1::ClusterObject& named) const;
+  const DeviceClassResources& device_class_resources() const { return device_class_resources_; }
 
   // Pods.
   size_t pod_count() const { return pods_.size(); }
@@ -228,7 +232,10 @@ class ClusterState : private ChangeEncoder {
   absl::flat_hash_map<std::string, std::unique_ptr<Pod>> pods_;  // by uid
   absl::flat_hash_map<std::string, Pod*> pods_by_name_;          // by namespace/name
   absl::flat_hash_map<std::string, std::unique_ptr<Namespace>> namespaces_;
+  void CountDeviceClass(const v1alpha1::ClusterObject& object, int by);
+
   absl::flat_hash_map<std::string, std::unique_ptr<Object>> objects_;  // by kind and name
+  DeviceClassResources device_class_resources_;
   absl::flat_hash_set<Pod*> nominated_;
   size_t assumed_ = 0;
   uint64_t nodes_generation_ = 1;

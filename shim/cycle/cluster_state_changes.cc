@@ -52,6 +52,7 @@ ObjectOutcome ClusterState::UpsertObject(kube::ClusterObjectPtr object) {
     outcome.kind = ObjectOutcome::Kind::kAdded;
     record = std::make_unique<Object>();
     record->object = std::move(object);
+    CountDeviceClass(record->object->object, 1);
     log_.Created(*record);
     return outcome;
   }
@@ -64,6 +65,8 @@ ObjectOutcome ClusterState::UpsertObject(kube::ClusterObjectPtr object) {
   outcome.kind = outcome.old->uid() == object->uid() ? ObjectOutcome::Kind::kUpdated
                                                      : ObjectOutcome::Kind::kReplaced;
   record->object = std::move(object);
+  CountDeviceClass(outcome.old->object, -1);
+  CountDeviceClass(record->object->object, 1);
   if (!SameMessage(outcome.old->object, record->object->object)) log_.ContentChanged(*record);
   return outcome;
 }
@@ -76,9 +79,23 @@ ObjectOutcome ClusterState::RemoveObject(const v1alpha1::ClusterObject& named) {
   std::unique_ptr<Object> record = std::move(it->second);
   objects_.erase(it);
   outcome.old = std::move(record->object);
+  CountDeviceClass(outcome.old->object, -1);
   record->removed_name = kube::NameOnly(outcome.old->object);
   log_.Removed(std::move(record));
   return outcome;
+}
+
+void ClusterState::CountDeviceClass(const v1alpha1::ClusterObject& object, int by) {
+  if (!object.has_device_class()) return;
+  const v1alpha1::DeviceClass& device_class = object.device_class();
+  for (const std::string& resource :
+       {absl::StrCat("deviceclass.resource.kubernetes.io/", device_class.name()),
+        device_class.extended_resource_name()}) {
+    if (resource.empty()) continue;
+    const auto counted = device_class_resources_.try_emplace(resource, 0).first;
+    counted->second += by;
+    if (counted->second == 0) device_class_resources_.erase(counted);
+  }
 }
 
 kube::ClusterObjectPtr ClusterState::FindObject(const v1alpha1::ClusterObject& named) const {

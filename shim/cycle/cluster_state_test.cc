@@ -514,6 +514,32 @@ TEST_F(ClusterStateTest, ObjectsAreToldWhenTheirContentChanges) {
   EXPECT_THAT(Take(host), IsEmpty());
 }
 
+TEST_F(ClusterStateTest, KnowsTheResourcesForWhichDeviceClassesStand) {
+  const auto device_class = [](const std::string& name, const std::string& resource,
+                               const std::string& version) {
+    auto object = std::make_shared<kube::ClusterObject>();
+    object->object.mutable_device_class()->set_name(name);
+    object->object.mutable_device_class()->set_extended_resource_name(resource);
+    object->object_uid = name;
+    object->resource_version = version;
+    return object;
+  };
+  const auto known = [this] {
+    std::vector<std::string> names;
+    for (const auto& [name, count] : state_.device_class_resources()) names.push_back(name);
+    return names;
+  };
+  using ::testing::UnorderedElementsAre;
+  const std::string implicit = "deviceclass.resource.kubernetes.io/";
+  state_.UpsertObject(device_class("a", "example.com/gpu", "1"));
+  state_.UpsertObject(device_class("b", "example.com/gpu", "1"));
+  EXPECT_THAT(known(), UnorderedElementsAre(implicit + "a", implicit + "b", "example.com/gpu"));
+  state_.UpsertObject(device_class("a", "", "2"));
+  EXPECT_THAT(known(), UnorderedElementsAre(implicit + "a", implicit + "b", "example.com/gpu"));
+  state_.RemoveObject(device_class("b", "", "")->object);
+  EXPECT_THAT(known(), UnorderedElementsAre(implicit + "a"));
+}
+
 TEST_F(ClusterStateTest, KindsHaveNamesOfTheirOwnAndComeBeforePods) {
   for (const char* kind : {"ReplicaSet", "StatefulSet"}) {
     auto object = std::make_shared<kube::ClusterObject>();

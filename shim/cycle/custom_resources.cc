@@ -1,5 +1,7 @@
 #include "shim/cycle/custom_resources.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -12,7 +14,7 @@ using v1alpha1::CustomResource;
 
 constexpr size_t kMaxJsonBytes = 256 << 10;
 
-// What of the two messages is the same.
+// What of the messages is the same.
 struct ObjectWrite {
   const std::string& resource;
   const std::string& ns;
@@ -22,6 +24,11 @@ struct ObjectWrite {
 
 std::string VerbText(CustomResource::Verb verb) {
   return absl::AsciiStrToLower(CustomResource::Verb_Name(verb));
+}
+
+absl::Status TooLong(const v1alpha1::Effect& effect, size_t bytes) {
+  return absl::InternalError(absl::StrCat(effect.plugin(), " writes an object of ", bytes,
+                                          " bytes, more than ", kMaxJsonBytes));
 }
 
 absl::Status Check(const ObjectWrite& write, const v1alpha1::Effect& effect,
@@ -57,6 +64,26 @@ absl::Status Check(const ObjectWrite& write, const v1alpha1::Effect& effect,
   return absl::OkStatus();
 }
 
+absl::Status CheckPatch(const v1alpha1::Effect& effect, const v1alpha1::GetHostInfoResponse& host,
+                        const std::vector<CustomResourceRule>& rules) {
+  const v1alpha1::PatchObject& patch = effect.patch_object();
+  if (patch.uid().empty() == patch.after().empty()) {
+    return absl::InternalError(
+        absl::StrCat(effect.plugin(), " patches an object, and says not which"));
+  }
+  if (patch.json().size() > kMaxJsonBytes) return TooLong(effect, patch.json().size());
+  const nlohmann::json json =
+      nlohmann::json::parse(patch.json(), nullptr, /*allow_exceptions=*/false);
+  const auto metadata = json.is_object() ? json.find("metadata") : json.end();
+  if (!json.is_object() || (metadata != json.end() && !metadata->is_object())) {
+    return absl::InternalError(
+        absl::StrCat(effect.plugin(), " patches ", patch.name(), " with what is no JSON object"));
+  }
+  const CustomResource::Verb verb =
+      patch.status() ? CustomResource::PATCH_STATUS : CustomResource::PATCH;
+  return Check({patch.resource(), patch.namespace_(), patch.name(), verb}, effect, host, rules);
+}
+
 }  // namespace
 
 absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
@@ -70,6 +97,7 @@ absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
     return Check({del.resource(), del.namespace_(), del.name(), CustomResource::DELETE}, effect,
                  host, rules);
   }
+  if (effect.has_patch_object()) return CheckPatch(effect, host, rules);
   if (!effect.has_put_object()) return absl::OkStatus();
   const v1alpha1::PutObject& put = effect.put_object();
   const bool creates = put.uid().empty();
@@ -77,15 +105,21 @@ absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
     return absl::InternalError(
         absl::StrCat(effect.plugin(), " replaces an object without all preconditions"));
   }
-  if (put.json().size() > kMaxJsonBytes) {
-    return absl::InternalError(absl::StrCat(effect.plugin(), " writes an object of ",
-                                            put.json().size(), " bytes, more than ",
-                                            kMaxJsonBytes));
-  }
+  if (put.json().size() > kMaxJsonBytes) return TooLong(effect, put.json().size());
   const CustomResource::Verb verb = creates        ? CustomResource::CREATE
                                     : put.status() ? CustomResource::UPDATE_STATUS
                                                    : CustomResource::UPDATE;
   return Check({put.resource(), put.namespace_(), put.name(), verb}, effect, host, rules);
+}
+
+bool IsObjectWrite(const v1alpha1::Effect& effect) {
+  return effect.has_put_object() || effect.has_patch_object() || effect.has_delete_object();
+}
+
+const std::string& WrittenObject(const v1alpha1::Effect& effect) {
+  return effect.has_put_object()     ? effect.put_object().name()
+         : effect.has_patch_object() ? effect.patch_object().name()
+                                     : effect.delete_object().name();
 }
 
 bool KeepsObjects(const v1alpha1::PluginInfo& plugin) {

@@ -25,6 +25,12 @@ absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
                               const v1alpha1::GetHostInfoResponse& host,
                               const std::vector<CustomResourceRule>& rules);
 
+// Whether the effect writes an object of a declared resource: what a plugin may want of its own
+// accord, too. Pure.
+bool IsObjectWrite(const v1alpha1::Effect& effect);
+// Its name; empty for effects of other kinds. Pure.
+const std::string& WrittenObject(const v1alpha1::Effect& effect);
+
 // Whether the plugin may want objects written.
 bool KeepsObjects(const v1alpha1::PluginInfo& plugin);
 

@@ -4,6 +4,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace outboard::cycle {
 namespace {
 
@@ -58,6 +60,28 @@ TEST_F(CheckObjectWriteTest, RefusesWhatTheConfigurationDoesNotAllow) {
                   "json: '{}' }"),
               HasSubstr("do not allow that"))
       << "an object without a namespace is in none of those allowed";
+}
+
+TEST_F(CheckObjectWriteTest, APatchNeedsItsVerbAndSaysWhichObject) {
+  const auto patch = [&](const char* rest) {
+    return Say(
+        absl::StrCat("plugin: 'Keeper' patch_object { resource: 'widgets.v1.example.com' "
+                     "namespace: 'team-a' name: 'w' ",
+                     rest, " }"));
+  };
+  EXPECT_THAT(patch("uid: 'u' json: '{}'"), HasSubstr("the plugin did not declare that"));
+  host_.mutable_plugins(0)->mutable_custom_resources(0)->add_verbs(CustomResource::PATCH);
+  EXPECT_THAT(patch("uid: 'u' json: '{}'"),
+              HasSubstr("Keeper wants to patch widgets.v1.example.com team-a/w: customResources"));
+  rules_[0].verbs.push_back(CustomResource::PATCH);
+  EXPECT_EQ(patch("uid: 'u' json: '{}'"), "");
+  EXPECT_EQ(patch("after: 'k' json: '{\"metadata\":{}}'"), "");
+  EXPECT_THAT(patch("uid: 'u' status: true json: '{}'"),
+              HasSubstr("wants to patch_status widgets"));
+  EXPECT_THAT(patch("json: '{}'"), HasSubstr("says not which"));
+  EXPECT_THAT(patch("uid: 'u' after: 'k' json: '{}'"), HasSubstr("says not which"));
+  EXPECT_THAT(patch("uid: 'u' json: '[]'"), HasSubstr("no JSON object"));
+  EXPECT_THAT(patch("uid: 'u' json: '{\"metadata\":[]}'"), HasSubstr("no JSON object"));
 }
 
 TEST_F(CheckObjectWriteTest, WhatAPluginCanDoWithoutIsNoBadAnswer) {

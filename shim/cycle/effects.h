@@ -30,13 +30,15 @@ struct BindOrder {
 // An effect that a plugin wants, checked.
 struct EffectOrder {
   uint64_t attempt_id = 0;  // 0: of its own accord, for no pod
-  v1alpha1::Effect effect;
+  kube::PodPtr pod;         // null: for none
+  v1alpha1::Effect effect;  // a patch names the uid, also of an object made by an effect before it
 };
 
 // How it ended; comes back through Scheduler::OnEffectEnded or OnOwnEffectEnded.
 struct EffectEnd {
   absl::Status status;
   std::string resource_version;  // of the object afterwards
+  std::string uid{};             // of the object
 };
 
 // How a bind ended; comes back through Scheduler::OnBindEnded.

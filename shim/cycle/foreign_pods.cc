@@ -9,17 +9,18 @@ namespace outboard::cycle {
 
 absl::Status ForeignPods::Begin(const std::string& profile, const kube::PodObject& pod,
                                 absl::Time now, const ProfilePlan** plan, JudgeRequest* request) {
-  const auto found = scheduler_->plans_.find(profile);
-  if (found == scheduler_->plans_.end()) {
+  const ProfilePlan* const found =
+      scheduler_->plans_.For(profile, pod.pod, cluster().device_class_resources());
+  if (found == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("the hosts of profile \"", profile, "\" have not come yet"));
   }
-  *plan = &found->second;
-  for (size_t i = 0; i < found->second.num_algorithm_hosts(); ++i) {
-    const std::string& name = found->second.host_names[i];
+  *plan = found;
+  for (size_t i = 0; i < found->num_algorithm_hosts(); ++i) {
+    const std::string& name = found->host_names[i];
     Scheduler::Host* const host = scheduler_->UsableHost(name);
     if (host == nullptr) {
-      if (!found->second.CanDoWithout(i))
+      if (!found->CanDoWithout(i))
         return absl::UnavailableError(absl::StrCat("plugin host \"", name, "\" is away"));
       request->hosts.push_back({nullptr, 0});
       continue;
@@ -27,7 +28,7 @@ absl::Status ForeignPods::Begin(const std::string& profile, const kube::PodObjec
     scheduler_->SendChanges(host, now);
     request->hosts.push_back({host->client, scheduler_->cluster_.VersionOf(host->cursor)});
   }
-  request->profile = &found->second.algorithm;
+  request->profile = &found->algorithm;
   request->pod_uid = pod.uid();
   request->attempt_id = ++scheduler_->last_attempt_id_;
   request->budget = scheduler_->options_.cycle_deadline;
@@ -86,8 +87,8 @@ absl::Status ForeignPods::JudgeVictims(const std::string& profile, const kube::P
 
 void ForeignPods::Bind(const std::string& profile, const kube::PodPtr& pod,
                        const std::string& node_name, absl::Time now, Bound bound) {
-  const auto plan = scheduler_->plans_.find(profile);
-  if (plan == scheduler_->plans_.end()) {
+  const ProfilePlan* const plan = scheduler_->plans_.Find(profile);
+  if (plan == nullptr) {
     return bound(absl::NotFoundError(
         absl::StrCat("the hosts of profile \"", profile, "\" have not come yet")));
   }
@@ -95,7 +96,7 @@ void ForeignPods::Bind(const std::string& profile, const kube::PodPtr& pod,
   const uint32_t slot = cluster.SlotOf(node_name);
   if (slot == ClusterState::kNoSlot)
     return bound(absl::NotFoundError(absl::StrCat("node ", node_name, " is not known")));
-  absl::Status status = cluster.CheckFits(pod->uid(), slot, plan->second.guard);
+  absl::Status status = cluster.CheckFits(pod->uid(), slot, plan->guard);
   if (status.ok()) status = cluster.Assume(pod->uid(), slot);
   if (!status.ok()) return bound(status);
   const uint64_t id = ++scheduler_->last_attempt_id_;
@@ -121,11 +122,12 @@ absl::Status ForeignPods::Admit(const std::string& profile, const kube::PodPtr& 
   }
   const uint32_t slot = cluster.SlotOf(node_name);
   if (slot == ClusterState::kNoSlot) return absl::OkStatus();  // nor do we place pods there
-  const auto plan = scheduler_->plans_.find(profile);
-  absl::Status fits = cluster.CheckFits(
-      pod->uid(), slot, plan == scheduler_->plans_.end() ? GuardScope() : plan->second.guard);
+  const ProfilePlan* const plan = scheduler_->plans_.Find(profile);
+  absl::Status fits =
+      cluster.CheckFits(pod->uid(), slot, plan == nullptr ? GuardScope() : plan->guard);
   // Pods that are ours to place have a place by our own attempts, and by the watch.
-  if (!fits.ok() || dry_run || scheduler_->plans_.contains(pod->pod.scheduler_name())) return fits;
+  if (!fits.ok() || dry_run || scheduler_->plans_.all().contains(pod->pod.scheduler_name()))
+    return fits;
   if (absl::Status assumed = cluster.Assume(pod->uid(), slot); !assumed.ok()) return assumed;
   admissions_.push_back({now + kSettleAfter, {0, pod, node_name, profile, /*is_anothers=*/true}});
   return absl::OkStatus();

@@ -54,6 +54,8 @@ struct AlgorithmProfile {
       post_filter_plugins;  // empty: nothing is tried for a pod that fits nowhere
   std::vector<std::string> pre_score_plugins;
   std::vector<WeightedPlugin> score_plugins;  // empty: the first feasible node is taken
+  // Plugins at Score whose host is spared the pod: they give 0 to every node.
+  std::vector<std::string> spared_score_plugins;
   // One for each host that has a plugin at one of these points, if there are several, or if the
   // only one keeps no mirror.
   std::vector<AlgorithmShare> shares;

@@ -2,44 +2,117 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
 namespace outboard::cycle {
 namespace {
 
-// Whether one of the fields that a plugin is interested in is set; see plugin_host.proto, Interest.
-bool Concerns(const InterestedPlugin& plugin, const v1alpha1::Pod& pod) {
-  if (plugin.fields.empty()) return true;
-  for (const std::string& field : plugin.fields) {
-    absl::string_view path = field;
-    if (path == "spec.schedulingGates") {
-      if (!pod.scheduling_gates().empty()) return true;
-      continue;
+bool AsksForDevices(const v1alpha1::Container& container, const DeviceClassResources& devices) {
+  const auto& resources = container.requests().extended();
+  return std::any_of(resources.begin(), resources.end(),
+                     [&](const auto& resource) { return devices.contains(resource.first); });
+}
+
+bool IsSet(const PodField& field, const v1alpha1::Pod& pod, const DeviceClassResources& devices) {
+  switch (field.kind) {
+    case PodField::Kind::kUnknown:
+      return true;
+    case PodField::Kind::kSchedulingGates:
+      return !pod.scheduling_gates().empty();
+    case PodField::Kind::kSchedulingGroup:
+      return !pod.pod_group_name().empty();
+    case PodField::Kind::kResourceClaims:
+      return !pod.claims().empty();
+    case PodField::Kind::kDeviceClassResource: {
+      if (devices.empty()) return false;
+      const auto asks = [&](const auto& container) { return AsksForDevices(container, devices); };
+      return std::any_of(pod.containers().begin(), pod.containers().end(), asks) ||
+             std::any_of(pod.init_containers().begin(), pod.init_containers().end(), asks);
     }
-    if (path == "spec.schedulingGroup") {
-      if (!pod.pod_group_name().empty()) return true;
-      continue;
-    }
-    if (absl::ConsumePrefix(&path, "spec.volumes[*].")) {
-      const auto& volumes = pod.volumes();
-      if (std::any_of(volumes.begin(), volumes.end(),
-                      [&](const v1alpha1::Volume& volume) { return volume.source() == path; })) {
-        return true;
-      }
-      continue;
-    }
-    const bool label = absl::ConsumePrefix(&path, "metadata.labels['");
-    if (!label && !absl::ConsumePrefix(&path, "metadata.annotations['")) return true;
-    if (!absl::ConsumeSuffix(&path, "']")) return true;
-    const auto& map = label ? pod.labels() : pod.annotations();
-    if (map.contains(std::string(path))) return true;
+    case PodField::Kind::kVolume:
+      return std::any_of(
+          pod.volumes().begin(), pod.volumes().end(),
+          [&](const v1alpha1::Volume& volume) { return volume.source() == field.key; });
+    case PodField::Kind::kLabel:
+      return pod.labels().contains(field.key);
+    case PodField::Kind::kAnnotation:
+      return pod.annotations().contains(field.key);
   }
-  return false;
+  return true;
+}
+
+bool Concerns(const InterestedPlugin& plugin, const v1alpha1::Pod& pod,
+              const DeviceClassResources& devices) {
+  return plugin.fields.empty() ||
+         std::any_of(plugin.fields.begin(), plugin.fields.end(),
+                     [&](const PodField& field) { return IsSet(field, pod, devices); });
 }
 
 }  // namespace
+
+PodField::PodField(const std::string& path) {
+  absl::string_view rest = path;
+  if (path == "spec.schedulingGates") {
+    kind = Kind::kSchedulingGates;
+  } else if (path == "spec.schedulingGroup") {
+    kind = Kind::kSchedulingGroup;
+  } else if (path == "spec.resourceClaims") {
+    kind = Kind::kResourceClaims;
+  } else if (path == "spec.containers[*].resources.requests[deviceClass]") {
+    kind = Kind::kDeviceClassResource;
+  } else if (absl::ConsumePrefix(&rest, "spec.volumes[*].")) {
+    kind = Kind::kVolume;
+  } else if (absl::ConsumePrefix(&rest, "metadata.labels['") && absl::ConsumeSuffix(&rest, "']")) {
+    kind = Kind::kLabel;
+  } else if (absl::ConsumePrefix(&rest, "metadata.annotations['") &&
+             absl::ConsumeSuffix(&rest, "']")) {
+    kind = Kind::kAnnotation;
+  }
+  key = std::string(rest);
+}
+
+const ProfilePlan* ProfilePlan::For(const v1alpha1::Pod& pod,
+                                    const DeviceClassResources& devices) const {
+  for (const SparedHost& host : spared) {
+    if (!Concerns(host.interest, pod, devices)) return host.without->For(pod, devices);
+  }
+  return this;
+}
+
+void PlanBook::Set(ProfilePlan plan) {
+  const std::string name = plan.algorithm.name;
+  KeepInPlace(name, &plan);
+  plans_[name] = std::move(plan);
+}
+
+void PlanBook::KeepInPlace(const std::string& path, ProfilePlan* plan) {
+  for (SparedHost& spared : plan->spared) {
+    const std::string path_without = absl::StrCat(path, "/", spared.host_name);
+    KeepInPlace(path_without, spared.without.get());
+    std::shared_ptr<ProfilePlan>& kept = without_[path_without];
+    if (kept == nullptr) {
+      kept = spared.without;
+    } else {
+      *kept = std::move(*spared.without);
+      spared.without = kept;
+    }
+  }
+}
+
+const ProfilePlan* PlanBook::Find(const std::string& profile) const {
+  const auto it = plans_.find(profile);
+  return it == plans_.end() ? nullptr : &it->second;
+}
+
+const ProfilePlan* PlanBook::For(const std::string& profile, const v1alpha1::Pod& pod,
+                                 const DeviceClassResources& devices) const {
+  const ProfilePlan* const plan = Find(profile);
+  return plan == nullptr ? nullptr : plan->For(pod, devices);
+}
 
 bool ProfilePlan::CanDoWithout(size_t host) const {
   const std::string& name = host_names[host];
@@ -68,14 +141,18 @@ size_t PointShare::PositionOf(const std::string& plugin) const {
   return SIZE_MAX;
 }
 
-bool AnyConcerns(const std::vector<InterestedPlugin>& plugins, const v1alpha1::Pod& pod) {
-  return std::any_of(plugins.begin(), plugins.end(),
-                     [&](const InterestedPlugin& plugin) { return Concerns(plugin, pod); });
+bool AnyConcerns(const std::vector<InterestedPlugin>& plugins, const v1alpha1::Pod& pod,
+                 const DeviceClassResources& devices) {
+  return std::any_of(plugins.begin(), plugins.end(), [&](const InterestedPlugin& plugin) {
+    return Concerns(plugin, pod, devices);
+  });
 }
 
-bool AnyConcerns(const std::vector<PointShare>& shares, const v1alpha1::Pod& pod) {
-  return std::any_of(shares.begin(), shares.end(),
-                     [&](const PointShare& share) { return AnyConcerns(share.plugins, pod); });
+bool AnyConcerns(const std::vector<PointShare>& shares, const v1alpha1::Pod& pod,
+                 const DeviceClassResources& devices) {
+  return std::any_of(shares.begin(), shares.end(), [&](const PointShare& share) {
+    return AnyConcerns(share.plugins, pod, devices);
+  });
 }
 
 }  // namespace outboard::cycle

@@ -61,14 +61,14 @@ void Scheduler::SetPlan(ProfilePlan plan) {
   const std::string name = plan.algorithm.name;
   queue_.SetWakeUpEvents(name, plan.wake_up_events);
   for (const std::string& host : plan.host_names) hosts_.try_emplace(host);
-  plans_[name] = std::move(plan);
+  plans_.Set(std::move(plan));
   for (auto& [host_name, host] : hosts_) FindKeepers(host_name, &host);
 }
 
 void Scheduler::FindKeepers(const std::string& name, Host* host) {
   host->keeps_objects = false;
   if (host->client == nullptr) return;
-  for (const auto& [profile, plan] : plans_) {
+  for (const auto& [profile, plan] : plans_.all()) {
     if (!plan.object_keepers.contains(name)) continue;
     host->keeps_objects = true;
     cluster_.TellBindsOf(profile);
@@ -102,7 +102,7 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
   AwaitConfirmations(name, now);
   queue_.HostReturned(name, now);
   // Its predecessor's last words may be lost.
-  for (const auto& [profile, plan] : plans_) {
+  for (const auto& [profile, plan] : plans_.all()) {
     if (absl::c_linear_search(plan.host_names, name)) queue_.JudgeLost(profile, now);
   }
   // Nor need it agree with what the predecessor said about the order.
@@ -120,8 +120,7 @@ bool Scheduler::WantsNewSession(const std::string& host_name) const {
 }
 
 const ProfilePlan* Scheduler::PlanOf(const kube::PodObject& pod) const {
-  const auto it = plans_.find(pod.pod.scheduler_name());
-  return it == plans_.end() ? nullptr : &it->second;
+  return plans_.For(pod.pod.scheduler_name(), pod.pod, cluster_.device_class_resources());
 }
 
 Scheduler::Host* Scheduler::UsableHost(const std::string& name) {
@@ -133,11 +132,14 @@ Scheduler::Host* Scheduler::UsableHost(const std::string& name) {
   return &it->second;
 }
 
-bool Scheduler::AllUsable(const ProfilePlan& plan) {
+bool Scheduler::IsUsable(const ProfilePlan& plan) {
+  bool all_are_here = true;
   for (size_t i = 0; i < plan.host_names.size(); ++i) {
-    if (!plan.CanDoWithout(i) && UsableHost(plan.host_names[i]) == nullptr) return false;
+    if (!plan.CanDoWithout(i) && UsableHost(plan.host_names[i]) == nullptr) all_are_here = false;
   }
-  return true;
+  return all_are_here || absl::c_any_of(plan.spared, [this](const SparedHost& spared) {
+           return IsUsable(*spared.without);
+         });
 }
 
 void Scheduler::NoteCall(Attempt* attempt, const HostClient& client) {
@@ -154,15 +156,15 @@ void Scheduler::FillHeader(const Attempt& attempt, const Host& host,
 bool Scheduler::ScheduleOne(absl::Time now) {
   // While no profile has its hosts, for a moment (one is being restarted), pods keep their places:
   // parking them all would tell thousands of stories about a hiccup.
-  const bool any_ready = std::any_of(plans_.begin(), plans_.end(),
-                                     [&](const auto& plan) { return AllUsable(plan.second); });
+  const bool any_ready = std::any_of(plans_.all().begin(), plans_.all().end(),
+                                     [&](const auto& plan) { return IsUsable(plan.second); });
   if (!any_ready) {
     const bool all_within_grace = std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
       const Host& host = entry.second;
       return (host.client != nullptr && host.client->usable() && !host.breaker.open()) ||
              now - host.away_since < options_.host_grace;
     });
-    if (plans_.empty() || all_within_grace) return false;
+    if (plans_.all().empty() || all_within_grace) return false;
   }
   vain_attempts_.TryNext(now);
   QueuedPod* info = queue_.Pop(now);
@@ -224,7 +226,8 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   request.attempt_id = attempt->id;
   request.start_offset = next_start_;
   request.budget = options_.cycle_deadline;
-  request.place_group = AnyConcerns(attempt->plan->permit, attempt->pod->pod);
+  request.place_group =
+      AnyConcerns(attempt->plan->permit, attempt->pod->pod, cluster_.device_class_resources());
   if (!request.place_group) request.next_pod_uids = NextPods(*attempt);
   for (const auto& host : request.hosts) {
     if (host.client != nullptr) NoteCall(attempt.get(), *host.client);
@@ -319,7 +322,7 @@ bool Scheduler::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot
   }
   attempt->assumed = true;
   for (const PointShare& share : attempt->plan->reserve) {
-    if (!AnyConcerns(share.plugins, attempt->pod->pod)) continue;
+    if (!AnyConcerns(share.plugins, attempt->pod->pod, cluster_.device_class_resources())) continue;
     Host* host = UsableHost(share.host_name);
     absl::StatusOr<v1alpha1::ReserveResponse> answer = absl::UnavailableError("the host is away");
     if (host != nullptr) {
@@ -452,7 +455,7 @@ void Scheduler::GiveBack(Attempt* attempt, const std::string& reason, absl::Time
   if (!attempt->node_name.empty()) {
     for (const auto* shares : {&attempt->plan->reserve, &attempt->plan->permit}) {
       for (const PointShare& share : *shares) {
-        if (AnyConcerns(share.plugins, attempt->pod->pod) &&
+        if (AnyConcerns(share.plugins, attempt->pod->pod, cluster_.device_class_resources()) &&
             !absl::c_linear_search(names, share.host_name)) {
           names.push_back(share.host_name);
         }
@@ -493,13 +496,13 @@ void Scheduler::Forget(Attempt* attempt) {
 
 absl::Status Scheduler::StillFits(const std::string& pod_uid, const std::string& node_name,
                                   const std::string& profile) const {
-  const auto plan = plans_.find(profile);
-  if (plan == plans_.end()) return absl::OkStatus();
+  const ProfilePlan* const plan = plans_.Find(profile);
+  if (plan == nullptr) return absl::OkStatus();
   const uint32_t slot = cluster_.SlotOf(node_name);
   // A pod that is gone is for the API server to judge.
   absl::Status fits = slot == ClusterState::kNoSlot
                           ? absl::ResourceExhaustedError("the node is gone")
-                          : cluster_.CheckFits(pod_uid, slot, plan->second.guard);
+                          : cluster_.CheckFits(pod_uid, slot, plan->guard);
   if (!absl::IsResourceExhausted(fits)) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("node ", node_name, " can no longer take the pod: ", fits.message()));

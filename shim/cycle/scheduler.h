@@ -15,11 +15,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "shim/cycle/algorithm.h"
-#include "shim/cycle/breaker.h"
 #include "shim/cycle/cluster_state.h"
 #include "shim/cycle/cycle_witness.h"
 #include "shim/cycle/effects.h"
-#include "shim/cycle/hint_feed.h"
 #include "shim/cycle/host_client.h"
 #include "shim/cycle/host_record.h"
 #include "shim/cycle/preemptions.h"
@@ -121,10 +119,12 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   using Host = HostRecord;
 
   bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
+  // Null: its profile has none.
   const ProfilePlan* PlanOf(const kube::PodObject& pod) const;
   // The host if it can be called.
   Host* UsableHost(const std::string& name);
-  bool AllUsable(const ProfilePlan& plan);
+  // Whether any of the plan's pods can be tried.
+  bool IsUsable(const ProfilePlan& plan);
   void SendChanges(Host* host, absl::Time now);
   // The host gave no usable answer, or did.
   void OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now);
@@ -241,7 +241,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   // What is to be told and goes with no call.
   void SendHints(absl::Time now);
   void TakeWakes(const Host& host, const v1alpha1::Wakes& wakes, absl::Time now);
-  bool Judges(const std::string& profile, uint64_t since) override;
+  bool Judges(const kube::PodObject& pod, uint64_t since) override;
   void OnWaiting(const queue::QueuedPod& pod) override;
   void OnNotWaiting(const queue::QueuedPod& pod) override;
 
@@ -272,7 +272,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   Preemptions preemptions_;
 
   std::set<std::string> profile_names_;
-  std::map<std::string, ProfilePlan> plans_;
+  PlanBook plans_;
   std::map<std::string, Host> hosts_;
   // Kinds of events that hosts were told of.
   absl::flat_hash_set<queue::ClusterEvent> announced_;

@@ -31,14 +31,16 @@ std::vector<std::string> Scheduler::NextPods(const Attempt& attempt) const {
     return uids;
   // What is being compared is compared pod by pod.
   if (witness_ != nullptr && witness_->WantsPoints(attempt.plan->host_names[0])) return uids;
-  const auto goes_alone = [&](const v1alpha1::Pod& pod) {
-    return pod.scheduler_name() != attempt.plan->algorithm.name ||
-           pod.deletion_unix_seconds() != 0 || !pod.nominated_node_name().empty() ||
-           AnyConcerns(attempt.plan->reserve, pod) || AnyConcerns(attempt.plan->permit, pod);
+  const auto goes_alone = [&](const kube::PodObject& object) {
+    const v1alpha1::Pod& pod = object.pod;
+    return PlanOf(object) != attempt.plan || pod.deletion_unix_seconds() != 0 ||
+           !pod.nominated_node_name().empty() ||
+           AnyConcerns(attempt.plan->reserve, pod, cluster_.device_class_resources()) ||
+           AnyConcerns(attempt.plan->permit, pod, cluster_.device_class_resources());
   };
-  if (goes_alone(attempt.pod->pod)) return uids;
+  if (goes_alone(*attempt.pod)) return uids;
   for (const QueuedPod* next : queue_.Next(options_.batch_size - 1)) {
-    if (goes_alone(next->pod->pod)) break;
+    if (goes_alone(*next->pod)) break;
     uids.push_back(next->uid());
   }
   // Of few pods each is worth knowing why it went where it went.
@@ -50,7 +52,7 @@ std::unique_ptr<Scheduler::Attempt> Scheduler::TakeWithOthers(const std::string&
                                                               const ProfilePlan& plan,
                                                               absl::Time now) {
   const QueuedPod* const known = queue_.Find(uid);
-  if (known == nullptr || known->pod->pod.scheduler_name() != plan.algorithm.name ||
+  if (known == nullptr || PlanOf(*known->pod) != &plan ||
       known->pod->pod.deletion_unix_seconds() != 0 ||
       (known->place != queue::Place::kActive && known->place != queue::Place::kBackoff)) {
     return nullptr;
@@ -74,7 +76,7 @@ void Scheduler::PlaceOthers(const ProfilePlan& plan, uint64_t first_id, bool fir
     attempt->plan = &plan;
     attempt->began = now;
     const QueuedPod* const known = queue_.Find(placement.pod_uid());
-    if (known != nullptr && known->pod->pod.scheduler_name() == plan.algorithm.name &&
+    if (known != nullptr && PlanOf(*known->pod) == &plan &&
         known->pod->pod.deletion_unix_seconds() == 0) {
       if (others.is_group) {
         attempt->info = queue_.Take(placement.pod_uid(), now);

@@ -306,7 +306,8 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
     const ProfilePlan* plan = PlanOf(*pods[i]->pod);
     if (plan == nullptr) continue;
     for (const PointShare& share : plan->pre_enqueue) {
-      if (AnyConcerns(share.plugins, pods[i]->pod->pod)) questions[{plan, &share}].push_back(i);
+      if (AnyConcerns(share.plugins, pods[i]->pod->pod, cluster_.device_class_resources()))
+        questions[{plan, &share}].push_back(i);
     }
   }
   // The plugin that stands first in the profile is the one that keeps a pod out.

@@ -94,7 +94,7 @@ void Scheduler::SendHints(absl::Time now) {
     if (!std::exchange(host.hints_lost, false)) continue;
     LOG(INFO) << "Host \"" << name << "\" was told too much at once to judge events: pods that "
               << "wait are tried";
-    for (const auto& [profile, plan] : plans_) {
+    for (const auto& [profile, plan] : plans_.all()) {
       if (absl::c_linear_search(plan.host_names, name)) queue_.JudgeLost(profile, now);
     }
   }
@@ -140,11 +140,11 @@ void Scheduler::SendToKeepers(absl::Time now) {
   }
 }
 
-bool Scheduler::Judges(const std::string& profile, uint64_t since) {
-  const auto plan = plans_.find(profile);
-  if (plan == plans_.end()) return false;
+bool Scheduler::Judges(const kube::PodObject& pod, uint64_t since) {
+  const ProfilePlan* const plan = PlanOf(pod);
+  if (plan == nullptr) return false;
   // Each host judges for its own plugins.
-  return absl::c_all_of(plan->second.host_names, [&](const std::string& name) {
+  return absl::c_all_of(plan->host_names, [&](const std::string& name) {
     const Host* host = UsableHost(name);
     return host != nullptr && host->judges && since >= host->knows_events_from;
   });

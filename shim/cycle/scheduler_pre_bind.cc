@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "shim/cycle/answer_check.h"
+#include "shim/cycle/custom_resources.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/cycle/scheduler_attempt.h"
 
@@ -47,7 +49,13 @@ void Scheduler::BeginBinding(Attempt* attempt, absl::Time now) {
 }
 
 void Scheduler::WriteNextEffect(Attempt* attempt, absl::Time now) {
-  effects_->Write({attempt->id, attempt->effects[attempt->effect_results.size()]}, now);
+  v1alpha1::Effect effect = attempt->effects[attempt->effect_results.size()];
+  if (const std::string& after = effect.patch_object().after(); !after.empty()) {
+    const auto made = absl::c_find_if(attempt->effect_results,
+                                      [&](const auto& result) { return result.key() == after; });
+    if (made != attempt->effect_results.end()) effect.mutable_patch_object()->set_uid(made->uid());
+  }
+  effects_->Write({attempt->id, attempt->pod, std::move(effect)}, now);
 }
 
 void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::Time now) {
@@ -62,12 +70,17 @@ void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::T
   v1alpha1::EffectResult& result = attempt->effect_results.emplace_back();
   result.set_key(effect.key());
   result.set_resource_version(end.resource_version);
+  result.set_uid(end.uid);
   if (attempt->effect_results.size() < attempt->effects.size() && !attempt->pod_gone) {
     return WriteNextEffect(attempt, now);
   }
   if (!attempt->asks_pre_bind && !attempt->pod_gone) return Bind(attempt, now);
   attempt->pre_bind_began = now;
-  pre_bind_questions_.emplace(now + kPreBindInterval, attempt_id);
+  // Nothing is done about volumes within the first second, as kube-scheduler knows, too.
+  const bool volumes = absl::c_any_of(attempt->effects, [](const v1alpha1::Effect& named) {
+    return named.has_bind_volume() || named.has_select_node();
+  });
+  pre_bind_questions_.emplace(volumes ? now + kPreBindInterval : now, attempt_id);
 }
 
 void Scheduler::TellAllListed(Host* host, absl::Time now) {
@@ -83,7 +96,7 @@ void Scheduler::TakeOwnEffect(const std::string& host_name, Host* host,
     VLOG(3) << bad.message();
     return;
   }
-  if (!effect.has_put_object() && !effect.has_delete_object())
+  if (!IsObjectWrite(effect) || !effect.patch_object().after().empty())
     bad = absl::InternalError("a host pushes an effect that only a pod's bind can have");
   if (!HasKey(effect)) bad = absl::InternalError("a host pushes an effect without a key");
   if (!bad.ok()) return OnBadAnswer(host_name, bad);
@@ -96,14 +109,13 @@ void Scheduler::TakeOwnEffect(const std::string& host_name, Host* host,
     VLOG(3) << "An effect that " << effect.plugin() << " wants is passed over: " << effect.key();
     return;
   }
-  effects_->Write({0, effect}, now);
+  effects_->Write({0, nullptr, effect}, now);
 }
 
 void Scheduler::OnOwnEffectEnded(const v1alpha1::Effect& effect, const EffectEnd& end,
                                  absl::Time now) {
   own_effects_.erase(OwnKey(effect));
-  const std::string& name =
-      effect.has_put_object() ? effect.put_object().name() : effect.delete_object().name();
+  const std::string& name = WrittenObject(effect);
   if (end.status.ok()) {
     VLOG(2) << effect.plugin() << " had " << name << " written, version " << end.resource_version;
     return;

@@ -83,7 +83,8 @@ class PreBindTest : public ::testing::Test {
 
   static SchedulerOptions Options() {
     SchedulerOptions options;
-    options.custom_resources = {{kWidgets, {v1alpha1::CustomResource::CREATE}, {}}};
+    options.custom_resources = {
+        {kWidgets, {v1alpha1::CustomResource::CREATE, v1alpha1::CustomResource::PATCH}, {}}};
     return options;
   }
   v1alpha1::CustomResource* UseKeeper() {
@@ -94,6 +95,7 @@ class PreBindTest : public ::testing::Test {
     plan.algorithm.name = kProfile;
     plan.host_names = {kHost};
     plan.reserve = {{kHost, {{"Keeper", {}}}}};
+    plan.pre_bind_plugins = {"Keeper"};
     plan.object_keepers = {kHost};
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
@@ -212,6 +214,31 @@ TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
   answer_->set_wait(false);
   Pass(absl::Milliseconds(500));
   EXPECT_THAT(questions_, SizeIs(2));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, APatchOfWhatAnEffectMadeNamesItsUid) {
+  UseKeeper()->add_verbs(v1alpha1::CustomResource::PATCH);
+  *reserved_.add_effects() = Widget("w");
+  v1alpha1::Effect* patch = reserved_.add_effects();
+  patch->set_key("patch");
+  patch->set_plugin("Keeper");
+  patch->mutable_patch_object()->set_resource(kWidgets);
+  patch->mutable_patch_object()->set_name("w");
+  patch->mutable_patch_object()->set_json("{}");
+  patch->mutable_patch_object()->set_after("w");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.writes, SizeIs(1));
+  ASSERT_NE(effects_.writes[0].pod, nullptr);
+  scheduler_.OnEffectEnded(effects_.writes[0].attempt_id, {absl::OkStatus(), "1", "made-uid"},
+                           now_);
+  ASSERT_THAT(effects_.writes, SizeIs(2));
+  EXPECT_EQ(effects_.writes[1].effect.patch_object().uid(), "made-uid");
+  // With volumes PreBind has a second's time; here it may be that nothing is to be waited for.
+  EndWrite(1);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(questions_, SizeIs(1));
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -32,11 +33,31 @@ v1alpha1::Hypothesis WithoutVictims(const v1alpha1::PreemptionCandidate& candida
   return hypothesis;
 }
 
+// What kube-scheduler's plugins say of a state that their PreFilter did not write.
+constexpr char kNoState[] = "not found";
+
+// The plugin behind which no more were asked; empty: all were.
+std::string PreFilterEndedAt(const v1alpha1::PreFilterResponse& answer) {
+  if (answer.rejection().code() != v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE) return "";
+  // The one that left no node, if nodes ran out.
+  if (answer.has_node_names() && !answer.restricted_by().empty())
+    return *answer.restricted_by().rbegin();
+  return answer.rejection().plugin();
+}
+
+void AppendReason(std::string* out, const SparedWord& word) { out->append(word.reason); }
+
 }  // namespace
 
 void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis, absl::Time now) {
   const ProfilePlan& plan = *attempt->plan;
-  if (plan.algorithm.post_filter_plugins.empty()) {
+  const std::string ended_at = PreFilterEndedAt(algorithm_.response().pre_filter());
+  const auto lacks_state = [&](const SparedWord& word) { return word.behind.contains(ended_at); };
+  if (plan.algorithm.post_filter_plugins.empty() ||
+      absl::c_any_of(plan.spared_before, lacks_state)) {
+    diagnosis.post_filter_message = absl::c_any_of(plan.spared_before, lacks_state)
+                                        ? kNoState
+                                        : absl::StrJoin(plan.spared_before, ", ", AppendReason);
     return FailUnschedulable(std::move(attempt), diagnosis, now);
   }
   AttemptHosts hosts;
@@ -70,6 +91,14 @@ void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis
                         now);
   }
   diagnosis.post_filter_message = absl::StrJoin(outcome.reasons, ", ");
+  if (outcome.code == v1alpha1::UNSCHEDULABLE) {
+    std::vector<std::string> words;
+    for (const SparedWord& word : plan.spared_before) words.push_back(word.reason);
+    words.push_back(diagnosis.post_filter_message);
+    for (const SparedWord& word : plan.spared_after) words.push_back(word.reason);
+    diagnosis.post_filter_message =
+        absl::c_any_of(plan.spared_after, lacks_state) ? kNoState : absl::StrJoin(words, ", ");
+  }
   if (!outcome.candidate.has_value()) {
     // They may know better later.
     diagnosis.post_filter_plugins.insert(plan.algorithm.post_filter_plugins.begin(),

@@ -55,7 +55,7 @@ absl::StatusOr<v1alpha1::PermitResponse> Scheduler::AskPermit(Attempt* attempt,
 void Scheduler::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
   v1alpha1::PermitResponse permit;  // of all hosts
   for (const PointShare& share : attempt->plan->permit) {
-    if (!AnyConcerns(share.plugins, attempt->pod->pod)) continue;
+    if (!AnyConcerns(share.plugins, attempt->pod->pod, cluster_.device_class_resources())) continue;
     absl::StatusOr<v1alpha1::PermitResponse> answer = AskPermit(attempt.get(), share, false, now);
     if (!answer.ok() && share.is_open) {
       observer_->OnFailurePolicy(share.host_name, v1alpha1::PERMIT, "FailOpen");
@@ -171,7 +171,8 @@ void Scheduler::AwaitConfirmations(const std::string& host_name, absl::Time now)
   for (const auto& [id, attempt] : attempts_) {
     if (!waiting_.Waits(id)) continue;
     for (const PointShare& share : attempt->plan->permit) {
-      if (share.host_name == host_name && AnyConcerns(share.plugins, attempt->pod->pod))
+      if (share.host_name == host_name &&
+          AnyConcerns(share.plugins, attempt->pod->pod, cluster_.device_class_resources()))
         confirmations_.push_back({id, host_name, &share, now, now + kConfirmDeadline});
     }
   }

@@ -274,6 +274,134 @@ TEST_F(SeveralHostsTest, AHostThatIsNotPartOfTheAlgorithmIsAskedLaterOnly) {
   EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
 }
 
+// Host "b" cares about pods with claims only; "a" does the others alone.
+class SparedHostTest : public SeveralHostsTest {
+ protected:
+  SparedHostTest() {
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.filter_plugins = {"Fit", "Ports"};
+    plan.algorithm.score_plugins = {{"ScoreA", 1}, {"ScoreB", 2}};
+    plan.algorithm.post_filter_plugins = {"DefaultPreemption"};
+    plan.algorithm.shares.resize(2);
+    plan.algorithm.shares[0].filter_plugins = {"Fit"};
+    plan.algorithm.shares[0].score_plugins = {{"ScoreA", 1}};
+    plan.algorithm.shares[1].filter_plugins = {"Ports"};
+    plan.algorithm.shares[1].score_plugins = {{"ScoreB", 2}};
+    plan.host_names = {"a", "b"};
+    plan.post_filter_hosts = {"a"};
+    plan.guard.resources = false;
+    auto without = std::make_shared<ProfilePlan>();
+    without->algorithm.name = kProfile;
+    without->algorithm.filter_plugins = {"Fit"};
+    without->algorithm.score_plugins = {{"Score", 1}};
+    without->algorithm.post_filter_plugins = {"DefaultPreemption"};
+    without->host_names = {"a"};
+    without->post_filter_hosts = {"a"};
+    without->spared_before = {{"no claims", {"Volumes"}}};
+    without->guard.resources = false;
+    plan.spared.push_back({"b", {"b", {"spec.resourceClaims"}}, without});
+    scheduler_.SetPlan(plan);
+    hosts_["a"].num_nodes = kNodes;
+  }
+  void AddPodWithClaim(const std::string& name) {
+    AddPod(name);
+    auto pod = std::make_shared<kube::PodObject>(*scheduler_.cluster()->FindPod("uid-" + name));
+    pod->pod.add_claims()->set_name("c");
+    pod->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.OnPodUpsert(pod, now_);
+  }
+};
+
+TEST_F(SparedHostTest, APodThatNobodyThereCaresAboutIsAskedAboutAtOneHostInOneMessage) {
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(Log(), IsEmpty());
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  AddPodWithClaim("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(Log(), ::testing::Contains("b filter"));
+  EXPECT_THAT(effects_.binds, SizeIs(2));
+}
+
+TEST_F(SparedHostTest, WhileTheHostIsAwayOnlyPodsThatItCaresAboutWaitForIt) {
+  hosts_["b"].is_usable = false;
+  AddPodWithClaim("q");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+  hosts_["b"].is_usable = true;
+  scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(2));
+}
+
+TEST_F(SparedHostTest, ANewPlanTakesThePlaceOfTheOneThatAttemptsKnow) {
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.host_names = {"a"};
+  plan.guard.resources = false;
+  scheduler_.SetPlan(plan);
+  // The attempt was begun with a plan of which no pod has use now.
+  scheduler_.OnBindEnded(1, BindEnd::kNotBound, "no", now_);
+  EXPECT_THAT(effects_.failures, SizeIs(1));
+}
+
+TEST_F(SparedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
+  hosts_["a"].cycle = [this](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    hosts_["a"].Infeasible("Fit", "cpu", response);
+    return absl::OkStatus();
+  };
+  hosts_["a"].post_filter = [this](const v1alpha1::PostFilterRequest&) {
+    v1alpha1::PostFilterResponse answer;
+    *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
+    return answer;
+  };
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("0/3 nodes are available: 3 cpu. no claims, no victims."));
+}
+
+// As kube-scheduler's plugins do that look for what their PreFilter was to write.
+TEST_F(SparedHostTest, ItsStateIsMissingWhereAPluginBeforeItEndedPreFilter) {
+  const auto reject = [this](const std::string& plugin) {
+    hosts_["a"].cycle = [this, plugin](const v1alpha1::CycleRequest&,
+                                       v1alpha1::CycleResponse* response) {
+      v1alpha1::PluginStatus* status = response->mutable_pre_filter()->mutable_rejection();
+      *status = Status(plugin, "no claim");
+      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      response->mutable_pre_filter()->add_rejected_by(plugin);
+      return absl::OkStatus();
+    };
+  };
+  bool asked = false;
+  hosts_["a"].post_filter = [&](const v1alpha1::PostFilterRequest&) {
+    asked = true;
+    v1alpha1::PostFilterResponse answer;
+    *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
+    return answer;
+  };
+  reject("Volumes");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_FALSE(asked);
+  reject("Behind");
+  AddPod("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_TRUE(asked);
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("0/3 nodes are available: no claim. not found",
+                          "0/3 nodes are available: no claim. no claims, no victims."));
+}
+
 TEST_F(SeveralHostsTest, NoHostSeesAChangeBetweenPreFilterAndScore) {
   std::vector<size_t> sent;
   std::vector<int64_t> versions;

@@ -86,7 +86,7 @@ class VainAttemptsTest : public testing::Test, private queue::PreEnqueueGate, qu
   }
 
   // queue::HintJudge: a host hears of whoever waits, and wakes nobody here.
-  bool Judges(const std::string&, uint64_t) override { return true; }
+  bool Judges(const kube::PodObject&, uint64_t) override { return true; }
   void OnWaiting(const QueuedPod& pod) override { told_.push_back(pod.uid()); }
   void OnNotWaiting(const QueuedPod&) override {}
   std::vector<queue::GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) override {
@@ -308,7 +308,7 @@ class Player : private queue::PreEnqueueGate, queue::HintJudge {
     vain_.AddUnschedulable(uid, {{"NodeResourcesFit"}, {}}, now_);
   }
 
-  bool Judges(const std::string&, uint64_t) override { return spares_; }
+  bool Judges(const kube::PodObject&, uint64_t) override { return spares_; }
   void OnWaiting(const QueuedPod& pod) override { ADD_FAILURE() << pod.uid(); }
   void OnNotWaiting(const QueuedPod&) override {}
   std::vector<queue::GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) override {

@@ -48,9 +48,9 @@ class AttemptLog final : public cycle::Observer {
 
   // `{"pod": "ns/name", "attempts": […]}`, the newest first: each the fields of a PodReport and
   // `uid`, `profile`, `time` (RFC 3339), `snapshotVersion`, `nodes`, `evaluatedNodes`,
-  // `feasibleNodes`, `algorithmMicros`, and `placedTogether` where hosts placed several pods at once
-  // and said nothing of single nodes.
-  // An attempt that is under way has the result "in progress".
+  // `feasibleNodes`, `algorithmMicros`, and `placedTogether` where hosts placed several pods at
+  // once and said nothing of single nodes. An attempt that is under way has the result "in
+  // progress".
   absl::StatusOr<std::string> Explain(const std::string& pod_key) const;
 
   size_t bytes() const;
@@ -76,6 +76,7 @@ class AttemptLog final : public cycle::Observer {
     v1alpha1::FilterResponse filter;
     v1alpha1::ScoreResponse score;
     std::vector<cycle::WeightedPlugin> score_plugins;
+    std::vector<std::string> spared_score_plugins;
     int64_t snapshot_version = 0;
     uint32_t evaluated_nodes = 0;
     uint32_t feasible_nodes = 0;

@@ -3,7 +3,9 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -138,6 +140,8 @@ class Planner {
   }
 
   cycle::ProfilePlan Make();
+  // Plans for pods that one of the hosts is spared.
+  std::vector<cycle::SparedHost> Spared() const;
   const std::vector<std::string>& host_names() const { return plan_.host_names; }
   // What the host has to know of the profile.
   void AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const;
@@ -249,6 +253,56 @@ std::string Planner::MainHost() const {
   return main;
 }
 
+// The points of a plugin's interest: PRE_FILTER stands for those of the algorithm.
+ExtensionPoint InterestPoint(ExtensionPoint point) {
+  switch (point) {
+    case v1alpha1::FILTER:
+    case v1alpha1::POST_FILTER:
+    case v1alpha1::PRE_SCORE:
+    case v1alpha1::SCORE:
+      return v1alpha1::PRE_FILTER;
+    default:
+      return point;
+  }
+}
+
+// In which pods the plugin is interested at its points in the profile; nothing: in every pod.
+std::optional<std::vector<cycle::PodField>> InterestOf(const PluginInfo& plugin,
+                                                       const config::Profile& profile) {
+  std::vector<cycle::PodField> fields;
+  for (const auto& [point, enabled] : profile.points) {
+    // Only what Reserve named comes before PreBind.
+    if (point == v1alpha1::PRE_BIND) continue;
+    if (absl::c_none_of(enabled, [&](const auto& other) { return other.name == plugin.name(); }))
+      continue;
+    const auto interest = absl::c_find_if(plugin.interests(), [&, p = point](const auto& known) {
+      return known.extension_point() == InterestPoint(p);
+    });
+    if (interest == plugin.interests().end()) return std::nullopt;
+    fields.insert(fields.end(), interest->any_field_set().begin(), interest->any_field_set().end());
+  }
+  return fields;
+}
+
+// What the plugin says at PostFilter of pods that it is spared; empty: nothing.
+std::string PostFilterReason(const PluginInfo& plugin) {
+  for (const v1alpha1::Interest& interest : plugin.interests()) {
+    if (interest.extension_point() == v1alpha1::PRE_FILTER) return interest.post_filter_reason();
+  }
+  return "";
+}
+
+// What a plugin that is spared would have said, in this plan and in those without more hosts.
+void SpeakFor(const cycle::SparedWord& word, bool is_after, cycle::ProfilePlan* plan) {
+  (is_after ? plan->spared_after : plan->spared_before).push_back(word);
+  for (cycle::SparedHost& next : plan->spared) SpeakFor(word, is_after, next.without.get());
+}
+
+void ScoreNothing(const std::string& plugin, cycle::ProfilePlan* plan) {
+  plan->algorithm.spared_score_plugins.push_back(plugin);
+  for (cycle::SparedHost& next : plan->spared) ScoreNothing(plugin, next.without.get());
+}
+
 // What the administrator exempts from the shim's own check. Arguments that are not as they should
 // be are the host's to complain about.
 cycle::GuardScope GuardOf(const config::Profile& profile) {
@@ -336,7 +390,56 @@ cycle::ProfilePlan Planner::Make() {
       events.push_back(queue::FromContract(event));
     }
   }
+  plan_.spared = Spared();
   return plan_;
+}
+
+std::vector<cycle::SparedHost> Planner::Spared() const {
+  std::vector<cycle::SparedHost> spared;
+  for (const std::string& host : plan_.host_names) {
+    cycle::SparedHost candidate;
+    candidate.host_name = host;
+    candidate.interest.name = host;
+    HostOfPlugin others;
+    bool can_be_spared = true;
+    for (const auto& [plugin, own_host] : host_of_) {
+      if (own_host != host) {
+        others[plugin] = own_host;
+        continue;
+      }
+      const auto fields = InterestOf(InfoOf(plugin), profile_);
+      can_be_spared &= fields.has_value();
+      if (!fields.has_value()) break;
+      candidate.interest.fields.insert(candidate.interest.fields.end(), fields->begin(),
+                                       fields->end());
+    }
+    if (!can_be_spared || others.empty() || candidate.interest.fields.empty()) continue;
+    config::Profile rest = profile_;
+    for (auto& [point, plugins] : rest.points) {
+      std::erase_if(plugins, [&](const auto& plugin) { return !others.contains(plugin.name); });
+    }
+    // Without scores the first feasible node would do.
+    if (rest.at(v1alpha1::SCORE).empty() != profile_.at(v1alpha1::SCORE).empty()) continue;
+    Planner planner(config_, plan_.host_names, infos_, rest, std::move(others));
+    candidate.without = std::make_shared<cycle::ProfilePlan>(planner.Make());
+    bool others_came = false;
+    for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::POST_FILTER)) {
+      const bool is_own = host_of_.at(plugin.name) == host;
+      others_came |= !is_own;
+      if (!is_own) continue;
+      cycle::SparedWord word{PostFilterReason(InfoOf(plugin.name))};
+      if (word.reason.empty()) continue;
+      const std::vector<std::string> asked = Names(v1alpha1::PRE_FILTER);
+      if (const auto it = absl::c_find(asked, plugin.name); it != asked.end())
+        word.behind.insert(asked.begin(), it);
+      SpeakFor(word, others_came, candidate.without.get());
+    }
+    for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
+      if (host_of_.at(plugin.name) == host) ScoreNothing(plugin.name, candidate.without.get());
+    }
+    spared.push_back(std::move(candidate));
+  }
+  return spared;
 }
 
 void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const {

@@ -250,17 +250,80 @@ TEST(Interests, AnyFieldIsEnough) {
   pod.add_scheduling_gates("g");
   pod.set_pod_group_name("gang");
   pod.add_volumes()->set_source("hostPath");
+  pod.add_claims()->set_name("c");
   const v1alpha1::Pod plain;
   for (const char* field :
        {"metadata.labels['l']", "metadata.annotations['a']", "spec.schedulingGates",
-        "spec.schedulingGroup", "spec.volumes[*].hostPath"}) {
-    EXPECT_TRUE(cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, pod))
+        "spec.schedulingGroup", "spec.volumes[*].hostPath", "spec.resourceClaims"}) {
+    EXPECT_TRUE(cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, pod, {}))
         << field;
-    EXPECT_FALSE(cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, plain))
+    EXPECT_FALSE(
+        cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, plain, {}))
         << field;
   }
   const std::vector<cycle::InterestedPlugin> unknown = {{"P", {"spec.colour"}}};
-  EXPECT_TRUE(cycle::AnyConcerns(unknown, plain));
+  EXPECT_TRUE(cycle::AnyConcerns(unknown, plain, {}));
+}
+
+TEST(Interests, AResourceForWhichADeviceClassStands) {
+  const std::vector<cycle::InterestedPlugin> plugins = {
+      {"P", {"spec.containers[*].resources.requests[deviceClass]"}}};
+  v1alpha1::Pod pod;
+  pod.add_containers();
+  v1alpha1::Container* init = pod.add_init_containers();
+  (*init->mutable_requests()->mutable_extended())["example.com/gpu"] = 1;
+  EXPECT_FALSE(cycle::AnyConcerns(plugins, pod, {}));
+  EXPECT_FALSE(cycle::AnyConcerns(plugins, pod, {{"example.com/nic", 1}}));
+  EXPECT_TRUE(cycle::AnyConcerns(plugins, pod, {{"example.com/gpu", 1}}));
+}
+
+// "First" of host "a" cares about pods with claims only.
+HostInfos WithInterests(const std::vector<ExtensionPoint>& points) {
+  HostInfos infos = {
+      {"a", Host({"First"})},
+      {"b", Host({"PrioritySort", "Gate", "Second", "Third", "Preempting", "DefaultBinder"})}};
+  v1alpha1::PluginInfo* first = infos["a"].mutable_plugins(0);
+  first->add_extension_points(v1alpha1::SCORE);
+  first->add_extension_points(v1alpha1::POST_FILTER);
+  first->add_extension_points(v1alpha1::PRE_BIND);
+  for (const ExtensionPoint point : points) {
+    v1alpha1::Interest* interest = first->add_interests();
+    interest->set_extension_point(point);
+    interest->add_any_field_set("spec.resourceClaims");
+    if (point == v1alpha1::PRE_FILTER) interest->set_post_filter_reason("no claims");
+  }
+  return infos;
+}
+
+TEST(PlansTest, AHostIsSparedPodsThatNoneOfItsPluginsCaresAbout) {
+  const auto plans =
+      MakePlans(Configuration({"a", "b"}), {"a", "b"},
+                WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE, v1alpha1::PERMIT}));
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  EXPECT_THAT(plan.host_names, ElementsAre("a", "b"));
+  v1alpha1::Pod pod;
+  const cycle::ProfilePlan& without = *plan.For(pod, {});
+  ASSERT_NE(&without, &plan);
+  EXPECT_EQ(without.algorithm.name, "p");
+  EXPECT_THAT(without.host_names, ElementsAre("b"));
+  EXPECT_THAT(without.algorithm.shares, IsEmpty()) << "one host does it alone";
+  EXPECT_THAT(without.algorithm.filter_plugins, ElementsAre("Second", "Third"));
+  EXPECT_THAT(without.algorithm.spared_score_plugins, ElementsAre("First"));
+  ASSERT_THAT(without.spared_before, SizeIs(1));
+  EXPECT_EQ(without.spared_before[0].reason, "no claims");
+  EXPECT_THAT(without.spared_before[0].behind, IsEmpty()) << "the first at PreFilter";
+  EXPECT_THAT(without.spared_after, IsEmpty());
+  EXPECT_THAT(Shares(without.reserve), ElementsAre("b: Third@0"));
+  pod.add_claims()->set_name("c");
+  EXPECT_EQ(plan.For(pod, {}), &plan);
+}
+
+TEST(PlansTest, AHostIsSparedNothingWhereOneOfItsPointsCaresAboutEveryPod) {
+  const auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"},
+                               WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE}));
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_THAT(plans->profiles.at(0).spared, IsEmpty()) << "Permit";
 }
 
 TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {

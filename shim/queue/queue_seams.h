@@ -47,8 +47,8 @@ class PreEnqueueGate {
 class HintJudge {
  public:
   virtual ~HintJudge() = default;
-  // Whether the profile's host knows, or will be told of, every event from number `since` on.
-  virtual bool Judges(const std::string& profile, uint64_t since) = 0;
+  // Whether the pod's hosts know, or will be told of, every event from number `since` on.
+  virtual bool Judges(const kube::PodObject& pod, uint64_t since) = 0;
   // The pod waits, for its rejectors as they are now, since `pod.judged_since`.
   virtual void OnWaiting(const QueuedPod& pod) = 0;
   // A pod of which OnWaiting told waits no more.

@@ -216,8 +216,7 @@ bool SchedulingQueue::AddUnschedulable(const std::string& uid, Rejectors rejecto
   info->was_flushed = false;
   NoteRejectors(*info, +1);
   // A judging host looks at what happened during the attempt; what was looked at here it need not.
-  const bool judged =
-      judge_ != nullptr && judge_->Judges(info->pod->pod.scheduler_name(), info->recording_since);
+  const bool judged = judge_ != nullptr && judge_->Judges(*info->pod, info->recording_since);
   const Strategy strategy = StrategyAfterAttempt(*info, judged);
   StopRecording(*info);
   if (strategy == Strategy::kSkip) {

@@ -114,7 +114,7 @@ void SchedulingQueue::EnterParked(QueuedPod& pod, const std::string& host, absl:
 void SchedulingQueue::BeginWaiting(QueuedPod& pod, uint64_t judged_since) {
   pod.waiting_since = event_clock_;
   pod.judged_since = judged_since;
-  pod.judged = judge_ != nullptr && judge_->Judges(pod.pod->pod.scheduler_name(), judged_since);
+  pod.judged = judge_ != nullptr && judge_->Judges(*pod.pod, judged_since);
   pod.held = pod.judged && gate_ != nullptr && gate_->Holds(pod);
   if (pod.held) pod.judged = false;
   IndexRejectors(pod, /*insert=*/true);

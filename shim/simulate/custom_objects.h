@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/outboard/v1alpha1/effect.pb.h"
 #include "shim/kube/objects.h"
@@ -18,7 +19,7 @@ namespace outboard::simulate {
 absl::StatusOr<kube::ClusterObjectPtr> CustomObjectOf(const std::string& resource,
                                                       const kube::OtherObject& object);
 
-// Carries put_object and delete_object out.
+// Carries put_object, patch_object and delete_object out.
 //
 // Threading: thread-compatible. Lifetime: owns its objects. Errors: as the API server's.
 class CustomObjects {
@@ -30,10 +31,15 @@ class CustomObjects {
     kube::ClusterObjectPtr written;  // null: it was deleted
     kube::ClusterObjectPtr deleted;
     std::string version;
+    std::string uid;
   };
   absl::StatusOr<Outcome> Write(const v1alpha1::Effect& effect);
 
  private:
+  absl::Status Patch(const v1alpha1::PatchObject& patch, Outcome* outcome);
+  absl::Status Put(const v1alpha1::PutObject& put, Outcome* outcome);
+  absl::Status Delete(const v1alpha1::DeleteObject& del, Outcome* outcome);
+
   std::map<std::string, kube::ClusterObjectPtr> objects_;  // by resource and name
   int64_t version_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "shim/cycle/custom_resources.h"
 
 namespace outboard::simulate {
 
@@ -34,8 +35,18 @@ void World::CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
   while (!writes_.empty()) {
     const cycle::EffectOrder order = std::move(writes_.front());
     writes_.pop_front();
-    if (order.effect.has_put_object() || order.effect.has_delete_object()) {
+    if (cycle::IsObjectWrite(order.effect)) {
       WriteObject(order, scheduler, now);
+      continue;
+    }
+    if (order.effect.has_report_extended_resource_claim()) {
+      auto reported = std::make_shared<kube::PodObject>(*order.pod);
+      reported->pod.set_extended_resource_claim(
+          order.effect.report_extended_resource_claim().claim_name());
+      reported->resource_version = absl::StrCat("reported-", ++changes_);
+      scheduler->OnPodUpsert(reported, now);
+      scheduler->OnEffectEnded(order.attempt_id, {absl::OkStatus(), reported->resource_version},
+                               now);
       continue;
     }
     std::vector<kube::ClusterObjectPtr> changed;
@@ -49,6 +60,9 @@ void World::CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
     auto bound = std::make_shared<kube::PodObject>(*order.pod);
     bound->pod.set_node_name(order.node_name);
     bound->phase = "Running";
+    if (const kube::PodPtr known = scheduler->cluster()->FindPod(order.pod->uid());
+        known != nullptr)
+      bound->pod.set_extended_resource_claim(known->pod.extended_resource_claim());
     bound->resource_version = absl::StrCat("bound-", order.attempt_id);
     if (starts_pods_)
       bound->pod.set_start_unix_seconds(absl::ToUnixSeconds(
@@ -64,7 +78,8 @@ void World::WriteObject(const cycle::EffectOrder& order, cycle::Scheduler* sched
   absl::StatusOr<CustomObjects::Outcome> outcome = custom_objects_.Write(order.effect);
   if (outcome.ok() && outcome->written != nullptr) scheduler->OnObjectUpsert(outcome->written, now);
   if (outcome.ok() && outcome->deleted != nullptr) scheduler->OnObjectDelete(outcome->deleted, now);
-  const cycle::EffectEnd end = {outcome.status(), outcome.ok() ? outcome->version : ""};
+  cycle::EffectEnd end = {outcome.status(), ""};
+  if (outcome.ok()) end = {absl::OkStatus(), outcome->version, outcome->uid};
   if (order.attempt_id == 0) return scheduler->OnOwnEffectEnded(order.effect, end, now);
   scheduler->OnEffectEnded(order.attempt_id, end, now);
 }

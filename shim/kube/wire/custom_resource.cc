@@ -69,4 +69,22 @@ absl::StatusOr<std::string> BodyOf(const v1alpha1::PutObject& put) {
   return ToJson(*document);
 }
 
+absl::StatusOr<std::string> BodyOf(const v1alpha1::PatchObject& patch) {
+  const auto refuse = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(patch.resource(), " ", patch.name(), ": ", what));
+  };
+  absl::StatusOr<DocNode> document = ParseJson(patch.name(), patch.json());
+  if (!document.ok()) return document.status();
+  if (document->kind != DocNode::Kind::kMap) return refuse("the patch is not an object");
+  DocNode& metadata = Member("metadata", &*document);
+  if (metadata.kind == DocNode::Kind::kNull) metadata.kind = DocNode::Kind::kMap;
+  if (metadata.kind != DocNode::Kind::kMap) return refuse("metadata is not an object");
+  for (const absl::string_view name : {"name", "namespace", "generateName"})
+    Remove(name, &metadata);
+  SetText("uid", patch.uid(), &metadata);
+  SetText("resourceVersion", patch.resource_version(), &metadata);
+  return ToJson(*document);
+}
+
 }  // namespace outboard::kube

@@ -21,6 +21,9 @@ bool IsOf(const CustomResourceName& resource, const OtherObject& object);
 // in. Refused unless it is an object of the resource.
 absl::StatusOr<std::string> BodyOf(const v1alpha1::PutObject& put);
 
+// The patch with the preconditions filled in. Refused unless it is a JSON object.
+absl::StatusOr<std::string> BodyOf(const v1alpha1::PatchObject& patch);
+
 }  // namespace outboard::kube
 
 #endif  // OUTBOARD_SHIM_KUBE_WIRE_CUSTOM_RESOURCE_H_

@@ -1,5 +1,7 @@
 #include "shim/kube/wire/custom_resource_name.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,6 +10,35 @@
 #include "shim/kube/wire/name_rules.h"
 
 namespace outboard::kube {
+namespace {
+
+// Those with a dot.
+constexpr absl::string_view kOwnGroups[] = {
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+};
+
+}  // namespace
+
+bool IsOwnGroup(absl::string_view group) {
+  return !absl::StrContains(group, '.') ||
+         std::find(std::begin(kOwnGroups), std::end(kOwnGroups), group) != std::end(kOwnGroups);
+}
 
 std::string CustomResourceName::path() const { return path(""); }
 

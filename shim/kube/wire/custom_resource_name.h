@@ -26,6 +26,9 @@ struct CustomResourceName {
   std::string path(absl::string_view ns) const;
   std::string path(absl::string_view ns, absl::string_view name) const;
 };
+// Whether the API group is built into Kubernetes; many that end in k8s.io are not.
+bool IsOwnGroup(absl::string_view group);
+
 absl::StatusOr<CustomResourceName> ParseCustomResourceName(absl::string_view text);
 
 }  // namespace outboard::kube

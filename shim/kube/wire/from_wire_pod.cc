@@ -294,8 +294,12 @@ absl::Status ConvertSpec(const wire::PodSpec& spec, api::Pod* pod) {
     if (!status.ok()) return status;
   }
   for (const auto& volume : spec.volumes()) ConvertVolume(volume, *pod, pod->add_volumes());
-  for (const auto& claim : spec.resourceclaims())
-    CopyText(claim.name(), pod->add_resource_claims());
+  for (const auto& claim : spec.resourceclaims()) {
+    api::PodResourceClaim* out = pod->add_claims();
+    CopyText(claim.name(), out->mutable_name());
+    CopyText(claim.resourceclaimname(), out->mutable_claim_name());
+    CopyText(claim.resourceclaimtemplatename(), out->mutable_template_name());
+  }
   CopyText(spec.schedulinggroup().podgroupname(), pod->mutable_pod_group_name());
   InferNodeFeatures(spec, pod);
   return ConvertPodResources(spec, pod);
@@ -347,12 +351,24 @@ void ConvertConditions(const wire::PodStatus& status, PodObject* object) {
   }
 }
 
+void ConvertClaimStatuses(const wire::PodStatus& status, api::Pod* pod) {
+  for (const wire::PodResourceClaimStatus& made : status.resourceclaimstatuses()) {
+    for (api::PodResourceClaim& claim : *pod->mutable_claims()) {
+      if (claim.name() == made.name() && !claim.template_name().empty())
+        CopyText(made.resourceclaimname(), claim.mutable_made_claim_name());
+    }
+  }
+  CopyText(status.extendedresourceclaimstatus().resourceclaimname(),
+           pod->mutable_extended_resource_claim());
+}
+
 absl::Status ConvertStatus(const wire::PodStatus& status, PodObject* object) {
   api::Pod* pod = &object->pod;
   CopyText(status.phase(), &object->phase);
   CopyText(status.nominatednodename(), pod->mutable_nominated_node_name());
   pod->set_start_unix_seconds(status.starttime().seconds());
   ConvertConditions(status, object);
+  ConvertClaimStatuses(status, pod);
   if (!status.allocatedresources().empty()) {
     absl::Status done = ConvertResources("status.allocatedResources", status.allocatedresources(),
                                          pod->mutable_pod_allocated_requests());

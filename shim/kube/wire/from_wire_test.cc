@@ -219,7 +219,10 @@ TEST(PodFromWire, SchedulingFields) {
                    schedulingGates { name: "g/1" }
                    schedulingGates { name: "g/2" }
                    nodeSelector { key: "disk" value: "ssd" }
-                   resourceClaims { name: "claim" }
+                   resourceClaims { name: "claim" resourceClaimName: "c1" }
+                   resourceClaims { name: "made" resourceClaimTemplateName: "t" }
+                   resourceClaims { name: "none" resourceClaimTemplateName: "t" }
+                   resourceClaims { name: "later" resourceClaimTemplateName: "t" }
                    schedulingGroup { podGroupName: "gang" }
                    tolerations { operator: "Exists" }
                    tolerations { key: "k" value: "v" effect: "NoExecute" tolerationSeconds: 5 }
@@ -234,6 +237,9 @@ TEST(PodFromWire, SchedulingFields) {
                  status {
                    nominatedNodeName: "n2"
                    startTime { seconds: 9 }
+                   resourceClaimStatuses { name: "made" resourceClaimName: "made-1" }
+                   resourceClaimStatuses { name: "none" }
+                   extendedResourceClaimStatus { resourceClaimName: "extended-1" }
                  })pb",
             R"pb(node_name: "n1"
                  priority: -5
@@ -241,7 +247,10 @@ TEST(PodFromWire, SchedulingFields) {
                  scheduling_gates: "g/1"
                  scheduling_gates: "g/2"
                  node_selector { key: "disk" value: "ssd" }
-                 resource_claims: "claim"
+                 claims { name: "claim" claim_name: "c1" }
+                 claims { name: "made" template_name: "t" made_claim_name: "made-1" }
+                 claims { name: "none" template_name: "t" made_claim_name: "" }
+                 claims { name: "later" template_name: "t" }
                  pod_group_name: "gang"
                  tolerations { operator: EXISTS }
                  tolerations { key: "k" operator: EQUAL value: "v" effect: NO_EXECUTE }
@@ -254,7 +263,8 @@ TEST(PodFromWire, SchedulingFields) {
                  }
                  nominated_node_name: "n2"
                  active_deadline_seconds: 3600
-                 start_unix_seconds: 9)pb");
+                 start_unix_seconds: 9
+                 extended_resource_claim: "extended-1")pb");
 }
 
 TEST(PodFromWire, Affinity) {

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "shim/kube/wire/custom_resource_name.h"
 #include "shim/kube/wire/document.h"
 #include "shim/kube/wire/from_wire.h"
 #include "shim/kube/wire/manifest_defaults.h"
@@ -21,36 +22,13 @@
 namespace outboard::kube {
 namespace {
 
-// Groups with a dot that are Kubernetes' own; all others with a dot hold custom resources, also
-// many that end in k8s.io.
-constexpr absl::string_view kOwnGroups[] = {
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-    "storagemigration.k8s.io",
-};
-
 absl::string_view GroupOf(absl::string_view api_version) {
   const size_t slash = api_version.find('/');
   return slash == absl::string_view::npos ? absl::string_view() : api_version.substr(0, slash);
 }
 
 bool IsCustom(absl::string_view group) {
-  return absl::StrContains(group, ".") &&
-         std::find(std::begin(kOwnGroups), std::end(kOwnGroups), group) == std::end(kOwnGroups);
+  return absl::StrContains(group, ".") && !IsOwnGroup(group);
 }
 
 class ManifestReader {
@@ -107,11 +85,18 @@ absl::Status ManifestReader::Read(const DocNode& doc, absl::string_view list_api
   if (group.empty() && kind == "Pod") return ReadPod(doc);
   if (group.empty() && kind == "Node") return ReadNode(doc);
   if (group.empty() && kind == "Namespace") return ReadNamespace(doc);
-  if (const ObjectKind* known = FindObjectKind(group, kind)) return ReadObject(doc, *known);
+  if (const ObjectKind* known = FindObjectKind(group, kind)) {
+    absl::Status status = ReadObject(doc, *known);
+    // Plugins that allocate devices read all of it.
+    if (status.ok() && kind == "DeviceClass") return ReadOther(doc, api_version, kind, true);
+    return status;
+  }
   const bool priority_class = group == "scheduling.k8s.io" && kind == "PriorityClass";
   // Kubernetes' own, but served only where a feature gate says so; read as custom resources are.
   const bool pod_group = group == "scheduling.k8s.io" && kind == "PodGroup";
-  if (priority_class || pod_group || IsCustom(group))
+  const bool device =
+      group == "resource.k8s.io" && (kind == "ResourceClaim" || kind == "ResourceSlice");
+  if (priority_class || pod_group || device || IsCustom(group))
     return ReadOther(doc, api_version, kind, !priority_class);
   return Refuse(doc, absl::StrCat("objects of kind ", ToUtf8(kind), " (", ToUtf8(api_version),
                                   ") are not read here"));

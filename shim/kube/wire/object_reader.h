@@ -20,15 +20,15 @@
 
 namespace outboard::kube {
 
-// An object of a kind that is recognised but not interpreted here: PriorityClass, and custom
-// resources.
+// An object of a kind that is recognised but not interpreted here: PriorityClass, custom resources,
+// and Kubernetes' own that only plugins read (ResourceClaim, ResourceSlice; DeviceClass besides).
 struct OtherObject {
   std::string api_version;
   std::string kind;
   std::string ns;  // "" where the manifest has none
   std::string name;
   std::string json;     // the whole object
-  bool custom = false;  // a custom resource
+  bool custom = false;  // plugins can declare it
 };
 
 struct Manifests {

@@ -67,7 +67,7 @@ class FakeJudge : public HintJudge {
   uint64_t knows_from = 0;
   std::map<std::string, uint64_t> waiting;  // uid -> since
 
-  bool Judges(const std::string& profile, uint64_t since) override {
+  bool Judges(const kube::PodObject& pod, uint64_t since) override {
     return judges && since >= knows_from;
   }
   void OnWaiting(const QueuedPod& pod) override { waiting[pod.uid()] = pod.judged_since; }

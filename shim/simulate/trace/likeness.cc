@@ -8,7 +8,7 @@ namespace outboard::simulate::trace {
 cycle::Likeness LikenessOf(const kube::PodObject& object) {
   cycle::Likeness likeness;
   if (object.pod.has_affinity() || !object.pod.topology_spread_constraints().empty() ||
-      !object.pod.volumes().empty() || !object.pod.resource_claims().empty()) {
+      !object.pod.volumes().empty() || !object.pod.claims().empty()) {
     return likeness;
   }
   v1alpha1::Pod pod = object.pod;
