@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Generates Go from the contract into build/examples/go/contract, a module of its own; go.mod points there and pins the generators.
-# Needs protoc (Debian: protobuf-compiler) and Go.
+# Generates Go from the contract into a module of its own: contract.sh [FOLDER], by default build/examples/go/contract, where go.mod points.
+# The generators, which go.mod pins, come to lie beside it. Needs protoc (Debian: protobuf-compiler) and Go.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
-out=$root/build/examples/go/contract
+out=${1:-$root/build/examples/go/contract}
 package=proto/outboard/v1alpha1
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
 cat >"$out/go.mod" <<'MOD'
 module outboard.dev/contract
 

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	pb "outboard.dev/contract"
+)
+
+// verdict is what Filter says of a node.
+type verdict struct {
+	rejection   *pb.PluginStatus // nil: feasible; Code_ERROR: the plugin failed
+	unavailable []int            // allocated claims that cannot be used there
+	allocation  *nodeAllocation  // for Reserve, of a feasible node
+}
+
+// question is a node to judge, prepared under the session's lock and answered without.
+type question struct {
+	node    *node
+	verdict verdict
+	known   bool
+
+	// The rest is for the allocator.
+	variant         *variant
+	toAllocate      []*resourceapi.ResourceClaim
+	key             string // of the memo; empty: not kept
+	own, everywhere uint64 // the inventory's counters
+	allocator       structured.Allocator
+	outcome         outcome
+	failure         error
+}
+
+func known(q question, rejection *pb.PluginStatus) question {
+	q.verdict.rejection, q.known = rejection, true
+	return q
+}
+
+// ask judges what can be judged at once, and looks for an outcome that is known. The session is locked.
+func (a *attempt) ask(m *mirror, n *node, now time.Time) question {
+	q := question{node: n}
+	rejection := a.extendedOn(&q)
+	if rejection != nil {
+		return known(q, rejection)
+	}
+	if q.variant == nil && a.special != nil && len(a.claims) == 1 {
+		return known(q, nil) // Device plugins have it all.
+	}
+	for i, one := range a.claims {
+		if selector := a.availableOn[i]; selector != nil && !selector.Match(n.object) {
+			q.verdict.unavailable = append(q.verdict.unavailable, i)
+			continue
+		}
+		if one.Status.Allocation == nil {
+			continue
+		}
+		if ready, err := readyToBind(one.ResourceClaim); err != nil || !ready && bindingTimedOut(one.ResourceClaim, a.args.bindingTimeout, now) {
+			q.verdict.unavailable = append(q.verdict.unavailable, i)
+		}
+	}
+	if !a.allocates {
+		return known(q, a.conclude(&q))
+	}
+	a.prepare(m, &q)
+	if q.key == "" {
+		return q
+	}
+	if found, ok := m.memo.table(q.key).find(n, q.everywhere); ok {
+		q.outcome, q.known = found, true
+		q.verdict.rejection = a.conclude(&q)
+	}
+	return q
+}
+
+// prepare collects what the allocator needs.
+func (a *attempt) prepare(m *mirror, q *question) {
+	inventory := m.claims.inventory
+	q.own, q.everywhere = *q.node.counter, inventory.everywhere
+	var key strings.Builder
+	for _, one := range a.claims {
+		if one.Status.Allocation != nil {
+			continue
+		}
+		if one == a.special && q.variant != nil {
+			one = q.variant.claim
+		}
+		q.toAllocate = append(q.toAllocate, one.ResourceClaim)
+		if one.spec == "" {
+			key.Reset()
+			break
+		}
+		key.WriteString(one.spec)
+	}
+	q.key = key.String()
+}
+
+// arm gives the question an allocator. The session is locked.
+func (a *attempt) arm(ctx context.Context, m *mirror, q *question) {
+	inventory := m.claims.inventory
+	if len(inventory.shared) == 0 {
+		q.allocator, q.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes, inventory.slicesFor(q.node.object.Name), compiled)
+		return
+	}
+	// Every node looks at many slices of others: sort them once.
+	if a.whole == nil {
+		a.whole, q.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes,
+			slices.Collect(maps.Values(inventory.slices)), compiled)
+	}
+	q.allocator = a.whole
+}
+
+// answer runs the allocator. Nothing is locked.
+func (a *attempt) answer(ctx context.Context, q *question) {
+	if q.failure != nil {
+		q.verdict.rejection = reject(pb.Code_ERROR, "%s", q.failure.Error())
+		return
+	}
+	limited := ctx
+	if a.args.filterTimeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, a.args.filterTimeout)
+		defer cancel()
+	}
+	results, err := q.allocator.Allocate(limited, q.node.object, q.toAllocate)
+	switch {
+	case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		q.key = ""
+		q.verdict.rejection = reject(pb.Code_ERROR, "node %s: timed out trying to allocate devices", q.node.object.Name)
+		return
+	case errors.Is(err, structured.ErrFailedAllocationOnNode):
+		q.outcome.reason = err.Error()
+	case ctx.Err() != nil:
+		q.key = ""
+		q.outcome.reason = fmt.Sprintf("asked by caller to stop allocating devices: %v", context.Cause(ctx))
+	case err != nil:
+		q.key = ""
+		q.verdict.rejection = reject(pb.Code_ERROR, "%s", err.Error())
+		return
+	case len(results) != len(q.toAllocate):
+		q.outcome.reason = "cannot allocate all claims"
+	default:
+		q.outcome.results = results
+	}
+	q.verdict.rejection = a.conclude(q)
+}
+
+// conclude says what follows from what was found, in kube-scheduler's order: the allocator's word before that of claims which are not available.
+func (a *attempt) conclude(q *question) *pb.PluginStatus {
+	if q.outcome.reason != "" {
+		q.verdict.unavailable = nil
+		return unresolvable(q.outcome.reason)
+	}
+	if len(q.verdict.unavailable) > 0 {
+		return unresolvable("resourceclaim not available on the node")
+	}
+	if a.allocates {
+		q.verdict.allocation = &nodeAllocation{results: q.outcome.results, variant: q.variant}
+	}
+	return nil
+}
+
+// remember notes under the attempt what a node's verdict means for the calls to come. The session is locked.
+func (a *attempt) remember(q *question) {
+	for _, index := range q.verdict.unavailable {
+		if a.unavailable == nil {
+			a.unavailable = map[int]bool{}
+		}
+		a.unavailable[index] = true
+	}
+	if q.verdict.allocation != nil {
+		a.allocations[q.node.object.Name] = q.verdict.allocation
+	}
+}
+
+func deviceStatus(c *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
+	for i := range c.Status.Devices {
+		if device := &c.Status.Devices[i]; device.Device == result.Device && device.Driver == result.Driver && device.Pool == result.Pool {
+			return device
+		}
+	}
+	return nil
+}
+
+func condition(device *resourceapi.AllocatedDeviceStatus, kind string) *metav1.Condition {
+	for i := range device.Conditions {
+		if device.Conditions[i].Type == kind {
+			return &device.Conditions[i]
+		}
+	}
+	return nil
+}

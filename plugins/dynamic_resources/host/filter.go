@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	pb "outboard.dev/contract"
+)
+
+const (
+	// What a call may bring, by the contract.
+	maxHypotheses = 65536
+	// How many nodes are given to the allocator at once, a worker, at first and at most: more than are needed may be judged, which is not lost as long as
+	// their outcome is kept.
+	firstBatch, largestBatch = 2, 32
+)
+
+// enoughNodes is how many feasible nodes of a list end the search; see FilterRequest.percentage_of_nodes_to_score.
+func enoughNodes(count, percentage int, firstOnly bool) int {
+	switch {
+	case firstOnly:
+		return 1
+	case count < 100:
+		return count
+	case percentage == 0:
+		percentage = max(5, 50-count/125)
+	}
+	if percentage >= 100 {
+		return count
+	}
+	return max(100, count*percentage/100)
+}
+
+// packer builds a FilterResponse.
+type packer struct {
+	answer   pb.FilterResponse
+	feasible int
+	reasons  map[string]uint32
+}
+
+func (p *packer) add(rejection *pb.PluginStatus) {
+	i := p.answer.Processed
+	p.answer.Processed++
+	if i%8 == 0 {
+		p.answer.Feasible = append(p.answer.Feasible, 0)
+	}
+	if rejection == nil {
+		p.answer.Feasible[i/8] |= 1 << (i % 8)
+		p.feasible++
+		return
+	}
+	reason := rejection.GetReasons()[0]
+	index, known := p.reasons[reason]
+	if !known {
+		index = uint32(len(p.answer.Reasons))
+		p.reasons[reason] = index
+		p.answer.Reasons = append(p.answer.Reasons, rejection)
+	}
+	p.answer.Rejected = append(p.answer.Rejected, index)
+}
+
+// search is one Filter under way. Nothing of it is shared between calls.
+type search struct {
+	s       *session
+	mirror  *mirror // of the call's version
+	attempt *attempt
+	loan    *loan
+}
+
+// Filter judges nodes in order, until there are enough. What the plugin says does not depend on pods on nodes, so nodes that are kept in mind for other
+// pods need no second look, and a hypothesis is its node. While the allocator works the session is not locked: it may take long.
+func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
+	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)
+	if err != nil {
+		return nil, err
+	}
+	found, nodes, err := s.prepareSearch(request)
+	leave()
+	if err != nil {
+		return nil, err
+	}
+	defer found.close()
+	hypotheses := len(request.GetHypotheses()) > 0
+	enough := len(nodes)
+	if !hypotheses {
+		enough = enoughNodes(len(nodes), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
+	}
+	p := packer{reasons: map[string]uint32{}}
+	err = found.run(ctx, nodes, func(q *question) bool {
+		switch rejection := q.verdict.rejection; {
+		case rejection.GetCode() == pb.Code_ERROR && hypotheses: // Here a plugin that fails rejects.
+			p.add(unresolvable(rejection.GetReasons()[0]))
+		case rejection.GetCode() == pb.Code_ERROR:
+			p.answer.Error = rejection
+			return false
+		case rejection == nil && p.feasible == enough:
+			return false
+		default:
+			p.add(rejection)
+		}
+		return true
+	})
+	return &p.answer, err
+}
+
+func (s *session) prepareSearch(request *pb.FilterRequest) (*search, []*node, error) {
+	a, err := s.attempt(request.GetHeader())
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := s.nodesToJudge(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	books := s.mirror.claims.books
+	if a.allocates && a.loan == nil {
+		a.loan, a.whole = books.borrow(), nil
+	}
+	found := &search{s: s, mirror: s.mirror, attempt: a, loan: a.loan}
+	if found.loan != nil {
+		found.loan.holders++ // The attempt may end while this goes on.
+	}
+	return found, nodes, nil
+}
+
+func (s *session) nodesToJudge(request *pb.FilterRequest) ([]*node, error) {
+	m := s.mirror
+	if hypotheses := request.GetHypotheses(); len(hypotheses) > 0 {
+		if len(hypotheses) > maxHypotheses {
+			return nil, fail(pb.CallError_INVALID, fmt.Sprintf("%d hypotheses", len(hypotheses)))
+		}
+		nodes := make([]*node, len(hypotheses))
+		for i, told := range hypotheses {
+			if told.GetContinues() && (i == 0 || hypotheses[i-1].GetSlot() != told.GetSlot()) {
+				return nil, fail(pb.CallError_INVALID, "a hypothesis continues one of another node")
+			}
+			if err := m.checkHypothesis(told); err != nil {
+				return nil, err
+			}
+			nodes[i] = m.nodes[told.GetSlot()]
+		}
+		return nodes, nil
+	}
+	nodes := make([]*node, 0, len(m.order))
+	if request.Nodes != nil {
+		var err error
+		if nodes, err = s.nodes(request.GetNodes()); err != nil {
+			return nil, err
+		}
+	} else {
+		for _, slot := range m.order {
+			if n := m.nodes[slot]; n != nil { // A node that went before a new order came.
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	start := int(request.GetStartOffset()) % len(nodes)
+	return append(nodes[start:len(nodes):len(nodes)], nodes[:start]...), nil
+}
+
+func (m *mirror) checkHypothesis(told *pb.Hypothesis) error {
+	if m.nodes[told.GetSlot()] == nil {
+		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", told.GetSlot()))
+	}
+	for _, uid := range told.GetRemovedPodUids() {
+		p := m.pods[uid]
+		if p == nil {
+			return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+		}
+		if slot, placed := m.slotOf(p); !told.GetContinues() && (!placed || slot != told.GetSlot()) {
+			return fail(pb.CallError_OBJECT_UNKNOWN, "pod "+uid+" is not there")
+		}
+	}
+	for _, uid := range told.GetAddedPodUids() {
+		if m.pods[uid] == nil {
+			return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+		}
+	}
+	return nil
+}
+
+// slotOf is where the pod is, or is about to be.
+func (m *mirror) slotOf(p *pod) (uint32, bool) {
+	if name := p.proto.GetNodeName(); name != "" {
+		slot, known := m.slots[name]
+		return slot, known
+	}
+	if !p.holdsPlace() {
+		return 0, false
+	}
+	return p.slot, m.nodes[p.slot] != nil
+}
+
+// run judges the nodes, and tells the verdicts in their order until `tell` has heard enough.
+func (f *search) run(ctx context.Context, nodes []*node, tell func(*question) bool) error {
+	workers := runtime.GOMAXPROCS(0)
+	for batch := firstBatch * workers; len(nodes) > 0; batch = min(2*batch, largestBatch*workers) {
+		questions := f.askSome(ctx, nodes, batch)
+		nodes = nodes[len(questions):]
+		f.answerAll(ctx, questions, workers)
+		f.s.mu.Lock()
+		more := true
+		for i := 0; i < len(questions) && more; i++ {
+			if more = tell(&questions[i]); more {
+				f.attempt.remember(&questions[i])
+			}
+		}
+		f.s.mu.Unlock()
+		if !more {
+			return nil
+		}
+		if ctx.Err() != nil { // Nobody waits for an answer any more.
+			return fail(pb.CallError_INTERNAL, context.Cause(ctx).Error())
+		}
+	}
+	return nil
+}
+
+// askSome asks about the first of the nodes: until so many need the allocator, or so many are known.
+func (f *search) askSome(ctx context.Context, nodes []*node, batch int) []question {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	now := f.s.now()
+	questions := make([]question, 0, min(len(nodes), 8*batch))
+	for open := 0; open < batch && len(questions) < min(len(nodes), 8*batch); {
+		n := nodes[len(questions)]
+		if len(f.attempt.claims) == 0 {
+			questions = append(questions, question{node: n, known: true})
+			continue
+		}
+		q := f.attempt.ask(f.mirror, n, now)
+		if !q.known {
+			open++
+			f.attempt.arm(ctx, f.mirror, &q)
+		}
+		questions = append(questions, q)
+	}
+	return questions
+}
+
+// answerAll has the allocator answer what is open, on all processors.
+func (f *search) answerAll(ctx context.Context, questions []question, workers int) {
+	var open []*question
+	for i := range questions {
+		if !questions[i].known {
+			open = append(open, &questions[i])
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	var fault atomic.Pointer[string]
+	for range min(workers, len(open)) {
+		group.Go(func() {
+			defer func() {
+				if caught := recover(); caught != nil {
+					logFault("Filter", caught)
+					text := fmt.Sprint(caught)
+					fault.Store(&text)
+				}
+			}()
+			for i := next.Add(1) - 1; int(i) < len(open); i = next.Add(1) - 1 {
+				f.attempt.answer(ctx, open[i])
+			}
+		})
+	}
+	group.Wait()
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if text := fault.Load(); text != nil {
+		for _, q := range open {
+			q.key, q.verdict.rejection = "", reject(pb.Code_ERROR, "node %s: the allocator failed: %s", q.node.object.Name, *text)
+		}
+	}
+	for _, q := range open {
+		if q.key != "" {
+			f.mirror.memo.keep(q.key, memoEntry{node: q.node, own: q.own, everywhere: q.everywhere, outcome: q.outcome})
+		}
+	}
+}
+
+func (f *search) close() {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if f.loan != nil {
+		f.loan.holders--
+	}
+}

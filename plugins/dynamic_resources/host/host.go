@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "outboard.dev/contract"
+)
+
+const (
+	contractVersion = "v1alpha1"
+	maxSessions     = 8
+	// How often it is looked whether a host that drains has attempts left.
+	drainInterval = 20 * time.Millisecond
+)
+
+var sessionID = regexp.MustCompile("^[a-z0-9-]{1,63}$")
+
+// host serves the services that the plugin's points need. Locks are taken in the order host, session.
+type host struct {
+	pb.UnimplementedPluginHostServiceServer
+	pb.UnimplementedClusterStateServiceServer
+	pb.UnimplementedPreEnqueueServiceServer
+	pb.UnimplementedPreFilterServiceServer
+	pb.UnimplementedFilterServiceServer
+	pb.UnimplementedPostFilterServiceServer
+	pb.UnimplementedPreScoreServiceServer
+	pb.UnimplementedScoreServiceServer
+	pb.UnimplementedReserveServiceServer
+	pb.UnimplementedPreBindServiceServer
+	pb.UnimplementedSignServiceServer
+
+	instance, build, digest string
+	started                 time.Time
+	warn                    *warnings
+	draining                atomic.Bool
+
+	mu       sync.Mutex
+	sessions map[string]*session
+}
+
+func newHost(instance, build, digest string) *host {
+	return &host{instance: instance, build: build, digest: digest, started: time.Now(), warn: newWarnings(), sessions: map[string]*session{}}
+}
+
+func (h *host) register(server *grpc.Server) {
+	pb.RegisterPluginHostServiceServer(server, h)
+	pb.RegisterClusterStateServiceServer(server, h)
+	pb.RegisterPreEnqueueServiceServer(server, h)
+	pb.RegisterPreFilterServiceServer(server, h)
+	pb.RegisterFilterServiceServer(server, h)
+	pb.RegisterPostFilterServiceServer(server, h)
+	pb.RegisterPreScoreServiceServer(server, h)
+	pb.RegisterScoreServiceServer(server, h)
+	pb.RegisterReserveServiceServer(server, h)
+	pb.RegisterPreBindServiceServer(server, h)
+	pb.RegisterSignServiceServer(server, h)
+}
+
+var codeOf = map[pb.CallError_Reason]codes.Code{
+	pb.CallError_STALE: codes.FailedPrecondition, pb.CallError_ATTEMPT_UNKNOWN: codes.NotFound,
+	pb.CallError_SESSION_UNKNOWN: codes.FailedPrecondition, pb.CallError_WRONG_INSTANCE: codes.FailedPrecondition,
+	pb.CallError_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_INVALID: codes.InvalidArgument,
+	pb.CallError_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_DRAINING: codes.Unavailable, pb.CallError_INTERNAL: codes.Internal,
+}
+
+// callError is why a call has no answer.
+type callError struct{ *pb.CallError }
+
+func (e callError) Error() string { return e.GetMessage() }
+
+func fail(reason pb.CallError_Reason, message string) error {
+	return callError{&pb.CallError{Reason: reason, Message: cut(message)}}
+}
+
+// toStatus sends a CallError as the status' binary details, which are the error itself and not wrapped as Go's status package would.
+func toStatus(err error, setTrailer func(metadata.MD)) error {
+	var call callError
+	if !errors.As(err, &call) {
+		return err
+	}
+	if details, marshalErr := proto.Marshal(call.CallError); marshalErr == nil {
+		setTrailer(metadata.Pairs("grpc-status-details-bin", string(details)))
+	}
+	return status.Error(codeOf[call.GetReason()], call.GetMessage())
+}
+
+// guarded turns errors into what the contract says of them, and a fault of this host into one answer instead of its end.
+func guarded(ctx context.Context, request any, call *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
+	setTrailer := func(trailer metadata.MD) { _ = grpc.SetTrailer(ctx, trailer) }
+	defer func() {
+		if fault := recover(); fault != nil {
+			logFault(call.FullMethod, fault)
+			response, err = nil, toStatus(fail(pb.CallError_INTERNAL, fmt.Sprintf("%s: %v", call.FullMethod, fault)), setTrailer)
+		}
+	}()
+	if response, err = handler(ctx, request); err != nil {
+		return nil, toStatus(err, setTrailer)
+	}
+	return response, nil
+}
+
+func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHostInfoResponse, error) {
+	return &pb.GetHostInfoResponse{
+		ContractVersions: []string{contractVersion}, HostInstance: h.instance, Build: h.build, BuildDigest: h.digest,
+		StartedUnixMicros: h.started.UnixMicro(), Plugins: []*pb.PluginInfo{info()},
+		Capabilities: []pb.Capability{pb.Capability_SIGNATURES},
+	}, nil
+}
+
+func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	if h.draining.Load() {
+		return nil, fail(pb.CallError_DRAINING, "the host is about to exit")
+	}
+	if !sessionID.MatchString(request.GetSessionId()) || request.GetContractVersion() != contractVersion {
+		return nil, fail(pb.CallError_INVALID, "session_id ([a-z0-9-]{1,63}) and contract_version "+contractVersion+" are required")
+	}
+	profiles, problems := readProfiles(request.GetProfiles())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[request.GetSessionId()]
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.draining {
+			return nil, fail(pb.CallError_DRAINING, "the session is draining")
+		}
+	}
+	if len(problems) > 0 {
+		return &pb.ConfigureResponse{Problems: problems}, nil
+	}
+	if s == nil {
+		if !h.makeRoom() {
+			return nil, fail(pb.CallError_INVALID, "too many sessions")
+		}
+		s = &session{id: request.GetSessionId(), changed: make(chan struct{})}
+		s.forget()
+		h.sessions[s.id] = s
+	}
+	s.profiles, s.lastHeard = profiles, time.Now()
+	return &pb.ConfigureResponse{}, nil
+}
+
+func readProfiles(from []*pb.ProfileConfig) (map[string]args, []*pb.ConfigProblem) {
+	profiles := map[string]args{}
+	var problems []*pb.ConfigProblem
+	for _, profile := range from {
+		complain := func(plugin, field, message string) {
+			problems = append(problems, &pb.ConfigProblem{Profile: profile.GetName(), Plugin: plugin, Field: field, Message: message})
+		}
+		for _, point := range profile.GetPoints() {
+			for _, plugin := range point.GetPlugins() {
+				if plugin != pluginName {
+					complain(plugin, "", "this host has no such plugin")
+				} else if !slices.Contains(points, point.GetExtensionPoint()) {
+					complain(plugin, "", "the plugin is not at "+point.GetExtensionPoint().String())
+				}
+			}
+		}
+		read := defaultArgs
+		for _, given := range profile.GetArgs() {
+			if given.GetPlugin() != pluginName {
+				complain(given.GetPlugin(), "", "args for an unknown plugin")
+				continue
+			}
+			var faults []problem
+			read, faults = readArgs(given.GetArgsJson())
+			for _, fault := range faults {
+				complain(pluginName, fault.field, fault.message)
+			}
+		}
+		profiles[profile.GetName()] = read
+	}
+	return profiles, problems
+}
+
+// makeRoom forgets the shim that was heard of least lately where there are too many; false if all are connected.
+func (h *host) makeRoom() bool {
+	if len(h.sessions) < maxSessions {
+		return true
+	}
+	oldest := ""
+	for id, s := range h.sessions {
+		s.mu.Lock()
+		connected := s.cancel != nil
+		s.mu.Unlock()
+		if !connected && (oldest == "" || s.lastHeard.Before(h.sessions[oldest].lastHeard)) {
+			oldest = id
+		}
+	}
+	delete(h.sessions, oldest)
+	return oldest != ""
+}
+
+func (h *host) find(id string) *session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[id]
+}
+
+func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResponse, error) {
+	response := &pb.ProbeResponse{HostInstance: h.instance, State: pb.ProbeResponse_READY}
+	s := h.find(request.GetSessionId())
+	draining, ready := h.draining.Load(), false
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		draining = draining || s.draining
+		response.AttemptsInFlight = uint32(len(s.attempts))
+		if s.mirror != nil {
+			response.SnapshotVersion = s.mirror.version
+			ready = s.mirror.version > 0
+		}
+	}
+	if draining {
+		response.State, response.Reason = pb.ProbeResponse_DRAINING, "told to drain"
+	} else if request.GetSessionId() != "" && !ready {
+		response.State, response.Reason = pb.ProbeResponse_INITIALISING, "not configured, or waiting for a snapshot"
+	}
+	return response, nil
+}
+
+func (h *host) Drain(_ context.Context, request *pb.DrainRequest) (*pb.DrainResponse, error) {
+	s := h.find(request.GetSessionId())
+	if s == nil {
+		return &pb.DrainResponse{}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	return &pb.DrainResponse{AttemptsInFlight: uint32(len(s.attempts))}, nil
+}
+
+// drain takes no new attempts, and returns once none is left, or after the timeout; false: some were.
+func (h *host) drain(timeout time.Duration) bool {
+	h.draining.Store(true)
+	end := time.After(timeout)
+	ticker := time.NewTicker(drainInterval)
+	defer ticker.Stop()
+	for h.busy() {
+		select {
+		case <-end:
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
+}
+
+func (h *host) busy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.sessions {
+		s.mu.Lock()
+		busy := len(s.attempts) > 0
+		s.mu.Unlock()
+		if busy {
+			return true
+		}
+	}
+	return false
+}

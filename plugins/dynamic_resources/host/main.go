@@ -1,0 +1,128 @@
+// outboard-claims-host serves plugin DynamicResources to Outboard: which devices a pod's ResourceClaims get, and on which nodes there are any.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// What a shim may send at once, by the contract.
+	maxMessageBytes = 16 << 20
+
+	exitCannotServe = 1
+	exitUsage       = 2
+)
+
+// version of the build, set when it is linked.
+var version = "dev"
+
+func main() { os.Exit(Main(os.Args[1:])) }
+
+// Main returns the exit code.
+func Main(arguments []string) int {
+	flags, err := parseFlags(arguments)
+	switch {
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "outboard-claims-host: %v\nTry --help.\n", err)
+		return exitUsage
+	case flags.help:
+		fmt.Print(help)
+		return 0
+	case flags.version:
+		fmt.Println("outboard-claims-host", version)
+		return 0
+	case flags.probe:
+		if err := probe(flags.listen); err != nil {
+			fmt.Fprintf(os.Stderr, "outboard-claims-host: %v\n", err)
+			return exitCannotServe
+		}
+		return 0
+	}
+	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: flags.level})
+	slog.SetDefault(slog.New(handler))
+	klog.SetSlogLogger(slog.Default())
+	if err := serve(flags); err != nil {
+		fmt.Fprintf(os.Stderr, "outboard-claims-host: %v\n", err)
+		return exitCannotServe
+	}
+	return 0
+}
+
+func serve(flags *flagSet) error {
+	var id [8]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return err
+	}
+	instance := "claims-" + hex.EncodeToString(id[:])
+	// Before it listens, so that whoever sees the socket may send it.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	listener, where, err := listen(flags, instance)
+	if err != nil {
+		return err
+	}
+	options := []grpc.ServerOption{
+		grpc.UnaryInterceptor(guarded), grpc.MaxRecvMsgSize(maxMessageBytes), grpc.MaxSendMsgSize(maxMessageBytes), grpc.MaxHeaderListSize(64 << 10),
+		grpc.NumStreamWorkers(4),
+	}
+	if flags.tls() {
+		config, err := tlsConfig(flags)
+		if err != nil {
+			return err
+		}
+		options = append(options, grpc.Creds(credentials.NewTLS(config)))
+	}
+	server := grpc.NewServer(options...)
+	h := newHost(instance, version, digestOfProgram())
+	h.register(server)
+	go func() {
+		<-ctx.Done()
+		// The shim sees it within a second, and lets attempts end.
+		if !h.drain(flags.drainTimeout) {
+			slog.Warn("attempts were under way when the time to drain was over", "timeout", flags.drainTimeout)
+		}
+		server.Stop()
+	}()
+	slog.Info("listening", "instance", instance, "address", where, "plugin", pluginName, "version", version)
+	if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
+}
+
+// digestOfProgram tells one build from another.
+func digestOfProgram() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:40]
+}
+
+func logFault(where string, fault any) {
+	slog.Error("a fault of this host", "where", where, "fault", fault, "stack", string(debug.Stack()))
+}

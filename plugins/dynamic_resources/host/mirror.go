@@ -1,0 +1,233 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+
+	pb "outboard.dev/contract"
+)
+
+// node of the mirror. Never changed once made, but for its counter.
+type node struct {
+	slot        uint32
+	uid         string
+	object      *v1.Node
+	allocatable map[string]int64 // extended resources
+	counter     *uint64          // the inventory's, of what matters on this node only
+}
+
+// pod of the mirror.
+type pod struct {
+	proto  *pb.Pod
+	object *v1.Pod // as far as it matters here; made when it is first asked for
+	state  pb.PlacementState
+	slot   uint32
+}
+
+func (p *pod) get() *v1.Pod {
+	if p.object == nil {
+		p.object = podObject(p.proto)
+	}
+	return p.object
+}
+
+// holdsPlace says whether the pod counts as being on a node.
+func (p *pod) holdsPlace() bool {
+	switch p.state {
+	case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING, pb.PlacementState_BOUND:
+		return true
+	}
+	return p.proto.GetNodeName() != ""
+}
+
+// mirror is the cluster as one session's Sync stream tells it. The session's lock guards it.
+type mirror struct {
+	version int64 // 0: no complete snapshot yet
+	nodes   map[uint32]*node
+	slots   map[string]uint32 // of nodes, by name
+	order   []uint32
+	pods    map[string]*pod // by uid
+	claims  *claims
+	memo    *memo
+	warn    *warnings
+
+	snapshot int64 // version of the snapshot that is under way; 0: none is
+	time     int64 // what the stream said the time is, in nanoseconds since 1970; 0: the machine's clock
+	// Set while a message is applied, for those who look at what it changed: claims before it, by namespace and name; nil: there was none.
+	before map[string]*claim
+}
+
+func newMirror(warn *warnings) *mirror {
+	return &mirror{
+		nodes: map[uint32]*node{}, slots: map[string]uint32{}, pods: map[string]*pod{}, claims: newClaims(newInventory()), memo: newMemo(), warn: warn,
+		before: map[string]*claim{},
+	}
+}
+
+// apply takes in one message; an error means that it does not fit what the mirror has. Chunks of a snapshot count with the last of them.
+func (m *mirror) apply(request *pb.SyncRequest, decoded []any) error {
+	if err := m.begin(request); err != nil {
+		return err
+	}
+	clear(m.before)
+	for i, change := range request.GetChanges() {
+		if err := m.change(change, decoded[i]); err != nil {
+			return err
+		}
+	}
+	if request.NodeOrder != nil {
+		if err := m.setOrder(request.GetNodeOrder().GetSlots()); err != nil {
+			return err
+		}
+	}
+	if told := request.GetTimeUnixNanos(); told > m.time {
+		m.time = told
+	}
+	if phase := request.GetPhase(); phase == pb.SyncRequest_DELTA || phase == pb.SyncRequest_SNAPSHOT_END {
+		m.version, m.snapshot = request.GetVersion(), 0
+	}
+	return nil
+}
+
+// begin says whether the message may follow those before it.
+func (m *mirror) begin(request *pb.SyncRequest) error {
+	version := request.GetVersion()
+	switch phase := request.GetPhase(); {
+	case version < 1:
+		return errors.New("version must be at least 1")
+	case phase == pb.SyncRequest_SNAPSHOT_BEGIN:
+		time := m.time
+		*m = *newMirror(m.warn)
+		m.snapshot, m.time = version, time
+	case phase == pb.SyncRequest_SNAPSHOT_MORE || phase == pb.SyncRequest_SNAPSHOT_END:
+		if m.snapshot != version {
+			return errors.New("a chunk of a snapshot without its beginning, or of another version")
+		}
+	case phase != pb.SyncRequest_DELTA:
+		return errors.New("unknown phase")
+	case m.snapshot != 0:
+		return errors.New("a change between the chunks of a snapshot")
+	case m.version == 0:
+		return errors.New("a change before a complete snapshot")
+	case version < m.version:
+		return fmt.Errorf("version falls from %d to %d", m.version, version)
+	}
+	return nil
+}
+
+// setOrder takes a permutation of the occupied slots.
+func (m *mirror) setOrder(order []uint32) error {
+	seen := make(map[uint32]bool, len(order))
+	for _, slot := range order {
+		if m.nodes[slot] == nil || seen[slot] {
+			return fmt.Errorf("the order names slot %d, which is free or named before", slot)
+		}
+		seen[slot] = true
+	}
+	if len(order) != len(m.nodes) {
+		return errors.New("the order of nodes leaves some out")
+	}
+	m.order = order
+	return nil
+}
+
+// change ignores what this host does not need, and what it does not know. `object` is the change's custom object, decoded.
+func (m *mirror) change(change *pb.Change, object any) error {
+	switch c := change.GetChange().(type) {
+	case *pb.Change_NodeUpsert:
+		return m.setNode(c.NodeUpsert.GetSlot(), c.NodeUpsert.GetNode())
+	case *pb.Change_NodeRemove:
+		return m.removeNode(c.NodeRemove.GetSlot())
+	case *pb.Change_PodUpsert:
+		return m.setPod(c.PodUpsert.GetPod())
+	case *pb.Change_PodRemove:
+		// One that is not there came and went between two messages.
+		delete(m.pods, c.PodRemove.GetUid())
+		m.claims.dropInFlight(c.PodRemove.GetUid())
+	case *pb.Change_PodPlacement:
+		return m.place(c.PodPlacement)
+	case *pb.Change_ObjectUpsert:
+		m.setObject(c.ObjectUpsert.GetCustomObject(), object)
+	case *pb.Change_ObjectRemove:
+		m.setObject(c.ObjectRemove.GetCustomObject(), nil)
+	}
+	return nil
+}
+
+func (m *mirror) setNode(slot uint32, from *pb.Node) error {
+	old := m.nodes[slot]
+	if old != nil && (old.uid != from.GetUid() || old.object.Name != from.GetName()) {
+		return fmt.Errorf("slot %d is occupied by %s", slot, old.object.Name)
+	}
+	if _, elsewhere := m.slots[from.GetName()]; old == nil && (elsewhere || from.GetName() == "") {
+		return fmt.Errorf("node %q has no name, or is in another slot already", from.GetName())
+	}
+	if old != nil && maps.Equal(old.object.Labels, from.GetLabels()) && maps.Equal(old.allocatable, from.GetAllocatable().GetExtended()) {
+		return nil
+	}
+	m.nodes[slot] = &node{
+		slot: slot, uid: from.GetUid(), object: nodeObject(from), allocatable: from.GetAllocatable().GetExtended(),
+		counter: m.claims.inventory.counter(from.GetName()),
+	}
+	m.slots[from.GetName()] = slot
+	return nil
+}
+
+func (m *mirror) removeNode(slot uint32) error {
+	old := m.nodes[slot]
+	if old == nil {
+		return fmt.Errorf("no node in slot %d", slot)
+	}
+	delete(m.nodes, slot)
+	delete(m.slots, old.object.Name)
+	return nil
+}
+
+func (m *mirror) setPod(from *pb.Pod) error {
+	if from.GetUid() == "" {
+		return errors.New("a pod without a uid")
+	}
+	p := m.pods[from.GetUid()]
+	if p == nil {
+		p = &pod{}
+		m.pods[from.GetUid()] = p
+	}
+	p.proto, p.object = from, nil // A place that the shim assumed is kept.
+	return nil
+}
+
+// place notes where a pod is. What its Reserve wants done is in flight until the claim shows it, or the place is given back: also after the pod is bound,
+// for claims come by another way than pods.
+func (m *mirror) place(placement *pb.PodPlacement) error {
+	p := m.pods[placement.GetUid()]
+	if p == nil {
+		return fmt.Errorf("no pod %s", placement.GetUid())
+	}
+	state := placement.GetState()
+	if state != pb.PlacementState_UNPLACED && m.nodes[placement.GetSlot()] == nil {
+		return fmt.Errorf("no node in slot %d", placement.GetSlot())
+	}
+	switch state {
+	case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING:
+		if len(placement.GetEffects()) > 0 {
+			flights, err := flightsOf(p.get(), placement.GetEffects())
+			if err != nil {
+				m.warn.about("pod", p.proto.GetNamespace(), p.proto.GetName(), p.proto.GetUid(), fmt.Errorf("the effects of its placement: %w", err))
+			}
+			m.claims.setInFlight(p.proto.GetUid(), flights)
+		}
+	case pb.PlacementState_BOUND:
+		p.proto.NodeName = m.nodes[placement.GetSlot()].object.Name
+	case pb.PlacementState_UNPLACED, pb.PlacementState_NOMINATED:
+		if p.proto.GetNodeName() == "" {
+			m.claims.dropInFlight(p.proto.GetUid())
+		}
+	default:
+		return errors.New("unknown placement state")
+	}
+	p.state, p.slot = state, placement.GetSlot()
+	return nil
+}

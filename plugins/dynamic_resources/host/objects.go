@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	resourceapi "k8s.io/api/resource/v1"
+	kjson "sigs.k8s.io/json"
+
+	pb "outboard.dev/contract"
+)
+
+// Resources of Kubernetes' own that the shim forwards as they are.
+const (
+	claimResource = "resourceclaims.v1.resource.k8s.io"
+	sliceResource = "resourceslices.v1.resource.k8s.io"
+	classResource = "deviceclasses.v1.resource.k8s.io"
+)
+
+// claim of the mirror. Never changed once made.
+type claim struct {
+	*resourceapi.ResourceClaim
+	spec string // stands for what it asks for
+}
+
+// decode reads an object as Kubernetes reads JSON; nil for kinds that this host does not know. Needs no lock.
+func decode(from *pb.CustomObject) (any, error) {
+	switch from.GetResource() {
+	case claimResource:
+		c := &claim{ResourceClaim: &resourceapi.ResourceClaim{}}
+		if err := read(from, c.ResourceClaim); err != nil {
+			return nil, err
+		}
+		// What names it is what the shim says.
+		c.Namespace, c.Name = from.GetNamespace(), from.GetName()
+		if c.UID == "" {
+			return nil, errors.New("metadata.uid is missing")
+		}
+		c.spec = specKey(&c.Spec)
+		return c, nil
+	case sliceResource:
+		slice := &resourceapi.ResourceSlice{}
+		if err := read(from, slice); err != nil {
+			return nil, err
+		}
+		slice.Name = from.GetName()
+		return slice, nil
+	case classResource:
+		class := &resourceapi.DeviceClass{}
+		if err := read(from, class); err != nil {
+			return nil, err
+		}
+		class.Name = from.GetName()
+		return class, nil
+	}
+	return nil, nil
+}
+
+func read(from *pb.CustomObject, into any) error {
+	return kjson.UnmarshalCaseSensitivePreserveInts([]byte(from.GetJson()), into)
+}
+
+// decodeAll reads the objects of a message: entry i is that of change i; nil: there is none. Done before the session is locked, since it takes long.
+func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
+	decoded := make([]any, len(request.GetChanges()))
+	for i, change := range request.GetChanges() {
+		from := change.GetObjectUpsert().GetCustomObject()
+		if from == nil {
+			continue
+		}
+		object, err := decode(from)
+		if err != nil {
+			// As if it were not there: kube-scheduler's client would not let it in either.
+			warn.about(from.GetResource(), from.GetNamespace(), from.GetName(), from.GetUid(), err)
+			continue
+		}
+		decoded[i] = object
+	}
+	return decoded
+}
+
+// setObject takes in an object, or takes one out where it is nil.
+func (m *mirror) setObject(named *pb.CustomObject, object any) {
+	switch named.GetResource() {
+	case claimResource:
+		made, _ := object.(*claim)
+		name := named.GetNamespace() + "/" + named.GetName()
+		if _, seen := m.before[name]; !seen {
+			m.before[name] = m.claims.byName[name]
+		}
+		m.claims.set(name, made)
+	case sliceResource:
+		slice, _ := object.(*resourceapi.ResourceSlice)
+		m.claims.inventory.setSlice(named.GetName(), slice)
+	case classResource:
+		class, _ := object.(*resourceapi.DeviceClass)
+		m.claims.inventory.setClass(named.GetName(), class)
+	}
+}
+
+// warnings are given once an object, so that one that is wrong does not fill the log. Thread-safe.
+type warnings struct {
+	mu    sync.Mutex
+	given map[string]bool
+}
+
+// How many objects are remembered; then it begins anew.
+const maxWarnings = 4096
+
+func newWarnings() *warnings { return &warnings{given: map[string]bool{}} }
+
+func (w *warnings) about(kind, namespace, name, uid string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.given[kind+"/"+uid] {
+		return
+	}
+	if len(w.given) >= maxWarnings {
+		clear(w.given)
+	}
+	w.given[kind+"/"+uid] = true
+	slog.Warn("ignored: it cannot be read", "kind", kind, "object", fmt.Sprintf("%s/%s", namespace, name), "uid", uid, "error", err)
+}

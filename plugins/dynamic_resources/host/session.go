@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	pb "outboard.dev/contract"
+)
+
+// session is one shim: what it configured, its mirror, and its attempts.
+type session struct {
+	id string
+
+	mu        sync.Mutex
+	profiles  map[string]args
+	mirror    *mirror // nil: no Sync yet
+	cancel    func()  // ends the stream that feeds the mirror; nil: there is none
+	outbox    *outbox // of that stream
+	attempts  map[uint64]*attempt
+	wishes    map[string]*wish
+	hints     *hints
+	draining  bool
+	lastHeard time.Time
+	changed   chan struct{} // closed, and replaced, whenever the mirror changed
+}
+
+// start is called with a new stream: the mirror and all that hangs on it begin anew.
+func (s *session) start(cancel func(), warn *warnings) (*mirror, *outbox) {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.mirror, s.cancel, s.outbox = newMirror(warn), cancel, newOutbox()
+	s.forget()
+	return s.mirror, s.outbox
+}
+
+func (s *session) forget() {
+	s.attempts, s.wishes, s.hints = map[uint64]*attempt{}, map[string]*wish{}, newHints()
+}
+
+// end drops an attempt.
+func (s *session) end(id uint64) {
+	if a := s.attempts[id]; a != nil {
+		a.close(s.mirror.claims)
+		delete(s.attempts, id)
+	}
+}
+
+// now is the session's time: the machine's, or a simulation's.
+func (s *session) now() time.Time {
+	if s.mirror != nil && s.mirror.time != 0 {
+		return time.Unix(0, s.mirror.time)
+	}
+	return time.Now()
+}
+
+// pod of the mirror.
+func (s *session) pod(uid string) (*pod, error) {
+	if p := s.mirror.pods[uid]; p != nil {
+		return p, nil
+	}
+	return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+}
+
+func (s *session) attempt(header *pb.CallHeader) (*attempt, error) {
+	if a := s.attempts[header.GetAttemptId()]; a != nil {
+		return a, nil
+	}
+	return nil, fail(pb.CallError_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
+}
+
+// versions say what a call asks of the mirror.
+type versions int
+
+const (
+	exactly versions = iota // The header's version.
+	atLeast                 // The header's version, if it has one.
+)
+
+// enter locks the caller's session once its mirror is as far as the call wants it; `leave` unlocks.
+func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions) (s *session, leave func(), err error) {
+	if s, err = h.session(header); err != nil {
+		return nil, nil, err
+	}
+	version := header.GetSnapshotVersion()
+	if wants == exactly && version <= 0 {
+		return nil, nil, fail(pb.CallError_INVALID, "snapshot_version is required")
+	}
+	s.mu.Lock()
+	for {
+		if s.mirror == nil {
+			s.mu.Unlock()
+			return nil, nil, fail(pb.CallError_SESSION_UNKNOWN, "no mirror for session "+s.id+": open Sync")
+		}
+		have := s.mirror.version
+		if have > 0 && (have == version || wants == atLeast && have > version) {
+			return s, s.mu.Unlock, nil
+		}
+		err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: have}}
+		changed := s.changed
+		s.mu.Unlock()
+		if have > version || !wait(ctx, changed) {
+			return nil, nil, err
+		}
+		s.mu.Lock()
+	}
+}
+
+// wait for a change; false: an answer has to be on its way now to arrive before the deadline.
+func wait(ctx context.Context, changed <-chan struct{}) bool {
+	left := time.Second
+	if deadline, set := ctx.Deadline(); set {
+		left = time.Until(deadline)
+	}
+	timer := time.NewTimer(left - max(left/5, 20*time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-changed:
+		return true
+	case <-timer.C:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// args of the caller's profile.
+func (s *session) args(header *pb.CallHeader) (args, error) {
+	if found, configured := s.profiles[header.GetProfile()]; configured {
+		return found, nil
+	}
+	return args{}, fail(pb.CallError_NOT_CONFIGURED, "no profile "+header.GetProfile())
+}
+
+func (h *host) session(header *pb.CallHeader) (*session, error) {
+	if header.GetHostInstance() != h.instance {
+		return nil, fail(pb.CallError_WRONG_INSTANCE, "this is instance "+h.instance)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.sessions[header.GetSessionId()]; s != nil {
+		return s, nil
+	}
+	return nil, fail(pb.CallError_SESSION_UNKNOWN, "no session "+header.GetSessionId())
+}
+
+// takesAttempts is an error where no new attempts may begin.
+func (h *host) takesAttempts(s *session) error {
+	if h.draining.Load() || s.draining {
+		return fail(pb.CallError_DRAINING, "the host takes no new attempts")
+	}
+	return nil
+}

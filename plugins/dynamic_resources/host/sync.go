@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "outboard.dev/contract"
+)
+
+// outbox is what is to be pushed on a Sync stream. Thread-safe.
+type outbox struct {
+	mu     sync.Mutex
+	waits  []*pb.SyncResponse
+	signal chan struct{} // has one entry while something waits
+}
+
+func newOutbox() *outbox { return &outbox{signal: make(chan struct{}, 1)} }
+
+func (o *outbox) put(pushes ...*pb.SyncResponse) {
+	if len(pushes) == 0 {
+		return
+	}
+	o.mu.Lock()
+	o.waits = append(o.waits, pushes...)
+	o.mu.Unlock()
+	select {
+	case o.signal <- struct{}{}:
+	default:
+	}
+}
+
+func (o *outbox) take() []*pb.SyncResponse {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	taken := o.waits
+	o.waits = nil
+	return taken
+}
+
+// Sync feeds a session's mirror for as long as its stream lives. A new stream replaces the old one and its mirror.
+func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse]) error {
+	request, err := stream.Recv()
+	if err != nil {
+		return nil // It ended before it said anything.
+	}
+	if request.GetSessionId() == "" {
+		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"), stream.SetTrailer)
+	}
+	s := h.find(request.GetSessionId())
+	if s == nil {
+		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
+	}
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	s.mu.Lock()
+	if ctx.Err() != nil { // It has ended already, and may be older than the one that feeds the mirror.
+		s.mu.Unlock()
+		return nil
+	}
+	mine, pushes := s.start(cancel, h.warn)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.mirror == mine {
+			s.cancel, s.lastHeard = nil, time.Now()
+			s.forget()
+		}
+	}()
+	if err := h.feed(ctx, stream, s, mine, pushes, request); err != nil {
+		return err
+	}
+	return nil
+}
+
+// received is a message, with its objects decoded.
+type received struct {
+	request *pb.SyncRequest
+	decoded []any
+}
+
+// feed applies messages, and sends what comes of them and of calls, until the stream ends.
+func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse], s *session, mine *mirror, pushes *outbox, first *pb.SyncRequest) error {
+	// Received, and decoded, beside: the stream can end while nothing comes, and the next message is read while one is applied.
+	messages := make(chan received, 4)
+	go func() {
+		defer close(messages)
+		for request := first; ; {
+			select {
+			case messages <- received{request, decodeAll(request, h.warn)}:
+			case <-ctx.Done():
+				return
+			}
+			var err error
+			if request, err = stream.Recv(); err != nil {
+				return // io.EOF, or the shim is gone.
+			}
+		}
+	}()
+	ticker := time.NewTicker(wishInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return status.Error(codes.Aborted, "the stream was replaced")
+		case <-ticker.C:
+			s.mu.Lock()
+			s.pushWishes()
+			s.mu.Unlock()
+		case <-pushes.signal:
+		case message, open := <-messages:
+			if !open {
+				return nil
+			}
+			if err := s.take(mine, pushes, message); err != nil {
+				err = toStatus(fail(pb.CallError_INVALID, err.Error()), stream.SetTrailer)
+				return status.Error(codes.FailedPrecondition, status.Convert(err).Message())
+			}
+		}
+		for _, push := range pushes.take() {
+			if err := stream.Send(push); err != nil {
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				return err
+			}
+		}
+	}
+}
+
+// take applies a message.
+func (s *session) take(mine *mirror, pushes *outbox, message received) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mirror != mine {
+		return nil // Replaced; the stream is about to end.
+	}
+	request := message.request
+	// First, so that nothing has to be copied for them.
+	for _, id := range request.GetEndedAttempts() {
+		s.end(id)
+	}
+	if request.GetPhase() == pb.SyncRequest_SNAPSHOT_BEGIN {
+		for id := range s.attempts {
+			s.end(id)
+		}
+		s.forget()
+	}
+	if err := mine.apply(request, message.decoded); err != nil {
+		return err
+	}
+	phase := request.GetPhase()
+	if phase != pb.SyncRequest_DELTA && phase != pb.SyncRequest_SNAPSHOT_END {
+		return nil
+	}
+	s.lookAtChangedClaims()
+	pushes.put(s.hints.take(mine, request)...)
+	s.pushWishes()
+	pushes.put(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: &pb.Ack{Version: mine.version, TimeUnixNanos: mine.time}}})
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
