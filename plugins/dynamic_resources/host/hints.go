@@ -1,9 +1,231 @@
 package main
 
-import pb "outboard.dev/contract"
+import (
+	"slices"
+	"sort"
 
-type hints struct{}
+	resourceapi "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
-func newHints() *hints { return &hints{} }
+	pb "outboard.dev/contract"
+)
 
-func (h *hints) take(*mirror, *pb.SyncRequest) []*pb.SyncResponse { return nil }
+const (
+	// How many events are kept for pods whose attempts are under way; for the rest only a try can tell.
+	maxEvents = 4096
+	// How many wakes a push may hold.
+	maxWakes = 4096
+)
+
+// happened is an event, with what its object was before and after.
+type happened struct {
+	*pb.QueueEvent
+	before, after *claim
+	named         bool // the claims that a pod names changed
+}
+
+// hints say which events help which waiting pods. The session's lock guards them.
+type hints struct {
+	waiting map[string]*pb.WaitingPod
+	byClaim map[string]map[string]bool // uids of waiting pods, by namespace/name of the claims that they name
+	names   map[string][]string        // the other way round
+	log     []happened                 // by number, rising
+	// Events before this number are forgotten.
+	from uint64
+}
+
+func newHints() *hints {
+	return &hints{waiting: map[string]*pb.WaitingPod{}, byClaim: map[string]map[string]bool{}, names: map[string][]string{}}
+}
+
+// take hears what a message says of waiting pods and of events, once the mirror has the message; it returns what is to be pushed.
+func (h *hints) take(m *mirror, request *pb.SyncRequest) []*pb.SyncResponse {
+	if request.GetPhase() != pb.SyncRequest_DELTA {
+		*h = *newHints() // A snapshot ends all waits.
+		return nil
+	}
+	var wakes []*pb.Wake
+	for uid := range m.renamed {
+		if h.waiting[uid] != nil {
+			h.index(uid, m.pods[uid])
+		}
+	}
+	for _, uid := range request.GetNoLongerWaiting() {
+		h.forget(uid)
+	}
+	for _, pod := range request.GetWaitingPods() {
+		h.forget(pod.GetUid())
+		if !slices.Contains(pod.GetRejectedBy(), pluginName) && !slices.Contains(pod.GetPendingBy(), pluginName) || m.pods[pod.GetUid()] == nil {
+			continue
+		}
+		h.waiting[pod.GetUid()] = pod
+		h.index(pod.GetUid(), m.pods[pod.GetUid()])
+		wakes = h.catchUp(m, pod, wakes)
+	}
+	for _, told := range request.GetEvents() {
+		event := happened{QueueEvent: told, named: m.renamed[told.GetPodUid()]}
+		if object := told.GetObject().GetCustomObject(); object.GetResource() == claimResource {
+			name := object.GetNamespace() + "/" + object.GetName()
+			event.after = m.claims.byName[name]
+			if before, changed := m.before[name]; changed {
+				event.before = before
+			} else {
+				event.before = event.after
+			}
+		}
+		wakes = h.judge(m, event, wakes)
+		h.log = append(h.log, event)
+	}
+	h.trim(request.GetEventsNeededFrom())
+	var pushes []*pb.SyncResponse
+	for some := range slices.Chunk(wakes, maxWakes) {
+		pushes = append(pushes, &pb.SyncResponse{Push: &pb.SyncResponse_Wakes{Wakes: &pb.Wakes{Wakes: some}}})
+	}
+	return pushes
+}
+
+func (h *hints) trim(neededFrom uint64) {
+	if over := len(h.log) - maxEvents; over > 0 {
+		neededFrom = max(neededFrom, h.log[over].GetNumber())
+	}
+	if neededFrom <= h.from {
+		return
+	}
+	h.from = neededFrom
+	first := sort.Search(len(h.log), func(i int) bool { return h.log[i].GetNumber() >= neededFrom })
+	h.log = slices.Clone(h.log[first:])
+}
+
+func (h *hints) index(uid string, p *pod) {
+	h.unindex(uid)
+	if p == nil {
+		return
+	}
+	for _, named := range p.proto.GetClaims() {
+		name := named.GetClaimName()
+		if name == "" {
+			name = named.GetMadeClaimName()
+		}
+		if name == "" {
+			continue
+		}
+		name = p.proto.GetNamespace() + "/" + name
+		if h.byClaim[name] == nil {
+			h.byClaim[name] = map[string]bool{}
+		}
+		h.byClaim[name][uid] = true
+		h.names[uid] = append(h.names[uid], name)
+	}
+}
+
+func (h *hints) unindex(uid string) {
+	for _, name := range h.names[uid] {
+		if delete(h.byClaim[name], uid); len(h.byClaim[name]) == 0 {
+			delete(h.byClaim, name)
+		}
+	}
+	delete(h.names, uid)
+}
+
+func (h *hints) forget(uid string) {
+	delete(h.waiting, uid)
+	h.unindex(uid)
+}
+
+// catchUp judges what happened during the attempt of a pod that waits from now on.
+func (h *hints) catchUp(m *mirror, pod *pb.WaitingPod, wakes []*pb.Wake) []*pb.Wake {
+	if pod.GetSince() < h.from {
+		h.forget(pod.GetUid())
+		return append(wakes, &pb.Wake{Uid: pod.GetUid(), Plugin: pluginName})
+	}
+	first := sort.Search(len(h.log), func(i int) bool { return h.log[i].GetNumber() >= pod.GetSince() })
+	for _, event := range h.log[first:] {
+		if h.helps(m, pod.GetUid(), event) {
+			return h.wake(pod.GetUid(), event, wakes)
+		}
+	}
+	return wakes
+}
+
+// judge finds the waiting pods that an event helps.
+func (h *hints) judge(m *mirror, event happened, wakes []*pb.Wake) []*pb.Wake {
+	candidates := func(yield func(string) bool) {
+		for uid := range h.waiting {
+			if !yield(uid) {
+				return
+			}
+		}
+	}
+	if event.after != nil && !event.deallocates() {
+		// Of no interest to any but those who name it.
+		candidates = func(yield func(string) bool) {
+			for uid := range h.byClaim[event.after.Namespace+"/"+event.after.Name] {
+				if !yield(uid) {
+					return
+				}
+			}
+		}
+	} else if uid := event.GetPodUid(); uid != "" {
+		candidates = func(yield func(string) bool) { yield(uid) }
+	}
+	var helped []string
+	for uid := range candidates {
+		if pod := h.waiting[uid]; pod != nil && pod.GetSince() <= event.GetNumber() && h.helps(m, uid, event) {
+			helped = append(helped, uid)
+		}
+	}
+	slices.Sort(helped)
+	for _, uid := range helped {
+		wakes = h.wake(uid, event, wakes)
+	}
+	return wakes
+}
+
+func (h *hints) wake(uid string, event happened, wakes []*pb.Wake) []*pb.Wake {
+	h.forget(uid)
+	return append(wakes, &pb.Wake{Uid: uid, Plugin: pluginName, Event: event.GetEvent(), Number: event.GetNumber()})
+}
+
+// deallocates says whether the claim gave devices back.
+func (e happened) deallocates() bool {
+	return e.before != nil && e.before.UID == e.after.UID && e.before.Status.Allocation != nil && e.after.Status.Allocation == nil
+}
+
+// helps is what kube-scheduler's queueing hints say.
+func (h *hints) helps(m *mirror, uid string, event happened) bool {
+	p := m.pods[uid]
+	if p == nil {
+		return false
+	}
+	switch resource := event.GetEvent().GetResource(); {
+	case event.GetPodUid() != "":
+		if event.GetPodUid() != uid || !event.named {
+			return false
+		}
+		_, err := m.claims.of(p.get())
+		return err == nil
+	case resource == claimResource:
+		return event.after != nil && h.claimHelps(m, p, event)
+	default: // A node, a slice or a class.
+		return true
+	}
+}
+
+func (h *hints) claimHelps(m *mirror, p *pod, event happened) bool {
+	found, err := m.claims.of(p.get())
+	if err != nil {
+		return false // It waits for another one as well.
+	}
+	if event.deallocates() {
+		return true
+	}
+	if !slices.ContainsFunc(found, func(c *claim) bool { return c.UID == event.after.UID }) {
+		return false
+	}
+	// What is no change of the status, the driver's finalizer for example, is none to the pod.
+	return event.before == nil || event.before.UID != event.after.UID || !sameStatus(&event.before.Status, &event.after.Status)
+}
+
+func sameStatus(x, y *resourceapi.ResourceClaimStatus) bool {
+	return apiequality.Semantic.DeepEqual(x, y)
+}

@@ -116,7 +116,7 @@ func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHost
 	return &pb.GetHostInfoResponse{
 		ContractVersions: []string{contractVersion}, HostInstance: h.instance, Build: h.build, BuildDigest: h.digest,
 		StartedUnixMicros: h.started.UnixMicro(), Plugins: []*pb.PluginInfo{info()},
-		Capabilities: []pb.Capability{pb.Capability_SIGNATURES},
+		Capabilities: []pb.Capability{pb.Capability_SIGNATURES, pb.Capability_QUEUEING_HINTS},
 	}, nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
 	pb "outboard.dev/contract"
@@ -58,12 +60,14 @@ type mirror struct {
 	time     int64 // what the stream said the time is, in nanoseconds since 1970; 0: the machine's clock
 	// Set while a message is applied, for those who look at what it changed: claims before it, by namespace and name; nil: there was none.
 	before map[string]*claim
+	// As `before`: uids of pods that name other claims than before.
+	renamed map[string]bool
 }
 
 func newMirror(warn *warnings) *mirror {
 	return &mirror{
 		nodes: map[uint32]*node{}, slots: map[string]uint32{}, pods: map[string]*pod{}, claims: newClaims(newInventory()), memo: newMemo(), warn: warn,
-		before: map[string]*claim{},
+		before: map[string]*claim{}, renamed: map[string]bool{},
 	}
 }
 
@@ -73,6 +77,7 @@ func (m *mirror) apply(request *pb.SyncRequest, decoded []any) error {
 		return err
 	}
 	clear(m.before)
+	clear(m.renamed)
 	for i, change := range request.GetChanges() {
 		if err := m.change(change, decoded[i]); err != nil {
 			return err
@@ -194,9 +199,15 @@ func (m *mirror) setPod(from *pb.Pod) error {
 	if p == nil {
 		p = &pod{}
 		m.pods[from.GetUid()] = p
+	} else if !sameClaims(p.proto.GetClaims(), from.GetClaims()) {
+		m.renamed[from.GetUid()] = true
 	}
 	p.proto, p.object = from, nil // A place that the shim assumed is kept.
 	return nil
+}
+
+func sameClaims(x, y []*pb.PodResourceClaim) bool {
+	return slices.EqualFunc(x, y, func(x, y *pb.PodResourceClaim) bool { return proto.Equal(x, y) })
 }
 
 // place notes where a pod is. What its Reserve wants done is in flight until the claim shows it, or the place is given back: also after the pod is bound,
