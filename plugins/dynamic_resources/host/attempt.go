@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,8 +47,8 @@ type attempt struct {
 	amounts map[string]int64
 	stands  map[string]*resourceapi.DeviceClass
 
-	variantsMu sync.Mutex
-	variants   map[string]*variant // of `special`, by the resources that it stands for on a node
+	plain    wanted              // where `special` needs no variant
+	variants map[string]*variant // of `special`, by the resources that it stands for on a node
 
 	whole       structured.Allocator // for all nodes at once; made when it is first needed, under the session's lock
 	unavailable map[int]bool         // claims that some node refused, by index
@@ -62,6 +61,7 @@ type attempt struct {
 // variant is the claim for extended resources as a node needs it.
 type variant struct {
 	claim    *claim
+	wanted   wanted
 	mappings []*pb.ReportExtendedResourceClaim_RequestMapping
 }
 

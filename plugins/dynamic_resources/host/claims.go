@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -19,6 +20,7 @@ type flight struct {
 	uid        types.UID // empty: the claim is made before the bind
 	pod        string    // uid
 	allocation *resourceapi.AllocationResult
+	text       string // the patch that writes it
 }
 
 // claims are the ResourceClaims of the mirror, and what is in flight. The session's lock guards them.
@@ -92,6 +94,9 @@ func extendedOwner(c *claim) (types.UID, bool) {
 
 // setInFlight replaces what is in flight for a pod.
 func (c *claims) setInFlight(podUID string, flights []*flight) {
+	if slices.Equal(c.flightsOf[podUID], flights) {
+		return
+	}
 	c.dropInFlight(podUID)
 	for _, f := range flights {
 		if other := c.inFlight[f.claim]; other != nil {
@@ -186,12 +191,16 @@ type claimPatch struct {
 	} `json:"status,omitzero"`
 }
 
-// flightsOf reads from a pod's effects which allocations are on the way.
-func flightsOf(pod *v1.Pod, effects []*pb.Effect) ([]*flight, error) {
+// flightsFrom reads from a pod's effects which allocations are on the way.
+func (c *claims) flightsFrom(pod *v1.Pod, effects []*pb.Effect) ([]*flight, error) {
 	var flights []*flight
 	for _, effect := range effects {
 		patch := effect.GetPatchObject()
 		if effect.GetPlugin() != pluginName || patch.GetResource() != claimResource || !patch.GetStatus() {
+			continue
+		}
+		if own := c.inFlight[patch.GetNamespace()+"/"+patch.GetName()]; own != nil && own.pod == string(pod.UID) && own.text == patch.GetJson() {
+			flights = append(flights, own) // Of this host's own Reserve.
 			continue
 		}
 		var wanted claimPatch
@@ -203,6 +212,7 @@ func flightsOf(pod *v1.Pod, effects []*pb.Effect) ([]*flight, error) {
 		}
 		flights = append(flights, &flight{
 			claim: patch.GetNamespace() + "/" + patch.GetName(), uid: types.UID(patch.GetUid()), pod: string(pod.UID), allocation: wanted.Status.Allocation,
+			text: patch.GetJson(),
 		})
 	}
 	return flights, nil

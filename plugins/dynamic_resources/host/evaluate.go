@@ -80,26 +80,44 @@ func (a *attempt) ask(m *mirror, n *node, now time.Time) question {
 	return q
 }
 
-// prepare collects what the allocator needs.
+// wanted is what the allocator is asked for.
+type wanted struct {
+	claims []*resourceapi.ResourceClaim
+	key    string // of the memo; empty: not kept
+}
+
+// prepare collects what the allocator needs: the same on all nodes with the same variant.
 func (a *attempt) prepare(m *mirror, q *question) {
-	inventory := m.claims.inventory
-	q.own, q.everywhere = *q.node.counter, inventory.everywhere
+	q.own, q.everywhere = *q.node.counter, m.claims.inventory.everywhere
+	into := &a.plain
+	if q.variant != nil {
+		into = &q.variant.wanted
+	}
+	if into.claims == nil {
+		*into = a.want(q.variant)
+	}
+	q.toAllocate, q.key = into.claims, into.key
+}
+
+func (a *attempt) want(v *variant) wanted {
+	var all wanted
 	var key strings.Builder
+	kept := true
 	for _, one := range a.claims {
 		if one.Status.Allocation != nil {
 			continue
 		}
-		if one == a.special && q.variant != nil {
-			one = q.variant.claim
+		if one == a.special && v != nil {
+			one = v.claim
 		}
-		q.toAllocate = append(q.toAllocate, one.ResourceClaim)
-		if one.spec == "" {
-			key.Reset()
-			break
-		}
+		all.claims = append(all.claims, one.ResourceClaim)
+		kept = kept && one.spec != ""
 		key.WriteString(one.spec)
 	}
-	q.key = key.String()
+	if kept {
+		all.key = key.String()
+	}
+	return all
 }
 
 // arm gives the question an allocator. The session is locked.

@@ -64,8 +64,6 @@ func (a *attempt) extendedOn(q *question) *pb.PluginStatus {
 
 func (a *attempt) variant(needed []string) *variant {
 	key := strings.Join(needed, "\n")
-	a.variantsMu.Lock()
-	defer a.variantsMu.Unlock()
 	if v := a.variants[key]; v != nil {
 		return v
 	}

@@ -24,6 +24,8 @@ const (
 	// What a shim may send at once, by the contract.
 	maxMessageBytes = 16 << 20
 
+	gcPercent = 300
+
 	exitCannotServe = 1
 	exitUsage       = 2
 )
@@ -52,6 +54,9 @@ func Main(arguments []string) int {
 			return exitCannotServe
 		}
 		return 0
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent) // Most of the heap is the mirror, and lives long.
 	}
 	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: flags.level})
 	slog.SetDefault(slog.New(handler))

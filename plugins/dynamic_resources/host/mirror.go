@@ -224,7 +224,7 @@ func (m *mirror) place(placement *pb.PodPlacement) error {
 	switch state {
 	case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING:
 		if len(placement.GetEffects()) > 0 {
-			flights, err := flightsOf(p.get(), placement.GetEffects())
+			flights, err := m.claims.flightsFrom(p.get(), placement.GetEffects())
 			if err != nil {
 				m.warn.about("pod", p.proto.GetNamespace(), p.proto.GetName(), p.proto.GetUid(), fmt.Errorf("the effects of its placement: %w", err))
 			}

@@ -108,7 +108,9 @@ func (a *attempt) reserve(nodeName string, now time.Time) (effects []*pb.Effect,
 			effects = append(effects, effect(fmt.Sprintf("claim-%d-finalizer", i), &pb.Effect_PatchObject{PatchObject: patch}))
 		}
 		effects = append(effects, a.statusPatch(fmt.Sprintf("claim-%d-status", i), c, "", result))
-		flights = append(flights, &flight{claim: c.Namespace + "/" + c.Name, uid: c.UID, pod: a.podUID, allocation: result})
+		flights = append(flights, &flight{
+			claim: c.Namespace + "/" + c.Name, uid: c.UID, pod: a.podUID, allocation: result, text: effects[len(effects)-1].GetPatchObject().GetJson(),
+		})
 	}
 	if len(effects) == 0 {
 		effects = a.effectToWaitBehind()
@@ -184,15 +186,16 @@ func (a *attempt) extendedEffects(index int, v *variant, result *resourceapi.All
 		panic(err) // Of our own making.
 	}
 	create := fmt.Sprintf("claim-%d-create", index)
+	status := a.statusPatch(fmt.Sprintf("claim-%d-status", index), made, create, result)
 	return []*pb.Effect{
 		effect(create, &pb.Effect_PutObject{PutObject: &pb.PutObject{
 			Resource: claimResource, Namespace: made.Namespace, Name: made.Name, Json: string(text),
 		}}),
-		a.statusPatch(fmt.Sprintf("claim-%d-status", index), made, create, result),
+		status,
 		effect("report-extended", &pb.Effect_ReportExtendedResourceClaim{ReportExtendedResourceClaim: &pb.ReportExtendedResourceClaim{
 			ClaimName: made.Name, RequestMappings: v.mappings,
 		}}),
-	}, []*flight{{claim: made.Namespace + "/" + made.Name, pod: a.podUID, allocation: result}}
+	}, []*flight{{claim: made.Namespace + "/" + made.Name, pod: a.podUID, allocation: result, text: status.GetPatchObject().GetJson()}}
 }
 
 // PreBind lets the pod wait for its devices to become ready.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	pb "outboard.dev/contract"
+)
+
+// BenchmarkPods places pods, each with a claim of its own, as a shim does: three calls and two messages for each.
+func BenchmarkPods(b *testing.B) {
+	for _, nodes := range []int{500, 5000} {
+		b.Run(fmt.Sprint(nodes), func(b *testing.B) { benchmarkPods(b, nodes) })
+	}
+}
+
+func benchmarkPods(b *testing.B, nodes int) {
+	connection := startHost(b)
+	ctx := context.Background()
+	profile := &pb.ProfileConfig{Name: "default-scheduler"}
+	if _, err := pb.NewPluginHostServiceClient(connection).Configure(ctx, &pb.ConfigureRequest{
+		SessionId: "bench", ContractVersion: contractVersion, Profiles: []*pb.ProfileConfig{profile},
+	}); err != nil {
+		b.Fatal(err)
+	}
+	stream, err := pb.NewClusterStateServiceClient(connection).Sync(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	version := int64(1)
+	send := func(request *pb.SyncRequest) {
+		request.Version = version
+		if err := stream.Send(request); err != nil {
+			b.Fatal(err)
+		}
+		if request.Phase == pb.SyncRequest_SNAPSHOT_BEGIN {
+			return
+		}
+		for {
+			response, err := stream.Recv()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if response.GetAck().GetVersion() == version {
+				return
+			}
+		}
+	}
+	snapshot := &pb.SyncRequest{SessionId: "bench", Phase: pb.SyncRequest_SNAPSHOT_BEGIN, NodeOrder: &pb.NodeOrder{}, Changes: []*pb.Change{upsert(b, classResource, gpuClass())}}
+	for i := range nodes {
+		snapshot.Changes = append(snapshot.Changes, &pb.Change{Change: &pb.Change_NodeUpsert{NodeUpsert: &pb.NodeUpsert{Slot: uint32(i), Node: nodeNamed(i)}}},
+			upsert(b, sliceResource, newSlice(fmt.Sprintf("node-%d", i), devices(10)...)))
+		snapshot.NodeOrder.Slots = append(snapshot.NodeOrder.Slots, uint32(i))
+	}
+	send(snapshot)
+	send(&pb.SyncRequest{Phase: pb.SyncRequest_SNAPSHOT_END})
+	preFilter, filter, reserve := pb.NewPreFilterServiceClient(connection), pb.NewFilterServiceClient(connection), pb.NewReserveServiceClient(connection)
+	score := pb.NewScoreServiceClient(connection)
+	offset := uint32(0)
+	b.ResetTimer()
+	for i := range b.N {
+		name := fmt.Sprintf("pod-%d", i)
+		p := podUsing(name, name)
+		c := newClaim(name, exactly1("gpu", "gpu"))
+		version++
+		send(&pb.SyncRequest{Changes: []*pb.Change{upsert(b, claimResource, c), upsertPod(p)}})
+		header := &pb.CallHeader{SessionId: "bench", HostInstance: "claims-test", AttemptId: uint64(i + 1), SnapshotVersion: version, Profile: "default-scheduler"}
+		if _, err := preFilter.PreFilter(ctx, &pb.PreFilterRequest{Header: header, PodUid: p.GetUid()}); err != nil {
+			b.Fatal(err)
+		}
+		found, err := filter.Filter(ctx, &pb.FilterRequest{Header: header, StartOffset: offset})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var feasible []uint32
+		for at := range found.GetProcessed() {
+			if found.GetFeasible()[at/8]&(1<<(at%8)) != 0 {
+				feasible = append(feasible, (offset+at)%uint32(nodes))
+			}
+		}
+		if len(feasible) == 0 {
+			b.Skipf("full after %d pods", i)
+		}
+		if _, err := score.Score(ctx, &pb.ScoreRequest{Header: header, Nodes: &pb.NodeSet{Slots: feasible}}); err != nil {
+			b.Fatal(err)
+		}
+		offset = (offset + found.GetProcessed()) % uint32(nodes)
+		answer, err := reserve.Reserve(ctx, &pb.ReserveRequest{Header: header, PodUid: p.GetUid(), NodeName: fmt.Sprintf("node-%d", feasible[i%len(feasible)])})
+		if err != nil {
+			b.Fatal(err)
+		}
+		version++
+		send(&pb.SyncRequest{EndedAttempts: []uint64{uint64(i + 1)}, Changes: []*pb.Change{
+			placed(p, pb.PlacementState_ASSUMED, feasible[i%len(feasible)], answer.GetEffects()...), upsert(b, claimResource, showing(b, c, answer.GetEffects())),
+		}})
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pods/s")
+}
