@@ -68,12 +68,13 @@ cpp_tests() {
   record "$tier" "$passed" "$failed" "$skipped" "$what"
 }
 
-# go_tests TIER WHAT PACKAGE...: runs go test and counts its cases, leaves only.
+# go_tests TIER WHAT PACKAGE...: runs go test and counts its cases, leaves only. go_module names another module than integration.
 go_tests() {
-  local tier=$1 what=$2 log=$logs/$1-go.json
+  local tier=$1 what=$2 module=${go_module:-integration}
+  local log=$logs/$1-${module//\//-}-go.json
   shift 2
   say "$what"
-  (cd integration && go test -json -count=1 "$@") 2>"$log.err" </dev/null | tee "$log" | awk -v counts="$log.counts" "$go_report" || true
+  (cd "$module" && go test -json -count=1 "$@") 2>"$log.err" </dev/null | tee "$log" | awk -v counts="$log.counts" "$go_report" || true
   cat "$log.err"
   local passed=0 failed=1 skipped=0
   read -r passed failed skipped <"$log.counts" || true
@@ -142,6 +143,10 @@ tier_go() {
   mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images)(/|$)')
   need_packages protobuf-compiler
   step go "a host in Go from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go
+  step go "the host for claims" env BUILD_ONLY=1 "$root/plugins/dynamic_resources/host/run.sh"
+  step go "go vet of the host for claims" bash -c 'cd plugins/dynamic_resources/host && go vet ./...'
+  go_module=plugins/dynamic_resources/host go_tests go "the host for claims, driven as by a shim" -timeout 10m ./...
+  step go "the kit, against the host for claims" "$root/plugins/dynamic_resources/host/conformance_test.sh" "$build/release/bin"
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
 }
 
@@ -191,7 +196,7 @@ tier_guide() {
   OUTBOARD_PACKAGE=${packages[0]%.tar.gz} go_tests guide "the guide in an empty container, and an author's day" -timeout 30m \
     -exec "$root/integration/guide/with_docker.sh" ./guide
   # What it took.
-  sed -n 's/.*"Output":" *[a-z_]*\.go:[0-9]*: \(from .*\)\\n.*/  \1/p' "$logs/guide-go.json"
+  sed -n 's/.*"Output":" *[a-z_]*\.go:[0-9]*: \(from .*\)\\n.*/  \1/p' "$logs/guide-integration-go.json"
 }
 
 tier_examples() {

@@ -354,3 +354,12 @@ func showing(t testing.TB, c *resourceapi.ResourceClaim, effects []*pb.Effect) *
 	}
 	return shown
 }
+
+func matchAttribute(name string) resourceapi.DeviceConstraint {
+	attribute := resourceapi.FullyQualifiedName(name)
+	return resourceapi.DeviceConstraint{MatchAttribute: &attribute}
+}
+
+func intAttribute(value int64) resourceapi.DeviceAttribute {
+	return resourceapi.DeviceAttribute{IntValue: &value}
+}

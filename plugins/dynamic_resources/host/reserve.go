@@ -209,6 +209,9 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 	if err != nil {
 		return nil, err
 	}
+	if len(request.GetEffects()) != len(request.GetResults()) {
+		return nil, fail(pb.CallError_INVALID, "as many results as effects are required")
+	}
 	with, configured := s.profiles[request.GetHeader().GetProfile()]
 	if !configured {
 		with = defaultArgs

@@ -90,15 +90,16 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions)
 	}
 	s.mu.Lock()
 	for {
-		if s.mirror == nil {
-			s.mu.Unlock()
-			return nil, nil, fail(pb.CallError_SESSION_UNKNOWN, "no mirror for session "+s.id+": open Sync")
+		have := int64(0)
+		if s.mirror != nil {
+			have = s.mirror.version
 		}
-		have := s.mirror.version
 		if have > 0 && (have == version || wants == atLeast && have > version) {
 			return s, s.mu.Unlock, nil
 		}
-		err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: have}}
+		if err = fail(pb.CallError_SESSION_UNKNOWN, "no mirror for session "+s.id+": open Sync"); s.mirror != nil {
+			err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: have}}
+		}
 		changed := s.changed
 		s.mu.Unlock()
 		if have > version || !wait(ctx, changed) {

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "outboard.dev/contract"
+)
+
+func TestArgs(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                       "10s 10m0s []",
+		`{}`:                     "10s 10m0s []",
+		`{"filterTimeout":null}`: "10s 10m0s []",
+		`{"filterTimeout":"0s","bindingTimeout":"1s"}`: "0s 1s []",
+		`{"filterTimeout":"-1s"}`:                      `-1s 10m0s [{filterTimeout Invalid value: "-1s": must be zero or positive}]`,
+		`{"bindingTimeout":"999ms"}`:                   `10s 999ms [{bindingTimeout Invalid value: "999ms": must be at least 1 second}]`,
+		`{"other":1}`:                                  "10s 10m0s [{other unknown field}]",
+		`{} {}`:                                        "10s 10m0s [{ more than one JSON value}]",
+	} {
+		read, problems := readArgs(text)
+		expect(t, text, fmt.Sprintf("%v %v %v", read.filterTimeout, read.bindingTimeout, problems), want)
+	}
+	for _, text := range []string{"{", "[1]", `"words"`, `{"filterTimeout":5}`, `{"filterTimeout":"soon"}`, "\xc3\xa9\x01"} {
+		if _, problems := readArgs(text); len(problems) == 0 {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                            "--listen is required, for example --listen unix:host.sock",
+		"--listen 127.0.0.1:1":        "--listen HOST:PORT needs --tls-cert, --tls-key and --tls-client-ca: the network mode is mutual TLS only",
+		"--listen unix:x --tls-key y": "TLS files are for --listen HOST:PORT only",
+		"--probe --listen 127.0.0.1:1 --tls-cert a --tls-key b --tls-client-ca c": "--probe wants --listen unix:PATH",
+		"--listen":                            "--listen needs a value",
+		"--listen=":                           `"" is no value for --listen`,
+		"--nonsense":                          "unknown argument --nonsense",
+		"--listen unix:x --drain-timeout -1s": `"-1s" is no value for --drain-timeout`,
+		"--listen unix:x --socket-mode 0777":  `"0777" is no value for --socket-mode`,
+		"--listen unix:x --allowed-uids 1,x":  `"1,x" is no value for --allowed-uids`,
+	} {
+		_, err := parseFlags(strings.Fields(line))
+		expect(t, line, fmt.Sprint(err), want)
+	}
+	flags, err := parseFlags(strings.Fields("--listen=unix:x --drain-timeout=3s --socket-mode 660 --allowed-uids 1,2 --log-level debug"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "values", fmt.Sprint(flags.listen, flags.drainTimeout, flags.socketMode, flags.allowedUIDs, flags.level), "unix:x3s -rw-rw---- [1 2] DEBUG")
+	expect(t, "usage", Main([]string{"--nonsense"}), exitUsage)
+	expect(t, "help", Main([]string{"--help"}), 0)
+}
+
+// Objects are written by people and drivers: what cannot be read is as if it were not there, and the rest goes on.
+func TestObjectsThatCannotBeRead(t *testing.T) {
+	p := podUsing("p", "c")
+	nodeless := newSlice("node-0", devices(1)...)
+	nodeless.Name, nodeless.Spec.NodeName, nodeless.Spec.Pool.Name = "nodeless", nil, "nodeless"
+	duplicate := newSlice("node-1", device("gpu-0"), device("gpu-0"))
+	s := newShim(t, 2, upsertText(claimResource, "default", "bad", "u1", `{"spec": 5}`), upsertText(claimResource, "default", "worse", "u2", "\x00"),
+		upsertText(sliceResource, "", "bad", "u3", `{"spec":{"devices":[{"capacity":{"memory":{"value":"lots"}}}]}}`),
+		upsertText(classResource, "", "bad", "u4", `[]`), upsertText(claimResource, "default", "nameless", "u5", `{}`),
+		upsertText("widgets.v1.example.com", "default", "w", "u6", `{}`),
+		upsert(t, classResource, gpuClass()), upsert(t, sliceResource, nodeless), upsert(t, sliceResource, duplicate),
+		upsert(t, claimResource, newClaim("c", exactly1("gpu", "gpu"))), upsertPod(p))
+	_, reason := s.try(podAgain(s, "q", "bad"))
+	expect(t, "as if it were not there", reason, `could not find ResourceClaim "default/bad"`)
+	feasible, reason := s.try(p)
+	expect(t, "slices of no node, and pools with a device twice", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
+	// What is said of a placement may be nonsense, too.
+	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, &pb.Effect{Key: "x", Plugin: pluginName, Action: &pb.Effect_PatchObject{PatchObject: &pb.PatchObject{
+		Resource: claimResource, Namespace: "default", Name: "c", Status: true, Json: "{",
+	}}}))
+	// An object that was good and is no more is gone.
+	s.delta(upsertText(claimResource, "default", "c", "uid-claim-c", `{"metadata":7}`))
+	_, reason = s.try(p)
+	expect(t, "no more", reason, `could not find ResourceClaim "default/c"`)
+}
+
+func TestFilterTimeout(t *testing.T) {
+	p := podUsing("p", "c")
+	// Twelve of sixteen, all alike, but no two may be: every choice is tried.
+	request := exactly1("gpu", "gpu")
+	request.Exactly.Count = 12
+	c := newClaim("c", request)
+	attribute := "gpu.example.com/group"
+	c.Spec.Devices.Constraints = append(c.Spec.Devices.Constraints, matchAttribute(attribute))
+	var all = devices(16)
+	for i := range all {
+		group := int64(i % 4)
+		all[i].Attributes["group"] = intAttribute(group)
+	}
+	s := joinShim(t, startHost(t), "slow", `{"filterTimeout":"1ms"}`, 1, upsert(t, classResource, gpuClass()), upsert(t, sliceResource, newSlice("node-0", all...)),
+		upsert(t, claimResource, c), upsertPod(p))
+	began := time.Now()
+	_, reason := s.try(p)
+	if reason != "error: node node-0: timed out trying to allocate devices" && reason != "cannot allocate all claims" || time.Since(began) > 5*time.Second {
+		t.Error(reason, time.Since(began))
+	}
+}
+
+func TestErrorsOfTheContract(t *testing.T) {
+	p := podUsing("p")
+	s := newShim(t, 1, upsertPod(p))
+	filter := pb.NewFilterServiceClient(s.connection).Filter
+	for what, test := range map[string]struct {
+		change func(*pb.CallHeader)
+		want   pb.CallError_Reason
+	}{
+		"another instance": {func(h *pb.CallHeader) { h.HostInstance = "other" }, pb.CallError_WRONG_INSTANCE},
+		"no session":       {func(h *pb.CallHeader) { h.SessionId = "other" }, pb.CallError_SESSION_UNKNOWN},
+		"no attempt":       {func(h *pb.CallHeader) { h.AttemptId = 77 }, pb.CallError_ATTEMPT_UNKNOWN},
+		"behind":           {func(h *pb.CallHeader) { h.SnapshotVersion++ }, pb.CallError_STALE},
+		"no version":       {func(h *pb.CallHeader) { h.SnapshotVersion = 0 }, pb.CallError_INVALID},
+	} {
+		header := s.header()
+		test.change(header)
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		var trailer metadata.MD
+		_, err := filter(ctx, &pb.FilterRequest{Header: header}, grpc.Trailer(&trailer))
+		cancel()
+		if err == nil || reasonIn(t, trailer) != test.want {
+			t.Errorf("%s: %v %v", what, err, reasonIn(t, trailer))
+		}
+	}
+	call(s, pb.NewPluginHostServiceClient(s.connection).Drain, &pb.DrainRequest{SessionId: s.session})
+	s.attempt++
+	var trailer metadata.MD
+	preFilter := pb.NewPreFilterServiceClient(s.connection).PreFilter
+	if _, err := preFilter(context.Background(), &pb.PreFilterRequest{Header: s.header(), PodUid: p.GetUid()}, grpc.Trailer(&trailer)); err == nil {
+		t.Error("a host that drains takes an attempt")
+	}
+	expect(t, "drained", reasonIn(t, trailer), pb.CallError_DRAINING)
+}
+
+// reasonIn reads the contract's error. (Go's client takes it for a status of its own and calls every error internal.)
+func reasonIn(t *testing.T, trailer metadata.MD) pb.CallError_Reason {
+	t.Helper()
+	var details pb.CallError
+	if text := trailer.Get("grpc-status-details-bin"); len(text) != 1 || proto.Unmarshal([]byte(text[0]), &details) != nil {
+		t.Errorf("no error of the contract: %v", trailer)
+	}
+	return details.GetReason()
+}
+
+// certificate writes NAME.crt and NAME.key, signed by the authority, or by itself without one.
+func certificate(t *testing.T, dir, name string, authority *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: authority == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, DNSNames: []string{name},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if authority == nil {
+		authority, signer = made, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, made, authority, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "PRIVATE KEY", Bytes: text}} {
+		if err := os.WriteFile(filepath.Join(dir, name+kind), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed, key
+}
+
+func TestMutualTLS(t *testing.T) {
+	dir := t.TempDir()
+	authority, signer := certificate(t, dir, "ca", nil, nil)
+	certificate(t, dir, "host", authority, signer)
+	certificate(t, dir, "shim", authority, signer)
+	certificate(t, dir, "stranger", nil, nil)
+	file := func(name string) string { return filepath.Join(dir, name) }
+	config, err := tlsConfig(&flagSet{cert: file("host.crt"), key: file("host.key"), clientCA: file("ca.crt")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(config)))
+	newHost("claims-test", "test", "").register(server)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(authority)
+	for name, want := range map[string]codes.Code{"shim": codes.OK, "stranger": codes.Unavailable, "": codes.Unavailable} {
+		own := &tls.Config{RootCAs: trusted, ServerName: "host"}
+		if name != "" {
+			pair, err := tls.LoadX509KeyPair(file(name+".crt"), file(name+".key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			own.Certificates = []tls.Certificate{pair}
+		}
+		expect(t, "a client that is "+name, status.Code(askWho(t, listener.Addr().String(), credentials.NewTLS(own))), want)
+	}
+	expect(t, "one without TLS", status.Code(askWho(t, listener.Addr().String(), insecure.NewCredentials())), codes.Unavailable)
+}
+
+func askWho(t *testing.T, address string, with credentials.TransportCredentials) error {
+	t.Helper()
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(with))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err = pb.NewPluginHostServiceClient(connection).GetHostInfo(ctx, &pb.GetHostInfoRequest{})
+	return err
+}
+
+func TestServesUntilTold(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "claims@{instance}.sock")
+	stale := filepath.Join(dir, "claims@gone.sock")
+	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.SetUnlinkOnClose(false)
+	old.Close()
+	code := make(chan int, 1)
+	go func() { code <- Main([]string{"--listen", "unix:" + path, "--drain-timeout", "1s"}) }()
+	deadline := time.Now().Add(10 * time.Second)
+	for Main([]string{"--probe", "--listen", "unix:" + path}) != 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not listen")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	found := socketsLike(path)
+	if len(found) != 1 || found[0] == stale {
+		t.Fatal(found)
+	}
+	if info, err := os.Stat(found[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info.Mode(), err)
+	}
+	if err := askWho(t, "unix:"+found[0], insecure.NewCredentials()); err != nil {
+		t.Error(err)
+	}
+	expect(t, "a live socket is not taken", Main([]string{"--listen", "unix:" + found[0]}), exitCannotServe)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "drained", await(t, code), 0)
+	expect(t, "nobody", Main([]string{"--probe", "--listen", "unix:" + path}), exitCannotServe)
+}
