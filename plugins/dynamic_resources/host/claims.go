@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -68,14 +69,14 @@ func (c *claims) set(name string, to *claim) {
 			c.extended[owner][name] = to
 		}
 	}
-	// An allocation does not change once it is there, as long as the claim is the same.
-	if before != nil && after != nil && old.UID == to.UID {
-		return
-	}
-	c.books.change(before, -1)
 	if f := c.inFlight[name]; f != nil && after != nil && (f.uid == "" || f.uid == to.UID) {
 		c.drop(f)
 	}
+	// Most changes leave the devices as they are. (That an allocation is taken back and made anew may come as one change.)
+	if before == nil && after == nil || before != nil && after != nil && apiequality.Semantic.DeepEqual(before.Devices.Results, after.Devices.Results) {
+		return
+	}
+	c.books.change(before, -1)
 	c.books.change(after, 1)
 }
 
@@ -141,27 +142,28 @@ func (c *claims) pending(of *claim) bool {
 	return f != nil && (f.uid == "" || f.uid == of.UID)
 }
 
-// of finds the claims that a pod names; an error says, in kube-scheduler's words, why the pod has to wait for one.
+// of finds the claims that a pod names; an error says, in kube-scheduler's words, why the pod has to wait for one,
+// and then those before it are returned.
 func (c *claims) of(pod *v1.Pod) ([]*claim, error) {
 	var found []*claim
 	for i := range pod.Spec.ResourceClaims {
 		name, mustOwn, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		if name == nil {
 			continue // It needs none.
 		}
 		one := c.byName[pod.Namespace+"/"+*name]
 		if one == nil {
-			return nil, fmt.Errorf("could not find ResourceClaim %q", pod.Namespace+"/"+*name)
+			return found, fmt.Errorf("could not find ResourceClaim %q", pod.Namespace+"/"+*name)
 		}
 		if one.DeletionTimestamp != nil {
-			return nil, fmt.Errorf("resourceclaim %q is being deleted", one.Name)
+			return found, fmt.Errorf("resourceclaim %q is being deleted", one.Name)
 		}
 		if mustOwn {
 			if err := resourceclaim.IsForPod(pod, one.ResourceClaim, false); err != nil {
-				return nil, err
+				return found, err
 			}
 		}
 		found = append(found, one)

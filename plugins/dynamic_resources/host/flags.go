@@ -19,9 +19,8 @@ The host holds no Kubernetes credentials and no state of its own: the shim sends
 and writes claims in its name. In the shim's configuration it stands before outboard-host, and customResources allows what
 it needs:
 
-  hosts:
-  - {name: claims, …}
-  - {name: plugins, …}
+  socketDirectory: /run/outboard/hosts
+  hosts: [{name: claims}, {name: main}]
   customResources:
   - {resource: resourceclaims.v1.resource.k8s.io, verbs: [create, delete, patch, patchStatus]}
   - {resource: resourceslices.v1.resource.k8s.io}

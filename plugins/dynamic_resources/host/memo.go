@@ -8,7 +8,7 @@ import (
 )
 
 // How many outcomes are kept, over all pods and nodes.
-const maxOutcomes = 200_000
+const maxOutcomes = 100_000
 
 // outcome is what an allocation came to on a node.
 type outcome struct {
