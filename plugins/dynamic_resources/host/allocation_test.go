@@ -272,10 +272,33 @@ func TestPrioritizedListIsScored(t *testing.T) {
 		upsert(t, claimResource, newClaim("c", request)), upsertPod(p))
 	feasible, _ := s.try(p)
 	expect(t, "both will do", feasible, []string{"node-0", "node-1"})
+	expectFused(t, s, p, feasible, []byte{87, 100})
+	feasible, _ = s.try(p)
 	// 8 for the first of the list, 7 for the second.
 	expect(t, "the first alternative is better", s.score(0, 1), []byte{87, 100})
 	effects := s.reserve(p, "node-1")
 	if text := effects[1].GetPatchObject().GetJson(); !strings.Contains(text, `"request":"gpu/big"`) {
 		t.Error(text)
 	}
+}
+
+// expectFused asks for the same in one message.
+func expectFused(t *testing.T, s *fakeShim, p *pb.Pod, feasible []string, scores []byte) {
+	t.Helper()
+	stream, err := pb.NewCycleServiceClient(s.connection).Cycle(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.attempt++
+	if err := stream.Send(&pb.CycleRequest{
+		Header: s.header(), DeadlineMicros: 5e6, PreFilter: &pb.PreFilterRequest{PodUid: p.GetUid()}, Filter: &pb.FilterRequest{},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := stream.Recv()
+	if err != nil || answer.GetError() != nil {
+		t.Fatal(err, answer)
+	}
+	expect(t, "fused: nodes", int(answer.GetFilter().GetProcessed()), len(feasible))
+	expect(t, "fused: scores", answer.GetScore().GetPlugins()[0].GetScores(), scores)
 }

@@ -8,7 +8,7 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// BenchmarkPods places pods, each with a claim of its own, as a shim does: three calls and two messages for each.
+// BenchmarkPods places pods, each with a claim of its own, as a shim does: a cycle, a call and two messages for each.
 func BenchmarkPods(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) { benchmarkPods(b, nodes) })
@@ -55,8 +55,11 @@ func benchmarkPods(b *testing.B, nodes int) {
 	}
 	send(snapshot)
 	send(&pb.SyncRequest{Phase: pb.SyncRequest_SNAPSHOT_END})
-	preFilter, filter, reserve := pb.NewPreFilterServiceClient(connection), pb.NewFilterServiceClient(connection), pb.NewReserveServiceClient(connection)
-	score := pb.NewScoreServiceClient(connection)
+	reserve := pb.NewReserveServiceClient(connection)
+	cycles, err := pb.NewCycleServiceClient(connection).Cycle(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
 	offset := uint32(0)
 	b.ResetTimer()
 	for i := range b.N {
@@ -66,13 +69,15 @@ func benchmarkPods(b *testing.B, nodes int) {
 		version++
 		send(&pb.SyncRequest{Changes: []*pb.Change{upsert(b, claimResource, c), upsertPod(p)}})
 		header := &pb.CallHeader{SessionId: "bench", HostInstance: "claims-test", AttemptId: uint64(i + 1), SnapshotVersion: version, Profile: "default-scheduler"}
-		if _, err := preFilter.PreFilter(ctx, &pb.PreFilterRequest{Header: header, PodUid: p.GetUid()}); err != nil {
+		if err := cycles.Send(&pb.CycleRequest{Header: header, DeadlineMicros: 1e6, PreFilter: &pb.PreFilterRequest{PodUid: p.GetUid()},
+			Filter: &pb.FilterRequest{StartOffset: offset}}); err != nil {
 			b.Fatal(err)
 		}
-		found, err := filter.Filter(ctx, &pb.FilterRequest{Header: header, StartOffset: offset})
-		if err != nil {
-			b.Fatal(err)
+		fused, err := cycles.Recv()
+		if err != nil || fused.GetError() != nil {
+			b.Fatal(err, fused.GetError())
 		}
+		found := fused.GetFilter()
 		var feasible []uint32
 		for at := range found.GetProcessed() {
 			if found.GetFeasible()[at/8]&(1<<(at%8)) != 0 {
@@ -81,9 +86,6 @@ func benchmarkPods(b *testing.B, nodes int) {
 		}
 		if len(feasible) == 0 {
 			b.Skipf("full after %d pods", i)
-		}
-		if _, err := score.Score(ctx, &pb.ScoreRequest{Header: header, Nodes: &pb.NodeSet{Slots: feasible}}); err != nil {
-			b.Fatal(err)
 		}
 		offset = (offset + found.GetProcessed()) % uint32(nodes)
 		answer, err := reserve.Reserve(ctx, &pb.ReserveRequest{Header: header, PodUid: p.GetUid(), NodeName: fmt.Sprintf("node-%d", feasible[i%len(feasible)])})

@@ -87,6 +87,9 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	enough := len(nodes)
 	if !hypotheses {
 		enough = enoughNodes(len(nodes), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
+		if told := int(request.GetEnoughNodes()); told > 0 { // Only inside a cycle.
+			enough = told
+		}
 	}
 	p := packer{reasons: map[string]uint32{}}
 	err = found.run(ctx, nodes, func(q *question) bool {

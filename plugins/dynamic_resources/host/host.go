@@ -41,6 +41,7 @@ type host struct {
 	pb.UnimplementedReserveServiceServer
 	pb.UnimplementedPreBindServiceServer
 	pb.UnimplementedSignServiceServer
+	pb.UnimplementedCycleServiceServer
 
 	instance, build, digest string
 	started                 time.Time
@@ -67,6 +68,7 @@ func (h *host) register(server *grpc.Server) {
 	pb.RegisterReserveServiceServer(server, h)
 	pb.RegisterPreBindServiceServer(server, h)
 	pb.RegisterSignServiceServer(server, h)
+	pb.RegisterCycleServiceServer(server, h)
 }
 
 var codeOf = map[pb.CallError_Reason]codes.Code{
@@ -116,7 +118,7 @@ func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHost
 	return &pb.GetHostInfoResponse{
 		ContractVersions: []string{contractVersion}, HostInstance: h.instance, Build: h.build, BuildDigest: h.digest,
 		StartedUnixMicros: h.started.UnixMicro(), Plugins: []*pb.PluginInfo{info()},
-		Capabilities: []pb.Capability{pb.Capability_SIGNATURES, pb.Capability_QUEUEING_HINTS},
+		Capabilities: []pb.Capability{pb.Capability_FUSED_CYCLE, pb.Capability_SIGNATURES, pb.Capability_QUEUEING_HINTS},
 	}, nil
 }
 
