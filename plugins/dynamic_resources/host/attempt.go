@@ -50,9 +50,9 @@ type attempt struct {
 	plain    wanted              // where `special` needs no variant
 	variants map[string]*variant // of `special`, by the resources that it stands for on a node
 
-	whole       structured.Allocator // for all nodes at once; made when it is first needed, under the session's lock
-	unavailable map[int]bool         // claims that some node refused, by index
-	allocations map[string]*nodeAllocation
+	whole       structured.Allocator      // for all nodes at once; made when it is first needed, under the session's lock
+	unavailable map[int]bool              // claims that some node refused, by index
+	allocations map[uint32]nodeAllocation // by slot
 
 	reservedOn string
 	effects    []*pb.Effect
@@ -110,7 +110,7 @@ func begin(c *claims, podUID string, pod *v1.Pod, with args) (*attempt, *pb.Plug
 	}
 	if a.allocates {
 		a.loan, a.classes = c.books.borrow(), c.inventory.classes
-		a.allocations = map[string]*nodeAllocation{}
+		a.allocations = make(map[uint32]nodeAllocation, 128)
 	}
 	a.claims = found
 	return a, nil

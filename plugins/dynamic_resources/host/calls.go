@@ -217,8 +217,8 @@ func alternatives(claims []*claim) bool {
 
 // score adds up, over requests with alternatives, how early the one stands that was chosen.
 func (a *attempt) score(n *node) int64 {
-	found := a.allocations[n.object.Name]
-	if found == nil {
+	found, known := a.allocations[n.slot]
+	if !known {
 		return 0
 	}
 	score, next := int64(0), 0

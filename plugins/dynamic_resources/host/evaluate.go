@@ -20,19 +20,20 @@ import (
 type verdict struct {
 	rejection   *pb.PluginStatus // nil: feasible; Code_ERROR: the plugin failed
 	unavailable []int            // allocated claims that cannot be used there
-	allocation  *nodeAllocation  // for Reserve, of a feasible node
+	allocation  nodeAllocation   // for Reserve, of a feasible node; no results: nothing was to be allocated
 }
 
 // question is a node to judge, prepared under the session's lock and answered without.
 type question struct {
 	node    *node
+	variant *variant
 	verdict verdict
-	known   bool
+	open    *search // nil: the verdict is known
+}
 
-	// The rest is for the allocator.
-	variant         *variant
-	toAllocate      []*resourceapi.ResourceClaim
-	key             string // of the memo; empty: not kept
+// search for devices: what the allocator is asked, and what it says.
+type search struct {
+	wanted
 	own, everywhere uint64 // the inventory's counters
 	allocator       structured.Allocator
 	outcome         outcome
@@ -40,15 +41,14 @@ type question struct {
 }
 
 func known(q question, rejection *pb.PluginStatus) question {
-	q.verdict.rejection, q.known = rejection, true
+	q.verdict.rejection = rejection
 	return q
 }
 
 // ask judges what can be judged at once, and looks for an outcome that is known. The session is locked.
 func (a *attempt) ask(m *mirror, n *node, now time.Time) question {
 	q := question{node: n}
-	rejection := a.extendedOn(&q)
-	if rejection != nil {
+	if rejection := a.extendedOn(&q); rejection != nil {
 		return known(q, rejection)
 	}
 	if q.variant == nil && a.special != nil && len(a.claims) == 1 {
@@ -67,16 +67,16 @@ func (a *attempt) ask(m *mirror, n *node, now time.Time) question {
 		}
 	}
 	if !a.allocates {
-		return known(q, a.conclude(&q))
+		return known(q, a.conclude(&q, outcome{}))
 	}
-	a.prepare(m, &q)
-	if q.key == "" {
-		return q
+	all := a.wants(q.variant)
+	everywhere := m.claims.inventory.everywhere
+	if all.key != "" {
+		if found, ok := m.memo.table(all.key).find(n, everywhere); ok {
+			return known(q, a.conclude(&q, found))
+		}
 	}
-	if found, ok := m.memo.table(q.key).find(n, q.everywhere); ok {
-		q.outcome, q.known = found, true
-		q.verdict.rejection = a.conclude(&q)
-	}
+	q.open = &search{wanted: all, own: *n.counter, everywhere: everywhere}
 	return q
 }
 
@@ -86,17 +86,16 @@ type wanted struct {
 	key    string // of the memo; empty: not kept
 }
 
-// prepare collects what the allocator needs: the same on all nodes with the same variant.
-func (a *attempt) prepare(m *mirror, q *question) {
-	q.own, q.everywhere = *q.node.counter, m.claims.inventory.everywhere
+// wants is the same on all nodes with the same variant.
+func (a *attempt) wants(v *variant) wanted {
 	into := &a.plain
-	if q.variant != nil {
-		into = &q.variant.wanted
+	if v != nil {
+		into = &v.wanted
 	}
 	if into.claims == nil {
-		*into = a.want(q.variant)
+		*into = a.want(v)
 	}
-	q.toAllocate, q.key = into.claims, into.key
+	return *into
 }
 
 func (a *attempt) want(v *variant) wanted {
@@ -120,25 +119,30 @@ func (a *attempt) want(v *variant) wanted {
 	return all
 }
 
-// arm gives the question an allocator. The session is locked.
+// arm gives the search an allocator. The session is locked.
 func (a *attempt) arm(ctx context.Context, m *mirror, q *question) {
 	inventory := m.claims.inventory
 	if len(inventory.shared) == 0 {
-		q.allocator, q.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes, inventory.slicesFor(q.node.object.Name), compiled)
+		q.open.allocator, q.open.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes,
+			inventory.slicesFor(q.node.object.Name), compiled)
 		return
 	}
 	// Every node looks at many slices of others: sort them once.
 	if a.whole == nil {
-		a.whole, q.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes,
+		a.whole, q.open.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes,
 			slices.Collect(maps.Values(inventory.slices)), compiled)
 	}
-	q.allocator = a.whole
+	q.open.allocator = a.whole
 }
 
 // answer runs the allocator. Nothing is locked.
 func (a *attempt) answer(ctx context.Context, q *question) {
-	if q.failure != nil {
-		q.verdict.rejection = reject(pb.Code_ERROR, "%s", q.failure.Error())
+	s := q.open
+	fault := func(format string, values ...any) {
+		s.key, q.verdict.rejection = "", reject(pb.Code_ERROR, format, values...)
+	}
+	if s.failure != nil {
+		fault("%s", s.failure.Error())
 		return
 	}
 	limited := ctx
@@ -147,41 +151,45 @@ func (a *attempt) answer(ctx context.Context, q *question) {
 		limited, cancel = context.WithTimeout(ctx, a.args.filterTimeout)
 		defer cancel()
 	}
-	results, err := q.allocator.Allocate(limited, q.node.object, q.toAllocate)
+	results, err := s.allocator.Allocate(limited, q.node.object, s.claims)
 	switch {
 	case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		q.key = ""
-		q.verdict.rejection = reject(pb.Code_ERROR, "node %s: timed out trying to allocate devices", q.node.object.Name)
+		fault("node %s: timed out trying to allocate devices", q.node.object.Name)
 		return
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
-		q.outcome.reason = err.Error()
+		s.outcome.reason = err.Error()
 	case ctx.Err() != nil:
-		q.key = ""
-		q.outcome.reason = fmt.Sprintf("asked by caller to stop allocating devices: %v", context.Cause(ctx))
+		s.key = ""
+		s.outcome.reason = fmt.Sprintf("asked by caller to stop allocating devices: %v", context.Cause(ctx))
 	case err != nil:
-		q.key = ""
-		q.verdict.rejection = reject(pb.Code_ERROR, "%s", err.Error())
+		fault("%s", err.Error())
 		return
-	case len(results) != len(q.toAllocate):
-		q.outcome.reason = "cannot allocate all claims"
+	case len(results) != len(s.claims):
+		s.outcome.reason = "cannot allocate all claims"
 	default:
-		q.outcome.results = results
+		s.outcome.results = results
 	}
-	q.verdict.rejection = a.conclude(q)
+	q.verdict.rejection = a.conclude(q, s.outcome)
 }
 
+var (
+	unavailableThere = unresolvable("resourceclaim not available on the node")
+	noDevicesThere   = unresolvable("cannot allocate all claims")
+)
+
 // conclude says what follows from what was found, in kube-scheduler's order: the allocator's word before that of claims which are not available.
-func (a *attempt) conclude(q *question) *pb.PluginStatus {
-	if q.outcome.reason != "" {
+func (a *attempt) conclude(q *question, found outcome) *pb.PluginStatus {
+	switch {
+	case found.reason != "":
 		q.verdict.unavailable = nil
-		return unresolvable(q.outcome.reason)
+		if found.reason == noDevicesThere.Reasons[0] {
+			return noDevicesThere
+		}
+		return unresolvable(found.reason)
+	case len(q.verdict.unavailable) > 0:
+		return unavailableThere
 	}
-	if len(q.verdict.unavailable) > 0 {
-		return unresolvable("resourceclaim not available on the node")
-	}
-	if a.allocates {
-		q.verdict.allocation = &nodeAllocation{results: q.outcome.results, variant: q.variant}
-	}
+	q.verdict.allocation = nodeAllocation{results: found.results, variant: q.variant}
 	return nil
 }
 
@@ -193,8 +201,8 @@ func (a *attempt) remember(q *question) {
 		}
 		a.unavailable[index] = true
 	}
-	if q.verdict.allocation != nil {
-		a.allocations[q.node.object.Name] = q.verdict.allocation
+	if q.verdict.rejection == nil && q.verdict.allocation.results != nil {
+		a.allocations[q.node.slot] = q.verdict.allocation
 	}
 }
 

@@ -62,8 +62,8 @@ func (p *packer) add(rejection *pb.PluginStatus) {
 	p.answer.Rejected = append(p.answer.Rejected, index)
 }
 
-// search is one Filter under way. Nothing of it is shared between calls.
-type search struct {
+// filtering is one Filter under way. Nothing of it is shared between calls.
+type filtering struct {
 	s       *session
 	mirror  *mirror // of the call's version
 	attempt *attempt
@@ -77,7 +77,7 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	if err != nil {
 		return nil, err
 	}
-	found, nodes, err := s.prepareSearch(request)
+	found, nodes, err := s.startFiltering(request)
 	leave()
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	return &p.answer, err
 }
 
-func (s *session) prepareSearch(request *pb.FilterRequest) (*search, []*node, error) {
+func (s *session) startFiltering(request *pb.FilterRequest) (*filtering, []*node, error) {
 	a, err := s.attempt(request.GetHeader())
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +122,7 @@ func (s *session) prepareSearch(request *pb.FilterRequest) (*search, []*node, er
 	if a.allocates && a.loan == nil {
 		a.loan, a.whole = books.borrow(), nil
 	}
-	found := &search{s: s, mirror: s.mirror, attempt: a, loan: a.loan}
+	found := &filtering{s: s, mirror: s.mirror, attempt: a, loan: a.loan}
 	if found.loan != nil {
 		found.loan.holders++ // The attempt may end while this goes on.
 	}
@@ -201,7 +201,7 @@ func (m *mirror) slotOf(p *pod) (uint32, bool) {
 }
 
 // run judges the nodes, and tells the verdicts in their order until `tell` has heard enough.
-func (f *search) run(ctx context.Context, nodes []*node, tell func(*question) bool) error {
+func (f *filtering) run(ctx context.Context, nodes []*node, tell func(*question) bool) error {
 	workers := runtime.GOMAXPROCS(0)
 	for batch := firstBatch * workers; len(nodes) > 0; batch = min(2*batch, largestBatch*workers) {
 		questions := f.askSome(ctx, nodes, batch)
@@ -226,7 +226,7 @@ func (f *search) run(ctx context.Context, nodes []*node, tell func(*question) bo
 }
 
 // askSome asks about the first of the nodes: until so many need the allocator, or so many are known.
-func (f *search) askSome(ctx context.Context, nodes []*node, batch int) []question {
+func (f *filtering) askSome(ctx context.Context, nodes []*node, batch int) []question {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	now := f.s.now()
@@ -234,11 +234,11 @@ func (f *search) askSome(ctx context.Context, nodes []*node, batch int) []questi
 	for open := 0; open < batch && len(questions) < min(len(nodes), 8*batch); {
 		n := nodes[len(questions)]
 		if len(f.attempt.claims) == 0 {
-			questions = append(questions, question{node: n, known: true})
+			questions = append(questions, question{node: n})
 			continue
 		}
 		q := f.attempt.ask(f.mirror, n, now)
-		if !q.known {
+		if q.open != nil {
 			open++
 			f.attempt.arm(ctx, f.mirror, &q)
 		}
@@ -248,10 +248,10 @@ func (f *search) askSome(ctx context.Context, nodes []*node, batch int) []questi
 }
 
 // answerAll has the allocator answer what is open, on all processors.
-func (f *search) answerAll(ctx context.Context, questions []question, workers int) {
+func (f *filtering) answerAll(ctx context.Context, questions []question, workers int) {
 	var open []*question
 	for i := range questions {
-		if !questions[i].known {
+		if questions[i].open != nil {
 			open = append(open, &questions[i])
 		}
 	}
@@ -280,17 +280,17 @@ func (f *search) answerAll(ctx context.Context, questions []question, workers in
 	defer f.s.mu.Unlock()
 	if text := fault.Load(); text != nil {
 		for _, q := range open {
-			q.key, q.verdict.rejection = "", reject(pb.Code_ERROR, "node %s: the allocator failed: %s", q.node.object.Name, *text)
+			q.open.key, q.verdict.rejection = "", reject(pb.Code_ERROR, "node %s: the allocator failed: %s", q.node.object.Name, *text)
 		}
 	}
 	for _, q := range open {
-		if q.key != "" {
-			f.mirror.memo.keep(q.key, memoEntry{node: q.node, own: q.own, everywhere: q.everywhere, outcome: q.outcome})
+		if q.open.key != "" {
+			f.mirror.memo.keep(q.open.key, memoEntry{node: q.node, own: q.open.own, everywhere: q.open.everywhere, outcome: q.open.outcome})
 		}
 	}
 }
 
-func (f *search) close() {
+func (f *filtering) close() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if f.loan != nil {

@@ -32,7 +32,8 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 	if err != nil {
 		return nil, err
 	}
-	if _, known := s.mirror.slots[request.GetNodeName()]; !known {
+	slot, known := s.mirror.slots[request.GetNodeName()]
+	if !known {
 		return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no node "+request.GetNodeName())
 	}
 	if a.podUID != request.GetPodUid() {
@@ -44,7 +45,7 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 	if a.reservedOn == request.GetNodeName() {
 		return &pb.ReserveResponse{Effects: a.effects}, nil
 	}
-	effects, flights, rejection := a.reserve(request.GetNodeName(), s.now())
+	effects, flights, rejection := a.reserve(slot, s.now())
 	if rejection != nil {
 		return &pb.ReserveResponse{Rejection: rejection}, nil
 	}
@@ -76,14 +77,14 @@ func (h *host) Unreserve(ctx context.Context, request *pb.UnreserveRequest) (*pb
 }
 
 // reserve says what is to be written if the pod gets the node, and what is in flight until then.
-func (a *attempt) reserve(nodeName string, now time.Time) (effects []*pb.Effect, flights []*flight, rejection *pb.PluginStatus) {
-	allocation := a.allocations[nodeName]
-	if a.allocates && (allocation == nil || len(allocation.results) == 0) {
+func (a *attempt) reserve(slot uint32, now time.Time) (effects []*pb.Effect, flights []*flight, rejection *pb.PluginStatus) {
+	allocation := a.allocations[slot]
+	if a.allocates && len(allocation.results) == 0 {
 		onlySpecial := !slices.ContainsFunc(a.claims, func(c *claim) bool { return c != a.special && c.Status.Allocation == nil })
 		if !onlySpecial {
 			return nil, nil, reject(pb.Code_ERROR, "claim allocation not found for node")
 		}
-		allocation = nil // Device plugins have what the claim would be for.
+		// Device plugins have what the claim would be for.
 	}
 	next := 0
 	for i, c := range a.claims {
@@ -93,7 +94,7 @@ func (a *attempt) reserve(nodeName string, now time.Time) (effects []*pb.Effect,
 			}
 			continue
 		}
-		if allocation == nil {
+		if len(allocation.results) == 0 {
 			continue
 		}
 		result := allocated(&allocation.results[next], now)
