@@ -25,6 +25,7 @@ type story struct {
 	effects map[string][]*pb.Effect
 	pods    []*pb.Pod
 	fresh   int
+	wide    bool // also what matters on all nodes
 }
 
 func (s *story) tell(key string, change *pb.Change) {
@@ -100,29 +101,40 @@ func (s *story) compare(step int, p *pb.Pod) []string {
 	if fmt.Sprint(remembered, why) != fmt.Sprint(fresh, reason) {
 		s.t.Fatalf("step %d, pod %s: %v %s, but from scratch %v %s", step, p.GetName(), remembered, why, fresh, reason)
 	}
+	if s.effects[p.GetUid()] == nil {
+		for _, node := range remembered {
+			expect(s.t, fmt.Sprint("step ", step, ": devices on ", node), devicesOf(s.t, s.shim.reserve(p, node)), devicesOf(s.t, other.reserve(p, node)))
+			s.shim.unreserve(p, node)
+			other.unreserve(p, node)
+		}
+	}
 	return remembered
 }
 
 func (s *story) step(step int) {
 	p := s.pods[s.dice.IntN(len(s.pods))]
-	switch s.dice.IntN(12) {
+	what := s.dice.IntN(20)
+	if what < 3 && !s.wide {
+		what += 3 // What matters everywhere would hide what matters on a node.
+	}
+	switch what {
 	case 0:
-		s.slice(s.dice.IntN(s.nodes))
-	case 1:
 		s.networkSlice()
-	case 2:
+	case 1:
 		s.partitions(s.dice.IntN(s.nodes))
-	case 3: // The pod ends, and its claim is free again.
+	case 3, 4, 5, 6:
+		s.slice(s.dice.IntN(s.nodes))
+	case 7, 8, 9: // The pod ends, and its claim is free again.
 		c := s.claims[p.GetUid()]
 		s.places["place "+p.GetUid()] = placed(p, pb.PlacementState_UNPLACED, 0)
 		delete(s.effects, p.GetUid())
 		s.shim.delta(s.places["place "+p.GetUid()])
 		s.tell("claim "+p.GetUid(), upsert(s.t, claimResource, c))
-	case 4: // What was to be written shows.
+	case 10: // What was to be written shows.
 		if s.effects[p.GetUid()] != nil {
 			s.tell("claim "+p.GetUid(), upsert(s.t, claimResource, showing(s.t, s.claims[p.GetUid()], s.effects[p.GetUid()])))
 		}
-	case 5:
+	case 2:
 		class := gpuClass()
 		if s.dice.IntN(2) == 0 {
 			class = newClass("gpu", `device.attributes["`+driver+`"].model != "gpu-0"`)
@@ -148,11 +160,11 @@ func (s *story) step(step int) {
 
 // What is remembered of nodes is what would be found anew, whatever changed.
 func TestRememberedIsAsFoundAnew(t *testing.T) {
-	const nodes, steps = 4, 150
+	const nodes, steps = 4, 300
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := &story{
-				t: t, dice: rand.New(rand.NewPCG(seed, 1)), nodes: nodes, objects: map[string]*pb.Change{}, places: map[string]*pb.Change{},
+				t: t, wide: seed%2 == 1, dice: rand.New(rand.NewPCG(seed, 1)), nodes: nodes, objects: map[string]*pb.Change{}, places: map[string]*pb.Change{},
 				claims: map[string]*resourceapi.ResourceClaim{}, effects: map[string][]*pb.Effect{}, shim: newShim(t, nodes),
 			}
 			s.tell("class", upsert(t, classResource, gpuClass()))
