@@ -142,33 +142,48 @@ func (c *claims) pending(of *claim) bool {
 	return f != nil && (f.uid == "" || f.uid == of.UID)
 }
 
-// of finds the claims that a pod names; an error says, in kube-scheduler's words, why the pod has to wait for one,
-// and then those before it are returned.
+// of finds the claims that a pod names; an error says, in kube-scheduler's words, why the pod has to wait for one.
 func (c *claims) of(pod *v1.Pod) ([]*claim, error) {
 	var found []*claim
 	for i := range pod.Spec.ResourceClaims {
 		name, mustOwn, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
 		if err != nil {
-			return found, err
+			return nil, err
 		}
 		if name == nil {
 			continue // It needs none.
 		}
 		one := c.byName[pod.Namespace+"/"+*name]
 		if one == nil {
-			return found, fmt.Errorf("could not find ResourceClaim %q", pod.Namespace+"/"+*name)
+			return nil, fmt.Errorf("could not find ResourceClaim %q", pod.Namespace+"/"+*name)
 		}
 		if one.DeletionTimestamp != nil {
-			return found, fmt.Errorf("resourceclaim %q is being deleted", one.Name)
+			return nil, fmt.Errorf("resourceclaim %q is being deleted", one.Name)
 		}
 		if mustOwn {
 			if err := resourceclaim.IsForPod(pod, one.ResourceClaim, false); err != nil {
-				return found, err
+				return nil, err
 			}
 		}
 		found = append(found, one)
 	}
 	return found, nil
+}
+
+// named finds the claims that a pod names, whatever state they are in; an error tells of one that is not there.
+func (c *claims) named(pod *v1.Pod) (found []*claim, missing error) {
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue // It has none.
+		}
+		if one := c.byName[pod.Namespace+"/"+*name]; one != nil {
+			found = append(found, one)
+		} else {
+			missing = fmt.Errorf("could not find ResourceClaim %q", pod.Namespace+"/"+*name)
+		}
+	}
+	return found, missing
 }
 
 // extendedFor finds the claim that was made before for the pod's extended resources; of several the first by name.

@@ -226,11 +226,8 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 
 // readyForBinding looks at all claims of the pod as the mirror has them by now.
 func (s *session) readyForBinding(p *pod, effects []*pb.Effect, with args, elapsed time.Duration) (bool, error) {
-	found, err := s.mirror.claims.of(p.get())
-	if err != nil {
-		return false, err
-	}
-	behind := false
+	found, missing := s.mirror.claims.named(p.get())
+	behind := false // Something does not show yet.
 	waits := slices.ContainsFunc(found, func(c *claim) bool { return c.Status.Allocation != nil && hasBindingConditions(c.Status.Allocation) })
 	for _, one := range effects {
 		patch := one.GetPatchObject()
@@ -246,6 +243,9 @@ func (s *session) readyForBinding(p *pod, effects []*pb.Effect, with args, elaps
 	}
 	if !waits {
 		return true, nil
+	}
+	if missing != nil {
+		return false, missing
 	}
 	for _, c := range found {
 		ready, err := readyToBind(c.ResourceClaim)

@@ -179,7 +179,7 @@ func (s *session) removeExtended(p *pod) {
 func (s *session) releaseAll(p *pod, a *attempt) {
 	named := a != nil && len(a.effects) > 0
 	s.mirror.claims.dropInFlight(p.proto.GetUid())
-	found, _ := s.mirror.claims.of(p.get()) // Behind one that is not there the pod comes no further.
+	found, _ := s.mirror.claims.named(p.get())
 	for _, c := range found {
 		if reservedByPod := c.Status.Allocation != nil && resourceclaim.IsReservedForPod(p.get(), c.ResourceClaim, false); reservedByPod || named {
 			s.unreserve(p, c)
