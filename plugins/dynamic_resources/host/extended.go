@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	pb "outboard.dev/contract"
@@ -171,10 +170,4 @@ func shareOf(index int, container *v1.Container, resource, class string, reusabl
 	}
 	use(got.request.Name)
 	return got
-}
-
-// ownedBy says whether the claim was made for extended resources of this pod.
-func ownedBy(c *claim, pod types.UID) bool {
-	owner, made := extendedOwner(c)
-	return made && owner == pod
 }

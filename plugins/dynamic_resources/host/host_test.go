@@ -104,24 +104,44 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 
 func TestFilterTimeout(t *testing.T) {
 	p := podUsing("p", "c")
-	// Twelve of sixteen, all alike, but no two may be: every choice is tried.
+	// 26 of one group, of which each has 25: every choice is tried.
 	request := exactly1("gpu", "gpu")
-	request.Exactly.Count = 12
+	request.Exactly.Count = 26
 	c := newClaim("c", request)
 	attribute := "gpu.example.com/group"
 	c.Spec.Devices.Constraints = append(c.Spec.Devices.Constraints, matchAttribute(attribute))
-	var all = devices(16)
+	all := devices(75)
 	for i := range all {
-		group := int64(i % 4)
+		group := int64(i % 3)
 		all[i].Attributes["group"] = intAttribute(group)
 	}
-	s := joinShim(t, startHost(t), "slow", `{"filterTimeout":"1ms"}`, 1, upsert(t, classResource, gpuClass()), upsert(t, sliceResource, newSlice("node-0", all...)),
+	s := joinShim(t, startHost(t), "slow", `{"filterTimeout":"50ms"}`, 1, upsert(t, classResource, gpuClass()), upsert(t, sliceResource, newSlice("node-0", all...)),
 		upsert(t, claimResource, c), upsertPod(p))
 	began := time.Now()
 	_, reason := s.try(p)
-	if reason != "error: node node-0: timed out trying to allocate devices" && reason != "cannot allocate all claims" || time.Since(began) > 5*time.Second {
-		t.Error(reason, time.Since(began))
+	expect(t, "given up", reason, "error: node node-0: timed out trying to allocate devices")
+	if took := time.Since(began); took > 10*time.Second {
+		t.Error(took)
 	}
+	// Meanwhile others are answered.
+	q, done := podAgain(s, "q"), make(chan string, 1)
+	slow := joinShim(t, s.connection, "slower", `{"filterTimeout":"2s"}`, 1, upsert(t, classResource, gpuClass()), upsert(t, sliceResource, newSlice("node-0", all...)),
+		upsert(t, claimResource, c), upsertPod(p), upsertPod(q))
+	slow.attempt++
+	call(slow, pb.NewPreFilterServiceClient(s.connection).PreFilter, &pb.PreFilterRequest{Header: slow.header(), PodUid: p.GetUid()})
+	header := slow.header()
+	go func() {
+		_, err := pb.NewFilterServiceClient(s.connection).Filter(context.Background(), &pb.FilterRequest{Header: header})
+		done <- fmt.Sprint(err)
+	}()
+	feasible, _ := slow.try(q)
+	expect(t, "a pod without claims, in the same session", feasible, []string{"node-0"})
+	select {
+	case early := <-done:
+		t.Error("the slow one was first:", early)
+	default:
+	}
+	expect(t, "the slow one", await(t, done), "<nil>")
 }
 
 func TestErrorsOfTheContract(t *testing.T) {

@@ -15,7 +15,7 @@ func info() *pb.PluginInfo {
 	}
 	claims := []string{"spec.resourceClaims"}
 	// Reserve and all before it also for pods for whose extended resources a class stands.
-	any := append(claims[:1:1], "spec.containers[*].resources.requests[deviceClass]")
+	orResources := append(claims[:1:1], "spec.containers[*].resources.requests[deviceClass]")
 	return &pb.PluginInfo{
 		Name: pluginName, ExtensionPoints: points, ArgsSchema: argsSchema,
 		WakeUpEvents: []*pb.ClusterEvent{
@@ -27,8 +27,8 @@ func info() *pb.PluginInfo {
 		},
 		Interests: []*pb.Interest{
 			{ExtensionPoint: pb.ExtensionPoint_PRE_ENQUEUE, AnyFieldSet: claims},
-			{ExtensionPoint: pb.ExtensionPoint_PRE_FILTER, AnyFieldSet: any},
-			{ExtensionPoint: pb.ExtensionPoint_RESERVE, AnyFieldSet: any},
+			{ExtensionPoint: pb.ExtensionPoint_PRE_FILTER, AnyFieldSet: orResources},
+			{ExtensionPoint: pb.ExtensionPoint_RESERVE, AnyFieldSet: orResources},
 		},
 		CustomResources: []*pb.CustomResource{
 			{Resource: claimResource, Verbs: []verb{pb.CustomResource_CREATE, pb.CustomResource_DELETE, pb.CustomResource_PATCH, pb.CustomResource_PATCH_STATUS}},

@@ -152,10 +152,10 @@ func onlyFor(c *claim, uid types.UID) bool {
 // removeExtended wants the claim gone that was made for the pod's extended resources, unless the pod gets a place after all. Its finalizer first: the
 // API server would keep the claim otherwise.
 func (s *session) removeExtended(p *pod) {
-	uid, object_ := p.proto.GetUid(), p.get()
+	uid, about := p.proto.GetUid(), p.get()
 	key := keyOf("remove", uid)
 	s.wishFor(key, &wish{pod: uid, look: func(m *mirror) (*pb.Effect, bool) {
-		at, c := m.pods[uid], m.claims.extendedFor(object_)
+		at, c := m.pods[uid], m.claims.extendedFor(about)
 		if at == nil || at.holdsPlace() {
 			return nil, false
 		}
