@@ -158,16 +158,21 @@ func TestTheSameSeedGivesTheSameFiles(t *testing.T) {
 	}
 }
 
-// The oracle on a case small enough to be judged by a reader of Kubernetes' documentation.
-func TestOracleOnAKnownCase(t *testing.T) {
+// writer writes files into a directory of the test.
+func writer(t *testing.T) func(name, text string) string {
 	directory := t.TempDir()
-	write := func(name, text string) string {
+	return func(name, text string) string {
 		path := filepath.Join(directory, name)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
+}
+
+// The oracle on a case small enough to be judged by a reader of Kubernetes' documentation.
+func TestOracleOnAKnownCase(t *testing.T) {
+	write := writer(t)
 	cluster := write("cluster.yaml", `
 {apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}}
 ---

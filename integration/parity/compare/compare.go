@@ -32,7 +32,9 @@ type Totals struct {
 	Verdicts, Scores int
 	// FreeChoices are pods for which kube-scheduler's own pick is random; any of the best nodes is accepted.
 	FreeChoices int
-	Differences int
+	// Claims are outcomes of claims for devices; they are compared where the other side says what it did to objects.
+	Claims, ClaimsCompared int
+	Differences            int
 }
 
 // Add adds other to t.
@@ -45,13 +47,19 @@ func (t *Totals) Add(other Totals) {
 	t.Verdicts += other.Verdicts
 	t.Scores += other.Scores
 	t.FreeChoices += other.FreeChoices
+	t.Claims += other.Claims
+	t.ClaimsCompared += other.ClaimsCompared
 	t.Differences += other.Differences
 }
 
 func (t Totals) String() string {
+	claims := ""
+	if t.Claims > 0 {
+		claims = fmt.Sprintf(", %d changes of claims for devices (%d compared)", t.Claims, t.ClaimsCompared)
+	}
 	return fmt.Sprintf("%d clusters, %d pods (%d scheduled, %d unschedulable, %d errors; %d with a random pick), "+
-		"%d verdicts on nodes, %d plugin scores: %d differences",
-		t.Clusters, t.Pods, t.Scheduled, t.Unschedulable, t.Errors, t.FreeChoices, t.Verdicts, t.Scores, t.Differences)
+		"%d verdicts on nodes, %d plugin scores%s: %d differences",
+		t.Clusters, t.Pods, t.Scheduled, t.Unschedulable, t.Errors, t.FreeChoices, t.Verdicts, t.Scores, claims, t.Differences)
 }
 
 // Count counts the verdicts of one case.
@@ -69,6 +77,7 @@ func Count(verdicts []oracle.Verdict) Totals {
 		if verdict.FreeChoice != nil {
 			totals.FreeChoices++
 		}
+		totals.Claims += len(verdict.Claims)
 		totals.Verdicts += verdict.Feasible + len(verdict.Filter)
 		for _, score := range verdict.Scores {
 			totals.Scores += len(score.Plugins)
@@ -92,6 +101,7 @@ func Diff(expected, actual []oracle.Verdict) []Difference {
 	for _, verdict := range actual {
 		byPod[verdict.Pod] = verdict
 	}
+	says := SaysEffects(actual)
 	for _, want := range expected {
 		got, ok := byPod[want.Pod]
 		if !ok {
@@ -99,6 +109,32 @@ func Diff(expected, actual []oracle.Verdict) []Difference {
 			continue
 		}
 		differences = append(differences, diffPod(want, got)...)
+		if says {
+			differences = append(differences, diffClaims(want, got)...)
+		}
+	}
+	return differences
+}
+
+// SaysEffects: a program that lists effects lists those of every pod; the line of a pod without any has no such field.
+func SaysEffects(verdicts []oracle.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(verdict oracle.Verdict) bool { return len(verdict.Effects) > 0 })
+}
+
+func diffClaims(want, got oracle.Verdict) []Difference {
+	byName := func(claims []oracle.ClaimOutcome) map[string]string {
+		outcomes := map[string]string{}
+		for _, claim := range claims {
+			outcomes[claim.Name] = claim.String()
+		}
+		return outcomes
+	}
+	var differences []Difference
+	expected, actual := byName(want.Claims), byName(got.Claims)
+	for _, name := range keys(expected, actual) {
+		if expected[name] != actual[name] {
+			differences = append(differences, Difference{Pod: want.Pod, What: "claim " + name, Expected: expected[name], Actual: actual[name]})
+		}
 	}
 	return differences
 }

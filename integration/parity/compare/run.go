@@ -50,6 +50,9 @@ func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Ou
 		outcome.Differences = Diff(outcome.Expected, outcome.Actual)
 	}
 	outcome.Totals = Count(outcome.Expected)
+	if SaysEffects(outcome.Actual) {
+		outcome.Totals.ClaimsCompared = outcome.Totals.Claims
+	}
 	outcome.Totals.Differences = len(outcome.Differences)
 	if outcome.Failure != nil {
 		outcome.Totals.Differences++

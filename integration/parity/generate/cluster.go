@@ -35,6 +35,7 @@ type world struct {
 	// objects collects what pods need beside them: claims of their own, for instance.
 	objects []object
 	storage storage
+	devices deviceWorld
 	// ports are host ports of running pods, by node/number.
 	ports map[string]bool
 	// started counts pods that have a start time; no two have the same.
@@ -52,12 +53,14 @@ func newWorld(seed uint64, features Features) *world {
 	switch {
 	case seed%100 == 77:
 		count = 0
-	case seed%20 == 0 && !w.dense():
+	case seed%20 == 0 && !w.dense() && features&Claims == 0:
 		count, w.large = w.between(100, 300), true
 	case seed%5 == 1:
 		count = w.between(1, 8)
 	case seed%5 == 2:
 		count = w.between(3, 30)
+	case w.about == Claims:
+		count = w.between(3, 16)
 	case w.dense():
 		count = w.between(2, 12)
 	case w.about == Preemption:

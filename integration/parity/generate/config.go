@@ -26,7 +26,7 @@ func (w *world) scoring() []string {
 	if w.features&Affinity != 0 {
 		list = append(list, "InterPodAffinity")
 	}
-	if w.features&Untouched != 0 {
+	if w.features&(Untouched|Claims) != 0 {
 		list = append(list, "DynamicResources")
 	}
 	return list
@@ -87,7 +87,7 @@ func (w *world) vary(profile object) {
 	}
 	if w.chance(30) {
 		resources := []any{}
-		names := append([]string{"cpu", "memory", "ephemeral-storage", "hugepages-2Mi"}, extendedResources...)
+		names := w.scored([]string{"cpu", "memory", "ephemeral-storage", "hugepages-2Mi"})
 		for _, name := range some(w.random, w.between(1, 4), names) {
 			resources = append(resources, object{"name": name, "weight": 1})
 		}
@@ -218,7 +218,7 @@ func (w *world) fitArgs() object {
 	strategy := object{"type": pick(w.random, "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")}
 	if w.chance(70) || strategy["type"] == "RequestedToCapacityRatio" {
 		resources := []any{}
-		names := append([]string{"cpu", "memory", "cpu", "memory", "hugepages-2Mi"}, extendedResources...)
+		names := w.scored([]string{"cpu", "memory", "cpu", "memory", "hugepages-2Mi"})
 		seen := map[string]bool{}
 		for _, name := range some(w.random, w.between(1, 4), names) {
 			if !seen[name] {
@@ -235,6 +235,14 @@ func (w *world) fitArgs() object {
 		args["scoringStrategy"] = strategy
 	}
 	return args
+}
+
+// scored adds extended resources to those that nodes are scored by, but for one that a class stands for: NodeResourcesFit would count
+// devices, and kube-scheduler's NodeResourcesBalancedAllocation crashes, having no cache for the class's expressions.
+func (w *world) scored(names []string) []string {
+	return append(names, slices.DeleteFunc(slices.Clone(extendedResources), func(name string) bool {
+		return slices.Contains(w.devices.mapped, name)
+	})...)
 }
 
 func (w *world) shape() []any {

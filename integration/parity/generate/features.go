@@ -24,12 +24,14 @@ const (
 	// All are all rules that can be exercised.
 	All  = Untouched<<1 - 1
 	None = Features(0)
+	// Claims are for devices. They are not among All: Outboard needs a second host for them, see integration/simulator/claims_host.sh.
+	Claims = Untouched << 1
 
 	// Features below are what pods are about.
 	end = Untouched
 )
 
-var featureNames = []string{"spread", "affinity", "volumes", "preemption", "features", "untouched"}
+var featureNames = []string{"spread", "affinity", "volumes", "preemption", "features", "untouched", "claims"}
 
 // pluginsOf are the default plugins that a feature needs; without it profiles disable them.
 var pluginsOf = map[Features][]string{
@@ -70,7 +72,7 @@ func (f Features) String() string {
 // disabled lists the default plugins that a case without the missing features must do without.
 func (f Features) disabled() []string {
 	var list []string
-	if f&Untouched == 0 {
+	if f&(Untouched|Claims) == 0 {
 		list = append(list, "DynamicResources")
 	}
 	for feature := Spread; feature < end; feature <<= 1 {
@@ -81,8 +83,15 @@ func (f Features) disabled() []string {
 	return list
 }
 
-// emphasis picks what most pods of a seed are about: one feature, nothing in particular, or all at once.
+// emphasis picks what most pods of a seed are about: one feature, nothing in particular, or all at once. With Claims it is them,
+// as a rule.
 func (f Features) emphasis(seed uint64) Features {
+	if f&Claims != 0 {
+		if f&All == None || seed%4 != 0 {
+			return Claims
+		}
+		return (f &^ Claims).emphasis(seed / 4)
+	}
 	var list []Features
 	for feature := Spread; feature < end; feature <<= 1 {
 		if f&feature != 0 {

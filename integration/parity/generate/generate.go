@@ -19,6 +19,8 @@ type Case struct {
 	Running []map[string]any
 	Pending []map[string]any
 	Config  map[string]any
+	// Kinds are those of the claims for devices that a pending pod has, by its namespace/name.
+	Kinds map[string][]string
 }
 
 // Files are the paths of a written case.
@@ -35,12 +37,13 @@ func New(seed uint64, features Features) *Case {
 	c.Config, profiles = w.config(seed)
 	for i := range w.pendingCount() {
 		pod := w.pendingPod(i, profiles)
-		if i > 0 && w.chance(25) {
+		if i > 0 && w.chance(25) && features&Claims == 0 {
 			w.makeReplica(pod, c.Pending[i-1])
 		}
 		c.Pending = append(c.Pending, pod)
 	}
 	c.Objects = append(c.Objects, w.objects...)
+	c.Kinds = w.devices.byPod
 	return c
 }
 

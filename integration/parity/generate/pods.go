@@ -72,6 +72,9 @@ func (w *world) addFeatures(pod object, state string, index int) {
 	if w.when(Declared, 40, 5) {
 		w.addNeededFeatures(pod)
 	}
+	if w.when(Claims, 80, 15) {
+		w.addResourceClaims(pod, running)
+	}
 }
 
 // runningPod is a pod on a node, of any scheduler.

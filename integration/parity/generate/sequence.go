@@ -20,7 +20,7 @@ func NewSequence(seed uint64, features Features, nodes, pods int) *Case {
 		"profiles": []any{profile}}
 	for i := range pods {
 		pod := w.pendingPod(i, []string{"default-scheduler"})
-		if i > 0 && w.chance(50) {
+		if i > 0 && w.chance(50) && features&Claims == 0 {
 			w.makeReplica(pod, c.Pending[i-1])
 		}
 		c.Pending = append(c.Pending, pod)
@@ -31,5 +31,6 @@ func NewSequence(seed uint64, features Features, nodes, pods int) *Case {
 		}
 	}
 	c.Objects = append(c.Objects, w.objects...)
+	c.Kinds = w.devices.byPod
 	return c
 }

@@ -36,6 +36,9 @@ func (w *world) addSurroundings(c *Case) {
 	if w.features&Volumes != 0 {
 		w.addStorage(c)
 	}
+	if w.features&Claims != 0 {
+		w.addDevices(c)
+	}
 }
 
 // addControllers adds services and controllers, from whose selectors default spreading is computed.

@@ -45,6 +45,10 @@ func (r *run) informerOf(object Object) (cache.SharedIndexInformer, error) {
 		return storage.VolumeAttachments().Informer(), nil
 	case *resourcev1.DeviceClass:
 		return r.informers.Resource().V1().DeviceClasses().Informer(), nil
+	case *resourcev1.ResourceSlice:
+		return r.informers.Resource().V1().ResourceSlices().Informer(), nil
+	case *resourcev1.ResourceClaim:
+		return r.informers.Resource().V1().ResourceClaims().Informer(), nil
 	}
 	return nil, fmt.Errorf("no informer for a %T", object)
 }

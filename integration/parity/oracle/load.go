@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 	schedulerserver "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	resourcev1defaults "k8s.io/kubernetes/pkg/apis/resource/v1"
 	storagev1defaults "k8s.io/kubernetes/pkg/apis/storage/v1"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
@@ -56,11 +57,13 @@ var others = map[string]func() Object{
 	"CSIStorageCapacity":    func() Object { return &storagev1.CSIStorageCapacity{} },
 	"VolumeAttachment":      func() Object { return &storagev1.VolumeAttachment{} },
 	"DeviceClass":           func() Object { return &resourcev1.DeviceClass{} },
+	"ResourceSlice":         func() Object { return &resourcev1.ResourceSlice{} },
+	"ResourceClaim":         func() Object { return &resourcev1.ResourceClaim{} },
 }
 
 // clusterScoped are those of them that have no namespace.
 var clusterScoped = map[string]bool{"Namespace": true, "PersistentVolume": true, "StorageClass": true, "CSINode": true,
-	"CSIDriver": true, "VolumeAttachment": true, "DeviceClass": true}
+	"CSIDriver": true, "VolumeAttachment": true, "DeviceClass": true, "ResourceSlice": true}
 
 // LoadObjects reads manifests: YAML (one or many documents) or JSON, single objects or Lists.
 func LoadObjects(paths ...string) (*Objects, error) {
@@ -226,6 +229,13 @@ func (o *Objects) addOther(kind string, raw []byte) error {
 		storagev1defaults.SetObjectDefaults_StorageClass(typed)
 	case *storagev1.CSIDriver:
 		storagev1defaults.SetObjectDefaults_CSIDriver(typed)
+	case *resourcev1.ResourceClaim:
+		resourcev1defaults.SetObjectDefaults_ResourceClaim(typed)
+	case *resourcev1.ResourceSlice:
+		resourcev1defaults.SetObjectDefaults_ResourceSlice(typed)
+	}
+	if err := nextVersion(object, len(o.Others)); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
 	}
 	// Others have no default that a plugin would see.
 	served := create()

@@ -89,7 +89,7 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 }
 
 // run is kube-scheduler's own queue, cache, snapshot and frameworks, with nothing started. Informers hold what manifests and
-// placements put into them and deliver no events.
+// placements put into them and deliver no events, but for those of claims, slices and device classes (makeStill).
 type run struct {
 	sched     *scheduler.Scheduler
 	informers informers.SharedInformerFactory
@@ -100,12 +100,17 @@ type run struct {
 	config    *schedulerapi.KubeSchedulerConfiguration
 	choose    func(string, []string) string
 	pending   []*v1.Pod
+	claims    *claimServer
 }
 
 func newRun(ctx context.Context, in Input) (*run, error) {
 	r := &run{client: &fake.Clientset{}, clock: testclock.NewFakeClock(time.Unix(1_700_000_000, 0)), logger: klog.FromContext(ctx),
 		config: in.Config, choose: in.Choose}
 	r.informers = scheduler.NewInformerFactory(r.client, 0)
+	makeStill(r.informers)
+	if err := r.serveClaims(); err != nil {
+		return nil, err
+	}
 	recorder := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
 	var err error
 	r.sched, err = scheduler.New(ctx, r.client, r.informers, nil, recorder,
@@ -139,7 +144,7 @@ func (r *run) fill(in Input) error {
 			if err != nil {
 				return err
 			}
-			if err := informer.GetIndexer().Add(object); err != nil {
+			if err := store(informer, object); err != nil {
 				return err
 			}
 		}
@@ -201,9 +206,20 @@ func newVerdict(pod *v1.Pod) Verdict {
 
 func name(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
-// schedule makes one attempt as Scheduler.ScheduleOne would: SchedulePod through a framework that records what plugins say, then
-// assume and Reserve, or PostFilter and back to the queue. Of binding only the end is there: it succeeds at once.
+// schedule makes one attempt and records what it did to claims.
 func (r *run) schedule(ctx context.Context, info *framework.QueuedPodInfo) (Verdict, error) {
+	r.claims.takeWritten()
+	pod := info.Pod
+	verdict, err := r.attempt(ctx, info)
+	if err == nil {
+		err = r.recordClaims(pod, &verdict)
+	}
+	return verdict, err
+}
+
+// attempt is one as Scheduler.ScheduleOne would: SchedulePod through a framework that records what plugins say, then
+// assume and Reserve, or PostFilter and back to the queue. Of binding only the end is there: it succeeds at once.
+func (r *run) attempt(ctx context.Context, info *framework.QueuedPodInfo) (Verdict, error) {
 	if err := r.sched.Cache.UpdateSnapshot(r.logger, r.snapshot); err != nil {
 		return Verdict{}, err
 	}
@@ -268,7 +284,11 @@ func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.
 		return err
 	}
 	r.sched.SchedulingQueue.DeleteNominatedPodIfExists(placed)
-	if status := profile.RunReservePluginsReserve(ctx, state, placed, verdict.Node); !status.IsSuccess() {
+	status := profile.RunReservePluginsReserve(ctx, state, placed, verdict.Node)
+	if status.IsSuccess() {
+		status = r.bindClaims(ctx, profile, state, placed, verdict)
+	}
+	if !status.IsSuccess() {
 		profile.RunReservePluginsUnreserve(ctx, state, placed, verdict.Node)
 		if err := r.sched.Cache.RemovePod(r.logger, placed); err != nil {
 			return err
@@ -276,8 +296,9 @@ func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.
 		verdict.Result, verdict.Node, verdict.Message = Error, "", status.Message()
 		return r.giveBack(ctx, profile, info, status, clearNomination)
 	}
-	// Something to do before the pod can be bound: of the plugins that are compared, VolumeBinding alone ever has.
-	verdict.AwaitsVolumes = profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess()
+	// Something to do before the pod can be bound: claims for devices are done, VolumeBinding's business may not be.
+	verdict.AwaitsVolumes = profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess() &&
+		(len(r.claims.written) == 0 && len(placed.Spec.ResourceClaims) == 0 || hasVolumeClaims(placed))
 	r.sched.SchedulingQueue.Done(placed.UID)
 	return r.keep(placed)
 }

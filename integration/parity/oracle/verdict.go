@@ -28,7 +28,11 @@ type Verdict struct {
 	Scores        map[string]NodeScore     `json:"scores"`
 	NominatedNode string                   `json:"nominatedNode"`
 	Victims       []string                 `json:"victims"`
+	// Effects is nil if the line does not have the field.
+	Effects []Effect `json:"effects,omitempty"`
 
+	// Claims says what became of claims for devices, by name.
+	Claims []ClaimOutcome `json:"-"`
 	// FreeChoice holds the nodes among which kube-scheduler itself picks at random (it iterates over a Go map);
 	// nil if its choice is determined.
 	FreeChoice []string `json:"-"`
@@ -59,7 +63,9 @@ func Write(w io.Writer, verdicts []Verdict) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for i := range verdicts {
-		if err := encoder.Encode(&verdicts[i]); err != nil {
+		verdict := verdicts[i]
+		verdict.Effects = effectsOf(verdict.Claims)
+		if err := encoder.Encode(&verdict); err != nil {
 			return err
 		}
 	}
@@ -90,6 +96,10 @@ func Read(r io.Reader) ([]Verdict, error) {
 		decoder.DisallowUnknownFields()
 		var verdict Verdict
 		if err := decoder.Decode(&verdict); err != nil {
+			return nil, fmt.Errorf("line %d: %w: %.200s", line, err, scanner.Text())
+		}
+		var err error
+		if verdict.Claims, err = claimsOf(verdict.Effects); err != nil {
 			return nil, fmt.Errorf("line %d: %w: %.200s", line, err, scanner.Text())
 		}
 		verdicts = append(verdicts, verdict)

@@ -31,7 +31,7 @@ func main() {
 	jobs := flag.Int("jobs", runtime.NumCPU(), "clusters worked on at the same time")
 	coverage := flag.Bool("coverage", false, "print what the cases cover")
 	featureList := flag.String("features", "all", "what cases may exercise beside resources, taints, node affinity, ports and images: "+
-		"a list of spread, affinity, volumes, preemption, features (that nodes declare) and untouched (DynamicResources is enabled), or all")
+		"a list of spread, affinity, volumes, preemption, features (that nodes declare) untouched (DynamicResources is enabled) and claims (for devices), or all but the last")
 	flag.Parse()
 	// What the configuration loader has to say would drown the report.
 	klog.SetLogger(logr.Discard())
