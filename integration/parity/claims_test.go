@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +120,36 @@ func refusedForClaims(verdict oracle.Verdict) bool {
 		}
 	}
 	return slices.ContainsFunc(claimMessages[:9], func(text string) bool { return strings.Contains(verdict.Message, text) })
+}
+
+// claimsProgram stands in for the outboard program, with a host for claims beside the other one.
+func claimsProgram(t *testing.T) string {
+	t.Helper()
+	t.Setenv("OUTBOARD", program(t))
+	host := os.Getenv("CLAIMS_HOST")
+	if host == "" {
+		host = filepath.Join("..", "..", "build", "claims", "outboard-claims-host")
+	}
+	if _, err := os.Stat(host); err != nil {
+		t.Skipf("no host for claims: CLAIMS_HOST is not set and %v", err)
+	}
+	host, err := filepath.Abs(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CLAIMS_HOST", host)
+	script, err := filepath.Abs(filepath.Join("..", "simulator", "claims_host.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+func TestOutboardAllocatesAsKubeScheduler(t *testing.T) {
+	totals := mustAgreeWith(t, claimsProgram(t), seeds(*seedCount), func(i int) *generate.Case { return generate.New(uint64(i+1), generate.Claims) })
+	if totals.ClaimsCompared == 0 {
+		t.Error("the program says nothing of what it did to claims")
+	}
 }
 
 // Of two answers of the oracle to one case both must be the same: what is random in kube-scheduler must not be in what is compared.

@@ -105,7 +105,11 @@ func TestOutboardPlacesSequencesAsKubeScheduler(t *testing.T) {
 // mustAgree runs cases and fails for each of the first few that differ.
 func mustAgree(t *testing.T, count int, create func(i int) *generate.Case) {
 	t.Helper()
-	outboard := program(t)
+	mustAgreeWith(t, program(t), count, create)
+}
+
+func mustAgreeWith(t *testing.T, outboard string, count int, create func(i int) *generate.Case) compare.Totals {
+	t.Helper()
 	var totals compare.Totals
 	different := 0
 	batch := compare.Batch{Directory: t.TempDir(), Outboard: outboard, Jobs: runtime.NumCPU()}
@@ -134,6 +138,7 @@ func mustAgree(t *testing.T, count int, create func(i int) *generate.Case) {
 		t.Fatal(err)
 	}
 	t.Log(totals)
+	return totals
 }
 
 func TestTheSameSeedGivesTheSameFiles(t *testing.T) {
