@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -34,6 +35,8 @@ type Options struct {
 	// ControllerManager runs kube-controller-manager, and with it the admission plugins that only work beside it
 	// (ServiceAccount; TaintNodesByCondition, which taints a new node until a controller has seen it Ready).
 	ControllerManager bool
+	// Controllers are those of kube-controller-manager that run, if only some shall; the admission plugins that need others are off then.
+	Controllers []string
 	// KWOK plays the kubelet of every node.
 	KWOK bool
 	// SpareCores leaves the cores to schedulers, with which etcd and the API server do not share them elsewhere: these run at a lower
@@ -141,7 +144,7 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	if err := c.Apply(ctx, outboardAccess); err != nil {
 		return nil, err
 	}
-	if options.ControllerManager {
+	if options.ControllerManager || options.Controllers != nil {
 		if err := c.startControllerManager(ctx); err != nil {
 			return nil, err
 		}
@@ -206,7 +209,7 @@ func (c *ControlPlane) startEtcd(peerURL string) error {
 
 func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 	disabled := ""
-	if !c.options.ControllerManager {
+	if !c.options.ControllerManager || c.options.Controllers != nil {
 		disabled = "ServiceAccount,TaintNodesByCondition"
 	}
 	tokens := ""
@@ -267,11 +270,12 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(ports[0]), "--cert-dir="+c.Dir,
 		"--root-ca-file="+c.file("ca.crt"), "--service-account-private-key-file="+c.file("sa.key"),
+		"--controllers="+cmp.Or(strings.Join(c.options.Controllers, ","), "*"),
 		"--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000", "--profiling=false")
 	if err != nil {
 		return err
 	}
-	if err := p.WaitUntil(ctx, "not healthy", httpOK(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))); err != nil {
+	if err := p.WaitUntil(ctx, "not healthy", httpOK(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))); err != nil || c.options.Controllers != nil {
 		return err
 	}
 	// Pods can be created once the namespace has its service account.

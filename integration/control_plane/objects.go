@@ -22,7 +22,7 @@ var getOptions = metav1.GetOptions{}
 var clusterScoped = map[string]bool{
 	"Node": true, "Namespace": true, "PriorityClass": true, "FlowSchema": true, "ClusterRole": true,
 	"ClusterRoleBinding": true, "PersistentVolume": true, "StorageClass": true, "RuntimeClass": true,
-	"CustomResourceDefinition": true, "StaticIPPool": true, "StaticIPReservation": true,
+	"CustomResourceDefinition": true, "DeviceClass": true, "ResourceSlice": true, "StaticIPPool": true, "StaticIPReservation": true,
 }
 
 // Resource is the client for an object's kind, in the object's namespace or else in the given one.

@@ -141,6 +141,8 @@ type OutboardOptions struct {
 	SocketDirectory bool
 	// Hosts are entries of the ShimConfiguration's `hosts`, in place of one host that StartOutboard starts.
 	Hosts []map[string]any
+	// Claims has a second host serve claims for devices; ClaimsLater leaves it to the test to start that one, with StartClaimsHost.
+	Claims, ClaimsLater bool
 	// HostProgram is another build of the host than ./dev build makes.
 	HostProgram string
 }
@@ -150,6 +152,8 @@ type Outboard struct {
 	Host, Shim *Process
 	// SplitHost serves the plugins that were split off; nil if none were.
 	SplitHost *Process
+	// ClaimsHost serves claims for devices; nil if it was not started.
+	ClaimsHost *Process
 
 	controlPlane   *ControlPlane
 	options        OutboardOptions
@@ -233,6 +237,11 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 			hosts = append(hosts, host)
 		}
 	}
+	if options.Claims || options.ClaimsLater {
+		if hosts, err = o.addClaims(ctx, shim, hosts, user); err != nil {
+			return nil, err
+		}
+	}
 	shim["hosts"] = hosts
 	shim["servingAddress"] = serving
 	shimDocument, err := yaml.Marshal(shim)
@@ -250,6 +259,11 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	}
 	if options.Split != "" {
 		if err := o.StartSplitHost(); err != nil {
+			return nil, err
+		}
+	}
+	if options.Claims {
+		if err := o.StartClaimsHost(); err != nil {
 			return nil, err
 		}
 	}
@@ -364,10 +378,13 @@ func (o *Outboard) ConfigFile() string { return o.config }
 func (o *Outboard) URL() string { return o.url }
 
 func (o *Outboard) Processes() []*Process {
-	if o.SplitHost != nil {
-		return []*Process{o.Shim, o.Host, o.SplitHost}
+	processes := []*Process{o.Shim, o.Host}
+	for _, further := range []*Process{o.SplitHost, o.ClaimsHost} {
+		if further != nil {
+			processes = append(processes, further)
+		}
 	}
-	return []*Process{o.Shim, o.Host}
+	return processes
 }
 
 func (o *Outboard) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
