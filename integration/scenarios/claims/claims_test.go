@@ -1,0 +1,285 @@
+package claims_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+func TestClaims(t *testing.T) {
+	c := newCluster(t, controlplane.OutboardOptions{Claims: true})
+	for name, story := range map[string]func(*testing.T, *cluster){
+		"FromTemplates": fromTemplates, "Shared": shared, "ExtendedResource": extendedResource, "MadeLater": madeLater,
+		"AllocatedElsewhere": allocatedElsewhere, "DevicesComeAndGo": devicesComeAndGo, "ClassComesLater": classComesLater,
+	} {
+		t.Run(name, func(t *testing.T) { story(t, c) })
+	}
+	c.judge()
+	nothingIsDenied(t, c)
+}
+
+// As many pods as devices, and one more, which gets the device of the first that goes.
+func fromTemplates(t *testing.T, c *cluster) {
+	c = c.in(t, 3, 2)
+	c.create(c.template("one", 1))
+	names, had := []string{}, map[string]string{}
+	for i := range 6 {
+		names = append(names, fmt.Sprintf("pod-%d", i))
+		c.create(with(c.pod(names[i]), "one", true))
+	}
+	c.awaitBound(names...)
+	for _, name := range names {
+		result := c.holds(name, c.made(name), 1)[0]
+		device := result.Pool + "/" + result.Device
+		if had[device] != "" {
+			t.Errorf("%s and %s have %s", had[device], name, device)
+		}
+		had[device] = name
+	}
+	c.create(with(c.pod("late"), "one", true))
+	c.create(c.pod("without"))
+	c.awaitBound("without")
+	c.awaitWaiting("late", noDevices)
+	first := c.holds("pod-0", c.made("pod-0"), 1)[0]
+	c.delete("pod-0")
+	c.awaitBound("late")
+	if got := c.holds("late", c.made("late"), 1)[0]; got.Pool != first.Pool || got.Device != first.Device {
+		t.Errorf("the late pod has %v, free was %v", got, first)
+	}
+}
+
+// Pods that share a claim go to the node of its device; when the last has gone the claim can be allocated anew.
+func shared(t *testing.T, c *cluster) {
+	c = c.in(t, 3, 1)
+	c.create(c.claim("shared", 1))
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		c.create(with(c.pod(name), "shared", false))
+	}
+	c.awaitBound(names...)
+	for _, name := range names {
+		c.holds(name, "shared", 1)
+	}
+	if got := c.getClaim("shared").Status.ReservedFor; len(got) != 3 {
+		t.Errorf("reserved for %v", got)
+	}
+	c.delete(names...)
+	c.await("the claim is free again", func() string {
+		if claim := c.getClaim("shared"); claim.Status.Allocation != nil {
+			return fmt.Sprintf("reserved for %v", claim.Status.ReservedFor)
+		}
+		return ""
+	})
+	c.create(with(c.pod("again"), "shared", false))
+	c.awaitBound("again")
+	c.holds("again", "shared", 1)
+}
+
+// A class stands for a resource: the pod says nothing of claims, and has one.
+func extendedResource(t *testing.T, c *cluster) {
+	c = c.in(t, 2, 2)
+	name := extended
+	c.create(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "accelerators"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: &name,
+		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}}}}})
+	for pod, asks := range map[string]corev1.ResourceName{"explicit": extended, "implicit": "deviceclass.resource.kubernetes.io/accelerators"} {
+		p := c.pod(pod)
+		two := corev1.ResourceList{asks: resource.MustParse("2")}
+		resources := &p.Spec.Containers[0].Resources
+		resources.Requests[asks], resources.Limits = two[asks], two
+		c.create(p)
+		c.awaitBound(pod)
+		status := c.get(pod).Status.ExtendedResourceClaimStatus
+		if status == nil {
+			t.Fatalf("pod %s does not say which claim it has", pod)
+		}
+		results := c.holds(pod, status.ResourceClaimName, 2)
+		claim := c.getClaim(status.ResourceClaimName)
+		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
+			t.Errorf("annotations %v", claim.Annotations)
+		}
+		owner := metav1.GetControllerOf(claim)
+		if owner == nil || owner.Name != pod || owner.UID != c.get(pod).UID {
+			t.Errorf("owner %v", owner)
+		}
+		want := []corev1.ContainerExtendedResourceRequest{{ContainerName: "main", ResourceName: string(asks), RequestName: results[0].Request}}
+		if !slices.Equal(status.RequestMappings, want) {
+			t.Errorf("mappings %v, want %v", status.RequestMappings, want)
+		}
+	}
+	claim := c.get("explicit").Status.ExtendedResourceClaimStatus.ResourceClaimName
+	c.delete("explicit")
+	c.await("the claim goes with its pod", func() string {
+		_, err := c.client.ResourceV1().ResourceClaims(c.namespace).Get(t.Context(), claim, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return ""
+		}
+		return fmt.Sprintf("it is there (%v)", err)
+	})
+}
+
+// The claim that a pod names is made after the pod, and the template after a pod of another.
+func madeLater(t *testing.T, c *cluster) {
+	c = c.in(t, 1, 2)
+	c.create(with(c.pod("named"), "later", false))
+	c.create(with(c.pod("from-template"), "later", true))
+	// Neither comes as far as to the queue, so no condition says anything.
+	c.create(c.pod("behind"))
+	c.awaitBound("behind")
+	for _, name := range []string{"named", "from-template"} {
+		if pod := c.get(name); pod.Spec.NodeName != "" {
+			t.Fatalf("%s is on %s", name, pod.Spec.NodeName)
+		}
+	}
+	c.create(c.claim("later", 1))
+	c.awaitBound("named")
+	c.create(c.template("later", 1))
+	c.awaitBound("from-template")
+	c.holds("named", "later", 1)
+	c.holds("from-template", c.made("from-template"), 1)
+}
+
+// A claim has a device of a node that the pod may not go to, and nobody uses it: it is given back and allocated anew.
+func allocatedElsewhere(t *testing.T, c *cluster) {
+	c = c.in(t, 2, 1)
+	c.create(c.claim("free", 1))
+	claim := c.getClaim("free")
+	claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
+	claim, err := c.client.ResourceV1().ResourceClaims(c.namespace).Update(t.Context(), claim, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim.Status.Allocation = &resourcev1.AllocationResult{
+		Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{{
+			Request: "devices", Driver: driver, Pool: c.node(0), Device: "device-0"}}},
+		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{c.node(0)}}}}}},
+	}
+	// Somebody has it until the pod is there: a claim that nobody has is given back by the controller itself.
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "example.com", Resource: "jobs", Name: "somebody", UID: "somebody"}}
+	if claim, err = c.client.ResourceV1().ResourceClaims(c.namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := with(c.pod("elsewhere"), "free", false)
+	pod.Spec.NodeSelector[corev1.LabelHostname] = c.node(1)
+	c.create(pod)
+	c.awaitWaiting("elsewhere", "resourceclaim not available on the node")
+	claim.Status.ReservedFor = nil
+	if _, err = c.client.ResourceV1().ResourceClaims(c.namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitBound("elsewhere")
+	c.holds("elsewhere", "free", 1)
+}
+
+// Devices are tainted, tolerated, and come with a new slice.
+func devicesComeAndGo(t *testing.T, c *cluster) {
+	c = c.in(t, 1, 1)
+	slice, err := c.client.ResourceV1().ResourceSlices().Get(t.Context(), c.node(0), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice.Spec.Devices[0].Taints = []resourcev1.DeviceTaint{{Key: "example.com/fault", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+	if slice, err = c.client.ResourceV1().ResourceSlices().Update(t.Context(), slice, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.create(c.claim("plain", 1))
+	c.create(with(c.pod("plain"), "plain", false))
+	c.awaitWaiting("plain", noDevices)
+	tolerant := c.claim("tolerant", 1)
+	tolerant.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}}
+	c.create(tolerant)
+	c.create(with(c.pod("tolerant"), "tolerant", false))
+	c.awaitBound("tolerant")
+	c.holds("tolerant", "tolerant", 1)
+	slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: "device-1"})
+	slice.Spec.Pool.Generation++
+	if _, err = c.client.ResourceV1().ResourceSlices().Update(t.Context(), slice, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitBound("plain")
+	if got := c.holds("plain", "plain", 1)[0].Device; got != "device-1" {
+		t.Errorf("the pod has %s", got)
+	}
+}
+
+func classComesLater(t *testing.T, c *cluster) {
+	c = c.in(t, 1, 1)
+	claim := c.claim("claim", 1)
+	claim.Spec.Devices.Requests[0].Exactly.DeviceClassName = "later"
+	c.create(claim)
+	c.create(with(c.pod("pod"), "claim", false))
+	c.awaitWaiting("pod", "request devices: device class later does not exist")
+	c.create(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "later"}})
+	c.awaitBound("pod")
+	c.holds("pod", "claim", 1)
+}
+
+// nothingIsDenied looks at what the API server has logged: the roles are enough.
+func nothingIsDenied(t *testing.T, c *cluster) {
+	if c.outboard == nil {
+		return
+	}
+	requests, err := c.AuditLog(controlplane.OutboardUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := map[string]int{}
+	for _, request := range requests {
+		if request.ResponseStatus.Code == 403 {
+			t.Errorf("denied: %s %s", request.Verb, request.RequestURI)
+		}
+		if request.ObjectRef != nil && request.ObjectRef.APIGroup == "resource.k8s.io" {
+			written[request.Verb+" "+request.ObjectRef.Resource+"/"+request.ObjectRef.Subresource]++
+		}
+	}
+	t.Logf("requests about resource.k8s.io: %v", written)
+	for _, needed := range []string{"create resourceclaims/", "patch resourceclaims/", "patch resourceclaims/status", "watch resourceclaims/", "watch resourceslices/"} {
+		if written[needed] == 0 {
+			t.Errorf("never asked: %s", needed)
+		}
+	}
+}
+
+// Pods with claims wait where nobody serves them, and say so; others go on. They go when the host comes, and after it has come back.
+func TestTheHostForClaimsIsAway(t *testing.T) {
+	if *against != "outboard" {
+		t.Skip("kube-scheduler has no hosts")
+	}
+	c := newCluster(t, controlplane.OutboardOptions{ClaimsLater: true}).in(t, 2, 4)
+	c.create(c.template("one", 1))
+	pods := func(word string) {
+		c.create(with(c.pod("claim-"+word), "one", true))
+		c.create(c.pod("plain-" + word))
+		c.awaitBound("plain-" + word)
+	}
+	pods("before")
+	// The plugin of this name in the other host, or the shim: whoever speaks names the plugin or the host.
+	c.awaitWaiting("claim-before", "DynamicResources", "claims")
+	t.Log(c.get("claim-before").Status.Conditions)
+	if err := c.outboard.StartClaimsHost(); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitBound("claim-before")
+	pods("with")
+	c.awaitBound("claim-with")
+	c.outboard.ClaimsHost.Kill()
+	pods("away")
+	c.awaitWaiting("claim-away", "DynamicResources", "claims")
+	t.Log(c.get("claim-away").Status.Conditions)
+	if err := c.outboard.StartClaimsHost(); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitBound("claim-away")
+	for _, word := range []string{"before", "with", "away"} {
+		c.holds("claim-"+word, c.made("claim-"+word), 1)
+	}
+	c.judge()
+}
