@@ -16,11 +16,14 @@ import (
 
 func TestClaims(t *testing.T) {
 	c := newCluster(t, controlplane.OutboardOptions{Claims: true})
-	for name, story := range map[string]func(*testing.T, *cluster){
-		"FromTemplates": fromTemplates, "Shared": shared, "ExtendedResource": extendedResource, "MadeLater": madeLater,
-		"AllocatedElsewhere": allocatedElsewhere, "DevicesComeAndGo": devicesComeAndGo, "ClassComesLater": classComesLater,
+	for _, story := range []struct {
+		name string
+		tell func(*testing.T, *cluster)
+	}{
+		{"FromTemplates", fromTemplates}, {"Shared", shared}, {"ExtendedResource", extendedResource}, {"MadeLater", madeLater},
+		{"AllocatedElsewhere", allocatedElsewhere}, {"DevicesComeAndGo", devicesComeAndGo}, {"ClassComesLater", classComesLater},
 	} {
-		t.Run(name, func(t *testing.T) { story(t, c) })
+		t.Run(story.name, func(t *testing.T) { story.tell(t, c) })
 	}
 	c.judge()
 	nothingIsDenied(t, c)
