@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	nodes      = flag.Int("nodes", 5000, "how many nodes")
+	nodes      = flag.Int("nodes", 5000, "how many nodes; workloads with claims have 500 unless this is given")
 	pods       = flag.Int("pods", 0, "how many pods are measured; 0: as many as the workload says, 10000 of the basic one")
 	shape      = flag.String("workload", "basic", "what the pods ask for: names separated by commas, or all; see ../README.md")
 	initial    = flag.Int("initial", -1, "how many pods are there before; -1: as many as the workload says")
@@ -79,6 +79,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if slices.Contains(names, "outboard") && slices.ContainsFunc(shapes, func(shape string) bool { return workloads[shape].claims }) {
+		if _, err := controlplane.ClaimsHostProgram(); err != nil {
+			return err
+		}
+	}
 	faults := 0
 	measured := map[string]any{}
 	results, works := map[string]map[string][]*Result{}, map[string]workload{}
@@ -137,6 +142,11 @@ func chosenWorkload(shape string) workload {
 	if *initial >= 0 {
 		work.initial = *initial
 	}
+	given := work.nodes == 0
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "nodes" })
+	if given {
+		work.nodes = *nodes
+	}
 	return work
 }
 
@@ -144,8 +154,11 @@ func chosenWorkload(shape string) workload {
 func runWorkload(ctx context.Context, shape string, work workload, names []string, config controlplane.SchedulerConfig,
 ) (all map[string][]*Result, faults int, err error) {
 	say("%s: %s. %d nodes, %d pods after %d, %d creators, QPS %d, %d CPUs; scheduler starts %s the pods exist; %d runs, contenders in turns.",
-		shape, work.about, *nodes, work.measured, work.initial, *creators, *qps, runtime.NumCPU(),
+		shape, work.about, work.nodes, work.measured, work.initial, *creators, *qps, runtime.NumCPU(),
 		map[bool]string{false: "before", true: "after"}[*backlog], *runs)
+	if work.claims { // What binds at once knows nothing of claims.
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "bind-at-once" })
+	}
 	all = map[string][]*Result{}
 	for i := range *runs {
 		for _, name := range names {

@@ -24,7 +24,11 @@ import (
 
 // measure takes one measurement on a control plane of its own.
 func measure(ctx context.Context, contender string, config controlplane.SchedulerConfig, work workload) (*Result, error) {
-	c, err := controlplane.Start(ctx, controlplane.Options{Progress: say})
+	options := controlplane.Options{Progress: say}
+	if work.claims {
+		options.Controllers = controlplane.ClaimControllers
+	}
+	c, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +50,13 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err != nil {
 		return nil, err
 	}
-	if err := controlplane.CreateFakeNodes(ctx, client, *nodes); err != nil {
+	if err := controlplane.CreateFakeNodes(ctx, client, work.nodes); err != nil {
 		return nil, err
 	}
 	if err := createSurroundings(ctx, client); err != nil {
+		return nil, err
+	}
+	if err := work.createDevices(ctx, client); err != nil {
 		return nil, err
 	}
 	if work.initialOnNodes {
@@ -92,7 +99,12 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 			return nil, err
 		}
 		end = work.begin(ctx, client)
-		if started, err = createPods(ctx, client, "pod", work.measured, work.measuredPod); err != nil {
+		if work.atATime > 0 {
+			started, err = createInTurns(ctx, client, watcher, work)
+		} else {
+			started, err = createPods(ctx, client, "pod", work.measured, work.measuredPod)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +137,10 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err := client.CoreV1().Pods(extraNamespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 		return nil, err
 	}
-	result.Check, err = checker.Check(ctx, c.EtcdURL, client)
+	if result.Check, err = checker.Check(ctx, c.EtcdURL, client); err != nil {
+		return nil, err
+	}
+	result.Devices, err = work.judgeDevices(ctx, c, client)
 	return result, err
 }
 
@@ -190,7 +205,7 @@ func benchPod(name string) *corev1.Pod {
 func createOnNodes(ctx context.Context, client kubernetes.Interface, work workload) error {
 	_, err := createPods(ctx, client, "initial", work.initial, func(i int) *corev1.Pod {
 		pod := work.initialPod(i)
-		pod.Spec.NodeName = controlplane.FakeNode(i % *nodes).Name
+		pod.Spec.NodeName = controlplane.FakeNode(i % work.nodes).Name
 		return pod
 	})
 	return err
@@ -217,7 +232,7 @@ func start(ctx context.Context, c *controlplane.ControlPlane, contender string, 
 	case "kube-scheduler":
 		return c.StartKubeScheduler(ctx, config)
 	case "outboard":
-		return c.StartOutboard(ctx, controlplane.OutboardOptions{Config: config})
+		return c.StartOutboard(ctx, controlplane.OutboardOptions{Config: config, Claims: work.claims})
 	default:
 		kubeconfig, err := c.Kubeconfig("system:kube-scheduler") // The same rights and the same precedence.
 		if err != nil {

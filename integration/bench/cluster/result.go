@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"outboard.dev/integration/bench/checker"
+	"outboard.dev/integration/bench/devices"
 	controlplane "outboard.dev/integration/control_plane"
 )
 
@@ -36,14 +37,19 @@ type Result struct {
 	CreateToBoundP99         float64         `json:"createToBoundP99Millis"`
 	ForeignLoad              float64         `json:"foreignLoad"` // share of all CPUs that other programs used meanwhile
 	Check                    *checker.Report `json:"check"`
+	Devices                  *devices.Report `json:"devices,omitempty"` // of workloads with claims
 }
 
 // judgedFaults are the checker's faults, as far as the contender promises anything: the ceiling counts no resources.
 func (r *Result) judgedFaults() int {
-	if r.Contender == "bind-at-once" {
-		return r.Check.Faults() - r.Check.Overcommitted
+	faults := r.Check.Faults()
+	if r.Devices != nil {
+		faults += r.Devices.Faults()
 	}
-	return r.Check.Faults()
+	if r.Contender == "bind-at-once" {
+		faults -= r.Check.Overcommitted
+	}
+	return faults
 }
 
 func (r *Result) String() string {
@@ -59,7 +65,11 @@ func (r *Result) String() string {
 	if r.ForeignLoad > 0.05 {
 		parts = append(parts, fmt.Sprintf("DISTURBED: other programs used %.0f %% of the machine", 100*r.ForeignLoad))
 	}
-	return strings.Join(parts, "; ") + "\n       check: " + r.Check.String()
+	text := strings.Join(parts, "; ") + "\n       check: " + r.Check.String()
+	if r.Devices != nil {
+		text += "\n       devices: " + r.Devices.String()
+	}
+	return text
 }
 
 // snapshot is what is read before and after. The zero value stands for the scheduler's start.

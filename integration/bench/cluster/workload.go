@@ -24,6 +24,13 @@ type workload struct {
 	initialOnNodes bool
 	// How many are measured unless --pods says otherwise.
 	measured int
+	// How many nodes unless --nodes says otherwise; 0: as many as --nodes' default.
+	nodes int
+	// Pods have claims for devices, of which `taken` are had by others; see claims.go.
+	claims bool
+	taken  func(devices int) int
+	// So many measured pods come at a time, and go when all have a node; 0: all come, as fast as they can be created, and stay.
+	atATime int
 	// Makes the i-th pod, initial or measured.
 	initialPod, measuredPod func(i int) *corev1.Pod
 	// How many pods each measured one must drive away.
