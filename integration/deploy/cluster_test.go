@@ -239,7 +239,7 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, scheduler := range map[string]string{"sidecar": "outboard-scheduler", "ai-scheduler": "ai-scheduler"} {
+	for name, scheduler := range map[string]string{"sidecar": "outboard-scheduler", "ai-scheduler": "ai-scheduler", "claims": "outboard-scheduler"} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
 			if name == "ai-scheduler" {
@@ -280,6 +280,9 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 				}
 				return err
 			})
+			if name == "claims" {
+				c.claimed(scheduler)
+			}
 			lease, err := c.client.CoordinationV1().Leases(namespace).Get(t.Context(), "outboard-scheduler", metav1.GetOptions{})
 			if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 				t.Errorf("the lease: %v %v", lease, err)
@@ -361,10 +364,46 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 		}
 		return err
 	})
+	if strings.Contains(text, "name: claims") {
+		c.startClaimsHost(sockets)
+	}
 	if _, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig()); err != nil {
 		c.Fatal(err)
 	}
 	return "https://" + address
+}
+
+func (c *cluster) startClaimsHost(sockets string) {
+	c.Helper()
+	program, err := controlplane.ClaimsHostProgram()
+	if err != nil {
+		c.Fatal(err)
+	}
+	listen := "--listen=unix:" + sockets + "/claims@{instance}.sock"
+	if _, err := c.StartProcess("claims", program, listen); err != nil {
+		c.Fatal(err)
+	}
+	c.eventually(func() error {
+		out, err := exec.CommandContext(c.Context(), program, "--probe", listen).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("--probe: %w\n%s", err, out)
+		}
+		return err
+	})
+}
+
+// claimed has a pod get a device, under the shipped role.
+func (c *cluster) claimed(scheduler string) {
+	c.Helper()
+	c.applyAll(`{apiVersion: v1, kind: Node, metadata: {name: devices}, status: {capacity: &n {cpu: "8", memory: 8Gi, pods: "110"}, allocatable: *n}}`,
+		`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: any}}`,
+		`{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: devices},
+spec: {driver: device.example.com, nodeName: devices, pool: {name: devices, generation: 0, resourceSliceCount: 1}, devices: [{name: device-0}]}}`,
+		`{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: one, namespace: default},
+spec: {spec: {devices: {requests: [{name: device, exactly: {deviceClassName: any}}]}}}}`,
+		`{apiVersion: v1, kind: Pod, metadata: {name: claimed, namespace: default}, spec: {schedulerName: `+scheduler+`, tolerations: [{operator: Exists}],
+containers: [{name: c, image: i, resources: {claims: [{name: device}]}}], resourceClaims: [{name: device, resourceClaimTemplateName: one}]}}`)
+	c.eventually(func() error { return c.bound("claimed") })
 }
 
 // metricsReader gives the shipped role to an account, as an administrator does.

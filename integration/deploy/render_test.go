@@ -34,6 +34,10 @@ func installations(t *testing.T) []installation {
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/ai-scheduler-values.yaml")), &ai); err != nil {
 		t.Fatal(err)
 	}
+	var claims map[string]any
+	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/claims-values.yaml")), &claims); err != nil {
+		t.Fatal(err)
+	}
 	var extender map[string]any
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/extender-values.yaml")), &extender); err != nil {
 		t.Fatal(err)
@@ -43,6 +47,7 @@ func installations(t *testing.T) []installation {
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
 		{name: "monitored", values: map[string]any{"serviceMonitor": true}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
+		{name: "claims", values: claims, config: "deploy/kustomize/claims/config.yaml"},
 		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
 	}
 }
@@ -206,7 +211,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("the chart is for %s, the sources are %s", chart.Metadata.AppVersion, version[1])
 	}
 	images := 0
-	for _, object := range kustomized(t, "mtls") {
+	for _, object := range append(kustomized(t, "mtls"), kustomized(t, "claims")...) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
 			images++
@@ -215,7 +220,7 @@ func TestVersions(t *testing.T) {
 			}
 		}
 	}
-	if images != 2 {
+	if images != 5 {
 		t.Errorf("%d images", images)
 	}
 }

@@ -22,6 +22,7 @@ func TestClaims(t *testing.T) {
 	}{
 		{"FromTemplates", fromTemplates}, {"Shared", shared}, {"ExtendedResource", extendedResource}, {"MadeLater", madeLater},
 		{"AllocatedElsewhere", allocatedElsewhere}, {"DevicesComeAndGo", devicesComeAndGo}, {"ClassComesLater", classComesLater},
+		{"LeftByAnAttemptBefore", leftByAnAttemptBefore},
 	} {
 		t.Run(story.name, func(t *testing.T) { story.tell(t, c) })
 	}
@@ -225,6 +226,37 @@ func classComesLater(t *testing.T, c *cluster) {
 	c.holds("pod", "claim", 1)
 }
 
+// A scheduler made a claim for a pod's extended resources and died before it was allocated: it is of no use, and is removed.
+func leftByAnAttemptBefore(t *testing.T, c *cluster) {
+	c = c.in(t, 1, 1)
+	asks := corev1.ResourceName("deviceclass.resource.kubernetes.io/" + c.namespace)
+	pod := c.pod("pod")
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
+	resources := &pod.Spec.Containers[0].Resources
+	resources.Requests[asks] = resource.MustParse("1")
+	resources.Limits = corev1.ResourceList{asks: resource.MustParse("1")}
+	c.create(pod)
+	pod = c.get("pod")
+	claim := c.claim("pod-extended-resources-left", 1)
+	claim.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
+	claim.Finalizers = []string{resourcev1.Finalizer}
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "pod", UID: pod.UID, Controller: new(true)}}
+	c.create(claim)
+	pod.Spec.SchedulingGates = nil
+	if _, err := c.client.CoreV1().Pods(c.namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitBound("pod")
+	made := c.get("pod").Status.ExtendedResourceClaimStatus
+	if made == nil || made.ResourceClaimName == claim.Name {
+		t.Fatalf("the pod has %v", made)
+	}
+	c.holds("pod", made.ResourceClaimName, 1)
+	if _, err := c.client.ResourceV1().ResourceClaims(c.namespace).Get(t.Context(), claim.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the claim that was left is there (%v)", err)
+	}
+}
+
 // nothingIsDenied looks at what the API server has logged: the roles are enough.
 func nothingIsDenied(t *testing.T, c *cluster) {
 	if c.outboard == nil {
@@ -234,19 +266,20 @@ func nothingIsDenied(t *testing.T, c *cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := map[string]int{}
+	asked := map[string]int{}
 	for _, request := range requests {
 		if request.ResponseStatus.Code == 403 {
 			t.Errorf("denied: %s %s", request.Verb, request.RequestURI)
 		}
 		if request.ObjectRef != nil && request.ObjectRef.APIGroup == "resource.k8s.io" {
-			written[request.Verb+" "+request.ObjectRef.Resource+"/"+request.ObjectRef.Subresource]++
+			asked[request.Verb+" "+request.ObjectRef.Resource+"/"+request.ObjectRef.Subresource]++
 		}
 	}
-	t.Logf("requests about resource.k8s.io: %v", written)
-	for _, needed := range []string{"create resourceclaims/", "patch resourceclaims/", "patch resourceclaims/status", "watch resourceclaims/", "watch resourceslices/"} {
-		if written[needed] == 0 {
-			t.Errorf("never asked: %s", needed)
+	t.Logf("requests about resource.k8s.io: %v", asked)
+	for _, granted := range []string{"watch resourceslices/", "watch resourceclaims/", "create resourceclaims/", "delete resourceclaims/", "patch resourceclaims/",
+		"patch resourceclaims/status"} {
+		if asked[granted] == 0 {
+			t.Errorf("granted, and never asked for: %s", granted)
 		}
 	}
 }
