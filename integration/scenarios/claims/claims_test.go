@@ -246,6 +246,16 @@ func leftByAnAttemptBefore(t *testing.T, c *cluster) {
 	if _, err := c.client.CoreV1().Pods(c.namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	c.awaitWaiting("pod", "deletion of ResourceClaim completed")
+	// That it is gone wakes nobody (in kube-scheduler neither): a change of the class does.
+	class, err := c.client.ResourceV1().DeviceClasses().Get(t.Context(), c.namespace, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	class.Labels = map[string]string{"changed": "yes"}
+	if _, err := c.client.ResourceV1().DeviceClasses().Update(t.Context(), class, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	c.awaitBound("pod")
 	made := c.get("pod").Status.ExtendedResourceClaimStatus
 	if made == nil || made.ResourceClaimName == claim.Name {
