@@ -135,9 +135,16 @@ tier_component() {
   step component "plugins in Python" "$root/sdk/python/plugin_test.sh" "$build/release/bin"
 }
 
+# The host for claims is a program in Go, built from the contract.
+claims_host() { # TIER
+  need_packages protobuf-compiler
+  step "$1" "the host for claims" env BUILD_ONLY=1 "$root/plugins/dynamic_resources/host/run.sh"
+}
+
 tier_go() {
   need_go
   build_product "${programs[@]}"
+  claims_host go
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
   mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images)(/|$)')
@@ -172,11 +179,14 @@ tier_cluster() {
   need_go
   need_prometheus
   build_product "${programs[@]}"
+  claims_host cluster
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   # One package after the other: each has control planes of its own, and they measure time.
   go_tests cluster "real control plane" -p 1 -timeout 40m ./control_plane/... ./scenarios/... ./faults/... ./deploy/...
   step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
+  step cluster "./dev bench cluster, small, with claims" "$root/dev" bench cluster --workload claims,claims-half --nodes 20 --initial 50 --pods 50 --runs 1 \
+    --contenders kube-scheduler,outboard
   step cluster "./dev bench swap, small" "$root/dev" bench swap --swaps 6 --nodes 100 --bound 500 --rate 100
 }
 
