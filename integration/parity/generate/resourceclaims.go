@@ -1,6 +1,9 @@
 package generate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // addResourceClaims gives a pod claims for devices, extended resources that a class stands for, or both. A running pod holds what it
 // has; a pending one may find its claim in one of the states that the plugin tells apart.
@@ -13,13 +16,31 @@ func (w *world) addResourceClaims(pod object, running bool) {
 	if w.chance(22) {
 		w.addExtendedResource(pod)
 	}
-	if len(w.devices.kinds) == 0 || w.chance(20) {
+	// Where a device plugin has the resource, a pod with a claim beside it fails in kube-scheduler: there is a claim to write, and nothing in it.
+	plugged := slices.Contains(w.devices.mapped, extendedResources[0]) && asksFor(pod, extendedResources[0])
+	if !plugged && (len(w.devices.kinds) == 0 || w.chance(20)) {
 		for i := range pick(w.random, 1, 1, 1, 1, 2, 3) {
 			w.addResourceClaim(pod, fmt.Sprintf("c%d", i), i == 0)
 		}
 	}
 	namespace, name := owner(pod)
 	w.devices.byPod[namespace+"/"+name] = w.devices.kinds
+}
+
+// asksFor: a container asks for some of the resource.
+func asksFor(pod object, resource string) bool {
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _ := pod["spec"].(object)[list].([]any)
+		for _, container := range containers {
+			resources, _ := container.(object)["resources"].(object)
+			for _, kind := range []string{"requests", "limits"} {
+				if amounts, _ := resources[kind].(object); amounts[resource] != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // owner is the namespace and the name of a pod.
@@ -46,7 +67,8 @@ func uid(pod object) string {
 func (w *world) addResourceClaim(pod object, name string, first bool) {
 	namespace, _ := owner(pod)
 	switch {
-	case w.chance(12) && len(w.devices.shared[namespace]) > 0:
+	case w.chance(12) && len(w.devices.shared[namespace]) > 0 && !slices.Contains(w.devices.kinds, "shared") && !slices.Contains(w.devices.kinds, "named"):
+		// Never the same one twice: kube-scheduler allocates it twice then, and the pod fails.
 		w.kind("shared")
 		w.refer(pod, name, "resourceClaimName", pick(w.random, w.devices.shared[namespace]...))
 	case w.chance(14):

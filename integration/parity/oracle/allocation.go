@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // ExtendedResourceClaim stands for the claim that is made for a pod's extended resources, whose name is generated.
@@ -32,7 +33,8 @@ func sortClaims(claims []ClaimOutcome) {
 	slices.SortFunc(claims, func(a, b ClaimOutcome) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// CanonicalAllocation writes an allocation without what is random or a time: the identifiers of shares, and when it was made.
+// CanonicalAllocation writes an allocation without what is random or a time (the identifiers of shares, and when it was made) and each
+// amount in one form.
 func CanonicalAllocation(allocation *resourcev1.AllocationResult) (string, error) {
 	if allocation == nil {
 		return "", nil
@@ -43,6 +45,10 @@ func CanonicalAllocation(allocation *resourcev1.AllocationResult) (string, error
 		result := &canonical.Devices.Results[i]
 		if result.ShareID != nil {
 			*result.ShareID = "shared"
+		}
+		for name, quantity := range result.ConsumedCapacity {
+			// The same amount can be written in several ways, and kept as it was.
+			result.ConsumedCapacity[name] = resource.MustParse(quantity.AsDec().String())
 		}
 	}
 	data, err := json.Marshal(canonical)

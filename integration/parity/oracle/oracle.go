@@ -297,8 +297,7 @@ func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.
 		return r.giveBack(ctx, profile, info, status, clearNomination)
 	}
 	// Something to do before the pod can be bound: claims for devices are done, VolumeBinding's business may not be.
-	verdict.AwaitsVolumes = profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess() &&
-		(len(r.claims.written) == 0 && len(placed.Spec.ResourceClaims) == 0 || hasVolumeClaims(placed))
+	verdict.AwaitsVolumes = hasVolumeClaims(placed) && profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess()
 	r.sched.SchedulingQueue.Done(placed.UID)
 	return r.keep(placed)
 }
