@@ -135,11 +135,14 @@ func (h *host) PostFilter(ctx context.Context, request *pb.PostFilterRequest) (*
 	return &pb.PostFilterResponse{Rejection: reject(pb.Code_UNSCHEDULABLE, "%s", s.makeRoomFor(p, a))}, nil
 }
 
+// nothingToDeallocate is said of pods without claims, of most of which the host never hears.
+const nothingToDeallocate = "no new claims to deallocate"
+
 // makeRoomFor has a claim of the pod deallocated that nodes could not use; it says what was done, in kube-scheduler's words. That one picks among several
 // at random, this takes the first.
 func (s *session) makeRoomFor(p *pod, a *attempt) string {
 	if len(a.claims) == 0 {
-		return "no new claims to deallocate"
+		return nothingToDeallocate
 	}
 	for i, c := range a.claims {
 		if !a.unavailable[i] || c == a.special || !onlyFor(c, a.pod.UID) {

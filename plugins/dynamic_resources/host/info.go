@@ -27,7 +27,7 @@ func info() *pb.PluginInfo {
 		},
 		Interests: []*pb.Interest{
 			{ExtensionPoint: pb.ExtensionPoint_PRE_ENQUEUE, AnyFieldSet: claims},
-			{ExtensionPoint: pb.ExtensionPoint_PRE_FILTER, AnyFieldSet: orResources},
+			{ExtensionPoint: pb.ExtensionPoint_PRE_FILTER, AnyFieldSet: orResources, PostFilterReason: nothingToDeallocate},
 			{ExtensionPoint: pb.ExtensionPoint_RESERVE, AnyFieldSet: orResources},
 		},
 		CustomResources: []*pb.CustomResource{
