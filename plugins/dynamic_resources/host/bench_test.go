@@ -34,8 +34,8 @@ func benchmarkPods(b *testing.B, nodes int) {
 		if err := stream.Send(request); err != nil {
 			b.Fatal(err)
 		}
-		if request.Phase == pb.SyncRequest_SNAPSHOT_BEGIN {
-			return
+		if request.Phase != pb.SyncRequest_SNAPSHOT_END {
+			return // As a shim, which names the version in its calls.
 		}
 		for {
 			response, err := stream.Recv()
@@ -47,12 +47,7 @@ func benchmarkPods(b *testing.B, nodes int) {
 			}
 		}
 	}
-	snapshot := &pb.SyncRequest{SessionId: "bench", Phase: pb.SyncRequest_SNAPSHOT_BEGIN, NodeOrder: &pb.NodeOrder{}, Changes: []*pb.Change{upsert(b, classResource, gpuClass())}}
-	for i := range nodes {
-		snapshot.Changes = append(snapshot.Changes, &pb.Change{Change: &pb.Change_NodeUpsert{NodeUpsert: &pb.NodeUpsert{Slot: uint32(i), Node: nodeNamed(i)}}},
-			upsert(b, sliceResource, newSlice(fmt.Sprintf("node-%d", i), devices(10)...)))
-		snapshot.NodeOrder.Slots = append(snapshot.NodeOrder.Slots, uint32(i))
-	}
+	snapshot := snapshotOf(b, nodes)
 	send(snapshot)
 	send(&pb.SyncRequest{Phase: pb.SyncRequest_SNAPSHOT_END})
 	reserve := pb.NewReserveServiceClient(connection)
@@ -98,4 +93,14 @@ func benchmarkPods(b *testing.B, nodes int) {
 		}})
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pods/s")
+}
+
+func snapshotOf(b *testing.B, nodes int) *pb.SyncRequest {
+	snapshot := &pb.SyncRequest{SessionId: "bench", Phase: pb.SyncRequest_SNAPSHOT_BEGIN, NodeOrder: &pb.NodeOrder{}, Changes: []*pb.Change{upsert(b, classResource, gpuClass())}}
+	for i := range nodes {
+		snapshot.Changes = append(snapshot.Changes, &pb.Change{Change: &pb.Change_NodeUpsert{NodeUpsert: &pb.NodeUpsert{Slot: uint32(i), Node: nodeNamed(i)}}},
+			upsert(b, sliceResource, newSlice(fmt.Sprintf("node-%d", i), devices(10)...)))
+		snapshot.NodeOrder.Slots = append(snapshot.NodeOrder.Slots, uint32(i))
+	}
+	return snapshot
 }

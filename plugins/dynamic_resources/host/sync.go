@@ -14,6 +14,9 @@ import (
 	pb "outboard.dev/contract"
 )
 
+// Acknowledgements of changes wait so long for more: calls name the version that they want, so nobody waits for them.
+const ackDelay = 20 * time.Millisecond
+
 // outbox is what is to be pushed on a Sync stream. Thread-safe.
 type outbox struct {
 	mu     sync.Mutex
@@ -106,6 +109,8 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 	}()
 	ticker := time.NewTicker(wishInterval)
 	defer ticker.Stop()
+	var ack *pb.Ack // that is to be sent
+	var due <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -115,13 +120,27 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			s.pushWishes()
 			s.mu.Unlock()
 		case <-pushes.signal:
+		case <-due:
+			due = nil
+			pushes.put(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: ack}})
 		case message, open := <-messages:
 			if !open {
 				return nil
 			}
-			if err := s.take(mine, pushes, message); err != nil {
+			reached, err := s.take(mine, pushes, message)
+			if err != nil {
 				err = toStatus(fail(pb.CallError_INVALID, err.Error()), stream.SetTrailer)
 				return status.Error(codes.FailedPrecondition, status.Convert(err).Message())
+			}
+			switch {
+			case reached == nil:
+			case message.request.GetPhase() != pb.SyncRequest_DELTA || message.request.GetTimeUnixNanos() != 0: // Somebody waits for it.
+				ack, due = reached, nil
+				pushes.put(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: ack}})
+			default:
+				if ack = reached; due == nil {
+					due = time.After(ackDelay)
+				}
 			}
 		}
 		for _, push := range pushes.take() {
@@ -135,12 +154,12 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 	}
 }
 
-// take applies a message.
-func (s *session) take(mine *mirror, pushes *outbox, message received) error {
+// take applies a message; it returns what that is to be acknowledged with, if anything.
+func (s *session) take(mine *mirror, pushes *outbox, message received) (*pb.Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mirror != mine {
-		return nil // Replaced; the stream is about to end.
+		return nil, nil // Replaced; the stream is about to end.
 	}
 	request := message.request
 	// First, so that nothing has to be copied for them.
@@ -154,17 +173,16 @@ func (s *session) take(mine *mirror, pushes *outbox, message received) error {
 		s.forget()
 	}
 	if err := mine.apply(request, message.decoded); err != nil {
-		return err
+		return nil, err
 	}
 	phase := request.GetPhase()
 	if phase != pb.SyncRequest_DELTA && phase != pb.SyncRequest_SNAPSHOT_END {
-		return nil
+		return nil, nil
 	}
 	s.lookAtChangedClaims()
 	pushes.put(s.hints.take(mine, request)...)
 	s.pushWishes()
-	pushes.put(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: &pb.Ack{Version: mine.version, TimeUnixNanos: mine.time}}})
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return nil
+	return &pb.Ack{Version: mine.version, TimeUnixNanos: mine.time}, nil
 }
