@@ -56,6 +56,8 @@ type NodeRejection struct {
 type NodeScore struct {
 	Total   int64            `json:"total"`
 	Plugins map[string]int64 `json:"plugins"`
+	// Terms are what a plugin's score is made of, where the host says it; nothing that kube-scheduler knows.
+	Terms json.RawMessage `json:"terms,omitempty"`
 }
 
 // Write prints verdicts as JSON, one a line.
