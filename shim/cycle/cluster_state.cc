@@ -489,7 +489,7 @@ absl::Status ClusterState::CheckFits(absl::string_view uid, uint32_t slot,
   }
   const Node& node = *slots_[slot];
   return node.books.CheckFits(pod->demand, node.record->object->node.allocatable(),
-                              /*counted=*/pod->node == &node, scope);
+                              /*counted=*/pod->node == &node, scope, device_class_resources_);
 }
 
 }  // namespace outboard::cycle

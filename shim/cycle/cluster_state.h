@@ -63,9 +63,6 @@ struct NodeOutcome {
 };
 
 // What an informer's word about an object of another kind meant.
-// Resources for which a DeviceClass stands, by their names in pods' requests, and how often.
-using DeviceClassResources = absl::flat_hash_map<std::string, int>;
-
 struct ObjectOutcome {
   enum class Kind { kIgnored, kAdded, kUpdated, kReplaced, kRemoved };
   Kind kind = Kind::kIgnored;

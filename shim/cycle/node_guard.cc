@@ -199,7 +199,8 @@ bool GuardScope::Ignores(absl::string_view resource) const {
 }
 
 absl::Status NodeBooks::CheckFits(const PodDemand& demand, const ResourceList& allocatable,
-                                  bool counted, const GuardScope& scope) const {
+                                  bool counted, const GuardScope& scope,
+                                  const DeviceClassResources& devices) const {
   if (!scope.resources) return scope.ports ? CheckPorts(demand, counted) : absl::OkStatus();
   const size_t others = pods_ - (counted ? 1 : 0);
   if (allocatable.pods() < 0 || others + 1 > static_cast<uint64_t>(allocatable.pods())) {
@@ -219,9 +220,10 @@ absl::Status NodeBooks::CheckFits(const PodDemand& demand, const ResourceList& a
   for (const auto& [name, wanted] : demand.extended) {
     if (scope.Ignores(name)) continue;
     const auto used = extended_.find(name);
-    const auto limit = allocatable.extended().find(name);
-    check(name, wanted, used == extended_.end() ? absl::int128(0) : used->second,
-          limit == allocatable.extended().end() ? 0 : limit->second);
+    const auto found = allocatable.extended().find(name);
+    const int64_t limit = found == allocatable.extended().end() ? 0 : found->second;
+    if (limit <= 0 && devices.contains(name)) continue;
+    check(name, wanted, used == extended_.end() ? absl::int128(0) : used->second, limit);
   }
   if (!problem.empty()) return absl::ResourceExhaustedError(problem);
   return scope.ports ? CheckPorts(demand, counted) : absl::OkStatus();

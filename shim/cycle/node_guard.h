@@ -29,6 +29,9 @@ struct HostPort {
   }
 };
 
+// Resources for which a DeviceClass stands, by their names in pods' requests, and how often.
+using DeviceClassResources = absl::flat_hash_map<std::string, int>;
+
 // What a pod takes from its node. Absent and zero are the same here.
 struct PodDemand {
   int64_t cpu_millis = 0;
@@ -73,10 +76,12 @@ class NodeBooks {
   void FillList(v1alpha1::ResourceList* list) const;
 
   // OK if a pod with this demand fits beside the others; else RESOURCE_EXHAUSTED naming the first
-  // thing that is short. Only what the pod asks for is looked at: a node that others overcommitted
-  // in something else still takes it. `counted`: the pod is in these books already.
+  // thing that is short. A resource for which a DeviceClass stands, and of which the node has none,
+  // is counted in devices, elsewhere. Only what the pod asks for is looked at: a node that others
+  // overcommitted in something else still takes it. `counted`: the pod is in these books already.
   absl::Status CheckFits(const PodDemand& demand, const v1alpha1::ResourceList& allocatable,
-                         bool counted, const GuardScope& scope = {}) const;
+                         bool counted, const GuardScope& scope = {},
+                         const DeviceClassResources& devices = {}) const;
 
  private:
   absl::Status CheckPorts(const PodDemand& demand, bool counted) const;

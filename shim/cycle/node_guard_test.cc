@@ -129,6 +129,17 @@ TEST(GuardTest, OnlyWhatThePodAsksForIsChecked) {
   EXPECT_FALSE(books.CheckFits(gpu, allocatable, false).ok());
 }
 
+TEST(GuardTest, DevicesAreCountedElsewhereWhereTheNodeHasNoneOfTheResource) {
+  const DeviceClassResources devices = {{"gpu", 1}};
+  const PodDemand gpu =
+      DemandOf(PodFrom("containers { requests { extended { key: 'gpu' value: 2 } } }"));
+  const NodeBooks books;
+  EXPECT_FALSE(books.CheckFits(gpu, Resources("pods: 9"), false).ok());
+  EXPECT_TRUE(books.CheckFits(gpu, Resources("pods: 9"), false, {}, devices).ok());
+  const auto one = Resources("pods: 9 extended { key: 'gpu' value: 1 }");
+  EXPECT_FALSE(books.CheckFits(gpu, one, false, {}, devices).ok()) << "its device plugin's";
+}
+
 TEST(GuardTest, PodsAreCountedAndTheOneInTheBooksOnlyOnce) {
   const auto allocatable = Resources("cpu_millis: 100 pods: 2");
   NodeBooks books;

@@ -94,6 +94,9 @@ struct ProfilePlan {
   // What plugins of spared hosts would say there, who come before the first of these and after.
   std::vector<SparedWord> spared_before;
   std::vector<SparedWord> spared_after;
+  // By host: plugins behind which its PreFilter would not have come; see SparedWord. In parallel
+  // with others it did all the same.
+  std::map<std::string, absl::flat_hash_set<std::string>> pre_filter_behind;
   // Plugins at PostFilter that are at PreEnqueue, too: in their name a preemptor stays out of the
   // queue until the evictions of its victims have begun.
   std::vector<std::string> preemption_gates;

@@ -78,6 +78,12 @@ void Scheduler::PostFilter(std::unique_ptr<Attempt> attempt, Diagnosis diagnosis
   for (const std::string& name : plan.post_filter_hosts) {
     const size_t asked = static_cast<size_t>(
         std::find(plan.host_names.begin(), plan.host_names.end(), name) - plan.host_names.begin());
+    if (const auto it = plan.pre_filter_behind.find(name);
+        it != plan.pre_filter_behind.end() && it->second.contains(ended_at)) {
+      outcome.code = v1alpha1::ERROR;
+      outcome.reasons = {kNoState};
+      break;
+    }
     outcome.silent_host = asked;
     outcome.status = AskPostFilter(*attempt, asked, hosts, &panel, &outcome);
     if (!outcome.status.ok() || outcome.code != v1alpha1::UNSCHEDULABLE) break;

@@ -54,6 +54,8 @@ nlohmann::ordered_json ToJson(const PodReport& report) {
   }
   line["nominatedNode"] = report.nominated_node;
   line["victims"] = report.victims;
+  for (const std::string& effect : report.effects)
+    line["effects"].push_back(nlohmann::ordered_json::parse(effect));
   return line;
 }
 

@@ -43,9 +43,12 @@ struct PodReport {
   // Preemption: the node that is kept in mind for the pod, and who left it.
   std::string nominated_node;
   std::vector<std::string> victims;  // namespace/name
+  // Simulation: writes of objects that plugins wanted before the bind, in their order, as JSON:
+  // {"put" | "patch" | "delete": {resource, namespace, name, status, body}}.
+  std::vector<std::string> effects;
 };
 
-// Exactly the fields that DESIGN names for a line of the simulator.
+// Exactly the fields that DESIGN names for a line of the simulator; effects only if there are any.
 nlohmann::ordered_json ToJson(const PodReport& report);
 // Compact. Names and messages come from outside; whatever they hold, the text stays valid JSON.
 std::string Dump(const nlohmann::ordered_json& json);

@@ -16,6 +16,8 @@ namespace {
 constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
 // How often those that do not serve are told what has changed.
 constexpr absl::Duration kFollowPeriod = absl::Milliseconds(50);
+// For a host of the configuration that has not answered yet; then pods go on that can without it.
+constexpr absl::Duration kPatience = absl::Seconds(5);
 
 using google::protobuf::util::MessageDifferencer;
 
@@ -139,18 +141,25 @@ absl::Status HostSet::OnHandshake(const Endpoint& endpoint, std::shared_ptr<grpc
     return absl::OkStatus();
   }
   Enter(endpoint.host, instance, InstanceState::kWaiting, "other hosts have not answered yet", now);
+  if (!plans_.has_value()) patience_ends_ = std::min(patience_ends_, now + kPatience);
   return BeginWaiting(now);
 }
 
 absl::Status HostSet::BeginWaiting(absl::Time now) {
-  if (!EveryHostAnswered()) return absl::OkStatus();
+  const bool all_answered = EveryHostAnswered();
   if (!plans_.has_value()) {
+    if (!all_answered && now < patience_ends_) return absl::OkStatus();
+    patience_ends_ = absl::InfiniteFuture();
     absl::StatusOr<Plans> plans = PlansWith("", nullptr);
     if (!plans.ok()) {
-      // A host that is yet to come to the directory may serve what is missing.
-      if (config_->shim.socket_directory.empty()) return plans.status();
+      // A host that is yet to come may serve what is missing.
+      if (all_answered && config_->shim.socket_directory.empty()) return plans.status();
       LOG(WARNING) << "Waiting for more hosts: " << plans.status().message();
       return absl::OkStatus();
+    }
+    if (!all_answered) {
+      LOG(WARNING) << "Not all hosts have answered within " << kPatience
+                   << "; what others serve goes on without them";
     }
     Adopt(*std::move(plans), "", now);
   }
@@ -427,6 +436,7 @@ void HostSet::TickHost(const std::string& name, Host* host, absl::Time now) {
 
 void HostSet::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) TickHost(name, &host, now);
+  if (now >= patience_ends_) BeginWaiting(now).IgnoreError();
   if (now - followed_ < kFollowPeriod) return;
   followed_ = now;
   for (auto& [name, host] : hosts_) {

@@ -79,9 +79,9 @@ class HostSet final : public cycle::CycleWitness {
   };
   void SetCallbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
 
-  // An instance answered. Once every host of the configuration has, or all plugins of all profiles
-  // are served, profiles are resolved, and instances configured and sent their snapshots.
-  // INVALID_ARGUMENT: the first resolution failed, though all hosts have answered.
+  // An instance answered. Once every host of the configuration has, or the others have waited for
+  // it long enough and serve all plugins, profiles are resolved, and instances configured and sent
+  // their snapshots. INVALID_ARGUMENT: the first resolution failed, though all hosts have answered.
   absl::Status OnHandshake(const Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
                            v1alpha1::GetHostInfoResponse info, absl::Time now);
   // A probe says that the instance is about to go.
@@ -255,6 +255,8 @@ class HostSet final : public cycle::CycleWitness {
   std::optional<Plans> plans_;
   std::map<std::pair<std::string, std::string>, int64_t> switches_;
   absl::Time followed_ = absl::InfinitePast();
+  // While there are no plans: when those that have answered go on without the others.
+  absl::Time patience_ends_ = absl::InfiniteFuture();
 };
 
 }  // namespace outboard::hosts

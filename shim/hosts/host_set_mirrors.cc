@@ -55,7 +55,7 @@ void HostSet::TellSnapshot(const Host& host, Instance* instance) {
 }
 
 absl::Time HostSet::NextWakeup() const {
-  absl::Time next = absl::InfiniteFuture();
+  absl::Time next = patience_ends_;
   for (const auto& [name, host] : hosts_) {
     for (const auto& instance : host.instances) {
       if (instance->snapshot != nullptr && !instance->client->sending())

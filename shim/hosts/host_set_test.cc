@@ -105,6 +105,35 @@ TEST_F(HostSetTest, NobodyIsConfiguredBeforeAllHaveAnswered) {
   EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
 }
 
+TEST_F(HostSetTest, WhatOthersServeDoesNotWaitForAHostThatStaysAway) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  const absl::Time wakeup = hosts_.NextWakeup();
+  hosts_.Tick(wakeup - absl::Milliseconds(1));
+  EXPECT_EQ(hosts_.plans(), nullptr);
+  hosts_.Tick(wakeup);
+  EXPECT_EQ(hosts_.NextWakeup(), absl::InfiniteFuture());
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;Two;"));
+  // It has its share once it comes.
+  Answers("small", {"Two"});
+  const absl::Time limit = absl::Now() + absl::Seconds(30);
+  while (Filters("main").size() < 2 && absl::Now() < limit) {
+    loop_.Wait(limit);
+    hosts_.Tick(absl::Now());
+  }
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;Two;", "One;"));
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
+}
+
+TEST_F(HostSetTest, NobodyGoesOnWithoutAHostThatIsNeeded) {
+  Answers("main", {"Sort", "One", "Binder"});
+  hosts_.Tick(hosts_.NextWakeup());
+  EXPECT_EQ(hosts_.plans(), nullptr);
+  Answers("small", {"Two"});
+  WaitUntilReady();
+}
+
 TEST_F(HostSetTest, AHostBeginsAnewWhereAnothersComingChangesItsShareAndOnlyThere) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   Answers("small", {"Two"});

@@ -140,6 +140,8 @@ class Planner {
   }
 
   cycle::ProfilePlan Make();
+  // What the plugin says at PostFilter of pods that it is spared.
+  cycle::SparedWord WordOf(const std::string& plugin) const;
   // Plans for pods that one of the hosts is spared.
   std::vector<cycle::SparedHost> Spared() const;
   const std::vector<std::string>& host_names() const { return plan_.host_names; }
@@ -284,14 +286,6 @@ std::optional<std::vector<cycle::PodField>> InterestOf(const PluginInfo& plugin,
   return fields;
 }
 
-// What the plugin says at PostFilter of pods that it is spared; empty: nothing.
-std::string PostFilterReason(const PluginInfo& plugin) {
-  for (const v1alpha1::Interest& interest : plugin.interests()) {
-    if (interest.extension_point() == v1alpha1::PRE_FILTER) return interest.post_filter_reason();
-  }
-  return "";
-}
-
 // What a plugin that is spared would have said, in this plan and in those without more hosts.
 void SpeakFor(const cycle::SparedWord& word, bool is_after, cycle::ProfilePlan* plan) {
   (is_after ? plan->spared_after : plan->spared_before).push_back(word);
@@ -370,6 +364,8 @@ cycle::ProfilePlan Planner::Make() {
     std::vector<std::string>& hosts = plan_.post_filter_hosts;
     const std::string& host = host_of_.at(plugin);
     if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
+    if (cycle::SparedWord word = WordOf(plugin); num_algorithm_hosts_ > 1 && !word.reason.empty())
+      plan_.pre_filter_behind[host] = std::move(word.behind);
     for (const config::EnabledPlugin& gate : profile_.at(v1alpha1::PRE_ENQUEUE)) {
       if (gate.name == plugin) plan_.preemption_gates.push_back(plugin);
     }
@@ -392,6 +388,18 @@ cycle::ProfilePlan Planner::Make() {
   }
   plan_.spared = Spared();
   return plan_;
+}
+
+cycle::SparedWord Planner::WordOf(const std::string& plugin) const {
+  cycle::SparedWord word;
+  for (const v1alpha1::Interest& interest : InfoOf(plugin).interests()) {
+    if (interest.extension_point() == v1alpha1::PRE_FILTER)
+      word.reason = interest.post_filter_reason();
+  }
+  const std::vector<std::string> asked = Names(v1alpha1::PRE_FILTER);
+  if (const auto it = absl::c_find(asked, plugin); it != asked.end())
+    word.behind.insert(asked.begin(), it);
+  return word;
 }
 
 std::vector<cycle::SparedHost> Planner::Spared() const {
@@ -427,12 +435,8 @@ std::vector<cycle::SparedHost> Planner::Spared() const {
       const bool is_own = host_of_.at(plugin.name) == host;
       others_came |= !is_own;
       if (!is_own) continue;
-      cycle::SparedWord word{PostFilterReason(InfoOf(plugin.name))};
-      if (word.reason.empty()) continue;
-      const std::vector<std::string> asked = Names(v1alpha1::PRE_FILTER);
-      if (const auto it = absl::c_find(asked, plugin.name); it != asked.end())
-        word.behind.insert(asked.begin(), it);
-      SpeakFor(word, others_came, candidate.without.get());
+      const cycle::SparedWord word = WordOf(plugin.name);
+      if (!word.reason.empty()) SpeakFor(word, others_came, candidate.without.get());
     }
     for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
       if (host_of_.at(plugin.name) == host) ScoreNothing(plugin.name, candidate.without.get());

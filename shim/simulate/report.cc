@@ -32,6 +32,37 @@ void Reporter::OnPreemption(const kube::PodObject& pod, const std::string& node_
   for (const kube::PodPtr& victim : victims) open->second.victims.push_back(victim->key());
 }
 
+namespace {
+
+template <typename Write>
+nlohmann::ordered_json Named(const Write& write) {
+  return {
+      {"resource", write.resource()}, {"namespace", write.namespace_()}, {"name", write.name()}};
+}
+
+template <typename Write>
+nlohmann::ordered_json WithBody(const Write& write) {
+  nlohmann::ordered_json json = Named(write);
+  json["status"] = write.status();
+  json["body"] = nlohmann::ordered_json::parse(write.json(), nullptr, /*allow_exceptions=*/false);
+  return json;
+}
+
+}  // namespace
+
+void Reporter::OnWrite(const cycle::EffectOrder& order) {
+  if (order.pod == nullptr) return;
+  const auto open = open_.find(order.pod->uid());
+  if (open == open_.end()) return;
+  const v1alpha1::Effect& effect = order.effect;
+  const auto add = [&](const char* what, nlohmann::ordered_json write) {
+    open->second.effects.push_back(explain::Dump({{what, std::move(write)}}));
+  };
+  if (effect.has_put_object()) add("put", WithBody(effect.put_object()));
+  if (effect.has_patch_object()) add("patch", WithBody(effect.patch_object()));
+  if (effect.has_delete_object()) add("delete", Named(effect.delete_object()));
+}
+
 void Reporter::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                             cycle::AttemptResult result, const std::string& node_name,
                             const std::string& message, absl::Duration since_attempt_began) {

@@ -36,6 +36,9 @@ class Reporter final : public cycle::Observer {
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
 
+  // A plugin wants an object written; passed over if it is for no pod.
+  void OnWrite(const cycle::EffectOrder& order);
+
   // Pods whose first attempt has ended.
   size_t reported() const { return reported_; }
   bool HasReported(const std::string& uid) const { return done_.contains(uid); }

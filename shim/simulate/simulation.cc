@@ -103,6 +103,10 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
   Stage stage(config, options, scene.objects, &reporter, now);
   cycle::Scheduler& scheduler = stage.scheduler();
   cluster = scheduler.cluster();
+  stage.world().SetCallbacks(
+      {.on_bound = {}, .on_evicted = {}, .on_write = [&reporter](const cycle::EffectOrder& order) {
+         reporter.OnWrite(order);
+       }});
   if (absl::Status status = stage.Open(scene, addresses, now); !status.ok()) return status;
   for (const kube::PodPtr& pod : scene.pending) scheduler.OnPodUpsert(pod, now);
 

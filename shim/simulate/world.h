@@ -30,6 +30,7 @@ class World final : public cycle::Effects {
   struct Callbacks {
     std::function<void(const kube::PodPtr& bound, absl::Time now)> on_bound;
     std::function<void(const kube::PodPtr& victim, absl::Time now)> on_evicted;
+    std::function<void(const cycle::EffectOrder& order)> on_write = nullptr;
   };
   void SetCallbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
 
@@ -44,7 +45,10 @@ class World final : public cycle::Effects {
   bool ReconcileVolumes(cycle::Scheduler* scheduler, absl::Time now);
 
   void Bind(const cycle::BindOrder& order, absl::Time now) override { orders_.push_back(order); }
-  void Write(const cycle::EffectOrder& order, absl::Time now) override { writes_.push_back(order); }
+  void Write(const cycle::EffectOrder& order, absl::Time now) override {
+    if (callbacks_.on_write) callbacks_.on_write(order);
+    writes_.push_back(order);
+  }
   void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
                        absl::Time) override {}
   void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,

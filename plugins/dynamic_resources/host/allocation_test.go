@@ -152,6 +152,10 @@ func TestSharedClaim(t *testing.T) {
 }
 
 func TestClassesAndRequests(t *testing.T) {
+	// One that comes from a manifest asks for what an API server would have it ask for.
+	bare := newClaim("bare", resourceapi.DeviceRequest{Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gpu"}})
+	setDefaults(&bare.Spec)
+	expect(t, "one device", fmt.Sprintf("%s %d", bare.Spec.Devices.Requests[0].Exactly.AllocationMode, bare.Spec.Devices.Requests[0].Exactly.Count), "ExactCount 1")
 	unknown := newClaim("unknown", resourceapi.DeviceRequest{Name: "what"})
 	broken := newClaim("broken", exactly1("gpu", "broken"))
 	p := podUsing("p", "missing")
@@ -162,7 +166,7 @@ func TestClassesAndRequests(t *testing.T) {
 	_, reason = s.try(podAgain(s, "q", "unknown"))
 	expect(t, "no kind of request", reason, "resource claim default/unknown, request what: unknown request type")
 	_, reason = s.try(podAgain(s, "r", "broken"))
-	if !strings.HasPrefix(reason, "error: class broken: selector #0: CEL compile error") {
+	if !strings.HasPrefix(reason, `error: running "DynamicResources" filter plugin: class broken: selector #0: CEL compile error`) {
 		t.Errorf("an expression that does not compile: %s", reason)
 	}
 	expect(t, "nothing is unavailable", s.postFilter(), "still not schedulable")

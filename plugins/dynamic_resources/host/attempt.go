@@ -75,6 +75,14 @@ func reject(code pb.Code, format string, values ...any) *pb.PluginStatus {
 	return &pb.PluginStatus{Plugin: pluginName, Code: code, Reasons: []string{cut(fmt.Sprintf(format, values...))}}
 }
 
+// failing is a rejection as kube-scheduler's framework words it at a point: an error says where it comes from.
+func failing(where string, rejection *pb.PluginStatus) *pb.PluginStatus {
+	if rejection.GetCode() != pb.Code_ERROR {
+		return rejection
+	}
+	return reject(pb.Code_ERROR, "running %s: %s", where, rejection.GetReasons()[0])
+}
+
 func unresolvable(reason string) *pb.PluginStatus {
 	return reject(pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, "%s", reason)
 }

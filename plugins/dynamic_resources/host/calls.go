@@ -112,7 +112,7 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	s.attempts[id] = a
 	if rejection != nil {
 		a.close(s.mirror.claims)
-		return &pb.PreFilterResponse{Rejection: rejection, RejectedBy: []string{pluginName}}, nil
+		return &pb.PreFilterResponse{Rejection: failing(`PreFilter plugin "`+pluginName+`"`, rejection), RejectedBy: []string{pluginName}}, nil
 	}
 	return &pb.PreFilterResponse{}, nil
 }

@@ -165,11 +165,11 @@ func TestDevicesThatHaveToGetReady(t *testing.T) {
 		return fmt.Sprint(answer.GetWait(), answer.GetRejection().GetReasons())
 	}
 	expect(t, "no word of the device", preBind(time.Second), "true []")
-	expect(t, "too long", preBind(time.Hour), "false [device binding timeout: context deadline exceeded]")
+	expect(t, "too long", preBind(time.Hour), `false [running PreBind plugin "DynamicResources": device binding timeout: context deadline exceeded]`)
 	s.delta(upsert(t, claimResource, condemned(c, "attached")))
 	expect(t, "ready", preBind(time.Second), "false []")
 	s.delta(upsert(t, claimResource, condemned(c, "broken")))
-	expect(t, "broken", preBind(time.Second), `false [device binding failed: claim=c, reason=Said, message="so"]`)
+	expect(t, "broken", preBind(time.Second), `false [running PreBind plugin "DynamicResources": device binding failed: claim=c, reason=Said, message="so"]`)
 	// The next attempt gives the claim up, and waits until that is done.
 	_, reason := s.try(p)
 	expect(t, "of no use", reason, "resourceclaim not available on the node")

@@ -97,7 +97,7 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 		case rejection.GetCode() == pb.Code_ERROR && hypotheses: // Here a plugin that fails rejects.
 			p.add(unresolvable(rejection.GetReasons()[0]))
 		case rejection.GetCode() == pb.Code_ERROR:
-			p.answer.Error = rejection
+			p.answer.Error = failing(`"`+pluginName+`" filter plugin`, rejection)
 			return false
 		case rejection == nil && p.feasible == enough:
 			return false

@@ -119,7 +119,7 @@ func TestFilterTimeout(t *testing.T) {
 		upsert(t, claimResource, c), upsertPod(p))
 	began := time.Now()
 	_, reason := s.try(p)
-	expect(t, "given up", reason, "error: node node-0: timed out trying to allocate devices")
+	expect(t, "given up", reason, `error: running "DynamicResources" filter plugin: node node-0: timed out trying to allocate devices`)
 	if took := time.Since(began); took > 10*time.Second {
 		t.Error(took)
 	}

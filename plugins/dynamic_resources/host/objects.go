@@ -38,6 +38,7 @@ func decode(from *pb.CustomObject) (any, error) {
 		if c.UID == "" {
 			return nil, errors.New("metadata.uid is missing")
 		}
+		setDefaults(&c.Spec)
 		c.spec = specKey(&c.Spec)
 		return c, nil
 	case sliceResource:
@@ -56,6 +57,27 @@ func decode(from *pb.CustomObject) (any, error) {
 		return class, nil
 	}
 	return nil, nil
+}
+
+// setDefaults sets what an API server would have set: manifests come without one.
+func setDefaults(spec *resourceapi.ResourceClaimSpec) {
+	one := func(mode *resourceapi.DeviceAllocationMode, count *int64) {
+		if *mode == "" {
+			*mode = resourceapi.DeviceAllocationModeExactCount
+		}
+		if *mode == resourceapi.DeviceAllocationModeExactCount && *count == 0 {
+			*count = 1
+		}
+	}
+	for i := range spec.Devices.Requests {
+		request := &spec.Devices.Requests[i]
+		if request.Exactly != nil {
+			one(&request.Exactly.AllocationMode, &request.Exactly.Count)
+		}
+		for j := range request.FirstAvailable {
+			one(&request.FirstAvailable[j].AllocationMode, &request.FirstAvailable[j].Count)
+		}
+	}
 }
 
 func read(from *pb.CustomObject, into any) error {

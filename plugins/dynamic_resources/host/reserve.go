@@ -47,7 +47,7 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 	}
 	effects, flights, rejection := a.reserve(slot, s.now())
 	if rejection != nil {
-		return &pb.ReserveResponse{Rejection: rejection}, nil
+		return &pb.ReserveResponse{Rejection: failing(`Reserve plugin "`+pluginName+`"`, rejection)}, nil
 	}
 	a.close(s.mirror.claims)
 	s.dropWishes(p.proto.GetUid())
@@ -219,7 +219,7 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 	}
 	ready, err := s.readyForBinding(p, request.GetEffects(), with, time.Duration(request.GetElapsedMillis())*time.Millisecond)
 	if err != nil {
-		return &pb.PreBindResponse{Rejection: reject(pb.Code_ERROR, "%s", err.Error())}, nil
+		return &pb.PreBindResponse{Rejection: reject(pb.Code_ERROR, "running PreBind plugin %q: %s", pluginName, err.Error())}, nil
 	}
 	return &pb.PreBindResponse{Wait: !ready}, nil
 }
