@@ -87,7 +87,7 @@ class PreBindTest : public ::testing::Test {
         {kWidgets, {v1alpha1::CustomResource::CREATE, v1alpha1::CustomResource::PATCH}, {}}};
     return options;
   }
-  v1alpha1::CustomResource* UseKeeper() {
+  v1alpha1::CustomResource* UseKeeper(bool at_pre_bind = false) {
     v1alpha1::CustomResource* resource = host_.AddPlugin("Keeper")->add_custom_resources();
     resource->set_resource(kWidgets);
     resource->add_verbs(v1alpha1::CustomResource::CREATE);
@@ -95,7 +95,7 @@ class PreBindTest : public ::testing::Test {
     plan.algorithm.name = kProfile;
     plan.host_names = {kHost};
     plan.reserve = {{kHost, {{"Keeper", {}}}}};
-    plan.pre_bind_plugins = {"Keeper"};
+    if (at_pre_bind) plan.pre_bind_plugins = {"Keeper"};
     plan.object_keepers = {kHost};
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
@@ -218,7 +218,7 @@ TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
 }
 
 TEST_F(PreBindTest, APatchOfWhatAnEffectMadeNamesItsUid) {
-  UseKeeper()->add_verbs(v1alpha1::CustomResource::PATCH);
+  UseKeeper(/*at_pre_bind=*/true)->add_verbs(v1alpha1::CustomResource::PATCH);
   *reserved_.add_effects() = Widget("w");
   v1alpha1::Effect* patch = reserved_.add_effects();
   patch->set_key("patch");

@@ -293,6 +293,7 @@ class SparedHostTest : public SeveralHostsTest {
     plan.guard.resources = false;
     auto without = std::make_shared<ProfilePlan>();
     without->algorithm.name = kProfile;
+    without->algorithm.pre_filter_plugins = {"Volumes", "Behind"};
     without->algorithm.filter_plugins = {"Fit"};
     without->algorithm.score_plugins = {{"Score", 1}};
     without->algorithm.post_filter_plugins = {"DefaultPreemption"};
@@ -367,7 +368,7 @@ TEST_F(SparedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.failures,
-              ElementsAre("0/3 nodes are available: 3 cpu. no claims, no victims."));
+              ElementsAre("0/3 nodes are available: 3 cpu. no claims, no victims"));
 }
 
 // As kube-scheduler's plugins do that look for what their PreFilter was to write.
@@ -399,7 +400,7 @@ TEST_F(SparedHostTest, ItsStateIsMissingWhereAPluginBeforeItEndedPreFilter) {
   EXPECT_TRUE(asked);
   EXPECT_THAT(effects_.failures,
               ElementsAre("0/3 nodes are available: no claim. not found",
-                          "0/3 nodes are available: no claim. no claims, no victims."));
+                          "0/3 nodes are available: no claim. no claims, no victims"));
 }
 
 TEST_F(SeveralHostsTest, NoHostSeesAChangeBetweenPreFilterAndScore) {

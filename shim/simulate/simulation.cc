@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/kube/wire/custom_resource.h"
@@ -110,6 +111,9 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
   if (absl::Status status = stage.Open(scene, addresses, now); !status.ok()) return status;
   for (const kube::PodPtr& pod : scene.pending) scheduler.OnPodUpsert(pod, now);
 
+  const bool writes_of_its_own =
+      absl::c_any_of(stage.hosts().plans()->profiles,
+                     [](const cycle::ProfilePlan& plan) { return !plan.object_keepers.empty(); });
   while (!stage.host_lost()) {
     const bool worked = scheduler.ScheduleOne(now);
     stage.world().CarryOut(&scheduler, now);
@@ -117,6 +121,12 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
     scheduler.Tick(now);
     stage.world().CarryOut(&scheduler, now);
     stage.hosts().Tick(now);
+    if (worked && writes_of_its_own) {
+      // What an attempt leaves to be written comes before the next one.
+      if (absl::Status heard = stage.HearHosts(absl::Now()); !heard.ok()) return heard;
+      scheduler.Tick(now);
+      stage.world().CarryOut(&scheduler, now);
+    }
     if (worked) continue;
     // Only waits at Permit and for volumes can still end; virtual time jumps to the next one.
     if (scheduler.attempts_in_flight() == 0) break;

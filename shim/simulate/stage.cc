@@ -16,6 +16,7 @@ namespace {
 constexpr absl::Duration kLeastDeadline = absl::Seconds(10);
 constexpr absl::Duration kHostStartTimeout = absl::Seconds(10);
 constexpr absl::Duration kHostReadyTimeout = absl::Seconds(30);
+constexpr absl::Duration kHearTimeout = absl::Seconds(30);
 
 queue::QueueOptions QueueOptionsOf(const config::Config& config) {
   queue::QueueOptions options;
@@ -101,6 +102,23 @@ absl::Status Stage::Connect(const std::vector<config::HostSpec>& specs, absl::Ti
     hosts_->Tick(now);
     if (absl::Now() >= ready_by) return absl::UnavailableError("not all plugin hosts become ready");
   }
+  return absl::OkStatus();
+}
+
+absl::Status Stage::HearHosts(absl::Time now) {
+  scheduler_.TellTime(now);
+  const absl::Time deadline = absl::Now() + kHearTimeout;
+  while (!scheduler_.HostsHeardTime()) {
+    if (absl::Now() >= deadline) {
+      return absl::UnavailableError(
+          "a plugin host does not say that it has heard the time; is it of an older build?");
+    }
+    loop_.Wait(deadline);
+    hosts_->Tick(now);
+    if (host_lost_) break;
+  }
+  if (host_lost_)
+    return absl::UnavailableError("a plugin host was lost in the middle of the simulation");
   return absl::OkStatus();
 }
 

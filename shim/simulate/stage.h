@@ -39,6 +39,10 @@ class Stage {
   // does not suit it.
   absl::Status Open(const Scene& scene, const std::vector<std::string>& addresses, absl::Time now);
 
+  // Tells the hosts the time, and waits until all that they make of what has happened before has
+  // come; the scheduler's Tick takes it in. Errors: UNAVAILABLE.
+  absl::Status HearHosts(absl::Time now);
+
   cycle::Scheduler& scheduler() { return scheduler_; }
   World& world() { return world_; }
   hosts::HostLoop& loop() { return loop_; }

@@ -28,6 +28,8 @@ type claimServer struct {
 	version int64
 	// written are the claims that were stored since the last call of takeWritten, by name, with their newest version; nil if it was deleted.
 	written map[string]*resourcev1.ResourceClaim
+	// allocated are the allocations that these had before.
+	allocated map[string]*resourcev1.AllocationResult
 }
 
 func (r *run) serveClaims() error {
@@ -36,7 +38,8 @@ func (r *run) serveClaims() error {
 	if !ok {
 		return fmt.Errorf("the informer for claims is a %T", informer)
 	}
-	r.claims = &claimServer{claims: claims, version: 1_000_000, written: map[string]*resourcev1.ResourceClaim{}}
+	r.claims = &claimServer{claims: claims, version: 1_000_000}
+	r.claims.takeWritten()
 	r.client.AddReactor("*", claimResource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
 		object, err := r.claims.serve(action)
 		return true, object, err
@@ -131,15 +134,20 @@ func (s *claimServer) patch(action clienttesting.PatchAction) (*resourcev1.Resou
 func (s *claimServer) keep(claim *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	s.version++
 	claim.ResourceVersion = strconv.FormatInt(s.version, 10)
+	if _, seen := s.written[key(claim)]; !seen {
+		if before, err := s.get(claim.Namespace, claim.Name); err == nil {
+			s.allocated[key(claim)] = before.Status.Allocation
+		}
+	}
 	s.written[key(claim)] = claim
 	return claim.DeepCopy(), s.claims.put(claim)
 }
 
-// takeWritten returns what was written since it was last called.
-func (s *claimServer) takeWritten() map[string]*resourcev1.ResourceClaim {
-	written := s.written
-	s.written = map[string]*resourcev1.ResourceClaim{}
-	return written
+// takeWritten returns what was written since it was last called, and what had been allocated before.
+func (s *claimServer) takeWritten() (written map[string]*resourcev1.ResourceClaim, allocated map[string]*resourcev1.AllocationResult) {
+	written, allocated = s.written, s.allocated
+	s.written, s.allocated = map[string]*resourcev1.ResourceClaim{}, map[string]*resourcev1.AllocationResult{}
+	return written, allocated
 }
 
 // bindClaims does what the binding cycle does for claims before the next pod's turn, and writes into the verdict what became of them.
@@ -166,7 +174,8 @@ func (r *run) bindClaims(ctx context.Context, profile framework.Framework, state
 
 // recordClaims writes the claims that changed for this pod into the verdict.
 func (r *run) recordClaims(pod *v1.Pod, verdict *Verdict) error {
-	for name, claim := range r.claims.takeWritten() {
+	written, allocated := r.claims.takeWritten()
+	for name, claim := range written {
 		outcome := ClaimOutcome{Name: name}
 		if claim != nil {
 			if claim.GenerateName != "" && claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" {
@@ -178,6 +187,13 @@ func (r *run) recordClaims(pod *v1.Pod, verdict *Verdict) error {
 			var err error
 			if outcome.Allocation, err = CanonicalAllocation(claim.Status.Allocation); err != nil {
 				return err
+			}
+			before, err := CanonicalAllocation(allocated[name])
+			if err != nil {
+				return err
+			}
+			if before == outcome.Allocation {
+				outcome.Allocation = "" // It was only reserved.
 			}
 		}
 		verdict.Claims = append(verdict.Claims, outcome)

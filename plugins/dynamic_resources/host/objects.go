@@ -61,7 +61,12 @@ func decode(from *pb.CustomObject) (any, error) {
 
 // setDefaults sets what an API server would have set: manifests come without one.
 func setDefaults(spec *resourceapi.ResourceClaimSpec) {
-	one := func(mode *resourceapi.DeviceAllocationMode, count *int64) {
+	one := func(mode *resourceapi.DeviceAllocationMode, count *int64, tolerations []resourceapi.DeviceToleration) {
+		for i := range tolerations {
+			if tolerations[i].Operator == "" {
+				tolerations[i].Operator = resourceapi.DeviceTolerationOpEqual
+			}
+		}
 		if *mode == "" {
 			*mode = resourceapi.DeviceAllocationModeExactCount
 		}
@@ -72,10 +77,10 @@ func setDefaults(spec *resourceapi.ResourceClaimSpec) {
 	for i := range spec.Devices.Requests {
 		request := &spec.Devices.Requests[i]
 		if request.Exactly != nil {
-			one(&request.Exactly.AllocationMode, &request.Exactly.Count)
+			one(&request.Exactly.AllocationMode, &request.Exactly.Count, request.Exactly.Tolerations)
 		}
 		for j := range request.FirstAvailable {
-			one(&request.FirstAvailable[j].AllocationMode, &request.FirstAvailable[j].Count)
+			one(&request.FirstAvailable[j].AllocationMode, &request.FirstAvailable[j].Count, request.FirstAvailable[j].Tolerations)
 		}
 	}
 }

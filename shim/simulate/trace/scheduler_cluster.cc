@@ -15,7 +15,6 @@ namespace {
 // its hour comes.
 constexpr absl::Duration kTick = absl::Minutes(1);
 // On the machine's clock.
-constexpr absl::Duration kHearTimeout = absl::Seconds(30);
 
 cycle::SchedulerOptions OptionsOf(const config::Config& config, bool spare_attempts) {
   cycle::SchedulerOptions options = SimulatedOptions(config);
@@ -49,7 +48,7 @@ void SchedulerCluster::Create(const kube::PodPtr& pod, absl::Time now) {
   // The gate is asked about a pod as soon as it is created, so hosts have to know the time.
   if (heard_at_ != now) {
     heard_at_ = now;
-    if (absl::Status heard = HearHosts(now); !heard.ok()) begun_ = heard;
+    if (absl::Status heard = stage_.HearHosts(now); !heard.ok()) begun_ = heard;
   }
   auto created = std::make_shared<kube::PodObject>(*pod);
   created->pod.set_creation_unix_seconds(absl::ToUnixSeconds(now));
@@ -71,24 +70,6 @@ void SchedulerCluster::OnAttemptEnd(const kube::PodObject& pod, const std::strin
   if (first) return;
   if (tried->second == now_) tried_again_ = true;
   tried->second = now_;
-}
-
-absl::Status SchedulerCluster::HearHosts(absl::Time now) {
-  cycle::Scheduler& scheduler = stage_.scheduler();
-  scheduler.TellTime(now);
-  const absl::Time deadline = absl::Now() + kHearTimeout;
-  while (!scheduler.HostsHeardTime()) {
-    if (absl::Now() >= deadline) {
-      return absl::UnavailableError(
-          "a plugin host does not say that it has heard the time; is it of an older build?");
-    }
-    stage_.loop().Wait(deadline);
-    stage_.hosts().Tick(now);
-    if (stage_.host_lost()) break;
-  }
-  if (stage_.host_lost())
-    return absl::UnavailableError("a plugin host was lost in the middle of the simulation");
-  return absl::OkStatus();
 }
 
 bool SchedulerCluster::ScheduleAll(absl::Time now) {
@@ -114,7 +95,7 @@ absl::Status SchedulerCluster::Settle(absl::Time now, std::vector<News>* news) {
   tried_again_ = false;
   bool worked = true;
   while (worked) {
-    if (absl::Status heard = HearHosts(now); !heard.ok()) return heard;
+    if (absl::Status heard = stage_.HearHosts(now); !heard.ok()) return heard;
     const size_t known = news_.size();
     scheduler.Tick(now);
     stage_.world().CarryOut(&scheduler, now);

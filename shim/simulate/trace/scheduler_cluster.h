@@ -50,7 +50,6 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
-  absl::Status HearHosts(absl::Time now);
   // Whether anything was done.
   bool ScheduleAll(absl::Time now);
   bool NobodyWaits();
