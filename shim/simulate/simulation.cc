@@ -114,6 +114,12 @@ absl::Status Simulate(const Scene& scene, const config::Config& config,
   const bool writes_of_its_own =
       absl::c_any_of(stage.hosts().plans()->profiles,
                      [](const cycle::ProfilePlan& plan) { return !plan.object_keepers.empty(); });
+  if (writes_of_its_own) {
+    // Hosts have to know that this is all there is before they may want anything.
+    scheduler.Tick(now);
+    if (absl::Status heard = stage.HearHosts(absl::Now()); !heard.ok()) return heard;
+    scheduler.Tick(now);
+  }
   while (!stage.host_lost()) {
     const bool worked = scheduler.ScheduleOne(now);
     stage.world().CarryOut(&scheduler, now);
