@@ -21,7 +21,7 @@ struct Outcome {
   std::vector<std::string> left;
   std::vector<std::string> story;
   // Of how it went.
-  int64_t placed = 0;   // gangs that had their number at some time
+  int64_t placed = 0;  // gangs that had their number at some time
   // When they had it first, from the storm's beginning.
   std::map<std::string, absl::Duration> placed_after;
   int64_t removed = 0;  // gangs that were deleted before
