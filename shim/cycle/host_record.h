@@ -38,8 +38,12 @@ struct HostRecord {
   // Pods that it has not said the sort key of, and when it was asked for such last.
   absl::flat_hash_set<std::string> sort_keys_owed;
   absl::Time sort_keys_asked = absl::InfinitePast();
+  // Uids of pods that wait for its word at PreEnqueue, and have not been told so.
+  absl::flat_hash_set<std::string> gates_owed;
   // By TellTime.
   absl::Time told_time = absl::InfinitePast();
+
+  bool is_here() const { return client != nullptr && client->usable() && !breaker.open(); }
 };
 
 }  // namespace outboard::cycle

@@ -125,11 +125,7 @@ const ProfilePlan* Scheduler::PlanOf(const kube::PodObject& pod) const {
 
 Scheduler::Host* Scheduler::UsableHost(const std::string& name) {
   const auto it = hosts_.find(name);
-  if (it == hosts_.end() || it->second.client == nullptr || !it->second.client->usable() ||
-      it->second.breaker.open()) {
-    return nullptr;
-  }
-  return &it->second;
+  return it == hosts_.end() || !it->second.is_here() ? nullptr : &it->second;
 }
 
 bool Scheduler::IsUsable(const ProfilePlan& plan) {

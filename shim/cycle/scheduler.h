@@ -119,8 +119,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   using Host = HostRecord;
 
   bool HandlesProfile(const std::string& name) const { return profile_names_.contains(name); }
-  // Null: its profile has none.
-  const ProfilePlan* PlanOf(const kube::PodObject& pod) const;
+  const ProfilePlan* PlanOf(const kube::PodObject& pod) const;  // null: its profile has none
   // The host if it can be called.
   Host* UsableHost(const std::string& name);
   // Whether any of the plan's pods can be tried.
@@ -128,6 +127,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void SendChanges(Host* host, absl::Time now);
   // The host gave no usable answer, or did.
   void OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now);
+  void TellOfGates(const std::string& name, Host* host, absl::Time now);
   // For the log: the instance is asked about the attempt.
   static void NoteCall(Attempt* attempt, const HostClient& client);
   void FillHeader(const Attempt& attempt, const Host& host, v1alpha1::CallHeader* header) const;

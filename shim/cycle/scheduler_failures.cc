@@ -102,6 +102,19 @@ void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string
   RequeueFailed(std::move(attempt), AttemptResult::kHostAway, message, now);
 }
 
+void Scheduler::TellOfGates(const std::string& name, Host* host, absl::Time now) {
+  const std::string message =
+      absl::StrCat("plugin host \"", name, "\" gave no answer: the host is away");
+  for (const std::string& uid : std::exchange(host->gates_owed, {})) {
+    const QueuedPod* const pod = queue_.Find(uid);
+    if (pod == nullptr || pod->place != queue::Place::kParked) continue;
+    LOG(WARNING) << "Pod " << pod->pod->key() << " is parked: " << message;
+    effects_->RecordFailed(*pod->pod, pod->pod->pod.scheduler_name(), message, now);
+    effects_->PatchStatus(*pod->pod, PodScheduledFalse{kSchedulerError, message}, std::nullopt,
+                          now);
+  }
+}
+
 void Scheduler::OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now) {
   Host& host = hosts_[name];
   if (NeedsNewSession(status)) host.wants_new_session = true;
@@ -250,6 +263,11 @@ void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time 
 
 void Scheduler::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) {
+    if (host.is_here()) {
+      host.gates_owed.clear();
+    } else if (!host.gates_owed.empty() && now - host.away_since >= options_.host_grace) {
+      TellOfGates(name, &host, now);
+    }
     if (host.client == nullptr) continue;
     TakePushes(name, &host, now);
     if (!host.client->usable() || host.breaker.open()) continue;
@@ -281,6 +299,8 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
   for (const auto& [name, host] : hosts_) {
     if (host.client != nullptr && !host.sort_keys_owed.empty())
       next = std::min(next, std::max(now, host.sort_keys_asked + kSortKeysRetry));
+    if (!host.gates_owed.empty())
+      next = std::min(next, std::max(now, host.away_since + options_.host_grace));
     if ((host.client == nullptr || host.breaker.open()) && host.away_since > absl::InfinitePast() &&
         queue_.HasNext()) {
       next = std::min(next, std::max(now, host.away_since + options_.host_grace));
@@ -341,6 +361,7 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
       if (verdict.kind == Kind::kUnavailable) continue;
       if (!answer.ok()) {
         verdict = {Kind::kUnavailable, "", "", share->host_name};
+        hosts_[share->host_name].gates_owed.insert(pods[indices[k]]->uid());
         continue;
       }
       const v1alpha1::PluginStatus& status = answer->verdicts(static_cast<int>(k));

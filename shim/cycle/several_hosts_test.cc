@@ -342,6 +342,29 @@ TEST_F(SparedHostTest, WhileTheHostIsAwayOnlyPodsThatItCaresAboutWaitForIt) {
   EXPECT_THAT(effects_.binds, SizeIs(2));
 }
 
+// They never get to an attempt that could say so.
+TEST_F(SeveralHostsTest, PodsThatWaitForAnAwayHostsGateAreToldOnceItStaysAway) {
+  scheduler_.SetHost("b", nullptr, 0, now_);
+  AddPod("p");
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, IsEmpty()) << "it may be back in a moment";
+  EXPECT_LE(scheduler_.NextWakeup(now_), now_ + absl::Seconds(5));
+  now_ += absl::Seconds(5);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  now_ += absl::Seconds(5);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, SizeIs(1)) << "once";
+  // One that comes back in time is not told of.
+  scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  scheduler_.SetHost("b", nullptr, 0, now_);
+  AddPod("q");
+  scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  now_ += absl::Seconds(10);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, SizeIs(1));
+}
+
 TEST_F(SparedHostTest, ANewPlanTakesThePlaceOfTheOneThatAttemptsKnow) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));

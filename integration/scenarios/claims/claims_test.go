@@ -246,8 +246,14 @@ func leftByAnAttemptBefore(t *testing.T, c *cluster) {
 	if _, err := c.client.CoreV1().Pods(c.namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitWaiting("pod", "deletion of ResourceClaim completed")
-	// That it is gone wakes nobody (in kube-scheduler neither): a change of the class does.
+	c.await("the claim that was left is to go", func() string {
+		_, err := c.client.ResourceV1().ResourceClaims(c.namespace).Get(t.Context(), claim.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return ""
+		}
+		return fmt.Sprintf("it is there: %v", err)
+	})
+	// In kube-scheduler that it is gone wakes nobody, a change of the class does.
 	class, err := c.client.ResourceV1().DeviceClasses().Get(t.Context(), c.namespace, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

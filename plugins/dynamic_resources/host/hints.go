@@ -6,6 +6,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pb "outboard.dev/contract"
 )
@@ -205,7 +206,11 @@ func (h *hints) helps(m *mirror, uid string, event happened) bool {
 		_, err := m.claims.of(p.get())
 		return err == nil
 	case resource == claimResource:
-		return event.after != nil && h.claimHelps(m, p, event)
+		if event.after == nil {
+			// kube-scheduler removes the claim while the pod is tried; here it may be tried again before that is done.
+			return event.before != nil && metav1.IsControlledBy(event.before.ResourceClaim, p.get())
+		}
+		return h.claimHelps(m, p, event)
 	default: // A node, a slice or a class.
 		return true
 	}

@@ -21,7 +21,7 @@ func info() *pb.PluginInfo {
 		WakeUpEvents: []*pb.ClusterEvent{
 			event("Node", pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_NODE_LABEL, pb.ClusterEvent_UPDATE_NODE_ALLOCATABLE),
 			event("Pod", pb.ClusterEvent_UPDATE_OTHER), // Its status names a claim that was made for it.
-			event(claimResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER),
+			event(claimResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER, pb.ClusterEvent_DELETE),
 			event(classResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER),
 			event(sliceResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER),
 		},

@@ -29,14 +29,15 @@ type wish struct {
 	look func(m *mirror) (*pb.Effect, bool)
 
 	made, sent time.Time
-	pending    bool // sent, and the mirror does not show it yet
+	sentKey    string // of the effect that was sent last: a wish may take several
+	pending    bool   // sent, and the mirror does not show it yet
 }
 
 // wishFor adds a wish, or begins it anew.
 func (s *session) wishFor(key string, w *wish) {
 	w.made = time.Now()
 	if old := s.wishes[key]; old != nil {
-		w.sent, w.pending = old.sent, old.pending
+		w.sent, w.sentKey, w.pending = old.sent, old.sentKey, old.pending
 	}
 	s.wishes[key] = w
 }
@@ -51,10 +52,10 @@ func (s *session) pushWishes() {
 			delete(s.wishes, key)
 			continue
 		}
-		if effect == nil || now.Sub(w.sent) < wishInterval {
+		if effect == nil || effect.GetKey() == w.sentKey && now.Sub(w.sent) < wishInterval {
 			continue
 		}
-		w.sent, w.pending = now, true
+		w.sent, w.sentKey, w.pending = now, effect.GetKey(), true
 		s.outbox.put(&pb.SyncResponse{Push: &pb.SyncResponse_Effect{Effect: effect}})
 	}
 }
