@@ -209,7 +209,7 @@ func TestOracleOnKnownClaims(t *testing.T) {
 	}
 	want := []string{
 		"default/first b [default/shared: reserved true, allocation " + allocation("r", "gpu-0") + "] ",
-		"default/second b [default/shared: reserved true, allocation " + allocation("r", "gpu-0") + "] ",
+		"default/second b [default/shared: reserved true, allocation ] ", // It was allocated for the first.
 		"default/third b [<extended-resources>: reserved true, allocation " + allocation("container-0-request-0", "gpu-1") + "] ",
 		"default/fourth  [] 0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
 	}
