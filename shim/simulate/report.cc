@@ -1,7 +1,9 @@
 #include "shim/simulate/report.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 namespace outboard::simulate {
 
@@ -12,11 +14,17 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmPro
                            const v1alpha1::CycleResponse& response, absl::Duration elapsed) {
   if (done_.contains(pod.uid())) return;
   PodReport report;
+  // Of nodes that PreFilter left, one that was not examined is not told of: a plugin failed there.
+  const auto& left = response.pre_filter().node_names().names();
+  std::vector<uint32_t> slots = (*cluster_)->node_order();
+  std::erase_if(slots, [&](uint32_t slot) {
+    return std::binary_search(left.begin(), left.end(), (*cluster_)->NodeAt(slot)->node.name());
+  });
   explain::FillNodes(
       {result.examined_slots, result.feasible_positions, result.totals,
        result.diagnosis.absent_nodes_reason, result.tried_slot, result.tried_status,
        response.filter(), response.score(), profile.score_plugins, profile.spared_score_plugins},
-      (*cluster_)->node_order(),
+      slots,
       [this](uint32_t slot) -> const std::string& {
         return (*cluster_)->NodeAt(slot)->node.name();
       },
