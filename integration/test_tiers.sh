@@ -148,9 +148,7 @@ tier_go() {
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
   mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images)(/|$)')
-  need_packages protobuf-compiler
   step go "a host in Go from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go
-  step go "the host for claims" env BUILD_ONLY=1 "$root/plugins/dynamic_resources/host/run.sh"
   step go "go vet of the host for claims" bash -c 'cd plugins/dynamic_resources/host && go vet ./...'
   go_module=plugins/dynamic_resources/host go_tests go "the host for claims, driven as by a shim" -timeout 10m ./...
   step go "the kit, against the host for claims" "$root/plugins/dynamic_resources/host/conformance_test.sh" "$build/release/bin"

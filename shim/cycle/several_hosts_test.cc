@@ -61,23 +61,11 @@ class SeveralHostsTest : public ::testing::Test {
  protected:
   SeveralHostsTest() : scheduler_({}, queue::QueueOptions(), &effects_, &errors_, nullptr, now_) {
     scheduler_.SetProfileNames({kProfile});
-    ProfilePlan plan;
-    plan.algorithm.name = kProfile;
-    plan.algorithm.filter_plugins = {"Ports", "Fit"};
-    plan.algorithm.score_plugins = {{"ScoreA", 1}, {"ScoreB", 2}};
-    plan.algorithm.post_filter_plugins = {"DefaultPreemption"};
-    plan.algorithm.shares.resize(2);
-    plan.algorithm.shares[0].filter_plugins = {"Fit"};
-    plan.algorithm.shares[0].score_plugins = {{"ScoreA", 1}};
-    plan.algorithm.shares[1].filter_plugins = {"Ports"};
-    plan.algorithm.shares[1].score_plugins = {{"ScoreB", 2}};
-    plan.host_names = {"a", "b"};
-    plan.post_filter_hosts = {"a"};
+    ProfilePlan plan = AlgorithmOfBoth({"Ports", "Fit"});
     plan.reserve = {{"a", {{"Volumes", {}, 0}}}, {"b", {{"Gang", {}, 1}}}};
     plan.pre_bind_plugins = {"Volumes", "Gang"};
     plan.permit = {{"b", {{"Gang", {}, 0}}}, {"a", {{"Other", {}, 1}}}};
     plan.pre_enqueue = {{"a", {{"LateGate", {}, 1}}}, {"b", {{"EarlyGate", {}, 0}}}};
-    plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
     scheduler_.SetPlan(plan);
     for (auto& [name, host] : hosts_) {
@@ -94,6 +82,23 @@ class SeveralHostsTest : public ::testing::Test {
     }
   }
 
+  // What the two do from PreFilter to PostFilter, with the filters in the profile's order.
+  static ProfilePlan AlgorithmOfBoth(std::vector<std::string> filters) {
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.filter_plugins = std::move(filters);
+    plan.algorithm.score_plugins = {{"ScoreA", 1}, {"ScoreB", 2}};
+    plan.algorithm.post_filter_plugins = {"DefaultPreemption"};
+    plan.algorithm.shares.resize(2);
+    plan.algorithm.shares[0].filter_plugins = {"Fit"};
+    plan.algorithm.shares[0].score_plugins = {{"ScoreA", 1}};
+    plan.algorithm.shares[1].filter_plugins = {"Ports"};
+    plan.algorithm.shares[1].score_plugins = {{"ScoreB", 2}};
+    plan.host_names = {"a", "b"};
+    plan.post_filter_hosts = {"a"};
+    plan.guard.resources = false;
+    return plan;
+  }
   static std::map<std::string, ScriptedHost> MakeHosts() {
     std::map<std::string, ScriptedHost> hosts;
     hosts["a"];
@@ -278,19 +283,7 @@ TEST_F(SeveralHostsTest, AHostThatIsNotPartOfTheAlgorithmIsAskedLaterOnly) {
 class SparedHostTest : public SeveralHostsTest {
  protected:
   SparedHostTest() {
-    ProfilePlan plan;
-    plan.algorithm.name = kProfile;
-    plan.algorithm.filter_plugins = {"Fit", "Ports"};
-    plan.algorithm.score_plugins = {{"ScoreA", 1}, {"ScoreB", 2}};
-    plan.algorithm.post_filter_plugins = {"DefaultPreemption"};
-    plan.algorithm.shares.resize(2);
-    plan.algorithm.shares[0].filter_plugins = {"Fit"};
-    plan.algorithm.shares[0].score_plugins = {{"ScoreA", 1}};
-    plan.algorithm.shares[1].filter_plugins = {"Ports"};
-    plan.algorithm.shares[1].score_plugins = {{"ScoreB", 2}};
-    plan.host_names = {"a", "b"};
-    plan.post_filter_hosts = {"a"};
-    plan.guard.resources = false;
+    ProfilePlan plan = AlgorithmOfBoth({"Fit", "Ports"});
     auto without = std::make_shared<ProfilePlan>();
     without->algorithm.name = kProfile;
     without->algorithm.pre_filter_plugins = {"Volumes", "Behind"};

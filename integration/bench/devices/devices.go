@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"outboard.dev/integration/bench/history"
 )
 
 // Report counts what was found. The first five numbers describe, the others are faults and must be zero.
@@ -180,33 +181,17 @@ const (
 )
 
 func (r *replay) run(ctx context.Context, etcdURL string) error {
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdURL}, DialTimeout: 10 * time.Second})
+	err := history.Replay(ctx, etcdURL, podPrefix, claimPrefix, endMark, func(event *clientv3.Event) error {
+		if err := r.apply(event); err != nil {
+			return fmt.Errorf("%s at revision %d: %w", event.Kv.Key, event.Kv.ModRevision, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	mark, err := client.Put(ctx, endMark, "")
-	if err != nil {
-		return err
-	}
-	watch := client.Watch(ctx, podPrefix, clientv3.WithRange(clientv3.GetPrefixRangeEnd(claimPrefix)), clientv3.WithRev(1))
-	for response := range watch {
-		if err := response.Err(); err != nil { // Such as a history that was compacted.
-			return err
-		}
-		for _, event := range response.Events {
-			if string(event.Kv.Key) == endMark && event.Kv.ModRevision >= mark.Header.Revision {
-				r.report.Claims, r.report.Devices = len(r.seen), len(r.used)
-				return nil
-			}
-			if err := r.apply(event); err != nil {
-				return fmt.Errorf("%s at revision %d: %w", event.Kv.Key, event.Kv.ModRevision, err)
-			}
-		}
-	}
-	return fmt.Errorf("the watch ended early: %w", ctx.Err())
+	r.report.Claims, r.report.Devices = len(r.seen), len(r.used)
+	return nil
 }
 
 func (r *replay) apply(event *clientv3.Event) error {

@@ -1,0 +1,42 @@
+// Package history reads what etcd remembers: every change of a range of keys, in order, from its first revision on.
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Replay calls apply for each event from the prefix `first` to the prefix `last`, up to now. endMark is a key that lies between the two, which it
+// writes: one ordered watch sees everything before it and then the mark. It gives up after two minutes. Errors: those of etcd, such as that the
+// history was compacted, and the first of apply.
+func Replay(ctx context.Context, etcdURL, first, last, endMark string, apply func(*clientv3.Event) error) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdURL}, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	mark, err := client.Put(ctx, endMark, "")
+	if err != nil {
+		return err
+	}
+	watch := client.Watch(ctx, first, clientv3.WithRange(clientv3.GetPrefixRangeEnd(last)), clientv3.WithRev(1))
+	for response := range watch {
+		if err := response.Err(); err != nil {
+			return err
+		}
+		for _, event := range response.Events {
+			if string(event.Kv.Key) == endMark && event.Kv.ModRevision >= mark.Header.Revision {
+				return nil
+			}
+			if err := apply(event); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("the watch ended early: %w", ctx.Err())
+}
