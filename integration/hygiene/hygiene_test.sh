@@ -88,6 +88,12 @@ check_paths() {
     sources ! -name hygiene_test.sh ! -name hygiene_self_test.sh ! -name '*.sum' | xargs --no-run-if-empty grep -InE '(^|[^A-Za-z0-9_.-])/(root|home|work|Users)/[A-Za-z0-9_.]' /dev/null | cut -d: -f1,2 || true)
 }
 
+# What is built is built, and not kept.
+check_binaries() {
+  local file
+  while read -r file; do fault "$file: is no text"; done < <(sources -true | LC_ALL=C xargs --no-run-if-empty grep -lPa '\x00' /dev/null || true)
+}
+
 # A room is named after what it is about.
 check_names() {
   local folder
@@ -114,7 +120,7 @@ check_rooms_table() {
   done
 }
 
-all=(includes sdk readmes sizes paths names rooms_table)
+all=(includes sdk readmes sizes paths binaries names rooms_table)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done
