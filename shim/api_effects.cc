@@ -100,15 +100,17 @@ void ApiEffects::RecordPreempted(const kube::PodObject& victim, const std::strin
 
 void ApiEffects::Write(const cycle::EffectOrder& order, absl::Time now) {
   const v1alpha1::Pod* pod = order.pod == nullptr ? nullptr : &order.pod->pod;
-  writer_->Write(
-      order.effect, pod, now, [this, order](const bind::WriteResult& result, absl::Time ended) {
-        metrics_->effects
-            .With({order.effect.plugin(), result.status.ok() ? "carried_out" : "failed"})
-            .Increment();
-        const cycle::EffectEnd end = {result.status, result.resource_version, result.uid};
-        if (order.attempt_id == 0) return scheduler_->OnOwnEffectEnded(order.effect, end, ended);
-        scheduler_->OnEffectEnded(order.attempt_id, end, ended);
-      });
+  writer_->Write(order.effect, pod, now,
+                 [this, order](const bind::WriteResult& result, absl::Time ended) {
+                   metrics_->effects
+                       .With({order.effect.plugin(), result.status.ok() ? "carried_out" : "failed"})
+                       .Increment();
+                   const cycle::EffectEnd end = {result.status, result.resource_version, result.uid,
+                                                 result.object};
+                   if (order.attempt_id == 0)
+                     return scheduler_->OnOwnEffectEnded(order.effect, end, ended);
+                   scheduler_->OnEffectEnded(order.attempt_id, end, ended);
+                 });
 }
 
 void ApiEffects::RecordScheduled(const kube::PodObject& pod, const std::string& profile,

@@ -258,6 +258,8 @@ absl::StatusOr<EffectRequest> PutRequest(const v1alpha1::PutObject& put) {
   if (put.status()) request.path += "/status";
   request.content_type = std::string(kube::kJson);
   request.body = *std::move(body);
+  request.resource = put.resource();
+  request.object_path = resource->path(put.namespace_(), put.name());
   return request;
 }
 
@@ -272,6 +274,8 @@ absl::StatusOr<EffectRequest> PatchRequest(const v1alpha1::PatchObject& patch) {
   if (patch.status()) request.path += "/status";
   if (!kube::IsOwnGroup(resource->group)) request.content_type = std::string(kube::kMergePatch);
   request.body = *std::move(body);
+  request.resource = patch.resource();
+  request.object_path = resource->path(patch.namespace_(), patch.name());
   return request;
 }
 

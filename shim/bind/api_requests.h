@@ -87,6 +87,10 @@ struct EffectRequest {
   std::string path;
   std::string content_type{kube::kStrategicMergePatch};
   std::string body;
+  // RESOURCE.VERSION.GROUP of the object that the answer is, and where it is read; empty: of
+  // another kind, or none.
+  std::string resource;
+  std::string object_path;
 };
 absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod);
 

@@ -16,6 +16,8 @@
 #include "absl/strings/strip.h"
 #include "shim/bind/delays.h"
 #include "shim/bind/sender.h"
+#include "shim/kube/wire/document.h"
+#include "shim/kube/wire/json_decode.h"
 
 namespace outboard::bind {
 namespace {
@@ -53,6 +55,9 @@ struct WriteOperation {
   EffectRequest request;
   WriteDone done;
   int sendings = 0;
+  // Not ok: whether it was carried out is open, and the object is being read back.
+  absl::Status failure;
+  int reads = 0;
 };
 using WritePtr = std::shared_ptr<WriteOperation>;
 
@@ -92,17 +97,16 @@ bool ReadPlace(const std::string& body, PodPlace* out) {
   return true;
 }
 
-// metadata.resourceVersion and metadata.uid of an answer; empty if it has none.
-void ReadIdentity(const std::string& body, WriteResult* result) {
-  const nlohmann::json object = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || !object.contains("metadata")) return;
-  const nlohmann::json& metadata = object["metadata"];
-  const auto read = [&](const char* name) {
-    const auto found = metadata.is_object() ? metadata.find(name) : metadata.end();
-    return found != metadata.end() && found->is_string() ? found->get<std::string>() : "";
-  };
-  result->resource_version = read("resourceVersion");
-  result->uid = read("uid");
+// What an answer tells of the object that was written; nothing where it cannot be read.
+void ReadWritten(const std::string& body, const std::string& resource, WriteResult* result) {
+  const absl::StatusOr<kube::DocNode> object = kube::ParseJson("the answer", body);
+  const kube::DocNode* const metadata = object.ok() ? object->Find("metadata") : nullptr;
+  if (metadata == nullptr) return;
+  result->resource_version = std::string(metadata->FindString("resourceVersion"));
+  result->uid = std::string(metadata->FindString("uid"));
+  if (resource.empty() || metadata->Find("deletionTimestamp") != nullptr) return;
+  auto decoded = kube::DecodeCustomObject(resource, *object);
+  if (decoded.ok()) result->object = *std::move(decoded);
 }
 
 // The API server's words alone, as kube-scheduler tells them.
@@ -139,6 +143,8 @@ struct ApiWriter::State : std::enable_shared_from_this<ApiWriter::State> {
   void StartWrites(absl::Time now);
   void OnWritten(const WritePtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
                  absl::Time now);
+  void OnReadBack(const WritePtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
+                  absl::Time now);
 
   // Status.
   void StartStatus(absl::Time now);
@@ -314,8 +320,14 @@ void ApiWriter::State::StartWrites(absl::Time now) {
       continue;
     }
     ++write_requests;
-    ++op->sendings;
     kube::ApiRequest request;
+    if (!op->failure.ok()) {
+      ++op->reads;
+      request.path = op->request.object_path;
+      sender.Start(std::move(request), weak_from_this(), &State::OnReadBack, op);
+      continue;
+    }
+    ++op->sendings;
     request.method = op->request.method;
     request.path = op->request.path;
     request.content_type = op->request.content_type;
@@ -336,9 +348,33 @@ void ApiWriter::State::OnWritten(const WritePtr& op,
   } else {
     // An effect whose fate is open counts as failed: tried again, its preconditions tell whether it
     // was carried out, and the pod's next attempt sees the object as it is.
+    const bool is_open = answer.ok() ? answer->http_status >= 500 : !not_done;
+    if (is_open && !op->request.object_path.empty()) {
+      op->failure = answer.ok() ? kube::ToStatus(*answer) : answer.status();
+      writes_ready.push_front(op);
+      return StartWrites(now);
+    }
     WriteResult result;
     result.status = answer.ok() ? WithoutCode(kube::ToStatus(*answer), *answer) : answer.status();
-    if (result.status.ok()) ReadIdentity(answer->body, &result);
+    if (result.status.ok()) ReadWritten(answer->body, op->request.resource, &result);
+    op->done(result, now);
+  }
+  StartWrites(now);
+}
+
+void ApiWriter::State::OnReadBack(const WritePtr& op,
+                                  const absl::StatusOr<kube::ApiResponse>& answer, absl::Time now) {
+  --write_requests;
+  const bool is_read = answer.ok() && answer->ok();
+  // It is gone, or the shim may not read it.
+  const bool is_refused = answer.ok() && IsRefusal(answer->http_status);
+  if (!is_read && !is_refused && now < options.fence()) {
+    // As with binds, only a real answer settles it; until then the pod keeps its place.
+    delays.Add(now + Backoff(op->reads), [this, op](absl::Time) { writes_ready.push_back(op); });
+  } else {
+    WriteResult result;
+    result.status = op->failure;
+    if (is_read) ReadWritten(answer->body, op->request.resource, &result);
     op->done(result, now);
   }
   StartWrites(now);

@@ -46,6 +46,8 @@ struct WriteResult {
   absl::Status status;
   std::string resource_version;  // of the object afterwards
   std::string uid{};             // of the object
+  // The object, of those that hosts watch as JSON; null: of another kind, or it is about to go.
+  kube::ClusterObjectPtr object{};
 };
 using WriteDone = std::function<void(const WriteResult&, absl::Time now)>;
 
@@ -101,7 +103,8 @@ class ApiWriter {
 
   // Carries an effect out, of the attempt of `pod` (null: of none). `done` runs on the scheduling
   // thread; inside Write itself only when the fence has passed or the effect is unknown. An error
-  // is the API server's, in its words.
+  // is the API server's, in its words. Where an answer leaves open whether it was carried out, the
+  // effect has failed, and its object is read back first.
   void Write(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod, absl::Time now,
              WriteDone done);
 

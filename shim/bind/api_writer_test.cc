@@ -503,6 +503,70 @@ TEST_F(ApiWriterTest, CarriesAnEffectOut) {
   EXPECT_EQ(results[3].resource_version, "43");
 }
 
+TEST_F(ApiWriterTest, TellsWhatAnObjectWrittenIsNow) {
+  std::vector<WriteResult> results;
+  const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
+  v1alpha1::Effect effect;
+  effect.mutable_patch_object()->set_resource("widgets.v1.example.com");
+  effect.mutable_patch_object()->set_namespace_("ns");
+  effect.mutable_patch_object()->set_name("w");
+  effect.mutable_patch_object()->set_json("{}");
+  writer_->Write(effect, nullptr, now_, done);
+  const std::string named = R"({"metadata":{"name":"w","uid":"u","resourceVersion":"42")";
+  Answer(200, named + R"(},"spec":{"size":3}})");
+  ASSERT_EQ(results.size(), 1u);
+  ASSERT_NE(results[0].object, nullptr);
+  EXPECT_EQ(results[0].object->resource_version, "42");
+  EXPECT_THAT(results[0].object->object.custom_object().json(), HasSubstr("size"));
+  // It may be gone by now; and a claim for volumes is no object of this kind.
+  writer_->Write(effect, nullptr, now_, done);
+  Answer(200, named + R"(,"deletionTimestamp":"2026-01-01T00:00:00Z"}})");
+  writer_->Write(SelectEffect(), nullptr, now_, done);
+  Answer(200, named + "}}");
+  ASSERT_EQ(results.size(), 3u);
+  for (size_t i = 1; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].object, nullptr);
+    EXPECT_EQ(results[i].uid, "u");
+  }
+}
+
+// It may have been carried out: then hosts must know before the place is given back.
+TEST_F(ApiWriterTest, ReadsBackAnObjectOfWhichAWriteIsOpen) {
+  std::vector<WriteResult> results;
+  const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
+  v1alpha1::Effect effect;
+  effect.mutable_patch_object()->set_resource("widgets.v1.example.com");
+  effect.mutable_patch_object()->set_namespace_("ns");
+  effect.mutable_patch_object()->set_name("w");
+  effect.mutable_patch_object()->set_status(true);
+  effect.mutable_patch_object()->set_json("{}");
+  const auto read_back = [&] {
+    ASSERT_EQ(client_.waiting(), 1u);
+    EXPECT_EQ(client_.request().method, Method::kGet);
+    EXPECT_EQ(client_.request().path, "/apis/example.com/v1/namespaces/ns/widgets/w");
+  };
+  writer_->Write(effect, nullptr, now_, done);
+  Fail(Lost());
+  read_back();
+  Fail(Refused());  // Not settled by that.
+  EXPECT_TRUE(results.empty());
+  Wait();
+  read_back();
+  Answer(200, R"({"metadata":{"name":"w","uid":"u","resourceVersion":"42"}})");
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].status, Lost());
+  ASSERT_NE(results[0].object, nullptr);
+  EXPECT_EQ(results[0].object->resource_version, "42");
+
+  writer_->Write(effect, nullptr, now_, done);
+  Answer(500, StatusJson("etcdserver: request timed out"));
+  read_back();
+  Answer(404, StatusJson("not found"));
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_FALSE(results[1].status.ok());
+  EXPECT_EQ(results[1].object, nullptr);
+}
+
 TEST_F(ApiWriterTest, WritesNothingOnceTheLeaseMayBeAnothers) {
   fence_ = now_;
   std::vector<WriteResult> results;

@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_CYCLE_CLUSTER_OBJECTS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,9 @@ struct ClusterState::Namespace : ChangeRecord {
 // An object of the kinds of objects.proto.
 struct ClusterState::Object : ChangeRecord {
   Object() : ChangeRecord(ChangeKind::kObject) {}
-  kube::ClusterObjectPtr object;         // null once removed
-  v1alpha1::ClusterObject removed_name;  // once removed
+  kube::ClusterObjectPtr object;           // null once removed
+  std::optional<absl::Time> unseen_since;  // written then; the informer has not told of it yet
+  v1alpha1::ClusterObject removed_name;    // once removed
 };
 
 }  // namespace outboard::cycle

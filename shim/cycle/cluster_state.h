@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -105,8 +107,13 @@ class ClusterState : private ChangeEncoder {
   // Objects of the kinds of objects.proto, by kind and name. One of a known name and another uid
   // takes the old one's place. Hosts hear of it if its content changed.
   ObjectOutcome UpsertObject(kube::ClusterObjectPtr object);
-  // `named` as in object_remove.
-  ObjectOutcome RemoveObject(const v1alpha1::ClusterObject& named);
+  // As a write of ours left it, ahead of the informer; ignored if that has told more already. What
+  // it tells afterwards of what was before is ignored.
+  ObjectOutcome UpsertWritten(kube::ClusterObjectPtr object, absl::Time now);
+  // Of which the informer has said nothing for a minute after they were written: they came and went
+  // between two of its looks.
+  std::vector<kube::ClusterObjectPtr> WrittenAndNeverSeen(absl::Time now);
+  ObjectOutcome RemoveObject(const kube::ClusterObject& object);
 
   // Nodes.
   size_t node_count() const { return tree_.size(); }
@@ -233,6 +240,9 @@ class ClusterState : private ChangeEncoder {
 
   absl::flat_hash_map<std::string, std::unique_ptr<Object>> objects_;  // by kind and name
   DeviceClassResources device_class_resources_;
+  // Keys of objects that were written, by when; those that the informer has told of since, too.
+  std::deque<std::pair<absl::Time, std::string>> written_;
+  std::deque<std::string> removed_uids_;  // of objects, the latest
   absl::flat_hash_set<Pod*> nominated_;
   size_t assumed_ = 0;
   uint64_t nodes_generation_ = 1;

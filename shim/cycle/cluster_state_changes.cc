@@ -3,6 +3,8 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/cluster_objects.h"
 #include "shim/cycle/cluster_state.h"
@@ -12,6 +14,19 @@ namespace outboard::cycle {
 namespace {
 
 using v1alpha1::Change;
+
+// How long the informer may take to tell of what was written.
+constexpr absl::Duration kPatience = absl::Minutes(1);
+// More than are removed in the time that an answer is on its way.
+constexpr size_t kRemovedUids = 1024;
+
+// Resource versions of one resource grow; those that are no numbers say nothing.
+bool IsOlder(const kube::ClusterObject& a, const kube::ClusterObject& b) {
+  uint64_t of_a = 0;
+  uint64_t of_b = 0;
+  return absl::SimpleAtoi(a.resource_version, &of_a) &&
+         absl::SimpleAtoi(b.resource_version, &of_b) && of_a < of_b;
+}
 
 // Names are unique within a kind; of workloads there are several kinds.
 std::string KeyOf(const v1alpha1::ClusterObject& object) {
@@ -57,6 +72,8 @@ ObjectOutcome ClusterState::UpsertObject(kube::ClusterObjectPtr object) {
     return outcome;
   }
   outcome.old = record->object;
+  if (record->unseen_since.has_value() && IsOlder(*object, *outcome.old)) return outcome;
+  record->unseen_since.reset();
   const std::string& version = object->resource_version;
   if (outcome.old->uid() == object->uid() && !version.empty() &&
       outcome.old->resource_version == version) {
@@ -71,10 +88,38 @@ ObjectOutcome ClusterState::UpsertObject(kube::ClusterObjectPtr object) {
   return outcome;
 }
 
-ObjectOutcome ClusterState::RemoveObject(const v1alpha1::ClusterObject& named) {
+ObjectOutcome ClusterState::UpsertWritten(kube::ClusterObjectPtr object, absl::Time now) {
+  const std::string key = KeyOf(object->object);
+  if (const auto known = objects_.find(key); known == objects_.end()) {
+    if (absl::c_linear_search(removed_uids_, object->uid())) return ObjectOutcome();
+  } else if (!IsOlder(*known->second->object, *object)) {
+    return ObjectOutcome();
+  }
+  ObjectOutcome outcome = UpsertObject(std::move(object));
+  objects_[key]->unseen_since = now;
+  written_.emplace_back(now, key);
+  return outcome;
+}
+
+std::vector<kube::ClusterObjectPtr> ClusterState::WrittenAndNeverSeen(absl::Time now) {
+  std::vector<kube::ClusterObjectPtr> unseen;
+  for (; !written_.empty() && written_.front().first + kPatience <= now; written_.pop_front()) {
+    const auto it = objects_.find(written_.front().second);
+    if (it != objects_.end() && it->second->unseen_since == written_.front().first)
+      unseen.push_back(it->second->object);
+  }
+  return unseen;
+}
+
+ObjectOutcome ClusterState::RemoveObject(const kube::ClusterObject& object) {
   ObjectOutcome outcome;
-  const auto it = objects_.find(KeyOf(named));
+  removed_uids_.push_back(object.uid());
+  if (removed_uids_.size() > kRemovedUids) removed_uids_.pop_front();
+  const auto it = objects_.find(KeyOf(object.object));
   if (it == objects_.end()) return outcome;
+  // Another of this name was written since.
+  if (it->second->unseen_since.has_value() && it->second->object->uid() != object.uid())
+    return outcome;
   outcome.kind = ObjectOutcome::Kind::kRemoved;
   std::unique_ptr<Object> record = std::move(it->second);
   objects_.erase(it);

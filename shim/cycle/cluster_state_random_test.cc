@@ -157,7 +157,7 @@ class RandomRun {
       return;
     }
     const bool known = objects_.erase(key) > 0;
-    EXPECT_EQ(state_.RemoveObject(object->object).kind,
+    EXPECT_EQ(state_.RemoveObject(*object).kind,
               known ? ObjectOutcome::Kind::kRemoved : ObjectOutcome::Kind::kIgnored);
   }
 

@@ -194,9 +194,9 @@ TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToThoseWhoDeclaredThem) 
   ASSERT_EQ(mirror_.objects.size(), 1u);
   EXPECT_EQ(mirror_.objects.begin()->second.custom_object().resource(), "widgets.v1.example.com");
   for (const char* resource : {"widgets.v1.example.com", "gadgets.v1.example.com"}) {
-    v1alpha1::ClusterObject named;
-    named.mutable_custom_object()->set_resource(resource);
-    named.mutable_custom_object()->set_name("w");
+    kube::ClusterObject named;
+    named.object.mutable_custom_object()->set_resource(resource);
+    named.object.mutable_custom_object()->set_name("w");
     state_.RemoveObject(named);
   }
   Take(host);
@@ -503,15 +503,65 @@ TEST_F(ClusterStateTest, ObjectsAreToldWhenTheirContentChanges) {
   EXPECT_EQ(outcome.old->object.persistent_volume_claim().phase(), "Lost");
   EXPECT_THAT(Take(host), ElementsAre(::testing::HasSubstr("phase: \"Bound\"")));
   EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Bound", "5", "other")).kind, Kind::kReplaced);
-  EXPECT_EQ(state_.RemoveObject(MakeClaim("a", "", "9")->object).kind, Kind::kRemoved);
-  EXPECT_EQ(state_.RemoveObject(MakeClaim("a", "", "9")->object).kind, Kind::kIgnored);
+  EXPECT_EQ(state_.RemoveObject(*MakeClaim("a", "", "9")).kind, Kind::kRemoved);
+  EXPECT_EQ(state_.RemoveObject(*MakeClaim("a", "", "9")).kind, Kind::kIgnored);
   EXPECT_EQ(state_.FindObject(MakeClaim("a", "", "9")->object), nullptr);
   EXPECT_THAT(Take(host), ElementsAre("object_remove { persistent_volume_claim { namespace: \"ns\" "
                                       "name: \"a\" } }"));
   // Came and went unseen.
   state_.UpsertObject(MakeClaim("b", "Bound", "6"));
-  state_.RemoveObject(MakeClaim("b", "", "")->object);
+  state_.RemoveObject(*MakeClaim("b", "", ""));
   EXPECT_THAT(Take(host), IsEmpty());
+}
+
+// What a write answered counts at once, and what the informer tells later of what was before does
+// not.
+TEST_F(ClusterStateTest, WhatWasWrittenCountsBeforeTheInformerTellsOfIt) {
+  using Kind = ObjectOutcome::Kind;
+  const absl::Time now = absl::UnixEpoch();
+  const auto phase = [this] {
+    const auto object = state_.FindObject(MakeClaim("a", "", "")->object);
+    return object == nullptr ? "none" : object->object.persistent_volume_claim().phase();
+  };
+  state_.UpsertObject(MakeClaim("a", "Pending", "10"));
+  EXPECT_EQ(state_.UpsertWritten(MakeClaim("a", "Bound", "12"), now).kind, Kind::kUpdated);
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Pending", "11")).kind, Kind::kIgnored);
+  EXPECT_EQ(phase(), "Bound");
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Bound", "12")).kind, Kind::kIgnored);
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Lost", "13")).kind, Kind::kUpdated);
+  // An answer that comes late says nothing new, and none can be told from versions that are none.
+  EXPECT_EQ(state_.UpsertWritten(MakeClaim("a", "Bound", "12"), now).kind, Kind::kIgnored);
+  EXPECT_EQ(state_.UpsertWritten(MakeClaim("a", "Bound", "13"), now).kind, Kind::kIgnored);
+  EXPECT_EQ(state_.UpsertWritten(MakeClaim("a", "Bound", "x14"), now).kind, Kind::kIgnored);
+  EXPECT_EQ(phase(), "Lost");
+  // From here on the informer is right again, whatever it says: a restored etcd counts from below.
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Pending", "5")).kind, Kind::kUpdated);
+  EXPECT_TRUE(state_.WrittenAndNeverSeen(now + absl::Hours(1)).empty());
+}
+
+TEST_F(ClusterStateTest, WhatWasMadeAndWentIsNotMadeAgainByALateAnswer) {
+  using Kind = ObjectOutcome::Kind;
+  const absl::Time now = absl::UnixEpoch();
+  EXPECT_EQ(state_.UpsertWritten(MakeClaim("a", "Bound", "12"), now).kind, Kind::kAdded);
+  EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Pending", "11")).kind, Kind::kIgnored);
+  // Its predecessor's end is told after its own beginning.
+  EXPECT_EQ(state_.RemoveObject(*MakeClaim("a", "", "10", "before")).kind, Kind::kIgnored);
+  EXPECT_EQ(state_.RemoveObject(*MakeClaim("a", "", "13")).kind, Kind::kRemoved);
+  EXPECT_EQ(state_.UpsertWritten(MakeClaim("a", "Bound", "12"), now).kind, Kind::kIgnored);
+  EXPECT_EQ(state_.object_count(), 0u);
+}
+
+TEST_F(ClusterStateTest, WhatTheInformerNeverTellsOfIsKnownAfterAMinute) {
+  const absl::Time now = absl::UnixEpoch();
+  state_.UpsertWritten(MakeClaim("seen", "Bound", "12", "s"), now);
+  state_.UpsertWritten(MakeClaim("unseen", "Bound", "13", "n"), now);
+  state_.UpsertWritten(MakeClaim("unseen", "Lost", "15", "n"), now + absl::Seconds(30));
+  state_.UpsertObject(MakeClaim("seen", "Bound", "12", "s"));
+  EXPECT_THAT(state_.WrittenAndNeverSeen(now + absl::Seconds(80)), IsEmpty());
+  const auto unseen = state_.WrittenAndNeverSeen(now + absl::Seconds(90));
+  ASSERT_EQ(unseen.size(), 1u);
+  EXPECT_EQ(unseen[0]->uid(), "n");
+  EXPECT_EQ(state_.RemoveObject(*unseen[0]).kind, ObjectOutcome::Kind::kRemoved);
 }
 
 TEST_F(ClusterStateTest, KnowsTheResourcesForWhichDeviceClassesStand) {
@@ -536,7 +586,7 @@ TEST_F(ClusterStateTest, KnowsTheResourcesForWhichDeviceClassesStand) {
   EXPECT_THAT(known(), UnorderedElementsAre(implicit + "a", implicit + "b", "example.com/gpu"));
   state_.UpsertObject(device_class("a", "", "2"));
   EXPECT_THAT(known(), UnorderedElementsAre(implicit + "a", implicit + "b", "example.com/gpu"));
-  state_.RemoveObject(device_class("b", "", "")->object);
+  state_.RemoveObject(*device_class("b", "", ""));
   EXPECT_THAT(known(), UnorderedElementsAre(implicit + "a"));
 }
 

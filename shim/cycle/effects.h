@@ -39,6 +39,9 @@ struct EffectEnd {
   absl::Status status;
   std::string resource_version;  // of the object afterwards
   std::string uid{};             // of the object
+  // The object as it is now, ahead of the informer, so that hosts see what was written before they
+  // hear that the attempt is over; null: of a kind that they do not watch, or it is about to go.
+  kube::ClusterObjectPtr object{};
 };
 
 // How a bind ended; comes back through Scheduler::OnBindEnded.

@@ -462,9 +462,10 @@ void Scheduler::GiveBack(Attempt* attempt, const std::string& reason, absl::Time
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
     Host* host = UsableHost(*name);
     if (host == nullptr) continue;
+    // What its effects have made of objects comes first: the host may give up its own word for it.
+    SendChanges(host, now);
     v1alpha1::UnreserveRequest request;
-    request.mutable_header()->set_attempt_id(attempt->id);
-    request.mutable_header()->set_profile(attempt->plan->algorithm.name);
+    FillHeader(*attempt, *host, request.mutable_header());
     request.set_pod_uid(attempt->pod->uid());
     request.set_node_name(attempt->node_name);
     request.set_reason(CutText(reason));

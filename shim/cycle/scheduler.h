@@ -143,8 +143,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
                const v1alpha1::PreemptionCandidate& candidate, absl::Time now);
   // False if the pod does not have the node.
   bool AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
-  // scheduler_batch.cc: pods that a host may place together with this one; and those that it
-  // placed.
+  // scheduler_batch.cc: pods that a host may place together with this one, and those it placed.
   std::vector<std::string> NextPods(const Attempt& attempt) const;
   // An attempt at a pod that has another's answer; null: it is not to be tried now.
   std::unique_ptr<Attempt> TakeWithOthers(const std::string& uid, const ProfilePlan& plan,
@@ -167,6 +166,7 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection, absl::Time now);
   // The attempt that has effects to carry out, or to wait for, before the pod is bound; else null.
   Attempt* FindInPreBind(const std::string& uid);
+  Attempt* FindWriting(const std::string& uid);  // … one of which is under way
   void CancelPreBind(Attempt* attempt, const std::string& plugin, absl::Time now);
   void FailPreempted(Attempt* attempt, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
@@ -216,17 +216,17 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   const std::string* PreemptionGateOf(const std::string& uid) const;
   // Whether a pod is on its way out, or gone; not yet where it only takes a moment until it is.
   bool IsLeaving(const std::string& uid) const;
-  // A victim may be on its way: lets events help those whom nothing holds any more. To be called
-  // before the event is told of.
+  // Lets events help those whom no victim holds any more; before the event is told of.
   void ReleasePreemptorsOf(const std::string& victim_uid);
   void ReleaseUnlessGated(const std::string& preemptor_uid);
-  void OnObjectEvent(const kube::ClusterObject& object, queue::Action action, absl::Time now);
+  void TakeWritten(const EffectEnd& end, absl::Time now);
+  void TellOfObject(const ObjectOutcome& outcome, const kube::ClusterObject& object,
+                    absl::Time now);
   // Keeps in mind the node that status.nominatedNodeName names.
   void UpdateNomination(const kube::PodObject& pod, const PodOutcome& outcome);
   void OnPodAssigned(const kube::PodPtr& pod, absl::Time now);
   void OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPtr& pod, absl::Time now);
-  // Takes the pod's demand off its node.
-  void Forget(Attempt* attempt);
+  void Forget(Attempt* attempt);  // takes the pod's demand off its node
   // scheduler_hints.cc. Announce tells judging hosts of an event. It must follow the change of
   // `cluster_` at once: the event has to travel with the change, for the host compares its mirror
   // before and after.

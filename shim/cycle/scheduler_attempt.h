@@ -41,6 +41,8 @@ struct Scheduler::Attempt {
   std::vector<std::string> asked;
   // The pod went while its bind was under way; the outcome no longer matters.
   bool pod_gone = false;
+  // It was deleted while an effect was under way, which is not told before that has ended.
+  bool deletion_is_due = false;
   // What a failure does to the nomination: it becomes this node, or none, unless it is kept.
   std::string nominated_node;
   bool keeps_nomination = false;

@@ -248,6 +248,11 @@ void Scheduler::OnPendingPodUpdated(const PodOutcome& outcome, const kube::PodPt
 }
 
 void Scheduler::OnPodDelete(const std::string& uid, absl::Time now) {
+  // Until it is known what became of an effect, hosts go on to count with it.
+  if (Attempt* const writing = FindWriting(uid); writing != nullptr) {
+    writing->pod_gone = writing->deletion_is_due = true;
+    return;
+  }
   EventTimer timer(observer_);
   const PodOutcome outcome = cluster_.RemovePod(uid);
   ReleasePreemptorsOf(uid);
@@ -274,9 +279,9 @@ void Scheduler::OnAssumedPodGone(const std::string& uid, absl::Time now) {
   if (auto end = waiting_.Reject(attempt.id, "", "pod is being deleted", now)) {
     EndWait(*end, now);
   } else {
-    // Its bind is under way and will fail; its room is free from now on.
+    // Its bind is under way and will fail; its room is free as soon as no effect is under way.
     attempt.pod_gone = true;
-    Forget(&attempt);
+    if (FindWriting(uid) == nullptr) Forget(&attempt);
   }
   queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
 }
@@ -289,35 +294,43 @@ void Scheduler::OnNamespaceDelete(const std::string& name, absl::Time now) {
 }
 
 void Scheduler::OnObjectUpsert(const kube::ClusterObjectPtr& object, absl::Time now) {
-  const ObjectOutcome outcome = cluster_.UpsertObject(object);
-  switch (outcome.kind) {
-    case ObjectOutcome::Kind::kAdded:
-      return OnObjectEvent(*object, queue::kAdd, now);
-    case ObjectOutcome::Kind::kUpdated:
-      // Also where nothing changed that hosts see, as kube-scheduler does.
-      return OnObjectEvent(*object, queue::kUpdate, now);
-    case ObjectOutcome::Kind::kReplaced:
-      OnObjectEvent(*outcome.old, queue::kDelete, now);
-      return OnObjectEvent(*object, queue::kAdd, now);
-    default:
-      return;
-  }
+  TellOfObject(cluster_.UpsertObject(object), *object, now);
 }
 
 void Scheduler::OnObjectDelete(const kube::ClusterObjectPtr& object, absl::Time now) {
-  const ObjectOutcome outcome = cluster_.RemoveObject(object->object);
-  if (outcome.kind == ObjectOutcome::Kind::kRemoved)
-    OnObjectEvent(*outcome.old, queue::kDelete, now);
+  TellOfObject(cluster_.RemoveObject(*object), *object, now);
 }
 
-void Scheduler::OnObjectEvent(const kube::ClusterObject& object, queue::Action action,
-                              absl::Time now) {
-  const std::optional<queue::ClusterEvent> event = ObjectEvent(object, action);
-  if (!event.has_value()) return;
-  Announce(*event, AboutObject(object.object));
-  EventTimer timer(observer_);
-  timer.Is(event->Label());
-  queue_.MoveAllToActiveOrBackoff(*event, now);
+// As kube-scheduler's AssumeCache, whose news of claims come when they were written.
+void Scheduler::TakeWritten(const EffectEnd& end, absl::Time now) {
+  if (end.object == nullptr) return;
+  TellOfObject(cluster_.UpsertWritten(end.object, now), *end.object, now);
+}
+
+void Scheduler::TellOfObject(const ObjectOutcome& outcome, const kube::ClusterObject& object,
+                             absl::Time now) {
+  const auto tell = [&](const kube::ClusterObject& of, queue::Action action) {
+    const std::optional<queue::ClusterEvent> event = ObjectEvent(of, action);
+    if (!event.has_value()) return;
+    Announce(*event, AboutObject(of.object));
+    EventTimer timer(observer_);
+    timer.Is(event->Label());
+    queue_.MoveAllToActiveOrBackoff(*event, now);
+  };
+  switch (outcome.kind) {
+    case ObjectOutcome::Kind::kIgnored:
+      return;
+    case ObjectOutcome::Kind::kAdded:
+      return tell(object, queue::kAdd);
+    case ObjectOutcome::Kind::kUpdated:
+      // Also where nothing changed that hosts see, as kube-scheduler does.
+      return tell(object, queue::kUpdate);
+    case ObjectOutcome::Kind::kReplaced:
+      tell(*outcome.old, queue::kDelete);
+      return tell(object, queue::kAdd);
+    case ObjectOutcome::Kind::kRemoved:
+      return tell(*outcome.old, queue::kDelete);
+  }
 }
 
 }  // namespace outboard::cycle

@@ -285,6 +285,7 @@ void Scheduler::Tick(absl::Time now) {
       AskPreBind(it->second.get(), now);
     }
   }
+  for (const auto& object : cluster_.WrittenAndNeverSeen(now)) OnObjectDelete(object, now);
   queue_.FlushDue(now);
   vain_attempts_.BeginRound(now);
   SendHints(now);

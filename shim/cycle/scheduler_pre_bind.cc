@@ -59,6 +59,7 @@ void Scheduler::WriteNextEffect(Attempt* attempt, absl::Time now) {
 }
 
 void Scheduler::OnEffectEnded(uint64_t attempt_id, const EffectEnd& end, absl::Time now) {
+  TakeWritten(end, now);
   const auto it = attempts_.find(attempt_id);
   if (it == attempts_.end()) return;
   Attempt* const attempt = it->second.get();
@@ -114,6 +115,7 @@ void Scheduler::TakeOwnEffect(const std::string& host_name, Host* host,
 
 void Scheduler::OnOwnEffectEnded(const v1alpha1::Effect& effect, const EffectEnd& end,
                                  absl::Time now) {
+  TakeWritten(end, now);
   own_effects_.erase(OwnKey(effect));
   const std::string& name = WrittenObject(effect);
   if (end.status.ok()) {
@@ -192,7 +194,9 @@ void Scheduler::FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& reje
   queue_.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
   if (taken->pod_gone) {
     queue_.Forget(taken->pod->uid());
-    return EndAttempt(*taken);
+    EndAttempt(*taken);
+    if (taken->deletion_is_due) OnPodDelete(taken->pod->uid(), now);
+    return;
   }
   if (rejection.code() == v1alpha1::ERROR) return FailError(std::move(taken), message, now);
   FailUnschedulable(std::move(taken), DiagnosisOfRejectedNode(rejection), now);
@@ -206,11 +210,17 @@ Scheduler::Attempt* Scheduler::FindInPreBind(const std::string& uid) {
   return attempt->binding && !attempt->effects.empty() && !bind_has_begun ? attempt : nullptr;
 }
 
+Scheduler::Attempt* Scheduler::FindWriting(const std::string& uid) {
+  Attempt* const attempt = FindInPreBind(uid);
+  const bool writes =
+      attempt != nullptr && attempt->effect_results.size() < attempt->effects.size();
+  return writes ? attempt : nullptr;
+}
+
 void Scheduler::CancelPreBind(Attempt* attempt, const std::string& plugin, absl::Time now) {
   attempt->preempted_by = plugin;
   // kube-scheduler gives a request up; here it is on its way, and what became of it is waited for.
-  const bool writes = attempt->effect_results.size() < attempt->effects.size();
-  if (!writes) FailPreempted(attempt, now);
+  if (FindWriting(attempt->pod->uid()) == nullptr) FailPreempted(attempt, now);
 }
 
 void Scheduler::FailPreempted(Attempt* attempt, absl::Time now) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shim/cycle/scheduler.h"
 #include "shim/cycle/testing/scripted_host.h"
@@ -324,6 +325,68 @@ TEST_F(PreBindTest, APodThatGoesIsNotBound) {
   EXPECT_THAT(effects_.binds, IsEmpty());
   EXPECT_THAT(effects_.failures, IsEmpty());
   EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+}
+
+// While a write is on its way, hosts go on to count with what it does: also one that starts just
+// then.
+TEST_F(PreBindTest, APodThatGoesDuringAWriteIsKeptUntilItHasEnded) {
+  AddEffect("data");
+  AddEffect("more");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  scheduler_.OnPodDelete("p", now_);
+  EXPECT_TRUE(scheduler_.cluster()->IsAssumed("p"));
+  EXPECT_THAT(host_.unreserved, IsEmpty());
+  EndWrite(0);
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.writes, SizeIs(1));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_EQ(scheduler_.cluster()->pod_count(), 0u);
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+}
+
+TEST_F(PreBindTest, APodThatGoesDuringAWriteThatFailsIsForgotten) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  scheduler_.OnPodDelete("p", now_);
+  EndWrite(0, absl::AbortedError("the object has been modified"));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_EQ(scheduler_.cluster()->pod_count(), 0u);
+  EXPECT_THAT(effects_.failures, IsEmpty());
+}
+
+TEST_F(PreBindTest, WhatWasWrittenIsToldBeforeThePlaceIsGivenBack) {
+  UseKeeper();
+  ChangeEncoder::Fields fields;
+  fields.custom_resources = {kWidgets};
+  scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost(fields), now_);
+  *reserved_.add_effects() = Widget("w");
+  *reserved_.add_effects() = Widget("x");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EffectEnd end = {absl::OkStatus(), "7", "u"};
+  auto written = std::make_shared<kube::ClusterObject>();
+  written->object.mutable_custom_object()->set_resource(kWidgets);
+  written->object.mutable_custom_object()->set_name("w");
+  written->object_uid = "u";
+  written->resource_version = "7";
+  end.object = written;
+  scheduler_.OnEffectEnded(effects_.writes[0].attempt_id, end, now_);
+  EXPECT_NE(scheduler_.cluster()->FindObject(written->object), nullptr);
+  host_.changes.clear();
+  bool told = false;
+  host_.unreserve = [&](const v1alpha1::UnreserveRequest& request) {
+    for (const v1alpha1::SyncRequest& sent : host_.changes) {
+      told = told || (sent.version() <= request.header().snapshot_version() &&
+                      absl::StrContains(sent.ShortDebugString(), "custom_object"));
+    }
+    return v1alpha1::UnreserveResponse();
+  };
+  EndWrite(1, absl::AbortedError("exists"));
+  EXPECT_TRUE(told);
 }
 
 TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
