@@ -239,7 +239,7 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, scheduler := range map[string]string{"sidecar": "outboard-scheduler", "ai-scheduler": "ai-scheduler", "claims": "outboard-scheduler"} {
+	for name, scheduler := range map[string]string{"sidecar": "outboard-scheduler", "ai-scheduler": "ai-scheduler"} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
 			if name == "ai-scheduler" {
@@ -280,9 +280,7 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 				}
 				return err
 			})
-			if name == "claims" {
-				c.claimed(scheduler)
-			}
+			c.claimed(scheduler)
 			lease, err := c.client.CoordinationV1().Leases(namespace).Get(t.Context(), "outboard-scheduler", metav1.GetOptions{})
 			if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 				t.Errorf("the lease: %v %v", lease, err)
@@ -392,18 +390,21 @@ func (c *cluster) startClaimsHost(sockets string) {
 	})
 }
 
-// claimed has a pod get a device, under the shipped role.
+// claimed has a pod get a device by its claim, and another one by an extended resource, under the shipped role.
 func (c *cluster) claimed(scheduler string) {
 	c.Helper()
 	c.applyAll(`{apiVersion: v1, kind: Node, metadata: {name: devices}, status: {capacity: &n {cpu: "8", memory: 8Gi, pods: "110"}, allocatable: *n}}`,
-		`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: any}}`,
+		`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: any}, spec: {extendedResourceName: example.com/device}}`,
 		`{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: devices},
-spec: {driver: device.example.com, nodeName: devices, pool: {name: devices, generation: 0, resourceSliceCount: 1}, devices: [{name: device-0}]}}`,
+spec: {driver: device.example.com, nodeName: devices, pool: {name: devices, generation: 0, resourceSliceCount: 1}, devices: [{name: device-0}, {name: device-1}]}}`,
 		`{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: one, namespace: default},
 spec: {spec: {devices: {requests: [{name: device, exactly: {deviceClassName: any}}]}}}}`,
 		`{apiVersion: v1, kind: Pod, metadata: {name: claimed, namespace: default}, spec: {schedulerName: `+scheduler+`, tolerations: [{operator: Exists}],
-containers: [{name: c, image: i, resources: {claims: [{name: device}]}}], resourceClaims: [{name: device, resourceClaimTemplateName: one}]}}`)
+containers: [{name: c, image: i, resources: {claims: [{name: device}]}}], resourceClaims: [{name: device, resourceClaimTemplateName: one}]}}`,
+		`{apiVersion: v1, kind: Pod, metadata: {name: extended, namespace: default}, spec: {schedulerName: `+scheduler+`, tolerations: [{operator: Exists}],
+containers: [{name: c, image: i, resources: {limits: {example.com/device: "1"}}}]}}`)
 	c.eventually(func() error { return c.bound("claimed") })
+	c.eventually(func() error { return c.bound("extended") })
 }
 
 // metricsReader gives the shipped role to an account, as an administrator does.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,10 +35,6 @@ func installations(t *testing.T) []installation {
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/ai-scheduler-values.yaml")), &ai); err != nil {
 		t.Fatal(err)
 	}
-	var claims map[string]any
-	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/claims-values.yaml")), &claims); err != nil {
-		t.Fatal(err)
-	}
 	var extender map[string]any
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/extender-values.yaml")), &extender); err != nil {
 		t.Fatal(err)
@@ -47,7 +44,6 @@ func installations(t *testing.T) []installation {
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
 		{name: "monitored", values: map[string]any{"serviceMonitor": true}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
-		{name: "claims", values: claims, config: "deploy/kustomize/claims/config.yaml"},
 		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
 	}
 }
@@ -211,7 +207,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("the chart is for %s, the sources are %s", chart.Metadata.AppVersion, version[1])
 	}
 	images := 0
-	for _, object := range append(kustomized(t, "mtls"), kustomized(t, "claims")...) {
+	for _, object := range append(kustomized(t, "mtls"), kustomized(t, "sidecar")...) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
 			images++
@@ -261,6 +257,12 @@ func isTheExample(t *testing.T, installation, file string) {
 	for _, own := range []string{"hosts", "socketDirectory", "servingAddress", "secureServing"} {
 		delete(shim, own)
 		delete(example[1].Object, own)
+	}
+	// Those of the host for claims.
+	if resources, named := shim["customResources"].([]any); named {
+		shim["customResources"] = slices.DeleteFunc(resources, func(resource any) bool {
+			return strings.HasSuffix(resource.(map[string]any)["resource"].(string), ".resource.k8s.io")
+		})
 	}
 	if diff := cmp.Diff([]any{example[0].Object, example[1].Object}, []any{scheduler, shim}); diff != "" {
 		t.Errorf("example (-), installation (+):\n%s", diff)
