@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# build.sh FOLDER [--save] [--check [FLAG…]]: builds the images outboard-shim and outboard-host at the version of CMakeLists.txt, prints their sizes
+# build.sh FOLDER [--save] [--check [FLAG…]]: builds the images outboard-shim, outboard-host and outboard-claims-host at the version of CMakeLists.txt, prints their sizes
 # and puts a list of their packages (SPDX) into FOLDER; with --save the images, too; with --check it goes on to check.sh. `./dev images` calls it with a
 # Docker daemon at hand.
 set -euo pipefail
@@ -30,10 +30,15 @@ if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$bas
 fi
 
 version=$(sed -n 's/^set(OUTBOARD_VERSION "\([^"]*\)".*/\1/p' CMakeLists.txt)
-for name in shim host; do
+# Whom this machine trusts, where the network is behind a proxy that speaks for others.
+authorities=()
+[[ ! -f /etc/ssl/certs/ca-certificates.crt ]] || authorities=(--secret "id=authorities,src=/etc/ssl/certs/ca-certificates.crt")
+for name in shim host claims-host; do
   image=outboard-$name:$version
-  DOCKER_BUILDKIT=1 "$builder" build --network=host --build-arg "JOBS=${OUTBOARD_JOBS:-$(nproc)}" --progress=plain --file "Dockerfile.$name" --tag "$image" . \
-    >"$into/outboard-$name.log" 2>&1 || { tail -n 30 "$into/outboard-$name.log" >&2; exit 1; }
+  dockerfile=Dockerfile.$name
+  [[ $name != claims-host ]] || dockerfile=plugins/dynamic_resources/host/Dockerfile
+  DOCKER_BUILDKIT=1 "$builder" build --network=host --build-arg "JOBS=${OUTBOARD_JOBS:-$(nproc)}" --build-arg "OUTBOARD_VERSION=$version" "${authorities[@]}" \
+    --progress=plain --file "$dockerfile" --tag "$image" . >"$into/outboard-$name.log" 2>&1 || { tail -n 30 "$into/outboard-$name.log" >&2; exit 1; }
   "$here/sbom.sh" "$image" >"$into/outboard-$name.spdx.json"
   if [[ -n $save ]]; then docker save "$image" | gzip -1 >"$into/outboard-$name.tar.gz"; fi
   printf '%s: %s MB, %s packages in %s\n' "$image" "$(($(docker image inspect --format '{{.Size}}' "$image") / 1000000))" \

@@ -20,14 +20,14 @@ const (
 	nobody = 65532
 )
 
-// images are the two that are run, by the tag in OUTBOARD_IMAGES.
-func images(t *testing.T) (shim, host string) {
+// images are those that are run, by container, with the tag in OUTBOARD_IMAGES.
+func images(t *testing.T) map[string]string {
 	t.Helper()
 	tag := os.Getenv("OUTBOARD_IMAGES")
 	if tag == "" {
-		t.Skip("OUTBOARD_IMAGES is not set: it names the tag of outboard-shim and outboard-host that a Docker daemon has (./dev images --check builds and runs them)")
+		t.Skip("OUTBOARD_IMAGES is not set: it names the tag of the images that a Docker daemon has (./dev images --check builds and runs them)")
 	}
-	return "outboard-shim:" + tag, "outboard-host:" + tag
+	return map[string]string{"shim": "outboard-shim:" + tag, "host": "outboard-host:" + tag, "claims": "outboard-claims-host:" + tag}
 }
 
 func tryDocker(ctx context.Context, args ...string) (string, error) {
@@ -49,7 +49,7 @@ func docker(t *testing.T, args ...string) string {
 	return out
 }
 
-// confined is what both images are run with, as in the pods of deploy/. They share the machine's network, on whose loopback the API server is.
+// confined is what the images are run with, as in the pods of deploy/. They share the machine's network, on whose loopback the API server is.
 var confined = []string{"--network=host", "--pull=never", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 
 // container is one that runs, or did. It is removed with the test.

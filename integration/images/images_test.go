@@ -17,18 +17,20 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// Neither image has the other's program, nor was the other's source at hand when it was built.
+// No image has another's program, nor was what another is made of at hand when it was built.
 func TestEachImageHoldsItsProgram(t *testing.T) {
-	shim, host := images(t)
+	images := images(t)
 	root, err := controlplane.Repository()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]struct{ image, sources string }{
-		"shim": {shim, "CMakeLists.txt proto shim"},
-		"host": {host, "CMakeLists.txt proto plugin_host plugins"},
+	for container, want := range map[string]struct{ program, dockerfile, sources string }{
+		"shim":   {"outboard-shim", "Dockerfile.shim", "CMakeLists.txt proto shim"},
+		"host":   {"outboard-host", "Dockerfile.host", "CMakeLists.txt proto plugin_host plugins"},
+		"claims": {"outboard-claims-host", "plugins/dynamic_resources/host/Dockerfile", "proto integration/examples/go plugins/dynamic_resources/host"},
 	} {
-		dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile."+name))
+		image := images[container]
+		dockerfile, err := os.ReadFile(filepath.Join(root, want.dockerfile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,21 +41,21 @@ func TestEachImageHoldsItsProgram(t *testing.T) {
 			}
 		}
 		if got := strings.Join(sources, " "); got != want.sources {
-			t.Errorf("Dockerfile.%s takes %q, want %q", name, got, want.sources)
+			t.Errorf("%s takes %q, want %q", want.dockerfile, got, want.sources)
 		}
-		programs := docker(t, "run", "--rm", "--network=none", "--pull=never", "--user=root", "--entrypoint=find", want.image, "/", "-xdev", "-name", "outboard*", "-type", "f")
-		if programs != "/usr/local/bin/outboard-"+name {
-			t.Errorf("%s holds %q", want.image, programs)
+		programs := docker(t, "run", "--rm", "--network=none", "--pull=never", "--user=root", "--entrypoint=find", image, "/", "-xdev", "-name", "outboard*", "-type", "f")
+		if programs != "/usr/local/bin/"+want.program {
+			t.Errorf("%s holds %q", image, programs)
 		}
-		if user := docker(t, "image", "inspect", "--format", "{{.Config.User}}", want.image); user != fmt.Sprintf("%d:%d", nobody, nobody) {
-			t.Errorf("%s runs as %q, which a kubelet cannot tell from root", want.image, user)
+		if user := docker(t, "image", "inspect", "--format", "{{.Config.User}}", image); user != fmt.Sprintf("%d:%d", nobody, nobody) {
+			t.Errorf("%s runs as %q, which a kubelet cannot tell from root", image, user)
 		}
 	}
 }
 
 // Two hosts share a folder of sockets, as while one is replaced: the health check of one that hangs is not passed by the other.
 func TestTheHealthCheckIsAboutItsOwnContainer(t *testing.T) {
-	_, image := images(t)
+	image := images(t)["host"]
 	var check []string
 	if err := json.Unmarshal([]byte(docker(t, "image", "inspect", "--format", "{{json .Config.Healthcheck.Test}}", image)), &check); err != nil || check[0] != "CMD" {
 		t.Fatalf("health check %q: %v", check, err)
@@ -78,7 +80,7 @@ func TestTheHealthCheckIsAboutItsOwnContainer(t *testing.T) {
 
 // The pod of deploy/kustomize/sidecar, run with everything that its specification says, schedules pods and ends well.
 func TestTheShippedPod(t *testing.T) {
-	shim, host := images(t)
+	images := images(t)
 	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()
 	if err != nil {
@@ -87,14 +89,15 @@ func TestTheShippedPod(t *testing.T) {
 	if err := controlplane.CreateFakeNodes(t.Context(), client, 3); err != nil {
 		t.Fatal(err)
 	}
-	k := newKubelet(t, c, client, applyShipped(t, c, client), map[string]string{"shim": shim, "host": host})
+	k := newKubelet(t, c, client, applyShipped(t, c, client), images)
 	k.start()
-	for _, name := range []string{"shim", "host"} {
-		k.containers[name].isConfined()
-	}
-	// A plugin host has no credentials.
-	if mounts := docker(t, "exec", k.containers["host"].id, "cat", "/proc/1/mounts"); strings.Contains(mounts, "serviceaccount") {
-		t.Errorf("the host has a token:\n%s", mounts)
+	for name, container := range k.containers {
+		container.isConfined()
+		// A plugin host has no credentials.
+		mounts := docker(t, "exec", container.id, "cat", "/proc/1/mounts")
+		if has := strings.Contains(mounts, "serviceaccount"); has != (name == "shim") {
+			t.Errorf("%s has a token: %v\n%s", name, has, mounts)
+		}
 	}
 
 	const pods = 50

@@ -177,9 +177,9 @@ func anotherBuild(t *testing.T, image string) string {
 // A new image of the host comes and the old one goes, again and again, while pods are created: no pod is lost, none needs a second attempt, and no
 // attempt ends without an answer.
 func TestReplacingTheHostsImage(t *testing.T) {
-	shimImage, hostImage := images(t)
-	hostImages := []string{hostImage, anotherBuild(t, hostImage)}
-	i := install(t, shimImage)
+	images := images(t)
+	hostImages := []string{images["host"], anotherBuild(t, images["host"])}
+	i := install(t, images["shim"])
 	host := i.startHost("the first host", hostImages[0])
 	before := i.serving(time.Time{})
 	i.healthy(i.shim)
@@ -219,11 +219,11 @@ func TestReplacingTheHostsImage(t *testing.T) {
 	}
 }
 
-// `kubectl set image` of the shipped Deployment, again and again, while pods are created: its pods, of a shim and a host each, are replaced one after
+// `kubectl set image` of the shipped Deployment, again and again, while pods are created: its pods, of a shim and two hosts each, are replaced one after
 // the other, a new one being ready before an old one is asked to go, and with the leader goes the lease.
 func TestRollingOutTheShippedPods(t *testing.T) {
-	shimImage, hostImage := images(t)
-	hostImages := []string{hostImage, anotherBuild(t, hostImage)}
+	images := images(t)
+	hostImages := []string{images["host"], anotherBuild(t, images["host"])}
 	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()
 	if err != nil {
@@ -231,7 +231,7 @@ func TestRollingOutTheShippedPods(t *testing.T) {
 	}
 	deployment := applyShipped(t, c, client)
 	start := func(build int) *kubelet {
-		k := newKubelet(t, c, client, deployment, map[string]string{"shim": shimImage, "host": hostImages[build]})
+		k := newKubelet(t, c, client, deployment, map[string]string{"shim": images["shim"], "host": hostImages[build], "claims": images["claims"]})
 		k.start()
 		return k
 	}
