@@ -1,7 +1,8 @@
 // What one pod's way through the scheduler costs with the given hosts: `./dev bench hosts` starts
 // them, and this program.
 //
-// Nodes and pods are made here; binds succeed at once. Everything between is the shim's own: queue,
+// Nodes and pods are made here, with --claims 1 devices and a claim for one by each pod, too; binds
+// and other writes succeed at once. Everything between is the shim's own: queue,
 // cycle, host panel, gRPC. One pod after the other, so the time is latency, and the rate what one
 // scheduling thread does at most.
 #include <glog/logging.h>
@@ -20,6 +21,8 @@
 #include "absl/time/clock.h"
 #include "integration/bench/scheduling_thread.h"
 #include "shim/config/config.h"
+#include "shim/kube/wire/document.h"
+#include "shim/kube/wire/json_decode.h"
 
 namespace outboard {
 namespace {
@@ -32,6 +35,7 @@ struct Flags {
   std::vector<int> pids;  // of the hosts, in the same order
   int nodes = 5000;
   int pods = 2000;
+  int claims = 0;  // of each pod
 };
 
 absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
@@ -47,6 +51,8 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
       ok = absl::SimpleAtoi(value, &flags.nodes) && flags.nodes > 0;
     } else if (name == "--pods") {
       ok = absl::SimpleAtoi(value, &flags.pods) && flags.pods > 0;
+    } else if (name == "--claims") {
+      ok = absl::SimpleAtoi(value, &flags.claims) && (flags.claims == 0 || flags.claims == 1);
     } else if (name == "--host") {
       // PID=ADDRESS
       const std::vector<std::string> parts = absl::StrSplit(value, absl::MaxSplits('=', 1));
@@ -85,7 +91,46 @@ kube::NodePtr MakeNode(int index) {
   return node;
 }
 
-kube::PodPtr MakePod(int index) {
+constexpr char kClaims[] = "resourceclaims.v1.resource.k8s.io";
+
+// An object as the API server would have it. `text`: what follows the metadata.
+kube::ClusterObjectPtr MakeObject(const std::string& resource, const std::string& name,
+                                  const std::string& text) {
+  const std::string where = resource == kClaims ? R"("namespace":"default",)" : "";
+  const auto document = kube::ParseJson(
+      name,
+      absl::StrCat("{\"apiVersion\":\"resource.k8s.io/v1\",\"metadata\":{\"name\":\"", name, "\",",
+                   where, "\"uid\":\"", name, "-uid\",\"resourceVersion\":\"1\"},", text, "}"));
+  CHECK(document.ok()) << document.status();
+  auto object = kube::DecodeCustomObject(resource, *document);
+  CHECK(object.ok()) << object.status();
+  return *std::move(object);
+}
+
+// A class for all devices, eight devices on each node, and a claim for one device for each pod.
+std::vector<kube::ClusterObjectPtr> MakeDevices(int nodes, int pods) {
+  std::vector<kube::ClusterObjectPtr> objects;
+  objects.push_back(MakeObject("deviceclasses.v1.resource.k8s.io", "gpus", R"("spec":{})"));
+  for (int i = 0; i < nodes; ++i) {
+    const std::string node = absl::StrCat("node-", i);
+    std::string devices;
+    for (int j = 0; j < 8; ++j)
+      absl::StrAppend(&devices, j == 0 ? "" : ",", R"({"name":"gpu-)", j, "\"}");
+    objects.push_back(MakeObject(
+        "resourceslices.v1.resource.k8s.io", node,
+        absl::StrCat(R"("spec":{"driver":"gpu.example.com","nodeName":")", node,
+                     R"(","pool":{"name":")", node,
+                     R"(","generation":0,"resourceSliceCount":1},"devices":[)", devices, "]}")));
+  }
+  for (int i = 0; i < pods; ++i) {
+    objects.push_back(MakeObject(
+        kClaims, absl::StrCat("claim-", i),
+        R"("spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpus","allocationMode":"ExactCount","count":1}}]}})"));
+  }
+  return objects;
+}
+
+kube::PodPtr MakePod(int index, int claims) {
   auto pod = std::make_shared<kube::PodObject>();
   pod->pod.set_uid(absl::StrCat("uid-", index));
   pod->pod.set_namespace_("default");
@@ -94,6 +139,11 @@ kube::PodPtr MakePod(int index) {
   v1alpha1::ResourceList* requests = pod->pod.add_containers()->mutable_requests();
   requests->set_cpu_millis(100);
   requests->set_memory_bytes(int64_t{500} << 20);
+  for (int i = 0; i < claims; ++i) {
+    v1alpha1::PodResourceClaim* claim = pod->pod.add_claims();
+    claim->set_name("gpu");
+    claim->set_claim_name(absl::StrCat("claim-", index));
+  }
   pod->resource_version = "1";
   return pod;
 }
@@ -131,6 +181,7 @@ absl::Status Run(const Flags& flags) {
   if (!config.ok()) return config.status();
   bench::SchedulingThread thread(*config, flags.addresses);
   for (int i = 0; i < flags.nodes; ++i) thread.AddNode(MakeNode(i));
+  if (flags.claims > 0) thread.AddOwnObjects(MakeDevices(flags.nodes, kWarmUp + flags.pods));
   if (absl::Status status = thread.Start(); !status.ok()) return status;
 
   std::vector<double> micros;
@@ -144,7 +195,7 @@ absl::Status Run(const Flags& flags) {
       own_cpu = CpuMicrosOf(getpid());
       began = absl::Now();
     }
-    const absl::StatusOr<double> took = thread.Schedule(MakePod(i));
+    const absl::StatusOr<double> took = thread.Schedule(MakePod(i, flags.claims));
     if (!took.ok()) return took.status();
     micros.push_back(*took);
   }

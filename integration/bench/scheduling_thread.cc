@@ -11,6 +11,8 @@
 #include "shim/cycle/scheduler.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_set.h"
+#include "shim/hosts/plans.h"
+#include "shim/simulate/custom_objects.h"
 
 namespace outboard::bench {
 namespace {
@@ -22,7 +24,7 @@ class BindAtOnce final : public cycle::Effects {
   void Evict(const cycle::EvictOrder&, absl::Time) override {}
   void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
                        const std::string&, bool, absl::Time) override {}
-  void Write(const cycle::EffectOrder&, absl::Time) override {}
+  void Write(const cycle::EffectOrder& order, absl::Time) override { writes_.push_back(order); }
   void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
                        absl::Time) override {}
   void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
@@ -31,7 +33,19 @@ class BindAtOnce final : public cycle::Effects {
   }
   void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
                    const std::optional<std::string>&, absl::Time) override {}
+  void SetObjects(const std::vector<kube::ClusterObjectPtr>& objects) {
+    objects_ = std::make_unique<simulate::CustomObjects>(objects);
+  }
+  bool has_orders() const { return !writes_.empty() || !orders_.empty(); }
   void CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
+    while (!writes_.empty() && objects_ != nullptr) {
+      const cycle::EffectOrder order = std::move(writes_.front());
+      writes_.pop_front();
+      const auto outcome = objects_->Write(order.effect);
+      cycle::EffectEnd end = {outcome.status(), ""};
+      if (outcome.ok()) end = {absl::OkStatus(), outcome->version, outcome->uid, outcome->written};
+      scheduler->OnEffectEnded(order.attempt_id, end, now);
+    }
     while (!orders_.empty()) {
       const cycle::BindOrder order = std::move(orders_.front());
       orders_.pop_front();
@@ -48,6 +62,8 @@ class BindAtOnce final : public cycle::Effects {
 
  private:
   std::deque<cycle::BindOrder> orders_;
+  std::deque<cycle::EffectOrder> writes_;
+  std::unique_ptr<simulate::CustomObjects> objects_;
 };
 
 // How long filter and score of the last attempt took.
@@ -79,6 +95,7 @@ std::shared_ptr<const config::Config> WithHosts(config::Config config,
 cycle::SchedulerOptions OptionsOf(const config::Config& config) {
   cycle::SchedulerOptions options;
   options.cycle_deadline = config.shim.deadlines.cycle;
+  options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   return options;
 }
 
@@ -125,10 +142,12 @@ class SchedulingThread::Impl {
     const int bound_before = effects_.bound_count;
     scheduler_.OnPodUpsert(pod, now);
     scheduler_.ScheduleOne(now);
-    effects_.CarryOut(&scheduler_, now);
-    loop_.RunReady();
-    scheduler_.Tick(now);
-    hosts_.Tick(now);
+    do {  // After its effects PreBind is asked, at the next tick.
+      effects_.CarryOut(&scheduler_, now);
+      loop_.RunReady();
+      scheduler_.Tick(now);
+      hosts_.Tick(now);
+    } while (effects_.has_orders());
     if (!effects_.failure.empty()) return absl::InternalError(effects_.failure);
     if (effects_.bound_count != bound_before + 1)
       return absl::InternalError(absl::StrCat(pod->key(), " was not bound"));
@@ -155,6 +174,7 @@ class SchedulingThread::Impl {
   }
 
   cycle::Scheduler& scheduler() { return scheduler_; }
+  BindAtOnce& effects() { return effects_; }
 
  private:
   const std::shared_ptr<const config::Config> config_;
@@ -181,6 +201,10 @@ void SchedulingThread::RemovePod(const std::string& uid) {
 }
 void SchedulingThread::AddObject(const kube::ClusterObjectPtr& object) {
   impl_->scheduler().OnObjectUpsert(object, absl::Now());
+}
+void SchedulingThread::AddOwnObjects(const std::vector<kube::ClusterObjectPtr>& objects) {
+  for (const kube::ClusterObjectPtr& object : objects) AddObject(object);
+  impl_->effects().SetObjects(objects);
 }
 absl::StatusOr<SchedulingThread::Took> SchedulingThread::ScheduleAll(int pods) {
   return impl_->ScheduleAll(pods);

@@ -35,6 +35,9 @@ class SchedulingThread {
   // microseconds.
   absl::StatusOr<double> Schedule(const kube::PodPtr& pod);
   void AddObject(const kube::ClusterObjectPtr& object);
+  // All objects that plugins may write, before Start: what pods' effects want of them is done at
+  // once.
+  void AddOwnObjects(const std::vector<kube::ClusterObjectPtr>& objects);
   // What it took to bind so many pods that wait, one attempt after the other.
   struct Took {
     double seconds = 0;           // of the thread, the hosts' part included

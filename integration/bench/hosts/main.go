@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	controlplane "outboard.dev/integration/control_plane"
 )
 
 var (
@@ -23,6 +25,7 @@ var (
 	runs   = flag.Int("runs", 3, "runs of each row, in turns; the table has the medians")
 	only   = flag.String("rows", "", "only rows whose names contain this")
 	readme = flag.String("readme", "", "put the table into this document, between its marks")
+	check  = flag.Bool("check", false, "fail if pods without claims take more than 1.05 times as long, filter and score, with the host for claims in their profile")
 )
 
 const (
@@ -30,15 +33,22 @@ const (
 	end   = "<!-- end of the hosts' table -->\n"
 )
 
-// row is an arrangement of hosts. The first has the built-in plugins; `plugins` narrows it.
+// row is an arrangement of hosts. One has the built-in plugins; `plugins` narrows it.
 type row struct {
 	name    string
 	plugins string
-	// The second host's command, without --listen; none: there is none.
-	second []string
+	// Another host's command, without --listen, behind that one or ahead of it in the configuration; none: there is none.
+	second, ahead []string
 	// Plugins that the profile has beside the default ones.
 	added []string
+	// Of each pod.
+	claims int
 }
+
+const (
+	oneHost       = "one host"
+	withoutClaims = "+ Go, the host for claims; pods without"
+)
 
 type result struct {
 	P50Micros      float64 `json:"p50Micros"`
@@ -69,7 +79,7 @@ func programs() (string, error) {
 
 func rows(bin string) ([]row, error) {
 	all := []row{
-		{name: "one host"},
+		{name: oneHost},
 		{name: "+ C++, with a mirror (NodeAffinity there)", plugins: "-NodeAffinity",
 			second: []string{filepath.Join(bin, "outboard-host"), "--plugins", "NodeAffinity"}},
 	}
@@ -90,6 +100,10 @@ func rows(bin string) ([]row, error) {
 	examples, err := filepath.Abs("../build/examples")
 	if err != nil {
 		return nil, err
+	}
+	if program, err := controlplane.ClaimsHostProgram(); err == nil {
+		all = append(all, row{name: withoutClaims, ahead: []string{program}},
+			row{name: "+ Go, the host for claims; pods with one each", ahead: []string{program}, claims: 1})
 	}
 	inGo, inJava := filepath.Join(examples, "go/power-domains"), filepath.Join(examples, "java/licences-1.jar")
 	if _, err := os.Stat(inGo); err == nil {
@@ -124,6 +138,11 @@ func run(ctx context.Context) error {
 	}
 	table := tableOf(all, results)
 	fmt.Print(table)
+	if *check {
+		if err := checkWithoutClaims(all, results); err != nil {
+			return err
+		}
+	}
 	if *readme == "" {
 		return nil
 	}
@@ -152,7 +171,8 @@ func measure(ctx context.Context, bin string, r row) (result, error) {
 		first = append(first, "--plugins", r.plugins)
 	}
 	args := []string{"--nodes", fmt.Sprint(*nodes), "--pods", fmt.Sprint(*pods), "--config", filepath.Join(dir, "config.yaml")}
-	for i, command := range [][]string{first, r.second} {
+	args = append(args, "--claims", fmt.Sprint(r.claims))
+	for i, command := range [][]string{r.ahead, first, r.second} {
 		if command == nil {
 			continue
 		}
@@ -181,7 +201,7 @@ func measure(ctx context.Context, bin string, r row) (result, error) {
 	driver.Stderr = os.Stderr
 	output, err := driver.Output()
 	if err != nil {
-		for i := range 2 {
+		for i := range 3 {
 			if log, readErr := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.log", i))); readErr == nil {
 				fmt.Fprintf(os.Stderr, "host %d: %s\n", i, log)
 			}
@@ -198,7 +218,26 @@ func configOf(r row) string {
 		enabled += "{name: " + plugin + "}, "
 	}
 	return "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: default-scheduler\n" +
-		"  plugins: {multiPoint: {enabled: [" + enabled + "]}}\n"
+		"  plugins: {multiPoint: {enabled: [" + enabled + "]}}\n" + "---\napiVersion: config.outboard.dev/v1alpha1\nkind: ShimConfiguration\ncustomResources:\n" +
+		"- {resource: resourceclaims.v1.resource.k8s.io, verbs: [create, delete, patch, patchStatus]}\n" +
+		"- {resource: resourceslices.v1.resource.k8s.io}\n- {resource: deviceclasses.v1.resource.k8s.io}\n"
+}
+
+// checkWithoutClaims holds pods without claims beside the profile of one host.
+func checkWithoutClaims(all []row, results [][]result) error {
+	p50 := map[string]float64{}
+	for i, r := range all {
+		p50[r.name] = median(results[i], func(r result) float64 { return r.P50Micros })
+	}
+	if p50[oneHost] == 0 || p50[withoutClaims] == 0 {
+		return fmt.Errorf("--check needs the rows %q and %q", oneHost, withoutClaims)
+	}
+	ratio := p50[withoutClaims] / p50[oneHost]
+	fmt.Printf("pods without claims, filter and score, p50: %.3f times one host\n", ratio)
+	if ratio > 1.05 {
+		return fmt.Errorf("%.3f is more than 1.05", ratio)
+	}
+	return nil
 }
 
 func median(results []result, value func(result) float64) float64 {
