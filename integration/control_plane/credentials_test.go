@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -82,12 +81,7 @@ func (r *rotation) start(environment []string, arguments ...string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.serving = listener.Addr().String()
-	listener.Close()
+	r.serving = controlplane.FreeAddress(r.T)
 	socket := filepath.Join(r.Dir, "rotation.sock")
 	config := filepath.Join(r.Dir, "rotation.yaml")
 	r.write(config, []byte(fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1

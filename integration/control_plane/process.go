@@ -191,6 +191,16 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
+// FreeAddresses are of 127.0.0.1, with ports that nothing listens on.
+func FreeAddresses(n int) ([]string, error) {
+	ports, err := freePorts(n)
+	addresses := make([]string, 0, n)
+	for _, port := range ports {
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	return addresses, err
+}
+
 // Usage is what a process has used of the machine so far.
 type Usage struct {
 	CPU     time.Duration // user and system

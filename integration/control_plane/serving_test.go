@@ -61,18 +61,15 @@ func servePages(t *testing.T) *pages {
 	if _, err := controlplane.OutboardDirectory(); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := controlplane.FreeAddress(t)
 	p := &pages{T: t, ControlPlane: controlplane.ForTest(t, controlplane.Options{}), address: address}
 	p.cert, p.key = filepath.Join(p.Dir, "pages.crt"), filepath.Join(p.Dir, "pages.key")
 	p.renew("pages-0")
-	if p.client, err = p.Client(); err != nil {
+	client, err := p.Client()
+	if err != nil {
 		t.Fatal(err)
 	}
+	p.client = client
 	if err := p.Apply(t.Context(), readerRole); err != nil {
 		t.Fatal(err)
 	}

@@ -30,3 +30,13 @@ func ForTest(t testing.TB, options Options) *ControlPlane {
 	})
 	return c
 }
+
+// FreeAddress is one of 127.0.0.1, with a port that nothing listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	addresses, err := FreeAddresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addresses[0]
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -319,12 +318,7 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 // change may change the two documents of the configuration, which begin as shipped.
 func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change func(scheduler, shim map[string]any)) string {
 	c.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		c.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := controlplane.FreeAddress(c)
 	sockets := filepath.Join(c.Dir, "sockets")
 	if err := os.Mkdir(sockets, 0o700); err != nil {
 		c.Fatal(err)

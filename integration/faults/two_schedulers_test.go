@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,12 +73,7 @@ func TestTwoSchedulersShareNodesByAdmission(t *testing.T) {
 // admitBindings registers the example's webhook, at the address that it returns.
 func admitBindings(t *testing.T, c *controlplane.ControlPlane) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := controlplane.FreeAddress(t)
 	text, err := os.ReadFile("../../deploy/examples/extender/binding-webhook.yaml")
 	if err != nil {
 		t.Fatal(err)

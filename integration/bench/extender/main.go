@@ -8,7 +8,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -140,7 +139,7 @@ func measureSize(ctx context.Context, nodes int) (means [][]float64, within []ma
 	if _, err := client.CoreV1().Namespaces().Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		return nil, nil, err
 	}
-	addresses, err := freeAddresses(2)
+	addresses, err := controlplane.FreeAddresses(2)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,18 +175,6 @@ func measureSize(ctx context.Context, nodes int) (means [][]float64, within []ma
 		}
 	}
 	return means, within, nil
-}
-
-func freeAddresses(n int) (addresses []string, err error) {
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer listener.Close() // Only when all are found, so that none is found twice.
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses, nil
 }
 
 func measure(ctx context.Context, c *controlplane.ControlPlane, client kubernetes.Interface, outboard *controlplane.Outboard, what arrangement,

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -74,16 +73,6 @@ func documents(t *testing.T, file string) []string {
 		t.Fatal(err)
 	}
 	return strings.Split(string(text), "\n---\n")
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // startShim starts Outboard by the example's configuration, edited; shims of one control plane have different names.
@@ -322,7 +311,7 @@ func (c cluster) checkExample(t *testing.T, url string, pod *corev1.Pod, byName 
 // TestGPUModels plays the example in both forms: training-pod-1 goes to node-1.
 func TestGPUModels(t *testing.T) {
 	c := newCluster(t)
-	address := freeAddress(t)
+	address := controlplane.FreeAddress(t)
 	c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})
 	for _, byName := range []bool{false, true} {
 		t.Run(fmt.Sprintf("nodeCacheCapable=%t", byName), func(t *testing.T) {
@@ -350,7 +339,7 @@ func TestGPUModels(t *testing.T) {
 // TestExtenderAway has kube-scheduler go on without the extender, or not, as it is told.
 func TestExtenderAway(t *testing.T) {
 	c := newCluster(t)
-	address := freeAddress(t)
+	address := controlplane.FreeAddress(t)
 	for _, ignorable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ignorable=%t", ignorable), func(t *testing.T) {
 			scheduler := c.startKubeScheduler(t, func(extender map[string]any) {
@@ -389,7 +378,7 @@ func TestExtenderAway(t *testing.T) {
 // TestBadRequests has bodies that no kube-scheduler sends refused, and good ones answered afterwards.
 func TestBadRequests(t *testing.T) {
 	c := newCluster(t)
-	address := freeAddress(t)
+	address := controlplane.FreeAddress(t)
 	c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})
 	url := "http://" + address
 	tooLong := append([]byte(`{"Pod":"`), bytes.Repeat([]byte{' '}, 64<<20)...)

@@ -105,7 +105,7 @@ func (a *authority) shown(t *testing.T, address string) int64 {
 // TestTLS has kube-scheduler and the extender know each other by certificates, and the extender's exchanged while they talk.
 func TestTLS(t *testing.T) {
 	c := newCluster(t)
-	address := freeAddress(t)
+	address := controlplane.FreeAddress(t)
 	a := newAuthority(t)
 	a.sign(t, "server", 10)
 	a.sign(t, "client", 20)
@@ -140,7 +140,7 @@ func TestTLS(t *testing.T) {
 // TestBind has pods bound by the extender that holds the lease, and by no other; all answer questions.
 func TestBind(t *testing.T) {
 	c := newCluster(t)
-	leader, follower := freeAddress(t), freeAddress(t)
+	leader, follower := controlplane.FreeAddress(t), controlplane.FreeAddress(t)
 	c.startShim(t, "", leader, nil, controlplane.SchedulerConfig{LeaderElect: true})
 	await(t, func() error {
 		_, err := c.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "outboard-scheduler", metav1.GetOptions{})
@@ -178,7 +178,7 @@ func TestPreempt(t *testing.T) {
 	for _, byName := range []bool{true, false} {
 		t.Run(fmt.Sprintf("nodeCacheCapable=%t", byName), func(t *testing.T) {
 			c := newCluster(t)
-			address := freeAddress(t)
+			address := controlplane.FreeAddress(t)
 			c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})
 			for name, value := range map[string]int32{"low": 1, "middle": 10, "high": 100} {
 				class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
@@ -213,7 +213,7 @@ func TestPreempt(t *testing.T) {
 func TestManagedResources(t *testing.T) {
 	c := newCluster(t)
 	// Nobody is there: whoever is sent waits.
-	c.startKubeScheduler(t, func(extender map[string]any) { extender["urlPrefix"] = "http://" + freeAddress(t) })
+	c.startKubeScheduler(t, func(extender map[string]any) { extender["urlPrefix"] = "http://" + controlplane.FreeAddress(t) })
 	c.create(t, gpuPod("gpus", a100, 1))
 	c.awaitReason(t, "gpus", "connection refused")
 	plain := gpuPod("plain", a100, 1)

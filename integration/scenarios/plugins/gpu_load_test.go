@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -252,12 +251,7 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := controlplane.FreeAddress(t)
 	folder := t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, prometheusConfig, strings.TrimPrefix(e.URL, "http://")), 0o600); err != nil {
