@@ -191,11 +191,35 @@ class TreeBuilder {
   std::string error_;
 };
 
+void AppendJsonText(const std::string& text, std::string* out) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+  });
+  if (plain) {  // Nearly all that objects hold.
+    absl::StrAppend(out, "\"", text, "\"");
+    return;
+  }
+  out->append(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void AppendJson(const DocNode& node, std::string* out);
+
+// Of a map, without the member `left_out`; null: with all.
+void AppendMembers(const DocNode& node, const char* left_out, std::string* out) {
+  absl::string_view separator = "";
+  out->push_back('{');
+  for (const auto& [name, value] : node.members) {
+    if (left_out != nullptr && name == left_out) continue;
+    absl::StrAppend(out, separator);
+    AppendJsonText(name, out);
+    out->push_back(':');
+    AppendJson(value, out);
+    separator = ",";
+  }
+  out->push_back('}');
+}
+
 void AppendJson(const DocNode& node, std::string* out) {
-  auto append_string = [out](const std::string& text) {
-    out->append(
-        nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  };
   absl::string_view separator = "";
   switch (node.kind) {
     case Kind::kNull:
@@ -206,7 +230,7 @@ void AppendJson(const DocNode& node, std::string* out) {
       out->append(node.text);
       return;
     case Kind::kString:
-      append_string(node.text);
+      AppendJsonText(node.text, out);
       return;
     case Kind::kList:
       out->push_back('[');
@@ -218,15 +242,7 @@ void AppendJson(const DocNode& node, std::string* out) {
       out->push_back(']');
       return;
     case Kind::kMap:
-      out->push_back('{');
-      for (const auto& [name, value] : node.members) {
-        absl::StrAppend(out, separator);
-        append_string(name);
-        out->push_back(':');
-        AppendJson(value, out);
-        separator = ",";
-      }
-      out->push_back('}');
+      AppendMembers(node, nullptr, out);
       return;
   }
 }
@@ -318,6 +334,22 @@ absl::StatusOr<DocNode> ParseJson(absl::string_view name, absl::string_view text
 std::string ToJson(const DocNode& node) {
   std::string out;
   AppendJson(node, &out);
+  return out;
+}
+
+std::string ObjectJson(const DocNode& object) {
+  std::string out = "{";
+  for (const auto& [name, value] : object.members) {
+    if (out.size() > 1) out.push_back(',');
+    AppendJsonText(name, &out);
+    out.push_back(':');
+    if (name == "metadata" && value.kind == Kind::kMap) {
+      AppendMembers(value, "managedFields", &out);
+    } else {
+      AppendJson(value, &out);
+    }
+  }
+  out.push_back('}');
   return out;
 }
 

@@ -98,6 +98,8 @@ absl::StatusOr<DocNode> ParseJson(absl::string_view name, absl::string_view text
 
 // The tree as compact JSON.
 std::string ToJson(const DocNode& node);
+// The same of a Kubernetes object, which is a map, without metadata.managedFields.
+std::string ObjectJson(const DocNode& object);
 
 }  // namespace outboard::kube
 

@@ -53,6 +53,18 @@ TEST(Json, ValuesAndPlaces) {
   EXPECT_EQ(std::string(doc.FindString("a")), "");
 }
 
+TEST(Json, ObjectsAreWrittenWithoutManagedFields) {
+  for (const char* metadata :
+       {R"({"managedFields":[{}],"name":"a"})", R"({"name":"a","managedFields":null})"}) {
+    const std::string text =
+        std::string(R"({"kind":"K","metadata":)") + metadata + R"(,"managedFields":1})";
+    EXPECT_EQ(ObjectJson(Json(text)), R"({"kind":"K","metadata":{"name":"a"},"managedFields":1})");
+  }
+  EXPECT_EQ(ObjectJson(Json(R"({"metadata":["managedFields"]})")),
+            R"({"metadata":["managedFields"]})");
+  EXPECT_EQ(ObjectJson(Json("{}")), "{}");
+}
+
 TEST(Json, Refused) {
   EXPECT_THAT(JsonError("{\n \"a\": 1,\n \"a\": 2}"),
               HasSubstr("f:3:2: the field \"a\" is there twice"));

@@ -1,6 +1,5 @@
 #include "shim/kube/wire/json_decode.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -117,15 +116,8 @@ absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(const ObjectKind& k
 absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
                                                     const DocNode& doc) {
   wire::ObjectMeta meta;
-  DocNode bare = doc;
-  for (DocMember& member : bare.members) {
-    if (member.name != "metadata") continue;
-    if (absl::Status status = FillFromJson(member.value, &meta); !status.ok()) return status;
-    std::vector<DocMember>& fields = member.value.members;
-    fields.erase(
-        std::remove_if(fields.begin(), fields.end(),
-                       [](const DocMember& field) { return field.name == "managedFields"; }),
-        fields.end());
+  if (const DocNode* const metadata = doc.Find("metadata"); metadata != nullptr) {
+    if (absl::Status status = FillFromJson(*metadata, &meta); !status.ok()) return status;
   }
   if (meta.name().empty() || meta.uid().empty())
     return absl::InvalidArgumentError("an object without metadata.name or metadata.uid");
@@ -137,7 +129,7 @@ absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
   CopyText(meta.uid(), custom.mutable_uid());
   CopyText(meta.resourceversion(), custom.mutable_resource_version());
   custom.set_deleting(meta.has_deletiontimestamp());
-  custom.set_json(ToJson(bare));
+  custom.set_json(ObjectJson(doc));
   object->object_uid = custom.uid();
   object->resource_version = custom.resource_version();
   return object;
