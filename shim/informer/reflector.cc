@@ -252,7 +252,7 @@ void Reflector::Run() {
     bool failed = true;
     const Failure failure = step.kind == Step::Kind::kList ? List(step, &failed) : Watch(step);
     if (!failed || cancel_.cancelled()) continue;
-    if (!IsAbsent(step, failure)) Count(failure);
+    if (!IsAbsent(step, failure)) Count(step, failure);
     policy_.OnEnd(failure, absl::Now());
   }
 }
@@ -263,7 +263,7 @@ void Reflector::Commit() {
   target_.CommitSnapshot();
 }
 
-void Reflector::Count(const Failure& failure) {
+void Reflector::Count(const Step& step, const Failure& failure) {
   if (failure.kind == Failure::Kind::kClean) return;
   if (failure.code == 410 || failure.reason == "Expired") {
     ++stats_.expired;
@@ -271,6 +271,13 @@ void Reflector::Count(const Failure& failure) {
     ++stats_.silences;
   } else {
     ++stats_.failures;
+  }
+  if (step.kind == Step::Kind::kWatchList && failure.kind == Failure::Kind::kHttp &&
+      (failure.code == 400 || failure.code == 422)) {
+    LOG_FIRST_N(INFO, 1)
+        << "The API server streams no lists (feature WatchList); all are asked for "
+        << "page by page: " << failure.message;
+    return;
   }
   if (failure.kind == Failure::Kind::kHttp && failure.code == 403) {
     LOG(ERROR) << options_.name

@@ -101,7 +101,7 @@ class Reflector {
   Failure Watch(const Step& step);
   // What was collected becomes the target's state.
   void Commit();
-  void Count(const Failure& failure);
+  void Count(const Step& step, const Failure& failure);
   // Whether `failure` says that the server does not know the resource; then it is empty.
   bool IsAbsent(const Step& step, const Failure& failure);
   std::string Query(const Step& step) const;
