@@ -110,8 +110,8 @@ class ClusterState : private ChangeEncoder {
   // As a write of ours left it, ahead of the informer; ignored if that has told more already. What
   // it tells afterwards of what was before is ignored.
   ObjectOutcome UpsertWritten(kube::ClusterObjectPtr object, absl::Time now);
-  // Of which the informer has said nothing for a minute after they were written: they came and went
-  // between two of its looks.
+  // Of which the informer has said nothing for a minute after they were written, though it has told
+  // of something later: they came and went between two of its looks.
   std::vector<kube::ClusterObjectPtr> WrittenAndNeverSeen(absl::Time now);
   ObjectOutcome RemoveObject(const kube::ClusterObject& object);
 
@@ -236,12 +236,17 @@ class ClusterState : private ChangeEncoder {
   absl::flat_hash_map<std::string, std::unique_ptr<Pod>> pods_;  // by uid
   absl::flat_hash_map<std::string, Pod*> pods_by_name_;          // by namespace/name
   absl::flat_hash_map<std::string, std::unique_ptr<Namespace>> namespaces_;
+  // What the informer tells moves what it has told of on.
+  void NoteTold(const kube::ClusterObject& object);
+  ObjectOutcome Upsert(kube::ClusterObjectPtr object);
   void CountDeviceClass(const v1alpha1::ClusterObject& object, int by);
 
   absl::flat_hash_map<std::string, std::unique_ptr<Object>> objects_;  // by kind and name
   DeviceClassResources device_class_resources_;
   // Keys of objects that were written, by when; those that the informer has told of since, too.
   std::deque<std::pair<absl::Time, std::string>> written_;
+  // By kind the latest version of an object that the informer has told of.
+  absl::flat_hash_map<std::string, uint64_t> told_;
   std::deque<std::string> removed_uids_;  // of objects, the latest
   absl::flat_hash_set<Pod*> nominated_;
   size_t assumed_ = 0;

@@ -20,12 +20,14 @@ constexpr absl::Duration kPatience = absl::Minutes(1);
 // More than are removed in the time that an answer is on its way.
 constexpr size_t kRemovedUids = 1024;
 
-// Resource versions of one resource grow; those that are no numbers say nothing.
+// Resource versions of one resource grow; 0 of those that are no numbers, which say nothing.
+uint64_t ResourceVersionOf(const kube::ClusterObject& object) {
+  uint64_t version = 0;
+  return absl::SimpleAtoi(object.resource_version, &version) ? version : 0;
+}
 bool IsOlder(const kube::ClusterObject& a, const kube::ClusterObject& b) {
-  uint64_t of_a = 0;
-  uint64_t of_b = 0;
-  return absl::SimpleAtoi(a.resource_version, &of_a) &&
-         absl::SimpleAtoi(b.resource_version, &of_b) && of_a < of_b;
+  const uint64_t of_a = ResourceVersionOf(a);
+  return of_a > 0 && of_a < ResourceVersionOf(b);
 }
 
 // Names are unique within a kind; of workloads there are several kinds.
@@ -60,7 +62,17 @@ bool ClusterState::RemoveNamespace(absl::string_view name) {
   return true;
 }
 
+void ClusterState::NoteTold(const kube::ClusterObject& object) {
+  uint64_t& latest = told_[kube::KindOf(object.object)];
+  latest = std::max(latest, ResourceVersionOf(object));
+}
+
 ObjectOutcome ClusterState::UpsertObject(kube::ClusterObjectPtr object) {
+  NoteTold(*object);
+  return Upsert(std::move(object));
+}
+
+ObjectOutcome ClusterState::Upsert(kube::ClusterObjectPtr object) {
   ObjectOutcome outcome;
   std::unique_ptr<Object>& record = objects_[KeyOf(object->object)];
   if (record == nullptr) {
@@ -95,7 +107,7 @@ ObjectOutcome ClusterState::UpsertWritten(kube::ClusterObjectPtr object, absl::T
   } else if (!IsOlder(*known->second->object, *object)) {
     return ObjectOutcome();
   }
-  ObjectOutcome outcome = UpsertObject(std::move(object));
+  ObjectOutcome outcome = Upsert(std::move(object));
   objects_[key]->unseen_since = now;
   written_.emplace_back(now, key);
   return outcome;
@@ -103,16 +115,24 @@ ObjectOutcome ClusterState::UpsertWritten(kube::ClusterObjectPtr object, absl::T
 
 std::vector<kube::ClusterObjectPtr> ClusterState::WrittenAndNeverSeen(absl::Time now) {
   std::vector<kube::ClusterObjectPtr> unseen;
-  for (; !written_.empty() && written_.front().first + kPatience <= now; written_.pop_front()) {
-    const auto it = objects_.find(written_.front().second);
-    if (it != objects_.end() && it->second->unseen_since == written_.front().first)
-      unseen.push_back(it->second->object);
-  }
+  const auto is_settled = [&](const auto& written) {
+    const auto it = objects_.find(written.second);
+    if (it == objects_.end() || it->second->unseen_since != written.first) return true;
+    const kube::ClusterObjectPtr& object = it->second->object;
+    // Otherwise it may be the informer that is late; what is taken stays taken.
+    const bool is_passed = ResourceVersionOf(*object) < told_[kube::KindOf(object->object)];
+    if (is_passed) unseen.push_back(object);
+    return is_passed;
+  };
+  const auto young = absl::c_find_if(
+      written_, [&](const auto& written) { return written.first + kPatience > now; });
+  written_.erase(std::remove_if(written_.begin(), young, is_settled), young);
   return unseen;
 }
 
 ObjectOutcome ClusterState::RemoveObject(const kube::ClusterObject& object) {
   ObjectOutcome outcome;
+  NoteTold(object);
   removed_uids_.push_back(object.uid());
   if (removed_uids_.size() > kRemovedUids) removed_uids_.pop_front();
   const auto it = objects_.find(KeyOf(object.object));

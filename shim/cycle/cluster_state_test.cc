@@ -551,12 +551,15 @@ TEST_F(ClusterStateTest, WhatWasMadeAndWentIsNotMadeAgainByALateAnswer) {
   EXPECT_EQ(state_.object_count(), 0u);
 }
 
-TEST_F(ClusterStateTest, WhatTheInformerNeverTellsOfIsKnownAfterAMinute) {
+TEST_F(ClusterStateTest, WhatTheInformerHasPassedOverForAMinuteIsGone) {
   const absl::Time now = absl::UnixEpoch();
   state_.UpsertWritten(MakeClaim("seen", "Bound", "12", "s"), now);
   state_.UpsertWritten(MakeClaim("unseen", "Bound", "13", "n"), now);
   state_.UpsertWritten(MakeClaim("unseen", "Lost", "15", "n"), now + absl::Seconds(30));
   state_.UpsertObject(MakeClaim("seen", "Bound", "12", "s"));
+  // An informer that is late has passed over nothing.
+  EXPECT_THAT(state_.WrittenAndNeverSeen(now + absl::Hours(1)), IsEmpty());
+  state_.UpsertObject(MakeClaim("later", "Bound", "16", "l"));
   EXPECT_THAT(state_.WrittenAndNeverSeen(now + absl::Seconds(80)), IsEmpty());
   const auto unseen = state_.WrittenAndNeverSeen(now + absl::Seconds(90));
   ASSERT_EQ(unseen.size(), 1u);
