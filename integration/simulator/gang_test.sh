@@ -104,6 +104,29 @@ expect "9 wanted, 8 there: none is tried" 8 'gang ..train..: 8 of 9 members exis
 { node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; } > "$dir/cluster.yaml"
 simulate > "$dir/out.json"
 expect "no PodGroup: each says so" 8 'PodGroup not found'
+
+# Volcano's tiers are labels: the closest in which all fit, and none above the highest that is allowed.
+tiers() { # WHAT SPEC PODS
+  {
+    for name in a b c d; do node $name 4 "gpu-memory-gb: \"80\", clique: c-$name, rack: r-$([[ $name < c ]] && echo 1 || echo 2)"; done
+    pod_group scheduling.volcano.sh/v1beta1 "{minMember: $3, networkTopology: $2}"
+  } > "$dir/cluster.yaml"
+  for ((i = 0; i < $3; i++)); do pod "worker-$i" 1 '' 'scheduling.k8s.io/group-name: train'; done > "$dir/pods.yaml"
+  simulate > "$dir/out.json"
+}
+tiers hard '{mode: hard, highestTierAllowed: 2}' 4
+expect "no tiers in the args: a hard one is not passed over" 4 'gang ..train..: spec.networkTopology.highestTierAllowed: tier ..2.. is none of topologyTiers'
+tiers soft '{mode: soft, highestTierAllowed: 2}' 4
+expect "no tiers in the args: a soft one is" 4 '"result":"scheduled"'
+sed -i 's/^  pluginConfig:/&\n  - {name: AtomicReplicaCoordinator, args: {topologyTiers: [{tier: 1, label: clique}, {tier: 2, tierName: rack, label: rack}]}}/' "$dir/config.yaml"
+tiers hard '{mode: hard, highestTierAllowed: 2}' 4
+expect "tiers: four fit in one clique" 4 "\"node\":\"$(sed -n 's/.*"pod":"default\/worker-0","result":"scheduled","node":"\([a-d]\)".*/\1/p' "$dir/out.json")\""
+tiers hard '{mode: hard, highestTierName: rack}' 8
+expect "tiers: eight fit in one rack" 8 "\"result\":\"scheduled\",\"node\":\"[$(grep -q '"result":"scheduled","node":"[ab]"' "$dir/out.json" && echo ab || echo cd)]\""
+tiers hard '{mode: hard, highestTierAllowed: 2}' 9
+expect "tiers: nine fit in no rack" 9 'gang ..train..: 8 of 9 members fit; largest rack with room: r-'
+tiers soft '{mode: soft, highestTierAllowed: 2}' 9
+expect "tiers: softly they go beyond" 9 '"result":"scheduled"'
 mv "$dir/jobs.yaml" "$dir/config.yaml"
 
 {

@@ -1,5 +1,6 @@
 #include "plugin_host/sdk/pod_group_objects.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -113,6 +114,12 @@ void ReadPartMin(const Part& number, SubGroup* part, GroupSpec* spec) {
   if (spec->fault.empty()) spec->fault = own.fault;
 }
 
+// What decides where members may be, and is not heeded. To pass it over would place them wrongly.
+void RefuseIfThere(const Part& part, GroupSpec* spec) {
+  if (part.there() && spec->fault.empty())
+    spec->fault = absl::StrCat(part.path(), " is not served");
+}
+
 // A word in Kubernetes 1.36, a choice of structs later.
 void ReadDisruptionMode(const Part& mode, GroupSpec* out) {
   if (!mode.there()) return;
@@ -180,6 +187,18 @@ void ReadVolcano(const Part& spec, GroupSpec* out) {
       }
     }
   }
+  const Part policies = spec.At("subGroupPolicy");
+  if (policies.there() && policies.value()->is_array()) {
+    for (size_t i = 0; i < policies.value()->size(); ++i) {
+      const Part policy = policies.At((*policies.value())[i], absl::StrCat("[", i, "]"));
+      RefuseIfThere(policy.At("minSubGroups"), out);
+      const Part topology = policy.At("networkTopology");
+      const MaybeSourced<std::string> mode = topology.At("mode").Text();
+      if (!mode || mode->value != "soft") RefuseIfThere(topology, out);
+    }
+  } else if (policies.there()) {
+    policies.Complain("a list of policies");
+  }
   const Part topology = spec.At("networkTopology");
   if (!topology.there()) return;
   MaybeSourced<std::string> tier = topology.At("highestTierName").Text();
@@ -203,22 +222,37 @@ TopologyWish KaiTopology(const Part& part) {
           part.At("preferredTopologyLevel").Text()};
 }
 
+// Of the parts of `parent` all are placed; which of them to leave out is not decided here.
+void ReadMinSubGroup(const Part& number, absl::string_view parent, GroupSpec* out) {
+  if (!number.there() || !out->fault.empty()) return;
+  const auto parts =
+      std::count_if(out->sub_groups.begin(), out->sub_groups.end(),
+                    [&](const SubGroup& sub_group) { return sub_group.parent == parent; });
+  GroupSpec own;
+  ReadMin(number, 0, /*required=*/true, &own);
+  if (!own.fault.empty()) {
+    out->fault = own.fault;
+  } else if (own.min->value != parts) {
+    out->fault = absl::StrCat(number.path(), ": ", own.min->value, " of ", parts,
+                              " subGroups is not served, only all of them");
+  }
+}
+
 void ReadKai(const Part& spec, GroupSpec* out) {
   ReadMin(spec.At("minMember"), 0, /*required=*/false, out);
   DropZero(out);
-  // How many members that makes depends on which parts are placed.
-  if (spec.At("minSubGroup").there() && out->fault.empty())
-    out->fault = absl::StrCat(spec.At("minSubGroup").path(), " is not served");
   out->topology = KaiTopology(spec.At("topologyConstraint"));
   out->priority_class = spec.At("priorityClassName").Text();
   const Part parts = spec.At("subGroups");
-  if (!parts.there()) return;
-  if (!parts.value()->is_array() || parts.value()->size() > kMaxEntries) {
-    parts.Complain("a list of groups");
-    return;
-  }
-  for (size_t i = 0; i < parts.value()->size(); ++i) {
-    const Part part = parts.At((*parts.value())[i], absl::StrCat("[", i, "]"));
+  const bool is_list =
+      parts.there() && parts.value()->is_array() && parts.value()->size() <= kMaxEntries;
+  if (parts.there() && !is_list) parts.Complain("a list of groups");
+  const size_t size = is_list ? parts.value()->size() : 0;
+  const auto part_at = [&](size_t i) {
+    return parts.At((*parts.value())[i], absl::StrCat("[", i, "]"));
+  };
+  for (size_t i = 0; i < size; ++i) {
+    const Part part = part_at(i);
     const MaybeSourced<std::string> name = part.At("name").Text();
     if (!name) {
       part.Complain("a group with a name");
@@ -229,9 +263,16 @@ void ReadKai(const Part& spec, GroupSpec* out) {
     if (const MaybeSourced<std::string> parent = part.At("parent").Text())
       sub_group.parent = parent->value;
     ReadPartMin(part.At("minMember"), &sub_group, out);
-    if (part.At("minSubGroup").there() && out->fault.empty())
-      out->fault = absl::StrCat(part.At("minSubGroup").path(), " is not served");
-    sub_group.topology = KaiTopology(part.At("topologyConstraint"));
+    const Part topology = part.At("topologyConstraint");
+    sub_group.topology = KaiTopology(topology);
+    RefuseIfThere(topology.At("requiredTopologyLevel"), out);
+  }
+  // Once all are known.
+  ReadMinSubGroup(spec.At("minSubGroup"), "", out);
+  for (size_t i = 0; i < size; ++i) {
+    const Part part = part_at(i);
+    if (const MaybeSourced<std::string> name = part.At("name").Text())
+      ReadMinSubGroup(part.At("minSubGroup"), name->value, out);
   }
 }
 

@@ -99,6 +99,7 @@ TEST(ReadPodGroup, Volcano) {
   EXPECT_EQ(group.spec.topology.required->value, "2");
   EXPECT_FALSE(group.spec.topology.preferred);
   EXPECT_EQ(group.spec.priority_class->value, "high");
+  EXPECT_EQ(group.spec.fault, "");
   EXPECT_THAT(group.malformed, IsEmpty());
   group = Read(GroupDialect::kVolcano, R"({"spec": {
     "networkTopology": {"mode": "soft", "highestTierName": "rack"}}})");
@@ -125,12 +126,42 @@ TEST(ReadPodGroup, Kai) {
   EXPECT_EQ(group.spec.sub_groups[1].parent, "decode");
   EXPECT_EQ(group.spec.sub_groups[1].topology.required->from,
             "spec.subGroups[1].topologyConstraint.requiredTopologyLevel");
+  EXPECT_EQ(group.spec.fault,
+            "spec.subGroups[1].topologyConstraint.requiredTopologyLevel is not served");
   EXPECT_THAT(group.malformed, IsEmpty());
   group = Read(GroupDialect::kKai, R"({"spec": {"minMember": 0}})");
   EXPECT_FALSE(group.spec.min);
   EXPECT_EQ(group.spec.fault, "");
-  group = Read(GroupDialect::kKai, R"({"spec": {"minSubGroup": 1, "subGroups": [{"name": "a"}]}})");
-  EXPECT_EQ(group.spec.fault, "spec.minSubGroup is not served");
+}
+
+// Which parts of a group are placed, or where each, is not decided here, and not passed over.
+TEST(ReadPodGroup, WhatIsNotServedIsAFault) {
+  const auto fault = [](GroupDialect dialect, const char* spec) {
+    return Read(dialect, std::string(R"({"spec": )") + spec + "}").spec.fault;
+  };
+  constexpr GroupDialect kai = GroupDialect::kKai;
+  EXPECT_EQ(fault(kai, R"({"minSubGroup": 2, "subGroups": [{"name": "a"}, {"name": "b"},
+                           {"name": "c", "parent": "b"}]})"),
+            "");
+  EXPECT_EQ(fault(kai, R"({"minSubGroup": 1, "subGroups": [{"name": "a"}, {"name": "b"}]})"),
+            "spec.minSubGroup: 1 of 2 subGroups is not served, only all of them");
+  EXPECT_EQ(fault(kai, R"({"minSubGroup": 1})"),
+            "spec.minSubGroup: 1 of 0 subGroups is not served, only all of them");
+  EXPECT_EQ(fault(kai, R"({"minSubGroup": "all"})"),
+            "spec.minSubGroup: \"\\\"all\\\"\" is no number of members between 0 and 100000");
+  EXPECT_EQ(fault(kai, R"({"subGroups": [{"name": "a", "minSubGroup": 1},
+                           {"name": "b", "parent": "a"}, {"name": "c", "parent": "a"}]})"),
+            "spec.subGroups[0].minSubGroup: 1 of 2 subGroups is not served, only all of them");
+  EXPECT_EQ(fault(kai, R"({"subGroups": [{"name": "a", "topologyConstraint": {
+                           "preferredTopologyLevel": "rack"}}]})"),
+            "");
+  constexpr GroupDialect volcano = GroupDialect::kVolcano;
+  EXPECT_EQ(fault(volcano, R"({"subGroupPolicy": [{"name": "a", "subGroupSize": 2}]})"), "");
+  EXPECT_EQ(fault(volcano, R"({"subGroupPolicy": [{"name": "a"}, {"minSubGroups": 1}]})"),
+            "spec.subGroupPolicy[1].minSubGroups is not served");
+  EXPECT_EQ(fault(volcano, R"({"subGroupPolicy": [{"networkTopology": {"mode": "soft"}}]})"), "");
+  EXPECT_EQ(fault(volcano, R"({"subGroupPolicy": [{"networkTopology": {"mode": "hard"}}]})"),
+            "spec.subGroupPolicy[0].networkTopology is not served");
 }
 
 TEST(ReadPodGroup, PartsAndTheirNumbers) {
@@ -150,8 +181,6 @@ TEST(ReadPodGroup, PartsAndTheirNumbers) {
   group = Read(GroupDialect::kVolcano, R"({"spec": {"minTaskMember": {"worker": -1}}})");
   EXPECT_EQ(group.spec.fault,
             "spec.minTaskMember['worker']: \"-1\" is no number of members between 0 and 100000");
-  group = Read(GroupDialect::kKai, R"({"spec": {"subGroups": [{"name": "a", "minSubGroup": 1}]}})");
-  EXPECT_EQ(group.spec.fault, "spec.subGroups[0].minSubGroup is not served");
   EXPECT_EQ(NumberOf(GroupSpec()), 0);
 }
 

@@ -20,6 +20,7 @@
 #include "plugin_host/sdk/validation.h"
 #include "plugins/atomic_replica_coordinator/group_status.h"
 #include "plugins/atomic_replica_coordinator/min_resources.h"
+#include "plugins/atomic_replica_coordinator/topology_tiers.h"
 
 namespace outboard::atomic_replica_coordinator {
 namespace {
@@ -27,7 +28,8 @@ namespace {
 constexpr char kName[] = "AtomicReplicaCoordinator";
 constexpr int64_t kMaxTimeoutSeconds = 900;
 
-const char kArgsSchema[] = R"json({
+std::string ArgsSchema() {
+  return absl::StrCat(R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 900, "default": 30,
@@ -35,12 +37,16 @@ const char kArgsSchema[] = R"json({
     "podGroupTimeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 900, "default": 60,
       "description": "How long a member of any other group waits, unless its PodGroup says."},
     "defaultMinReplicas": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 1,
-      "description": "Size of jobs whose pods say none; 1: they are placed singly."}}})json";
+      "description": "Size of jobs whose pods say none; 1: they are placed singly."},
+    "topologyTiers": )json",
+                      kTopologyTiersSchema, "}}");
+}
 
 struct Args {
   absl::Duration job_timeout;
   absl::Duration group_timeout;
   int64_t default_size = 1;
+  TopologyTiers tiers;
 };
 
 using sdk::GroupRef;
@@ -56,8 +62,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
                                  public sdk::QueueingHintPlugin,
                                  public sdk::ClusterObserver {
  public:
-  AtomicReplicaCoordinator(const Args& args, const sdk::PluginContext& context)
-      : args_(args),
+  AtomicReplicaCoordinator(Args args, const sdk::PluginContext& context)
+      : args_(std::move(args)),
         profile_(context.profile),
         cluster_(context.cluster),
         pushes_(context.pushes),
@@ -69,7 +75,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(attempt.pod().proto());
     if (!ref || IsJob(*ref)) return sdk::Verdict::Skip();
     const GroupSpec& spec = groups_.SpecFor(*ref);
-    if (!spec.fault.empty()) return Faulty(*ref, spec);
+    if (!spec.fault.empty()) return Faulty(*ref, spec.fault);
+    const auto levels = args_.tiers.LevelsOf(ref->key.dialect, spec.topology);
+    if (!levels.ok()) return Faulty(*ref, levels.status().message());
     const std::string missing = MissingOf(*ref, spec);
     if (missing.empty()) return sdk::Verdict::Skip();
     return sdk::Verdict::Unresolvable(absl::StrCat(GangName(*ref), ": ", missing));
@@ -84,7 +92,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const GroupSpec& spec = groups_.SpecFor(*ref);
     if (spec.not_found || !spec.fault.empty() || KeepsPlaces(spec)) return std::nullopt;
     sdk::GroupToPlace together;
-    together.topology = LevelsOf(spec);
+    auto levels = args_.tiers.LevelsOf(ref->key.dialect, spec.topology);
+    if (!levels.ok()) return std::nullopt;
+    together.topology = *std::move(levels);
     const int64_t size = SizeOf(*ref, spec);
     if (size <= 1 && together.topology.required.empty() && together.topology.preferred.empty())
       return std::nullopt;
@@ -132,7 +142,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     if (!ref) return sdk::Verdict::Success();
     const GroupSpec& spec = groups_.SpecFor(*ref);
     if (spec.not_found) return sdk::Verdict::Unschedulable("PodGroup not found");
-    if (!spec.fault.empty()) return Faulty(*ref, spec);
+    if (!spec.fault.empty()) return Faulty(*ref, spec.fault);
     const int64_t size = SizeOf(*ref, spec);
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     const int64_t placed = static_cast<int64_t>(others.size()) + 1;
@@ -248,8 +258,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return absl::StrCat("gang ", sdk::Quote(ref.key.name));
   }
   // To take it for a single pod would place a part of a gang.
-  static sdk::Verdict Faulty(const GroupRef& ref, const GroupSpec& spec) {
-    return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", spec.fault));
+  static sdk::Verdict Faulty(const GroupRef& ref, absl::string_view fault) {
+    return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", fault));
   }
   static bool KeepsPlaces(const GroupSpec& spec) {
     return spec.keeps_places && spec.keeps_places->value;
@@ -294,18 +304,6 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
       }
     }
     return "";
-  }
-  // Levels that are keys of node labels; tiers of other objects are not looked at.
-  static sdk::TopologyLevels LevelsOf(const GroupSpec& spec) {
-    sdk::TopologyLevels levels;
-    const auto is_label = [](const std::string& level) {
-      return level.find_first_not_of("0123456789") != std::string::npos;
-    };
-    const auto& wish = spec.topology;
-    if (wish.required && is_label(wish.required->value)) levels.required = wish.required->value;
-    if (wish.preferred && is_label(wish.preferred->value))
-      levels.preferred.push_back(wish.preferred->value);
-    return levels;
   }
   absl::Duration TimeoutOf(const GroupRef& ref, const GroupSpec& spec) const {
     if (spec.timeout) return std::min(spec.timeout->value, absl::Seconds(kMaxTimeoutSeconds));
@@ -401,10 +399,8 @@ Args ReadArgs(const sdk::ArgsObject& root) {
       root.Problem(field, sdk::InvalidValue(value, "not in valid range [1, 900]"));
     return absl::Seconds(value);
   };
-  Args args;
-  args.job_timeout = seconds("timeoutSeconds", 30);
-  args.group_timeout = seconds("podGroupTimeoutSeconds", 60);
-  args.default_size = root.Int("defaultMinReplicas", 1);
+  Args args{seconds("timeoutSeconds", 30), seconds("podGroupTimeoutSeconds", 60),
+            root.Int("defaultMinReplicas", 1), TopologyTiers(root)};
   if (args.default_size < 1 || args.default_size > sdk::kMaxGroupMembers) {
     root.Problem("defaultMinReplicas",
                  sdk::InvalidValue(args.default_size, "not in valid range [1, 100000]"));
@@ -419,7 +415,7 @@ sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = kName;
   d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::RESERVE, v1alpha1::PERMIT};
-  d.args_schema = kArgsSchema;
+  d.args_schema = ArgsSchema();
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ADD, Event::UPDATE_POD_LABEL, Event::UPDATE_OTHER})};
   d.needed_fields = sdk::GroupAnnotationFields();

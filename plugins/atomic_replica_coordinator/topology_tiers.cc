@@ -1,0 +1,72 @@
+#include "plugins/atomic_replica_coordinator/topology_tiers.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/validation.h"
+
+namespace outboard::atomic_replica_coordinator {
+
+const char kTopologyTiersSchema[] = R"json({"type": "array", "maxItems": 16, "items": {
+      "type": "object", "additionalProperties": false, "required": ["tier", "label"],
+      "properties": {
+        "tier": {"type": "integer", "minimum": 0, "maximum": 2147483647,
+          "description": "Its number, as in highestTierAllowed: the lower, the closer."},
+        "tierName": {"type": "string", "description": "As in highestTierName."},
+        "label": {"type": "string", "minLength": 1,
+          "description": "Key of the nodes' label: nodes with one value are one domain."}}},
+      "description": "The labels that are the tiers of Volcano's PodGroups."})json";
+
+TopologyTiers::TopologyTiers(const sdk::ArgsObject& args) {
+  for (const sdk::ArgsObject& object : args.Objects("topologyTiers")) {
+    Tier tier{object.Int("tier", -1), object.String("tierName", ""), object.String("label", "")};
+    if (tier.tier < 0 || tier.tier > std::numeric_limits<int32_t>::max()) {
+      object.Problem("tier", sdk::InvalidValue(tier.tier, "not in valid range [0, 2147483647]"));
+    } else if (Find(absl::StrCat(tier.tier)) != nullptr) {
+      object.Problem("tier", absl::StrCat("Duplicate value: ", tier.tier));
+    }
+    if (!tier.name.empty() && Find(tier.name) != nullptr)
+      object.Problem("tierName", absl::StrCat("Duplicate value: ", sdk::Quote(tier.name)));
+    if (tier.label.empty()) object.Problem("label", "Required value");
+    tiers_.push_back(std::move(tier));
+  }
+  std::sort(tiers_.begin(), tiers_.end(),
+            [](const Tier& a, const Tier& b) { return a.tier < b.tier; });
+}
+
+const TopologyTiers::Tier* TopologyTiers::Find(const std::string& tier) const {
+  const auto found = std::find_if(tiers_.begin(), tiers_.end(), [&](const Tier& known) {
+    return known.name == tier || absl::StrCat(known.tier) == tier;
+  });
+  return found == tiers_.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<sdk::TopologyLevels> TopologyTiers::LevelsOf(sdk::GroupDialect dialect,
+                                                            const sdk::TopologyWish& wish) const {
+  sdk::TopologyLevels levels;
+  if (dialect != sdk::GroupDialect::kVolcano) {
+    if (wish.required) levels.required = wish.required->value;
+    if (wish.preferred) levels.preferred.push_back(wish.preferred->value);
+    return levels;
+  }
+  const auto& wanted = wish.required ? wish.required : wish.preferred;
+  if (!wanted) return levels;
+  const Tier* const widest = Find(wanted->value);
+  if (widest == nullptr) {
+    if (!wish.required) return levels;
+    return absl::InvalidArgumentError(
+        absl::StrCat(wanted->from, ": tier ", sdk::Quote(wanted->value),
+                     " is none of topologyTiers in the plugin's args"));
+  }
+  // As Volcano: the closest tier in which all fit, up to the widest.
+  for (const Tier& tier : tiers_) {
+    if (tier.tier > widest->tier || (wish.required && &tier == widest)) break;
+    levels.preferred.push_back(tier.label);
+  }
+  if (wish.required) levels.required = widest->label;
+  return levels;
+}
+
+}  // namespace outboard::atomic_replica_coordinator
