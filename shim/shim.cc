@@ -24,6 +24,8 @@ constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
 // What a stopping process waits for binds that are under way, and for events once another may lead.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
 constexpr absl::Duration kEventDrain = absl::Seconds(10);
+// Longer than hosts take to be started again. Whoever leads then only keeps others from it.
+constexpr absl::Duration kVainLead = absl::Seconds(30);
 // As kube-scheduler: liveness fails if a lost lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
 
@@ -369,6 +371,18 @@ absl::Time ShimProcess::NextWakeup(absl::Time now) const {
                    evictor_.NextTick(), events_.NextTick(), now + kLongestSleep});
 }
 
+bool ShimProcess::LeadsInVain(absl::Time now) {
+  const bool leads = elector_ != nullptr && elector_->leading();
+  if (!leads || host_set_.ServesSomePods()) {
+    led_well_ = led_well_ || leads;
+    led_in_vain_at_.reset();
+    return false;
+  }
+  if (!led_well_) return false;
+  if (!led_in_vain_at_.has_value()) led_in_vain_at_ = now;
+  return now - *led_in_vain_at_ > kVainLead;
+}
+
 absl::Status ShimProcess::Run() {
   LOG(INFO) << "Starting Outboard shim " << OUTBOARD_VERSION << ", session " << session_id_;
   while (!stopping_ && !lease_lost_ && fatal_.ok()) {
@@ -376,6 +390,12 @@ absl::Status ShimProcess::Run() {
     Turn(now);
     if (const absl::Duration turn = absl::Now() - now; turn > kLongTurn)
       VLOG(1) << "The scheduling thread was busy for " << turn << " with other things than pods";
+    if (LeadsInVain(now)) {
+      LOG(WARNING) << "No host that pods need has been there for " << kVainLead
+                   << ": giving the lease up to a replica that may have one";
+      Drain();
+      return absl::AbortedError("leaderelection given up: no host that pods need is there");
+    }
     const bool may_schedule = Synced() && Leading();
     if (may_schedule && scheduler_.ScheduleOne(now)) continue;
     loop_.Wait(NextWakeup(now));

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +124,9 @@ class ShimProcess final : public Shim {
   // Until when binds may be sent, on the clock of absl::Now.
   absl::Time Fence() const;
   bool Leading() const { return elector_ == nullptr || elector_->leading(); }
+  // We have led for long, and no pod can be placed any more for hosts that stay away. Another
+  // replica's may be there; where there was none, this one would have waited in vain as well.
+  bool LeadsInVain(absl::Time now);
   // As Fence, and for ever once the lease was given up: events tell of what was done before.
   absl::Time EventFence() const { return gave_lease_up_ ? absl::InfiniteFuture() : Fence(); }
   // Every informer's first list has been taken in.
@@ -195,7 +199,9 @@ class ShimProcess final : public Shim {
 
   bool all_listed_ = false;  // and the scheduler knows
   std::atomic<int> synced_{0};
-  std::atomic<bool> hosts_ready_{false};  // every host that a profile needs serves
+  std::atomic<bool> hosts_ready_{false};      // every host that a profile needs serves
+  bool led_well_ = false;                     // pods could be placed while we led
+  std::optional<absl::Time> led_in_vain_at_;  // since when none can
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lease_lost_{false};
   std::atomic<bool> gave_lease_up_{false};  // of our own accord, when all binds had ended

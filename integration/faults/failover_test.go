@@ -279,6 +279,27 @@ func TestTheLeaseWaitsForAHost(t *testing.T) {
 	}
 }
 
+// A leader whose host stays away gives the lease to the replica that has one, and ends, so that it comes back as the standby.
+func TestALeaderWithoutAHostHandsOver(t *testing.T) {
+	r := startReplicas(t)
+	leader := r.bindingLeader()
+	replica := r.replicas[leader]
+	began := time.Now()
+	replica.Host.Kill()
+	<-replica.Host.Exited()
+	took := r.takenOver(leader, began)
+	t.Logf("%s handed over %.2f s after the end of its host", leader, took.Seconds())
+	if took > 35*time.Second {
+		t.Errorf("it took %v, want 30 s and a hand-over", took)
+	}
+	<-replica.Shim.Exited()
+	if !strings.Contains(replica.Shim.LogTail(), "leaderelection given up: no host that pods need is there") {
+		t.Errorf("%s does not say why it ended: %s", leader, replica.Shim.LogTail())
+	}
+	r.startAgain(leader)
+	r.finish(false)
+}
+
 // The leader's pod dies: the standby has to wait for the lease to run out, but not for longer.
 func TestTakeoverFromTheDead(t *testing.T) {
 	r := startReplicas(t)

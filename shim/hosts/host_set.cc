@@ -471,12 +471,30 @@ absl::Status HostSet::Reload(std::shared_ptr<const config::Config> config, absl:
   return absl::OkStatus();
 }
 
+bool HostSet::IsServed(const std::string& host) const {
+  const auto it = hosts_.find(host);
+  return it != hosts_.end() && it->second.serving != nullptr;
+}
+
 bool HostSet::AllReady() const {
   if (!plans_.has_value()) return false;
-  return std::all_of(plans_->configure.begin(), plans_->configure.end(), [this](const auto& entry) {
-    const auto it = hosts_.find(entry.first);
-    return it != hosts_.end() && it->second.serving != nullptr;
-  });
+  return std::all_of(plans_->configure.begin(), plans_->configure.end(),
+                     [this](const auto& entry) { return IsServed(entry.first); });
+}
+
+bool HostSet::ServesSomePods() const {
+  if (!plans_.has_value()) return false;
+  const auto is_served = [this](const cycle::ProfilePlan& profile) {
+    for (size_t i = 0; i < profile.host_names.size(); ++i) {
+      const std::string& name = profile.host_names[i];
+      const bool is_spared_others =
+          std::any_of(profile.spared.begin(), profile.spared.end(),
+                      [&](const cycle::SparedHost& spared) { return spared.host_name == name; });
+      if (!is_spared_others && !profile.CanDoWithout(i) && !IsServed(name)) return false;
+    }
+    return true;
+  };
+  return std::any_of(plans_->profiles.begin(), plans_->profiles.end(), is_served);
 }
 
 }  // namespace outboard::hosts

@@ -136,6 +136,8 @@ class HostSet final : public cycle::CycleWitness {
   absl::Time NextWakeup() const;
   // True once every host that a profile needs is in use.
   bool AllReady() const;
+  // Whether pods of some profile can be placed: those that need no host which is away.
+  bool ServesSomePods() const;
   // Null until profiles could be resolved.
   const Plans* plans() const { return plans_.has_value() ? &*plans_ : nullptr; }
 
@@ -194,6 +196,7 @@ class HostSet final : public cycle::CycleWitness {
     std::map<std::string, std::string> quarantined;  // build key → why
   };
 
+  bool IsServed(const std::string& host) const;
   std::vector<std::string> HostNames() const;
   bool EveryHostAnswered() const;
   // The plans if this instance served its host; null: as it is.

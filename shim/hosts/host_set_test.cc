@@ -60,6 +60,11 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
       out->add_extension_points(plugin == "Sort"     ? v1alpha1::QUEUE_SORT
                                 : plugin == "Binder" ? v1alpha1::BIND
                                                      : v1alpha1::FILTER);
+      if (plugin != "Spared") continue;
+      out->add_extension_points(v1alpha1::PRE_FILTER);
+      v1alpha1::Interest& interest = *out->add_interests();
+      interest.set_extension_point(v1alpha1::PRE_FILTER);
+      interest.add_any_field_set("spec.resourceClaims");
     }
     const absl::Status taken =
         hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
@@ -73,6 +78,16 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
       hosts_.Tick(absl::Now());
     }
     ASSERT_TRUE(hosts_.AllReady());
+  }
+  // Ends the host; returns whether pods can still be placed.
+  bool ServesWithout(const std::string& name) {
+    fakes_[name]->Kill();
+    const absl::Time limit = absl::Now() + absl::Seconds(30);
+    while (hosts_.AllReady() && absl::Now() < limit) {
+      loop_.Wait(limit);
+      hosts_.Tick(absl::Now());
+    }
+    return hosts_.ServesSomePods();
   }
   // Filters in each Configure that the host was sent.
   std::vector<std::string> Filters(const std::string& name) {
@@ -132,6 +147,24 @@ TEST_F(HostSetTest, NobodyGoesOnWithoutAHostThatIsNeeded) {
   EXPECT_EQ(hosts_.plans(), nullptr);
   Answers("small", {"Two"});
   WaitUntilReady();
+}
+
+TEST_F(HostSetTest, WithoutAHostThatAllPodsNeedNoneCanBePlaced) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two"});
+  EXPECT_FALSE(hosts_.ServesSomePods());
+  WaitUntilReady();
+  EXPECT_TRUE(hosts_.ServesSomePods());
+  EXPECT_FALSE(ServesWithout("small"));
+}
+
+TEST_F(HostSetTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Spared"});
+  const auto with_spared = std::make_shared<config::Config>(Configuration("Spared"));
+  ASSERT_EQ(hosts_.Reload(with_spared, absl::Now()), absl::OkStatus());
+  WaitUntilReady();
+  EXPECT_TRUE(ServesWithout("small"));
 }
 
 TEST_F(HostSetTest, AHostBeginsAnewWhereAnothersComingChangesItsShareAndOnlyThere) {
