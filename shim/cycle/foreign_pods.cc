@@ -47,8 +47,7 @@ absl::Status ForeignPods::End(const ProfilePlan& plan, const JudgeRequest& reque
   const std::string& silent = plan.host_names[judge.silent_host()];
   if (const HostClient* client = request.hosts[judge.silent_host()].client; client != nullptr) {
     scheduler_->observer_->OnProtocolError(client->info().host_instance(), status);
-    scheduler_->observer_->OnNoAnswer(client->info().host_instance(), status);
-    scheduler_->OnCallFailed(silent, status, now);
+    scheduler_->OnCallFailed(silent, &Scheduler::Host::breaker, status, now);
   }
   return absl::UnavailableError(
       absl::StrCat("plugin host \"", silent, "\" gave no answer: ", status.message()));

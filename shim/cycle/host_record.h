@@ -23,7 +23,9 @@ struct HostRecord {
   absl::Time parked_pods_checked = absl::InfinitePast();
   // The connection's state has to be mended by a new handshake.
   bool wants_new_session = false;
+  // Of attempts' calls, and of PreEnqueue and SortKeys: an answer there says nothing of these.
   Breaker breaker;
+  Breaker queue_breaker;
   // It judges queueing hints: those events from this number on.
   bool judges = false;
   uint64_t knows_events_from = 0;
@@ -38,12 +40,14 @@ struct HostRecord {
   // Pods that it has not said the sort key of, and when it was asked for such last.
   absl::flat_hash_set<std::string> sort_keys_owed;
   absl::Time sort_keys_asked = absl::InfinitePast();
-  // Uids of pods that wait for its word at PreEnqueue, and have not been told so.
+  // Uids of pods that wait for its word at PreEnqueue, and have not been told so; some may be gone.
   absl::flat_hash_set<std::string> gates_owed;
   // By TellTime.
   absl::Time told_time = absl::InfinitePast();
 
-  bool is_here() const { return client != nullptr && client->usable() && !breaker.open(); }
+  // It is not asked until it has answered a probe.
+  bool held_back() const { return breaker.open() || queue_breaker.open(); }
+  bool is_here() const { return client != nullptr && client->usable() && !held_back(); }
 };
 
 }  // namespace outboard::cycle

@@ -83,8 +83,10 @@ void Scheduler::SetHost(const std::string& name, HostClient* client, ClusterStat
     TakePushes(name, &host, now);
     for (const auto& [id, attempt] : attempts_) cluster_.EndAttempt(host.cursor, id);
   }
-  host.breaker.SetLimit(options_.breaker_failures);
-  host.breaker.Reset();
+  for (Breaker* const breaker : {&host.breaker, &host.queue_breaker}) {
+    breaker->SetLimit(options_.breaker_failures);
+    breaker->Reset();
+  }
   host.client = client;
   host.cursor = cursor;
   host.wants_new_session = false;
@@ -157,8 +159,7 @@ bool Scheduler::ScheduleOne(absl::Time now) {
   if (!any_ready) {
     const bool all_within_grace = std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
       const Host& host = entry.second;
-      return (host.client != nullptr && host.client->usable() && !host.breaker.open()) ||
-             now - host.away_since < options_.host_grace;
+      return host.is_here() || now - host.away_since < options_.host_grace;
     });
     if (plans_.all().empty() || all_within_grace) return false;
   }
@@ -245,8 +246,7 @@ void Scheduler::RunAlgorithm(std::unique_ptr<Attempt> attempt, absl::Time now) {
   for (const LeftOut& left_out : result.left_out) {
     const HostClient* client = request.hosts[left_out.host].client;
     if (client != nullptr) {
-      observer_->OnNoAnswer(client->info().host_instance(), left_out.status);
-      OnCallFailed(attempt->plan->host_names[left_out.host], left_out.status, now);
+      OnCallFailed(attempt->plan->host_names[left_out.host], &Host::breaker, left_out.status, now);
     }
     observer_->OnFailurePolicy(attempt->plan->host_names[left_out.host], left_out.point,
                                left_out.used_last ? "UseLast" : "FailOpen");

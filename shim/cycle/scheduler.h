@@ -125,8 +125,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   // Whether any of the plan's pods can be tried.
   bool IsUsable(const ProfilePlan& plan);
   void SendChanges(Host* host, absl::Time now);
-  // The host gave no usable answer, or did.
-  void OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now);
+  void OnCallFailed(const std::string& name, Breaker Host::*breaker, const absl::Status& status,
+                    absl::Time now);
   void TellOfGates(const std::string& name, Host* host, absl::Time now);
   // For the log: the instance is asked about the attempt.
   static void NoteCall(Attempt* attempt, const HostClient& client);
@@ -249,8 +249,8 @@ class Scheduler final : private queue::PreEnqueueGate, private queue::HintJudge 
   void EndAttempt(const Attempt& attempt);
   std::unique_ptr<Attempt> TakeAttempt(uint64_t attempt_id);
 
-  // PreEnqueue, asked by the queue.
-  std::vector<queue::GateVerdict> Judge(absl::Span<const queue::QueuedPod* const> pods) override;
+  std::vector<queue::GateVerdict> Judge(absl::Span<const queue::QueuedPod* const> pods,
+                                        absl::Time now) override;
   // While its preemption is under way nothing helps a pod, and many victims may leave. Others are
   // tried when `vain_attempts_` says so.
   bool Holds(const queue::QueuedPod& pod) const override {

@@ -94,10 +94,8 @@ void Scheduler::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
   Host& host = hosts_[host_name];
   if (NeedsNewSession(status)) host.wants_new_session = true;
-  if (host.client != nullptr && !host.breaker.open()) {
-    observer_->OnNoAnswer(host.client->info().host_instance(), status);
-    OnCallFailed(host_name, status, now);
-  }
+  if (host.client != nullptr && !host.held_back())
+    OnCallFailed(host_name, &Host::breaker, status, now);
   attempt->silent_host = host_name;
   RequeueFailed(std::move(attempt), AttemptResult::kHostAway, message, now);
 }
@@ -115,10 +113,12 @@ void Scheduler::TellOfGates(const std::string& name, Host* host, absl::Time now)
   }
 }
 
-void Scheduler::OnCallFailed(const std::string& name, const absl::Status& status, absl::Time now) {
+void Scheduler::OnCallFailed(const std::string& name, Breaker Host::*breaker,
+                             const absl::Status& status, absl::Time now) {
   Host& host = hosts_[name];
+  observer_->OnNoAnswer(host.client->info().host_instance(), status);
   if (NeedsNewSession(status)) host.wants_new_session = true;
-  if (!host.breaker.OnFailure()) return;
+  if (!(host.*breaker).OnFailure()) return;
   host.away_since = now;
   LOG(ERROR) << "Host \"" << name << "\" has given no usable answer to "
              << options_.breaker_failures << " calls in a row and is not asked until it has "
@@ -127,12 +127,15 @@ void Scheduler::OnCallFailed(const std::string& name, const absl::Status& status
 
 bool Scheduler::IsHeldBack(const std::string& host_name) const {
   const auto it = hosts_.find(host_name);
-  return it != hosts_.end() && it->second.client != nullptr && it->second.breaker.open();
+  return it != hosts_.end() && it->second.client != nullptr && it->second.held_back();
 }
 
 void Scheduler::OnProbeAnswered(const std::string& host_name, absl::Time now) {
   const auto it = hosts_.find(host_name);
-  if (it == hosts_.end() || !it->second.breaker.OnProbeAnswered()) return;
+  if (it == hosts_.end()) return;
+  const bool attempts_were = it->second.breaker.OnProbeAnswered();
+  const bool queue_was = it->second.queue_breaker.OnProbeAnswered();
+  if (!attempts_were && !queue_was) return;
   LOG(INFO) << "Host \"" << host_name << "\" has answered a probe and is asked again";
   it->second.away_since = absl::InfinitePast();
   queue_.HostReturned(host_name, now);
@@ -264,13 +267,13 @@ void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time 
 void Scheduler::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) {
     if (host.is_here()) {
-      host.gates_owed.clear();
+      if (queue_.counts().parked == 0) host.gates_owed.clear();
     } else if (!host.gates_owed.empty() && now - host.away_since >= options_.host_grace) {
       TellOfGates(name, &host, now);
     }
     if (host.client == nullptr) continue;
     TakePushes(name, &host, now);
-    if (!host.client->usable() || host.breaker.open()) continue;
+    if (!host.is_here()) continue;
     AskForOwedSortKeys(&host, now);
     if (queue_.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
       host.parked_pods_checked = now;
@@ -302,7 +305,7 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
       next = std::min(next, std::max(now, host.sort_keys_asked + kSortKeysRetry));
     if (!host.gates_owed.empty())
       next = std::min(next, std::max(now, host.away_since + options_.host_grace));
-    if ((host.client == nullptr || host.breaker.open()) && host.away_since > absl::InfinitePast() &&
+    if ((host.client == nullptr || host.held_back()) && host.away_since > absl::InfinitePast() &&
         queue_.HasNext()) {
       next = std::min(next, std::max(now, host.away_since + options_.host_grace));
     }
@@ -313,7 +316,8 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
 // --- The queue's questions
 // -------------------------------------------------------------------------------------------------------
 
-std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* const> pods) {
+std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* const> pods,
+                                                 absl::Time now) {
   std::vector<queue::GateVerdict> verdicts(pods.size());
   // One call for each profile and host that have something to ask.
   std::map<std::pair<const ProfilePlan*, const PointShare*>, std::vector<size_t>> questions;
@@ -339,7 +343,7 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
     absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
         absl::UnavailableError("the host is away");
     if (host != nullptr) {
-      SendChanges(host, absl::Now());
+      SendChanges(host, now);
       v1alpha1::PreEnqueueRequest request;
       request.mutable_header()->set_snapshot_version(cluster_.VersionOf(host->cursor));
       request.mutable_header()->set_profile(plan->algorithm.name);
@@ -356,13 +360,21 @@ std::vector<queue::GateVerdict> Scheduler::Judge(absl::Span<const QueuedPod* con
         observer_->OnProtocolError(host->client->info().host_instance(), bad);
       }
     }
+    if (answer.ok()) {
+      host->queue_breaker.OnAnswer();
+    } else if (host != nullptr) {
+      OnCallFailed(share->host_name, &Host::queue_breaker, answer.status(), now);
+    }
+    auto& owed = hosts_[share->host_name].gates_owed;
     for (size_t k = 0; k < indices.size(); ++k) {
       using Kind = queue::GateVerdict::Kind;
+      const std::string& uid = pods[indices[k]]->uid();
       queue::GateVerdict& verdict = verdicts[indices[k]];
+      if (answer.ok()) owed.erase(uid);
       if (verdict.kind == Kind::kUnavailable) continue;
       if (!answer.ok()) {
         verdict = {Kind::kUnavailable, "", "", share->host_name};
-        hosts_[share->host_name].gates_owed.insert(pods[indices[k]]->uid());
+        owed.insert(uid);
         continue;
       }
       const v1alpha1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
@@ -383,14 +395,14 @@ void Scheduler::UpdateSortKeys(absl::Span<const kube::PodPtr> pods, absl::Time n
     if (plan != nullptr && !plan->sort_host.empty()) questions[plan].push_back(pod.get());
   }
   for (const auto& [plan, asked] : questions) {
-    Host* host = UsableHost(plan->sort_host);
-    if (host == nullptr) {
-      for (const kube::PodObject* pod : asked)
-        hosts_[plan->sort_host].sort_keys_owed.insert(pod->uid());
-      continue;
-    }
     for (size_t begin = 0; begin < asked.size(); begin += kMaxSortKeys) {
       const size_t end = std::min(asked.size(), begin + kMaxSortKeys);
+      Host* const host = UsableHost(plan->sort_host);
+      if (host == nullptr) {
+        for (size_t i = begin; i < end; ++i)
+          hosts_[plan->sort_host].sort_keys_owed.insert(asked[i]->uid());
+        continue;
+      }
       SendChanges(host, now);
       v1alpha1::SortKeysRequest request;
       request.mutable_header()->set_snapshot_version(cluster_.VersionOf(host->cursor));
@@ -399,6 +411,14 @@ void Scheduler::UpdateSortKeys(absl::Span<const kube::PodPtr> pods, absl::Time n
       const auto answer =
           host->client->SortKeys(std::move(request), absl::Now() + options_.queue_deadline);
       const bool usable = answer.ok() && answer->keys_size() == static_cast<int>(end - begin);
+      if (usable) {
+        host->queue_breaker.OnAnswer();
+      } else {
+        OnCallFailed(
+            plan->sort_host, &Host::queue_breaker,
+            answer.ok() ? absl::InternalError("SortKeys answered for other pods") : answer.status(),
+            now);
+      }
       for (size_t i = begin; i < end; ++i) {
         const std::string* key = usable ? &answer->keys(static_cast<int>(i - begin)) : nullptr;
         if (key != nullptr && key->size() <= kMaxSortKeyBytes) {

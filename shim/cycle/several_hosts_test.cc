@@ -358,6 +358,32 @@ TEST_F(SeveralHostsTest, PodsThatWaitForAnAwayHostsGateAreToldOnceItStaysAway) {
   EXPECT_THAT(effects_.failures, SizeIs(1));
 }
 
+// Each question holds up all pods for its deadline.
+TEST_F(SeveralHostsTest, AHostThatIsSilentAtTheGateIsAskedNoMoreUntilItAnswersAProbe) {
+  const auto answers = hosts_["b"].pre_enqueue;
+  int asked = 0;
+  hosts_["b"].pre_enqueue =
+      [&](const v1alpha1::PreEnqueueRequest&) -> absl::StatusOr<v1alpha1::PreEnqueueResponse> {
+    ++asked;
+    return absl::DeadlineExceededError("too slow");
+  };
+  for (const char* name : {"p", "q", "r", "s", "t"}) {
+    AddPod(name);
+    scheduler_.Tick(now_);
+  }
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(scheduler_.IsHeldBack("b"));
+  now_ += absl::Seconds(5);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, SizeIs(5));
+  EXPECT_THAT(effects_.failures,
+              ::testing::Each("plugin host \"b\" gave no answer: the host is away"));
+  hosts_["b"].pre_enqueue = answers;
+  scheduler_.OnProbeAnswered("b", now_);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(5));
+}
+
 TEST_F(SparedHostTest, ANewPlanTakesThePlaceOfTheOneThatAttemptsKnow) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));

@@ -89,7 +89,8 @@ class VainAttemptsTest : public testing::Test, private queue::PreEnqueueGate, qu
   bool Judges(const kube::PodObject&, uint64_t) override { return true; }
   void OnWaiting(const QueuedPod& pod) override { told_.push_back(pod.uid()); }
   void OnNotWaiting(const QueuedPod&) override {}
-  std::vector<queue::GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) override {
+  std::vector<queue::GateVerdict> Judge(absl::Span<const QueuedPod* const> pods,
+                                        absl::Time) override {
     return std::vector<queue::GateVerdict>(pods.size());
   }
   bool Holds(const QueuedPod& pod) const override { return vain_.Holds(pod.uid()); }
@@ -311,7 +312,8 @@ class Player : private queue::PreEnqueueGate, queue::HintJudge {
   bool Judges(const kube::PodObject&, uint64_t) override { return spares_; }
   void OnWaiting(const QueuedPod& pod) override { ADD_FAILURE() << pod.uid(); }
   void OnNotWaiting(const QueuedPod&) override {}
-  std::vector<queue::GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) override {
+  std::vector<queue::GateVerdict> Judge(absl::Span<const QueuedPod* const> pods,
+                                        absl::Time) override {
     return std::vector<queue::GateVerdict>(pods.size());
   }
   bool Holds(const QueuedPod& pod) const override { return vain_.Holds(pod.uid()); }

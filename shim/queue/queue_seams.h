@@ -34,7 +34,8 @@ class PreEnqueueGate {
  public:
   virtual ~PreEnqueueGate() = default;
   // One verdict for each pod, in order.
-  virtual std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) = 0;
+  virtual std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods,
+                                         absl::Time now) = 0;
   // Whether the pod is certainly kept out until SchedulingQueue::Release: then nobody has to judge
   // meanwhile what helps it.
   virtual bool Holds(const QueuedPod& pod) const { return false; }

@@ -192,7 +192,7 @@ class SchedulingQueue {
                           absl::Time now);
   void EnterParked(QueuedPod& pod, const std::string& host, absl::string_view event,
                    absl::Time now);
-  std::vector<GateVerdict> Judge(const std::vector<Move>& moves) const;
+  std::vector<GateVerdict> Judge(const std::vector<Move>& moves, absl::Time now) const;
   void EnterGated(QueuedPod& pod, const GateVerdict& verdict, absl::string_view event,
                   absl::Time now);
   void Requeue(const std::vector<Move>& moves, absl::string_view event, absl::Time now);

@@ -149,7 +149,8 @@ void SchedulingQueue::IndexRejectors(QueuedPod& pod, bool insert) {
   for (const std::string& plugin : pod.pending_plugins) index(plugin);
 }
 
-std::vector<GateVerdict> SchedulingQueue::Judge(const std::vector<Move>& moves) const {
+std::vector<GateVerdict> SchedulingQueue::Judge(const std::vector<Move>& moves,
+                                                absl::Time now) const {
   std::vector<GateVerdict> verdicts;
   if (gate_ == nullptr) {
     verdicts.resize(moves.size());
@@ -158,7 +159,7 @@ std::vector<GateVerdict> SchedulingQueue::Judge(const std::vector<Move>& moves) 
   std::vector<const QueuedPod*> pods;
   pods.reserve(moves.size());
   for (const Move& move : moves) pods.push_back(move.pod);
-  verdicts = gate_->Judge(pods);
+  verdicts = gate_->Judge(pods, now);
   // No verdict is no answer: the pod waits for the flush.
   verdicts.resize(
       moves.size(),
@@ -170,7 +171,7 @@ std::vector<GateVerdict> SchedulingQueue::Judge(const std::vector<Move>& moves) 
 void SchedulingQueue::Requeue(const std::vector<Move>& moves, absl::string_view event,
                               absl::Time now) {
   if (moves.empty()) return;
-  const std::vector<GateVerdict> verdicts = Judge(moves);
+  const std::vector<GateVerdict> verdicts = Judge(moves, now);
   for (size_t i = 0; i < moves.size(); ++i) {
     QueuedPod& pod = *moves[i].pod;
     switch (verdicts[i].kind) {

@@ -3,7 +3,9 @@ package claims_test
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -332,6 +334,46 @@ func TestTheHostForClaimsIsAway(t *testing.T) {
 	c.awaitBound("claim-away")
 	for _, word := range []string{"before", "with", "away"} {
 		c.holds("claim-"+word, c.made("claim-"+word), 1)
+	}
+	c.judge()
+}
+
+// TestAFrozenHostForClaimsHoldsUpNobodyElse: a host that is there and does not answer costs pods without claims next to nothing.
+func TestAFrozenHostForClaimsHoldsUpNobodyElse(t *testing.T) {
+	if *against != "outboard" {
+		t.Skip("kube-scheduler has no hosts")
+	}
+	c := newCluster(t, controlplane.OutboardOptions{Claims: true}).in(t, 2, 8)
+	c.create(c.template("one", 1))
+	c.create(with(c.pod("claim-before"), "one", true))
+	c.awaitBound("claim-before")
+	host := c.outboard.ClaimsHost.PID()
+	if err := syscall.Kill(host, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(host, syscall.SIGCONT) })
+	var took []time.Duration
+	for i := range 12 {
+		c.create(with(c.pod(fmt.Sprintf("claim-%d", i)), "one", true))
+		plain := fmt.Sprintf("plain-%d", i)
+		began := time.Now()
+		c.create(c.pod(plain))
+		c.awaitBound(plain)
+		took = append(took, time.Since(began))
+	}
+	t.Logf("from the creation of pods without claims until they are seen bound: %v", took)
+	if longest := slices.Max(took); longest > 5*time.Second {
+		t.Errorf("one took %v", longest)
+	}
+	c.awaitWaiting("claim-0", "DynamicResources", "claims")
+	t.Log(c.get("claim-0").Status.Conditions)
+	if err := syscall.Kill(host, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		name := fmt.Sprintf("claim-%d", i)
+		c.awaitBound(name)
+		c.holds(name, c.made(name), 1)
 	}
 	c.judge()
 }

@@ -24,7 +24,7 @@ class FakeGate : public PreEnqueueGate {
 
   bool Holds(const QueuedPod& pod) const override { return held.count(pod.uid()) > 0; }
 
-  std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods) override {
+  std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods, absl::Time) override {
     std::vector<GateVerdict> verdicts;
     calls.emplace_back();
     for (const QueuedPod* pod : pods) {
