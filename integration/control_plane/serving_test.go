@@ -216,9 +216,13 @@ func (p *pages) testCommands(t *testing.T) {
 		return string(out), err
 	}
 	server, authority := "--server=https://"+p.address, "--certificate-authority="+p.cert
-	if out, err := run("outboard", "hosts", server, authority, "--token-file="+token); err != nil || !strings.Contains(out, "serving") {
-		t.Errorf("outboard hosts: %v\n%s", err, out)
-	}
+	eventuallySees(t, "a host that serves, by outboard hosts", func() int {
+		out, err := run("outboard", "hosts", server, authority, "--token-file="+token)
+		if err != nil {
+			t.Fatalf("outboard hosts: %v\n%s", err, out)
+		}
+		return strings.Count(out, "serving")
+	})
 	for part, arguments := range map[string][]string{
 		"see --token-file":         {"hosts", server, authority},
 		"cannot get path \"/queue": {"queue", server, authority, "--token-file=" + token},

@@ -8,6 +8,11 @@
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::atomic_replica_coordinator {
+namespace {
+
+constexpr size_t kMaxTiers = 16;
+
+}  // namespace
 
 const char kTopologyTiersSchema[] = R"json({"type": "array", "maxItems": 16, "items": {
       "type": "object", "additionalProperties": false, "required": ["tier", "label"],
@@ -15,12 +20,17 @@ const char kTopologyTiersSchema[] = R"json({"type": "array", "maxItems": 16, "it
         "tier": {"type": "integer", "minimum": 0, "maximum": 2147483647,
           "description": "Its number, as in highestTierAllowed: the lower, the closer."},
         "tierName": {"type": "string", "description": "As in highestTierName."},
-        "label": {"type": "string", "minLength": 1,
+        "label": {"type": "string", "pattern": ".",
           "description": "Key of the nodes' label: nodes with one value are one domain."}}},
       "description": "The labels that are the tiers of Volcano's PodGroups."})json";
 
 TopologyTiers::TopologyTiers(const sdk::ArgsObject& args) {
-  for (const sdk::ArgsObject& object : args.Objects("topologyTiers")) {
+  const std::vector<sdk::ArgsObject> objects = args.Objects("topologyTiers");
+  if (objects.size() > kMaxTiers) {
+    args.Problem("topologyTiers", absl::StrCat("Too many: ", objects.size(), ": must have at most ",
+                                               kMaxTiers, " items"));
+  }
+  for (const sdk::ArgsObject& object : objects) {
     Tier tier{object.Int("tier", -1), object.String("tierName", ""), object.String("label", "")};
     if (tier.tier < 0 || tier.tier > std::numeric_limits<int32_t>::max()) {
       object.Problem("tier", sdk::InvalidValue(tier.tier, "not in valid range [0, 2147483647]"));

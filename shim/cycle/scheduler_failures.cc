@@ -301,9 +301,9 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
   if (!confirmations_.empty()) next = std::min(next, confirmations_.front().due);
   if (queue_.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : hosts_) {
-    if (host.client != nullptr && !host.sort_keys_owed.empty())
+    if (host.is_here() && !host.sort_keys_owed.empty())
       next = std::min(next, std::max(now, host.sort_keys_asked + kSortKeysRetry));
-    if (!host.gates_owed.empty())
+    if (!host.is_here() && !host.gates_owed.empty())
       next = std::min(next, std::max(now, host.away_since + options_.host_grace));
     if ((host.client == nullptr || host.held_back()) && host.away_since > absl::InfinitePast() &&
         queue_.HasNext()) {

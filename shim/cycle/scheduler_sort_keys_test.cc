@@ -161,12 +161,12 @@ TEST_F(SortKeysTest, AHostThatTakesOverIsAskedAboutAll) {
 TEST_F(SortKeysTest, WhatWasNotAnsweredIsAskedForAgainASecondLater) {
   Attach(&host_);
   scheduler_.Tick(now_);
+  Put("b", "1");
   fails_ = true;
   Put("a", "2");
-  Put("b", "1");
   asked_.clear();
   scheduler_.Tick(now_);
-  EXPECT_THAT(asked_, ElementsAre(UnorderedElementsAre("a", "b")));
+  EXPECT_THAT(asked_, ElementsAre(ElementsAre("a")));
   scheduler_.Tick(now_ + absl::Milliseconds(900));
   EXPECT_EQ(asked_.size(), 1u);
   EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(1));
@@ -176,6 +176,26 @@ TEST_F(SortKeysTest, WhatWasNotAnsweredIsAskedForAgainASecondLater) {
   scheduler_.Tick(now_ + absl::Seconds(2));
   EXPECT_EQ(asked_.size(), 2u);
   EXPECT_THAT(ScheduleAll(), ElementsAre("b", "a"));
+}
+
+TEST_F(SortKeysTest, AHostThatIsSilentIsAskedNoMoreUntilItAnswersAProbe) {
+  Attach(&host_);
+  scheduler_.Tick(now_);
+  fails_ = true;
+  Put("a", "3");
+  Put("b", "2");
+  Put("c", "1");
+  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(5)) << "when pods are parked";
+  asked_.clear();
+  now_ += absl::Seconds(10);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(asked_, IsEmpty());
+  fails_ = false;
+  scheduler_.OnProbeAnswered(kHost, now_);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(asked_, ElementsAre(UnorderedElementsAre("a", "b", "c")));
+  EXPECT_THAT(ScheduleAll(), ElementsAre("c", "b", "a"));
 }
 
 TEST_F(SortKeysTest, AKeyThatIsTooLongIsNone) {

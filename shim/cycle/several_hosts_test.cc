@@ -370,9 +370,11 @@ TEST_F(SeveralHostsTest, AHostThatIsSilentAtTheGateIsAskedNoMoreUntilItAnswersAP
   for (const char* name : {"p", "q", "r", "s", "t"}) {
     AddPod(name);
     scheduler_.Tick(now_);
+    EXPECT_GT(scheduler_.NextWakeup(now_), now_) << name;
   }
   EXPECT_EQ(asked, 3);
   EXPECT_TRUE(scheduler_.IsHeldBack("b"));
+  EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(1));
   now_ += absl::Seconds(5);
   scheduler_.Tick(now_);
   EXPECT_THAT(effects_.failures, SizeIs(5));

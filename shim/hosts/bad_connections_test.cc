@@ -129,7 +129,10 @@ class BadConnectionsTest : public ::testing::Test {
   // A client by way of `address` whose snapshot was acknowledged, or null.
   std::unique_ptr<GrpcHostClient> Connect(const std::string& address) {
     auto channel = NewHostChannel(address);
+    // As whoever connects hosts: again, where a busy machine was too slow for the first.
+    const absl::Time limit = absl::Now() + absl::Seconds(10);
     auto info = Handshake(channel, absl::Seconds(10));
+    while (!info.ok() && absl::Now() < limit) info = Handshake(channel, absl::Seconds(10));
     EXPECT_TRUE(info.ok()) << info.status();
     if (!info.ok()) return nullptr;
     auto client = std::make_unique<GrpcHostClient>(&loop_, "session", channel, *info);
@@ -143,7 +146,6 @@ class BadConnectionsTest : public ::testing::Test {
     snapshot.clear_changes();
     snapshot.set_phase(SyncRequest::SNAPSHOT_END);
     client->SendChanges(snapshot);
-    const absl::Time limit = absl::Now() + absl::Seconds(10);
     while (!client->usable() && absl::Now() < limit) loop_.Wait(limit);
     EXPECT_TRUE(client->usable());
     return client;
