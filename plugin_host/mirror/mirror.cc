@@ -62,9 +62,13 @@ Mirror::Mirror() { Reset(); }
 void Mirror::Reset() {
   const uint64_t version = nodes_.version;
   for (sdk::ClusterObserver* observer : observers_) observer->OnReset();
+  sdk::NodeChanges changes = std::move(nodes_.changes);
+  changes.AddAll();
   nodes_ = sdk::NodeTable();
+  nodes_.changes = std::move(changes);
   nodes_.version = version + 1;
   ++room_version_;
+  ++surroundings_version_;
   nominations_ = 0;
   nodes_.taint_sets.emplace_back();
   taint_set_ids_ = {{"", 0}};
@@ -121,6 +125,8 @@ absl::Status Mirror::Apply(const v1alpha1::SyncRequest& request, absl::Time now)
 }
 
 absl::Status Mirror::ApplyChange(const v1alpha1::Change& change, absl::Time now) {
+  if (!change.has_pod_upsert() && !change.has_pod_remove() && !change.has_pod_placement())
+    ++surroundings_version_;
   switch (change.change_case()) {
     case v1alpha1::Change::kNodeUpsert:
       return ApplyNodeUpsert(change.node_upsert());
@@ -354,6 +360,7 @@ absl::Status Mirror::ApplyNodeOrder(const v1alpha1::NodeOrder& order) {
   nodes_.order.assign(order.slots().begin(), order.slots().end());
   nodes_.order_generation = ++clock_;
   ++room_version_;
+  ++surroundings_version_;
   return absl::OkStatus();
 }
 
@@ -421,6 +428,7 @@ void Mirror::AddSums(const PodRecord& pod, Slot slot, int64_t sign) {
 
 void Mirror::Touch(Slot slot) {
   nodes_.generation[slot] = ++clock_;
+  nodes_.changes.Add(slot);
   ++room_version_;
 }
 

@@ -133,6 +133,8 @@ class Mirror {
   // Changes with everything but pods that have no place: as long as it is the same, a pod that
   // found no node finds none.
   uint64_t room_version() const { return room_version_; }
+  // Changes with everything but pods: nodes and their order, namespaces and objects.
+  uint64_t surroundings_version() const { return surroundings_version_; }
   // How many pods are nominated to nodes.
   int64_t nominations() const { return nominations_; }
 
@@ -171,6 +173,7 @@ class Mirror {
   int64_t version_ = 0;
   uint64_t clock_ = 0;  // Counts changes.
   uint64_t room_version_ = 0;
+  uint64_t surroundings_version_ = 0;
   int64_t nominations_ = 0;
   bool complete_ = false;
   bool in_snapshot_ = false;

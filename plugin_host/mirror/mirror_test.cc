@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -312,6 +313,47 @@ TEST_F(MirrorTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
   EXPECT_EQ(nodes().pod_count[0], 3);
   EXPECT_EQ(nodes().host_ports[0].size(), 3u);
   EXPECT_NE(nodes().generation[0], generation) << "what was derived meanwhile must not be kept";
+}
+
+// Whoever keeps something of each node relies on it.
+TEST_F(MirrorTest, TellsWhichNodesChanged) {
+  uint64_t seen = nodes().changes.total();
+  const auto changed = [&] {
+    std::vector<sdk::Slot> slots;
+    EXPECT_TRUE(nodes().changes.ForEachSince(seen, [&](sdk::Slot slot) { slots.push_back(slot); }));
+    seen = nodes().changes.total();
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    return slots;
+  };
+  ASSERT_TRUE(UpsertPod(PodBuilder("waits")).ok());
+  EXPECT_THAT(changed(), ElementsAre());
+  ASSERT_TRUE(UpsertPod(PodBuilder("runs").OnNode("n1")).ok());
+  EXPECT_THAT(changed(), ElementsAre(1));
+  {
+    Mirror::Trial trial(&mirror_);
+    trial.Place(*mirror_.FindPod("default/waits"), 0);
+    EXPECT_THAT(changed(), ElementsAre(0));
+  }
+  EXPECT_THAT(changed(), ElementsAre(0));
+  {
+    Mirror::Hypothesis without(&mirror_, 1);
+    without.RemovePod(const_cast<sdk::PodRecord*>(mirror_.FindPod("default/runs")));
+    EXPECT_THAT(changed(), ElementsAre(1));
+  }
+  EXPECT_THAT(changed(), ElementsAre(1));
+  ASSERT_TRUE(Apply(Message(9, SyncRequest::SNAPSHOT_BEGIN)).ok());
+  EXPECT_FALSE(nodes().changes.ForEachSince(seen, [](sdk::Slot) {})) << "any may be another one";
+}
+
+TEST_F(MirrorTest, TellsChangesOfPodsFromOthers) {
+  const uint64_t before = mirror_.surroundings_version();
+  ASSERT_TRUE(UpsertPod(PodBuilder("p").OnNode("n0")).ok());
+  EXPECT_EQ(mirror_.surroundings_version(), before);
+  SyncRequest request = Delta();
+  AddNode(&request, 0, NodeBuilder("n0").Label("a", "b"));
+  ASSERT_TRUE(Apply(request).ok());
+  EXPECT_NE(mirror_.surroundings_version(), before);
 }
 
 TEST_F(MirrorTest, ATrialLeavesNoTraceAndTellsObservers) {

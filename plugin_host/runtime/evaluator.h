@@ -184,6 +184,9 @@ class Evaluator {
   // Nodes that are judged together: a bit each, 64 to a block.
   struct Strip {
     int size = 0;
+    // Of the first of them in the mirror's order of nodes, if they are a stretch of it; see
+    // sdk::NodeBlock.
+    uint32_t place = sdk::NodeBlock::kNoPlace;
     std::array<sdk::Slot, kStripNodes> slots;
     std::array<sdk::BlockVerdicts, kStripBlocks> verdicts;
     std::array<uint64_t, kStripBlocks> feasible;

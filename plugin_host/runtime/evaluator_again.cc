@@ -31,7 +31,7 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
   feasible_.clear();
   verdicts_.Clear();
   any_nominated_ = false;
-  const sdk::NodeTable& table = mirror_->view().nodes();
+  opinions->CatchUp(mirror_->view().nodes());
   const auto n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return true;
   const uint32_t wanted = FeasibleNodesToFind(n, options);
@@ -40,28 +40,27 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
     return slots[at < n ? at : at - n];
   };
   using Opinion = NodeOpinions::Opinion;
+  const Opinion* const judged = opinions->OfFilter();
   // From a node on, whose neighbours are likely to be unknown too; false if a plugin fails.
   const auto judge_unknown = [&](uint32_t from) {
     strip_.size = 0;
+    strip_.place = sdk::NodeBlock::kNoPlace;
     for (uint32_t i = from; i < std::min(n, from + 64); ++i) {
-      if (opinions->OfFilter(table, node(i)) == Opinion::kUnknown)
-        strip_.slots[strip_.size++] = node(i);
+      if (judged[node(i)] == Opinion::kUnknown) strip_.slots[strip_.size++] = node(i);
     }
     RunFilters(attempt, pod, now, /*stable=*/true, &strip_);
     for (int k = 0; k < strip_.size; ++k)
-      opinions->SetFeasible(table, strip_.slots[k], ((strip_.feasible[0] >> k) & 1) != 0);
+      opinions->SetFeasible(strip_.slots[k], ((strip_.feasible[0] >> k) & 1) != 0);
     return strip_.failed[0] == 0;
   };
+  feasible_.reserve(wanted);
   uint32_t i = 0;
   for (; i < n; ++i) {
-    Opinion opinion = opinions->OfFilter(table, node(i));
-    if (opinion == Opinion::kUnknown) {
-      if (!judge_unknown(i)) return false;
-      opinion = opinions->OfFilter(table, node(i));
-    }
-    if (opinion == Opinion::kNotFeasible) continue;
+    const Slot slot = node(i);
+    if (judged[slot] == Opinion::kUnknown && !judge_unknown(i)) return false;
+    if (judged[slot] == Opinion::kNotFeasible) continue;
     if (feasible_.size() == wanted) break;
-    feasible_.push_back(node(i));
+    feasible_.push_back(slot);
   }
   *processed = i;
   return true;
@@ -70,8 +69,7 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
 Verdict Evaluator::ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const PodRecord& pod,
                                 absl::Time now, absl::Span<const Slot> nodes,
                                 absl::Span<int64_t> raw, NodeOpinions* opinions) {
-  const sdk::NodeTable& table = mirror_->view().nodes();
-  opinions->Scores(table, plugin, nodes, raw, &unknown_);
+  opinions->ScoresOf(plugin, nodes, raw, &unknown_);
   if (unknown_.empty()) return Verdict::Success();
   unknown_slots_.clear();
   for (const uint32_t i : unknown_) unknown_slots_.push_back(nodes[i]);
@@ -81,7 +79,7 @@ Verdict Evaluator::ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const P
   if (!verdict.ok()) return verdict;
   for (size_t k = 0; k < unknown_.size(); ++k) {
     raw[unknown_[k]] = unknown_scores_[k];
-    opinions->SetScore(table, plugin, unknown_slots_[k], unknown_scores_[k]);
+    opinions->SetScore(plugin, unknown_slots_[k], unknown_scores_[k]);
   }
   return verdict;
 }

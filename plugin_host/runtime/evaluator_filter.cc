@@ -218,14 +218,21 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   const uint32_t n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return;
   any_nominated_ = mirror_->nominations() > 0;
-  FilterWriter writer(attempt, *this, FeasibleNodesToFind(n, options), response, feasible);
+  const uint32_t wanted = FeasibleNodesToFind(n, options);
+  FilterWriter writer(attempt, *this, wanted, response, feasible);
   response->mutable_feasible()->reserve((n + 7) / 8);
   Strip& strip = strip_;
   uint32_t position = options.start_offset % n;
+  const absl::Span<const Slot> order = mirror_->view().node_order();
+  const bool in_order = nodes.data() == order.data() && nodes.size() == order.size();
   bool goes_on = true;
-  uint32_t length = 64;
+  // So many it takes at least, in blocks: those that are missing, and one more, at which the search
+  // ends.
+  const auto least = [](uint32_t missing) { return (missing + 64) / 64 * 64; };
+  uint32_t length = std::min<uint32_t>(least(wanted), kStripNodes);
   for (uint32_t done = 0; done < n && goes_on; done += static_cast<uint32_t>(strip.size)) {
     strip.size = static_cast<int>(std::min(length, n - done));
+    strip.place = in_order ? position : sdk::NodeBlock::kNoPlace;
     const uint32_t before_end = std::min(static_cast<uint32_t>(strip.size), n - position);
     std::copy_n(nodes.begin() + position, before_end, strip.slots.begin());
     position += before_end;
@@ -240,8 +247,10 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
       goes_on = writer.Take(strip, block);
     // Where few nodes are feasible the search goes far, and more are looked at together. Otherwise
     // its end is near, and what lies behind is looked at in vain.
-    const bool few = (feasible->size() - found_before) * 4 < static_cast<size_t>(strip.size);
-    length = few ? std::min<uint32_t>(length * 2, kStripNodes) : 64;
+    const size_t found = feasible->size() - found_before;
+    const bool few = found * 4 < static_cast<size_t>(strip.size);
+    const uint32_t missing = wanted - static_cast<uint32_t>(feasible->size());
+    length = std::min<uint32_t>(std::max(few ? length * 2 : 64, least(missing)), kStripNodes);
   }
   writer.Finish();
   if (feasible->empty()) NoteRejections(nodes, options.start_offset, *response, &attempt);
@@ -269,9 +278,15 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
                            bool stable, Strip* strip) {
   const Profile& profile = *attempt.profile;
   const int blocks = (strip->size + 63) / 64;
+  const auto num_nodes = static_cast<uint32_t>(mirror_->view().node_order().size());
+  std::array<uint32_t, kStripBlocks> places;
   Candidates left;
   left.blocks = blocks;
   for (int b = 0; b < blocks; ++b) {
+    const uint32_t place = strip->place + static_cast<uint32_t>(b) * 64;
+    places[b] = strip->place == sdk::NodeBlock::kNoPlace ? strip->place
+                : place < num_nodes                      ? place
+                                                         : place - num_nodes;
     left.mask[b] = LowBits(strip->size - b * 64);
     strip->failed[b] = 0;
     strip->verdicts[b].Clear();
@@ -289,8 +304,9 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
       sdk::FilterSink sink(&verdicts_, index, left.mask[b],
                            left.packed ? &verdicts : &strip->verdicts[b], stable);
       const size_t size = static_cast<size_t>(64 - std::countl_zero(left.mask[b]));
-      filter.Filter(
-          view, sdk::NodeBlock{absl::Span<const Slot>(slots + b * 64, size), left.mask[b]}, sink);
+      const sdk::NodeBlock block{absl::Span<const Slot>(slots + b * 64, size), left.mask[b],
+                                 left.packed ? sdk::NodeBlock::kNoPlace : places[b]};
+      filter.Filter(view, block, sink);
       const uint64_t gone = sink.rejected() | sink.failed();
       any_gone |= gone;
       left.mask[b] &= ~gone;
@@ -401,6 +417,7 @@ Evaluator::NodeVerdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRec
                                             absl::Time now, Slot slot) {
   verdicts_.Clear();
   strip_.size = 1;
+  strip_.place = sdk::NodeBlock::kNoPlace;
   strip_.slots[0] = slot;
   any_nominated_ = true;
   // States are copies that come and go, and so are verdicts in them.

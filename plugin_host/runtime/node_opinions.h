@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_NODE_OPINIONS_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_NODE_OPINIONS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -11,69 +12,73 @@
 namespace outboard::runtime {
 
 // Holds of nodes on which nothing has changed since, for interchangeable pods, as far as plugins
-// are sdk::NodeLocalPlugin, and while nothing but pods on nodes changes.
+// are sdk::NodeLocalPlugin, and while nothing but pods changes.
 //
 // Threading: thread-compatible. Lifetime: a value. Errors: none.
 class NodeOpinions {
  public:
-  void Forget() { ++round_; }
-
-  enum class Opinion { kUnknown, kNotFeasible, kFeasible };
-  // Of Filter on a node.
-  Opinion OfFilter(const sdk::NodeTable& nodes, sdk::Slot slot) const {
-    if (slot >= judged_.size() || !Holds(judged_[slot], nodes, slot)) return Opinion::kUnknown;
-    return judged_[slot].opinion;
+  void Forget() {
+    std::fill(judged_.begin(), judged_.end(), Opinion::kUnknown);
+    for (Scores& scores : scores_) std::fill(scores.known.begin(), scores.known.end(), 0);
   }
-  void SetFeasible(const sdk::NodeTable& nodes, sdk::Slot slot, bool feasible) {
-    if (slot >= judged_.size()) judged_.resize(nodes.generation.size());
-    judged_[slot] = {nodes.generation[slot], round_,
-                     feasible ? Opinion::kFeasible : Opinion::kNotFeasible};
+  // Forgets those of nodes that have changed. What follows is about the nodes as they are now.
+  void CatchUp(const sdk::NodeTable& nodes) {
+    judged_.resize(nodes.generation.size(), Opinion::kUnknown);
+    const auto forget = [&](sdk::Slot slot) {
+      judged_[slot] = Opinion::kUnknown;
+      for (Scores& scores : scores_) {
+        if (slot < scores.known.size()) scores.known[slot] = 0;
+      }
+    };
+    if (!nodes.changes.ForEachSince(seen_, forget)) Forget();
+    seen_ = nodes.changes.total();
+  }
+
+  enum class Opinion : uint8_t { kUnknown, kNotFeasible, kFeasible };
+  // Of Filter, by slot.
+  const Opinion* OfFilter() const { return judged_.data(); }
+  void SetFeasible(sdk::Slot slot, bool feasible) {
+    judged_[slot] = feasible ? Opinion::kFeasible : Opinion::kNotFeasible;
   }
 
   // Fills in the plugin's raw scores that are known, and the positions of the others.
-  void Scores(const sdk::NodeTable& nodes, uint32_t plugin, absl::Span<const sdk::Slot> slots,
-              absl::Span<int64_t> raw, std::vector<uint32_t>* unknown) {
-    const Scored* const known = Of(nodes, plugin).data();
-    const uint64_t* const generations = nodes.generation.data();
-    const uint64_t round = round_;
+  void ScoresOf(uint32_t plugin, absl::Span<const sdk::Slot> slots, absl::Span<int64_t> raw,
+                std::vector<uint32_t>* unknown) {
+    const Scores& scores = Of(plugin);
+    const uint8_t* const known = scores.known.data();
+    const int64_t* const values = scores.values.data();
     unknown->clear();
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const sdk::Slot slot = slots[i];
-      const Scored& scored = known[slot];
-      raw[i] = scored.score;
-      if (scored.generation != generations[slot] || scored.round != round) unknown->push_back(i);
+      raw[i] = values[slot];
+      if (known[slot] == 0) unknown->push_back(i);
     }
   }
-  void SetScore(const sdk::NodeTable& nodes, uint32_t plugin, sdk::Slot slot, int64_t score) {
-    Of(nodes, plugin)[slot] = {nodes.generation[slot], round_, score};
+  void SetScore(uint32_t plugin, sdk::Slot slot, int64_t score) {
+    Scores& scores = Of(plugin);
+    scores.values[slot] = score;
+    scores.known[slot] = 1;
   }
 
  private:
-  // As of a generation of the node, and a round.
-  struct Judged {
-    uint64_t generation = 0;
-    uint64_t round = 0;
-    Opinion opinion = Opinion::kUnknown;
+  // By slot.
+  struct Scores {
+    std::vector<uint8_t> known;
+    std::vector<int64_t> values;
   };
-  struct Scored {
-    uint64_t generation = 0;
-    uint64_t round = 0;
-    int64_t score = 0;
-  };
-  template <typename Entry>
-  bool Holds(const Entry& entry, const sdk::NodeTable& nodes, sdk::Slot slot) const {
-    return entry.generation == nodes.generation[slot] && entry.round == round_;
-  }
-  std::vector<Scored>& Of(const sdk::NodeTable& nodes, uint32_t plugin) {
+  Scores& Of(uint32_t plugin) {
     if (plugin >= scores_.size()) scores_.resize(plugin + 1);
-    if (scores_[plugin].size() < nodes.generation.size())
-      scores_[plugin].resize(nodes.generation.size());
-    return scores_[plugin];
+    Scores& scores = scores_[plugin];
+    if (scores.known.size() < judged_.size()) {
+      scores.known.resize(judged_.size(), 0);
+      scores.values.resize(judged_.size());
+    }
+    return scores;
   }
 
-  uint64_t round_ = 1;                       // What is of an earlier one is forgotten.
-  std::vector<Judged> judged_;               // By slot.
-  std::vector<std::vector<Scored>> scores_;  // By plugin index, then slot.
+  uint64_t seen_ = 0;  // of NodeTable::changes
+  std::vector<Opinion> judged_;
+  std::vector<Scores> scores_;  // by plugin index
 };
 
 }  // namespace outboard::runtime

@@ -19,8 +19,13 @@ namespace outboard::sdk {
 // Up to 64 nodes. Bit i of `candidates` is set if node i is still to be judged; the others were
 // rejected by plugins before.
 struct NodeBlock {
+  static constexpr uint32_t kNoPlace = 0xffffffff;
+
   absl::Span<const Slot> slots;
   uint64_t candidates = 0;
+  // Where the first is in NodeTable::order, if the slots are a stretch of it, which may go on at
+  // its beginning. kNoPlace: that is not known.
+  uint32_t place = kNoPlace;
 
   // Calls fn(i, slot) for every candidate.
   template <typename Fn>

@@ -8,7 +8,9 @@
 namespace outboard::sdk {
 namespace {
 
-NodeBlock BlockOf(const std::vector<Slot>& slots) { return {slots, ~uint64_t{0}}; }
+NodeBlock BlockOf(const std::vector<Slot>& slots, uint32_t place) {
+  return {slots, ~uint64_t{0}, place};
+}
 
 // Nodes in that order, and no other node table's.
 NodeTable Nodes(std::vector<Slot> order) {
@@ -34,12 +36,13 @@ TEST(NodeSetsTest, EveryStretchOfAnyOrder) {
     for (size_t i = 0; i < nodes; ++i) order[i] = static_cast<Slot>(i + i / 3);
     std::shuffle(order.begin(), order.end(), random);
     NodeSets<int> sets;
-    sets.Follow(Nodes(order));
+    const NodeTable table = Nodes(order);
+    sets.Follow(table);
     const auto is_odd = [](Slot slot) { return slot % 2 == 1; };
     for (size_t from = 0; from < nodes; ++from) {
       for (const size_t size : {std::min<size_t>(64, nodes), std::min<size_t>(5, nodes)}) {
         const std::vector<Slot> slots = Stretch(order, from, size);
-        const auto bits = sets.Of(1, is_odd).OfBlock(BlockOf(slots));
+        const auto bits = sets.Of(1, is_odd).OfBlock(BlockOf(slots, static_cast<uint32_t>(from)));
         ASSERT_TRUE(bits.has_value());
         for (size_t i = 0; i < size; ++i) EXPECT_EQ((*bits >> i) & 1, slots[i] % 2);
       }
@@ -49,24 +52,21 @@ TEST(NodeSetsTest, EveryStretchOfAnyOrder) {
 
 TEST(NodeSetsTest, NothingOfOtherBlocks) {
   NodeSets<int> sets;
-  sets.Follow(Nodes({4, 1, 3, 0}));
+  const NodeTable nodes = Nodes({4, 1, 3, 0});
+  sets.Follow(nodes);
   const auto all = [](Slot) { return true; };
-  EXPECT_TRUE(sets.Of(1, all).OfBlock(BlockOf({3, 0, 4})).has_value());
-  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({4, 3})).has_value());  // packed
-  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({2})).has_value());     // free
-  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({9})).has_value());     // unheard of
-  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({})).has_value());
-  EXPECT_FALSE(sets.PlaceOf(BlockOf({4, 3})).has_value());
+  EXPECT_TRUE(sets.Of(1, all).OfBlock(BlockOf({3, 0, 4}, 2)).has_value());
+  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({4, 3}, NodeBlock::kNoPlace)).has_value());
 }
 
-TEST(NodeSetsTest, SeveralSetsAtAPlaceOfTheOrder) {
+TEST(NodeSetsTest, SeveralSets) {
   NodeSets<int> sets;
-  sets.Follow(Nodes({4, 1, 3, 0}));
-  const std::optional<uint32_t> place = sets.PlaceOf(BlockOf({1, 3}));
-  ASSERT_TRUE(place.has_value());
-  for (const Slot wanted : {1, 3})
-    EXPECT_EQ(sets.Of(wanted, [&](Slot slot) { return slot == wanted; }).At(*place) & 3,
-              wanted == 1 ? 1u : 2u);
+  const NodeTable nodes = Nodes({4, 1, 3, 0});
+  sets.Follow(nodes);
+  for (const Slot wanted : {1, 3, 1})
+    EXPECT_EQ(
+        *sets.Of(wanted, [&](Slot slot) { return slot == wanted; }).OfBlock(BlockOf({1, 3}, 1)) & 3,
+        wanted == 1 ? 1u : 2u);
 }
 
 TEST(NodeSetsTest, MadeOnceUntilSomethingChanges) {
@@ -81,19 +81,21 @@ TEST(NodeSetsTest, MadeOnceUntilSomethingChanges) {
   sets.Of(1, is);
   const int once = asked;
   sets.Follow(nodes);
-  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({0, 1})).value() & 3, 2u);
+  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({0, 1}, 0)).value() & 3, 2u);
   EXPECT_EQ(asked, once);
   sets.Forget();
   sets.Of(1, is);
   EXPECT_EQ(asked, 2 * once);
-  sets.Follow(Nodes({1, 0}));
-  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({1, 0})).value() & 3, 1u);
+  const NodeTable turned = Nodes({1, 0});
+  sets.Follow(turned);
+  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({1, 0}, 0)).value() & 3, 1u);
   EXPECT_EQ(asked, 3 * once);
 }
 
 TEST(NodeSetsTest, TheLastAskedForStay) {
   NodeSets<int> sets;
-  sets.Follow(Nodes({0, 1}));
+  const NodeTable nodes = Nodes({0, 1});
+  sets.Follow(nodes);
   int asked = 0;
   const auto is = [&](Slot) { return ++asked > 0; };
   for (int key = 0; key < 100; ++key) {
@@ -108,13 +110,15 @@ TEST(NodeSetsTest, TheLastAskedForStay) {
 
 TEST(NodeSetsTest, NoNodes) {
   NodeSets<int> sets;
-  sets.Follow(Nodes({}));
+  const NodeTable none = Nodes({});
+  const NodeTable one = Nodes({7});
   const auto all = [](Slot) { return true; };
-  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({0})).has_value());
-  sets.Follow(Nodes({7}));
-  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({7})).value() & 1, 1u);
-  sets.Follow(Nodes({}));
-  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({7})).has_value());
+  sets.Follow(none);
+  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({}, 0)).value(), 0u);
+  sets.Follow(one);
+  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({7}, 0)).value() & 1, 1u);
+  sets.Follow(none);
+  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({}, 0)).value(), 0u);
 }
 
 }  // namespace

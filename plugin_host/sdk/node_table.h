@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "plugin_host/sdk/node_changes.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/string_table.h"
 #include "proto/outboard/v1alpha1/effect.pb.h"
@@ -102,6 +103,7 @@ struct NodeTable {
   std::vector<std::vector<HostPort>> host_ports;
   std::vector<std::vector<uint32_t>> images;  // Ids in image_names, sorted.
   std::vector<uint64_t> generation;           // Changes whenever anything of the slot changes.
+  NodeChanges changes;                        // One whenever a generation changes.
 
   // Dictionaries.
   StringTable label_keys;

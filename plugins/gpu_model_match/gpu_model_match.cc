@@ -30,7 +30,7 @@ constexpr char kNumaWanted[] = "the number of a NUMA node";
 
 // Kubernetes' kubelet knows at most 8 NUMA nodes by default; far more than any machine has.
 constexpr int64_t kMaxNuma = 1023;
-constexpr int64_t kUnknownNuma = -1;
+constexpr int16_t kUnknownNuma = -1;
 // Of 10; times 10 they are Kubernetes' scores.
 constexpr int64_t kNear = 10, kFar = 1, kOutOf = 10;
 
@@ -89,9 +89,9 @@ class GpuModelMatch : public sdk::Plugin,
       return (node.name == model) | (match_partitions_ & static_cast<int>(node.base == model));
     };
     uint64_t no_label = 0, match = 0;
-    if (const std::optional<uint32_t> place = sets_.PlaceOf(block)) {
-      no_label = sets_.Of({Asked::kLacksLabel, 0}, lacks_label).At(*place);
-      match = sets_.Of({Asked::kMatches, wanted->model}, matches).At(*place);
+    if (block.place != sdk::NodeBlock::kNoPlace) {
+      no_label = *sets_.Of({Asked::kLacksLabel, 0}, lacks_label).OfBlock(block);
+      match = *sets_.Of({Asked::kMatches, wanted->model}, matches).OfBlock(block);
     } else {
       block.ForEach([&](int i, sdk::Slot slot) {
         no_label |= uint64_t{lacks_label(slot)} << i;
@@ -154,7 +154,7 @@ class GpuModelMatch : public sdk::Plugin,
     const v1alpha1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
     NodeModel known;
-    int64_t numa_of_node = kUnknownNuma;
+    int16_t numa_of_node = kUnknownNuma;
     if (const std::string* product = sdk::FindValue(node.labels(), kProductLabel)) {
       const GpuModel model = ParseGpuModel(*product);
       if (model.name.empty() || model.base.empty()) {
@@ -166,7 +166,7 @@ class GpuModelMatch : public sdk::Plugin,
     }
     if (const std::string* text = sdk::FindValue(node.labels(), kNumaLabel)) {
       if (auto numa = sdk::ParseCount(*text, kMaxNuma)) {
-        numa_of_node = *numa;
+        numa_of_node = static_cast<int16_t>(*numa);
       } else {
         malformed_.Warn(object, kNumaLabel, *text, kNumaWanted);
       }
@@ -233,7 +233,7 @@ class GpuModelMatch : public sdk::Plugin,
   mutable sdk::NodeSets<std::pair<Asked, uint32_t>> sets_;
   // By slot.
   std::vector<NodeModel> nodes_;
-  std::vector<int64_t> numa_;
+  std::vector<int16_t> numa_;
   // Pods are read in const calls; all calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,18 +77,12 @@ struct Wanted {
 
 // Scores of one kind of pod, so that only nodes that changed are looked at again.
 struct KnownScores {
-  struct Entry {
-    int64_t score = 0;
-    int64_t packing = 0;
-  };
   Wanted wanted;
-  uint64_t used = 0;  // When last.
-  // What they were made with.
-  uint64_t workload = 0;
-  uint64_t scale = 0;
-  sdk::NodeMemo<Entry> by_node;
+  uint64_t used = 0;      // When last.
+  uint64_t workload = 0;  // What they were made with.
+  sdk::NodeMemo<int8_t> by_node;
 };
-// At 5,000 nodes 8 MB.
+// At 5,000 nodes 640 kB.
 constexpr size_t kMaxKnown = 64;
 
 // Why a node has no room: the numbers of the reason.
@@ -188,26 +183,15 @@ class GpuPacking : public sdk::Plugin,
     }
     if (workload_.learns() && workload_number_ == 0) Learn();
     KnownScores& known = Known(state->wanted);
-    const sdk::NodeTable& table = cluster_.nodes();
-    const std::vector<uint32_t>& ranks = rooms_.name_ranks();
-    size_t best = 0;
-    KnownScores::Entry of_best{-1, 0};
+    scores_.resize(nodes.size());
+    known.by_node.Of(cluster_.nodes(), nodes, absl::MakeSpan(scores_),
+                     [&](sdk::Slot slot) { return ScoreSlot(slot, state->wanted); });
+    int8_t highest = 0;
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const sdk::Slot slot = nodes[i];
-      const KnownScores::Entry& entry = known.by_node.Of(table, slot, [&] {
-        return KnownScores::Entry{ScoreSlot(slot, state->wanted), PackingKey(slot)};
-      });
-      raw[i] = entry.score;
-      if (entry.score < of_best.score) continue;
-      if (entry.score == of_best.score &&
-          (entry.packing < of_best.packing ||
-           (entry.packing == of_best.packing && ranks[slot] > ranks[nodes[best]]))) {
-        continue;
-      }
-      best = i;
-      of_best = entry;
+      raw[i] = scores_[i];
+      highest = std::max(highest, scores_[i]);
     }
-    state->best = best;
+    state->best = Best(nodes, highest);
     if (VLOG_IS_ON(4)) {
       for (size_t i = 0; i < nodes.size(); ++i) Log(attempt.pod(), nodes[i], raw[i]);
     }
@@ -344,14 +328,12 @@ class GpuPacking : public sdk::Plugin,
     if (workload_.Learn(rooms_.lowest_memory_mib()) || workload_number_ == 0) ++workload_number_;
   }
 
-  // Those of the workload and scale as they are now.
+  // Those of the workload as it is now.
   KnownScores& Known(const Wanted& wanted) const {
     KnownScores& known = Find(wanted);
     known.used = ++uses_;
-    const uint64_t scale = rooms_.scale().number;
-    if (known.workload != workload_number_ || known.scale != scale) known.by_node.Clear();
+    if (known.workload != workload_number_) known.by_node.Clear();
     known.workload = workload_number_;
-    known.scale = scale;
     return known;
   }
   KnownScores& Find(const Wanted& wanted) const {
@@ -369,10 +351,28 @@ class GpuPacking : public sdk::Plugin,
     return *oldest;
   }
 
-  int64_t ScoreSlot(sdk::Slot slot, const Wanted& wanted) const {
+  int8_t ScoreSlot(sdk::Slot slot, const Wanted& wanted) const {
     const GpuRoom& room = rooms_.At(slot);
     // The winner of a tie must stay within the highest score.
-    return std::min(sdk::kMaxScore - 1, GainScore(Gain(slot, room, wanted)));
+    return static_cast<int8_t>(std::min(sdk::kMaxScore - 1, GainScore(Gain(slot, room, wanted))));
+  }
+  // Of the nodes whose score is the highest the fullest one, and of those the first by name.
+  size_t Best(absl::Span<const sdk::Slot> nodes, int8_t highest) const {
+    const std::vector<uint32_t>& ranks = rooms_.name_ranks();
+    size_t best = 0;
+    std::optional<int64_t> packing_of_best;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (scores_[i] != highest) continue;
+      const int64_t packing = PackingKey(nodes[i]);
+      if (packing_of_best &&
+          (packing < *packing_of_best ||
+           (packing == *packing_of_best && ranks[nodes[i]] > ranks[nodes[best]]))) {
+        continue;
+      }
+      best = i;
+      packing_of_best = packing;
+    }
+    return best;
   }
 
   double Gain(sdk::Slot slot, const GpuRoom& room, const Wanted& wanted) const {
@@ -420,6 +420,7 @@ class GpuPacking : public sdk::Plugin,
   mutable uint64_t workload_number_ = workload_.learns() ? 0 : 1;
   mutable std::vector<KnownScores> known_;
   mutable uint64_t uses_ = 0;
+  mutable std::vector<int8_t> scores_;  // Of the nodes that are scored, in their order.
   mutable Scratch scratch_;
   Figures figures_;
 };

@@ -1,5 +1,6 @@
 #include "plugins/gpu_packing/gpu_packing.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -8,6 +9,7 @@
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
+#include "plugin_host/sdk/testing/preemption_harness.h"
 
 namespace outboard::gpu_packing {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
+using sdk::testing::PreemptionHarness;
 
 TEST(GPUPackingTest, Cases) {
   sdk::testing::RunCases(Descriptor(), "plugins/gpu_packing/testdata");
@@ -151,6 +154,18 @@ TEST(GPUPackingTest, AbsurdLabels) {
   const auto scores = (*harness)->Score(two);
   ASSERT_TRUE(scores.ok());
   for (const auto& [node, score] : *scores) EXPECT_TRUE(score >= 0 && score <= 100);
+}
+
+TEST(GPUPackingTest, SeesWhatWouldBeWithoutAPod) {
+  auto harness = PreemptionHarness::Create(sdk::testing::TryEachPod(), {Descriptor()});
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  (*harness)->AddNode(NodeBuilder("n").Allocatable({{"pods", "9"}, {"nvidia.com/gpu", "1"}}));
+  for (const auto& [name, share] : {std::pair("small", "0.3"), std::pair("large", "0.6")})
+    (*harness)->AddPod(PodBuilder(name).Annotation("gpu-fraction", share).OnNode("n"));
+  const v1alpha1::PostFilterResponse answer =
+      (*harness)->Attempt(PodBuilder("p").Annotation("gpu-fraction", "0.5"));
+  ASSERT_EQ(answer.candidates_size(), 1);
+  EXPECT_THAT(answer.candidates(0).victim_uids(), testing::ElementsAre("default/large"));
 }
 
 // What the cluster's pods are decides which pieces are worth keeping.

@@ -21,11 +21,7 @@ int64_t CountLabel(const sdk::NodeView& node, const char* key, sdk::MalformedVal
 }  // namespace
 
 void NodeRooms::OnNodeChanged(sdk::Slot slot) {
-  if (slot >= rooms_.size()) {
-    rooms_.resize(slot + 1);
-    whole_.resize(slot + 1);
-  }
-  whole_[slot] = Whole();
+  if (slot >= rooms_.size()) rooms_.resize(slot + 1);
   const sdk::NodeView node = cluster_.node(slot);
   GpuRoom room;
   int64_t gpus = std::clamp<int64_t>(reader_->gpus().AllocatableOn(node), 0, kMaxAmount);
@@ -80,12 +76,6 @@ const GpuRoom& NodeRooms::At(sdk::Slot slot) {
   return room;
 }
 
-int32_t NodeRooms::LookUpWhole(sdk::Slot slot) {
-  const GpuRoom& room = At(slot);
-  whole_[slot] = {cluster_.nodes().generation[slot], room.opaque ? -1 : room.whole};
-  return whole_[slot].gpus;
-}
-
 NodeRoom NodeRooms::RoomFor(sdk::Slot slot, const GpuRoom& room) const {
   const sdk::NodeTable& nodes = cluster_.nodes();
   NodeRoom result;
@@ -125,7 +115,7 @@ void NodeRooms::SumUp() {
   if (highest_cpu_millis == highest_cpu_millis_ && highest_gpus == highest_gpus_) return;
   highest_cpu_millis_ = highest_cpu_millis;
   highest_gpus_ = highest_gpus;
-  ++scale_.number;
+  left_.Clear();
   scale_.per_cpu_milli = 1 / static_cast<double>(highest_cpu_millis);
   scale_.per_gpu_milli = 1 / static_cast<double>(highest_gpus * kWholeGpu);
 }
@@ -133,9 +123,11 @@ void NodeRooms::SumUp() {
 double NodeRooms::LeftOn(sdk::Slot slot) {
   SumUp();
   const sdk::NodeTable& nodes = cluster_.nodes();
-  const int64_t cpu_millis = nodes.allocatable_cpu[slot] - nodes.requested_cpu[slot];
-  return static_cast<double>(cpu_millis) * scale_.per_cpu_milli +
-         static_cast<double>(At(slot).idle_total) * scale_.per_gpu_milli;
+  return left_.Of(nodes, slot, [&] {
+    const int64_t cpu_millis = nodes.allocatable_cpu[slot] - nodes.requested_cpu[slot];
+    return static_cast<double>(cpu_millis) * scale_.per_cpu_milli +
+           static_cast<double>(At(slot).idle_total) * scale_.per_gpu_milli;
+  });
 }
 
 const std::vector<uint32_t>& NodeRooms::name_ranks() {

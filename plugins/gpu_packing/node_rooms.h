@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/views.h"
 #include "plugins/gpu_packing/gpu_demand.h"
 #include "plugins/gpu_packing/workload.h"
@@ -46,7 +47,8 @@ class NodeRooms {
 
   void Clear() {
     rooms_.clear();
-    whole_.clear();
+    whole_.Clear();
+    left_.Clear();
     ranked_ = summed_ = false;
   }
   void OnNodeChanged(sdk::Slot slot);
@@ -56,25 +58,17 @@ class NodeRooms {
   // GpuRoom::whole, and -1 where there is no layout; apart from the rest, since most nodes are only
   // asked for that.
   int32_t WholeAt(sdk::Slot slot) {
-    const Whole& known = whole_[slot];
-    return known.generation == cluster_.nodes().generation[slot] ? known.gpus : LookUpWhole(slot);
+    return whole_.Of(cluster_.nodes(), slot, [&] {
+      const GpuRoom& room = At(slot);
+      return room.opaque ? -1 : room.whole;
+    });
   }
   // As FragmentationGain takes it; `room` is At(slot).
   NodeRoom RoomFor(sdk::Slot slot, const GpuRoom& room) const;
   // The node's fragmentation; computed once for each state and number of the workload.
   double FragmentationAt(sdk::Slot slot, uint64_t workload_number);
 
-  // What is left of CPU and GPU on a node, as parts of the largest node's: 0 if it is full. Scales
-  // are compared by their number.
-  struct Scale {
-    uint64_t number = 0;
-    double per_cpu_milli = 1;
-    double per_gpu_milli = 1;
-  };
-  const Scale& scale() {
-    SumUp();
-    return scale_;
-  }
+  // What is left of CPU and GPU on a node, as parts of the largest node's: 0 if it is full.
   double LeftOn(sdk::Slot slot);
   // The place of the node's name among all names in order; by slot.
   const std::vector<uint32_t>& name_ranks();
@@ -83,21 +77,22 @@ class NodeRooms {
   bool any_gpus();
 
  private:
-  struct Whole {
-    uint64_t generation = 0;  // Of the node, when they were counted.
-    int32_t gpus = 0;
+  // The largest node's.
+  struct Scale {
+    double per_cpu_milli = 1;
+    double per_gpu_milli = 1;
   };
 
   void SumUp();
   void RankNames();
-  int32_t LookUpWhole(sdk::Slot slot);
 
   const GpuDemandReader* reader_;
   Workload* workload_;
   sdk::MalformedValues* malformed_;
   const sdk::ClusterView cluster_;
   std::vector<GpuRoom> rooms_;
-  std::vector<Whole> whole_;     // By slot.
+  sdk::NodeMemo<int32_t> whole_;
+  sdk::NodeMemo<double> left_;  // by scale_
   std::vector<Tenant> tenants_;  // Scratch.
   bool summed_ = false;
   std::vector<std::string> names_;    // By slot, as when they were ranked.

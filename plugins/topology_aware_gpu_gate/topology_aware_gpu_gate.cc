@@ -16,6 +16,7 @@
 #include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/validation.h"
@@ -84,6 +85,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   void OnReset() override {
     topologies_.clear();
     columns_.clear();
+    roomiest_.Clear();
     known_gpus_.clear();
     known_pods_.clear();
     malformed_.Clear();
@@ -162,14 +164,12 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   std::vector<NodeTopology> topologies_;  // By slot.
   // What Filter reads of a node, apart from the rest: it may look at all of them for a pod.
   struct NodeColumn {
-    bool topology_will_do = false;
     int64_t largest_island = 0;  // Of the empty node.
-    // Of the node as it was at `generation`: GPUs of the island with the most that are not known to
-    // be in use.
-    int64_t roomiest_island = 0;
-    uint64_t generation = 0;
+    bool topology_will_do = false;
   };
-  mutable std::vector<NodeColumn> columns_;  // By slot.
+  std::vector<NodeColumn> columns_;  // By slot.
+  // GPUs of the island with the most that are not known to be in use.
+  mutable sdk::NodeMemo<int64_t> roomiest_;
   // Pods on nodes whose GPUs somebody wrote down, and how many there are on each node. Records stay
   // at their addresses while a pod is on a node.
   absl::flat_hash_map<const sdk::PodRecord*, KnownGpus> known_gpus_;
@@ -258,14 +258,12 @@ bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gp
 }
 
 int64_t TopologyAwareGpuGate::RoomiestIsland(FilterState& state, const sdk::NodeView& node) const {
-  NodeColumn& column = columns_[node.slot()];
-  const uint64_t generation = node.table().generation[node.slot()];
-  if (column.generation == generation) return column.roomiest_island;
-  column.generation = generation;
-  const NodeTopology& topology = topologies_[node.slot()];
-  ListIslands(topology, KnownOn(node), &state.islands);
-  column.roomiest_island = topology.one_island ? column.largest_island : Roomiest(state.islands);
-  return column.roomiest_island;
+  return roomiest_.Of(node.table(), node.slot(), [&] {
+    const NodeTopology& topology = topologies_[node.slot()];
+    if (topology.one_island) return columns_[node.slot()].largest_island;
+    ListIslands(topology, KnownOn(node), &state.islands);
+    return Roomiest(state.islands);
+  });
 }
 
 void TopologyAwareGpuGate::ListIslands(const NodeTopology& topology, const KnownGpus& known,

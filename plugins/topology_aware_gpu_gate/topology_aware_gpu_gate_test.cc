@@ -95,29 +95,8 @@ TEST(TopologyAwareGPUGateTest, ForgetsTheGpusOfPodsThatWent) {
   EXPECT_TRUE(fits());
 }
 
-// A preemptor that names the pods of a node without each of which alone the pod would fit.
-class TryEach : public sdk::Plugin, public sdk::PostFilterPlugin {
- public:
-  sdk::Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,
-                          sdk::PostFilterAnswer* answer) const override {
-    const std::vector<sdk::PodRecord*> pods = attempt.cluster().nodes().pods[0];
-    for (sdk::PodRecord* pod : pods) {
-      dry_run.Begin(0);
-      EXPECT_FALSE(dry_run.Filter().ok());
-      EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
-      if (dry_run.Filter().ok()) answer->candidates.push_back({0, {pod}, {}, 0});
-      dry_run.End();
-    }
-    return sdk::Verdict::Success();
-  }
-};
-
 TEST(TopologyAwareGPUGateTest, SeesWhatWouldBeWithoutAPod) {
-  sdk::PluginDescriptor preemptor;
-  preemptor.name = "TryEach";
-  preemptor.extension_points = {v1alpha1::POST_FILTER};
-  preemptor.create = [](const sdk::PluginContext&) { return std::make_unique<TryEach>(); };
-  auto harness = PreemptionHarness::Create(preemptor, {Descriptor()});
+  auto harness = PreemptionHarness::Create(sdk::testing::TryEachPod(), {Descriptor()});
   ASSERT_TRUE(harness.ok()) << harness.status();
   (*harness)->AddNode(NodeBuilder("n")
                           .Allocatable({{"nvidia.com/gpu", "8"}})

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,22 +84,23 @@ class WorkloadStrategyScorer : public sdk::Plugin,
       case WorkloadType::kTraining: {
         const int64_t demand = gpus().DemandOf(pod);
         const bool logs = VLOG_IS_ON(4);
+        room_.resize(nodes.size());
+        rooms_.Of(attempt.cluster().nodes(), nodes, absl::MakeSpan(room_),
+                  [&](Slot slot) { return RoomOf(columns, attempt.cluster().node(slot)); });
         for (size_t i = 0; i < nodes.size(); ++i) {
-          const sdk::NodeView node = attempt.cluster().node(nodes[i]);
-          const TrainingRoom& room =
-              rooms_.Of(node.table(), nodes[i], [&] { return RoomOf(columns, node); });
-          raw[i] = ScoreTraining(demand, room);
-          if (logs) LogTraining(pod, demand, node, room, raw[i]);
+          raw[i] = ScoreTraining(demand, room_[i]);
+          if (logs) LogTraining(pod, demand, attempt.cluster().node(nodes[i]), room_[i], raw[i]);
         }
         break;
       }
       case WorkloadType::kInference: {
         const MemoryDemand demand = args_.memory.DemandOf(pod, &malformed_);
         const bool logs = VLOG_IS_ON(4);
+        use_.resize(nodes.size());
+        uses_.Of(attempt.cluster().nodes(), nodes, absl::MakeSpan(use_),
+                 [&](Slot slot) { return UseOf(columns, slot); });
         for (size_t i = 0; i < nodes.size(); ++i) {
-          const NodeUse& use = uses_.Of(attempt.cluster().nodes(), nodes[i],
-                                        [&, slot = nodes[i]] { return UseOf(columns, slot); });
-          const Saturation node = SaturationOf(demand, use);
+          const Saturation node = SaturationOf(demand, use_[i]);
           raw[i] = ScoreInference(node);
           if (logs) LogInference(attempt, nodes[i], node, raw[i]);
         }
@@ -178,8 +180,8 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   }
   // What a node has for training.
   struct TrainingRoom {
-    int64_t inference_pods = 0;
-    int64_t run = 0;  // GPUs one after the other, at most.
+    int32_t inference_pods = 0;
+    int32_t run = 0;  // GPUs one after the other, at most.
   };
   TrainingRoom RoomOf(const sdk::GpuColumns& columns, const sdk::NodeView& node) const;
   static int64_t ScoreTraining(int64_t demand, const TrainingRoom& room) {
@@ -229,6 +231,9 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   // What follows from those and from the GPUs in use.
   mutable sdk::NodeMemo<NodeUse> uses_;
   mutable sdk::NodeMemo<TrainingRoom> rooms_;
+  // Of the nodes that are scored, in their order.
+  mutable std::vector<NodeUse> use_;
+  mutable std::vector<TrainingRoom> room_;
   // Pods on nodes that count; records stay at their addresses while a pod is on a node.
   absl::flat_hash_map<const sdk::PodRecord*, PodFacts> pods_;
   // Pods are read in const calls; all calls come on one thread.
@@ -248,7 +253,9 @@ WorkloadStrategyScorer::TrainingRoom WorkloadStrategyScorer::RoomOf(
   // A node takes at most as many as are free, wherever the others are.
   int64_t run = columns.Free(node.slot());
   if (known != 0) run = std::min(run, LongestRun(columns.Allocatable(node.slot()), known));
-  return {facts.inference_pods, run};
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  return {static_cast<int32_t>(std::min(facts.inference_pods, kMost)),
+          static_cast<int32_t>(std::min(run, kMost))};
 }
 
 void WorkloadStrategyScorer::LogTraining(const v1alpha1::Pod& pod, int64_t demand,

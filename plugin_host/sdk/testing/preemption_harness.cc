@@ -196,4 +196,32 @@ std::optional<double> PreemptionHarness::Metric(
   return impl_->figures.Find({name, label_values});
 }
 
+namespace {
+
+class TryEach : public Plugin, public PostFilterPlugin {
+ public:
+  Verdict PostFilter(const Attempt& attempt, DryRun& dry_run,
+                     PostFilterAnswer* answer) const override {
+    const std::vector<PodRecord*> pods = attempt.cluster().nodes().pods[0];
+    for (PodRecord* pod : pods) {
+      dry_run.Begin(0);
+      EXPECT_FALSE(dry_run.Filter().ok());
+      EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
+      if (dry_run.Filter().ok()) answer->candidates.push_back({0, {pod}, {}, 0});
+      dry_run.End();
+    }
+    return Verdict::Success();
+  }
+};
+
+}  // namespace
+
+PluginDescriptor TryEachPod() {
+  PluginDescriptor preemptor;
+  preemptor.name = "TryEachPod";
+  preemptor.extension_points = {v1alpha1::POST_FILTER};
+  preemptor.create = [](const PluginContext&) { return std::make_unique<TryEach>(); };
+  return preemptor;
+}
+
 }  // namespace outboard::sdk::testing

@@ -62,6 +62,11 @@ class PreemptionHarness {
   std::unique_ptr<Impl> impl_;
 };
 
+// A preemptor that tries the first node, which has to be the only one that helps: its candidates
+// are the pods without each of which alone the pod would fit there. For plugins whose verdict
+// depends on other pods.
+PluginDescriptor TryEachPod();
+
 }  // namespace outboard::sdk::testing
 
 #endif  // OUTBOARD_PLUGIN_HOST_SDK_TESTING_PREEMPTION_HARNESS_H_
