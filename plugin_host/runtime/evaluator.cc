@@ -273,12 +273,17 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
 size_t Evaluator::SelectHost(const AttemptRecord& attempt, size_t num_nodes) {
   const Profile& profile = *attempt.profile;
   totals_.assign(num_nodes, 0);
+  int64_t* const __restrict totals = totals_.data();
   const auto& plugins = profile.at(v1alpha1::SCORE);
   for (size_t i = 0; i < scored_.size(); ++i) {
     const auto at = std::find(plugins.begin(), plugins.end(), scored_[i]) - plugins.begin();
     const int64_t weight = profile.score_weights()[static_cast<size_t>(at)];
     const int64_t* const scores = scores_.data() + i * num_nodes;
-    for (size_t k = 0; k < num_nodes; ++k) totals_[k] += weight * scores[k];
+    if (weight == 1) {  // Sums are made many at a time, products of 64 bits are not.
+      for (size_t k = 0; k < num_nodes; ++k) totals[k] += scores[k];
+    } else {
+      for (size_t k = 0; k < num_nodes; ++k) totals[k] += weight * scores[k];
+    }
   }
   const int64_t best = *std::max_element(totals_.begin(), totals_.end());
   // As the shim's (select_host.h), so that many pods at once have the nodes that they had one by

@@ -121,14 +121,10 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
   v1alpha1::PreFilterResponse pre_filter;
   v1alpha1::FilterResponse filter;
   std::vector<Slot> left;
-  // Whom the opinions are of: of another plan before this one, nobody.
-  std::string like;
-  opinions_.Forget();
   for (const PodRecord* pod : pods) {
     if (absl::Now() > context.deadline) break;
-    std::string signature = signatures_->Of(*context.profile, pod->pod);
-    if (like != signature) opinions_.Forget();
-    like = std::move(signature);
+    const std::string signature = signatures_->Of(*context.profile, pod->pod);
+    if (!signature.empty()) PrepareOpinions(context.profile, signature);
     PlannedPod planned;
     planned.pod = pod;
     planned.attempt = std::make_unique<AttemptRecord>();
@@ -138,7 +134,7 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
     const absl::Span<const Slot> among =
         NodesLeft(pre_filter, nodes, mirror_->view().node_order(), &left);
     const Evaluator::Choice choice =
-        like.empty()
+        signature.empty()
             ? evaluator_->Choose(*planned.attempt, *pod, context.now, among, options, &filter)
             : evaluator_->ChooseAgain(*planned.attempt, *pod, context.now, among, options,
                                       &opinions_);
@@ -152,6 +148,17 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
     result.push_back(std::move(planned));
   }
   return result;
+}
+
+void Planner::PrepareOpinions(const std::shared_ptr<const Profile>& profile,
+                              const std::string& signature) {
+  const uint64_t version = mirror_->surroundings_version();
+  if (opinions_of_.signature == signature && opinions_of_.surroundings_version == version &&
+      opinions_of_.profile.lock() == profile) {
+    return;
+  }
+  opinions_.Forget();
+  opinions_of_ = {profile, signature, version};
 }
 
 }  // namespace outboard::runtime

@@ -89,6 +89,9 @@ class Planner {
                                                const sdk::PodRecord& first);
 
  private:
+  // Forgets the opinions unless they are those of pods with this signature.
+  void PrepareOpinions(const std::shared_ptr<const Profile>& profile, const std::string& signature);
+
   // What stood in the way of groups of the same shape, for as long as nothing has changed.
   struct Failure {
     absl::Time until;
@@ -100,6 +103,13 @@ class Planner {
   Signatures* const signatures_;
   TopologyDomains domains_;
   NodeOpinions opinions_;
+  // Whose they are, and as of what: pods come in many batches of the same kind.
+  struct OpinionsOf {
+    std::weak_ptr<const Profile> profile;
+    std::string signature;
+    uint64_t surroundings_version = 0;
+  };
+  OpinionsOf opinions_of_;
   absl::flat_hash_map<std::string, Failure> failures_;  // by the group's shape
   uint64_t failures_room_version_ = 0;
 };

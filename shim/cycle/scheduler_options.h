@@ -35,7 +35,7 @@ struct SchedulerOptions {
   // a probe, for each of them keeps all pods waiting; 0: it is asked all the same.
   int breaker_failures = 3;
   // How many pods a host may place at once where it can; 1: one at a time.
-  size_t batch_size = 64;
+  size_t batch_size = 128;
   // Fewer are placed one by one, with all that is said of each node.
   size_t min_batch_size = 8;
   // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
