@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <vector>
 
 #include "plugin_host/sdk/filter_block.h"
@@ -15,32 +14,16 @@ namespace outboard::sdk {
 // Where few nodes will do for a pod Filter goes past thousands of others. A set has a bit for each
 // node in the order in which nodes are examined, so that a block of it is read in one go:
 //
-//   sets_.Follow(attempt.cluster().nodes());                        // once an attempt
-//   const auto& set = sets_.Of(model, [&](Slot slot) { ... });      // kept until Forget
-//   if (auto bits = set.OfBlock(block)) ... else ...                // node by node
+//   sets_.Follow(attempt.cluster().nodes());                                   // once an attempt
+//   const uint64_t of = sets_.Bits(model, block, [&](Slot slot) { ... });      // is(slot)
 //
 // Threading: thread-compatible.
-// Lifetime:  a set holds until the next call of Follow, Of or Forget; Of reads the table that was
-//            followed last, within the same call of the plugin or at least the same attempt.
-// Errors:    none; of blocks that are no stretch of the order it knows nothing.
+// Lifetime:  sets are made of the table that was followed last, within the same attempt, and kept
+//            until Forget.
+// Errors:    none; nodes of blocks that are no stretch of the order are asked one by one.
 template <typename Key>
 class NodeSets {
  public:
-  class Set {
-   public:
-    // Bit i for node i of the block; bits of nodes that are no candidates mean nothing.
-    std::optional<uint64_t> OfBlock(const NodeBlock& block) const {
-      if (block.place == NodeBlock::kNoPlace) return std::nullopt;
-      const uint32_t shift = block.place % 64;
-      const uint64_t low = words_[block.place / 64] >> shift;
-      return shift == 0 ? low : low | words_[block.place / 64 + 1] << (64 - shift);
-    }
-
-   private:
-    friend class NodeSets;
-    std::vector<uint64_t> words_;
-  };
-
   // Sets are made anew if the order is another one.
   void Follow(const NodeTable& nodes) {
     nodes_ = &nodes;
@@ -53,16 +36,34 @@ class NodeSets {
     sets_.clear();
     last_ = nullptr;
   }
-  // The nodes for which is(slot).
+  // The nodes of the block for which is(slot), which follows from `key` and what nodes are: bit i
+  // for node i. Bits of nodes that are no candidates mean nothing.
   template <typename Is>
-  const Set& Of(const Key& key, const Is& is) {
-    if (last_ != nullptr && last_->key == key) return last_->set;
+  uint64_t Bits(const Key& key, const NodeBlock& block, const Is& is) {
+    if (block.place != NodeBlock::kNoPlace) {
+      const std::vector<uint64_t>& words = Of(key, is);
+      const size_t first = block.place / 64;
+      const uint32_t shift = block.place % 64;
+      // The block's order is that of the followed table, or somebody has broken a rule.
+      if (first + 1 < words.size())
+        return shift == 0 ? words[first] : words[first] >> shift | words[first + 1] << (64 - shift);
+    }
+    uint64_t bits = 0;
+    block.ForEach([&](int i, Slot slot) { bits |= uint64_t{is(slot) ? 1u : 0u} << i; });
+    return bits;
+  }
+
+ private:
+  // The nodes for which is(slot), in their order.
+  template <typename Is>
+  const std::vector<uint64_t>& Of(const Key& key, const Is& is) {
+    if (last_ != nullptr && last_->key == key) return last_->words;
     Entry* oldest = nullptr;
     for (Entry& entry : sets_) {
       if (entry.key == key) {
         entry.used = ++uses_;
         last_ = &entry;
-        return entry.set;
+        return entry.words;
       }
       if (oldest == nullptr || entry.used < oldest->used) oldest = &entry;
     }
@@ -73,21 +74,20 @@ class NodeSets {
     // And the first 63 again, as blocks go past the end; a word more than that, since two are read.
     const std::vector<Slot>& order = nodes_->order;
     const size_t bits = order.empty() ? 0 : order.size() + 63;
-    std::vector<uint64_t>& words = oldest->set.words_;
+    std::vector<uint64_t>& words = oldest->words;
     words.assign(bits / 64 + 2, 0);
     for (size_t i = 0; i < bits; ++i)
       words[i / 64] |= uint64_t{is(order[i % order.size()]) ? 1u : 0u} << (i % 64);
-    return oldest->set;
+    return words;
   }
 
- private:
   // The least recently asked for goes first; at 5,000 nodes a set has 640 bytes.
   static constexpr size_t kMaxSets = 16;
 
   struct Entry {
     Key key{};
     uint64_t used = 0;  // when last
-    Set set;
+    std::vector<uint64_t> words;
   };
 
   uint64_t followed_ = 0;  // NodeTable::order_generation

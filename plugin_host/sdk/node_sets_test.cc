@@ -42,31 +42,40 @@ TEST(NodeSetsTest, EveryStretchOfAnyOrder) {
     for (size_t from = 0; from < nodes; ++from) {
       for (const size_t size : {std::min<size_t>(64, nodes), std::min<size_t>(5, nodes)}) {
         const std::vector<Slot> slots = Stretch(order, from, size);
-        const auto bits = sets.Of(1, is_odd).OfBlock(BlockOf(slots, static_cast<uint32_t>(from)));
-        ASSERT_TRUE(bits.has_value());
-        for (size_t i = 0; i < size; ++i) EXPECT_EQ((*bits >> i) & 1, slots[i] % 2);
+        const uint64_t bits = sets.Bits(1, BlockOf(slots, static_cast<uint32_t>(from)), is_odd);
+        for (size_t i = 0; i < size; ++i) EXPECT_EQ((bits >> i) & 1, slots[i] % 2);
       }
     }
   }
 }
 
-TEST(NodeSetsTest, NothingOfOtherBlocks) {
+TEST(NodeSetsTest, OtherBlocksNodeByNode) {
   NodeSets<int> sets;
   const NodeTable nodes = Nodes({4, 1, 3, 0});
   sets.Follow(nodes);
-  const auto all = [](Slot) { return true; };
-  EXPECT_TRUE(sets.Of(1, all).OfBlock(BlockOf({3, 0, 4}, 2)).has_value());
-  EXPECT_FALSE(sets.Of(1, all).OfBlock(BlockOf({4, 3}, NodeBlock::kNoPlace)).has_value());
+  int asked = 0;
+  const auto is_three = [&](Slot slot) {
+    ++asked;
+    return slot == 3;
+  };
+  const std::vector<Slot> slots = {4, 3};
+  // The last is behind all that a set of four nodes knows.
+  for (const uint32_t place : {NodeBlock::kNoPlace, 128u, 64u * 1000}) {
+    EXPECT_EQ(sets.Bits(1, {slots, 3, place}, is_three), 2u);
+    asked = 0;
+    EXPECT_EQ(sets.Bits(1, {slots, 2, place}, is_three), 2u);
+    EXPECT_EQ(asked, 1) << "candidates alone";
+  }
 }
 
 TEST(NodeSetsTest, SeveralSets) {
   NodeSets<int> sets;
   const NodeTable nodes = Nodes({4, 1, 3, 0});
   sets.Follow(nodes);
-  for (const Slot wanted : {1, 3, 1})
-    EXPECT_EQ(
-        *sets.Of(wanted, [&](Slot slot) { return slot == wanted; }).OfBlock(BlockOf({1, 3}, 1)) & 3,
-        wanted == 1 ? 1u : 2u);
+  for (const Slot wanted : {1, 3, 1}) {
+    const auto is_wanted = [&](Slot slot) { return slot == wanted; };
+    EXPECT_EQ(sets.Bits(wanted, BlockOf({1, 3}, 1), is_wanted) & 3, wanted == 1 ? 1u : 2u);
+  }
 }
 
 TEST(NodeSetsTest, MadeOnceUntilSomethingChanges) {
@@ -77,18 +86,21 @@ TEST(NodeSetsTest, MadeOnceUntilSomethingChanges) {
     return slot == 1;
   };
   const NodeTable nodes = Nodes({0, 1});
+  const auto bits = [&](const std::vector<Slot>& slots) {
+    return sets.Bits(1, BlockOf(slots, 0), is) & 3;
+  };
   sets.Follow(nodes);
-  sets.Of(1, is);
+  EXPECT_EQ(bits({0, 1}), 2u);
   const int once = asked;
   sets.Follow(nodes);
-  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({0, 1}, 0)).value() & 3, 2u);
+  EXPECT_EQ(bits({0, 1}), 2u);
   EXPECT_EQ(asked, once);
   sets.Forget();
-  sets.Of(1, is);
+  EXPECT_EQ(bits({0, 1}), 2u);
   EXPECT_EQ(asked, 2 * once);
   const NodeTable turned = Nodes({1, 0});
   sets.Follow(turned);
-  EXPECT_EQ(sets.Of(1, is).OfBlock(BlockOf({1, 0}, 0)).value() & 3, 1u);
+  EXPECT_EQ(bits({1, 0}), 1u);
   EXPECT_EQ(asked, 3 * once);
 }
 
@@ -98,10 +110,11 @@ TEST(NodeSetsTest, TheLastAskedForStay) {
   sets.Follow(nodes);
   int asked = 0;
   const auto is = [&](Slot) { return ++asked > 0; };
+  const std::vector<Slot> slots = {0, 1};
   for (int key = 0; key < 100; ++key) {
-    sets.Of(key, is);
+    sets.Bits(key, BlockOf(slots, 0), is);
     const int before = asked;
-    sets.Of(-1, is);
+    sets.Bits(-1, BlockOf(slots, 0), is);
     if (key > 0) {
       EXPECT_EQ(asked, before);
     }
@@ -114,11 +127,11 @@ TEST(NodeSetsTest, NoNodes) {
   const NodeTable one = Nodes({7});
   const auto all = [](Slot) { return true; };
   sets.Follow(none);
-  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({}, 0)).value(), 0u);
+  EXPECT_EQ(sets.Bits(1, NodeBlock{{}, 0, 0}, all), 0u);
   sets.Follow(one);
-  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({7}, 0)).value() & 1, 1u);
+  EXPECT_EQ(sets.Bits(1, BlockOf({7}, 0), all) & 1, 1u);
   sets.Follow(none);
-  EXPECT_EQ(sets.Of(1, all).OfBlock(BlockOf({}, 0)).value(), 0u);
+  EXPECT_EQ(sets.Bits(1, NodeBlock{{}, 0, 0}, all), 0u);
 }
 
 }  // namespace

@@ -103,10 +103,9 @@ class GpuAware : public sdk::Plugin,
     sdk::NodeBlock left = block;
     // Most of those that lack GPUs have none at all, and so lack the first that the pod asks for.
     const auto has_none = [&](sdk::Slot slot) { return has_gpus_[slot] == 0; };
-    if (const auto without = without_gpus_.Of(0, has_none).OfBlock(block)) {
-      reject(left.candidates & *without, Lack{0, 0, true, 0});
-      left.candidates &= ~*without;
-    }
+    const uint64_t without = without_gpus_.Bits(0, block, has_none);
+    reject(left.candidates & without, Lack{0, 0, true, 0});
+    left.candidates &= ~without;
     for (size_t k = 0; k < demand->gpus.size() && left.candidates != 0; ++k) {
       const int64_t need = demand->gpus[k].second;
       if (!demand->columns[k]) {  // No node has any.

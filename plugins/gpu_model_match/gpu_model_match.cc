@@ -88,16 +88,8 @@ class GpuModelMatch : public sdk::Plugin,
       const NodeModel& node = nodes_[slot];
       return (node.name == model) | (match_partitions_ & static_cast<int>(node.base == model));
     };
-    uint64_t no_label = 0, match = 0;
-    if (block.place != sdk::NodeBlock::kNoPlace) {
-      no_label = *sets_.Of({Asked::kLacksLabel, 0}, lacks_label).OfBlock(block);
-      match = *sets_.Of({Asked::kMatches, wanted->model}, matches).OfBlock(block);
-    } else {
-      block.ForEach([&](int i, sdk::Slot slot) {
-        no_label |= uint64_t{lacks_label(slot)} << i;
-        match |= uint64_t{matches(slot)} << i;
-      });
-    }
+    const uint64_t no_label = sets_.Bits({Asked::kLacksLabel, 0}, block, lacks_label);
+    const uint64_t match = sets_.Bits({Asked::kMatches, wanted->model}, block, matches);
     sink.RejectAll(no_label, no_label_);
     sink.RejectAll(~match, mismatch_);
   }

@@ -307,19 +307,19 @@ class Objectives : public sdk::Plugin,
                std::find(regions.begin(), regions.end(), region_[slot]) == regions.end();
       };
       sdk::KnownVerdicts<uint32_t>::Block rejections(&state->region_verdicts, &sink);
-      ForEachOf(outside_.Of(state->regions, is_outside), is_outside, block,
-                [&](int i, sdk::Slot slot) {
-                  const uint32_t region = region_[slot];
-                  rejections.Reject(i, region,
-                                    [&] { return WrongRegion(cluster, region, state->bounds); });
-                });
+      const uint64_t outside = outside_.Bits(state->regions, block, is_outside);
+      sdk::NodeBlock{block.slots, block.candidates & outside}.ForEach([&](int i, sdk::Slot slot) {
+        const uint32_t region = region_[slot];
+        rejections.Reject(i, region, [&] { return WrongRegion(cluster, region, state->bounds); });
+      });
     }
     if (const std::optional<double> highest = state->bounds.highest_cost) {
       const auto is_dear = [&](sdk::Slot slot) {
         return costs_.At(slot) == NodeCosts::kUnknown || costs_.At(slot) > *highest;
       };
       sdk::KnownVerdicts<double>::Block rejections(&state->cost_verdicts, &sink);
-      ForEachOf(dear_.Of(*highest, is_dear), is_dear, block, [&](int i, sdk::Slot slot) {
+      const uint64_t dear = dear_.Bits(*highest, block, is_dear);
+      sdk::NodeBlock{block.slots, block.candidates & dear}.ForEach([&](int i, sdk::Slot slot) {
         const double cost = costs_.At(slot);
         if (cost == NodeCosts::kUnknown) return sink.Reject(i, unknown_cost_);
         rejections.Reject(i, cost, [&] {
@@ -335,16 +335,6 @@ class Objectives : public sdk::Plugin,
           too_far |= uint64_t{1} << i;
       });
       sink.RejectAll(too_far, state->data_verdicts[k]);
-    }
-  }
-  // Calls fn(i, slot) for those candidates of the block that are in the set, which is of the nodes
-  // for which is(slot).
-  template <typename Set, typename Is, typename Fn>
-  static void ForEachOf(const Set& set, const Is& is, const sdk::NodeBlock& block, const Fn& fn) {
-    if (const std::optional<uint64_t> bits = set.OfBlock(block)) {
-      sdk::NodeBlock{block.slots, block.candidates & *bits}.ForEach(fn);
-    } else {
-      block.ForEachThat(is, fn);
     }
   }
   sdk::Verdict WrongRegion(const sdk::ClusterView& cluster, uint32_t region,

@@ -85,13 +85,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
       }
       case Need::kGpu: {
         const auto is_without = [&](sdk::Slot slot) { return has_gpus_[slot] == 0; };
-        uint64_t without = 0;
-        if (const auto known = without_gpus_.Of(0, is_without).OfBlock(block)) {
-          without = *known;
-        } else {
-          block.ForEach([&](int i, sdk::Slot slot) { without |= uint64_t{is_without(slot)} << i; });
-        }
-        sink.RejectAll(without, no_gpu_);
+        sink.RejectAll(without_gpus_.Bits(0, block, is_without), no_gpu_);
         return;
       }
     }
