@@ -26,6 +26,9 @@ class Observers final : public cycle::Observer {
     for (auto* o : observers_)
       o->OnAttemptEnd(pod, profile, result, node_name, message, since_attempt_began);
   }
+  void OnAttemptSpared(const kube::PodObject& pod) override {
+    for (auto* o : observers_) o->OnAttemptSpared(pod);
+  }
   void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override {
     for (auto* o : observers_) o->OnPreemption(pod, node_name, victims, to_evict);

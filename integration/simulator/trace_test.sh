@@ -128,11 +128,16 @@ play --config "$dir/config.yaml"
 cp "$dir/out.json" "$dir/once.json"
 play --config "$dir/config.yaml"
 if cmp "$dir/once.json" "$dir/out.json"; then echo "ok: the same twice, with gangs and Backfill"; else failed=1; fi
+cp "$dir/config.yaml" "$dir/backfill.yaml"
 sed -i 's/, {name: Backfill}//' "$dir/config.yaml"
-play --config "$dir/config.yaml"
-cp "$dir/out.json" "$dir/once.json"
-play --config "$dir/config.yaml" --spare-attempts
-if cmp "$dir/once.json" "$dir/out.json"; then echo "ok: the same where attempts are spared"; else failed=1; fi
+# Where many wait: first in little room for six hours, then with room kept for the first in line.
+"$outboard" generate-workload --nodes 4 --hours 6 --load 1.5 --seed 8 --cluster "$dir/cluster.yaml" --trace "$dir/trace.jsonl"
+for config in config backfill; do
+  play --config "$dir/$config.yaml"
+  cp "$dir/out.json" "$dir/once.json"
+  play --config "$dir/$config.yaml" --spare-attempts
+  if cmp "$dir/once.json" "$dir/out.json"; then echo "ok: the same where attempts are spared, $config"; else failed=1; fi
+done
 
 echo '{"job": "a", "arrival": 0, "cpu": "many"}' >"$dir/bad.jsonl"
 refuse "a bad quantity" "bad.jsonl:1: cpu: " --trace "$dir/bad.jsonl"

@@ -123,6 +123,8 @@ class ClusterState : private ChangeEncoder {
   const std::vector<uint32_t>& node_order() const { return tree_.Order(); }
   // Changes whenever a node comes or goes.
   uint64_t nodes_generation() const { return nodes_generation_; }
+  // Changes whenever any node's NodeGeneration does.
+  uint64_t placements_generation() const { return last_node_generation_; }
   // Null if the slot is free.
   const kube::NodePtr& NodeAt(uint32_t slot) const;
   uint32_t SlotOf(absl::string_view node_name) const;

@@ -116,6 +116,8 @@ class Observer {
   virtual void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                             AttemptResult result, const std::string& node_name,
                             const std::string& message, absl::Duration since_attempt_began) {}
+  // The pod was rejected without an attempt, as one like it just before (vain_attempts.h).
+  virtual void OnAttemptSpared(const kube::PodObject& pod) {}
   // The pod is about to have others leave the node, which is nominated for it; `to_evict` of them
   // are not leaving yet. Comes before the end of its attempt.
   virtual void OnPreemption(const kube::PodObject& pod, const std::string& node_name,

@@ -17,6 +17,17 @@ namespace outboard::cycle {
 
 using queue::QueuedPod;
 
+namespace {
+
+bool Reads(const v1alpha1::GetHostInfoResponse& host, absl::string_view plugin,
+           absl::string_view field) {
+  return absl::c_any_of(host.plugins(), [&](const v1alpha1::PluginInfo& its) {
+    return its.name() == plugin && absl::c_linear_search(its.needed_fields(), field);
+  });
+}
+
+}  // namespace
+
 Scheduler::Scheduler(SchedulerOptions options, queue::QueueOptions queue_options, Effects* effects,
                      Observer* observer, queue::QueueObserver* queue_observer, absl::Time now)
     : options_(options),
@@ -24,14 +35,13 @@ Scheduler::Scheduler(SchedulerOptions options, queue::QueueOptions queue_options
       observer_(observer),
       queue_(queue_options, now, this, this, queue_observer),
       algorithm_(&cluster_),
-      vain_attempts_(
-          &cluster_, &queue_, options_.likeness,
-          [this](const kube::PodObject& pod) -> std::optional<VainAttempts::Terms> {
-            const ProfilePlan* plan = PlanOf(pod);
-            if (plan == nullptr || !plan->wake_up_events.contains("NodeResourcesFit"))
-              return std::nullopt;
-            return VainAttempts::Terms{&plan->guard, !plan->algorithm.post_filter_plugins.empty()};
-          }) {}
+      vain_attempts_(&cluster_, &queue_, options_.likeness,
+                     [this](const std::string& plugin, absl::string_view field) {
+                       return absl::c_any_of(hosts_, [&](const auto& entry) {
+                         return entry.second.client != nullptr &&
+                                Reads(entry.second.client->info(), plugin, field);
+                       });
+                     }) {}
 
 Scheduler::~Scheduler() = default;
 
@@ -163,13 +173,13 @@ bool Scheduler::ScheduleOne(absl::Time now) {
     });
     if (plans_.all().empty() || all_within_grace) return false;
   }
-  vain_attempts_.TryNext(now);
+  vain_attempts_.Release(now);
   QueuedPod* info = queue_.Pop(now);
-  if (info == nullptr) {
-    vain_attempts_.EndRound(now);
-    return false;
+  if (info == nullptr) return false;
+  if (vain_attempts_.Spare(*info, now)) {
+    observer_->OnAttemptSpared(*info->pod);
+    return true;
   }
-  if (vain_attempts_.Spare(*info, now)) return true;
   auto attempt = std::make_unique<Attempt>();
   attempt->id = ++last_attempt_id_;
   attempt->info = info;

@@ -163,13 +163,13 @@ void Scheduler::RequeueFailed(std::unique_ptr<Attempt> attempt, AttemptResult re
   } else {
     // Whose victims leave is tried again in any case.
     const bool in_vain = result == AttemptResult::kUnschedulable &&
-                         attempt->nominated_node.empty() && !attempt->keeps_nomination;
-    const auto rejectors = [&] { return RejectorsOf(attempt->diagnosis); };
+                         attempt->nominated_node.empty() && !attempt->keeps_nomination &&
+                         attempt->node_name.empty();
     const bool requeued = result == AttemptResult::kHostAway
                               ? queue_.Park(uid, attempt->silent_host, now)
-                          : in_vain ? vain_attempts_.AddUnschedulable(uid, rejectors(), now)
-                                    : queue_.AddUnschedulable(uid, rejectors(), now);
+                              : queue_.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
     if (!requeued) return;
+    if (in_vain) vain_attempts_.Failed(uid, now);
   }
   const std::optional<std::string> nominated = RenewNomination(*attempt, *current, result);
   effects_->RecordFailed(*current, profile, message, now);
@@ -244,10 +244,13 @@ void Scheduler::TakePushes(const std::string& host_name, Host* host, absl::Time 
         TakeWakes(*host, push.wakes(), now);
         break;
       case v1alpha1::SyncResponse::kActivate: {
-        const auto& uids = push.activate().pod_uids();
         if (push.activate().plugin().empty()) break;
-        queue_.Activate(std::vector<std::string>(uids.begin(), uids.end()), now,
-                        push.activate().plugin());
+        std::vector<std::string> uids;
+        for (const std::string& uid : push.activate().pod_uids()) {
+          // What the host says of those that follow others is out of date.
+          if (!vain_attempts_.Holds(uid)) uids.push_back(uid);
+        }
+        queue_.Activate(uids, now, push.activate().plugin());
         break;
       }
       case v1alpha1::SyncResponse::kEffect:
@@ -290,7 +293,6 @@ void Scheduler::Tick(absl::Time now) {
   }
   for (const auto& object : cluster_.WrittenAndNeverSeen(now)) OnObjectDelete(object, now);
   queue_.FlushDue(now);
-  vain_attempts_.BeginRound(now);
   SendHints(now);
   SendToKeepers(now);
 }

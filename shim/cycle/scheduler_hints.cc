@@ -157,6 +157,7 @@ void Scheduler::OnWaiting(const queue::QueuedPod& pod) {
 }
 
 void Scheduler::OnNotWaiting(const queue::QueuedPod& pod) {
+  vain_attempts_.OnNotWaiting(pod.uid());
   const ProfilePlan* plan = PlanOf(*pod.pod);
   if (plan == nullptr) return;
   for (const std::string& name : plan->host_names) hosts_[name].hints.WaitsNoMore(pod.uid());

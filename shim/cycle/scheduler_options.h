@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/cycle/custom_resources.h"
 #include "shim/kube/objects.h"
@@ -15,10 +16,14 @@ namespace outboard::cycle {
 
 // How a pod compares with others in the eyes of plugins.
 struct Likeness {
-  // Nothing that plugins look at tells pods of one kind apart but `amount`; where one that asks for
-  // less of that finds no node, one that asks for more does not either. Empty: like no other.
+  // Nothing that plugins look at tells pods of one kind apart but `amount`, when they were created
+  // and what they are called. Empty: like no other.
   std::string kind;
+  // Only plugins that read `amount_field`, which is one that they declare (PluginInfo), go by the
+  // amount, and by who was created first. Where a pod finds no node, one that asks for more and was
+  // created later does not either. Empty: no plugin does.
   int64_t amount = 0;
+  absl::string_view amount_field;
 };
 using LikenessOf = std::function<Likeness(const kube::PodObject&)>;
 
@@ -41,8 +46,7 @@ struct SchedulerOptions {
   // The simulator's mode: a pod is tried once, and forgotten by the queue when it fails.
   bool single_attempt = false;
   // For virtual time, in which pods are tried again at every event and not after a backoff:
-  // attempts that cannot place their pods are not made (vain_attempts.h), in profiles that have
-  // NodeResourcesFit. Null: all are.
+  // attempts that cannot place their pods are not made (vain_attempts.h). Null: all are.
   LikenessOf likeness;
   // What plugins may have done with custom resources.
   std::vector<CustomResourceRule> custom_resources;

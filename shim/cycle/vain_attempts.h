@@ -1,128 +1,101 @@
-// Attempts that cannot place their pods, whatever hosts say.
+// Attempts that cannot place their pods, since one for a pod like theirs has just failed.
 #ifndef OUTBOARD_SHIM_CYCLE_VAIN_ATTEMPTS_H_
 #define OUTBOARD_SHIM_CYCLE_VAIN_ATTEMPTS_H_
 
+#include <compare>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/node_hash_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/cycle/cluster_state.h"
-#include "shim/cycle/node_guard.h"
 #include "shim/cycle/scheduler_options.h"
 #include "shim/kube/objects.h"
 #include "shim/queue/scheduling_queue.h"
 
 namespace outboard::cycle {
 
-// Spares attempts in virtual time, where the end of one pod wakes all that wait, at every event,
+// Spares attempts in virtual time, where the end of one pod wakes many that wait, at every event,
 // and few of them fit (SchedulerOptions::likeness).
 //
-// Of pods of one kind the first is tried; if it finds no node the others find none either, until
-// something happens that may help. Nor does one for which, by the shim's own books, no node has
-// room, and that cannot make others leave. Such pods wait here: no host is told of them, no event
-// moves them. In the round after an event the first of each kind that may fit has its turn, then
-// the next; and all others are taken to have had theirs, in the order of the queue, so that order,
-// counts and backoffs are as if each had been tried.
+// Where a pod finds no node, others of its kind find none either, at the same instant and as long
+// as nothing changes; if a plugin that goes by amounts rejected it, those that ask for as much and
+// were created later. When their turn comes they are rejected as it was, without asking anybody,
+// and from then on follow it: hosts hear of it alone, and whatever lets it be tried again lets them
+// be tried, too.
 //
 // Threading: as ClusterState. Lifetime: cluster and queue outlive it. Errors: none.
 class VainAttempts {
  public:
-  // What the profile of a pod allows it; none: the pod is tried.
-  struct Terms {
-    const GuardScope* scope = nullptr;
-    bool may_preempt = false;
-  };
-  using TermsOf = std::function<std::optional<Terms>(const kube::PodObject&)>;
+  // Whether the plugin reads a field.
+  using Reads = std::function<bool(const std::string& plugin, absl::string_view field)>;
 
   // Without `likeness_of` nothing is spared.
   VainAttempts(const ClusterState* cluster, queue::SchedulingQueue* queue, LikenessOf likeness_of,
-               TermsOf terms_of)
+               Reads reads)
       : cluster_(cluster),
         queue_(queue),
         likeness_of_(std::move(likeness_of)),
-        terms_of_(std::move(terms_of)) {}
+        reads_(std::move(reads)) {}
 
   // An event; see queue::SchedulingQueue::MoveAllToActiveOrBackoff.
   void Happened(const queue::ClusterEvent& event);
-  // When others hear what events move: if there was one, those that wait here have their turns.
-  void BeginRound(absl::Time now);
-  // Has the next of each kind tried that may find a node. To be called before each pod is taken
-  // from the queue.
-  void TryNext(absl::Time now);
-  // Of a pod just taken from the queue: whether it would be rejected as it was before. Then it
-  // waits again, and nobody hears of the attempt.
+  // The pod found no node, nobody leaves for it, and it waits in the queue: for its rejectors as
+  // they are now.
+  void Failed(const std::string& uid, absl::Time now);
+  // Of a pod just taken from the queue: whether it was rejected without an attempt.
   bool Spare(const queue::QueuedPod& info, absl::Time now);
-  // In place of the queue's own: an attempt ended without a node, and with nobody leaving for it.
-  bool AddUnschedulable(const std::string& uid, queue::SchedulingQueue::Rejectors rejectors,
-                        absl::Time now);
-  // The queue is empty.
-  void EndRound(absl::Time now);
-  // Whether the pod waits here.
-  bool Holds(const std::string& uid) const;
+  // Whether the pod follows another.
+  bool Holds(const std::string& uid) const { return leader_of_.contains(uid); }
+  // The pod waits no more. From within the queue.
+  void OnNotWaiting(const std::string& uid);
+  // Those whose leaders wait no more go on. To be called before a pod is taken from the queue.
+  void Release(absl::Time now);
 
  private:
-  static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-
-  struct Kind;
-  struct Held {
-    std::string uid;
-    Kind* kind = nullptr;
-    int64_t amount = 0;
-    bool waits = false;  // here; else it is forgotten before the next round
-    bool had_turn = false;
+  // Who was created first.
+  struct Turn {
+    int64_t created = 0;
+    std::string ns, name;
+    friend auto operator<=>(const Turn&, const Turn&) = default;
   };
-  struct OnNode {
-    uint64_t generation = 0;  // of the node when it was looked at
-    bool fits = false;
-  };
-  struct Kind {
-    std::vector<Held*> turns;  // of the round
-    size_t next = 0;           // among these
-    std::string active;        // the uid of the one whose turn it is
-    // In the round number `round` whoever asks for `bound` or more finds no node; a pod that did
-    // not was tried at `failed`.
-    uint64_t round = 0;
-    int64_t bound = kAll;
-    absl::Time failed = absl::InfinitePast();
-    const GuardScope* scope = nullptr;  // that `nodes`, by slot, was looked at with
-    std::vector<OnNode> nodes;
-  };
-  struct Lowest {
-    uint64_t generation = 0;
-    int32_t priority = std::numeric_limits<int32_t>::max();
-  };
-
   struct Found {
-    Kind* kind;
-    int64_t amount;
+    std::string kind;
+    int64_t amount = 0;
+    Turn turn;
+    absl::string_view amount_field;
   };
-  std::optional<Found> Find(const kube::PodObject& pod);
-  bool Wait(const std::string& uid, const Found& as, queue::SchedulingQueue::Rejectors rejectors,
-            absl::Time now);
-  // Whether the pod waits, here and by the queue.
-  const queue::QueuedPod* Waiting(const Held& held) const;
-  bool MayFit(Kind* kind, const kube::PodObject& pod, const Terms& terms);
-  int32_t LowestPriority();
+  // Speaks for those of its kind with as large an amount and no earlier a turn.
+  struct Failure {
+    int64_t amount = 0;
+    Turn turn;
+    std::string uid;
+  };
+
+  std::optional<Found> Find(const kube::PodObject& pod) const;
+  // Null: nobody has failed that speaks for it.
+  const Failure* LeaderOf(const Found& found) const;
+  // Forgets failures from before a change.
+  void Renew(absl::Time now);
 
   const ClusterState* const cluster_;
   queue::SchedulingQueue* const queue_;
   const LikenessOf likeness_of_;
-  const TermsOf terms_of_;
-  bool happened_ = false;  // since the last round began
-  bool in_round_ = false;
-  uint64_t round_ = 1;
-  std::map<std::string, Kind> kinds_;
-  absl::node_hash_map<std::string, Held> held_;
-  std::vector<Held*> order_;    // all of them; the round's first
-  size_t in_order_ = 0;         // so many are of the round
-  std::vector<Lowest> lowest_;  // by slot
+  const Reads reads_;
+  // By kind, while nothing changes; without those for which another speaks.
+  std::map<std::string, std::vector<Failure>> failures_;
+  absl::Time failed_at_ = absl::InfinitePast();
+  uint64_t placements_ = 0;  // ClusterState::placements_generation then
+  // By uid. A follower that went on by itself is still among its old leader's.
+  absl::flat_hash_map<std::string, std::vector<std::string>> followers_;
+  absl::flat_hash_map<std::string, std::string> leader_of_;
+  std::vector<std::string> released_;  // leaders
 };
 
 }  // namespace outboard::cycle

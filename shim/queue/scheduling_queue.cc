@@ -263,11 +263,6 @@ absl::Time SchedulingQueue::BackoffEnd(QueuedPod& pod) const {
   return *pod.backoff_expiration;
 }
 
-absl::Time SchedulingQueue::BackoffLeft(const std::string& uid, absl::Time now) {
-  QueuedPod* pod = FindMutable(uid);
-  return pod != nullptr && IsBackingOff(*pod, now) ? BackoffEnd(*pod) : absl::InfinitePast();
-}
-
 bool SchedulingQueue::IsBackingOff(QueuedPod& pod, absl::Time now) const {
   // A backoff that ends within the present second is not over yet.
   return BackoffEnd(pod) >= AlignToWindow(now);

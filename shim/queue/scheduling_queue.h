@@ -140,11 +140,9 @@ class SchedulingQueue {
   // The first event that concerns an attempt under way.
   uint64_t EventsNeededFrom() const;
 
-  // For whoever spares attempts (PreEnqueueGate::Holds). Pods that wait go on, each at once or
-  // after its backoff. And the other way round: a pod that waits had its turn and was rejected as
-  // before; `counts`: that is not known here yet.
+  // For whoever spares attempts (PreEnqueueGate::Holds): pods that wait go on, each at once or
+  // after its backoff.
   void TryAgain(absl::Span<const std::string> uids, absl::Time now);
-  void RejectAgain(const std::string& uid, bool counts, absl::Time now);
 
   // Tries these pods at once, whatever rejected them; those in flight, as soon as they come back,
   // after backoff. With `plugin`, only pods that it rejected.
@@ -172,8 +170,6 @@ class SchedulingQueue {
   void ForEach(absl::FunctionRef<void(const QueuedPod&)> visit) const;
   // When the pod's backoff ends; InfinitePast: it has none.
   absl::Time BackoffEnd(QueuedPod& pod) const;
-  // The same, but InfinitePast also if it is over.
-  absl::Time BackoffLeft(const std::string& uid, absl::Time now);
 
  private:
   enum class Strategy { kSkip, kAfterBackoff, kImmediately };

@@ -404,18 +404,6 @@ void SchedulingQueue::TryAgain(absl::Span<const std::string> uids, absl::Time no
   Requeue(moves, AssignedPodDelete().Label(), now);
 }
 
-void SchedulingQueue::RejectAgain(const std::string& uid, bool counts, absl::Time now) {
-  QueuedPod* pod = FindMutable(uid);
-  if (pod == nullptr || pod->place != Place::kUnschedulable) return;
-  if (counts) {
-    ++pod->attempts;
-    ++pod->unschedulable_count;
-  }
-  pod->timestamp = pod->last_transition = now;
-  pod->sequence = next_sequence_++;
-  pod->backoff_expiration.reset();
-}
-
 void SchedulingQueue::Activate(absl::Span<const std::string> uids, absl::Time now,
                                absl::string_view plugin) {
   std::vector<Move> moves;

@@ -37,8 +37,8 @@ Flags:
   --until SECONDS        With --trace: ends there, whatever still runs; pods wait until then (default: ten minutes after the last event, where
                          pods wait)
   --most-waiting N       With --trace: ends once more pods than these wait: they come faster than they can run, or hold each other up
-  --spare-attempts       With --trace: pods that are like one which has just found no node are not tried again before something happens; many times
-                         as fast, and the same where no plugin goes by who else waits (as Backfill does)
+  --spare-attempts       With --trace: pods that are like one which has just found no node are not tried, and go on when it does; several times as
+                         fast where many wait
   --interval SECONDS     With --trace: also what is in use in each stretch so long
   --config FILE          KubeSchedulerConfiguration with profiles and plugin arguments (default: kube-scheduler's defaults)
   -o, --output FORMAT    table (default) or json: one object a line, printed when a pod's first attempt ends; with --trace one a job, then one

@@ -189,11 +189,7 @@ func (o options) play(load float64, seed int, scheduler string) (figures, error)
 	}
 	command := exec.Command(o.outboard, "simulate", "--cluster", o.file("cluster", load, seed), "--trace", o.file("trace", load, seed),
 		"--config", filepath.Join(o.folder, scheduler+".yaml"), "--to", fmt.Sprint(o.until()), "--until", fmt.Sprint(o.until()),
-		"--most-waiting", fmt.Sprint(o.mostWaiting), "-o", "json")
-	if scheduler != "backfill" {
-		// Backfill goes by who else waits, so each attempt counts.
-		command.Args = append(command.Args, "--spare-attempts")
-	}
+		"--most-waiting", fmt.Sprint(o.mostWaiting), "--spare-attempts", "-o", "json")
 	var said bytes.Buffer
 	command.Stderr = &said
 	output, err := command.Output()

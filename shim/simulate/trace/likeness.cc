@@ -4,6 +4,12 @@
 #include "shim/cycle/contract_content.h"
 
 namespace outboard::simulate::trace {
+namespace {
+
+constexpr char kRunSeconds[] = "outboard/run-seconds";
+constexpr char kRunSecondsField[] = "Pod.metadata.annotations['outboard/run-seconds']";
+
+}  // namespace
 
 cycle::Likeness LikenessOf(const kube::PodObject& object) {
   cycle::Likeness likeness;
@@ -22,8 +28,9 @@ cycle::Likeness LikenessOf(const kube::PodObject& object) {
       pod.mutable_labels()->erase(its->first);
   }
   pod.clear_controller();
+  likeness.amount_field = kRunSecondsField;
   // Whoever declares nothing is of another kind.
-  const auto declared = pod.mutable_annotations()->find("outboard/run-seconds");
+  const auto declared = pod.mutable_annotations()->find(kRunSeconds);
   if (declared != pod.mutable_annotations()->end() &&
       absl::SimpleAtoi(declared->second, &likeness.amount)) {
     declared->second.clear();

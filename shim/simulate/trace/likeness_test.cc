@@ -51,7 +51,10 @@ TEST(LikenessTest, TheDeclaredRunTimeIsTheAmount) {
   EXPECT_EQ(declared(5).kind, declared(60).kind);
   EXPECT_EQ(declared(5).amount, 5);
   EXPECT_EQ(declared(60).amount, 60);
-  EXPECT_NE(declared(5).kind, Of(R"({"job":"a","arrival":0,"run":5})").kind);
+  const cycle::Likeness silent = Of(R"({"job":"a","arrival":0,"run":5})");
+  EXPECT_NE(declared(5).kind, silent.kind);
+  EXPECT_FALSE(silent.amount_field.empty()) << "whose turn it is matters all the same";
+  EXPECT_EQ(declared(5).amount_field, silent.amount_field);
 }
 
 TEST(LikenessTest, PodsThatLookAtOthersAreLikeNoOther) {

@@ -64,9 +64,11 @@ void SchedulerCluster::OnAttemptEnd(const kube::PodObject& pod, const std::strin
                                     cycle::AttemptResult result, const std::string& node_name,
                                     const std::string& message,
                                     absl::Duration since_attempt_began) {
-  ++attempts_;
-  if (result == cycle::AttemptResult::kScheduled) return;
-  auto [tried, first] = tried_.try_emplace(pod.uid(), now_);
+  if (result != cycle::AttemptResult::kScheduled) NoteTriedInVain(pod.uid());
+}
+
+void SchedulerCluster::NoteTriedInVain(const std::string& uid) {
+  auto [tried, first] = tried_.try_emplace(uid, now_);
   if (first) return;
   if (tried->second == now_) tried_again_ = true;
   tried->second = now_;

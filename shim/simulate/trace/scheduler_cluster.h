@@ -25,8 +25,7 @@ namespace outboard::simulate::trace {
 // same answers however fast they are.
 class SchedulerCluster final : public Cluster, private cycle::Observer {
  public:
-  // `spare_attempts`: none that can only fail, see cycle::VainAttempts; right where no plugin goes
-  // by who else waits.
+  // `spare_attempts`: none that can only fail, see cycle::VainAttempts.
   SchedulerCluster(const config::Config& config, const Scene& scene, absl::Time begin,
                    bool spare_attempts = false);
 
@@ -36,8 +35,6 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
     return stage_.Open(scene, addresses, begin);
   }
   bool HandlesScheduler(const std::string& name) const { return stage_.HandlesScheduler(name); }
-  // Attempts that were made.
-  int64_t attempts() const { return attempts_; }
 
   absl::Status Begin(absl::Time now) override;
   void Create(const kube::PodPtr& pod, absl::Time now) override;
@@ -50,6 +47,8 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
+  void OnAttemptSpared(const kube::PodObject& pod) override { NoteTriedInVain(pod.uid()); }
+  void NoteTriedInVain(const std::string& uid);
   // Whether anything was done.
   bool ScheduleAll(absl::Time now);
   bool NobodyWaits();
@@ -62,7 +61,6 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   // By uid: when it was tried in vain last.
   absl::flat_hash_map<std::string, absl::Time> tried_;
   bool tried_again_ = false;
-  int64_t attempts_ = 0;
 };
 
 }  // namespace outboard::simulate::trace
