@@ -1,6 +1,5 @@
 #include "shim/cycle/vain_attempts.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -13,34 +12,49 @@ using queue::QueuedPod;
 void VainAttempts::Happened(const queue::ClusterEvent& event) {
   // A pod that waits is updated by its own rejection.
   if (event.resource == queue::kUnscheduledPod && event.actions != queue::kAdd) return;
-  failures_.clear();
+  ForgetFailures();
+}
+
+void VainAttempts::ForgetFailures() {
+  for (const size_t kind : failed_kinds_) failures_[kind].clear();
+  failed_kinds_.clear();
 }
 
 void VainAttempts::Renew(absl::Time now) {
   const uint64_t placements = cluster_->placements_generation();
   if (now == failed_at_ && placements == placements_) return;
-  failures_.clear();
+  ForgetFailures();
   failed_at_ = now;
   placements_ = placements;
 }
 
-std::optional<VainAttempts::Found> VainAttempts::Find(const kube::PodObject& pod) const {
-  if (!pod.pod.nominated_node_name().empty()) return std::nullopt;
-  Likeness likeness = likeness_of_(pod);
-  if (likeness.kind.empty()) return std::nullopt;
-  return Found{std::move(likeness.kind),
-               likeness.amount,
-               {pod.pod.creation_unix_seconds(), pod.pod.namespace_(), pod.pod.name()},
-               likeness.amount_field};
+const VainAttempts::Known* VainAttempts::Find(const kube::PodPtr& pod) {
+  if (!pod->pod.nominated_node_name().empty()) return nullptr;
+  if (known_.size() > next_sweep_) {
+    absl::erase_if(known_, [&](const auto& entry) { return queue_->Find(entry.first) == nullptr; });
+    next_sweep_ = 2 * known_.size() + 1024;
+  }
+  Known& known = known_[pod->uid()];
+  if (known.pod.owner_before(pod) || pod.owner_before(known.pod)) {
+    const Likeness likeness = likeness_of_(*pod);
+    known.pod = pod;
+    known.kind = likeness.kind.empty()
+                     ? kNoKind
+                     : kinds_.try_emplace(likeness.kind, kinds_.size()).first->second;
+    known.amount = likeness.amount;
+    known.amount_field = likeness.amount_field;
+    known.turn = {pod->pod.creation_unix_seconds(), pod->pod.namespace_(), pod->pod.name()};
+    failures_.resize(kinds_.size());
+  }
+  return known.kind == kNoKind ? nullptr : &known;
 }
 
-const VainAttempts::Failure* VainAttempts::LeaderOf(const Found& found) const {
-  const auto failures = failures_.find(found.kind);
-  if (failures == failures_.end()) return nullptr;
-  const auto leader = absl::c_find_if(failures->second, [&](const Failure& failure) {
-    return failure.amount <= found.amount && failure.turn <= found.turn;
+const VainAttempts::Failure* VainAttempts::LeaderOf(size_t kind, int64_t amount,
+                                                    const Turn& turn) const {
+  const auto leader = absl::c_find_if(failures_[kind], [&](const Failure& failure) {
+    return failure.amount <= amount && failure.turn <= turn;
   });
-  return leader == failures->second.end() ? nullptr : &*leader;
+  return leader == failures_[kind].end() ? nullptr : &*leader;
 }
 
 void VainAttempts::Failed(const std::string& uid, absl::Time now) {
@@ -49,23 +63,25 @@ void VainAttempts::Failed(const std::string& uid, absl::Time now) {
   const QueuedPod* const info = queue_->Find(uid);
   if (info == nullptr || info->place != Place::kUnschedulable || !info->pending_plugins.empty())
     return;
-  std::optional<Found> found = Find(*info->pod);
-  if (!found.has_value()) return;
-  const bool by_amount =
-      !found->amount_field.empty() &&
+  const Known* const known = Find(info->pod);
+  if (known == nullptr) return;
+  // Speaks for all of its kind, unless a plugin goes by amounts.
+  Failure failed = {
+      std::numeric_limits<int64_t>::min(), {std::numeric_limits<int64_t>::min(), "", ""}, uid};
+  if (!known->amount_field.empty() &&
       absl::c_any_of(info->unschedulable_plugins, [&](const std::string& plugin) {
-        return reads_(plugin, found->amount_field);
-      });
-  if (!by_amount) {
-    found->amount = std::numeric_limits<int64_t>::min();
-    found->turn = {std::numeric_limits<int64_t>::min(), "", ""};
+        return reads_(plugin, known->amount_field);
+      })) {
+    failed.amount = known->amount;
+    failed.turn = known->turn;
   }
-  if (LeaderOf(*found) != nullptr) return;
-  std::vector<Failure>& failures = failures_[found->kind];
+  if (LeaderOf(known->kind, failed.amount, failed.turn) != nullptr) return;
+  std::vector<Failure>& failures = failures_[known->kind];
+  if (failures.empty()) failed_kinds_.push_back(known->kind);
   std::erase_if(failures, [&](const Failure& other) {
-    return found->amount <= other.amount && found->turn <= other.turn;
+    return failed.amount <= other.amount && failed.turn <= other.turn;
   });
-  failures.push_back({found->amount, std::move(found->turn), uid});
+  failures.push_back(std::move(failed));
 }
 
 bool VainAttempts::Spare(const QueuedPod& info, absl::Time now) {
@@ -74,12 +90,12 @@ bool VainAttempts::Spare(const QueuedPod& info, absl::Time now) {
   leader_of_.erase(uid);
   Renew(now);
   // Somebody has to have said why it waits.
-  if (failures_.empty() || info.deleted || info.pod->pod.deletion_unix_seconds() != 0 ||
+  if (failed_kinds_.empty() || info.deleted || info.pod->pod.deletion_unix_seconds() != 0 ||
       info.unschedulable_count == 0 || info.consecutive_errors > 0)
     return false;
-  const std::optional<Found> found = Find(*info.pod);
-  if (!found.has_value()) return false;
-  const Failure* const leader = LeaderOf(*found);
+  const Known* const known = Find(info.pod);
+  if (known == nullptr) return false;
+  const Failure* const leader = LeaderOf(known->kind, known->amount, known->turn);
   const QueuedPod* const its = leader == nullptr ? nullptr : queue_->Find(leader->uid);
   // One that no host judges is moved by events, unheard.
   if (its == nullptr || its->place != Place::kUnschedulable || !its->judged) return false;

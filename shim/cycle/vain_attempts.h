@@ -5,8 +5,8 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
+#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,12 +65,15 @@ class VainAttempts {
     std::string ns, name;
     friend auto operator<=>(const Turn&, const Turn&) = default;
   };
-  struct Found {
-    std::string kind;
+  // What is known of a pod, as it was then.
+  struct Known {
+    std::weak_ptr<const kube::PodObject> pod;
+    size_t kind = 0;  // index into failures_; kNoKind: it is like no other
     int64_t amount = 0;
-    Turn turn;
     absl::string_view amount_field;
+    Turn turn;
   };
+  static constexpr size_t kNoKind = std::numeric_limits<size_t>::max();
   // Speaks for those of its kind with as large an amount and no earlier a turn.
   struct Failure {
     int64_t amount = 0;
@@ -78,18 +81,24 @@ class VainAttempts {
     std::string uid;
   };
 
-  std::optional<Found> Find(const kube::PodObject& pod) const;
+  // Null: the pod is like no other, or has a node nominated for it. Valid until the next call.
+  const Known* Find(const kube::PodPtr& pod);
   // Null: nobody has failed that speaks for it.
-  const Failure* LeaderOf(const Found& found) const;
+  const Failure* LeaderOf(size_t kind, int64_t amount, const Turn& turn) const;
   // Forgets failures from before a change.
   void Renew(absl::Time now);
+  void ForgetFailures();
 
   const ClusterState* const cluster_;
   queue::SchedulingQueue* const queue_;
   const LikenessOf likeness_of_;
   const Reads reads_;
+  absl::flat_hash_map<std::string, size_t> kinds_;
+  absl::flat_hash_map<std::string, Known> known_;  // by uid; those that are gone, for a while
+  size_t next_sweep_ = 1024;                       // once so many are known
   // By kind, while nothing changes; without those for which another speaks.
-  std::map<std::string, std::vector<Failure>> failures_;
+  std::vector<std::vector<Failure>> failures_;
+  std::vector<size_t> failed_kinds_;  // that have any
   absl::Time failed_at_ = absl::InfinitePast();
   uint64_t placements_ = 0;  // ClusterState::placements_generation then
   // By uid. A follower that went on by itself is still among its old leader's.
