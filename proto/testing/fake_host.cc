@@ -158,15 +158,18 @@ class FakeHost::Services {
     }
     grpc::Status Serve(grpc::ServerContext* context, FakeHost::SyncStream* stream) {
       SyncRequest request;
+      int64_t told_time = 0;
       while (stream->Read(&request)) {
         host->Record(request);
         const Fault fault = host->TakeFault(SyncRequest::descriptor(), context);
         if (fault.cut_stream || !fault.status.ok()) return fault.status;
         host->Apply(request);
+        if (request.time_unix_nanos() != 0) told_time = request.time_unix_nanos();
         if (request.phase() != SyncRequest::DELTA && request.phase() != SyncRequest::SNAPSHOT_END)
           continue;
         SyncResponse push;
         push.mutable_ack()->set_version(request.version());
+        push.mutable_ack()->set_time_unix_nanos(told_time);
         absl::MutexLock lock(&host->mu_);
         if (host->acknowledging_) stream->Write(push);
       }

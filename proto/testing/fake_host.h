@@ -45,7 +45,7 @@ grpc::Status CallFailure(v1alpha1::CallError::Reason reason, const std::string& 
 
 // Serves every service of the contract. Without further ado it takes every pod everywhere: plugin
 // `Fake` at every point, every node of the mirror (or of the request) feasible with score 50, no
-// gates, no waits; it acknowledges every version.
+// gates, no waits; it acknowledges every version and time.
 //
 // Used as: Start → Answer, Inject → run the code under test → Count, Requests. A request's type
 // says which RPC is meant. Threading: thread-safe; answers run on gRPC's threads, without any lock

@@ -13,10 +13,10 @@ namespace outboard::simulate {
 namespace {
 
 // On the machine's clock; a loaded machine must not change what comes of a simulation.
-constexpr absl::Duration kLeastDeadline = absl::Seconds(10);
+constexpr absl::Duration kLeastDeadline = absl::Minutes(1);
 constexpr absl::Duration kHostStartTimeout = absl::Seconds(10);
 constexpr absl::Duration kHostReadyTimeout = absl::Seconds(30);
-constexpr absl::Duration kHearTimeout = absl::Seconds(30);
+constexpr absl::Duration kHearTimeout = absl::Minutes(1);
 
 queue::QueueOptions QueueOptionsOf(const config::Config& config) {
   queue::QueueOptions options;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "absl/strings/str_cat.h"
 #include "shim/simulate/trace/likeness.h"
 
 namespace outboard::simulate::trace {
@@ -14,7 +14,6 @@ namespace {
 // While pods wait, plugins hear of the time so often, on whole minutes: one may let a pod go when
 // its hour comes.
 constexpr absl::Duration kTick = absl::Minutes(1);
-// On the machine's clock.
 
 cycle::SchedulerOptions OptionsOf(const config::Config& config, bool spare_attempts) {
   cycle::SchedulerOptions options = SimulatedOptions(config);
@@ -48,7 +47,7 @@ void SchedulerCluster::Create(const kube::PodPtr& pod, absl::Time now) {
   // The gate is asked about a pod as soon as it is created, so hosts have to know the time.
   if (heard_at_ != now) {
     heard_at_ = now;
-    if (absl::Status heard = stage_.HearHosts(now); !heard.ok()) begun_ = heard;
+    if (absl::Status heard = stage_.HearHosts(now); !heard.ok()) failed_ = heard;
   }
   auto created = std::make_shared<kube::PodObject>(*pod);
   created->pod.set_creation_unix_seconds(absl::ToUnixSeconds(now));
@@ -67,6 +66,12 @@ void SchedulerCluster::OnAttemptEnd(const kube::PodObject& pod, const std::strin
   if (result != cycle::AttemptResult::kScheduled) NoteTriedInVain(pod.uid());
 }
 
+void SchedulerCluster::OnNoAnswer(const std::string& host_instance, const absl::Status& status) {
+  if (!failed_.ok()) return;
+  failed_ = absl::UnavailableError(
+      absl::StrCat("plugin host ", host_instance, " gave no answer: ", status.message()));
+}
+
 void SchedulerCluster::NoteTriedInVain(const std::string& uid) {
   auto [tried, first] = tried_.try_emplace(uid, now_);
   if (first) return;
@@ -76,7 +81,7 @@ void SchedulerCluster::NoteTriedInVain(const std::string& uid) {
 
 bool SchedulerCluster::ScheduleAll(absl::Time now) {
   bool worked = false;
-  while (!tried_again_ && stage_.scheduler().ScheduleOne(now)) {
+  while (!tried_again_ && failed_.ok() && stage_.scheduler().ScheduleOne(now)) {
     stage_.world().CarryOut(&stage_.scheduler(), now);
     worked = true;
   }
@@ -92,11 +97,10 @@ bool SchedulerCluster::NobodyWaits() {
 
 absl::Status SchedulerCluster::Settle(absl::Time now, std::vector<News>* news) {
   cycle::Scheduler& scheduler = stage_.scheduler();
-  if (!begun_.ok()) return begun_;
   now_ = now;
   tried_again_ = false;
   bool worked = true;
-  while (worked) {
+  while (worked && failed_.ok()) {
     if (absl::Status heard = stage_.HearHosts(now); !heard.ok()) return heard;
     const size_t known = news_.size();
     scheduler.Tick(now);
@@ -110,7 +114,7 @@ absl::Status SchedulerCluster::Settle(absl::Time now, std::vector<News>* news) {
   news->insert(news->end(), std::make_move_iterator(news_.begin()),
                std::make_move_iterator(news_.end()));
   news_.clear();
-  return absl::OkStatus();
+  return failed_;
 }
 
 absl::Time SchedulerCluster::NextWakeup(absl::Time now) {

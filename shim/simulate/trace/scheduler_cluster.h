@@ -39,7 +39,8 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   absl::Status Begin(absl::Time now) override;
   void Create(const kube::PodPtr& pod, absl::Time now) override;
   void Delete(const std::string& uid, absl::Time now) override;
-  // Errors: UNAVAILABLE when a host is lost, or does not say that it has heard the time.
+  // Errors: UNAVAILABLE when a host is lost, gives no answer that is of use, or does not say that
+  // it has heard the time: what becomes of the jobs would depend on the machine.
   absl::Status Settle(absl::Time now, std::vector<News>* news) override;
   absl::Time NextWakeup(absl::Time now) override;
 
@@ -47,6 +48,7 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     cycle::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
+  void OnNoAnswer(const std::string& host_instance, const absl::Status& status) override;
   void OnAttemptSpared(const kube::PodObject& pod) override { NoteTriedInVain(pod.uid()); }
   void NoteTriedInVain(const std::string& uid);
   // Whether anything was done.
@@ -57,7 +59,7 @@ class SchedulerCluster final : public Cluster, private cycle::Observer {
   std::vector<News> news_;
   absl::Time now_;
   absl::Time heard_at_ = absl::InfinitePast();  // at an instant, before a pod was created
-  absl::Status begun_;
+  absl::Status failed_;                         // OK, or why the replay cannot go on
   // By uid: when it was tried in vain last.
   absl::flat_hash_map<std::string, absl::Time> tried_;
   bool tried_again_ = false;
