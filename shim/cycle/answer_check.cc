@@ -366,7 +366,8 @@ absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std:
 absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::string& pod_uid) {
   if (group.pod_uids_size() > kMaxPlacements)
     return Wrong(absl::StrCat("Cycle rejects ", group.pod_uids_size(), " pods"));
-  absl::flat_hash_set<absl::string_view> distinct = {pod_uid};
+  absl::flat_hash_set<absl::string_view> distinct;
+  distinct.insert(pod_uid);  // As an initializer it would be copied, and the copy would be seen.
   for (const std::string& uid : group.pod_uids()) {
     if (!distinct.insert(uid).second)
       return Wrong(absl::StrCat("Cycle rejects pod ", uid, " twice"));

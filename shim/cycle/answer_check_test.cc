@@ -327,6 +327,19 @@ TEST(CheckPermit, RefusesEachKindOfNonsense) {
   EXPECT_THAT(fault(bad), HasSubstr("names no attempt, no pod or no plugin"));
 }
 
+TEST(CheckRejectedGroup, NobodyIsRejectedTwice) {
+  const std::string pod_uid = "00000000-0000-4000-8000-000000000001";
+  const auto fault = [&](const std::vector<std::string>& others) {
+    v1alpha1::PlannedGroup group;
+    for (const std::string& uid : others) group.add_pod_uids(uid);
+    return std::string(CheckRejectedGroup(group, pod_uid).message());
+  };
+  EXPECT_EQ(fault({}), "");
+  EXPECT_EQ(fault({"b", "c"}), "");
+  EXPECT_THAT(fault({"b", "b"}), HasSubstr("rejects pod b twice"));
+  EXPECT_THAT(fault({"b", pod_uid}), HasSubstr(pod_uid + " twice"));
+}
+
 TEST(CheckReserve, RefusesEachKindOfNonsense) {
   v1alpha1::Pod pod;
   pod.set_namespace_("ns");
