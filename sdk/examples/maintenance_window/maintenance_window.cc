@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,8 @@ class MaintenanceWindow : public sdk::Plugin,
   void OnTick(absl::Time now) override {
     bool has_opened = false;
     for (const auto& [slot, windows] : windows_) {
-      has_opened |=
-          windows.has_value() && IsClosed(*windows, last_tick_) && !IsClosed(*windows, now);
+      has_opened |= windows.has_value() && last_tick_.has_value() &&
+                    IsClosed(*windows, *last_tick_) && !IsClosed(*windows, now);
     }
     last_tick_ = now;
     if (!has_opened) return;
@@ -70,7 +71,7 @@ class MaintenanceWindow : public sdk::Plugin,
   sdk::Pushes* const pushes_;
   std::map<sdk::Slot, std::optional<std::vector<Window>>>
       windows_;  // of nodes that have the annotation
-  absl::Time last_tick_ = absl::InfiniteFuture();
+  std::optional<absl::Time> last_tick_;
   // Evicting pods does not end a maintenance.
   const sdk::Verdict closed_ =
       sdk::Verdict::Unresolvable("node(s) were in maintenance, or soon will be");

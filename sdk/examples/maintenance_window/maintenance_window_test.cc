@@ -63,5 +63,15 @@ TEST(MaintenanceWindowTest, PodsAreTriedAgainWhenAWindowEnds) {
   EXPECT_THAT((*harness)->TakeActivated(), IsEmpty());
 }
 
+TEST(MaintenanceWindowTest, TheFirstTickEndsNoWindow) {
+  auto harness = PluginHarness::Create(Descriptor());
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  (*harness)->AddNode(NodeBuilder("n").Annotation("outboard.dev/maintenance", "Sat 01:00-03:00"));
+  (*harness)->SetNow(At("2026-11-21T04:00:00Z"));
+  (*harness)->Filter(PodBuilder("p"));
+  (*harness)->Tick();
+  EXPECT_THAT((*harness)->TakeActivated(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace maintenance_window

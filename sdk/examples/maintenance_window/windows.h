@@ -15,7 +15,7 @@ struct Window {
   absl::Time begin, end;
   absl::Duration every;
 
-  // Whether it has begun at `now`, or will within `lead`, and has not ended. Pure.
+  // Whether it has begun at `now`, or will within `lead`, and has not ended; `now` is finite. Pure.
   bool Covers(absl::Time now, absl::Duration lead) const;
 };
 
