@@ -59,8 +59,8 @@ std::string ShortOf(const v1alpha1::ResourceList& wanted, int64_t size, const sd
       free = FreeOf(of.allocatable, of.requested);
     }
     compare(
-        amount, free, [&](const sdk::PodRecord& pod) { return pod.usage.requests.Get(name); },
-        name);
+        amount, free,
+        [&name = name](const sdk::PodRecord& pod) { return pod.usage.requests.Get(name); }, name);
   }
   compare(
       size, FreeOf(nodes.allocatable_pods, nodes.pod_count),

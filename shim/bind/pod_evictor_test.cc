@@ -49,8 +49,8 @@ class PodEvictorTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1700000000);
   absl::Time fence_ = absl::InfiniteFuture();
-  kube::ScriptedApiClient client_;
   std::vector<std::function<void(absl::Time)>> inbox_;
+  kube::ScriptedApiClient client_;  // ends what waits, into the inbox
   std::unique_ptr<PodEvictor> evictor_;
   std::vector<EvictionResult> results_;
 };
