@@ -282,9 +282,13 @@ TEST_F(EngineTest, AVersionThatDoesNotComeIsStale) {
   *request.mutable_header() = Header(1, 9);
   request.set_pod_uid("default/p");
   PreFilterResponse response;
-  auto context = Context(absl::Milliseconds(500));
-  const grpc::Status status =
-      PreFilterService::NewStub(channel_)->PreFilter(context.get(), request, &response);
+  grpc::Status status;
+  // The host answers 20 ms before the deadline: too late where the machine stops for longer.
+  for (int calls = 0; calls < 10; ++calls) {
+    auto context = Context(absl::Milliseconds(500));
+    status = PreFilterService::NewStub(channel_)->PreFilter(context.get(), request, &response);
+    if (status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED) break;
+  }
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ErrorOf(status).reason(), CallError::STALE);
   EXPECT_EQ(ErrorOf(status).have_version(), 1);
