@@ -360,13 +360,14 @@ class Objectives : public sdk::Plugin,
   // Looks at every pod of the cluster, which only pods with the annotation pay for.
   void AddNearPods(const sdk::Attempt& attempt, const Pairs& labels, Targets* targets) const {
     const absl::string_view ns = attempt.pod().namespace_name();
-    for (const auto& [uid, pod] : attempt.cluster().pods()) {
-      if (!pod->on_node() || pod->pod.namespace_() != ns) continue;
-      const bool matches = std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
-        const std::string* value = sdk::FindValue(pod->pod.labels(), label.first);
+    for (const auto& entry : attempt.cluster().pods()) {
+      const auto& pod = *entry.second;
+      if (!pod.on_node() || pod.pod.namespace_() != ns) continue;
+      const bool matches = std::all_of(labels.begin(), labels.end(), [&pod](const auto& label) {
+        const std::string* value = sdk::FindValue(pod.pod.labels(), label.first);
         return value != nullptr && *value == label.second;
       });
-      if (matches) places_.Add(pod->slot, targets);
+      if (matches) places_.Add(pod.slot, targets);
     }
   }
 
