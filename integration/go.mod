@@ -1,5 +1,5 @@
-// Everything that tests Outboard against the real thing: programs of Kubernetes v1.36.3 as a control plane, its
-// plugin packages as an oracle. k8s.io/kubernetes requires its staging modules at v0.0.0, hence the replacements.
+// Tests of Outboard against real Kubernetes programs: v1.36.3 as a control plane, its plugin packages as an
+// oracle. k8s.io/kubernetes requires its staging modules at v0.0.0, hence the replacements.
 module outboard.dev/integration
 
 go 1.26.0

@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2154
 # The tiers of `./dev test`, and how their cases are counted. Sourced by dev, whose functions it uses.
 #
-# Every tier appends lines `TIER PASSED FAILED SKIPPED WHAT` to $summary. A step that ends badly without a failed case counts as one failed
-# case, so that nothing is lost: a crash, a compile error, a program with no cases at all.
+# Every tier appends lines `TIER PASSED FAILED SKIPPED WHAT` to $summary. A step that fails without a failed case (a crash, a compile error,
+# a program without cases) counts as one failed case.
 
 all_tiers=(unit component go cluster sanitizers)
-# Run only when they are named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
-# the examples in Java fetch a Maven repository; older API servers take long to build; ten thousand gangs and as many preemptions take half an hour.
+# These run only when named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
+# the examples in Java download a Maven repository; older API servers take long to build; the storms (10,000 gangs, 10,000 preemptions) take
+# half an hour.
 named_tiers=(upstream examples guide older storms)
 logs=$build/test-logs
 summary=$logs/summary
@@ -18,7 +19,7 @@ record() { # TIER PASSED FAILED SKIPPED WHAT
   printf '\n'
 }
 
-# step TIER WHAT COMMAND...: a command that is one case; its output is shown if it fails.
+# step TIER WHAT COMMAND...: runs a command as one case; shows its output if it fails.
 step() {
   local tier=$1 what=$2 log
   shift 2
@@ -56,7 +57,7 @@ cpp_tests() {
       passed=$((passed + tests - bad - not_run))
       failed=$((failed + bad))
       skipped=$((skipped + not_run))
-      # A program that fails without a failed case (a leak, a race), or that has no cases, is a failure of its own.
+      # A program that fails without a failed case (a leak, a race) or has no cases counts as one more failure.
       if [[ $result != run && $bad == 0 || $tests == 0 ]]; then failed=$((failed + 1)); fi
     elif [[ $result == run ]]; then
       passed=$((passed + 1))
@@ -68,60 +69,32 @@ cpp_tests() {
   record "$tier" "$passed" "$failed" "$skipped" "$what"
 }
 
-# go_tests TIER WHAT PACKAGE...: runs go test and counts its cases, leaves only. go_module names another module than integration.
-go_tests() {
-  local tier=$1 what=$2 module=${go_module:-integration}
-  local log=$logs/$1-${module//\//-}-go.json
-  shift 2
-  say "$what"
-  (cd "$module" && go test -json -count=1 "$@") 2>"$log.err" </dev/null | tee "$log" | awk -v counts="$log.counts" "$go_report" || true
-  cat "$log.err"
-  local passed=0 failed=1 skipped=0
-  read -r passed failed skipped <"$log.counts" || true
-  [[ $((passed + failed)) == 0 ]] && failed=1
-  record "$tier" "$passed" "$failed" "$skipped" "$what"
+gotestsum_version=v1.13.0
+
+# gotestsum runs `go test` and writes what it did as JUnit.
+need_gotestsum() {
+  gotestsum=$cache/gotestsum-$gotestsum_version/gotestsum
+  [[ -x $gotestsum ]] && return
+  say "building gotestsum $gotestsum_version"
+  GOBIN=$(dirname "$gotestsum") GOFLAGS='' go install "gotest.tools/gotestsum@$gotestsum_version"
 }
 
-# Reads `go test -json`: shows finished tests, the output of failed ones and the reasons of skipped ones.
-# shellcheck disable=SC2016
-go_report='
-function field(name,   text) {
-  if (!match($0, "\"" name "\":\"([^\"\\\\]|\\\\.)*\"")) return ""
-  text = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 5)
-  gsub(/\\n/, "\n", text); gsub(/\\t/, "\t", text); gsub(/\\"/, "\"", text)
-  gsub(/\\u003c/, "<", text); gsub(/\\u003e/, ">", text); gsub(/\\u0026/, "\\&", text)
-  return text
+# go_tests TIER WHAT PACKAGE...: runs go test and counts its cases. go_module names another module than integration.
+go_tests() {
+  local tier=$1 what=$2 module=${go_module:-integration}
+  local report=$logs/$1-${module//\//-}-${what//[^a-zA-Z0-9]/-} status=0
+  shift 2
+  say "$what"
+  need_gotestsum
+  (cd "$module" && "$gotestsum" --format testname --hide-summary output --junitfile "$report.xml" --jsonfile "$report.json" -- -count=1 "$@") </dev/null || status=$?
+  local tests=0 failed=0 skipped=0 errors=0
+  read -r tests failed errors skipped < <(sed -n 's/^<testsuites .*tests="\([0-9]*\)" failures="\([0-9]*\)" errors="\([0-9]*\)".*/\1 \2 \3/p' "$report.xml" |
+    sed "s/\$/ $(grep -c '<skipped' "$report.xml")/") || true
+  failed=$((failed + errors))
+  # What failed without a failed case: a package that does not compile, a run that ended early, no cases at all.
+  if [[ $tests == 0 || $status != 0 && $failed == 0 ]]; then failed=$((failed + 1)) tests=$((tests + 1)); fi
+  record "$tier" "$((tests - failed - skipped))" "$failed" "$skipped" "$what"
 }
-{
-  action = field("Action"); package = field("Package"); test = field("Test"); key = package " " test
-  if (action == "build-output") { printf "%s", field("Output"); next }
-  if (action == "output") {
-    if (test != "") { out[key] = out[key] field("Output") } else { whole[package] = whole[package] field("Output") }
-    next
-  }
-  if (action != "pass" && action != "fail" && action != "skip") next
-  if (test == "") {
-    if (action == "fail") { broken[package] = 1; if (!(package in bad)) printf "%s", whole[package] }
-    if (action != "skip") printf "%s %s\n", action, package
-    next
-  }
-  result[key] = action
-  parent = key
-  while (sub(/\/[^\/]*$/, "", parent) && index(parent, package " ") == 1 && length(parent) > length(package) + 1) is_parent[parent] = 1
-  if (action == "fail") { bad[package] = 1; printf "%s", out[key] }
-  if (action == "skip") printf "skipped %s\n%s", key, out[key]
-  if (action == "pass" && test !~ /\//) printf "  ok %s\n", test
-  delete out[key]
-  fflush()
-}
-END {
-  for (key in result) {
-    if (key in is_parent && result[key] != "fail") continue
-    n[result[key]]++
-  }
-  for (package in broken) if (!(package in bad)) n["fail"]++
-  printf "%d %d %d\n", n["pass"], n["fail"], n["skip"] > counts
-}'
 
 tier_unit() {
   build_with_tests
@@ -135,7 +108,7 @@ tier_component() {
   step component "plugins in Python" "$root/sdk/python/plugin_test.sh" "$build/release/bin"
 }
 
-# The host for claims is a program in Go, built from the contract.
+# The host for claims is a Go program, built from the contract.
 claims_host() { # TIER
   need_packages protobuf-compiler
   step "$1" "the host for claims" env BUILD_ONLY=1 "$root/plugins/dynamic_resources/host/run.sh"
@@ -150,12 +123,12 @@ tier_go() {
   mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images)(/|$)')
   step go "a host in Go from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go
   step go "go vet of the host for claims" bash -c 'cd plugins/dynamic_resources/host && go vet ./...'
-  go_module=plugins/dynamic_resources/host go_tests go "the host for claims, driven as by a shim" -timeout 10m ./...
-  step go "the kit, against the host for claims" "$root/plugins/dynamic_resources/host/conformance_test.sh" "$build/release/bin"
+  go_module=plugins/dynamic_resources/host go_tests go "the host for claims, called as a shim calls it" -timeout 10m ./...
+  step go "the conformance kit, against the host for claims" "$root/plugins/dynamic_resources/host/conformance_test.sh" "$build/release/bin"
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
 }
 
-# Debian's Prometheus, unpacked and not installed: a package that is installed starts a service.
+# Debian's Prometheus, unpacked but not installed, because an installed package starts a service.
 need_prometheus() {
   local folder=$cache/prometheus
   export OUTBOARD_PROMETHEUS=$folder/usr/bin/prometheus
@@ -179,8 +152,9 @@ tier_cluster() {
   build_product "${programs[@]}"
   claims_host cluster
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
-  # One package after the other: each has control planes of its own, and they measure time.
-  go_tests cluster "real control plane" -p 1 -timeout 40m ./control_plane/... ./scenarios/... ./faults/... ./deploy/...
+  # Packages whose tests wait for conditions share the cores; what measures how long a hand-over takes has them to itself.
+  go_tests cluster "real control plane" -p 2 -timeout 40m ./control_plane/... ./scenarios/... ./deploy/...
+  go_tests cluster "real control plane, faults" -p 1 -timeout 40m ./faults/...
   step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
   step cluster "./dev bench cluster, small, with claims" "$root/dev" bench cluster --workload claims,claims-half --nodes 20 --initial 50 --pods 50 --runs 1 \
@@ -203,8 +177,8 @@ tier_guide() {
   local packages=("$build"/package/outboard-*-linux-*.tar.gz)
   OUTBOARD_PACKAGE=${packages[0]%.tar.gz} go_tests guide "the guide in an empty container, and an author's day" -timeout 30m \
     -exec "$root/integration/guide/with_docker.sh" ./guide
-  # What it took.
-  sed -n 's/.*"Output":" *[a-z_]*\.go:[0-9]*: \(from .*\)\\n.*/  \1/p' "$logs/guide-integration-go.json"
+  # The measured times.
+  sed -n 's/.*"Output":" *[a-z_]*\.go:[0-9]*: \(from .*\)\\n.*/  \1/p' "$logs"/guide-integration-*.json
 }
 
 tier_examples() {
@@ -238,7 +212,7 @@ tier_storms() {
   go_tests storms "300 gangs on a real control plane" -timeout 40m ./scenarios/gangs -args -gangs 300
 }
 
-# Names of the C++ tests of a preset whose label is in the regular expression.
+# Names of the C++ tests of a preset whose label matches the regular expression.
 test_programs() { # PRESET REGEX
   ctest --test-dir "$build/$1" --label-regex "$2" --show-only 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: *//p'
 }
@@ -246,7 +220,7 @@ test_programs() { # PRESET REGEX
 tier_sanitizers() {
   need_packages "${build_packages[@]}" "${test_packages[@]}" "${sanitizer_packages[@]}"
 
-  # GCC ignores the lock annotations; clang refuses what they forbid.
+  # GCC ignores the lock annotations; clang reports violations as errors.
   configure clang -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O0 -DOUTBOARD_BUILD_TESTS=OFF
   step sanitizers "clang's thread-safety analysis" compile clang all
 
@@ -255,15 +229,15 @@ tier_sanitizers() {
   ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
     cpp_tests sanitizers "address and undefined-behaviour sanitizers" asan --label-regex '^(unit|component)$' --exclude-regex '_script$'
 
-  # Debian's gRPC is not instrumented, so only programs that do not link it. Debian's Protocol Buffers are not either: their headers must not
-  # notice the sanitizer, for they would lay map fields out otherwise than the library does.
+  # Debian's gRPC is not instrumented, so only programs that do not link it. Debian's Protocol Buffers are not instrumented either: their
+  # headers must not see the sanitizer, or they would lay out map fields differently from the library.
   configure tsan -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1 -U__SANITIZE_THREAD__" -DOUTBOARD_SANITIZE=thread -DOUTBOARD_BUILD_TESTS=ON
   local program programs=()
   while read -r program; do
     ninja -C "$build/tsan" -t commands "tests/$program" 2>/dev/null | tail -n 1 | grep -q 'grpc' || programs+=("$program")
   done < <(test_programs tsan '^unit$')
   step sanitizers "build with the thread sanitizer" compile tsan "${programs[@]}"
-  # Its shadow memory needs addresses that newer kernels give to others, unless they leave them as they are.
+  # Its shadow memory needs fixed addresses, which newer kernels may give to other mappings (address randomization).
   cpp_tests sanitizers "thread sanitizer" tsan --tests-regex "^($(IFS='|' && echo "${programs[*]}"))\$"
 }
 
@@ -271,7 +245,7 @@ run_tiers() {
   local tiers=("$@") tier began=$SECONDS
   [[ ${#tiers[@]} -gt 0 ]] || tiers=("${all_tiers[@]}")
   for tier in "${tiers[@]}"; do
-    [[ " ${all_tiers[*]} ${named_tiers[*]} " == *" $tier "* ]] || die "there is no tier $tier; there are: ${all_tiers[*]} ${named_tiers[*]}"
+    [[ " ${all_tiers[*]} ${named_tiers[*]} " == *" $tier "* ]] || die "unknown tier $tier; tiers: ${all_tiers[*]} ${named_tiers[*]}"
   done
   rm -rf "$logs"
   mkdir -p "$logs"
@@ -280,12 +254,12 @@ run_tiers() {
     local start=$SECONDS before
     before=$(wc -l <"$summary")
     say "tier $tier"
-    # A tier that breaks off must not take the others with it. (As a condition it would not even stop at its first error.)
+    # A tier that aborts must not stop the other tiers. (As a condition it would not even stop at its first error.)
     set +e
     (set -euo pipefail && "tier_$tier")
     local status=$?
     set -e
-    if [[ $status != 0 || $(wc -l <"$summary") == "$before" ]]; then record "$tier" 0 1 0 "$tier broke off"; fi
+    if [[ $status != 0 || $(wc -l <"$summary") == "$before" ]]; then record "$tier" 0 1 0 "$tier aborted"; fi
     echo "$tier $((SECONDS - start))" >>"$logs/times"
   done
   echo

@@ -1,9 +1,7 @@
 #include "plugin_host/flags.h"
 
-#include <cstdlib>
+#include <CLI/CLI.hpp>
 #include <functional>
-#include <map>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -19,16 +17,16 @@ const char kHelp[] =
   outboard-host --listen unix:/run/outboard/host.sock
 
 The host holds no Kubernetes credentials and no state of its own: the shim sends it the cluster,
-asks it where a pod can go, and acts. Start a second one on another path to replace the first while
-pods are scheduled.
+asks it where a pod can go, and acts. To replace a host while pods are scheduled, start a second
+one on another path.
 
 Where to listen:
-  --listen unix:PATH        a Unix socket, the usual way. Removes a stale one, refuses a live one.
+  --listen unix:PATH        a Unix socket (usual). Removes a stale socket, fails on a live one.
                             {instance} in PATH stands for this instance's id. A shim that watches
-                            DIR takes unix:DIR/NAME@{instance}.sock for an instance of host NAME:
-                            the one that started last serves, and the one before it stays ready
+                            DIR treats unix:DIR/NAME@{instance}.sock as an instance of host NAME:
+                            the newest serves, and the previous one stays ready
                             for a while. Stale sockets of NAME in DIR are removed.
-  --listen HOST:PORT        the network, with mutual TLS only: needs the three files below.
+  --listen HOST:PORT        the network, with mutual TLS only: needs the three files below
   --tls-cert FILE           this host's certificate chain, PEM
   --tls-key FILE            its private key, PEM
   --tls-client-ca FILE      the authority that signed the shims' certificates, PEM
@@ -37,34 +35,36 @@ Where to listen:
                             root)
 
 What to serve:
-  --plugins A,B             only these plugins; or --plugins=-A,-B, all but these. By default all.
-                            Where several hosts serve a profile, the shim gives each plugin to the
+  --plugins A,B             only these plugins; or --plugins=-A,-B, all except these (default: all).
+                            If several hosts serve a profile, the shim calls each plugin on the
                             first host in its configuration that serves it.
 
-  --plugin-dir DIR          also the plugins of DIR's shared objects that its SHA256SUMS names. A change of DIR, or
-                            SIGHUP, starts a new instance with the new set beside the old one, in this process; the
-                            shim puts it in the old one's place. Needs --listen unix:PATH with {instance} in it. A
-                            set that cannot be used as a whole is refused with the reason, and changes nothing.
+  --plugin-dir DIR          also the plugins in DIR's shared objects listed in its SHA256SUMS. A change of DIR, or
+                            SIGHUP, starts a new instance with the new set next to the old one, in this process;
+                            the shim switches to it. Needs --listen unix:PATH with {instance} in it. If any plugin
+                            of a set cannot be used, the host logs why, and keeps the current set.
 
-Changing what DIR holds, instead of serving (`outboard plugin` does that, and waits for the shim):
-  --plugin-dir DIR --install FILE.so    tries FILE out in this process, then puts it and its digest into DIR
-  --plugin-dir DIR --remove FILE.so     takes it away
+To change DIR instead of serving (`outboard plugin` does this, and waits for the shim):
+  --plugin-dir DIR --install FILE.so    tests FILE in this process, then copies it and its digest into DIR
+  --plugin-dir DIR --remove FILE.so     removes it
 
-Asking, instead of serving:
-  --probe --listen unix:PATH  exit 0 if the host that listens there answers within 2 s ({instance}: any of
-                            this container's)
+To probe instead of serving:
+  --probe --listen unix:PATH
+                            exit 0 if the host on this socket answers within 2 s ({instance}: any
+                            instance of this container)
 
 How to run:
-  --metrics-address ADDRESS Prometheus' text at http://ADDRESS/metrics (default: nowhere). ADDRESS is
-                            127.0.0.1:PORT or [::1]:PORT; with port 0 the log tells which it became
-  --drain-timeout DURATION  on SIGTERM, how long attempts under way may take to end (default 20s)
-  --v N                     log level; 4 logs every node, pod and term that plugins look at
-  --help, --version
+  --metrics-address ADDRESS Prometheus metrics at http://ADDRESS/metrics (default: off). ADDRESS is
+                            127.0.0.1:PORT or [::1]:PORT; with port 0 the log names the port
+  --drain-timeout DURATION  on SIGTERM, how long attempts in progress may take to end (default 20s)
+  --v N                     log level; 4 logs every node, pod and term that plugins evaluate
+  --version                 print the version
+  -h, --help                print this text
 
 `outboard hosts` shows which instances a shim knows, and which of them serves.
 
-Exit codes: 0 after a drain, a change of DIR or an answer, 1 if it cannot listen, DIR's plugins cannot be used or nobody
-answers, 2 for a wrong command line.
+Exit codes: 0 after a drain, a change of DIR or a successful probe; 1 if it cannot listen, DIR's plugins cannot be
+used or the probe fails; 2 for an invalid command line.
 )";
 
 namespace {
@@ -80,89 +80,122 @@ bool ReadPlugins(const std::string& value, Flags* flags) {
   return true;
 }
 
-}  // namespace
+// A flag: `store` returns false for an invalid value. Without `store`, a switch.
+struct Row {
+  const char* names;
+  std::function<bool(const std::string&)> store;
+  bool* is_set = nullptr;
+};
 
-absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
-  Flags flags;
-  auto text = [](std::string* into) {
+std::vector<Row> Table(Flags* flags) {
+  const auto text = [](std::string* into) {
     return [into](const std::string& value) {
       *into = value;
       return !value.empty();
     };
   };
-  const std::map<std::string, std::function<bool(const std::string&)>> values = {
-      {"--listen", text(&flags.listen)},
-      {"--tls-cert", text(&flags.tls_cert)},
-      {"--tls-key", text(&flags.tls_key)},
-      {"--tls-client-ca", text(&flags.tls_client_ca)},
+  return {
+      {"--listen", text(&flags->listen)},
+      {"--tls-cert", text(&flags->tls_cert)},
+      {"--tls-key", text(&flags->tls_key)},
+      {"--tls-client-ca", text(&flags->tls_client_ca)},
       {"--drain-timeout",
-       [&](const std::string& value) {
-         return absl::ParseDuration(value, &flags.drain_timeout) &&
-                flags.drain_timeout >= absl::ZeroDuration();
+       [flags](const std::string& value) {
+         return absl::ParseDuration(value, &flags->drain_timeout) &&
+                flags->drain_timeout >= absl::ZeroDuration();
        }},
       {"--socket-mode",
-       [&](const std::string& value) {
+       [flags](const std::string& value) {
          if (value != "0600" && value != "600" && value != "0660" && value != "660") return false;
-         flags.socket_mode = absl::EndsWith(value, "660") ? 0660 : 0600;
+         flags->socket_mode = absl::EndsWith(value, "660") ? 0660 : 0600;
          return true;
        }},
       {"--allowed-uids",
-       [&](const std::string& value) {
-         flags.allowed_uids.clear();
+       [flags](const std::string& value) {
+         flags->allowed_uids.clear();
          for (absl::string_view text : absl::StrSplit(value, ',')) {
            int64_t uid = -1;
            if (!absl::SimpleAtoi(text, &uid) || uid < 0 || uid > 0xffffffff) return false;
-           flags.allowed_uids.push_back(uid);
+           flags->allowed_uids.push_back(uid);
          }
          return true;
        }},
-      {"--plugins", [&](const std::string& value) { return ReadPlugins(value, &flags); }},
-      {"--plugin-dir", text(&flags.plugin_dir)},
-      {"--metrics-address", text(&flags.metrics_address)},
-      {"--install", text(&flags.install)},
-      {"--remove", text(&flags.remove)},
+      {"--plugins", [flags](const std::string& value) { return ReadPlugins(value, flags); }},
+      {"--plugin-dir", text(&flags->plugin_dir)},
+      {"--metrics-address", text(&flags->metrics_address)},
+      {"--install", text(&flags->install)},
+      {"--remove", text(&flags->remove)},
       {"--v",
-       [&](const std::string& value) {
-         return absl::SimpleAtoi(value, &flags.verbosity) && flags.verbosity >= 0;
+       [flags](const std::string& value) {
+         return absl::SimpleAtoi(value, &flags->verbosity) && flags->verbosity >= 0;
        }},
+      {"--probe", nullptr, &flags->probe},
+      {"--version", nullptr, &flags->version},
+      {"-h,--help", nullptr, &flags->help},
   };
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i] == "--help" || args[i] == "-h") {
-      flags.help = true;
-      continue;
-    }
-    if (args[i] == "--probe") {
-      flags.probe = true;
-      continue;
-    }
-    if (args[i] == "--version") {
-      flags.version = true;
-      continue;
-    }
-    const size_t equals = args[i].find('=');
-    const std::string name = args[i].substr(0, equals);
-    auto flag = values.find(name);
-    if (flag == values.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown argument ", args[i]));
-    }
-    std::string value;
-    if (equals != std::string::npos) {
-      value = args[i].substr(equals + 1);
-    } else if (i + 1 < args.size()) {
-      value = args[++i];
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat(name, " needs a value"));
-    }
-    if (!flag->second(value)) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", value, "\" is no value for ", name));
+}
+
+absl::Status WrongArgument(const std::string& text) { return absl::InvalidArgumentError(text); }
+
+// CLI11 splits the arguments; the table stores the values. The last value of a flag counts.
+absl::Status Read(const std::vector<std::string>& args, Flags* flags) {
+  const std::vector<Row> table = Table(flags);
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<CLI::Option*> options;
+  for (const Row& row : table) {
+    options.push_back(row.store ? app.add_option(row.names) : app.add_flag(row.names));
+    options.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  for (const std::string& arg : args) {
+    // CLI11 would use the next argument as the value.
+    if (absl::StartsWith(arg, "--") && absl::EndsWith(arg, "="))
+      return WrongArgument(absl::StrCat(arg.substr(0, arg.size() - 1), " needs a value"));
+  }
+  try {  // CLI11 reports errors as exceptions.
+    app.parse(
+        std::vector<std::string>(args.rbegin(), args.rend()));  // It wants the last one first.
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string message = error.what();  // "--flag: 1 required TEXT missing"
+    return WrongArgument(absl::StrCat(message.substr(0, message.find(':')), " needs a value"));
+  } catch (const CLI::ParseError& error) {
+    return WrongArgument(error.what());
+  }
+  if (!app.remaining().empty())
+    return WrongArgument(absl::StrCat("unknown argument ", app.remaining()[0]));
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (options[i]->count() == 0) continue;
+    const std::string value = options[i]->results().back();
+    if (table[i].is_set != nullptr) *table[i].is_set = true;
+    if (table[i].store ? !table[i].store(value) : value != "true") {
+      return WrongArgument(
+          absl::StrCat("invalid value \"", value, "\" for ", options[i]->get_name()));
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> FlagNames() {
+  Flags flags;
+  std::vector<std::string> names;
+  for (const Row& row : Table(&flags)) {
+    for (absl::string_view name : absl::StrSplit(row.names, ',')) names.emplace_back(name);
+  }
+  return names;
+}
+
+absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
+  Flags flags;
+  if (absl::Status read = Read(args, &flags); !read.ok()) return read;
   if (flags.help || flags.version) return flags;
   if (!flags.install.empty() || !flags.remove.empty()) {
     if (flags.plugin_dir.empty() || !flags.listen.empty() ||
         flags.install.empty() == flags.remove.empty()) {
       return absl::InvalidArgumentError(
-          "--install FILE and --remove FILE want --plugin-dir DIR, and nothing else");
+          "--install FILE and --remove FILE need --plugin-dir DIR, and no other flag");
     }
     return flags;
   }
@@ -171,14 +204,13 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   }
   if (flags.probe) {
     if (absl::StartsWith(flags.listen, "unix:")) return flags;
-    return absl::InvalidArgumentError("--probe wants --listen unix:PATH");
+    return absl::InvalidArgumentError("--probe needs --listen unix:PATH");
   }
   if (!flags.plugin_dir.empty() && (!absl::StartsWith(flags.listen, "unix:") ||
                                     !absl::StrContains(flags.listen, "{instance}"))) {
     return absl::InvalidArgumentError(
-        "--plugin-dir needs --listen unix:PATH with {instance} in it, since each set of plugins "
-        "gets a "
-        "socket of its own; behind HOST:PORT, replace the process instead");
+        "--plugin-dir needs --listen unix:PATH with {instance} in it, because each set of plugins "
+        "has its own socket; with HOST:PORT, replace the process instead");
   }
   const bool any_tls =
       !flags.tls_cert.empty() || !flags.tls_key.empty() || !flags.tls_client_ca.empty();

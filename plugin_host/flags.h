@@ -23,18 +23,20 @@ struct Flags {
   bool all_but = false;
   std::string metrics_address;  // empty: none
   std::string plugin_dir;       // of shared objects; empty: none
-  // Instead of serving: change what plugin_dir holds.
+  // Instead of serving: change the content of plugin_dir.
   std::string install, remove;
-  bool probe = false;  // Instead of serving: ask whether the host at `listen` answers.
+  bool probe = false;  // Instead of serving: probe the host at `listen`.
   bool help = false;
   bool version = false;
 };
 
-// Reads `--name value` and `--name=value`. INVALID_ARGUMENT for an unknown flag, a missing or a
-// wrong value.
+// Reads `--name value` and `--name=value`.
+// Errors: INVALID_ARGUMENT for an unknown flag, or a missing or invalid value.
 absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args);
 
 extern const char kHelp[];
+// All flags that ParseFlags knows.
+std::vector<std::string> FlagNames();
 
 }  // namespace outboard::plugin_host
 

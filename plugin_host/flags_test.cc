@@ -1,6 +1,13 @@
 #include "plugin_host/flags.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 
 namespace outboard::plugin_host {
 namespace {
@@ -63,8 +70,28 @@ TEST(FlagsTest, ProbesASocketOnly) {
 TEST(FlagsTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseFlags({"--lisen", "x"}).status().message(), "unknown argument --lisen");
   EXPECT_EQ(ParseFlags({"--listen"}).status().message(), "--listen needs a value");
-  EXPECT_EQ(ParseFlags({"--v=x"}).status().message(), "\"x\" is no value for --v");
+  EXPECT_EQ(ParseFlags({"--v=x"}).status().message(), "invalid value \"x\" for --v");
   EXPECT_FALSE(ParseFlags({}).ok());
+}
+
+TEST(FlagsTest, TheLastValueCountsAndAnEmptyOneIsAnError) {
+  EXPECT_EQ(ParseFlags({"--listen=unix:/a", "--listen", "unix:/b"})->listen, "unix:/b");
+  EXPECT_EQ(ParseFlags({"--listen=", "unix:/b"}).status().message(), "--listen needs a value");
+  EXPECT_EQ(ParseFlags({"host"}).status().message(), "unknown argument host");
+}
+
+// Flags at the beginning of a line of the help text, up to two spaces.
+TEST(FlagsTest, HelpListsEveryFlag) {
+  std::set<std::string> listed;
+  for (absl::string_view line : absl::StrSplit(kHelp, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (!absl::StartsWith(line, "-")) continue;
+    for (absl::string_view word :
+         absl::StrSplit(line.substr(0, line.find("  ")), absl::ByAnyChar(" ,"))) {
+      if (absl::StartsWith(word, "-")) listed.emplace(word);
+    }
+  }
+  EXPECT_THAT(FlagNames(), ::testing::UnorderedElementsAreArray(listed));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ absl::Status Choose(const Flags& flags, const sdk::PluginRegistry& all,
   for (const std::string& name : flags.plugins) {
     if (all.Find(name) != nullptr) continue;
     const auto name_of = [](std::string* out, const auto& entry) { out->append(entry.first); };
-    return absl::NotFoundError(absl::StrCat("--plugins: there is no plugin ", name, "; there are ",
+    return absl::NotFoundError(absl::StrCat("--plugins: unknown plugin ", name, "; available: ",
                                             absl::StrJoin(all.descriptors(), ", ", name_of)));
   }
   for (const auto& [name, descriptor] : all.descriptors()) {
@@ -85,7 +85,7 @@ absl::Status Choose(const Flags& flags, const sdk::PluginRegistry& all,
   return absl::OkStatus();
 }
 
-// The linker's digest of this program, in hexadecimal; empty if there is none.
+// The linker's build id of this program, in hexadecimal; empty if it has none.
 std::string BuildId() {
   std::string id;
   const auto visit = [](dl_phdr_info* program, size_t, void* out) {
@@ -113,7 +113,7 @@ std::string BuildId() {
   return id;
 }
 
-// Without a directory there is nothing to look at but signals.
+// Without --plugin-dir only signals.
 struct Watched {
   std::unique_ptr<reload::DirectoryWatch> directory;
   int signals = -1;  // a signalfd
@@ -124,21 +124,21 @@ std::string WarningAbout(const std::string& directory, const absl::Status& why) 
                       ": refused, nothing has changed: ", why.message());
 }
 
-// What a refused directory says to people; the same only once.
+// Logs why a directory is refused; the same reason only once.
 void Refused(const std::string& directory, const absl::Status& why, std::string* last) {
   if (*last == why.message()) return;
   *last = std::string(why.message());
   LOG(ERROR) << WarningAbout(directory, why);
 }
 
-// Until a signal to end, which it returns.
+// Runs until SIGTERM or SIGINT; returns the signal.
 int Watch(const Flags& flags, const Watched& watched, reload::Instances* instances) {
   std::string refused;
   bool dirty = false;
   while (true) {
     pollfd wanted[] = {{watched.signals, POLLIN, 0},
                        {watched.directory == nullptr ? -1 : watched.directory->fd(), POLLIN, 0}};
-    // Whoever changes several files gets the time to do so.
+    // Waits until several changes of files in a row are complete.
     const int timeout = dirty ? kSettleMillis : instances->superseded() ? kRetireMillis : -1;
     const int ready = poll(wanted, 2, timeout);
     if (ready < 0 && errno != EINTR) return 0;
@@ -190,7 +190,7 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   options.choose = [&flags](const sdk::PluginRegistry& all, sdk::PluginRegistry* chosen) {
     return Choose(flags, all, chosen);
   };
-  // Before the instances, which keep figures there.
+  // Before the instances, which keep metrics there.
   std::unique_ptr<host_metrics::PrometheusMetrics> metrics;
   std::unique_ptr<host_metrics::MetricsServer> metrics_server;
   Watched watched;
@@ -201,7 +201,7 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   status.Update(credentials.status());
   if (credentials.ok()) options.engine.credentials = *credentials;
   if (status.ok() && !flags.plugin_dir.empty()) {
-    // Before the first look, so that no change is missed.
+    // Before the first read, so that no change is missed.
     auto watch = reload::DirectoryWatch::Open(flags.plugin_dir);
     status.Update(watch.status());
     if (watch.ok()) watched.directory = *std::move(watch);
@@ -212,7 +212,7 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
     status.Update(server.status());
     if (server.ok()) {
       metrics_server = *std::move(server);
-      LOG(INFO) << "metrics at http://" << metrics_server->address() << "/metrics";
+      LOG(INFO) << "Serving metrics at http://" << metrics_server->address() << "/metrics";
     }
     options.engine.metrics = metrics.get();
   }
@@ -223,15 +223,16 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
     return kExitCannotServe;
   }
   const int signal = Watch(flags, watched, &instances);
-  LOG(INFO) << "signal " << signal << ": draining for at most " << flags.drain_timeout;
+  LOG(INFO) << "Signal " << signal << " received; draining for at most " << flags.drain_timeout;
   const bool drained = instances.Drain(flags.drain_timeout);
-  LOG(INFO) << (drained ? "drained" : "attempts are still under way; exiting all the same");
-  // A plugin that never returns would keep its instance, and so the process.
+  LOG(INFO) << (drained ? "Drain complete; exiting"
+                        : "Drain timed out with attempts in progress; exiting");
+  // A plugin that never returns would block the instance's destructor, and so the process.
   if (!drained) _exit(0);
   return 0;
 }
 
-// `--install` and `--remove`. The last two lines are for `outboard plugin`.
+// `--install` and `--remove`. `outboard plugin` parses the last two lines.
 int Change(const Flags& flags, const sdk::PluginRegistry& builtin) {
   const absl::StatusOr<reload::Installed> changed =
       flags.remove.empty() ? reload::Install(flags.install, flags.plugin_dir, builtin)
@@ -270,7 +271,7 @@ int Main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   FLAGS_v = flags->verbosity;
   google::InitGoogleLogging(argv[0]);
-  // Before any thread starts, so that all of them leave the signals to this one.
+  // Before any thread starts, so that only this thread receives the signals.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

@@ -1,5 +1,5 @@
-// The plugins that users asked for, with absurd args: each configuration is either taken, and then
-// it is as the plugin's schema says, or refused with the paths of fields that the schema has.
+// User-requested plugins with absurd args. Each configuration is either accepted and conforms to
+// the plugin's schema, or rejected with the paths of fields of the schema.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,8 +45,8 @@ bool HasType(const Json& value, const std::string& type) {
   return false;
 }
 
-// Why a value is not as a schema says; empty if it is. Of JSON Schema what the plugins' use, and
-// nothing else; null is the same as absent there.
+// Why a value violates a schema; empty: it conforms. Supports only the parts of JSON Schema that
+// the plugins use; null means absent.
 std::string Fault(const Json& value, const Json& schema, const std::string& path) {
   static const std::set<std::string> known = {"type",
                                               "properties",
@@ -64,13 +64,13 @@ std::string Fault(const Json& value, const Json& schema, const std::string& path
                                               "description",
                                               "$comment"};
   for (const auto& [keyword, ignored] : schema.items())
-    if (!known.contains(keyword)) return absl::StrCat(path, ": the schema says ", keyword);
+    if (!known.contains(keyword)) return absl::StrCat(path, ": unknown schema keyword ", keyword);
   if (value.is_null()) return "";
   if (schema.contains("type") && !HasType(value, schema["type"]))
-    return absl::StrCat(path, ": is no ", schema["type"].get<std::string>());
+    return absl::StrCat(path, ": is not of type ", schema["type"].get<std::string>());
   if (schema.contains("enum") &&
       std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
-    return absl::StrCat(path, ": is none of the enum");
+    return absl::StrCat(path, ": is not in the enum");
   if (value.is_number()) {
     const double number = value.get<double>();
     if (schema.contains("minimum") && number < schema["minimum"].get<double>())
@@ -90,7 +90,7 @@ std::string Fault(const Json& value, const Json& schema, const std::string& path
     if (schema.contains("maxItems") && value.size() > schema["maxItems"].get<size_t>())
       return absl::StrCat(path, ": has too many items");
     for (size_t i = 0; i < value.size() && schema.contains("items"); ++i) {
-      // A list has no absent items.
+      // A list cannot have absent items.
       if (value[i].is_null()) return absl::StrCat(path, "[", i, "]: is null");
       const std::string fault = Fault(value[i], schema["items"], absl::StrCat(path, "[", i, "]"));
       if (!fault.empty()) return fault;
@@ -117,7 +117,7 @@ std::string Fault(const Json& value, const Json& schema, const std::string& path
   return "";
 }
 
-// Whether a schema has a field: `windows[0].factor`.
+// Returns whether a schema has a field: `windows[0].factor`.
 bool HasField(const Json* schema, const std::string& path) {
   if (path.empty()) return true;
   for (absl::string_view part : absl::StrSplit(path, '.')) {
@@ -143,7 +143,7 @@ class Args {
  public:
   explicit Args(uint64_t seed) : random_(seed) {}
 
-  // Mostly of the schema's shape, within its bounds, at them, or beyond.
+  // Mostly of the schema's shape: within its bounds, at them, or beyond.
   Json Make(const Json& schema, int depth = 0) {
     if (depth > 0 && Below(8) == 0) return Absurd();
     if (schema.contains("default") && Below(4) == 0) return schema["default"];
@@ -286,7 +286,7 @@ TEST(AbsurdArgsTest, TakenAsTheSchemaSaysOrRefusedByField) {
   EXPECT_GT(refused, taken / 20);
 }
 
-// Text that is no JSON object at all.
+// Text that is not a JSON object.
 TEST(AbsurdArgsTest, NoObjectIsRefused) {
   sdk::PluginRegistry registry;
   ASSERT_TRUE(RegisterBuiltinPlugins(&registry).ok());

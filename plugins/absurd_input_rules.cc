@@ -15,7 +15,7 @@ namespace {
 
 bool Matches(const std::string& text, const char* expression) {
   static auto& made =
-      *new std::map<std::string, std::regex>();  // Which takes longer than to match.
+      *new std::map<std::string, std::regex>();  // Compiling takes longer than matching.
   const auto known = made.find(expression);
   return std::regex_match(
       text, known != made.end() ? known->second
@@ -134,7 +134,7 @@ Grammar Islands() {
            "0-3 nvlink", "nvlink 0-99"}};
 }
 
-// Names with commas between, blanks around them allowed: up to 32, none twice, none empty.
+// Names separated by commas, optional blanks around them: up to 32, no duplicates, not empty.
 bool AreNames(const std::string& text, std::vector<std::string>* names) {
   std::set<std::string> seen;
   for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ','))) {
@@ -152,7 +152,7 @@ Grammar Names(std::vector<std::string> good) {
           {",", "a,", ",a", "a,a", "a,,b", "   ",
            "0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w"}};
 }
-// `a=b,c=d`, no key twice; with `is_value` for what stands behind the signs.
+// `a=b,c=d` without duplicate keys; `is_value` checks the part after the sign.
 Grammar Pairs(std::function<bool(const std::string&, const std::string&)> is_pair,
               std::vector<std::string> good) {
   return {[is_pair](const std::string& text, const Context&) {
@@ -203,7 +203,7 @@ Grammar Model() {
            "NVIDIA-A100-SXM4-80GB-SHARED"},
           {"nvidia-", "NVIDIA-"}};
 }
-// A node's: something must be left without the vendor and what tells of slices.
+// A node's: the text must not be empty without the vendor and the suffix for slices.
 Grammar Product() {
   Grammar product = Model();
   product.can_be_read = [](const std::string& text, const Context&) {
@@ -227,7 +227,7 @@ Grammar HamiDevices() {
           {"GPU-0fc3,NVIDIA,3000,30:;", "GPU-a,NVIDIA,1,1:GPU-b,NVIDIA,1,1:;"},
           {";", ":;", ",NVIDIA,3000,30:;", "GPU-0fc3:;", "GPU-0fc3,NVIDIA:;"}};
 }
-// As OneOf, but only as it is written.
+// As OneOf, but case-sensitive.
 Grammar Exactly(std::vector<std::string> words) {
   return {[words](const std::string& text, const Context&) {
             return std::find(words.begin(), words.end(), text) != words.end();
@@ -245,7 +245,7 @@ Grammar StaticIpPool() {
           {"true", "False", "databases", "rack-1.eu"},
           {"-databases", "databases-", "Databases", "a/b", "a_b", "true "}};
 }
-// Nothing that people write here is malformed: an unknown word is just not one of those looked for.
+// No value is malformed here: an unknown word just does not match.
 Grammar AnyText(std::vector<std::string> good) {
   return {[](const std::string&, const Context&) { return true; }, std::move(good), {}};
 }
@@ -393,7 +393,7 @@ const std::vector<Requested>& RequestedPlugins() {
         R"(insufficient GPU memory: need [0-9]+MiB, available [0-9]+MiB)",
         "GPUs are not shared by gpu-fraction or gpu-memory here"}},
       {"AtomicReplicaCoordinator",
-       {R"(gang "[\s\S]*": [\s\S]* is no number of replicas between 1 and 100000)",
+       {R"(gang "[\s\S]*": [\s\S]* is not a number of replicas between 1 and 100000)",
         R"(gang "[\s\S]*": [0-9]\S* of \S+ .*)"}},
       {"Coscheduling", {}},
       {"Backfill",

@@ -1,7 +1,7 @@
-// What the READMEs of the plugins that users asked for say of labels and annotations, written down
-// a second time: which ones each reads, and what can be read. By regular expressions and ranges,
-// and without the plugins' own parsers, so that a parser that takes more than is written is found
-// out.
+// The label and annotation rules from the READMEs of the user-requested plugins, written a second
+// time: which keys each plugin reads, and which values are readable. The rules use regular
+// expressions and ranges instead of the plugins' parsers, so that a parser that accepts more than
+// documented is found.
 #ifndef OUTBOARD_PLUGINS_ABSURD_INPUT_RULES_H_
 #define OUTBOARD_PLUGINS_ABSURD_INPUT_RULES_H_
 
@@ -14,7 +14,7 @@ namespace outboard::absurd {
 
 enum class Where { kNodeLabel, kNodeAnnotation, kPodLabel, kPodAnnotation };
 
-// The object around a value, as far as it matters: GPUs that a pod asks for.
+// The relevant context of a value: the pod's GPUs.
 struct Context {
   int64_t gpus = 0;
 };
@@ -22,11 +22,11 @@ struct Context {
 // A kind of value.
 struct Grammar {
   std::function<bool(const std::string& value, const Context& context)> can_be_read;
-  std::vector<std::string> good;    // Some that can be read,
-  std::vector<std::string> absurd;  // and some that cannot, beside those that no kind can read.
+  std::vector<std::string> good;    // readable examples
+  std::vector<std::string> absurd;  // unreadable examples, besides those that no kind can read
 };
 
-// Whether what cannot be read is complained of at once, or where the plugin has use for it.
+// Whether a plugin warns of a malformed value at once, or when it uses the value.
 enum class Complains { kAlways, kWhenUsed };
 
 struct Rule {
@@ -37,18 +37,18 @@ struct Rule {
   Complains complains = Complains::kWhenUsed;
 };
 
-// A plugin that users asked for.
+// A user-requested plugin.
 struct Requested {
   const char* name;
-  // Regular expressions for the reasons that it may give, whole.
+  // Regular expressions that match the plugin's possible reasons as a whole.
   std::vector<const char*> reasons;
 };
 
-// The plugins, one entry each. Whatever else comes with the host is kube-scheduler's.
+// All user-requested plugins. The host's other plugins are kube-scheduler's.
 const std::vector<Requested>& RequestedPlugins();
 // All their rules.
 const std::vector<Rule>& Rules();
-// Values that are absurd for most keys.
+// Values that are unreadable for most keys.
 const std::vector<std::string>& AbsurdValues();
 
 }  // namespace outboard::absurd

@@ -1,7 +1,7 @@
-// The plugins that users asked for, on clusters whose labels and annotations are absurd: nothing
-// crashes, no value is made up, and each malformed one is warned of once.
+// User-requested plugins on clusters with absurd labels and annotations: no crash, no invented
+// values, and one warning for each malformed value.
 //
-// OUTBOARD_ABSURD_SEEDS says how many clusters; 10,000 unless a sanitizer slows them down.
+// OUTBOARD_ABSURD_SEEDS is the number of clusters; 10,000 unless a sanitizer is active.
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 
@@ -55,8 +55,8 @@ const sdk::PluginRegistry& Builtins() {
   return registry;
 }
 
-// Counts warnings of values that count as absent, by the text up to the value: `GPUAware: node n1:
-// gpu-memory-gb`. Everything goes there instead of the screen.
+// Counts warnings that a value counts as absent, by the text before the value: `GPUAware: node n1:
+// gpu-memory-gb`. Captures all log output, which does not go to the screen.
 class Warnings final : public google::LogSink {
  public:
   Warnings() { google::AddLogSink(this); }
@@ -76,7 +76,7 @@ class Warnings final : public google::LogSink {
   std::map<std::string, int> counts_;
 };
 
-// A cluster whose values are absurd, and the pods to be placed there.
+// A cluster with absurd values, and the pods to place.
 struct Cluster {
   std::vector<v1alpha1::Node> nodes;
   std::vector<v1alpha1::Pod> running;
@@ -106,7 +106,7 @@ class Generator {
   const T& OneOf(const std::vector<T>& values) {
     return values[Below(values.size())];
   }
-  // What rules at this place may read, each with some chance.
+  // The values that rules at this place may read, each with some chance.
   void Fill(Where where, google::protobuf::Map<std::string, std::string>* values) {
     for (const Rule& rule : Rules()) {
       if (rule.where != where || Below(5) > 1) continue;
@@ -152,7 +152,7 @@ class Generator {
   }
 
   static constexpr char kGpu[] = "nvidia.com/gpu";
-  // The most that the shim lets in, divided so that a few of them can be summed.
+  // The largest value that the shim accepts, divided so that a few of them can be summed.
   static constexpr int64_t kHuge = int64_t{1} << 60;
   std::mt19937_64 random_;
 };
@@ -163,8 +163,8 @@ int64_t GpusOf(const v1alpha1::Pod& pod) {
   return it == extended.end() ? 0 : it->second;
 }
 
-// Takes what the plugin cannot read out of an object, and notes which values those are: with true
-// where it must complain.
+// Removes the values that the plugin cannot read from an object, and records them: true if it must
+// warn.
 void Clean(const std::string& plugin, const std::string& object, bool is_node, int64_t gpus,
            google::protobuf::Map<std::string, std::string>* labels,
            google::protobuf::Map<std::string, std::string>* annotations,
@@ -198,7 +198,7 @@ Cluster Cleaned(const std::string& plugin, Cluster cluster,
   return cluster;
 }
 
-// Asks a plugin about everything, and writes down what it says.
+// Calls all points of a plugin, and records the answers.
 class Asked {
  public:
   Asked(const Requested& plugin, const std::string& args, const Cluster& cluster)
@@ -214,7 +214,7 @@ class Asked {
     for (const v1alpha1::Pod& pod : cluster.running) harness_->AddPod(pod);
     for (const v1alpha1::Pod& pod : cluster.pending) harness_->AddPod(pod);
     AskAll();
-    // Changes that have nothing to do with the values, and the same questions again.
+    // Changes unrelated to the values, and the same calls again.
     const std::string before = answers_;
     answers_.clear();
     for (v1alpha1::Node node : cluster.nodes) {
@@ -276,10 +276,10 @@ class Asked {
       ASSERT_TRUE(raw.ok()) << plugin_.name << ": " << raw.status();
       NoteScores("raw", *raw);
       for (const auto& [node, score] : *raw) {
-        // Far from where sums and products of scores overflow.
+        // Far below the values at which sums and products of scores overflow.
         EXPECT_LT(std::abs(score), int64_t{1} << 50) << plugin_.name << " on " << node;
       }
-      // An error unless all are in 0..100.
+      // An error unless all scores are in 0..100.
       const auto scores = harness_->Score(pod);
       ASSERT_TRUE(scores.ok()) << plugin_.name << ": " << scores.status();
       NoteScores("score", *scores);
@@ -293,7 +293,7 @@ class Asked {
       harness_->Unreserve(pod, node);
     }
   }
-  // For a pod that is more important than all others, and that every node has rejected.
+  // For a pod with the highest priority that every node has rejected.
   void AskPostFilter(v1alpha1::Pod pod) {
     pod.set_name(absl::StrCat(pod.name(), "-important"));
     pod.set_uid(absl::StrCat(pod.uid(), "-important"));
@@ -337,11 +337,11 @@ class Asked {
   std::string answers_;
 };
 
-// Args with which a plugin has something to judge by.
+// Args that enable as many rules of a plugin as possible.
 std::string ArgsOf(const std::string& plugin) {
   if (plugin == "CostOptimized")
     return R"({"windows": [{"from": "22:00", "to": "06:00", "factor": 0.5}]})";
-  // Nobody answers there.
+  // No server listens there.
   if (plugin == "GPULoad") return R"({"prometheus": {"address": "http://127.0.0.1:9"}})";
   if (plugin == "Objectives") return R"({"licences": {"solver": 3}})";
   return "";
@@ -372,7 +372,7 @@ class AbsurdInputTest : public ::testing::Test {
 TEST_F(AbsurdInputTest, MalformedCountsAsAbsentAndIsWarnedOfOnce) {
   Warnings warnings;
   int64_t malformed_values = 0, complaints = 0;
-  std::set<std::string> failed;  // One cluster of each tells enough.
+  std::set<std::string> failed;  // Report one cluster per plugin.
   for (uint64_t seed = 1; seed <= NumSeeds(); ++seed) {
     const Cluster cluster = Generator(seed).Make();
     for (const Requested& plugin : RequestedPlugins()) {
@@ -387,13 +387,13 @@ TEST_F(AbsurdInputTest, MalformedCountsAsAbsentAndIsWarnedOfOnce) {
       const std::string answers = Asked(plugin, args, cluster).answers();
       const std::map<std::string, int> warned = warnings.Take();
       EXPECT_EQ(answers, expected) << "a malformed value changed something";
-      EXPECT_TRUE(of_clean.empty()) << "warned of what can be read: " << of_clean.begin()->first;
+      EXPECT_TRUE(of_clean.empty()) << "warned of readable value: " << of_clean.begin()->first;
       for (const auto& [value, count] : warned) {
         EXPECT_EQ(count, 1) << value;
-        EXPECT_TRUE(malformed.contains(value)) << "warned of what can be read: " << value;
+        EXPECT_TRUE(malformed.contains(value)) << "warned about a readable value: " << value;
       }
       for (const auto& [value, must_complain] : malformed)
-        EXPECT_TRUE(!must_complain || warned.contains(value)) << "no warning of " << value;
+        EXPECT_TRUE(!must_complain || warned.contains(value)) << "no warning about " << value;
       malformed_values += static_cast<int64_t>(malformed.size());
       complaints += static_cast<int64_t>(warned.size());
       if (NumFailures() > failures) {
@@ -403,14 +403,13 @@ TEST_F(AbsurdInputTest, MalformedCountsAsAbsentAndIsWarnedOfOnce) {
     }
   }
   if (!HasFailure()) {
-    std::printf("%lld malformed values, %lld of them warned of, each once\n",
+    std::printf("%lld malformed values, %lld of them with a warning, each once\n",
                 static_cast<long long>(malformed_values), static_cast<long long>(complaints));
-    EXPECT_GT(complaints, malformed_values / 4)
-        << "the clusters do not bring values to their readers";
+    EXPECT_GT(complaints, malformed_values / 4) << "the values do not reach the plugins";
   }
 }
 
-// A gang whose size cannot be read is no single pod, and not of any other size either.
+// A gang with an unreadable size is neither a single pod nor a gang of another size.
 TEST_F(AbsurdInputTest, AGangOfAbsurdSizeIsRejected) {
   for (const char* key : {"outboard/min-replicas", "min-replicas"}) {
     std::vector<std::string> sizes = AbsurdValues();
@@ -442,7 +441,7 @@ TEST_F(AbsurdInputTest, AGangOfAbsurdSizeIsRejected) {
   }
 }
 
-// So that no plugin, and no annotation, is left out.
+// Checks that no plugin and no annotation is missing.
 TEST_F(AbsurdInputTest, AllRequestedPluginsAndTheirAnnotationsAreHere) {
   const std::set<std::string> kube_schedulers = {"DefaultBinder",
                                                  "DefaultPreemption",
@@ -473,7 +472,7 @@ TEST_F(AbsurdInputTest, AllRequestedPluginsAndTheirAnnotationsAreHere) {
     EXPECT_NE(requested.contains(name), kube_schedulers.contains(name)) << name;
     if (!requested.contains(name)) continue;
     for (const std::string& field : descriptor.needed_fields) {
-      // Which group a pod is of is read in one place, for all.
+      // The SDK reads a pod's group, for all plugins.
       if (std::count(of_groups.begin(), of_groups.end(), field) > 0) continue;
       std::smatch parts;
       if (!std::regex_match(field, parts, annotation)) continue;

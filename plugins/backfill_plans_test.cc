@@ -1,5 +1,5 @@
-// What Backfill keeps, with the plugins that place beside it: groups in one pass, and preemptors
-// that take back what was lent. The books here share nothing with the plugin.
+// Backfill's reservations together with the other placing plugins: groups placed in one pass, and
+// preemptors that reclaim lent room. The test's own accounting shares no code with the plugin.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ v1alpha1::Node NodeOf(size_t number, int gpus) {
       .Allocatable({{"cpu", "64"}, {"nvidia.com/gpu", absl::StrCat(gpus)}});
 }
 
-// A pod of a job; one of several members if `members` says so. `run` in seconds.
+// A pod of a job; `members`: the job's number of members. `run` in seconds.
 struct PodSpec {
   std::string job;
   int member = 0, members = 1;
@@ -74,7 +74,7 @@ size_t NumberOf(const std::string& node) { return static_cast<size_t>(std::stoi(
 
 class BackfillPlansTest : public ::testing::Test {
  protected:
-  // Where the members of a job would go now, by member; empty: nowhere.
+  // The nodes that a job's members would get now, by member; empty: none.
   static std::vector<size_t> TryJob(PlansHarness* harness, const std::string& job, int members) {
     const std::string uid = UidOf(job, 0);
     const v1alpha1::CycleResponse response = harness->Cycle(uid, 0, {}, true);
@@ -122,7 +122,7 @@ TEST_F(BackfillPlansTest, GroupsGoBesideWhatIsKeptOrNowhere) {
   EXPECT_THAT(TryJob(&harness_, "late", 5), IsEmpty());
   Add({.job = "short", .members = 5, .run = 3600, .created = 2});
   EXPECT_EQ(TryJob(&harness_, "short", 5).size(), 5u);
-  // Asked again, in another order, they say the same.
+  // A second call in another order has the same result.
   EXPECT_THAT(TryJob(&harness_, "late", 5), IsEmpty());
   EXPECT_EQ(TryJob(&harness_, "small", 3), (std::vector<size_t>{1, 1, 1}));
 }
@@ -131,11 +131,11 @@ TEST_F(BackfillPlansTest, TheFirstGroupIsPlacedAtOnceWhereThereIsRoom) {
   harness_.SetCluster({NodeOf(0, 8), NodeOf(1, 8)}, {});
   Add({.job = "first", .members = 4, .gpus = 4, .created = 1});
   Add({.job = "second", .members = 2, .gpus = 1, .created = 2});
-  EXPECT_THAT(TryJob(&harness_, "second", 2), IsEmpty()) << "all is kept for the first";
+  EXPECT_THAT(TryJob(&harness_, "second", 2), IsEmpty()) << "everything is reserved for the first";
   EXPECT_EQ(TryJob(&harness_, "first", 4).size(), 4u);
 }
 
-// What a preemptible pod uses without an end is the first in line's as soon as that would fit.
+// Room that a preemptible pod uses without a declared end goes to the first in line once it fits.
 void ExpectTakenBack(const std::string& preemptor, int members) {
   PlansHarness harness(Plugins(preemptor));
   harness.SetCluster({NodeOf(0, 8)},
@@ -163,7 +163,7 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
 
   harness.now += absl::Hours(1);
   harness.RemovePod(UidOf("a", 0));
-  EXPECT_EQ(choose("endless"), "") << "half is free, and kept";
+  EXPECT_EQ(choose("endless"), "") << "half is free, but reserved";
   const std::string uid = UidOf("train", 0);
   const v1alpha1::CycleResponse response = harness.Cycle(uid, 0, {}, true);
   ASSERT_TRUE(members > 1 ? response.placements().empty()
@@ -195,7 +195,7 @@ TEST(BackfillLendingTest, WhatWasLentIsTakenBackForGroups) {
   ExpectTakenBack("CostAwarePreemptor", 2);
 }
 
-// GPUs that are free, and who has the others until when.
+// The free GPUs, and the jobs that use the others, with their ends.
 struct Books {
   std::vector<int> free;
   struct Use {
@@ -222,7 +222,7 @@ struct Books {
     for (const int its : free) room += its / gpus;
     return room >= members;
   }
-  // When they find room if nobody else starts; kForever: never.
+  // When a job fits if no other job starts; kForever: never.
   int64_t Earliest(int members, int gpus, int64_t now) const {
     Books later = *this;
     std::set<int64_t> times = {now};
@@ -287,14 +287,14 @@ TEST_F(BackfillPlansTest, GroupsNeverTakeWhatTheFirstInLineNeeds) {
     books.Take(at, group.gpus, group.run);
     ASSERT_LE(books.Earliest(first.members, first.gpus, 0), promised) << "seed " << seed;
   }
-  printf("1500 groups: %d placed, %d not, of which %d only because room is kept\n", placed,
+  printf("1500 groups: %d placed, %d not, of which %d only because of reservations\n", placed,
          not_placed, kept_out);
   EXPECT_GT(placed, 300);
   EXPECT_GT(kept_out, 100);
 }
 
-// Jobs that come, run and end, placed by the host's planner. Tried in the order that the plugin
-// likes least, latest first.
+// Jobs arrive, run and end, and are placed by the host's planner. They are tried in the order that
+// is worst for the plugin, latest first.
 TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
   struct Job {
     PodSpec spec;
@@ -401,7 +401,7 @@ TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
   }
   printf("1000 jobs, %d groups: %d overtook the first in line, 0 made it late\n", groups,
          overtaken);
-  EXPECT_GT(overtaken, 100) << "nothing is backfilled";
+  EXPECT_GT(overtaken, 100) << "no job is backfilled";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Many pods in one message, against one after the other: random clusters, all plugins that place.
+// Many pods in one message, compared with one by one: random clusters, all placing plugins.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,16 +15,16 @@
 namespace outboard::plans {
 namespace {
 
-// What became of the cases, so that nobody takes empty ones for success.
+// Counts the outcomes, so that empty cases do not count as success.
 struct Tally {
   int batches = 0;
-  int placed = 0;     // pods by batches
-  int whole = 0;      // batches in which all pods were placed
-  int cut_short = 0;  // batches in which one was not
+  int placed = 0;     // pods placed by batches
+  int whole = 0;      // batches that placed all pods
+  int cut_short = 0;  // batches that did not place a pod
 };
 
-// Places the pods at once, compares that with one after the other, and leaves them placed.
-// `offset`: where the search begins, and then where it would go on.
+// Places the pods in one call, compares this with one by one, and leaves them placed. `offset`:
+// where the search starts, and afterwards where the next one would start.
 void RunBatch(const std::vector<std::string>& uids, uint32_t num_nodes, uint64_t seed,
               PlansHarness* harness, uint32_t* offset, Tally* tally) {
   const v1alpha1::CycleResponse at_once =
@@ -32,7 +32,7 @@ void RunBatch(const std::vector<std::string>& uids, uint32_t num_nodes, uint64_t
   std::vector<Place> batch;
   for (const auto& placement : at_once.placements()) batch.push_back(harness->PlaceOf(placement));
   if (batch.empty()) {
-    // The answer about the first alone.
+    // The answer for the first pod alone.
     if (const Place alone = harness->Choose(uids[0], *offset, at_once); !alone.node.empty())
       batch.push_back(alone);
   }
@@ -69,7 +69,7 @@ void RunCase(uint64_t seed, PlansHarness* harness, Tally* tally) {
     return pod;
   };
   for (int i = 0; i < running; ++i) pods.push_back(run(absl::StrCat("running-", i)));
-  // Equal pods, or each another one.
+  // Equal pods, or all different.
   const bool equal = dice.Flip();
   const v1alpha1::Pod same = RandomPod(dice, "same");
   std::vector<std::string> uids;
@@ -88,13 +88,13 @@ void RunCase(uint64_t seed, PlansHarness* harness, Tally* tally) {
   if (nominates) harness->Nominate("default/nominated", nodes[0].name());
 
   uint32_t offset = static_cast<uint32_t>(dice.Below(2 * num_nodes));
-  // In one batch or two, between which the cluster may change.
+  // One batch or two; between them the cluster may change.
   const auto first = dice.Flip() ? uids.end() : uids.begin() + 1 + dice.Below(count - 1);
   RunBatch({uids.begin(), first}, static_cast<uint32_t>(num_nodes), seed, harness, &offset, tally);
   if (first == uids.end() || ::testing::Test::HasFatalFailure()) return;
   if (running > 0 && dice.Flip()) harness->RemovePod("default/running-0");
   if (dice.Flip()) harness->UpsertPod(run("new"));
-  // Others than before; those that stay have another share of the images.
+  // New nodes; the remaining ones have another share of the images.
   for (int slot = dice.Flip(4) ? 0 : num_nodes; slot < num_nodes; ++slot) {
     if (dice.Flip())
       harness->SetNode(static_cast<size_t>(slot), RandomNode(dice, absl::StrCat("n", slot)));

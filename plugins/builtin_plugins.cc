@@ -1,5 +1,4 @@
-// The only place that knows every plugin. One include and one line each; CMakeLists.txt has the
-// same list.
+// The only list of all plugins: one include and one line each. CMakeLists.txt has the same list.
 #include "plugins/builtin_plugins.h"
 
 #include "plugins/atomic_replica_coordinator/atomic_replica_coordinator.h"

@@ -7,8 +7,8 @@
 
 namespace outboard {
 
-// Adds every builtin plugin. An error is a fault of the list: two plugins of one name, or an
-// incomplete descriptor.
+// Adds every builtin plugin. An error is a bug in the list: a duplicate name, or an incomplete
+// descriptor.
 absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry);
 
 }  // namespace outboard

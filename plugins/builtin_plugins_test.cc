@@ -45,8 +45,8 @@ std::string EventsOf(const sdk::PluginDescriptor& descriptor) {
   return absl::StrJoin(events, "; ");
 }
 
-// What EventsToRegister of kube-scheduler v1.36 says with the feature gates as they come; there
-// UPDATE_OTHER is Update, which in a registration for pods stands for every kind of update.
+// EventsToRegister of kube-scheduler v1.36 with default feature gates. UPDATE_OTHER is Update
+// there, which covers every kind of update in a registration for pods.
 TEST(BuiltinPluginsTest, EventsAreThoseThatKubeSchedulersPluginsRegister) {
   const std::map<std::string, std::string> expected = {
       {"SchedulingGates", "Pod: UPDATE_POD_SCHEDULING_GATES_ELIMINATED"},
@@ -84,7 +84,7 @@ TEST(BuiltinPluginsTest, EventsAreThoseThatKubeSchedulersPluginsRegister) {
   }
 }
 
-// Any other name would never match an event.
+// An event of any other name would never occur.
 TEST(BuiltinPluginsTest, EventsAreOfKindsThatTheShimTellsOf) {
   const auto* kinds = v1alpha1::ClusterObject::descriptor();
   for (const auto& [name, descriptor] : Builtins().descriptors()) {

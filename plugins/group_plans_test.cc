@@ -1,4 +1,4 @@
-// Groups placed in one pass, against a search of every way there is; and what plans must not do.
+// Groups placed in one pass, compared with an exhaustive search; and constraints on plans.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -81,7 +81,7 @@ v1alpha1::Node NodeOf(const std::string& name, const Room& room) {
   return node;
 }
 
-// Whether `needed` of the members find room, the first among them: every way is tried.
+// Whether `needed` members fit, including the first: tries every placement.
 bool FitsSomehow(std::vector<Room> rooms, const std::vector<Shape>& members, size_t needed) {
   const std::function<bool(size_t, size_t)> place = [&](size_t k, size_t placed) {
     if (placed + (members.size() - k) < needed) return false;
@@ -105,7 +105,7 @@ struct Tally {
 
 class GroupPlansTest : public ::testing::Test {
  protected:
-  // A random group; `kinds`: how many shapes its members have.
+  // A random group; `kinds`: the number of its members' shapes.
   void RunCase(uint64_t seed, int kinds, Tally* tally) {
     std::mt19937_64 random(seed);
     const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
@@ -147,7 +147,7 @@ class GroupPlansTest : public ::testing::Test {
     const v1alpha1::CycleResponse response = harness_.Cycle(pods[0].uid(), 0, {}, true);
     ASSERT_TRUE(response.has_group()) << seed << "\n" << response.DebugString();
     EXPECT_EQ(response.group().needed(), min);
-    // Nothing of a plan stays: the same question has the same answer.
+    // A plan leaves no state: the same call has the same answer.
     const v1alpha1::CycleResponse again = harness_.Cycle(pods[0].uid(), 0, {}, true);
     ASSERT_EQ(response.placements_size(), again.placements_size()) << seed;
     ++(fits ? tally->feasible : tally->infeasible);
@@ -282,11 +282,11 @@ TEST_F(GroupPlansTest, NoPlaceIsLookedForWhereAllNodesTogetherHaveNotEnough) {
     const auto& rejected_by = response.pre_filter().rejected_by();
     EXPECT_EQ(std::vector<std::string>(rejected_by.begin(), rejected_by.end()),
               (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}))
-        << "whoever gives a GPU back is heard";
+        << "a pod that releases a GPU is noticed";
   }
 }
 
-// The second worker may only run where the first does not, and both need the launcher beside them.
+// The second worker must not run beside the first, and both must run beside the launcher.
 TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
   std::vector<v1alpha1::Node> nodes;
   for (int i = 0; i < 4; ++i)
@@ -323,7 +323,7 @@ TEST_F(GroupPlansTest, NodesThatMembersHaveInMindAreTheirsAndInNobodysWay) {
   ASSERT_EQ(response.placements_size(), 2) << response.DebugString();
   EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n0");
   EXPECT_EQ(harness_.PlaceOf(response.placements(1)).node, "n1");
-  // The large one fits only where the small one has a node in mind, which fits elsewhere.
+  // The large one fits only on the node nominated for the small one, which fits elsewhere.
   const std::vector<v1alpha1::Node> uneven = {NodeOf("n0", {8, 4, 10, ""}),
                                               NodeOf("n1", {8, 1, 10, ""})};
   const v1alpha1::Pod large = MemberPod("large", {1, 4}, "h"),
@@ -401,7 +401,7 @@ TEST_F(GroupPlansTest, NodesStayInMindWhileThoseWhoMadeRoomLeave) {
     auto answer = harness.PostFilter();
     ASSERT_TRUE(answer.has_rejection()) << preemptor << answer.DebugString();
     EXPECT_FALSE(answer.clear_nomination()) << preemptor;
-    // Where nothing helps, they are for others.
+    // If preemption cannot help, the nominations of other pods stay.
     for (size_t i : {2u, 3u}) {
       pods[i].clear_deletion_unix_seconds();
       pods[i].clear_preempted_by_scheduler();
@@ -421,7 +421,7 @@ TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 2}, "g"));
   pods.push_back(MemberPod("other", {2, 1}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 4, "")});
-  for (int again = 0; again < 2; ++again) {  // The second time from memory.
+  for (int again = 0; again < 2; ++again) {  // The second time from the cache.
     const auto response = harness_.Cycle(pods[1].uid(), 0, {}, true);
     ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
     ASSERT_EQ(response.group().pod_uids_size(), 2) << response.DebugString();
@@ -431,7 +431,7 @@ TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
   EXPECT_EQ(harness_.Cycle(pods[3].uid(), 0, {}, true).group().pod_uids_size(), 0);
 }
 
-// A Volcano job: one master and so many workers, of which so many are needed.
+// A Volcano job: a master and a number of workers, some of which are needed.
 std::vector<v1alpha1::Pod> VolcanoPods(int workers, const Shape& shape) {
   std::vector<v1alpha1::Pod> pods;
   for (int i = 0; i <= workers; ++i) {
@@ -457,7 +457,7 @@ v1alpha1::ClusterObject VolcanoGroup(int min, int workers) {
 }
 
 TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
-  // Room for four of six: the master is the last by name, and is needed.
+  // Room for four of six: the master is the last by name, and is required.
   std::vector<v1alpha1::Pod> pods = VolcanoPods(5, {1, 2});
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
   for (const size_t asked : {0u, 4u, 5u}) {
@@ -468,7 +468,7 @@ TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
       has_master |= placement.pod_uid() == pods[5].uid();
     EXPECT_TRUE(has_master) << asked;
   }
-  // The master fits nowhere: enough workers would, and are nothing without it.
+  // The master fits nowhere: there is room for enough workers, but they are useless without it.
   (*pods[5].mutable_containers(0)->mutable_requests()->mutable_extended())["nvidia.com/gpu"] = 9;
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
@@ -507,8 +507,8 @@ TEST_F(GroupPlansTest, WhoComesLaterGoesToTheOthersRack) {
   EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n3");
 }
 
-// Equal members make room where less important pods stand: whenever all of those were enough, by no
-// more than is needed, and never of pods that are as important.
+// Equal members preempt pods of lower priority: whenever evicting all of them would be enough, with
+// no more victims than needed, and none of equal priority.
 TEST_F(GroupPlansTest, GroupsMakeRoomForAllOfThemOrForNobody) {
   int helped = 0, helpless = 0, victims_in_all = 0;
   for (int seed = 0; seed < GROUP_CASES / 5 && !HasFatalFailure(); ++seed) {
@@ -596,18 +596,18 @@ TEST_F(GroupPlansTest, GroupsMakeRoomForAllOfThemOrForNobody) {
       left[slot].gpu -= members[0].gpu;
     }
     for (const Room& room : left) ASSERT_TRUE(room.cpu >= 0 && room.gpu >= 0) << seed;
-    // Nobody of them could have stayed, with the group on these nodes.
+    // No victim could have stayed with the group on these nodes.
     for (const std::string& uid : candidate.victim_uids())
       ASSERT_LT(left[running[uid].node].cpu, running[uid].shape.cpu) << seed << ": " << uid;
     victims_in_all += candidate.victim_uids_size();
   }
   std::cout << helped << " groups were helped by " << victims_in_all << " victims, " << helpless
-            << " could not be\n";
+            << " could not be helped\n";
   EXPECT_GT(helped, GROUP_CASES / 50);
   EXPECT_GT(helpless, GROUP_CASES / 50);
 }
 
-// The same with victims that belong together.
+// The same with victims in gangs.
 TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
   std::vector<std::string> plugins = kPlugins;
   plugins.back() = "CostAwarePreemptor";
@@ -682,8 +682,8 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
       rooms[nomination.slot()].cpu -= shape.cpu;
     for (const Room& room : rooms) ASSERT_GE(room.cpu, 0) << seed;
   }
-  std::cout << helped << " groups were helped; " << gangs_left << " gangs left, all of them whole; "
-            << with_companions << " times pods elsewhere with them\n";
+  std::cout << helped << " groups were helped; " << gangs_left << " gangs left, all as a whole; "
+            << with_companions << " times with members on other nodes\n";
   EXPECT_GT(helped, GROUP_CASES / 100);
   EXPECT_GT(gangs_left, 0);
   EXPECT_GT(with_companions, 0);

@@ -1,4 +1,4 @@
-// Random clusters, from few values, so that much of what is in them matters.
+// Random clusters from small sets of values, so that many of the values matter.
 #ifndef OUTBOARD_PLUGINS_PLANS_DICE_H_
 #define OUTBOARD_PLUGINS_PLANS_DICE_H_
 
@@ -11,8 +11,8 @@
 
 namespace outboard::plans {
 
-// Those of the default profile from PreFilter to Score that say what of a pod they go by, and the
-// same with Outboard's own.
+// The default profile's plugins from PreFilter to Score that declare a signature; and the same with
+// Outboard's own.
 std::vector<std::string> DefaultPlugins();
 std::vector<std::string> AllPlugins();
 

@@ -156,7 +156,7 @@ Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
   Place place;
   place.pod = uid;
   if (response.pre_filter().has_rejection()) return place;
-  std::vector<size_t> nodes;  // that PreFilter left
+  std::vector<size_t> nodes;  // allowed by PreFilter
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const auto& names = response.pre_filter().node_names().names();
     if (!response.pre_filter().has_node_names() ||
@@ -183,8 +183,8 @@ Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
     for (size_t i = 0; i < totals.size(); ++i)
       totals[i] += weight->second * static_cast<uint8_t>(scores.scores()[i]);
   }
-  // A max-heap of equals that kube-scheduler pushes in this order: the best that comes first on the
-  // way down, left before right.
+  // kube-scheduler pushes equals into a max-heap in this order: the first best one on the way down,
+  // left before right.
   const int64_t best = *std::max_element(totals.begin(), totals.end());
   const std::function<size_t(size_t)> first_best = [&](size_t i) {
     if (i >= totals.size() || totals[i] == best) return i;

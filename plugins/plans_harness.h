@@ -1,4 +1,4 @@
-// A session with all plugins that place, for tests of what places several pods at once.
+// A session with all placing plugins, for tests that place several pods at once.
 #ifndef OUTBOARD_PLUGINS_PLANS_HARNESS_H_
 #define OUTBOARD_PLUGINS_PLANS_HARNESS_H_
 
@@ -17,7 +17,7 @@
 
 namespace outboard::plans {
 
-// A node for a pod, and how the search for it went.
+// A pod's node, and the extent of the search for it.
 struct Place {
   std::string pod;
   std::string node;
@@ -26,21 +26,23 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// Threading: one thread. Lifetime: free. Errors: the test fails.
+// Threading: one thread.
+// Lifetime: no constraints.
+// Errors: the test fails.
 class PlansHarness {
  public:
-  // The profile has these plugins at every point from PreFilter to Permit that they implement, with
-  // weight 1 + their position modulo 3 at Score, and PostFilter.
+  // The profile enables these plugins at every point from PreFilter to Permit that they implement,
+  // and at PostFilter; the weight at Score is 1 + position modulo 3.
   explicit PlansHarness(std::vector<std::string> plugins);
 
   // Replaces the cluster: node i has slot i.
   void SetCluster(const std::vector<v1alpha1::Node>& nodes, const std::vector<v1alpha1::Pod>& pods,
                   const std::vector<v1alpha1::ClusterObject>& objects = {});
-  // Single pods, without anything else being forgotten; on the node that it names, or pending.
+  // Updates single pods and keeps all other state; on the pod's named node, or pending.
   void UpsertPod(const v1alpha1::Pod& pod);
   void RemovePod(const std::string& uid);
   void Assume(const std::string& uid, const std::string& node);
-  // The node in its slot, another one than before.
+  // Replaces the node in its slot.
   void SetNode(size_t slot, const v1alpha1::Node& node);
   void Nominate(const std::string& uid, const std::string& node);
 
@@ -48,10 +50,10 @@ class PlansHarness {
                                 const std::vector<std::string>& next, bool place_group);
   // After a Cycle that found no node.
   v1alpha1::PostFilterResponse PostFilter();
-  // A second passes; what plugins want written of their own accord.
+  // Advances a second; returns the effects that plugins requested outside of calls.
   std::vector<v1alpha1::Effect> Tick();
-  // What the shim makes of an answer about one pod, by the contract's words and kube-scheduler's
-  // choice among equals; an empty node: none.
+  // What the shim makes of an answer about one pod, by the contract and by kube-scheduler's choice
+  // among equals; an empty node: none.
   Place Choose(const std::string& uid, uint32_t start_offset,
                const v1alpha1::CycleResponse& response) const;
   Place PlaceOf(const v1alpha1::PlannedPlacement& placement) const;

@@ -1,5 +1,5 @@
-// What a session says that has seen a cluster change and has been asked often, against one that
-// begins with the cluster as it is: a host that takes another's place decides as that one would.
+// Compares a session with a history of changes and calls with a session that starts from the
+// present cluster: a host that replaces another must decide alike.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 constexpr int kClusters = SESSION_AGE_CLUSTERS;
 constexpr int kSteps = 40;
 
-// What the answer says of each node that was looked at, in their order, and the scores.
+// The answer for each evaluated node, in order, and the scores.
 std::vector<std::string> Said(const v1alpha1::CycleResponse& response) {
   std::vector<std::string> said;
   said.push_back(response.pre_filter().ShortDebugString());
@@ -53,7 +53,7 @@ std::vector<std::string> Said(const v1alpha1::CycleResponse& response) {
   return said;
 }
 
-// A cluster twice: in the session that lives on, and as books that another session begins with.
+// A cluster twice: in the long-lived session, and as the snapshot for a new session.
 class Cluster {
  public:
   Cluster(uint64_t seed, std::vector<std::string> plugins)
@@ -95,9 +95,9 @@ class Cluster {
     for (const auto& [pod, node] : place_of_) begins.Assume(pod, node);
     if (!nominated_.empty()) begins.Nominate(nominated_, nominated_to_);
     const std::vector<std::string> said = Said(response);
-    const std::vector<std::string> anew = Said(begins.Cycle(uid, offset, {}, false));
-    ASSERT_EQ(said.size(), anew.size());
-    for (size_t i = 0; i < said.size(); ++i) ASSERT_EQ(said[i], anew[i]) << "line " << i;
+    const std::vector<std::string> fresh = Said(begins.Cycle(uid, offset, {}, false));
+    ASSERT_EQ(said.size(), fresh.size());
+    for (size_t i = 0; i < said.size(); ++i) ASSERT_EQ(said[i], fresh[i]) << "line " << i;
     ++cycles_;
     for (const std::string& one : said) judged_ += one == "ok" || one.find("code") != one.npos;
     const Place place = lives_on_.Choose(uid, offset, response);
@@ -150,14 +150,14 @@ void RunAll(const std::vector<std::string>& plugins) {
     judged += cluster.judged();
   }
   std::cout << cycles << " cycles, " << judged
-            << " verdicts on nodes as of a session that begins\n";
+            << " verdicts on nodes equal those of a new session\n";
   EXPECT_GT(judged, cycles * 20);
 }
 
 TEST(SessionAgeTest, DefaultPluginsSayWhatTheyWouldSayAnew) { RunAll(DefaultPlugins()); }
 TEST(SessionAgeTest, OwnPluginsSayWhatTheyWouldSayAnew) {
   std::vector<std::string> plugins = AllPlugins();
-  // It counts what pods ask for from time to time, not before each.
+  // It counts pods' requests periodically, not before each attempt.
   std::erase(plugins, "GPUPacking");
   RunAll(plugins);
 }

@@ -1,5 +1,5 @@
-// What each plugin declares as its signature, against what it says of random pods: pods that agree
-// in the declared parts, and in nothing else, must get the same verdicts and scores.
+// Compares each plugin's declared signature with its answers for random pods: pods that agree only
+// in the declared parts must get equal verdicts and scores.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -26,7 +26,7 @@ using sdk::testing::PodBuilder;
 constexpr int kClusters = 40;
 constexpr int kPairs = 6;
 
-// Everything that some plugin may look at, from few values, so that much of it matters.
+// Everything that a plugin may read, from small sets of values, so that many of them matter.
 class Dice : public plans::Dice {
  public:
   using plans::Dice::Dice;
@@ -122,7 +122,7 @@ class Dice : public plans::Dice {
   }
 };
 
-// All that a plugin says of a pod.
+// A plugin's complete answer for a pod.
 std::string Said(PluginHarness* harness, const sdk::PluginDescriptor& descriptor,
                  const v1alpha1::Pod& pod) {
   const auto at = [&](sdk::ExtensionPoint point) {
@@ -161,13 +161,13 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
     }
     if (!judges) continue;
     if (name == "Backfill") {
-      // It goes by who is first in line, so that no pod is like another.
+      // It depends on who is first in line, so no two pods are equivalent.
       EXPECT_FALSE(descriptor.signature.has_value());
       continue;
     }
-    ASSERT_TRUE(descriptor.signature.has_value()) << name << " does not say what it looks at";
+    ASSERT_TRUE(descriptor.signature.has_value()) << name << " does not declare what it reads";
     const sdk::PodParts parts = *sdk::PodParts::Parse(*descriptor.signature);
-    // Keys that this plugin reads, so that they are there often; and some that others read.
+    // Keys that this plugin reads, so that they occur often; and some that other plugins read.
     std::vector<std::string> labels = {"app", "workload-type", "licence.outboard/x",
                                        "training-job-id", "tensor-parallel-size"};
     for (absl::string_view path : *descriptor.signature) {
@@ -196,7 +196,7 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
       std::string last;
       for (int pair = 0; pair < kPairs; ++pair) {
         v1alpha1::Pod one = dice.Pod(absl::StrCat("one", pair), labels, annotations);
-        // For others a pod that names a node runs there.
+        // For other plugins, a pod that names a node runs there.
         if (name == "NodeName" && dice.Flip()) one.set_node_name("n0");
         v1alpha1::Pod other = dice.Pod(absl::StrCat("other", pair), labels, annotations);
         parts.Copy(one, &other);
@@ -211,10 +211,10 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
         last = said;
       }
     }
-    // Otherwise nothing was shown: the plugin must have told pods apart. GPULoad knows nothing
-    // here.
+    // Without a difference the test proves nothing: the plugin must distinguish some pods. GPULoad
+    // has no data here.
     if (descriptor.signature->empty() || name == "GPULoad") continue;
-    EXPECT_GT(differ, 0) << name << " said the same of all pods";
+    EXPECT_GT(differ, 0) << name << " answered the same for all pods";
   }
 }
 

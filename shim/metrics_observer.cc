@@ -7,7 +7,7 @@
 namespace outboard::shim {
 namespace {
 
-// kube-scheduler's names of codes.
+// kube-scheduler's names of the codes.
 const char* CodeName(v1alpha1::Code code) {
   switch (code) {
     case v1alpha1::SUCCESS:
@@ -47,7 +47,7 @@ const std::string* FindLabel(const v1alpha1::Pod& pod, const char* key) {
   return found == pod.labels().end() ? nullptr : &found->second;
 }
 
-// What users write as `workload-type`; whatever else they write is one.
+// The user's `workload-type` label. All unknown values share one label value.
 absl::string_view WorkloadType(const v1alpha1::Pod& pod) {
   const std::string* type = FindLabel(pod, "workload-type");
   if (type == nullptr) return "none";
@@ -58,7 +58,7 @@ absl::string_view WorkloadType(const v1alpha1::Pod& pod) {
   return "other";
 }
 
-// The job or group that a pod belongs to; empty: none.
+// The pod's job or group. Empty: the pod has none.
 std::string JobName(const v1alpha1::Pod& pod) {
   if (!pod.pod_group_name().empty()) return pod.pod_group_name();
   for (const char* key : {"job-name", "batch.kubernetes.io/job-name",
@@ -71,8 +71,8 @@ std::string JobName(const v1alpha1::Pod& pod) {
 }  // namespace
 
 void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
-                                  const cycle::AlgorithmProfile& profile,
-                                  const cycle::AlgorithmResult& result,
+                                  const framework::AlgorithmProfile& profile,
+                                  const framework::AlgorithmResult& result,
                                   const v1alpha1::CycleResponse& response, absl::Duration elapsed) {
   metrics_->AlgorithmEnded(elapsed);
   const auto count = [&](const std::string& plugin, absl::string_view point) {
@@ -93,13 +93,13 @@ void MetricsObserver::OnEventHandled(absl::string_view event, absl::Duration ela
 }
 
 void MetricsObserver::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
-                                   cycle::AttemptResult result, const std::string& node_name,
+                                   scheduler::AttemptResult result, const std::string& node_name,
                                    const std::string& message, absl::Duration since_attempt_began) {
   using metrics::AttemptResult;
-  const AttemptResult label = result == cycle::AttemptResult::kScheduled ? AttemptResult::kScheduled
-                              : result == cycle::AttemptResult::kUnschedulable
-                                  ? AttemptResult::kUnschedulable
-                                  : AttemptResult::kError;
+  const AttemptResult label =
+      result == scheduler::AttemptResult::kScheduled       ? AttemptResult::kScheduled
+      : result == scheduler::AttemptResult::kUnschedulable ? AttemptResult::kUnschedulable
+                                                           : AttemptResult::kError;
   metrics_->Profile(profile).AttemptEnded(label, since_attempt_began);
   metrics_->ai_attempts
       .With({WorkloadType(pod.pod), metrics::kAttemptResults[static_cast<size_t>(label)]})
@@ -108,7 +108,7 @@ void MetricsObserver::OnAttemptEnd(const kube::PodObject& pod, const std::string
 
 void MetricsObserver::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                                    const std::vector<kube::PodPtr>& victims, size_t to_evict) {
-  // As in kube-scheduler: nothing is counted where all victims are on their way already.
+  // As in kube-scheduler: preemptions whose victims are all terminating already are not counted.
   if (to_evict > 0) metrics_->preemption_victims.Observe(static_cast<double>(victims.size()));
 }
 
@@ -130,8 +130,8 @@ void MetricsObserver::OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration
 
 void MetricsObserver::OnProtocolError(const std::string& host_instance,
                                       const absl::Status& status) {
-  LOG(WARNING) << "Host instance " << host_instance << " gave no usable answer: " << status;
-  // A host that is away broke nothing.
+  LOG(WARNING) << "Host instance " << host_instance << " returned no usable answer: " << status;
+  // Unavailable or late hosts did not violate the contract.
   if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
     metrics_->host_protocol_errors.With({host_instance}).Increment();
   }
@@ -159,11 +159,11 @@ void MetricsObserver::OnUnschedulableReason(const std::string& plugin, const std
   metrics_->unschedulable_pods.With({plugin, profile}).Increment(delta);
 }
 
-void MetricsObserver::UpdateHosts(const hosts::HostSet& hosts) {
+void MetricsObserver::UpdateHosts(const hosts::HostRegistry& hosts) {
   metrics_->host_state.Clear();
   metrics_->host_info.Clear();
   metrics_->host_acked_version.Clear();
-  for (const hosts::HostSet::View& view : hosts.Describe()) {
+  for (const hosts::HostRegistry::View& view : hosts.Describe()) {
     metrics_->host_state.With({view.host, view.instance, hosts::StateName(view.state)}).Set(1);
     if (view.state != hosts::InstanceState::kServing) continue;
     metrics_->host_info.With({view.host, view.instance, view.build, view.build_digest}).Set(1);
@@ -178,8 +178,8 @@ void MetricsObserver::UpdateHosts(const hosts::HostSet& hosts) {
   }
 }
 
-void MetricsObserver::UpdateGauges(const cycle::Scheduler& scheduler,
-                                   const cycle::ClusterState& cluster) {
+void MetricsObserver::UpdateGauges(const scheduler::Scheduler& scheduler,
+                                   const cache::ClusterState& cluster) {
   const queue::QueueCounts counts = scheduler.queue().counts();
   metrics_->pending_active.Set(static_cast<double>(counts.active));
   metrics_->pending_backoff.Set(static_cast<double>(counts.backoff));

@@ -1,4 +1,4 @@
-// Turns what the scheduler and its queue do into metrics.
+// Turns events of the scheduler and its queue into metrics.
 #ifndef OUTBOARD_SHIM_METRICS_OBSERVER_H_
 #define OUTBOARD_SHIM_METRICS_OBSERVER_H_
 
@@ -9,24 +9,25 @@
 #include <utility>
 #include <vector>
 
-#include "shim/cycle/effects.h"
-#include "shim/cycle/scheduler.h"
-#include "shim/hosts/host_set.h"
+#include "shim/hosts/host_registry.h"
 #include "shim/metrics/metrics.h"
 #include "shim/queue/queue_seams.h"
+#include "shim/scheduler/cluster_actions.h"
+#include "shim/scheduler/scheduler.h"
 
 namespace outboard::shim {
 
-// Threading: scheduling thread. Lifetime: the metrics outlive it.
-class MetricsObserver final : public cycle::Observer, public queue::QueueObserver {
+// Threading: scheduling thread.
+// Lifetime: the metrics outlive this object.
+class MetricsObserver final : public scheduler::Observer, public queue::QueueObserver {
  public:
   explicit MetricsObserver(metrics::Metrics* metrics) : metrics_(metrics) {}
 
-  void OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
-                   const cycle::AlgorithmResult& result, const v1alpha1::CycleResponse& response,
-                   absl::Duration elapsed) override;
+  void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
+                   const framework::AlgorithmResult& result,
+                   const v1alpha1::CycleResponse& response, absl::Duration elapsed) override;
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
-                    cycle::AttemptResult result, const std::string& node_name,
+                    scheduler::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
   void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
@@ -45,14 +46,14 @@ class MetricsObserver final : public cycle::Observer, public queue::QueueObserve
   void OnUnschedulableReason(const std::string& plugin, const std::string& profile,
                              int delta) override;
 
-  // Sets the gauges that follow the scheduler's state; cheap, called about once a second.
-  void UpdateHosts(const hosts::HostSet& hosts);
-  void UpdateGauges(const cycle::Scheduler& scheduler, const cycle::ClusterState& cluster);
+  // Sets the gauges of the scheduler's state. Cheap; called about once a second.
+  void UpdateHosts(const hosts::HostRegistry& hosts);
+  void UpdateGauges(const scheduler::Scheduler& scheduler, const cache::ClusterState& cluster);
 
  private:
   metrics::Metrics* const metrics_;
   std::map<std::pair<std::string, std::string>, int64_t> counted_switches_;
-  std::set<std::string> gang_jobs_;  // those with a label value of their own
+  std::set<std::string> gang_jobs_;  // jobs with their own label value
 };
 
 }  // namespace outboard::shim

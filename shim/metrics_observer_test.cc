@@ -21,7 +21,7 @@ kube::PodObject PodWith(const std::string& label, const std::string& value) {
 
 class MetricsObserverTest : public ::testing::Test {
  protected:
-  void End(const kube::PodObject& pod, cycle::AttemptResult result) {
+  void End(const kube::PodObject& pod, scheduler::AttemptResult result) {
     observer_.OnAttemptEnd(pod, "p", result, "", "", absl::Milliseconds(1));
   }
   void Wait(const kube::PodObject& pod) {
@@ -33,11 +33,11 @@ class MetricsObserverTest : public ::testing::Test {
 };
 
 TEST_F(MetricsObserverTest, AttemptsAreCountedByTheWorkloadsThatUsersName) {
-  End(PodWith("workload-type", "training"), cycle::AttemptResult::kScheduled);
-  End(PodWith("workload-type", "cpu-intensive"), cycle::AttemptResult::kUnschedulable);
-  End(PodWith("workload-type", "my own"), cycle::AttemptResult::kScheduled);
-  End(PodWith("workload-type", "another"), cycle::AttemptResult::kScheduled);
-  End(PodWith("a", "b"), cycle::AttemptResult::kError);
+  End(PodWith("workload-type", "training"), scheduler::AttemptResult::kScheduled);
+  End(PodWith("workload-type", "cpu-intensive"), scheduler::AttemptResult::kUnschedulable);
+  End(PodWith("workload-type", "my own"), scheduler::AttemptResult::kScheduled);
+  End(PodWith("workload-type", "another"), scheduler::AttemptResult::kScheduled);
+  End(PodWith("a", "b"), scheduler::AttemptResult::kError);
   const auto count = [this](const char* type, const char* result) {
     return metrics_.ai_attempts.With({type, result}).Value();
   };

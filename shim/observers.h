@@ -1,4 +1,4 @@
-// Several observers of one scheduler.
+// Combines several observers of one scheduler.
 #ifndef OUTBOARD_SHIM_OBSERVERS_H_
 #define OUTBOARD_SHIM_OBSERVERS_H_
 
@@ -6,22 +6,25 @@
 #include <utility>
 #include <vector>
 
-#include "shim/cycle/effects.h"
+#include "shim/scheduler/cluster_actions.h"
 
 namespace outboard::shim {
 
-// Tells each, in order. Threading: as they. Lifetime: they outlive it.
-class Observers final : public cycle::Observer {
+// Notifies each observer, in order.
+// Threading: as the observers.
+// Lifetime: the observers outlive this object.
+class Observers final : public scheduler::Observer {
  public:
-  explicit Observers(std::vector<cycle::Observer*> observers) : observers_(std::move(observers)) {}
+  explicit Observers(std::vector<scheduler::Observer*> observers)
+      : observers_(std::move(observers)) {}
 
-  void OnAlgorithm(const kube::PodObject& pod, const cycle::AlgorithmProfile& profile,
-                   const cycle::AlgorithmResult& result, const v1alpha1::CycleResponse& response,
-                   absl::Duration elapsed) override {
+  void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
+                   const framework::AlgorithmResult& result,
+                   const v1alpha1::CycleResponse& response, absl::Duration elapsed) override {
     for (auto* o : observers_) o->OnAlgorithm(pod, profile, result, response, elapsed);
   }
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
-                    cycle::AttemptResult result, const std::string& node_name,
+                    scheduler::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override {
     for (auto* o : observers_)
       o->OnAttemptEnd(pod, profile, result, node_name, message, since_attempt_began);
@@ -41,8 +44,8 @@ class Observers final : public cycle::Observer {
                        v1alpha1::Code code) override {
     for (auto* o : observers_) o->OnPermitWaitEnd(pod, waited, code);
   }
-  void OnNoAnswer(const std::string& host_instance, const absl::Status& status) override {
-    for (auto* o : observers_) o->OnNoAnswer(host_instance, status);
+  void OnHostCallFailed(const std::string& host_instance, const absl::Status& status) override {
+    for (auto* o : observers_) o->OnHostCallFailed(host_instance, status);
   }
   void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
                        absl::string_view policy) override {
@@ -60,7 +63,7 @@ class Observers final : public cycle::Observer {
   }
 
  private:
-  const std::vector<cycle::Observer*> observers_;
+  const std::vector<scheduler::Observer*> observers_;
 };
 
 }  // namespace outboard::shim

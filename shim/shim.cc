@@ -19,14 +19,14 @@ namespace {
 
 constexpr absl::Duration kGaugePeriod = absl::Seconds(1);
 constexpr absl::Duration kLongestSleep = absl::Seconds(1);
-// A turn of the loop that took as long as dozens of cycles is worth a word.
+// Busy turns of the loop longer than this are logged: dozens of cycles would fit into this time.
 constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
-// What a stopping process waits for binds that are under way, and for events once another may lead.
+// How long a stopping process waits for binds in flight.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
 constexpr absl::Duration kEventDrain = absl::Seconds(10);
-// Longer than hosts take to be started again. Whoever leads then only keeps others from it.
-constexpr absl::Duration kVainLead = absl::Seconds(30);
-// As kube-scheduler: liveness fails if a lost lease was not noticed for this long.
+// Longer than a host needs to restart. A leader without hosts only blocks the other replicas.
+constexpr absl::Duration kHostlessLeaderTimeout = absl::Seconds(30);
+// As in kube-scheduler: /livez fails if the loss of the lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
 
 queue::QueueOptions QueueOptionsOf(const config::Config& config) {
@@ -79,79 +79,79 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       metrics_(OUTBOARD_VERSION),
       client_(client_config, ClientOptions(config_->scheduler.client_connection.qps,
                                            config_->scheduler.client_connection.burst)),
-      // As kube-scheduler: events have their own share of requests, and the lease waits for
-      // nothing.
+      // As in kube-scheduler: events have their own request budget, and lease requests are never
+      // throttled.
       event_client_(client_config, ClientOptions(config_->scheduler.client_connection.qps,
                                                  config_->scheduler.client_connection.burst)),
       lease_client_(client_config, ClientOptions(-1, 1)),
       writer_(
-          &client_, [this](auto work) { inbox_.Post(std::move(work)); },
+          &client_, [this](auto work) { task_queue_.Post(std::move(work)); },
           WriterOptionsOf([this] { return Fence(); },
                           [this](const bind::BindRequest& bind) {
                             return scheduler_.StillFits(bind.pod_uid, bind.node_name, bind.profile);
                           })),
       evictor_(
-          &client_, [this](auto work) { inbox_.Post(std::move(work)); },
+          &client_, [this](auto work) { task_queue_.Post(std::move(work)); },
           EvictorOptionsOf([this] { return Fence(); })),
       events_(
-          &event_client_, [this](auto work) { inbox_.Post(std::move(work)); },
+          &event_client_, [this](auto work) { task_queue_.Post(std::move(work)); },
           EventOptionsOf(hostname_, [this] { return EventFence(); })),
       effects_(&writer_, &evictor_, &events_, &metrics_),
       observer_(&metrics_),
       scheduler_(SchedulerOptionsOf(*config_), QueueOptionsOf(*config_), &effects_, &observers_,
                  &observer_, absl::Now()),
-      host_set_(config_, session_id_, &loop_, &scheduler_),
-      pod_handler_(&inbox_, {[this](const kube::PodPtr& pod, absl::Time now) {
-                               scheduler_.OnPodUpsert(pod, now);
-                               if (front_desk_ != nullptr) front_desk_->OnPod(pod->uid(), now);
-                             },
-                             [this](const kube::PodPtr& pod, absl::Time now) {
-                               scheduler_.OnPodDelete(pod->uid(), now);
-                             },
-                             [this] { ++synced_; }}),
-      node_handler_(&inbox_, {[this](const kube::NodePtr& node, absl::Time now) {
-                                scheduler_.OnNodeUpsert(node, now);
-                              },
-                              [this](const kube::NodePtr& node, absl::Time now) {
-                                scheduler_.OnNodeDelete(node->key(), now);
-                              },
-                              [this] { ++synced_; }}),
-      namespace_handler_(&inbox_, {[this](const kube::NamespacePtr& ns, absl::Time now) {
-                                     scheduler_.OnNamespaceUpsert(ns, now);
+      host_registry_(config_, session_id_, &loop_, &scheduler_),
+      pod_handler_(&task_queue_, {[this](const kube::PodPtr& pod, absl::Time now) {
+                                    scheduler_.events()->OnPodUpsert(pod, now);
+                                    if (extender_handler_ != nullptr)
+                                      extender_handler_->OnPod(pod->uid(), now);
+                                  },
+                                  [this](const kube::PodPtr& pod, absl::Time now) {
+                                    scheduler_.events()->OnPodDelete(pod->uid(), now);
+                                  },
+                                  [this] { ++synced_; }}),
+      node_handler_(&task_queue_, {[this](const kube::NodePtr& node, absl::Time now) {
+                                     scheduler_.events()->OnNodeUpsert(node, now);
                                    },
-                                   [this](const kube::NamespacePtr& ns, absl::Time now) {
-                                     scheduler_.OnNamespaceDelete(ns->key(), now);
+                                   [this](const kube::NodePtr& node, absl::Time now) {
+                                     scheduler_.events()->OnNodeDelete(node->key(), now);
                                    },
                                    [this] { ++synced_; }}),
+      namespace_handler_(&task_queue_, {[this](const kube::NamespacePtr& ns, absl::Time now) {
+                                          scheduler_.events()->OnNamespaceUpsert(ns, now);
+                                        },
+                                        [this](const kube::NamespacePtr& ns, absl::Time now) {
+                                          scheduler_.events()->OnNamespaceDelete(ns->key(), now);
+                                        },
+                                        [this] { ++synced_; }}),
       pods_(client_, informer::Pods(), &pod_handler_),
       nodes_(client_, informer::Nodes(), &node_handler_),
       namespaces_(client_, informer::Namespaces(), &namespace_handler_),
-      object_handler_(&inbox_, {[this](const kube::ClusterObjectPtr& object, absl::Time now) {
-                                  scheduler_.OnObjectUpsert(object, now);
-                                },
-                                [this](const kube::ClusterObjectPtr& object, absl::Time now) {
-                                  scheduler_.OnObjectDelete(object, now);
-                                },
-                                [this] { ++synced_; }}) {
+      object_handler_(&task_queue_, {[this](const kube::ClusterObjectPtr& object, absl::Time now) {
+                                       scheduler_.events()->OnObjectUpsert(object, now);
+                                     },
+                                     [this](const kube::ClusterObjectPtr& object, absl::Time now) {
+                                       scheduler_.events()->OnObjectDelete(object, now);
+                                     },
+                                     [this] { ++synced_; }}) {
   for (const auto& resource : informer::ClusterObjects())
     objects_.push_back(std::make_unique<ObjectInformer>(client_, resource, &object_handler_));
   for (const config::CustomResourceRule& rule : config_->shim.custom_resources) {
-    // The configuration was read, so the name is one.
+    // The configuration was validated, so the name parses.
     custom_resources_.push_back(
         informer::CustomObjects(*kube::ParseCustomResourceName(rule.resource)));
     objects_.push_back(
         std::make_unique<ObjectInformer>(client_, custom_resources_.back(), &object_handler_));
   }
   config_stamp_ = StampOf(config_->file);
-  effects_.SetScheduler(&scheduler_, &foreign_pods_);
   cluster_ = scheduler_.cluster();
   scheduler_.SetProfileNames(ProfileNames(*config_));
-  scheduler_.HoldOwnEffects(true);
+  scheduler_.PauseBackgroundWrites(true);
 }
 
 ShimProcess::~ShimProcess() {
-  // Threads that post stop before what they post to goes.
-  inbox_.Close();
+  // Stop the threads that post before the objects that they post to are destroyed.
+  task_queue_.Close();
   server_ = nullptr;
   secure_server_ = nullptr;
   extender_ = nullptr;
@@ -182,8 +182,7 @@ absl::Time ShimProcess::Fence() const {
   if (elector_ == nullptr) return absl::InfiniteFuture();
   const absl::Time deadline = elector_->BindDeadline();
   if (deadline == absl::InfinitePast()) return deadline;
-  // The lease is kept on a clock that counts suspension; what is left of it is the same on every
-  // clock.
+  // The elector's clock counts time in suspension. The remaining time is the same on every clock.
   return absl::Now() + (deadline - leader::BootTimeNow());
 }
 
@@ -198,7 +197,7 @@ absl::Status ShimProcess::CheckSynced() const {
   check(namespaces_);
   for (const auto& objects : objects_) check(*objects);
   return absl::UnavailableError(
-      absl::StrCat("first lists have not been taken in: ", absl::StrJoin(missing, ", ")));
+      absl::StrCat("informers not synced: ", absl::StrJoin(missing, ", ")));
 }
 
 http::ServerOptions ShimProcess::Pages() {
@@ -253,7 +252,7 @@ absl::Status ShimProcess::StartSecureServer(const config::SecureServing& wanted)
   }
   access::ReviewGuardOptions reviews;
   reviews.on_verdict = [this](absl::string_view verdict) {
-    metrics_.page_verdicts.With({verdict}).Increment();
+    metrics_.http_authorization.With({verdict}).Increment();
   };
   review_client_ = std::make_unique<kube::CurlApiClient>(client_config_, ClientOptions(-1, 1));
   guard_ = std::make_unique<access::ReviewGuard>(review_client_.get(), std::move(reviews));
@@ -278,14 +277,14 @@ void ShimProcess::StartElector() {
   options.timings.lease_duration = wanted.lease_duration;
   options.timings.renew_deadline = wanted.renew_deadline;
   options.timings.retry_period = wanted.retry_period;
-  // A leader whose host is not there yet has pods wait that another could place. Without any
-  // replica that is ready, pods are to be told what they wait for.
+  // A leader without its host keeps pods waiting that another replica could place. If no replica is
+  // ready, one must lead all the same, to report to pods what they wait for.
   options.useful = [this] { return Synced() && hosts_ready_; };
   metrics::Gauge& leading = metrics_.leader.With({wanted.resource_name});
   elector_ = std::make_unique<leader::LeaseElector>(
       lease_client_, std::move(options),
       leader::LeaseCallbacks{[this, &leading](int transitions) {
-                               LOG(INFO) << "Leading, term " << transitions;
+                               LOG(INFO) << "Became leader, term " << transitions;
                                leading.Set(1);
                                loop_.Wake();
                              },
@@ -296,14 +295,14 @@ void ShimProcess::StartElector() {
                              },
                              [](const std::string& identity) {
                                LOG(INFO)
-                                   << "New leader: " << (identity.empty() ? "nobody" : identity);
+                                   << "New leader: " << (identity.empty() ? "none" : identity);
                              }});
   elector_->Start();
 }
 
 absl::Status ShimProcess::Start() {
   StartElector();
-  // After the elector is there, which its checks look at.
+  // After the elector was created: the servers' checks use it.
   if (absl::Status servers = StartServers(); !servers.ok()) return servers;
   if (absl::Status extender = StartExtender(); !extender.ok()) return extender;
   pods_.Start();
@@ -315,50 +314,53 @@ absl::Status ShimProcess::Start() {
       hosts::HostConnector::Callbacks{
           [this](hosts::Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
                  v1alpha1::GetHostInfoResponse info) {
-            inbox_.Post([this, endpoint = std::move(endpoint), channel = std::move(channel),
-                         info = std::move(info)](absl::Time now) {
+            task_queue_.Post([this, endpoint = std::move(endpoint), channel = std::move(channel),
+                              info = std::move(info)](absl::Time now) {
               OnHandshake(endpoint, channel, info, now);
             });
           },
           [this](std::string host, std::string instance, std::string warning) {
-            inbox_.Post([this, host = std::move(host), instance = std::move(instance),
-                         warning = std::move(warning)](absl::Time now) {
-              host_set_.OnProbedReady(host, instance, warning, now);
+            task_queue_.Post([this, host = std::move(host), instance = std::move(instance),
+                              warning = std::move(warning)](absl::Time now) {
+              host_registry_.OnProbedReady(host, instance, warning, now);
             });
           },
           [this](std::string host, std::string instance) {
-            inbox_.Post([this, host = std::move(host), instance = std::move(instance)](
-                            absl::Time now) { host_set_.OnDraining(host, instance, now); });
+            task_queue_.Post(
+                [this, host = std::move(host), instance = std::move(instance)](absl::Time now) {
+                  host_registry_.OnDraining(host, instance, now);
+                });
           },
           [this](std::string host, std::string instance) {
-            inbox_.Post([this, host = std::move(host), instance = std::move(instance)](
-                            absl::Time now) { host_set_.OnGone(host, instance, now); });
+            task_queue_.Post([this, host = std::move(host), instance = std::move(instance)](
+                                 absl::Time now) { host_registry_.OnGone(host, instance, now); });
           }});
-  host_set_.SetCallbacks(
+  host_registry_.SetCallbacks(
       {[this](const std::string& address) { connector_->NeedsHandshake(address); },
        [this](const std::string& address) { connector_->Retire(address); }});
-  scheduler_.SetWitness(&host_set_);
-  host_failures_.hosts = &host_set_;
+  scheduler_.SetShadowObserver(&host_registry_);
+  host_failures_.hosts = &host_registry_;
   return absl::OkStatus();
 }
 
-void ShimProcess::Turn(absl::Time now) {
-  inbox_.Run(now);
-  if (!all_listed_ && Synced()) {
-    all_listed_ = true;
-    scheduler_.HoldOwnEffects(false);
+void ShimProcess::RunOnce(absl::Time now) {
+  task_queue_.Run(now);
+  if (!caches_synced_ && Synced()) {
+    caches_synced_ = true;
+    scheduler_.PauseBackgroundWrites(false);
   }
-  host_set_.Tick(now);
-  hosts_ready_ = host_set_.AllReady();
+  host_registry_.Tick(now);
+  hosts_ready_ = host_registry_.AllReady();
   scheduler_.Tick(now);
-  if (front_desk_ != nullptr && now >= front_desk_->NextTick()) front_desk_->Tick(now);
+  if (extender_handler_ != nullptr && now >= extender_handler_->NextTick())
+    extender_handler_->Tick(now);
   if (now >= writer_.NextTick()) writer_.Tick(now);
   if (now >= evictor_.NextTick()) evictor_.Tick(now);
   if (now >= events_.NextTick()) events_.Tick(now);
   if (now - gauges_updated_ >= kGaugePeriod || reload_wanted_) {
     gauges_updated_ = now;
     observer_.UpdateGauges(scheduler_, *scheduler_.cluster());
-    observer_.UpdateHosts(host_set_);
+    observer_.UpdateHosts(host_registry_);
     LookAtConfigFile(now);
     metrics_.events_queued.Set(static_cast<double>(events_.pending()));
   }
@@ -366,35 +368,36 @@ void ShimProcess::Turn(absl::Time now) {
 
 absl::Time ShimProcess::NextWakeup(absl::Time now) const {
   const absl::Time extender =
-      front_desk_ == nullptr ? absl::InfiniteFuture() : front_desk_->NextTick();
-  return std::min({scheduler_.NextWakeup(now), host_set_.NextWakeup(), extender, writer_.NextTick(),
-                   evictor_.NextTick(), events_.NextTick(), now + kLongestSleep});
+      extender_handler_ == nullptr ? absl::InfiniteFuture() : extender_handler_->NextTick();
+  return std::min({scheduler_.NextWakeup(now), host_registry_.NextWakeup(), extender,
+                   writer_.NextTick(), evictor_.NextTick(), events_.NextTick(),
+                   now + kLongestSleep});
 }
 
-bool ShimProcess::LeadsInVain(absl::Time now) {
+bool ShimProcess::LeaderWithoutHosts(absl::Time now) {
   const bool leads = elector_ != nullptr && elector_->leading();
-  if (!leads || host_set_.ServesSomePods()) {
+  if (!leads || host_registry_.ServesSomePods()) {
     led_well_ = led_well_ || leads;
     led_in_vain_at_.reset();
     return false;
   }
   if (!led_well_) return false;
   if (!led_in_vain_at_.has_value()) led_in_vain_at_ = now;
-  return now - *led_in_vain_at_ > kVainLead;
+  return now - *led_in_vain_at_ > kHostlessLeaderTimeout;
 }
 
 absl::Status ShimProcess::Run() {
   LOG(INFO) << "Starting Outboard shim " << OUTBOARD_VERSION << ", session " << session_id_;
   while (!stopping_ && !lease_lost_ && fatal_.ok()) {
     const absl::Time now = absl::Now();
-    Turn(now);
+    RunOnce(now);
     if (const absl::Duration turn = absl::Now() - now; turn > kLongTurn)
-      VLOG(1) << "The scheduling thread was busy for " << turn << " with other things than pods";
-    if (LeadsInVain(now)) {
-      LOG(WARNING) << "No host that pods need has been there for " << kVainLead
-                   << ": giving the lease up to a replica that may have one";
+      VLOG(1) << "Scheduling thread spent " << turn << " on work other than scheduling";
+    if (LeaderWithoutHosts(now)) {
+      LOG(WARNING) << "No usable plugin host for " << kHostlessLeaderTimeout
+                   << "; releasing the lease so that another replica can take over";
       Drain();
-      return absl::AbortedError("leaderelection given up: no host that pods need is there");
+      return absl::AbortedError("leaderelection released: no usable plugin host");
     }
     const bool may_schedule = Synced() && Leading();
     if (may_schedule && scheduler_.ScheduleOne(now)) continue;
@@ -402,7 +405,7 @@ absl::Status ShimProcess::Run() {
   }
   if (!fatal_.ok()) return fatal_;
   if (lease_lost_ && !stopping_) {
-    // Another may schedule from now on: nothing more may leave this process.
+    // Another replica may schedule from now on: this process must send nothing more.
     return absl::AbortedError("leaderelection lost");
   }
   Drain();
@@ -411,14 +414,14 @@ absl::Status ShimProcess::Run() {
 
 void ShimProcess::Drain() {
   LOG(INFO) << "Stopping: " << writer_.binds_in_flight() << " binds and " << events_.pending()
-            << " events under way";
+            << " events in flight";
   const absl::Time binds_by = absl::Now() + kBindDrain;
   while (writer_.binds_in_flight() + evictor_.pending() > 0 && absl::Now() < binds_by) {
-    Turn(absl::Now());
+    RunOnce(absl::Now());
     loop_.Wait(std::min(binds_by, NextWakeup(absl::Now())));
   }
-  // Nobody schedules until the lease is given up, and events are no decisions: another's first bind
-  // does not wait for them. Everything else is fenced from here on.
+  // No replica schedules until the lease is released. Events are not decisions, so the next
+  // leader's first bind need not wait for them. All other requests are fenced from here on.
   if (elector_ != nullptr) {
     gave_lease_up_ = true;
     elector_->Stop();
@@ -426,7 +429,7 @@ void ShimProcess::Drain() {
   events_.Hurry();
   const absl::Time events_by = absl::Now() + kEventDrain;
   while (events_.under_way() > 0 && absl::Now() < events_by) {
-    Turn(absl::Now());
+    RunOnce(absl::Now());
     loop_.Wait(std::min(events_by, NextWakeup(absl::Now())));
   }
 }

@@ -1,4 +1,4 @@
-// The scheduler process: everything that outboard-shim is made of, put together once.
+// The scheduler process: creates and connects all parts of outboard-shim.
 #ifndef OUTBOARD_SHIM_SHIM_H_
 #define OUTBOARD_SHIM_SHIM_H_
 
@@ -13,20 +13,20 @@
 namespace outboard::shim {
 
 struct ShimOptions {
-  // Overrides the configuration's.
+  // Overrides the kubeconfig of the configuration.
   std::string kubeconfig;
   bool allow_insecure_api_server = false;
-  // Where token, ca.crt and namespace are, in a cluster.
+  // In-cluster: the directory with token, ca.crt and namespace.
   std::string service_account = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
-// Threads: the scheduling thread (Run), one a watched resource, one an API connection, the lease's,
-// the hosts' connector, the HTTP server's. All of them post to the scheduling thread's inbox;
-// nothing else is shared.
+// Threads: the scheduling thread (Run), one per watched resource, one per API connection, one for
+// the lease, one for the hosts' connector, and the HTTP server's. All of them post to the
+// scheduling thread's task_queue and share nothing else.
 //
-// Threading: Create and Run on one thread; Stop and Reload from any.
-// Errors:    Create: INVALID_ARGUMENT for the configuration, others for what it needs. Run: why the
-// process must end; OK after Stop.
+// Threading: Create and Run on one thread; Stop and Reload from any thread.
+// Errors: Create: INVALID_ARGUMENT for the configuration, other codes for its dependencies. Run:
+// why the process must end; OK after Stop.
 class Shim {
  public:
   static absl::StatusOr<std::unique_ptr<Shim>> Create(config::Config config,
@@ -35,10 +35,10 @@ class Shim {
 
   // Schedules until Stop, or until the lease is lost.
   virtual absl::Status Run() = 0;
-  // Ends Run: finishes binds under way (for at most 5 s), gives the lease up, and finishes events
-  // (for at most 10 s).
+  // Ends Run: finishes binds in flight (at most 5 s), releases the lease, and finishes events (at
+  // most 10 s).
   virtual void Stop() = 0;
-  // Reads the configuration again, soon. One that cannot be used changes nothing.
+  // Reads the configuration again, soon. An invalid file changes nothing.
   virtual void Reload() = 0;
 };
 

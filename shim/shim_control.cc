@@ -1,21 +1,21 @@
-// What people and files tell the process while it runs, and what it tells them.
+// Status pages, commands and the reload of the configuration while the process runs.
 #include <glog/logging.h>
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
-#include "shim/host_report/host_report.h"
+#include "shim/diagnostics/host_report.h"
+#include "shim/diagnostics/queue_report.h"
 #include "shim/hosts/plans.h"
-#include "shim/queue_report/queue_report.h"
 #include "shim/shim_process.h"
 
 namespace outboard::shim {
 namespace {
 
-// What a page waits for the scheduling thread; its own calls end within a second or so.
+// How long a page waits for the scheduling thread. Calls of that thread end within about a second.
 constexpr absl::Duration kPageAnswer = absl::Seconds(10);
 
 absl::Status NotInTime() {
-  return absl::UnavailableError("the scheduling thread did not come to it in time");
+  return absl::UnavailableError("the scheduling thread did not answer in time");
 }
 
 }  // namespace
@@ -27,8 +27,8 @@ FileStamp StampOf(const std::string& path) {
           status.st_mtim.tv_sec * int64_t{1000000000} + status.st_mtim.tv_nsec};
 }
 
-cycle::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
-  cycle::SchedulerOptions options;
+scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
+  scheduler::SchedulerOptions options;
   options.cycle_deadline = config.shim.deadlines.cycle;
   options.reserve_deadline = config.shim.deadlines.reserve;
   options.permit_deadline = config.shim.deadlines.permit;
@@ -48,20 +48,21 @@ absl::Status CheckServed(const config::Config& config) {
   if (!config.shim.hosts.empty() || !config.shim.socket_directory.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(config.file,
-                   ": hosts: name at least one plugin host, or a socketDirectory, in the "
+                   ": hosts: specify at least one plugin host or a socketDirectory in the "
                    "ShimConfiguration document"));
 }
 
 absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::string& pod) {
-  queue_report::Query query;
+  diagnostics::QueueQuery query;
   if (limit != 0) query.limit = limit;
   query.pod = pod;
-  const std::optional<queue_report::Report> report = inbox_.Ask<queue_report::Report>(
+  const std::optional<diagnostics::QueueReport> report = task_queue_.Ask<diagnostics::QueueReport>(
       [this, query](absl::Time now) {
-        // What hosts have said counts: an acknowledgement comes with it.
+        // Handle pending host messages first: the report includes acknowledgements that have
+        // arrived.
         scheduler_.Tick(now);
-        queue_report::Report report = queue_report::Collect(scheduler_.queue(), query, now);
-        for (const hosts::HostSet::View& view : host_set_.Describe()) {
+        diagnostics::QueueReport report = diagnostics::CollectQueue(scheduler_.queue(), query, now);
+        for (const hosts::HostRegistry::View& view : host_registry_.Describe()) {
           if (view.state != hosts::InstanceState::kServing) continue;
           report.hosts.push_back({view.host, view.instance, view.usable, view.sent_version,
                                   view.acknowledged_version});
@@ -70,39 +71,40 @@ absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::
       },
       kPageAnswer);
   if (!report.has_value()) return NotInTime();
-  return queue_report::ToJson(*report);
+  return diagnostics::ToJson(*report);
 }
 
 void ShimProcess::OnHandshake(const hosts::Endpoint& endpoint,
                               std::shared_ptr<grpc::Channel> channel,
                               v1alpha1::GetHostInfoResponse info, absl::Time now) {
-  // At the start a configuration that cannot work ends the process; later, what works goes on.
-  fatal_.Update(host_set_.OnHandshake(endpoint, std::move(channel), std::move(info), now));
+  // At startup, an unusable configuration ends the process. Later, the current one stays in force.
+  fatal_.Update(host_registry_.OnHandshake(endpoint, std::move(channel), std::move(info), now));
 }
 
 std::string ShimProcess::DescribeConfig() {
-  const auto text = inbox_.Ask<std::string>(
+  const auto text = task_queue_.Ask<std::string>(
       [this](absl::Time) { return config::EffectiveConfigYaml(*config_, nullptr); }, kPageAnswer);
-  return text.value_or("# the scheduling thread did not come to it in time\n");
+  return text.value_or("# the scheduling thread did not answer in time\n");
 }
 
 absl::StatusOr<std::string> ShimProcess::DescribeHosts() {
-  const auto report = inbox_.Ask<host_report::Report>(
-      [this](absl::Time now) { return host_report::Collect(host_set_, now); }, kPageAnswer);
+  const auto report = task_queue_.Ask<diagnostics::HostReport>(
+      [this](absl::Time now) { return diagnostics::CollectHosts(host_registry_, now); },
+      kPageAnswer);
   if (!report.has_value()) return NotInTime();
-  return host_report::ToJson(*report);
+  return diagnostics::ToJson(*report);
 }
 
 absl::Status ShimProcess::Command(const http::HostCommand& command) {
-  const auto ended = inbox_.Ask<absl::Status>(
+  const auto ended = task_queue_.Ask<absl::Status>(
       [this, command](absl::Time now) {
         switch (command.kind) {
           case http::HostCommand::Kind::kSwap:
-            return host_set_.Swap(command.host, command.instance, now);
+            return host_registry_.Swap(command.host, command.instance, now);
           case http::HostCommand::Kind::kRollback:
-            return host_set_.Rollback(command.host, now);
-          case http::HostCommand::Kind::kForgive:
-            return host_set_.Forgive(command.host, now);
+            return host_registry_.Rollback(command.host, now);
+          case http::HostCommand::Kind::kClearQuarantine:
+            return host_registry_.ClearQuarantine(command.host, now);
         }
         return absl::InvalidArgumentError("unknown command");
       },
@@ -116,8 +118,7 @@ void ShimProcess::LookAtConfigFile(absl::Time now) {
   config_stamp_ = stamp;
   const absl::Status reloaded = LoadAgain(now);
   if (reloaded.ok()) return;
-  LOG(ERROR) << "The configuration stays as it was; the file's is of no use:\n"
-             << reloaded.message();
+  LOG(ERROR) << "Config reload failed; keeping the current configuration:\n" << reloaded.message();
 }
 
 absl::Status ShimProcess::LoadAgain(absl::Time now) {
@@ -126,13 +127,13 @@ absl::Status ShimProcess::LoadAgain(absl::Time now) {
   if (absl::Status checked = CheckServed(*loaded); !checked.ok()) return checked;
   if (absl::Status checked = config::CheckReload(*config_, *loaded); !checked.ok()) return checked;
   auto next = std::make_shared<const config::Config>(*std::move(loaded));
-  if (absl::Status taken = host_set_.Reload(next, now); !taken.ok()) return taken;
+  if (absl::Status taken = host_registry_.Reload(next, now); !taken.ok()) return taken;
   config_ = std::move(next);
   for (const std::string& warning : config_->warnings) LOG(WARNING) << warning;
   scheduler_.SetOptions(SchedulerOptionsOf(*config_));
   scheduler_.ChangeProfileNames(ProfileNames(*config_), now);
   connector_->SetConfig(config_->shim);
-  LOG(INFO) << "The configuration was read again and is in force";
+  LOG(INFO) << "Config reloaded; the new configuration is in force";
   return absl::OkStatus();
 }
 

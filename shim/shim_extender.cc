@@ -1,4 +1,4 @@
-// What kube-scheduler is served that has this process as its extender.
+// Starts the endpoint for a kube-scheduler that uses this process as its extender.
 #include <glog/logging.h>
 
 #include <utility>
@@ -13,7 +13,7 @@ absl::Status ShimProcess::StartExtender() {
   if (!config_->shim.extender.has_value()) return absl::OkStatus();
   const config::ExtenderConfig& wanted = *config_->shim.extender;
   extender::EndpointOptions options;
-  // The configuration was read, so the address is one.
+  // The configuration was validated, so the address parses.
   config::SplitHostPort(wanted.address, &options.server.host, &options.server.port);
   const bool on_loopback = config::IsLoopback(options.server.host);
   bool knows_clients = on_loopback;
@@ -35,28 +35,31 @@ absl::Status ShimProcess::StartExtender() {
   options.server.serves_bind = knows_clients;
   options.server.serves_admit = wanted.admits_bindings;
   options.deadline = wanted.deadline;
-  options.post = [this](std::function<void(absl::Time)> work) { inbox_.Post(std::move(work)); };
+  options.post = [this](std::function<void(absl::Time)> work) {
+    task_queue_.Post(std::move(work));
+  };
   options.is_ready = [this] { return CheckSynced(); };
   options.may_bind = [this] {
     if (Leading()) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("this replica may not bind: the lease ",
-                     config_->scheduler.leader_election.resource_name, " is another's"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this replica may not bind: the lease ", config_->scheduler.leader_election.resource_name,
+        " is held by another replica"));
   };
   options.observe = [this](extender::Verb verb, absl::string_view result, absl::Duration elapsed) {
     metrics::Observe(metrics_.extender_duration.With({extender::VerbName(verb), result}), elapsed);
   };
   options.on_objection = [this](const std::string& objection) {
-    metrics_.binds_objected.Increment();
-    VLOG(1) << "A bind was not admitted: " << objection;
+    metrics_.bindings_denied.Increment();
+    VLOG(1) << "Bind by another scheduler denied: " << objection;
   };
-  front_desk_ = std::make_unique<extender::FrontDesk>(&foreign_pods_, wanted.profile);
+  extender_handler_ =
+      std::make_unique<extender::ExtenderHandler>(&externally_scheduled_pods_, wanted.profile);
   absl::StatusOr<std::unique_ptr<extender::Endpoint>> started =
-      extender::Endpoint::Start(std::move(options), front_desk_.get());
+      extender::Endpoint::Start(std::move(options), extender_handler_.get());
   if (!started.ok()) return started.status();
   extender_ = *std::move(started);
-  LOG(INFO) << "Serving kube-scheduler's extender on port " << extender_->port() << " with profile "
-            << wanted.profile;
+  LOG(INFO) << "Serving the kube-scheduler extender on port " << extender_->port()
+            << " with profile " << wanted.profile;
   return absl::OkStatus();
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# accept.sh SUITE [--list] [--again] [LINE…]: what a milestone promises, checked line by line. A line that has passed at this commit is not
-# run again, so that hours of checks can be broken off. Results lie in build/accept/SUITE, and a table of them in build/accept/SUITE.md.
-# Exit code: 0 every line has passed; 1 one has not; 2 wrong usage.
+# accept.sh SUITE [--list] [--again] [LINE…]: runs an acceptance suite line by line. A line that has passed at this commit is not run
+# again, so that checks of hours can be interrupted and resumed. Results: build/accept/SUITE; their table: build/accept/SUITE.md.
+# Exit code: 0 every line has passed; 1 a line has not; 2 wrong usage.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=${OUTBOARD_ROOT:-$(cd "$here/../.." && pwd)}
@@ -24,8 +24,12 @@ for argument in "$@"; do
     *) if [[ -z $suite ]]; then suite=$argument; else wanted+=("$argument"); fi ;;
   esac
 done
-[[ -n $suite ]] || usage "which suite?"
-[[ -f $suites/$suite.lines ]] || usage "there is no suite $suite"
+[[ -n $suite ]] || usage "missing suite"
+if [[ $suite == 7 ]]; then
+  printf 'dev accept: the suite 7 is now called in_cluster; use that name\n' >&2
+  suite=in_cluster
+fi
+[[ -f $suites/$suite.lines ]] || usage "unknown suite $suite"
 
 names=() promises=() commands=()
 while IFS='|' read -r name promise command; do
@@ -35,20 +39,20 @@ while IFS='|' read -r name promise command; do
   commands+=("$command")
 done <"$suites/$suite.lines"
 for name in "${wanted[@]+"${wanted[@]}"}"; do
-  [[ " ${names[*]} " == *" $name "* ]] || usage "suite $suite has no line $name: ${names[*]}"
+  [[ " ${names[*]} " == *" $name "* ]] || usage "suite $suite: unknown line $name; lines: ${names[*]}"
 done
 if [[ $list == 1 ]]; then
   for i in "${!names[@]}"; do printf '%-18s %s\n' "${names[$i]}" "${promises[$i]}"; done
   exit 0
 fi
 
-# What was changed and not committed belongs to no commit, and so is checked anew each time.
+# A result with uncommitted changes belongs to no commit ("+"): its line always runs again.
 commit=$(git -C "$root" rev-parse --short HEAD)
 [[ -z $(git -C "$root" status --porcelain) ]] || commit+=+
 results=$root/build/accept/$suite
 mkdir -p "$results"
 
-# For the lines: Go tests of a package, of which at least one has to run, and none may be skipped.
+# For the lines: Go tests of a package. At least one must run, and none may be skipped.
 tests() { # tests PACKAGE PATTERN [FLAG…]
   local package=$1 pattern=$2 output
   shift 2
@@ -58,7 +62,7 @@ tests() { # tests PACKAGE PATTERN [FLAG…]
 }
 export -f tests
 
-# A result is: passed or failed, commit, seconds, day.
+# A result: passed or failed, commit, seconds, day.
 result_of() { cat "$results/$1.result" 2>/dev/null || true; }
 
 for i in "${!names[@]}"; do

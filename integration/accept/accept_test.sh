@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# accept.sh with a suite of its own, in a repository of its own.
+# Tests accept.sh with temporary suites in a temporary repository.
 set -euo pipefail
 accept=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/accept.sh
 folder=$(mktemp -d)
@@ -19,6 +19,9 @@ cat >"$OUTBOARD_SUITES/s.lines" <<'LINES'
 good | it works | echo good >>"$RUNS"
 bad  | it works, too | echo bad >>"$RUNS"; [[ -e there ]] | cat
 LINES
+cat >"$OUTBOARD_SUITES/in_cluster.lines" <<'LINES'
+manifests | they apply | true
+LINES
 
 failures=0 checks=0
 expect() { # expect WHAT WANTED GOT
@@ -35,23 +38,27 @@ run s
 expect "one line fails" 1 "$code"
 expect "closing line" "1 passed, 1 not, at $(git rev-parse --short HEAD)" "$(tail -n 1 <<<"$output")"
 run s
-expect "what has passed is not run again" "good bad bad" "$(xargs <"$RUNS")"
+expect "a passed line is not run again" "good bad bad" "$(xargs <"$RUNS")"
 touch there
 git add there
 git commit -qm second
 run s
 expect "another commit" 0 "$code"
-expect "is checked anew" "good bad bad good bad" "$(xargs <"$RUNS")"
+expect "runs every line again" "good bad bad good bad" "$(xargs <"$RUNS")"
 run s --again good
 expect "--again" "good bad bad good bad good" "$(xargs <"$RUNS")"
 touch changed
 run s good
 run s good
-expect "what is not committed is checked each time" "good bad bad good bad good good good" "$(xargs <"$RUNS")"
+expect "uncommitted changes: the line runs each time" "good bad bad good bad good good good" "$(xargs <"$RUNS")"
 run s nonsense
-expect "a line that is not there" 2 "$code"
+expect "unknown line" 2 "$code"
 run nonsense
-expect "a suite that is not there" 2 "$code"
+expect "unknown suite" 2 "$code"
+run 7 --list
+expect "old name of in_cluster: code" 0 "$code"
+expect "old name of in_cluster: warning and lines" \
+  $'dev accept: the suite 7 is now called in_cluster; use that name\nmanifests          they apply' "$output"
 
 echo "accept: $((checks - failures)) passed, $failures failed"
 [[ $failures == 0 ]]

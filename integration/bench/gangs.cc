@@ -2,8 +2,8 @@
 // gRPC.
 //
 // 5,000 nodes in racks of 100, the default profile with AtomicReplicaCoordinator, Kubernetes' own
-// PodGroups; all pods wait before the clock starts, and binds succeed at once. Each case has a host
-// and a cluster of its own, each run too; the median run is told.
+// PodGroups. All pods wait before the clock starts, and binds succeed at once. Each case and each
+// run has its own host and cluster; the median run is printed.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cli/simulate/host_process.h"
 #include "integration/bench/scheduling_thread.h"
 #include "shim/config/config.h"
-#include "shim/simulate/host_process.h"
 
 namespace outboard::bench {
 namespace {
@@ -46,8 +46,8 @@ struct Options {
 
 struct Case {
   const char* what;
-  int groups;  // 0: pods of none
-  int pods;    // of each group, or in all
+  int groups;  // 0: single pods
+  int pods;    // of each group, or in total
   bool in_rack;
   double least_pods_per_second;  // with --check; 0: none
   double most_algorithm_micros;  // of each pod; 0: none
@@ -163,7 +163,7 @@ int Main(int argc, char** argv) {
   constexpr char kUsage[] =
       "gangs_benchmark [--nodes N] [--runs N] [--check]\n"
       "  --nodes   100 or more (5000)\n"
-      "  --runs    of each case, with hosts of their own (3)\n"
+      "  --runs    of each case, each with new hosts (3)\n"
       "  --check   fail if gangs are slower than upstream's own (630 pods/s)\n";
   Options options;
   for (int i = 1; i < argc; ++i) {

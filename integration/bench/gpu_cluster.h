@@ -1,5 +1,5 @@
-// A cluster as clouds rent it out for training and inference, for measurements: nodes without GPUs,
-// and with GPUs of four models; prices, spot, zones, racks, NVLink islands, and pods that run.
+// A cluster for measurements, like a cloud's for training and inference: nodes without GPUs and
+// with GPUs of four models; prices, spot, zones, racks, NVLink islands, and running pods.
 #ifndef OUTBOARD_INTEGRATION_BENCH_GPU_CLUSTER_H_
 #define OUTBOARD_INTEGRATION_BENCH_GPU_CLUSTER_H_
 
@@ -10,12 +10,12 @@
 
 namespace outboard::bench {
 
-// Every second of five has GPUs. The same number gives the same node.
+// Two nodes of five have GPUs. The same index gives the same node.
 kube::NodePtr GpuClusterNode(int index);
-// What runs on it.
+// The pods that run on it.
 std::vector<kube::PodPtr> RunningOn(int index);
 
-// Kinds of pods that come.
+// Kinds of arriving pods.
 struct PodKind {
   const char* name;
   bool gpus;

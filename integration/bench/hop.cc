@@ -1,10 +1,10 @@
-// `./dev bench hop`: what a call of the plugin host costs, by arrangement and by cluster size.
+// `./dev bench hop`: the cost of one call to the plugin host, by arrangement and cluster size.
 //
 // Starts a real outboard-host on a Unix socket and calls it as the shim does, with the default
 // plugins and a plain pod:
 //   fused  one message each way on the cycle stream: PreFilter, Filter, PreScore and Score
 //   unary  the same four steps as four calls
-//   empty  one unary call that does nothing (Probe), the hop alone
+//   empty  one unary call that does nothing (Probe), only the transport
 #include <glog/logging.h>
 #include <sys/resource.h>
 
@@ -17,14 +17,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "cli/simulate/host_process.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "shim/cache/cluster_state.h"
 #include "shim/config/config.h"
-#include "shim/cycle/algorithm.h"
-#include "shim/cycle/cluster_state.h"
+#include "shim/framework/algorithm.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/plans.h"
-#include "shim/simulate/host_process.h"
 
 namespace outboard {
 namespace {
@@ -64,7 +64,7 @@ kube::PodPtr MakePod() {
 struct Timing {
   double p50_us = 0;
   double p99_us = 0;
-  double cpu_us = 0;  // of this process, a call
+  double cpu_us = 0;  // of this process, for each call
 };
 
 double CpuMicros() {
@@ -114,7 +114,7 @@ class Bench {
     if (!plans.ok()) return plans.status();
     profile_ = plans->profiles[0].algorithm;
     client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", channel_, *info);
-    // The same host without its fast path, so that the algorithm goes point by point.
+    // The same host without its fast path, so that the algorithm runs point by point.
     v1alpha1::GetHostInfoResponse plain = *info;
     plain.clear_capabilities();
     plain_client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", channel_, plain);
@@ -124,26 +124,26 @@ class Bench {
     for (int i = 0; i < num_nodes; ++i) cluster_.UpsertNode(MakeNode(i));
     pod_ = MakePod();
     cluster_.UpsertPod(pod_);
-    const cycle::ClusterState::Cursor cursor = cluster_.AddHost({});
+    const cache::ClusterState::Cursor cursor = cluster_.AddHost({});
     for (const auto& chunk : cluster_.TakeChanges(cursor, absl::Now())) client_->SendChanges(chunk);
     version_ = cluster_.VersionOf(cursor);
     client_->AwaitSnapshot(version_);
     const absl::Time ready_by = absl::Now() + absl::Seconds(30);
     while (!client_->usable()) {
       loop_.Wait(ready_by);
-      if (absl::Now() > ready_by) return absl::UnavailableError("the host does not become ready");
+      if (absl::Now() > ready_by) return absl::UnavailableError("the host is not ready in time");
     }
     return absl::OkStatus();
   }
 
-  absl::Status Cycle(cycle::HostClient* client) {
-    cycle::AlgorithmRequest request;
+  absl::Status Cycle(framework::HostClient* client) {
+    framework::AlgorithmRequest request;
     request.hosts = {{client, version_}};
     request.profile = &profile_;
     request.pod = pod_.get();
     request.attempt_id = ++attempt_;
-    const cycle::AlgorithmResult& result = algorithm_.Run(request);
-    if (result.outcome == cycle::AlgorithmResult::Outcome::kPlaced) {
+    const framework::AlgorithmResult& result = algorithm_.Run(request);
+    if (result.outcome == framework::AlgorithmResult::Outcome::kPlaced) {
       host_micros_ = algorithm_.response().evaluation_micros();
       return absl::OkStatus();
     }
@@ -178,9 +178,9 @@ class Bench {
   std::unique_ptr<simulate::HostProcess> process_;
   hosts::HostLoop loop_;
   std::shared_ptr<grpc::Channel> channel_;
-  cycle::ClusterState cluster_;
-  cycle::Algorithm algorithm_{&cluster_};
-  cycle::AlgorithmProfile profile_;
+  cache::ClusterState cluster_;
+  framework::Algorithm algorithm_{&cluster_};
+  framework::AlgorithmProfile profile_;
   kube::PodPtr pod_;
   std::unique_ptr<hosts::GrpcHostClient> client_;
   std::unique_ptr<hosts::GrpcHostClient> plain_client_;

@@ -1,10 +1,10 @@
-// What one pod's way through the scheduler costs with the given hosts: `./dev bench hosts` starts
-// them, and this program.
+// The cost of one pod's way through the scheduler with the given hosts: `./dev bench hosts` starts
+// the hosts and this program.
 //
-// Nodes and pods are made here, with --claims 1 devices and a claim for one by each pod, too; binds
-// and other writes succeed at once. Everything between is the shim's own: queue,
-// cycle, host panel, gRPC. One pod after the other, so the time is latency, and the rate what one
-// scheduling thread does at most.
+// This program makes nodes and pods, with --claims 1 also devices and a claim for each pod; binds
+// and other writes succeed at once. Everything between is the shim's own: queue, cycle,
+// ExtensionPointRunner, gRPC. Pods go one after the other: the time is latency, and the rate is the
+// maximum of one scheduling thread.
 #include <glog/logging.h>
 #include <unistd.h>
 
@@ -61,13 +61,14 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
     } else {
       ok = false;
     }
-    if (!ok) return absl::InvalidArgumentError(absl::StrCat("not understood: ", name, " ", value));
+    if (!ok) return absl::InvalidArgumentError(absl::StrCat("invalid flag: ", name, " ", value));
   }
-  if (flags.addresses.empty()) return absl::InvalidArgumentError("--host PID=ADDRESS is needed");
+  if (flags.addresses.empty())
+    return absl::InvalidArgumentError("missing flag: --host PID=ADDRESS");
   return flags;
 }
 
-// As a cloud's nodes are labelled, with a price.
+// Labels as in clouds, with a price.
 kube::NodePtr MakeNode(int index) {
   auto node = std::make_shared<kube::NodeObject>();
   const std::string name = absl::StrCat("node-", index);
@@ -93,7 +94,7 @@ kube::NodePtr MakeNode(int index) {
 
 constexpr char kClaims[] = "resourceclaims.v1.resource.k8s.io";
 
-// An object as the API server would have it. `text`: what follows the metadata.
+// An object as the API server stores it. `text`: the part after the metadata.
 kube::ClusterObjectPtr MakeObject(const std::string& resource, const std::string& name,
                                   const std::string& text) {
   const std::string where = resource == kClaims ? R"("namespace":"default",)" : "";
@@ -148,7 +149,7 @@ kube::PodPtr MakePod(int index, int claims) {
   return pod;
 }
 
-// CPU that a process has used, all its threads, in microseconds; 0 if it is gone.
+// CPU time of a process with all its threads, in microseconds; 0 if it has ended.
 double CpuMicrosOf(int pid) {
   std::ifstream stream(absl::StrCat("/proc/", pid, "/stat"));
   std::stringstream text;

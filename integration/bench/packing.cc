@@ -1,13 +1,13 @@
-// `./dev bench packing`: how much of a cluster's GPUs is in use when no more pods fit, on Alibaba's
+// `./dev bench packing`: the share of a cluster's GPUs in use when no more pods fit, on Alibaba's
 // trace of 2023 ("openb"), with the method of "Beware of Fragmentation" (USENIX ATC'23).
 //
-// Pods arrive, none leaves, until they have asked for 130 % of the GPU capacity. Each goes through
-// a session of the plugin host: mirror, PreFilter, Filter, PreScore and Score of NodeResourcesFit,
-// NodeAffinity and GPUPacking. A policy takes one of the nodes that Filter leaves:
+// Pods arrive and none leaves, until they have requested 130 % of the GPU capacity. Each goes
+// through a session of the plugin host: mirror, PreFilter, Filter, PreScore and Score of
+// NodeResourcesFit, NodeAffinity and GPUPacking. A policy selects one of the feasible nodes:
 //   random    any, and any of its GPUs
 //   best-fit  ⌊100·(1 − cpu_left/128000/2 − gpu_left/8000/2)⌋, ties by name
 //   packing   GPUPacking's score
-// CPU, memory, GPU models and the room on each single GPU are hard.
+// CPU, memory, GPU models and the room on each single GPU are hard constraints.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -26,6 +26,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "integration/bench/csv.h"
 #include "plugin_host/runtime/session.h"
 #include "plugins/builtin_plugins.h"
 
@@ -55,6 +56,7 @@ struct Trace {
 
 struct Options {
   std::string trace = "../shared/traces";
+  std::string pods = "openb_pod_list_default.csv";
   int seeds = 10;
   int first_seed = 42;
   int copies = 1;
@@ -63,36 +65,18 @@ struct Options {
   bool check = false;
 };
 
-// Rows of a CSV file by the names of its first line; each has the columns that are asked for.
-absl::StatusOr<std::vector<std::vector<std::string>>> ReadCsv(
-    const std::string& path, const std::vector<std::string>& columns) {
+// The rows of a file of the trace; the optional columns come last.
+absl::StatusOr<std::vector<std::vector<std::string>>> ReadFile(
+    const std::string& path, const std::vector<std::string>& required,
+    const std::vector<std::string>& optional) {
   std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) {
+  if (!file) {
     return absl::NotFoundError(
         absl::StrCat("cannot read ", path,
-                     ": --trace FOLDER names the folder with the openb trace, two files of "
+                     ": --trace FOLDER must be the folder with the openb trace, two files of "
                      "cluster-trace-gpu-v2023 in github.com/alibaba/clusterdata"));
   }
-  const std::vector<std::string> names = absl::StrSplit(line, ',');
-  std::vector<size_t> places;
-  for (const std::string& column : columns) {
-    const auto it = std::find(names.begin(), names.end(), column);
-    if (it == names.end())
-      return absl::InvalidArgumentError(absl::StrCat(path, ": has no column ", column));
-    places.push_back(static_cast<size_t>(it - names.begin()));
-  }
-  std::vector<std::vector<std::string>> rows;
-  while (std::getline(file, line)) {
-    const std::vector<std::string> fields = absl::StrSplit(line, ',');
-    if (fields.size() != names.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", rows.size() + 2, ": has ", fields.size(), " fields"));
-    }
-    std::vector<std::string>& row = rows.emplace_back();
-    for (const size_t place : places) row.push_back(fields[place]);
-  }
-  return rows;
+  return bench::ReadCsv(path, required, optional, &file);
 }
 
 bool Numbers(const std::vector<std::string>& row, size_t first,
@@ -103,10 +87,11 @@ bool Numbers(const std::vector<std::string>& row, size_t first,
   return true;
 }
 
-absl::StatusOr<Trace> ReadTrace(const std::string& folder, int copies) {
+absl::StatusOr<Trace> ReadTrace(const std::string& folder, const std::string& pods_file,
+                                int copies) {
   Trace trace;
   const std::string nodes = folder + "/openb_node_list_gpu_node.csv";
-  auto rows = ReadCsv(nodes, {"sn", "model", "cpu_milli", "memory_mib", "gpu"});
+  auto rows = ReadFile(nodes, {"sn", "model", "cpu_milli", "memory_mib", "gpu"}, {});
   if (!rows.ok()) return rows.status();
   for (const auto& row : *rows) {
     Machine machine;
@@ -117,13 +102,13 @@ absl::StatusOr<Trace> ReadTrace(const std::string& folder, int copies) {
     trace.capacity += machine.gpus * kWhole;
     trace.machines.push_back(std::move(machine));
   }
-  const std::string pods = folder + "/openb_pod_list_default.csv";
-  rows = ReadCsv(pods, {"name", "gpu_spec", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"});
+  const std::string pods = absl::StrCat(folder, "/", pods_file);
+  rows = ReadFile(pods, {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"}, {"gpu_spec"});
   if (!rows.ok()) return rows.status();
   for (const auto& row : *rows) {
     Task task;
-    task.models = row[1];
-    if (!Numbers(row, 2, {&task.cpu_millis, &task.memory_mib, &task.gpus, &task.milli}) ||
+    task.models = row[5];
+    if (!Numbers(row, 1, {&task.cpu_millis, &task.memory_mib, &task.gpus, &task.milli}) ||
         task.milli > kWhole || (task.milli < kWhole && task.gpus > 1)) {
       return absl::InvalidArgumentError(absl::StrCat(pods, ": pod ", row[0], " is malformed"));
     }
@@ -144,7 +129,7 @@ absl::StatusOr<Trace> ReadTrace(const std::string& folder, int copies) {
   return trace;
 }
 
-// The published arrivals: every task once and random ones again, until they ask for enough, in
+// The published arrivals: every task once, then random ones again until the requests suffice, in
 // random order. With `redraws_only` all are drawn, with replacement.
 std::vector<const Task*> Arrivals(const Trace& trace, bool redraws_only, std::mt19937_64* random) {
   std::vector<const Task*> arrivals;
@@ -163,7 +148,7 @@ std::vector<const Task*> Arrivals(const Trace& trace, bool redraws_only, std::mt
   return arrivals;
 }
 
-// GPUPacking's arguments: the shapes that 95 % of the tasks have, the most frequent first.
+// GPUPacking's arguments: the shapes of 95 % of the tasks, the most frequent first.
 std::string TargetWorkload(const Trace& trace) {
   std::map<std::tuple<int64_t, int64_t, int64_t, std::string>, int64_t> counts;
   for (const Task& task : trace.tasks)
@@ -288,7 +273,7 @@ class Replay {
     v1alpha1::ConfigureResponse response;
     session_->Configure(request, &response);
     if (!response.problems().empty())
-      Die(absl::StrCat("the profile is refused: ", response.ShortDebugString()));
+      Die(absl::StrCat("the host rejected the profile: ", response.ShortDebugString()));
   }
 
   void AddMachine(size_t slot, v1alpha1::SyncRequest* snapshot) {
@@ -311,7 +296,7 @@ class Replay {
     left_.push_back(std::move(left));
   }
 
-  // Whole GPUs as a resource, shares as KAI's annotation.
+  // Whole GPUs as a resource, fractions as KAI's annotation.
   void Fill(const Task& task, const std::string& uid, v1alpha1::Pod* pod) const {
     pod->set_uid(uid);
     pod->set_namespace_("default");
@@ -367,7 +352,7 @@ class Replay {
     return best;
   }
 
-  // The harness's own books, which find out if the host lets in what does not fit.
+  // The benchmark's own accounting, which detects a host that accepts a pod that does not fit.
   void Place(const Task& task, size_t slot, v1alpha1::Pod pod) {
     Left& left = left_[slot];
     left.cpu_millis -= task.cpu_millis;
@@ -427,7 +412,7 @@ double Quantile(std::vector<double>* values, double q) {
 }
 
 int Run(const Options& options) {
-  absl::StatusOr<Trace> trace = ReadTrace(options.trace, options.copies);
+  absl::StatusOr<Trace> trace = ReadTrace(options.trace, options.pods, options.copies);
   if (!trace.ok()) {
     std::fprintf(stderr, "packing_benchmark: %s\n", std::string(trace.status().message()).c_str());
     return 2;
@@ -447,7 +432,7 @@ int Run(const Options& options) {
       size_t arrived = 0;
       for (const Task* task : arrivals) {
         replay.Arrive(*task);
-        // The host's clock, as if 100 pods arrived in a second.
+        // The host's clock, as if 100 pods arrived each second.
         if (++arrived % 100 == 0) replay.Tick();
       }
       std::printf(" %8.2f%%", replay.AllocatedPercent());
@@ -493,6 +478,8 @@ int Main(int argc, char** argv) {
       options.check = true;
     } else if (flag == "--trace" && has_value) {
       options.trace = argv[++i];
+    } else if (flag == "--pods" && has_value) {
+      options.pods = argv[++i];
     } else if (!(flag == "--seeds" && has_value && absl::SimpleAtoi(argv[++i], &options.seeds) &&
                  options.seeds > 0) &&
                !(flag == "--copies" && has_value && absl::SimpleAtoi(argv[++i], &options.copies) &&
@@ -501,15 +488,17 @@ int Main(int argc, char** argv) {
                  absl::SimpleAtoi(argv[++i], &options.first_seed) && options.first_seed >= 0)) {
       std::fprintf(
           stderr,
-          "packing_benchmark [--trace FOLDER] [--seeds N] [--first-seed N] [--copies N] [--learn] "
-          "[--redraws-only] [--check]\n"
-          "  --trace         the folder of the openb trace (default ../shared/traces)\n"
-          "  --seeds         how many runs (10), from --first-seed (42)\n"
-          "  --copies        how many times the trace's nodes, for the time of a cycle (1)\n"
-          "  --learn         GPUPacking learns the workload from the pods that it sees\n"
+          "packing_benchmark [--trace FOLDER] [--pods FILE] [--seeds N] [--first-seed N] [--copies "
+          "N] "
+          "[--learn] [--redraws-only] [--check]\n"
+          "  --trace         folder of the openb trace (default ../shared/traces)\n"
+          "  --pods          its list of pods (openb_pod_list_default.csv)\n"
+          "  --seeds         number of runs (10), from --first-seed (42)\n"
+          "  --copies        multiple of the trace's nodes, to measure the time of a cycle (1)\n"
+          "  --learn         GPUPacking learns the workload from arriving pods\n"
           "  --redraws-only  draw all arrivals with replacement, instead of the trace "
           "once and redraws\n"
-          "  --check         fail unless the figures are as published\n");
+          "  --check         fail unless the figures match the published ones\n");
       return 2;
     }
   }

@@ -1,14 +1,14 @@
-// `./dev bench plugins`: what the plugins of one more profile cost, filter and score, beside the
+// `./dev bench plugins`: the cost of one more profile's plugins, filter and score, beside the
 // default profile.
 //
-// The configuration's first profile is the one that is measured. Three arrangements, each with a
-// host of its own on a Unix socket and the same nodes and pods:
-//   alone     the default profile, and no other
+// The configuration's first profile is measured. Three arrangements, each with its own host on a
+// Unix socket and the same nodes and pods:
+//   alone     only the default profile
 //   beside    the default profile, while the host also serves the measured one: pods of a profile
 //             pay nothing for plugins of another
 //   together  the measured profile
-// Pods go one after the other through the shim's own queue, cycle and gRPC; the arrangements take
-// turns every few pods, so that whatever else the machine does meets all three.
+// Pods go one after the other through the shim's own queue, cycle and gRPC. The arrangements take
+// turns every few pods, so that other load on the machine affects all three equally.
 #include <glog/logging.h>
 #include <sched.h>
 
@@ -25,20 +25,20 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cli/simulate/host_process.h"
 #include "integration/bench/gpu_cluster.h"
 #include "integration/bench/scheduling_thread.h"
 #include "shim/config/config.h"
-#include "shim/simulate/host_process.h"
 
 namespace outboard::bench {
 namespace {
 
 constexpr char kDefault[] = "default-scheduler";
-// Pods of a kind before it is the next arrangement's turn.
+// Consecutive pods of a kind for one arrangement.
 constexpr int kTurn = 10;
-// Of each kind; then the oldest ends, so that any number finds room.
+// Pods of each kind; then the oldest is deleted, so that there is room for any number.
 constexpr size_t kRunAtOnce = 200;
-// What the issue that asked for these plugins allows, and what noise does to two equal ones.
+// The requirement for these plugins, and the noise between two equal arrangements.
 constexpr double kHighestRatio = 1.5;
 constexpr double kHighestRatioBeside = 1.1;
 
@@ -47,11 +47,11 @@ struct Options {
   int nodes = 5000;
   int pods = 100;
   int runs = 5;
-  std::string only;  // kinds of pods whose names contain this
+  std::string only;  // only kinds of pods whose names contain this
   bool check = false;
 };
 
-// One of the three.
+// One of the three arrangements.
 struct Arrangement {
   std::string name;
   std::string scheduler;  // of its pods
@@ -83,8 +83,8 @@ bool Wanted(size_t kind, const Options& options) {
   return absl::StrContains(PodKinds()[kind].name, options.only);
 }
 
-// This process, and those that it starts then, on one of the cores that it may use; does nothing
-// where there is only one.
+// Pins this process and its later children to one of its allowed cores; does nothing with a single
+// core.
 void StayOnCore(int which) {
   static const cpu_set_t allowed = [] {
     cpu_set_t set;
@@ -113,8 +113,7 @@ struct Profiles {
   config::ProfileSpec all;
 };
 
-// With hosts of its own: where their memory is, and on which core they settle, differs from run to
-// run.
+// Starts its own hosts: the location of their memory and their core differ from run to run.
 absl::StatusOr<Run> Measure(const Profiles& profiles, const Options& options) {
   std::vector<Arrangement> arrangements(3);
   arrangements[0].name = "alone";
@@ -122,8 +121,8 @@ absl::StatusOr<Run> Measure(const Profiles& profiles, const Options& options) {
   arrangements[2].name = "together";
   const std::vector<config::ProfileSpec> served[] = {
       {profiles.plain}, {profiles.plain, profiles.all}, {profiles.all}};
-  // Hosts on one core and this on another: whether a host shares the shim's is worth a sixth of a
-  // call, and left to the kernel it differs from host to host.
+  // Hosts on one core and this process on another: sharing a core makes a sixth of a call's
+  // difference, and the kernel's choice differs from host to host.
   StayOnCore(1);
   for (size_t i = 0; i < arrangements.size(); ++i) {
     arrangements[i].scheduler = served[i].size() == 1 ? served[i][0].scheduler_name : kDefault;
@@ -136,7 +135,7 @@ absl::StatusOr<Run> Measure(const Profiles& profiles, const Options& options) {
     for (size_t kind = 0; kind < PodKinds().size(); ++kind) {
       if (!Wanted(kind, options)) continue;
       for (size_t turn = 0; turn < arrangements.size(); ++turn) {
-        // Another one first each time.
+        // A different arrangement first each time.
         Arrangement& arrangement =
             arrangements[(turn + static_cast<size_t>(begin / kTurn)) % arrangements.size()];
         for (int i = begin; i < begin + kTurn; ++i) {
@@ -170,7 +169,7 @@ struct Row {
   std::vector<size_t> kinds;
 };
 
-// Prints a row, and says whether its ratios are within bounds. Quantiles and ratios are those of
+// Prints a row, and returns whether its ratios are within bounds. Quantiles and ratios are those of
 // the median run.
 bool Print(const Row& row, const std::vector<Run>& runs) {
   const auto median = [&](const auto& of_run) {
@@ -232,7 +231,7 @@ absl::Status RunAll(const Options& options) {
     rows.push_back({PodKinds()[kind].name, {kind}});
     if (PodKinds()[kind].gpus) gpus.kinds.push_back(kind);
   }
-  if (rows.empty()) return absl::InvalidArgumentError("there are no such pods");
+  if (rows.empty()) return absl::InvalidArgumentError("no matching kind of pods");
   if (gpus.kinds.size() > 1) rows.push_back(std::move(gpus));
   const char* const name = profiles->all.scheduler_name.c_str();
   std::printf(
@@ -244,8 +243,7 @@ absl::Status RunAll(const Options& options) {
       name, name);
   bool cheap = true;
   for (const Row& row : rows) {
-    // Kinds of pods that ask for GPUs count together: which of them a cluster has more of nobody
-    // knows.
+    // Kinds of pods with GPUs count together, because their shares in a cluster are unknown.
     const bool is_in_sum =
         row.kinds.size() == 1 && rows.back().kinds.size() > 1 &&
         std::count(rows.back().kinds.begin(), rows.back().kinds.end(), row.kinds.front()) > 0;
@@ -283,8 +281,8 @@ int Main(int argc, char** argv) {
           "  --config  its first profile is measured (deploy/examples/ai-scheduler.yaml)\n"
           "  --nodes   100 or more (5000)\n"
           "  --pods    of each kind in each run, 10 or more (100)\n"
-          "  --runs    each with hosts of its own (5)\n"
-          "  --only    kinds of pods whose names contain it\n"
+          "  --runs    each with new hosts (5)\n"
+          "  --only    only kinds of pods whose names contain this\n"
           "  --check   fail if it costs more than 1.5 times the default profile, pods that ask for "
           "GPUs "
           "taken together\n");

@@ -1,4 +1,4 @@
-// Two builds of one plugin for the benchmark: it likes nodes whose number is even, or odd.
+// Two builds of one plugin for the benchmark: it prefers nodes with an even or an odd number.
 #include <memory>
 
 #include "plugin_host/sdk/shared_object.h"

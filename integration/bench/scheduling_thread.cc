@@ -8,52 +8,52 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "shim/cycle/scheduler.h"
+#include "cli/simulate/custom_objects.h"
 #include "shim/hosts/host_loop.h"
-#include "shim/hosts/host_set.h"
+#include "shim/hosts/host_registry.h"
 #include "shim/hosts/plans.h"
-#include "shim/simulate/custom_objects.h"
+#include "shim/scheduler/scheduler.h"
 
 namespace outboard::bench {
 namespace {
 
-// Binds succeed; nothing else is expected to happen.
-class BindAtOnce final : public cycle::Effects {
+// Binds succeed; no other action is expected.
+class BindAtOnce final : public scheduler::ClusterActions {
  public:
-  void Bind(const cycle::BindOrder& order, absl::Time) override { orders_.push_back(order); }
-  void Evict(const cycle::EvictOrder&, absl::Time) override {}
+  void Bind(const scheduler::BindOrder& order, absl::Time) override { orders_.push_back(order); }
+  void Evict(const scheduler::EvictOrder&, absl::Time) override {}
   void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
                        const std::string&, bool, absl::Time) override {}
-  void Write(const cycle::EffectOrder& order, absl::Time) override { writes_.push_back(order); }
+  void Write(const scheduler::EffectOrder& order, absl::Time) override { writes_.push_back(order); }
   void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
                        absl::Time) override {}
   void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
                     absl::Time) override {
     failure = absl::StrCat(pod.key(), ": ", message);
   }
-  void PatchStatus(const kube::PodObject&, const std::optional<cycle::PodScheduledFalse>&,
+  void PatchStatus(const kube::PodObject&, const std::optional<scheduler::PodScheduledFalse>&,
                    const std::optional<std::string>&, absl::Time) override {}
   void SetObjects(const std::vector<kube::ClusterObjectPtr>& objects) {
     objects_ = std::make_unique<simulate::CustomObjects>(objects);
   }
   bool has_orders() const { return !writes_.empty() || !orders_.empty(); }
-  void CarryOut(cycle::Scheduler* scheduler, absl::Time now) {
+  void CarryOut(scheduler::Scheduler* scheduler, absl::Time now) {
     while (!writes_.empty() && objects_ != nullptr) {
-      const cycle::EffectOrder order = std::move(writes_.front());
+      const scheduler::EffectOrder order = std::move(writes_.front());
       writes_.pop_front();
       const auto outcome = objects_->Write(order.effect);
-      cycle::EffectEnd end = {outcome.status(), ""};
+      scheduler::EffectEnd end = {outcome.status(), ""};
       if (outcome.ok()) end = {absl::OkStatus(), outcome->version, outcome->uid, outcome->written};
-      scheduler->OnEffectEnded(order.attempt_id, end, now);
+      order.ordered_by->OnEffectEnded(order, end, now);
     }
     while (!orders_.empty()) {
-      const cycle::BindOrder order = std::move(orders_.front());
+      const scheduler::BindOrder order = std::move(orders_.front());
       orders_.pop_front();
       auto bound = std::make_shared<kube::PodObject>(*order.pod);
       bound->pod.set_node_name(order.node_name);
       bound->resource_version = std::string("2");  // GCC 12 warns of an assigned literal here
-      scheduler->OnBindEnded(order.attempt_id, cycle::BindEnd::kBound, "", now);
-      scheduler->OnPodUpsert(bound, now);
+      order.ordered_by->OnBindEnded(order.attempt_id, scheduler::BindEnd::kBound, "", now);
+      scheduler->events()->OnPodUpsert(bound, now);
       ++bound_count;
     }
   }
@@ -61,16 +61,16 @@ class BindAtOnce final : public cycle::Effects {
   std::string failure;
 
  private:
-  std::deque<cycle::BindOrder> orders_;
-  std::deque<cycle::EffectOrder> writes_;
+  std::deque<scheduler::BindOrder> orders_;
+  std::deque<scheduler::EffectOrder> writes_;
   std::unique_ptr<simulate::CustomObjects> objects_;
 };
 
 // How long filter and score of the last attempt took.
-class CycleTime final : public cycle::Observer {
+class CycleTime final : public scheduler::Observer {
  public:
-  void OnAlgorithm(const kube::PodObject&, const cycle::AlgorithmProfile&,
-                   const cycle::AlgorithmResult&, const v1alpha1::CycleResponse&,
+  void OnAlgorithm(const kube::PodObject&, const framework::AlgorithmProfile&,
+                   const framework::AlgorithmResult&, const v1alpha1::CycleResponse&,
                    absl::Duration took) override {
     micros = absl::ToDoubleMicroseconds(took);
     sum += micros;
@@ -92,8 +92,8 @@ std::shared_ptr<const config::Config> WithHosts(config::Config config,
   return std::make_shared<const config::Config>(std::move(config));
 }
 
-cycle::SchedulerOptions OptionsOf(const config::Config& config) {
-  cycle::SchedulerOptions options;
+scheduler::SchedulerOptions OptionsOf(const config::Config& config) {
+  scheduler::SchedulerOptions options;
   options.cycle_deadline = config.shim.deadlines.cycle;
   options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   return options;
@@ -130,7 +130,7 @@ class SchedulingThread::Impl {
     }
     const absl::Time ready_by = absl::Now() + absl::Seconds(60);
     while (!hosts_.AllReady()) {
-      if (absl::Now() > ready_by) return absl::UnavailableError("not all hosts become ready");
+      if (absl::Now() > ready_by) return absl::UnavailableError("not all hosts are ready in time");
       loop_.Wait(absl::Now() + absl::Milliseconds(50));
       hosts_.Tick(absl::Now());
     }
@@ -140,9 +140,9 @@ class SchedulingThread::Impl {
   absl::StatusOr<double> Schedule(const kube::PodPtr& pod) {
     const absl::Time now = absl::Now();
     const int bound_before = effects_.bound_count;
-    scheduler_.OnPodUpsert(pod, now);
+    scheduler_.events()->OnPodUpsert(pod, now);
     scheduler_.ScheduleOne(now);
-    do {  // After its effects PreBind is asked, at the next tick.
+    do {  // After the effects, PreBind runs at the next tick.
       effects_.CarryOut(&scheduler_, now);
       loop_.RunReady();
       scheduler_.Tick(now);
@@ -168,12 +168,12 @@ class SchedulingThread::Impl {
       hosts_.Tick(now);
       if (!effects_.failure.empty()) return absl::InternalError(effects_.failure);
       if (!tried && scheduler_.waiting_pods() == 0 && effects_.bound_count < wanted)
-        return absl::InternalError("pods were not bound, and nothing is left to be tried");
+        return absl::InternalError("pods were not bound, and the queue has no pod left to try");
     }
     return Took{absl::ToDoubleSeconds(absl::Now() - began), time_.sum, time_.count};
   }
 
-  cycle::Scheduler& scheduler() { return scheduler_; }
+  scheduler::Scheduler& scheduler() { return scheduler_; }
   BindAtOnce& effects() { return effects_; }
 
  private:
@@ -181,8 +181,8 @@ class SchedulingThread::Impl {
   hosts::HostLoop loop_;
   BindAtOnce effects_;
   CycleTime time_;
-  cycle::Scheduler scheduler_;
-  hosts::HostSet hosts_;
+  scheduler::Scheduler scheduler_;
+  hosts::HostRegistry hosts_;
 };
 
 SchedulingThread::SchedulingThread(const config::Config& config,
@@ -191,16 +191,16 @@ SchedulingThread::SchedulingThread(const config::Config& config,
 SchedulingThread::~SchedulingThread() = default;
 
 void SchedulingThread::AddNode(const kube::NodePtr& node) {
-  impl_->scheduler().OnNodeUpsert(node, absl::Now());
+  impl_->scheduler().events()->OnNodeUpsert(node, absl::Now());
 }
 void SchedulingThread::AddPod(const kube::PodPtr& pod) {
-  impl_->scheduler().OnPodUpsert(pod, absl::Now());
+  impl_->scheduler().events()->OnPodUpsert(pod, absl::Now());
 }
 void SchedulingThread::RemovePod(const std::string& uid) {
-  impl_->scheduler().OnPodDelete(uid, absl::Now());
+  impl_->scheduler().events()->OnPodDelete(uid, absl::Now());
 }
 void SchedulingThread::AddObject(const kube::ClusterObjectPtr& object) {
-  impl_->scheduler().OnObjectUpsert(object, absl::Now());
+  impl_->scheduler().events()->OnObjectUpsert(object, absl::Now());
 }
 void SchedulingThread::AddOwnObjects(const std::vector<kube::ClusterObjectPtr>& objects) {
   for (const kube::ClusterObjectPtr& object : objects) AddObject(object);

@@ -17,7 +17,7 @@ rules:
 - {level: Metadata}
 `
 
-// AuditEvent is what the API server logs of a request, as far as anybody here asks.
+// AuditEvent has the fields of the API server's audit event that tests read.
 type AuditEvent struct {
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
@@ -35,14 +35,15 @@ type AuditEvent struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
 	Annotations map[string]string `json:"annotations"`
-	// By the API server's clock: when the request came, and when it was answered.
+	// By the API server's clock: when the request arrived and when it was answered.
 	Received time.Time `json:"requestReceivedTimestamp"`
 	Answered time.Time `json:"stageTimestamp"`
-	// The body, of requests about leases alone.
+	// The body, only of requests about leases.
 	RequestObject json.RawMessage `json:"requestObject"`
 }
 
-// AuditLog returns all requests of a user that have begun to be answered; Options.Audit must be set. A watch is there twice once it has ended.
+// AuditLog returns all requests of a user whose response has started; requires Options.Audit. A finished watch
+// appears twice.
 func (c *ControlPlane) AuditLog(user string) ([]AuditEvent, error) {
 	follower, err := c.FollowAudit()
 	if err != nil {
@@ -65,16 +66,16 @@ func (c *ControlPlane) AuditLog(user string) ([]AuditEvent, error) {
 // AuditFollower reads the audit log while it grows. Use it from one goroutine.
 type AuditFollower struct {
 	file    *os.File
-	partial []byte // the line that was being written at the last look
+	partial []byte // the incomplete line at the end of the last read
 }
 
-// FollowAudit begins at the log's first line; Options.Audit must be set.
+// FollowAudit starts at the log's first line; requires Options.Audit.
 func (c *ControlPlane) FollowAudit() (*AuditFollower, error) {
 	file, err := os.Open(c.file("audit.json"))
 	return &AuditFollower{file: file}, err
 }
 
-// Next is what has been logged since the last call, of all users.
+// Next returns the events of all users since the last call.
 func (f *AuditFollower) Next() ([]AuditEvent, error) {
 	more, err := io.ReadAll(f.file)
 	if err != nil {
@@ -97,5 +98,5 @@ func (f *AuditFollower) Next() ([]AuditEvent, error) {
 	return events, nil
 }
 
-// Close ends the reading.
+// Close closes the log file.
 func (f *AuditFollower) Close() { f.file.Close() }

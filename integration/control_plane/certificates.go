@@ -99,8 +99,8 @@ func (a *authority) client(user string, groups ...string) (certificate, key []by
 	return a.sign(template)
 }
 
-// writeServerFiles writes what kube-apiserver and kube-controller-manager read: ca.crt, server.crt, server.key and the
-// key that signs service account tokens, sa.key with sa.pub.
+// writeServerFiles writes the files of kube-apiserver and kube-controller-manager: ca.crt, server.crt, server.key,
+// and the key that signs service account tokens, sa.key with sa.pub.
 func (a *authority) writeServerFiles(dir string) error {
 	certificate, key, err := a.server()
 	if err != nil {
@@ -132,7 +132,8 @@ func (a *authority) writeServerFiles(dir string) error {
 	return nil
 }
 
-// writeServing replaces the certificate that kube-apiserver shows, each file at once; it looks at both again when one changes.
+// writeServing replaces kube-apiserver's serving certificate, each file atomically; the server reloads both when one
+// changes.
 func (a *authority) writeServing(dir string) error {
 	certificate, key, err := a.server()
 	if err != nil {
@@ -153,7 +154,8 @@ func (a *authority) writeServing(dir string) error {
 	return nil
 }
 
-// writeKubeconfig writes a kubeconfig with a client certificate for the user, who trusts servers of these authorities.
+// writeKubeconfig writes a kubeconfig with a client certificate for the user that trusts servers of these
+// authorities.
 func (a *authority) writeKubeconfig(path string, trusted []byte, server, token, user string, groups ...string) error {
 	info := &clientcmdapi.AuthInfo{Token: token}
 	if token == "" {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// kube-apiserver verifies each certificate that a client sent again for every request, so sending the authority's with
-// one's own, as OpenSSL does by itself, doubles what knowing the client costs it.
+// kube-apiserver verifies every certificate of a client again for each request. Sending the authority's certificate
+// too, as OpenSSL does by default, doubles the cost of authenticating the client.
 func TestTheShimSendsItsOwnCertificateAlone(t *testing.T) {
 	programs, err := OutboardDirectory()
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 //go:embed manifests/claims-access.yaml
 var claimsAccess string
 
-// ClaimControllers are kube-controller-manager's that claims for devices need: one makes claims from templates and takes pods that are
-// gone off them, the other removes claims whose pod is gone.
+// ClaimControllers are the controllers of kube-controller-manager that device claims need: one creates claims from
+// templates and removes deleted pods from them, the other deletes claims whose pod is gone.
 var ClaimControllers = []string{"resourceclaim-controller", "garbage-collector-controller"}
 
-// ErrNoClaimsHost says that the host for claims has not been built.
+// ErrNoClaimsHost reports that the host for claims has not been built.
 var ErrNoClaimsHost = errors.New("outboard-claims-host is not built: run plugins/dynamic_resources/host/run.sh with BUILD_ONLY=1, or set OUTBOARD_CLAIMS_HOST")
 
-// ClaimsHostProgram is the host that serves claims for devices: $OUTBOARD_CLAIMS_HOST, or what its run.sh builds. It fails with
-// ErrNoClaimsHost when it is not there.
+// ClaimsHostProgram returns the program that serves device claims: $OUTBOARD_CLAIMS_HOST, or the result of its
+// run.sh. Returns ErrNoClaimsHost if the file does not exist.
 func ClaimsHostProgram() (string, error) {
 	program := os.Getenv("OUTBOARD_CLAIMS_HOST")
 	if program == "" {
@@ -38,14 +38,15 @@ func ClaimsHostProgram() (string, error) {
 	return program, err
 }
 
-// claimsResources is what the shim lets the host for claims read and write.
+// claimsResources are the resources that the shim lets the host for claims read and write.
 var claimsResources = []any{
 	map[string]any{"resource": "resourceclaims.v1.resource.k8s.io", "verbs": []any{"create", "delete", "patch", "patchStatus"}},
 	map[string]any{"resource": "resourceslices.v1.resource.k8s.io"},
 	map[string]any{"resource": "deviceclasses.v1.resource.k8s.io"},
 }
 
-// addClaims puts the host for claims before the others, which have a plugin of this name too, and gives the shim's user its rights.
+// addClaims puts the host for claims before the other hosts, which serve a plugin of the same name, and grants the
+// shim's user its rights.
 func (o *Outboard) addClaims(ctx context.Context, shim map[string]any, hosts []any, user string) ([]any, error) {
 	if err := o.controlPlane.Apply(ctx, strings.ReplaceAll(claimsAccess, "outboard-scheduler", user)); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (o *Outboard) addClaims(ctx context.Context, shim map[string]any, hosts []a
 
 func (o *Outboard) claimsSocket() string { return o.socket + ".claims" }
 
-// StartClaimsHost starts the host for claims, first or again.
+// StartClaimsHost starts or restarts the host for claims.
 func (o *Outboard) StartClaimsHost() error {
 	program, err := ClaimsHostProgram()
 	if err != nil {

@@ -30,36 +30,39 @@ var outboardAccess string
 // OutboardUser is the user that Outboard's kubeconfig names.
 const OutboardUser = "outboard-scheduler"
 
-// Options says what a control plane consists of. etcd and kube-apiserver are always part of it.
+// Options selects the parts of a control plane. etcd and kube-apiserver are always included.
 type Options struct {
-	// ControllerManager runs kube-controller-manager, and with it the admission plugins that only work beside it
-	// (ServiceAccount; TaintNodesByCondition, which taints a new node until a controller has seen it Ready).
+	// ControllerManager runs kube-controller-manager, and enables the admission plugins that need it (ServiceAccount;
+	// TaintNodesByCondition, which taints a new node until a controller has seen it Ready).
 	ControllerManager bool
-	// Controllers are those of kube-controller-manager that run, if only some shall; the admission plugins that need others are off then.
+	// Controllers, if not empty, are the only controllers of kube-controller-manager that run; admission plugins that
+	// need others are off.
 	Controllers []string
 	// KWOK plays the kubelet of every node.
 	KWOK bool
-	// SpareCores leaves the cores to schedulers, with which etcd and the API server do not share them elsewhere: these run at a lower
-	// priority, collect garbage less often, goroutines begin with stacks that need not grow, and clients show a token as they do in a
-	// cluster, instead of a certificate, whose signature the API server verifies for each request.
+	// SpareCores leaves the cores to schedulers, which elsewhere do not share them with etcd and the API server:
+	// these two run at a lower priority, collect garbage less often and start goroutines with larger stacks. Clients
+	// use a token as in a cluster, because the API server verifies the signature of a client certificate for each
+	// request.
 	SpareCores bool
-	// PodGroups has the API server serve scheduling.k8s.io/v1alpha2 and keep spec.schedulingGroup of pods.
+	// PodGroups makes the API server serve scheduling.k8s.io/v1alpha2 and keep spec.schedulingGroup of pods.
 	PodGroups bool
 	// FeatureGates are set for the API server: "A=true,B=false".
 	FeatureGates string
-	// Audit has the API server log every request, for AuditLog.
+	// Audit makes the API server log every request, for AuditLog.
 	Audit bool
-	// Pinned has Kubernetes' programs be of the pinned release, whatever OUTBOARD_KUBERNETES says.
+	// Pinned uses Kubernetes' programs of the pinned release, regardless of OUTBOARD_KUBERNETES.
 	Pinned bool
-	// StrictTokens has tokens of service accounts end when they say so; otherwise the API server takes them for a year.
+	// StrictTokens makes service account tokens expire at their expiration time; otherwise the API server accepts
+	// them for a year.
 	StrictTokens bool
-	// Progress receives lines for people; nil drops them.
+	// Progress receives progress messages; nil drops them.
 	Progress func(format string, args ...any)
 }
 
-// ControlPlane is a running control plane. Use it from one goroutine, except for the client functions.
+// ControlPlane is a running control plane. Not safe for concurrent use, except for the client functions.
 type ControlPlane struct {
-	Dir             string // everything that it writes
+	Dir             string // all files of the control plane
 	EtcdURL         string
 	URL             string
 	AdminKubeconfig string
@@ -67,13 +70,13 @@ type ControlPlane struct {
 	tools     *Tools
 	options   Options
 	authority *authority
-	// Those of the certificate that the API server shows: the one that signed it, which at first is the cluster's, and the other one.
+	// Authorities of the API server's certificate: its issuer (at first the cluster's), and the other one.
 	serving, otherServing *authority
-	tokens                map[string]string // by user; of others there is a certificate
-	processes             []*Process        // in the order in which they were started
+	tokens                map[string]string // by user; other users have a certificate
+	processes             []*Process        // in start order
 }
 
-// startTimeout is how long a program may take to become ready, generously: a machine may be busy.
+// startTimeout is the time for a program to become ready; long, because the machine may be busy.
 const startTimeout = 90 * time.Second
 
 // Start runs a control plane and returns when it is ready. The caller must Stop it.
@@ -85,7 +88,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A port that was free may be taken when its server starts. That is rare, and another try cures it.
+	// A free port may be taken before its server starts. That is rare, and a retry is enough.
 	for try := 1; ; try++ {
 		c, err := start(ctx, tools, options)
 		if err == nil || try == 3 || !strings.Contains(err.Error(), "address already in use") {
@@ -157,7 +160,7 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	return c, nil
 }
 
-// temporaryDirectory prefers memory to disk, and removes what runs that were killed left behind.
+// temporaryDirectory prefers memory to disk, and removes the folders of killed runs.
 func temporaryDirectory() (string, error) {
 	const prefix = "outboard-cp-"
 	base := os.TempDir()
@@ -179,7 +182,7 @@ func temporaryDirectory() (string, error) {
 	return dir, err
 }
 
-// StartProcess runs a program that ends with the control plane at the latest. Its output is kept in NAME.log.
+// StartProcess runs a program that ends with the control plane at the latest. Its output goes to NAME.log.
 func (c *ControlPlane) StartProcess(name, program string, args ...string) (*Process, error) {
 	p, err := StartProcess(c.Dir, name, program, args...)
 	if err == nil {
@@ -222,7 +225,7 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 			return nil, err
 		}
 		audit = []string{"--audit-policy-file=" + c.file("audit-policy.yaml"), "--audit-log-path=" + c.file("audit.json"),
-			"--audit-log-maxsize=100000"} // Megabytes: one file to the end.
+			"--audit-log-maxsize=100000"} // Megabytes: never rotate.
 	}
 	gates, versions := c.options.FeatureGates, ""
 	if c.options.PodGroups {
@@ -231,12 +234,12 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 	return c.startServer("kube-apiserver", c.tools.APIServer, append(audit,
 		"--feature-gates="+gates, "--runtime-config="+versions,
 		"--etcd-servers="+c.EtcdURL,
-		"--etcd-compaction-interval=0", // The history from revision 1 is what the checks read.
+		"--etcd-compaction-interval=0", // The checks read the history from revision 1.
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
 		"--secure-port="+strconv.Itoa(port),
 		"--tls-cert-file="+c.file("server.crt"), "--tls-private-key-file="+c.file("server.key"),
 		"--client-ca-file="+c.file("ca.crt"), "--token-auth-file="+tokens,
-		// Nothing uses an authenticating proxy, but other components complain without end if there is no CA for one.
+		// No authenticating proxy is used, but other components log errors permanently without a CA for it.
 		"--requestheader-client-ca-file="+c.file("ca.crt"), "--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User",
 		"--authorization-mode=RBAC",
@@ -278,7 +281,7 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err := p.WaitUntil(ctx, "not healthy", httpOK(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))); err != nil || c.options.Controllers != nil {
 		return err
 	}
-	// Pods can be created once the namespace has its service account.
+	// Pods can be created when the namespace has its service account.
 	return p.WaitUntil(ctx, "no default service account", func(ctx context.Context) error {
 		client, err := c.Client()
 		if err != nil {
@@ -301,7 +304,7 @@ func (c *ControlPlane) startKWOK(ctx context.Context) error {
 	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	p, err := c.StartProcess("kwok", c.tools.KWOK,
 		"--kubeconfig="+kubeconfig, "--manage-all-nodes=true", "--server-address="+address,
-		"--config=/dev/null") // Not the one that a user of this machine may have.
+		"--config=/dev/null") // Ignores the configuration of this machine's user.
 	if err != nil {
 		return err
 	}
@@ -310,7 +313,7 @@ func (c *ControlPlane) startKWOK(ctx context.Context) error {
 
 func (c *ControlPlane) file(name string) string { return filepath.Join(c.Dir, name) }
 
-// LetSchedule gives another user the rights and the precedence of OutboardUser.
+// LetSchedule gives another user the rights and the API priority of OutboardUser.
 func (c *ControlPlane) LetSchedule(ctx context.Context, user string) error {
 	return c.Apply(ctx, strings.ReplaceAll(outboardAccess, "name: "+OutboardUser, "name: "+user))
 }
@@ -321,7 +324,7 @@ func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error)
 	return path, c.authority.writeKubeconfig(path, slices.Concat(c.serving.pem, c.otherServing.pem), c.URL, c.tokens[user], user, groups...)
 }
 
-// ClientCertificate signs one for a user that ends after `life`.
+// ClientCertificate signs a certificate for a user that expires after `life`.
 func (c *ControlPlane) ClientCertificate(user string, life time.Duration, groups ...string) (certificate, key []byte, err error) {
 	template := certificateTemplate(user, groups...)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -329,14 +332,14 @@ func (c *ControlPlane) ClientCertificate(user string, life time.Duration, groups
 	return c.authority.sign(template)
 }
 
-// writeTokens makes tokens for those who ask most.
+// writeTokens creates tokens for the users with the most requests.
 func (c *ControlPlane) writeTokens() error {
 	c.tokens = map[string]string{"admin": rand.Text(), OutboardUser: rand.Text()}
 	lines := fmt.Sprintf("%s,admin,admin,system:masters\n%s,%s,outboard\n", c.tokens["admin"], c.tokens[OutboardUser], OutboardUser)
 	return os.WriteFile(c.file("tokens.csv"), []byte(lines), 0o600)
 }
 
-// RESTConfig is the administrator's, without a client-side limit and with protobuf.
+// RESTConfig returns the administrator's, without a client-side limit and with protobuf.
 func (c *ControlPlane) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.AdminKubeconfig)
 	if err != nil {
@@ -346,13 +349,14 @@ func (c *ControlPlane) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// ServingAuthorities are, in PEM, the authority of the certificate that the API server shows, and the one that ReplaceServingAuthority puts in its
-// place. Kubeconfigs trust both.
+// ServingAuthorities returns, in PEM, the authority of the API server's certificate, and the authority that
+// ReplaceServingAuthority switches to. Kubeconfigs trust both.
 func (c *ControlPlane) ServingAuthorities() (current, other []byte) {
 	return c.serving.pem, c.otherServing.pem
 }
 
-// ReplaceServingAuthority has the running API server show a certificate of the other authority, and returns when it does. Connections stay.
+// ReplaceServingAuthority switches the running API server to a certificate of the other authority, and returns when
+// it serves that. Connections stay open.
 func (c *ControlPlane) ReplaceServingAuthority(ctx context.Context) error {
 	if err := c.otherServing.writeServing(c.Dir); err != nil {
 		return err
@@ -372,7 +376,7 @@ func (c *ControlPlane) ReplaceServingAuthority(ctx context.Context) error {
 	})
 }
 
-// Client is the administrator's client. It speaks protobuf.
+// Client returns the administrator's client. It uses protobuf.
 func (c *ControlPlane) Client() (kubernetes.Interface, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
@@ -383,7 +387,7 @@ func (c *ControlPlane) Client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// Dynamic is the administrator's client for objects of any kind.
+// Dynamic returns the administrator's client for objects of any kind.
 func (c *ControlPlane) Dynamic() (dynamic.Interface, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
@@ -392,7 +396,7 @@ func (c *ControlPlane) Dynamic() (dynamic.Interface, error) {
 	return dynamic.NewForConfig(config)
 }
 
-// CPU is what this program and the processes of the control plane have used so far, without those that have ended.
+// CPU returns the CPU time of this program and the running processes of the control plane.
 func (c *ControlPlane) CPU() (time.Duration, error) {
 	own, err := ProcessUsage(os.Getpid())
 	if err != nil {
@@ -409,7 +413,7 @@ func (c *ControlPlane) CPU() (time.Duration, error) {
 	return total, nil
 }
 
-// ProcessCPU is what each process of the control plane has used so far, by name.
+// ProcessCPU returns the CPU time of each process of the control plane, by name.
 func (c *ControlPlane) ProcessCPU() (map[string]time.Duration, error) {
 	used := map[string]time.Duration{}
 	for _, p := range c.processes {
@@ -422,7 +426,7 @@ func (c *ControlPlane) ProcessCPU() (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// StopAPIServer kills the API server, which does not come back.
+// StopAPIServer kills the API server for the rest of the test.
 func (c *ControlPlane) StopAPIServer() {
 	for _, p := range c.processes {
 		if p.Name == "kube-apiserver" {
@@ -432,13 +436,13 @@ func (c *ControlPlane) StopAPIServer() {
 	}
 }
 
-// Stop ends all processes, the last first, and removes the directory. It may be called twice.
+// Stop ends all processes in reverse start order, and removes the directory. A second call does nothing.
 func (c *ControlPlane) Stop() {
 	c.stopProcesses()
 	os.RemoveAll(c.Dir)
 }
 
-// StopKeepingLogs is Stop, except that the logs and configurations are moved to a directory, which it returns.
+// StopKeepingLogs is Stop, but moves the logs and configurations to a directory, which it returns.
 func (c *ControlPlane) StopKeepingLogs() (string, error) {
 	c.stopProcesses()
 	defer os.RemoveAll(c.Dir)

@@ -17,7 +17,8 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// TestStartAndStop: the real kube-scheduler binds a pod on a control plane, rights are enforced, and nothing is left.
+// TestStartAndStop: the real kube-scheduler binds a pod on a control plane, rights are enforced, and Stop leaves
+// nothing behind.
 func TestStartAndStop(t *testing.T) {
 	c, err := controlplane.Start(t.Context(), controlplane.Options{Progress: t.Logf})
 	if err != nil {
@@ -48,7 +49,7 @@ func TestStartAndStop(t *testing.T) {
 	})
 	usage, err := scheduler.Process.Usage()
 	if err != nil || usage.CPU < 10*time.Millisecond || usage.PeakRSS < 10<<20 {
-		t.Errorf("the usage of kube-scheduler cannot be right: %+v, %v", usage, err)
+		t.Errorf("implausible usage of kube-scheduler: %+v, %v", usage, err)
 	}
 	testRights(t, c)
 
@@ -65,7 +66,7 @@ func TestStartAndStop(t *testing.T) {
 	assertNoProcessIn(t, dir)
 }
 
-// testRights: Outboard's user may do what its role says and no more.
+// testRights: Outboard's user has exactly the rights of its role.
 func testRights(t *testing.T, c *controlplane.ControlPlane) {
 	kubeconfig, err := c.Kubeconfig(controlplane.OutboardUser)
 	if err != nil {
@@ -101,7 +102,7 @@ func assertNoProcessIn(t *testing.T, dir string) {
 	}
 }
 
-// TestStartReportsWhy: a program that cannot start is named, with its own words.
+// TestStartReportsWhy: the error names the program that cannot start and contains its output.
 func TestStartReportsWhy(t *testing.T) {
 	c := controlplane.ForTest(t, controlplane.Options{})
 	_, err := c.StartKubeScheduler(t.Context(), controlplane.SchedulerConfig{Text: "profiles: [{schedulerNme: x}]"})

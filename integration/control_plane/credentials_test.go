@@ -23,12 +23,12 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-var credentialsFor = flag.Duration("credentials.for", time.Minute, "how long credentials are replaced under load")
+var credentialsFor = flag.Duration("credentials.for", time.Minute, "duration of the test that replaces credentials under load")
 
 const (
-	renewal     = 3 * time.Second // between two credentials
+	renewal     = 3 * time.Second // interval between replacements
 	podInterval = 100 * time.Millisecond
-	// What Outboard's user of the test may do, for an account.
+	// The rights of Outboard's user of the test, for an account.
 	rotatingAccount = `
 apiVersion: v1
 kind: ServiceAccount
@@ -74,7 +74,7 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// start runs a host, and a shim that finds its credentials as the arguments and the environment say.
+// start runs a host, and a shim that gets its credentials through the arguments and the environment.
 func (r *rotation) start(environment []string, arguments ...string) {
 	r.Helper()
 	bin, err := controlplane.OutboardDirectory()
@@ -104,7 +104,7 @@ servingAddress: %q
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	// The shim is ready without its host; a pod that comes before the host does would count an attempt that failed.
+	// The shim is ready without its host; a pod created before the host is ready would count a failed attempt.
 	if err := r.shim.WaitUntil(ctx, "not ready", func(context.Context) error {
 		if _, err := r.page("/readyz"); err != nil {
 			return err
@@ -119,7 +119,7 @@ servingAddress: %q
 	}
 }
 
-// page is what the shim serves at a path.
+// page returns the body of the shim's page at a path.
 func (r *rotation) page(path string) ([]byte, error) {
 	response, err := http.Get("http://" + r.serving + path)
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *rotation) page(path string) ([]byte, error) {
 	return text, err
 }
 
-// write replaces a file at once.
+// write replaces a file atomically.
 func (r *rotation) write(file string, data []byte) {
 	r.Helper()
 	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
@@ -144,7 +144,8 @@ func (r *rotation) write(file string, data []byte) {
 	}
 }
 
-// underLoad creates pods and calls renew now and then; then every pod is bound, no bind has failed, and the API server has refused old credentials.
+// underLoad creates pods and calls renew periodically; afterwards every pod is bound, no bind has failed, and the API
+// server has rejected old credentials.
 func (r *rotation) underLoad(renew func(i int)) {
 	r.Helper()
 	created, renewed := 0, 0
@@ -168,7 +169,7 @@ func (r *rotation) underLoad(renew func(i int)) {
 	eventually(r.T, func(ctx context.Context) error {
 		waiting, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
 		if err == nil && len(waiting.Items) > 0 {
-			err = fmt.Errorf("%d of %d pods have no node, one of them: %v", len(waiting.Items), created, waiting.Items[0].Status.Conditions)
+			err = fmt.Errorf("%d of %d pods have no node, for example: %v", len(waiting.Items), created, waiting.Items[0].Status.Conditions)
 		}
 		return err
 	})
@@ -193,12 +194,12 @@ func (r *rotation) underLoad(renew func(i int)) {
 		r.Errorf("%d pods, %d binds, %d of them bound, %d attempts with an error", created, binds, bound, errors)
 	}
 	if refused == 0 {
-		r.Error("the API server has refused no credentials: nothing was tested")
+		r.Error("the API server rejected no credentials: the test is void")
 	}
-	r.Logf("%d pods bound in %v, no bind failed; credentials replaced %d times, %d requests were refused (401) and sent again", created, *credentialsFor, renewed, refused)
+	r.Logf("%d pods bound in %v, no bind failed; credentials replaced %d times, %d requests were rejected (401) and sent again", created, *credentialsFor, renewed, refused)
 }
 
-// running fails the test if the shim has ended. Its lease is long, so that it does not do so on a machine that is busy with other things.
+// running fails the test if the shim has ended. Its lease is long, so that it does not end on a busy machine.
 func (r *rotation) running() {
 	r.Helper()
 	select {
@@ -208,7 +209,8 @@ func (r *rotation) running() {
 	}
 }
 
-// In a cluster: the token's file is replaced as a kubelet does, and the old token ends at once, as the object that it is bound to is deleted.
+// In a cluster: the token's file is replaced as by a kubelet. The old token is invalid at once, because the object
+// that it is bound to is deleted.
 func TestTokenIsReplacedUnderLoad(t *testing.T) {
 	r := newRotation(t)
 	directory := filepath.Join(r.Dir, "serviceaccount")
@@ -250,8 +252,9 @@ func TestTokenIsReplacedUnderLoad(t *testing.T) {
 	r.underLoad(renew)
 }
 
-// With a kubeconfig: the client's certificate is replaced, and the old one ends within seconds. So is the authority of the API server's: first the
-// shim trusts the next one, too, then the API server shows a certificate of it, then the shim trusts it alone.
+// With a kubeconfig: the client's certificate is replaced, and the old one expires within seconds. The authority of
+// the API server's certificate is replaced, too: first the shim trusts both authorities, then the API server uses a
+// certificate of the new one, then the shim trusts only the new one.
 func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	r := newRotation(t)
 	file := func(name string) string { return filepath.Join(r.Dir, "rotation-"+name) }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CustomResources are those of deploy/crds.
+// CustomResources are the resources of deploy/crds.
 func CustomResources() []schema.GroupVersionResource {
 	group := schema.GroupVersion{Group: "accelerator.sched.io", Version: "v1alpha1"}
 	return []schema.GroupVersionResource{
@@ -60,14 +60,14 @@ func (c *ControlPlane) ApplyCustomResources(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("%s is not served: %w", resource.Resource, err)
-			case <-time.After(50 * time.Millisecond): // Between two looks.
+			case <-time.After(50 * time.Millisecond): // Poll interval.
 			}
 		}
 	}
 	return nil
 }
 
-// ClearCustomResources removes all objects of them, whoever wants to keep them.
+// ClearCustomResources deletes all objects of these resources, also those with finalizers.
 func (c *ControlPlane) ClearCustomResources(ctx context.Context) error {
 	client, err := c.Dynamic()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A host on the network is reached by mutual TLS only, is replaced by a change of its address, and goes on when all certificates are
-// exchanged while it runs.
+// A host on the network accepts only mutual TLS, is replaced by a change of its address, and keeps serving when all
+// certificates are replaced while it runs.
 func TestHostsOnTheNetwork(t *testing.T) {
 	directory, err := OutboardDirectory()
 	if err != nil {
@@ -68,7 +68,7 @@ func TestHostsOnTheNetwork(t *testing.T) {
 		return within(t, 20*time.Second, func() error {
 			got, err := client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 			if err == nil && got.Spec.NodeName == "" {
-				err = fmt.Errorf("%s has no node; the shim says\n%s", name, outboard.Shim.LogTail())
+				err = fmt.Errorf("%s has no node; the shim's log:\n%s", name, outboard.Shim.LogTail())
 			}
 			return err
 		})
@@ -90,7 +90,7 @@ func TestHostsOnTheNetwork(t *testing.T) {
 		}
 	}
 
-	// Who shows no certificate, or another authority's, is not let in.
+	// A client without a certificate, or with another authority's, is rejected.
 	stranger, err := newAuthority()
 	if err != nil {
 		t.Fatal(err)
@@ -100,11 +100,11 @@ func TestHostsOnTheNetwork(t *testing.T) {
 	}
 	for who, signer := range map[string]*authority{"without a certificate": nil, "with a stranger's certificate": stranger} {
 		if err := dialHost(t.Context(), address(0), first, signer); err == nil {
-			t.Errorf("the host talks to somebody %s", who)
+			t.Errorf("the host accepts a client %s", who)
 		}
 	}
 
-	// Another address in the configuration replaces the host.
+	// A new address in the configuration replaces the host.
 	second := start(1)
 	config, err := os.ReadFile(outboard.ConfigFile())
 	if err != nil {
@@ -120,13 +120,14 @@ func TestHostsOnTheNetwork(t *testing.T) {
 		}
 	}
 
-	// New certificates of a new authority: the running host shows them to new connections, and the running shim shows its own.
+	// New certificates of a new authority: the running host uses them for new connections, and so does the running
+	// shim.
 	renewed := writeHostFiles(t, files)
 	if err := within(t, 30*time.Second, func() error { return dialHost(t.Context(), address(1), renewed, renewed) }); err != nil {
-		t.Fatalf("the host does not take its new certificates: %v", err)
+		t.Fatalf("the host does not use its new certificates: %v", err)
 	}
 	if err := dialHost(t.Context(), address(1), first, first); err == nil {
-		t.Error("the host still knows the old authority")
+		t.Error("the host still accepts the old authority")
 	}
 	second.Kill()
 	start(1)
@@ -139,7 +140,7 @@ func TestHostsOnTheNetwork(t *testing.T) {
 
 func within(t *testing.T, limit time.Duration, check func() error) error {
 	t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) { // Between two looks.
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) { // Poll interval.
 		if err := check(); err == nil || time.Now().After(end) {
 			return err
 		}
@@ -164,7 +165,7 @@ func writeHostFiles(t *testing.T, dir string) *authority {
 	for name, data := range map[string][]byte{
 		"ca.crt": a.pem, "host.crt": hostCertificate, "host.key": hostKey, "shim.crt": shimCertificate, "shim.key": shimKey,
 	} {
-		// As a mounted secret changes: at once.
+		// Atomically, as a mounted secret changes.
 		temporary := filepath.Join(dir, name+".new")
 		if err := os.WriteFile(temporary, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -176,7 +177,8 @@ func writeHostFiles(t *testing.T, dir string) *authority {
 	return a
 }
 
-// dialHost succeeds if the host shows a certificate of the authority and accepts one that `signer` signed; nil: none is shown.
+// dialHost succeeds if the host has a certificate of the authority and accepts one signed by `signer`; nil: no client
+// certificate.
 func dialHost(ctx context.Context, address string, authority, signer *authority) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.certificate)
@@ -198,7 +200,7 @@ func dialHost(ctx context.Context, address string, authority, signer *authority)
 		return err
 	}
 	defer connection.Close()
-	// A refusal comes after the handshake; who is let in hears the server's settings.
+	// A rejection follows the handshake; an accepted client receives the server's settings.
 	if err := connection.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // Zones are the zones that FakeNode spreads nodes over.
 var Zones = []string{"zone-a", "zone-b", "zone-c"}
 
-// FakeNode is the i-th of a row of equal nodes: 4 CPUs, 32Gi, 110 pods, one of three zones.
+// FakeNode returns the i-th of a series of equal nodes: 4 CPUs, 32Gi, 110 pods, one of three zones.
 func FakeNode(i int) *corev1.Node {
 	name := fmt.Sprintf("node-%05d", i)
 	capacity := corev1.ResourceList{

@@ -18,14 +18,14 @@ import (
 
 var getOptions = metav1.GetOptions{}
 
-// clusterScoped are the kinds without a namespace among those that tests create.
+// clusterScoped are the kinds without a namespace that tests create.
 var clusterScoped = map[string]bool{
 	"Node": true, "Namespace": true, "PriorityClass": true, "FlowSchema": true, "ClusterRole": true,
 	"ClusterRoleBinding": true, "PersistentVolume": true, "StorageClass": true, "RuntimeClass": true,
 	"CustomResourceDefinition": true, "DeviceClass": true, "ResourceSlice": true, "StaticIPPool": true, "StaticIPReservation": true,
 }
 
-// Resource is the client for an object's kind, in the object's namespace or else in the given one.
+// Resource returns the client for an object's kind, in the object's namespace or else in the given one.
 func Resource(client dynamic.Interface, object *unstructured.Unstructured, namespace string) dynamic.ResourceInterface {
 	gvr, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	if clusterScoped[object.GetKind()] {

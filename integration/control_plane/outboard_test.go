@@ -32,8 +32,8 @@ const (
 	patience      = time.Minute
 )
 
-// Both schedulers run on one cluster, as they would after an installation: kube-scheduler for the pods that do not say
-// otherwise, Outboard for its own.
+// Both schedulers run on one cluster, as after an installation: kube-scheduler for pods without a schedulerName,
+// Outboard for its own.
 const ourConfiguration = `
 profiles:
 - schedulerName: outboard-scheduler
@@ -44,7 +44,7 @@ profiles:
       - name: AtomicReplicaCoordinator
 `
 
-// cluster is what the subtests share.
+// cluster is shared by the subtests.
 type cluster struct {
 	*controlplane.ControlPlane
 	client   kubernetes.Interface
@@ -104,7 +104,7 @@ func (c *cluster) testHealth(t *testing.T) {
 	}
 }
 
-// testDeployments gives each scheduler a Deployment. Together they fill the nodes but for a little.
+// testDeployments gives each scheduler a Deployment. Together they almost fill the nodes.
 func (c *cluster) testDeployments(t *testing.T) {
 	const replicas = 40
 	for _, scheduler := range []string{corev1.DefaultSchedulerName, ourScheduler} {
@@ -142,7 +142,7 @@ func (c *cluster) testDeployments(t *testing.T) {
 	}
 }
 
-// attempt is what `outboard explain -o json` says of one.
+// attempt is one attempt in the output of `outboard explain -o json`.
 type attempt struct {
 	Node            string
 	SnapshotVersion int64
@@ -151,7 +151,7 @@ type attempt struct {
 	Filter, Scores  map[string]any
 }
 
-// testExplain asks, as a person would, why a pod of the Deployment went where it is, and about a pod that nobody knows.
+// testExplain queries, as a user would, why a pod of the Deployment has its node, and a pod that does not exist.
 func (c *cluster) testExplain(t *testing.T) {
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *cluster) testExplain(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(directory, "outboard"), arguments...).CombinedOutput()
 		return string(out), err
 	}
-	// One pod alone: hosts place many that wait together at once, and tell nothing of single nodes then.
+	// A single pod: hosts place many waiting pods in one batch, without details of single nodes.
 	alone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "explained", Namespace: "default", Labels: map[string]string{"app": "explained"}},
 		Spec: podSpec(ourScheduler, "10m")}
 	if _, err := c.client.CoreV1().Pods("default").Create(t.Context(), alone, metav1.CreateOptions{}); err != nil {
@@ -192,12 +192,12 @@ func (c *cluster) testExplain(t *testing.T) {
 	single := newest(name)
 	told := len(single.Filter) + len(single.Scores)
 	if len(single.Scores) == 0 {
-		told++ // A single feasible node is taken unscored.
+		told++ // A single feasible node is selected without scores.
 	}
 	if single.Node != pod.Spec.NodeName || single.SnapshotVersion == 0 || told != 5 {
-		t.Errorf("the newest attempt does not tell of all 5 nodes: %+v", single)
+		t.Errorf("the newest attempt does not list all 5 nodes: %+v", single)
 	}
-	// Those of the Deployment came in a crowd: of each it is known where it went, when, and by how many nodes.
+	// The Deployment's pods were placed in batches: the attempt has the node, the time and the number of nodes.
 	for _, pod := range c.pods(t.Context(), t, "app="+ourScheduler) {
 		one := newest(pod.Namespace + "/" + pod.Name)
 		told := len(one.Filter) + max(1, len(one.Scores))
@@ -205,12 +205,12 @@ func (c *cluster) testExplain(t *testing.T) {
 			t.Errorf("the newest attempt at %s, which is on %s: %+v", pod.Name, pod.Spec.NodeName, one)
 		}
 	}
-	if out, err := explain("default/nobody"); err == nil || !strings.Contains(out, "default/nobody") {
+	if out, err := explain("default/missing"); err == nil || !strings.Contains(out, "default/missing") {
 		t.Errorf("explain of a pod that does not exist: %v\n%s", err, out)
 	}
 }
 
-// testQueue asks for a pod that fits nowhere, before and after an event that might have helped it.
+// testQueue queries a pod that fits nowhere, before and after an event that might have helped it.
 func (c *cluster) testQueue(t *testing.T) {
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
@@ -253,7 +253,7 @@ func (c *cluster) testQueue(t *testing.T) {
 	})
 }
 
-// scheduledBy looks for the one Scheduled event of a pod.
+// scheduledBy checks that a pod has one Scheduled event of this scheduler.
 func (c *cluster) scheduledBy(ctx context.Context, pod *corev1.Pod, scheduler string) error {
 	events, err := c.client.EventsV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "reason=Scheduled,regarding.name=" + pod.Name,
@@ -285,7 +285,7 @@ func (c *cluster) testLease(t *testing.T) {
 			return fmt.Errorf("the lease is not held: %+v", spec)
 		}
 		if spec.LeaseDurationSeconds == nil || *spec.LeaseDurationSeconds != 15 || spec.LeaseTransitions == nil {
-			return fmt.Errorf("the lease has other terms than kube-scheduler's: %+v", spec)
+			return fmt.Errorf("the lease's durations differ from kube-scheduler's: %+v", spec)
 		}
 		first = *spec.RenewTime
 		return nil
@@ -293,25 +293,25 @@ func (c *cluster) testLease(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		lease, err := leases.Get(ctx, ourScheduler, metav1.GetOptions{})
 		if err == nil && !lease.Spec.RenewTime.After(first.Time) {
-			err = fmt.Errorf("the lease is not renewed since %v", first)
+			err = fmt.Errorf("the lease was not renewed since %v", first)
 		}
 		return err
 	})
 }
 
-// notServedYet are kube-scheduler's metrics that Outboard does not have, with the reason.
+// notServedYet are kube-scheduler's metrics that Outboard does not serve, with the reason.
 var notServedYet = map[string]string{
 	"scheduler_batch_attempts_total":                    "opportunistic batching is kube-scheduler's own",
 	"scheduler_batch_cache_flushed_total":               "opportunistic batching is kube-scheduler's own",
 	"scheduler_get_node_hint_duration_seconds":          "opportunistic batching is kube-scheduler's own",
 	"scheduler_store_schedule_results_duration_seconds": "opportunistic batching is kube-scheduler's own",
-	"scheduler_inflight_events":                         "events in flight are conflated by kind, so there is no number of them",
-	"scheduler_goroutines":                              "there are no goroutines",
+	"scheduler_inflight_events":                         "events in flight are merged by kind, so they have no number",
+	"scheduler_goroutines":                              "Outboard has no goroutines",
 	"scheduler_plugin_execution_duration_seconds":       "plugins run in the host, which measures them itself",
 }
 
-// testMetrics compares names, types, labels and buckets with what kube-scheduler serves on the same cluster. Metrics
-// without a sample do not show, so it needs the pods of testDeployments.
+// testMetrics compares names, types, labels and buckets with kube-scheduler's on the same cluster. Metrics without a
+// sample are not served, so it needs the pods of testDeployments.
 func (c *cluster) testMetrics(t *testing.T) {
 	theirs, err := c.kube.Metrics(t.Context())
 	if err != nil {
@@ -340,7 +340,7 @@ func (c *cluster) testMetrics(t *testing.T) {
 	}
 }
 
-// shape is what a dashboard relies on.
+// shape is the part of a metric that dashboards rely on.
 func shape(family *dto.MetricFamily) string {
 	metric := family.GetMetric()[0]
 	var labels []string
@@ -405,7 +405,7 @@ func (c *cluster) testGang(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("no member has failed for want of a place")
+		return fmt.Errorf("no member was rejected for lack of a node")
 	})
 	if n := bound(t.Context()); n > 0 {
 		t.Fatalf("%d of %d members were bound to %d places", n, size, size-1)
@@ -438,7 +438,7 @@ func (c *cluster) pods(ctx context.Context, t *testing.T, selector string) []cor
 	return list.Items
 }
 
-// eventually polls until there is no error any more.
+// eventually polls until check returns no error.
 func eventually(t *testing.T, check func(context.Context) error) {
 	t.Helper()
 	var last error

@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// InParallel calls do for 0..n-1 from some workers until all are done or one has failed, and returns the first error.
+// InParallel calls do for 0..n-1 from several workers until all are done or one has failed, and returns the first
+// error.
 func InParallel(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

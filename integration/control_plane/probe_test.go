@@ -13,7 +13,8 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// Containers may share the folder of sockets; a probe is about the host of the container in which it runs. A namespace of processes stands for one.
+// Containers may share the folder of sockets; a probe checks the host of its own container. A PID namespace stands
+// for a container.
 func TestAProbeIsAboutItsOwnContainersHost(t *testing.T) {
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
@@ -43,12 +44,12 @@ func TestAProbeIsAboutItsOwnContainersHost(t *testing.T) {
 	})
 	out, err := probe(t.Context(), true, listen)
 	if errors.Is(err, syscall.EPERM) {
-		t.Skip("no right to make a namespace of processes")
+		t.Skip("no right to create a PID namespace")
 	}
 	if err == nil || !strings.Contains(out, "of other containers") {
 		t.Errorf("a probe in another container: %v\n%s", err, out)
 	}
-	// Whoever names one socket means that one.
+	// An explicit socket is probed regardless of its container.
 	sockets, err := filepath.Glob(filepath.Join(folder, "main@*.sock"))
 	if err != nil || len(sockets) != 1 {
 		t.Fatalf("sockets: %v %v", sockets, err)

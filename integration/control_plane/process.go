@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Process is a child process in a process group of its own, with its output in a file.
+// Process is a child process in its own process group, with its output in a file.
 type Process struct {
 	Name    string
 	LogPath string
@@ -31,7 +31,7 @@ type Process struct {
 }
 
 // A child dies with the *thread* that started it (PR_SET_PDEATHSIG), so all are started on one thread that lives as
-// long as this process. Without this a killed test run leaves a control plane behind.
+// long as this process. Otherwise a killed test run would leave a control plane behind.
 var (
 	starterOnce sync.Once
 	starts      chan func()
@@ -76,19 +76,19 @@ func StartProcess(dir, name, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// PID is the process's id, which stays its id until Exited is closed.
+// PID returns the process id. It is not reused before Exited is closed.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.done }
 
-// Kill sends SIGKILL to the process's group and waits for its end.
+// Kill sends SIGKILL to the process group and waits for its end.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.done
 }
 
-// Stop asks the process's group to end, and kills what has not ended after the grace period.
+// Stop sends SIGTERM to the process group, and SIGKILL after the grace period.
 func (p *Process) Stop(grace time.Duration) {
 	p.signal(syscall.SIGTERM)
 	select {
@@ -100,13 +100,13 @@ func (p *Process) Stop(grace time.Duration) {
 
 func (p *Process) signal(sig syscall.Signal) {
 	select {
-	case <-p.done: // Its id may be another process's by now.
+	case <-p.done: // Its id may have been reused.
 	default:
 		syscall.Kill(-p.PID(), sig)
 	}
 }
 
-// LogTail is the end of what the process wrote.
+// LogTail returns the end of the process's output.
 func (p *Process) LogTail() string {
 	const most = 4000
 	data, err := os.ReadFile(p.LogPath)
@@ -120,10 +120,10 @@ func (p *Process) LogTail() string {
 }
 
 func (p *Process) exitError() error {
-	return fmt.Errorf("%s ended by itself: %v; its last words:\n%s", p.Name, p.err, p.LogTail())
+	return fmt.Errorf("%s exited unexpectedly: %v; end of its log:\n%s", p.Name, p.err, p.LogTail())
 }
 
-// WaitUntil polls ready until it returns nil. It gives up when ctx ends or the process does.
+// WaitUntil polls ready until it returns nil. It fails when ctx ends or the process exits.
 func (p *Process) WaitUntil(ctx context.Context, what string, ready func(context.Context) error) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -136,7 +136,7 @@ func (p *Process) WaitUntil(ctx context.Context, what string, ready func(context
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %s: %w (last: %v); its last words:\n%s", p.Name, what, ctx.Err(), err, p.LogTail())
+			return fmt.Errorf("%s: %s: %w (last: %v); end of its log:\n%s", p.Name, what, ctx.Err(), err, p.LogTail())
 		case <-p.done:
 			return p.exitError()
 		case <-ticker.C:
@@ -144,7 +144,7 @@ func (p *Process) WaitUntil(ctx context.Context, what string, ready func(context
 	}
 }
 
-// httpOK says whether a GET of the address is answered with 200, without asking who answers.
+// httpOK succeeds if a GET of the address returns 200, without verification of the server.
 func httpOK(url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := httpGet(ctx, url)
@@ -177,7 +177,7 @@ func httpGet(ctx context.Context, url string) ([]byte, error) {
 	return body, nil
 }
 
-// freePorts finds ports of 127.0.0.1 that nothing listens on.
+// freePorts finds unused ports of 127.0.0.1.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
@@ -185,13 +185,13 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer listener.Close() // Only when all are found, so that none is found twice.
+		defer listener.Close() // Close after all are found, so that none is found twice.
 		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil
 }
 
-// FreeAddresses are of 127.0.0.1, with ports that nothing listens on.
+// FreeAddresses returns addresses of 127.0.0.1 with unused ports.
 func FreeAddresses(n int) ([]string, error) {
 	ports, err := freePorts(n)
 	addresses := make([]string, 0, n)
@@ -201,14 +201,14 @@ func FreeAddresses(n int) ([]string, error) {
 	return addresses, err
 }
 
-// Usage is what a process has used of the machine so far.
+// Usage is the resource usage of a process so far.
 type Usage struct {
 	CPU     time.Duration // user and system
 	RSS     int64         // bytes, now
 	PeakRSS int64         // bytes
 }
 
-const ticksPerSecond = 100 // USER_HZ, which Linux has fixed for user space.
+const ticksPerSecond = 100 // USER_HZ, a constant in Linux.
 
 // Usage reads /proc.
 func (p *Process) Usage() (Usage, error) { return ProcessUsage(p.PID()) }
@@ -219,7 +219,8 @@ func ProcessUsage(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	// The second field is the name in parentheses and may hold anything; the third begins after the last one.
+	// The second field is the name in parentheses and may contain anything; the third begins after the last
+	// parenthesis.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 13 {
 		return Usage{}, errors.New("/proc/PID/stat is too short")
@@ -247,7 +248,7 @@ func ProcessUsage(pid int) (Usage, error) {
 	return usage, nil
 }
 
-// MachineCPU is the time that all CPUs of the machine together have been busy since its start.
+// MachineCPU returns the busy time of all CPUs of the machine since its start.
 func MachineCPU() (time.Duration, error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {

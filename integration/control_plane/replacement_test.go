@@ -16,7 +16,7 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// A person replaces the plugin host, and goes back, by the commands of the README; meanwhile pods are scheduled.
+// A user replaces the plugin host, and goes back, with the commands of the README, while pods are scheduled.
 func TestReplacingThePluginHost(t *testing.T) {
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
@@ -50,7 +50,7 @@ func TestReplacingThePluginHost(t *testing.T) {
 		return strings.Join(words, " "), err
 	}
 	pods := 0
-	// Each look schedules a pod, so that there is something to compare.
+	// Each poll schedules a pod, so that there are cycles to compare.
 	become := func(want string) {
 		t.Helper()
 		eventually(t, func(ctx context.Context) error {
@@ -86,17 +86,17 @@ func TestReplacingThePluginHost(t *testing.T) {
 	if said, err := command(t.Context(), "rollback", "default"); err != nil {
 		t.Errorf("outboard rollback: %s", said)
 	}
-	// Both are of one build: what was rolled back is not to be used, and the other one serves.
+	// Both instances are of the same build: the one rolled back is quarantined, and the other one serves.
 	become("serving quarantined")
 	if said, err := command(t.Context(), "rollback", "default"); err == nil || !strings.Contains(said, "no other instance") {
-		t.Errorf("a second rollback found somebody: %s", said)
+		t.Errorf("a second rollback found an instance: %s", said)
 	}
-	if said, err := command(t.Context(), "rollback", "default", "--forgive"); err != nil {
-		t.Errorf("outboard rollback --forgive: %s", said)
+	if said, err := command(t.Context(), "rollback", "default", "--clear-quarantine"); err != nil {
+		t.Errorf("outboard rollback --clear-quarantine: %s", said)
 	}
 	become("standby serving")
 
-	// A configuration that is of no use leaves everything as it is; a good one is taken in.
+	// An invalid configuration changes nothing; a valid one is loaded.
 	config := outboard.ConfigFile()
 	good, err := os.ReadFile(config)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestReplacingThePluginHost(t *testing.T) {
 		t.Helper()
 		eventually(t, func(context.Context) error {
 			if !strings.Contains(outboard.Shim.LogTail(), what) {
-				return fmt.Errorf("the shim has not said %q", what)
+				return fmt.Errorf("the shim has not logged %q", what)
 			}
 			return nil
 		})
@@ -121,11 +121,12 @@ func TestReplacingThePluginHost(t *testing.T) {
 	logged("soketDirectory: unknown field; did you mean socketDirectory?")
 	become("standby serving")
 	write(strings.Replace(string(good), "shadowCycles: 3", "shadowCycles: 2", 1))
-	logged("The configuration was read again and is in force")
+	logged("Config reloaded; the new configuration is in force")
 	become("standby serving")
 }
 
-// Two hosts share the profile, and each is replaced: what it says of nodes is compared, point by point, while pods are scheduled.
+// Two hosts share the profile, and each is replaced: its verdicts are compared, point by point, while pods are
+// scheduled.
 func TestReplacingHostsThatShareAProfile(t *testing.T) {
 	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()
@@ -141,7 +142,7 @@ func TestReplacingHostsThatShareAProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What comes beside an instance that does not serve yet has nobody to be compared with.
+	// An instance that starts before another one serves has no instance to be compared with.
 	if err := bindOne(t.Context(), client, "shared-000"); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestReplacingHostsThatShareAProfile(t *testing.T) {
 			for _, host := range hosts {
 				if host.Host == name && host.State == "serving" && host.Shadow.Cycles == 3 {
 					if len(host.Shadow.Plugins) != 0 || host.Shadow.Placements != 0 || host.Shadow.PlacementsTold != 0 {
-						t.Errorf("two instances of one build differ, or places were told: %+v", host)
+						t.Errorf("two instances of one build differ, or nodes were compared: %+v", host)
 					}
 					return nil
 				}

@@ -18,17 +18,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// SchedulerConfig is what every scheduler under test is started with.
+// SchedulerConfig is the configuration of every scheduler under test.
 type SchedulerConfig struct {
-	// Text is a KubeSchedulerConfiguration without clientConnection, of leaderElection at most the durations; empty means the default profile.
+	// Text is a KubeSchedulerConfiguration without clientConnection, and with at most the durations of
+	// leaderElection; empty: the default profile.
 	Text string
-	// QPS limits the client; zero means 5000, with the same burst.
+	// QPS limits the client; zero: 5000, with the same burst.
 	QPS int
-	// LeaderElect makes the scheduler wait for its lease, as it would in a cluster.
+	// LeaderElect makes the scheduler wait for its lease, as in a cluster.
 	LeaderElect bool
 }
 
-// render completes the text with the connection and the lease.
+// render adds the connection and the lease to the text.
 func (s SchedulerConfig) render(kubeconfig, leaseName string) ([]byte, error) {
 	config := map[string]any{}
 	if err := yaml.Unmarshal([]byte(s.Text), &config); err != nil {
@@ -41,7 +42,7 @@ func (s SchedulerConfig) render(kubeconfig, leaseName string) ([]byte, error) {
 	config["apiVersion"] = "kubescheduler.config.k8s.io/v1"
 	config["kind"] = "KubeSchedulerConfiguration"
 	config["clientConnection"] = map[string]any{"kubeconfig": kubeconfig, "qps": qps, "burst": qps}
-	lease, _ := config["leaderElection"].(map[string]any) // The text may say how long it lasts.
+	lease, _ := config["leaderElection"].(map[string]any) // The text may set its durations.
 	if lease == nil {
 		lease = map[string]any{}
 	}
@@ -50,7 +51,7 @@ func (s SchedulerConfig) render(kubeconfig, leaseName string) ([]byte, error) {
 	return yaml.Marshal(config)
 }
 
-// Scheduler is a scheduler under test, as the harness sees it: some processes and metrics.
+// Scheduler is a scheduler under test: processes and metrics.
 type Scheduler interface {
 	Name() string
 	Processes() []*Process
@@ -58,7 +59,7 @@ type Scheduler interface {
 	Stop()
 }
 
-// KubeScheduler is the real kube-scheduler. A test may kill it and start it again.
+// KubeScheduler is the real kube-scheduler. A test may kill and restart it.
 type KubeScheduler struct {
 	Process *Process
 
@@ -100,13 +101,13 @@ func (c *ControlPlane) StartKubeScheduler(ctx context.Context, config SchedulerC
 	return k, k.WaitReady(ctx)
 }
 
-// Start starts the process, first or again.
+// Start starts or restarts the process.
 func (k *KubeScheduler) Start() (err error) {
 	k.Process, err = k.controlPlane.StartProcess("kube-scheduler", k.controlPlane.tools.Scheduler, k.args...)
 	return err
 }
 
-// WaitReady waits until it says that it is ready.
+// WaitReady waits until it reports ready.
 func (k *KubeScheduler) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -123,36 +124,36 @@ func (k *KubeScheduler) Metrics(ctx context.Context) (map[string]*dto.MetricFami
 
 func (k *KubeScheduler) Stop() { k.Process.Stop(10 * time.Second) }
 
-// OutboardOptions says how Outboard is started.
+// OutboardOptions configures StartOutboard.
 type OutboardOptions struct {
 	Config SchedulerConfig
-	// Name tells several on one control plane apart; it is a part of their files' names.
+	// Name distinguishes several instances on one control plane; it is a part of their file names.
 	Name string
-	// User is whose kubeconfig the shim gets, OutboardUser if it is empty; another one needs LetSchedule.
+	// User is the user of the shim's kubeconfig, by default OutboardUser; another one needs LetSchedule.
 	User string
 	// Shim is merged into the ShimConfiguration document (YAML), over hosts and servingAddress.
 	Shim string
 	// HostArgs and ShimArgs are further arguments of the two programs.
 	HostArgs, ShimArgs []string
-	// Split are plugins, with commas, that a host of their own serves; $OUTBOARD_SPLIT if it is empty.
+	// Split lists plugins, separated by commas, that a second host serves; by default $OUTBOARD_SPLIT.
 	Split string
-	// SocketDirectory has hosts come to a directory that the shim watches, each with a socket of its own, so that StartHost
-	// starts a further instance beside the one that serves.
+	// SocketDirectory makes the shim watch a directory in which each host has its own socket, so that StartHost
+	// starts a further instance beside the serving one.
 	SocketDirectory bool
-	// Hosts are entries of the ShimConfiguration's `hosts`, in place of one host that StartOutboard starts.
+	// Hosts are entries of the ShimConfiguration's `hosts`, instead of one host that StartOutboard starts.
 	Hosts []map[string]any
-	// Claims has a second host serve claims for devices; ClaimsLater leaves it to the test to start that one, with StartClaimsHost.
+	// Claims starts a second host for device claims; with ClaimsLater the test starts it with StartClaimsHost.
 	Claims, ClaimsLater bool
-	// HostProgram is another build of the host than ./dev build makes.
+	// HostProgram replaces the host program of ./dev build.
 	HostProgram string
 }
 
-// Outboard is a host and a shim that talk over a Unix socket. A test may kill either and start it again.
+// Outboard is a host and a shim that communicate over a Unix socket. A test may kill and restart either.
 type Outboard struct {
 	Host, Shim *Process
-	// SplitHost serves the plugins that were split off; nil if none were.
+	// SplitHost serves the plugins of Split; nil without it.
 	SplitHost *Process
-	// ClaimsHost serves claims for devices; nil if it was not started.
+	// ClaimsHost serves device claims; nil if not started.
 	ClaimsHost *Process
 
 	controlPlane   *ControlPlane
@@ -161,11 +162,11 @@ type Outboard struct {
 	url            string
 }
 
-// ErrNoOutboard says that Outboard's programs have not been built.
+// ErrNoOutboard reports that Outboard's programs have not been built.
 var ErrNoOutboard = errors.New("outboard-host and outboard-shim are not built: run ./dev build, or set OUTBOARD_BIN")
 
-// OutboardDirectory is where Outboard's programs are: $OUTBOARD_BIN, or what ./dev build fills. It fails with
-// ErrNoOutboard when they are not there.
+// OutboardDirectory returns the folder of Outboard's programs: $OUTBOARD_BIN, or the output of ./dev build. Returns
+// ErrNoOutboard if they do not exist.
 func OutboardDirectory() (string, error) {
 	dir := os.Getenv("OUTBOARD_BIN")
 	if dir == "" {
@@ -273,7 +274,7 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	return o, o.WaitReady(ctx)
 }
 
-// StartHost starts the host, first or again.
+// StartHost starts or restarts the host.
 func (o *Outboard) StartHost() (err error) {
 	dir, err := OutboardDirectory()
 	if err != nil {
@@ -297,12 +298,13 @@ func (o *Outboard) StartHost() (err error) {
 
 func (o *Outboard) socketDirectory() string { return o.controlPlane.file("hosts") }
 
-// SetHostProgram says which program StartHost starts from now on, and with which further arguments; empty: the one of ./dev build.
+// SetHostProgram sets the program of later calls of StartHost and its further arguments; empty: the one of ./dev
+// build.
 func (o *Outboard) SetHostProgram(program string, args ...string) {
 	o.options.HostProgram, o.options.HostArgs = program, args
 }
 
-// HostInstance is what the shim says of an instance.
+// HostInstance is an instance as the shim reports it.
 type HostInstance struct {
 	Host, Instance, Address, State, Why, Build, BuildDigest string
 	Since, Started                                          time.Time
@@ -313,10 +315,10 @@ type HostInstance struct {
 	}
 }
 
-// Hosts asks the shim for the instances that it knows.
+// Hosts returns the instances that the shim knows.
 func (o *Outboard) Hosts(ctx context.Context) ([]HostInstance, error) { return Hosts(ctx, o.url) }
 
-// Hosts asks a shim whose pages are at the address, such as http://127.0.0.1:10269, for the instances that it knows.
+// Hosts returns the instances known to a shim whose pages are at the address, such as http://127.0.0.1:10269.
 func Hosts(ctx context.Context, url string) ([]HostInstance, error) {
 	body, err := httpGet(ctx, url+"/hosts")
 	if err != nil {
@@ -336,7 +338,7 @@ func (o *Outboard) splitSocket() string {
 	return o.socket + ".split"
 }
 
-// StartSplitHost starts the host of the plugins that were split off, first or again.
+// StartSplitHost starts or restarts the host of the plugins of Split.
 func (o *Outboard) StartSplitHost() (err error) {
 	dir, err := OutboardDirectory()
 	if err != nil {
@@ -347,7 +349,7 @@ func (o *Outboard) StartSplitHost() (err error) {
 	return err
 }
 
-// StartShim starts the shim, first or again.
+// StartShim starts or restarts the shim.
 func (o *Outboard) StartShim() (err error) {
 	dir, err := OutboardDirectory()
 	if err != nil {
@@ -358,23 +360,23 @@ func (o *Outboard) StartShim() (err error) {
 	return err
 }
 
-// WaitReady waits until the shim says that it is ready.
+// WaitReady waits until the shim reports ready.
 func (o *Outboard) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	err := o.Shim.WaitUntil(ctx, "not ready", httpOK(o.url+"/readyz"))
 	if err != nil {
-		err = fmt.Errorf("%w\noutboard-host's last words:\n%s", err, o.Host.LogTail())
+		err = fmt.Errorf("%w\nend of outboard-host's log:\n%s", err, o.Host.LogTail())
 	}
 	return err
 }
 
 func (*Outboard) Name() string { return "outboard" }
 
-// ConfigFile is the shim's.
+// ConfigFile returns the path of the shim's configuration.
 func (o *Outboard) ConfigFile() string { return o.config }
 
-// URL is the address that the shim serves /metrics and the health checks on.
+// URL returns the address of the shim's /metrics and health checks.
 func (o *Outboard) URL() string { return o.url }
 
 func (o *Outboard) Processes() []*Process {
@@ -397,7 +399,7 @@ func (o *Outboard) Stop() {
 	}
 }
 
-// Scrape reads a page of metrics.
+// Scrape reads a metrics page.
 func Scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
 	body, err := httpGet(ctx, url)
 	if err != nil {

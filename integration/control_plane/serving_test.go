@@ -55,7 +55,7 @@ type pages struct {
 	cert, key string
 }
 
-// servePages starts a control plane without controllers, and Outboard with a certificate of files.
+// servePages starts a control plane without controllers, and Outboard with a certificate from files.
 func servePages(t *testing.T) *pages {
 	t.Helper()
 	if _, err := controlplane.OutboardDirectory(); err != nil {
@@ -88,7 +88,7 @@ func servePages(t *testing.T) *pages {
 	return p
 }
 
-// renew replaces both files, one after the other, as nobody should.
+// renew replaces both files one after the other, not atomically.
 func (p *pages) renew(name string) {
 	p.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -131,7 +131,7 @@ func (p *pages) token(account string) string {
 	return token.Status.Token
 }
 
-// get asks over a connection of its own. It returns the status, the body and the name in the certificate.
+// get sends a request over a new connection. It returns the status, the body and the name in the certificate.
 func (p *pages) get(path, token string, certificates ...tls.Certificate) (int, string, string, error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
@@ -159,7 +159,7 @@ func (p *pages) wants(path, token string, status int, part string, certificates 
 	}
 }
 
-// The pages are for those whom the API server lets in; health is for all.
+// Pages need authorization by the API server; health does not.
 func TestSecureServing(t *testing.T) {
 	p := servePages(t)
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
@@ -187,7 +187,7 @@ func TestSecureServing(t *testing.T) {
 	t.Run("no API server", p.testNoAPIServer)
 }
 
-// certificate is what the kubeconfig of a user holds.
+// certificate returns the client certificate in the kubeconfig of a user.
 func (p *pages) certificate(user string) tls.Certificate {
 	p.Helper()
 	kubeconfig, err := clientcmd.LoadFromFile(filepath.Join(p.Dir, "kubeconfig-"+user))
@@ -216,7 +216,7 @@ func (p *pages) testCommands(t *testing.T) {
 		return string(out), err
 	}
 	server, authority := "--server=https://"+p.address, "--certificate-authority="+p.cert
-	eventuallySees(t, "a host that serves, by outboard hosts", func() int {
+	eventuallySees(t, "a serving host in outboard hosts", func() int {
 		out, err := run("outboard", "hosts", server, authority, "--token-file="+token)
 		if err != nil {
 			t.Fatalf("outboard hosts: %v\n%s", err, out)
@@ -241,7 +241,7 @@ func (p *pages) testCommands(t *testing.T) {
 	}
 }
 
-// testRotation replaces the certificate while metrics are scraped over new connections.
+// testRotation replaces the certificate while metrics are read over new connections.
 func (p *pages) testRotation(t *testing.T) {
 	reader := p.token("reader")
 	var (
@@ -281,30 +281,30 @@ func (p *pages) testRotation(t *testing.T) {
 	close(done)
 	group.Wait()
 	if _, _, name, err := p.get("/livez", ""); err != nil || name != "pages-5" {
-		t.Errorf("after a bad file it shows %q (%v), want the last good one", name, err)
+		t.Errorf("after an invalid file the certificate is %q (%v), want the last valid one", name, err)
 	}
 	total := 0
 	for _, n := range seen {
 		total += n
 	}
-	t.Logf("%d scrapes over connections of their own, by certificate: %v", total, seen)
+	t.Logf("%d scrapes over new connections, by certificate: %v", total, seen)
 }
 
 func eventuallySees(t *testing.T, what string, count func() int) {
 	t.Helper()
-	for end := time.Now().Add(patience); count() == 0; time.Sleep(10 * time.Millisecond) { // Between two looks.
+	for end := time.Now().Add(patience); count() == 0; time.Sleep(10 * time.Millisecond) { // Poll interval.
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %v", what, patience)
 		}
 	}
 }
 
-// testNoAPIServer: nobody can be asked, and that is said; health is served.
+// testNoAPIServer: without the API server pages return an error that says so; health is served.
 func (p *pages) testNoAPIServer(t *testing.T) {
 	known, unknown := p.token("reader"), p.token("reader")
 	p.wants("/metrics", known, http.StatusOK, "")
 	p.StopAPIServer()
-	p.wants("/metrics", unknown, http.StatusServiceUnavailable, "the API server cannot be asked")
+	p.wants("/metrics", unknown, http.StatusServiceUnavailable, "API server request failed")
 	p.wants("/livez", "", http.StatusOK, "ok")
 	p.wants("/metrics", "", http.StatusUnauthorized, "Unauthorized")
 }

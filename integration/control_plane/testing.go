@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// ForTest starts a control plane that ends with the test. If the test has failed, the logs are kept and their place is
-// said.
+// ForTest starts a control plane that ends with the test. If the test fails, the logs are kept and their path is
+// logged.
 func ForTest(t testing.TB, options Options) *ControlPlane {
 	t.Helper()
 	if options.PodGroups && IsOlder() {
@@ -31,7 +31,7 @@ func ForTest(t testing.TB, options Options) *ControlPlane {
 	return c
 }
 
-// FreeAddress is one of 127.0.0.1, with a port that nothing listens on.
+// FreeAddress returns an address of 127.0.0.1 with an unused port.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	addresses, err := FreeAddresses(1)

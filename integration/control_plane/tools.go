@@ -13,17 +13,17 @@ import (
 	"syscall"
 )
 
-// Versions of the programs that a control plane is made of. The ones of Kubernetes and etcd follow go.mod.
+// Versions of the programs of a control plane. Those of Kubernetes and etcd follow go.mod.
 const (
 	KubernetesVersion = "v1.36.3"
 	KWOKVersion       = "v0.7.0"
 )
 
-// OlderEnvironment names the environment variable that says which older release (v1.33, a folder of control_plane/older) Kubernetes' programs are
-// of; etcd and kwok are the same.
+// OlderEnvironment is the environment variable that selects an older release of Kubernetes' programs (v1.33, a folder
+// of control_plane/older); etcd and kwok stay the same.
 const OlderEnvironment = "OUTBOARD_KUBERNETES"
 
-// release is what programs of Kubernetes are built from.
+// release is the source of Kubernetes' programs.
 type release struct {
 	version string // v1.36.3
 	module  string // the folder of its go.mod
@@ -34,33 +34,33 @@ func current(root string) release {
 	return release{KubernetesVersion, filepath.Join(root, "integration")}
 }
 
-// IsOlder tells whether an older release was asked for.
+// IsOlder returns whether an older release is selected.
 func IsOlder() bool { return os.Getenv(OlderEnvironment) != "" }
 
 var kubernetesRequired = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v\S+)$`)
 
-// chosen is the older release that the environment asks for.
+// chosen returns the selected older release.
 func chosen(root string) (release, error) {
 	minor := os.Getenv(OlderEnvironment)
 	all := filepath.Join(root, "integration", "control_plane", "older")
 	module := filepath.Join(all, minor)
 	text, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil || filepath.Base(minor) != minor {
-		return release{}, fmt.Errorf("%s=%s: there is no such folder in %s", OlderEnvironment, minor, all)
+		return release{}, fmt.Errorf("%s=%s: no such folder in %s", OlderEnvironment, minor, all)
 	}
 	version := kubernetesRequired.FindSubmatch(text)
 	if version == nil {
-		return release{}, fmt.Errorf("%s: does not require k8s.io/kubernetes", filepath.Join(module, "go.mod"))
+		return release{}, fmt.Errorf("%s: missing requirement k8s.io/kubernetes", filepath.Join(module, "go.mod"))
 	}
 	return release{string(version[1]), module}, nil
 }
 
-// Tools says where the programs are.
+// Tools are the paths of the programs.
 type Tools struct {
 	Etcd, APIServer, ControllerManager, Scheduler, KWOK string
 }
 
-// Repository is the root of the repository that the working directory, or else this source file, lies in.
+// Repository returns the root of the repository above the working directory, or else above this source file.
 func Repository() (string, error) {
 	starts := []string{}
 	if wd, err := os.Getwd(); err == nil {
@@ -79,23 +79,23 @@ func Repository() (string, error) {
 			}
 		}
 	}
-	return "", errors.New("the repository was not found above the working directory: no integration/go.mod")
+	return "", errors.New("repository not found: no integration/go.mod above the working directory")
 }
 
-// ToolsDirectory is where BuildTools puts the programs: $OUTBOARD_TOOLS, or a folder of the user's cache.
+// ToolsDirectory returns the folder of BuildTools: $OUTBOARD_TOOLS, or a folder in the user's cache.
 func ToolsDirectory() (string, error) {
 	if dir := os.Getenv("OUTBOARD_TOOLS"); dir != "" {
 		return filepath.Abs(dir)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no OUTBOARD_TOOLS and no cache folder: %w", err)
+		return "", fmt.Errorf("OUTBOARD_TOOLS not set, and no cache folder: %w", err)
 	}
 	return filepath.Join(cache, "outboard", "tools", KubernetesVersion), nil
 }
 
-// BuildTools builds the programs that are missing in ToolsDirectory and returns them all: of the release that the environment asks for, or the
-// pinned one whatever it says. Several processes may call it at once: one builds, the others wait.
+// BuildTools builds the programs that are missing in ToolsDirectory and returns all: of the selected release, or with
+// `pinned` always of the pinned one. Safe for several processes: one builds, the others wait.
 func BuildTools(ctx context.Context, pinned bool, progress func(format string, args ...any)) (*Tools, error) {
 	dir, err := ToolsDirectory()
 	if err != nil {
@@ -158,11 +158,11 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// goBuild builds the command of cmd/ that is named like the program, from the modules of the release: what it calls is there in each.
+// goBuild builds the command of cmd/ with the program's name, from the modules of the release.
 func goBuild(ctx context.Context, root, program string, from release) error {
 	partial := program + ".partial"
 	defer os.Remove(partial)
-	// The version that the programs report; a build from a module has none of its own.
+	// The version that the programs report; a build from a module sets none.
 	const version = "k8s.io/component-base/version."
 	minor := strings.Split(strings.TrimPrefix(from.version, "v"), ".")
 	ldflags := fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s -X %sgitTreeState=clean",
@@ -176,7 +176,7 @@ func goBuild(ctx context.Context, root, program string, from release) error {
 	return os.Rename(partial, program)
 }
 
-// goInstallKWOK builds kwok outside this module, from exactly the versions that kwok's own go.mod names.
+// goInstallKWOK builds kwok outside this module, from exactly the versions in kwok's own go.mod.
 func goInstallKWOK(ctx context.Context, dir, program string) error {
 	bin, err := os.MkdirTemp(dir, "kwok-partial-")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// testVolumes lets the scheduler choose local volumes: it must write the choice, wait for the volume controller, and only
-// then bind the pods. Two of three claims find a volume.
+// testVolumes: the scheduler selects local volumes. It must write the selection, wait for the volume controller, and
+// only then bind the pods. Two of three claims find a volume.
 func (c *cluster) testVolumes(t *testing.T) {
 	const class = "local"
 	node := controlplane.FakeNode(3).Name
@@ -75,7 +75,7 @@ func localVolume(name, class, node string, capacity corev1.ResourceList) *corev1
 	}
 }
 
-// twoBoundOneWaits fills in the volume of each bound pod's claim.
+// twoBoundOneWaits records the volume of each bound pod's claim.
 func (c *cluster) twoBoundOneWaits(ctx context.Context, t *testing.T, node string, volumes map[string]string) error {
 	clear(volumes)
 	waiting := ""
@@ -100,12 +100,12 @@ func (c *cluster) twoBoundOneWaits(ctx context.Context, t *testing.T, node strin
 	}
 	const reason = "didn't find available persistent volumes to bind"
 	if len(volumes) != 2 || !strings.Contains(waiting, reason) {
-		return fmt.Errorf("bound: %v; the other says %q", volumes, waiting)
+		return fmt.Errorf("bound: %v; message of the other: %q", volumes, waiting)
 	}
 	seen := map[string]bool{}
 	for pod, volume := range volumes {
 		if seen[volume] {
-			t.Fatalf("volume %s of pod %s is another's too", volume, pod)
+			t.Fatalf("volume %s of pod %s belongs to another pod, too", volume, pod)
 		}
 		seen[volume] = true
 	}

@@ -23,7 +23,7 @@ import (
 	"outboard.dev/integration/scenarios"
 )
 
-// right is one thing that an account may do, or has done.
+// right is a right that an account has, or has used.
 type right struct{ verb, group, resource, name string }
 
 func (r right) String() string {
@@ -37,17 +37,17 @@ func (r right) String() string {
 	return text
 }
 
-// unusedRights are granted, and not used by what is played here. Each has its reason.
+// unusedRights are granted but not used by the scenarios here, each with its reason.
 var unusedRights = map[string]string{
-	"get pods":                           "only after a bind whose answer was lost, to learn what became of it (shim/bind/api_writer_test.cc loses answers)",
-	"get resourceclaims.resource.k8s.io": "only after a write whose answer was lost, as of a pod",
-	"get trainingjobplacements.accelerator.sched.io": "as of a claim",
-	"get staticipreservations.accelerator.sched.io":  "as of a claim",
-	"delete resourceclaims.resource.k8s.io":          "only of a claim for extended resources whose pod lost its node before it was bound (integration/faults has such)",
-	"patch resourceclaims/binding.resource.k8s.io":   "the API server asks itself for it where a status is patched; no request is of this resource",
+	"get pods":                           "only after a bind whose answer was lost, to resolve it (shim/bind/api_writer_test.cc loses answers)",
+	"get resourceclaims.resource.k8s.io": "only after a write whose answer was lost, as for a pod",
+	"get trainingjobplacements.accelerator.sched.io": "as for a claim",
+	"get staticipreservations.accelerator.sched.io":  "as for a claim",
+	"delete resourceclaims.resource.k8s.io":          "only of a claim for extended resources whose pod lost its node before it was bound (integration/faults has such claims)",
+	"patch resourceclaims/binding.resource.k8s.io":   "the API server checks this right when a status is patched; no request uses this resource",
 }
 
-// playedScenarios are stories of integration/scenarios that need other rights than placing a pod does.
+// playedScenarios are scenarios of integration/scenarios that need more rights than placing a pod.
 var playedScenarios = []string{"01-fits", "31-series", "33-claims-wake", "40-preemption", "43-preemption-awaits-victims"}
 
 const keeper = `
@@ -58,14 +58,14 @@ pluginConfig:
 - {name: StaticIP, args: {releaseAfter: 1s, scaledDownAfter: 1s}}
 `
 
-// What the shipped roles grant is used, right by right, and nothing that the shim asks for is refused: the API server's audit log says so. The
+// Every right of the shipped roles is used, and no request of the shim is denied, by the API server's audit log. The
 // server streams no initial events, so the informers list, too.
 func TestGrantedRightsAreUsed(t *testing.T) {
 	bin, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Claims are made from templates; what belongs to a job that there is not stays.
+	// Claims are created from templates; objects of a job that does not exist stay.
 	c := newClusterOf(t, controlplane.Options{Audit: true, FeatureGates: "WatchList=false", Controllers: []string{"resourceclaim-controller"}})
 	if err := c.ApplyCustomResources(t.Context()); err != nil {
 		t.Fatal(err)
@@ -99,9 +99,9 @@ func TestGrantedRightsAreUsed(t *testing.T) {
 	c.keepObjects()
 
 	granted := c.granted(all)
-	c.eventually(func() error { // The last deletions come when they come.
+	c.eventually(func() error { // The last deletions are asynchronous.
 		if left := c.unused(granted); len(left) > 0 {
-			return fmt.Errorf("granted and not used, nor explained: %q", left)
+			return fmt.Errorf("granted, but neither used nor explained: %q", left)
 		}
 		return nil
 	})
@@ -159,7 +159,8 @@ func (c *cluster) applyAll(manifests ...string) {
 	}
 }
 
-// claimVolumes has the shim write a choice of a volume, and of a node for a volume that somebody is to make.
+// claimVolumes makes the shim write the selection of a volume, and of a node for a volume that is still to be
+// created.
 func (c *cluster) claimVolumes() {
 	c.Helper()
 	pod := func(name, claim string) string {
@@ -175,7 +176,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: %s, resources: {requests:
 		`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: made}, provisioner: example.com/p, volumeBindingMode: WaitForFirstConsumer}`,
 		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: there}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: there, hostPath: {path: /tmp}}}`,
 		claim("there", "there"), claim("made", "made"))
-	// As the volume controller does, which does not run here.
+	// In place of the volume controller, which does not run here.
 	available := []byte(`{"status":{"phase":"Available"}}`)
 	if _, err := c.client.CoreV1().PersistentVolumes().Patch(c.Context(), "there", types.MergePatchType, available, metav1.PatchOptions{}, "status"); err != nil {
 		c.Fatal(err)
@@ -197,7 +198,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: %s, resources: {requests:
 	})
 }
 
-// keepObjects has plugins keep objects of both kinds, change them, and remove them.
+// keepObjects makes plugins write objects of both kinds, change them, and delete them.
 func (c *cluster) keepObjects() {
 	c.Helper()
 	pod := func(name, metadata string) string {
@@ -208,7 +209,7 @@ containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}}`, name, 
 		`{apiVersion: accelerator.sched.io/v1alpha1, kind: StaticIPPool, metadata: {name: a}, spec: {cidr: 10.9.0.0/24, releasePolicy: OnDelete}}`)
 	names := []string{}
 	placements := c.dynamic.Resource(controlplane.CustomResources()[0]).Namespace("default")
-	// The second pod of a job changes what the first one has made: its owner is the object's, too.
+	// The second pod of a job changes the object of the first: its owner also becomes the object's.
 	for i, owner := range []string{"", `, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: job, uid: 1d4f7c0e-0000-4000-8000-000000000001, controller: true}]`} {
 		job, address := fmt.Sprintf("job-%d", i), fmt.Sprintf("address-%d", i)
 		names = append(names, job, address)
@@ -220,7 +221,7 @@ containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}}`, name, 
 				return err
 			}
 			if pods, _, _ := unstructured.NestedInt64(object.Object, "status", "pods"); pods != int64(i+1) || len(object.GetOwnerReferences()) != i {
-				return fmt.Errorf("it tells of %d pods, %d owners", pods, len(object.GetOwnerReferences()))
+				return fmt.Errorf("the object has %d pods, %d owners", pods, len(object.GetOwnerReferences()))
 			}
 			return nil
 		})
@@ -232,7 +233,7 @@ containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}}`, name, 
 	}
 }
 
-// granted are the rights of the shim's account by the installation's roles and bindings.
+// granted returns the rights of the shim's account by the installation's roles and bindings.
 func (c *cluster) granted(all []*unstructured.Unstructured) []right {
 	c.Helper()
 	roles := map[string][]rbacv1.PolicyRule{}
@@ -300,7 +301,8 @@ func (c *cluster) audited() []controlplane.AuditEvent {
 
 func (c *cluster) requests() int { return len(c.audited()) }
 
-// used are the rights that the shim's requests took, each with and without the object's name. A request that was denied is a fault.
+// used returns the rights used by the shim's requests, each with and without the object's name. A denied request is a
+// fault.
 func (c *cluster) used() map[right]bool {
 	c.Helper()
 	used := map[right]bool{}
@@ -323,7 +325,7 @@ func (c *cluster) used() map[right]bool {
 	return used
 }
 
-// unused are the rights of `granted` that were neither used nor are explained.
+// unused returns the rights of `granted` that are neither used nor explained.
 func (c *cluster) unused(granted []right) []string {
 	c.Helper()
 	used, left := c.used(), []string{}

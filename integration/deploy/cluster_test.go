@@ -34,7 +34,7 @@ import (
 
 const patience = time.Minute
 
-// warnings are what the API server says of objects that it takes all the same.
+// warnings are the API server's warnings about accepted objects.
 type warnings struct {
 	mutex sync.Mutex
 	said  []string
@@ -77,7 +77,7 @@ func newClusterOf(t *testing.T, options controlplane.Options) *cluster {
 	return c
 }
 
-// apply is `kubectl apply --server-side`. It returns the objects as they are afterwards.
+// apply is `kubectl apply --server-side`. It returns the resulting objects.
 func (c *cluster) apply(all []*unstructured.Unstructured, dryRun ...string) []*unstructured.Unstructured {
 	c.Helper()
 	var applied []*unstructured.Unstructured
@@ -97,7 +97,7 @@ func (c *cluster) apply(all []*unstructured.Unstructured, dryRun ...string) []*u
 
 func (c *cluster) eventually(check func() error) {
 	c.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // Between two looks.
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // Poll interval.
 		err := check()
 		if err == nil {
 			return
@@ -108,7 +108,7 @@ func (c *cluster) eventually(check func() error) {
 	}
 }
 
-// bring applies an installation: the namespace for real first, as it has to be there for a dry run of the others.
+// bring applies an installation: the namespace first and without dry run, because a dry run of the others needs it.
 func (c *cluster) bring(all []*unstructured.Unstructured) {
 	c.Helper()
 	isNamespace := func(object *unstructured.Unstructured) bool { return object.GetKind() == "Namespace" }
@@ -121,8 +121,8 @@ func (c *cluster) bring(all []*unstructured.Unstructured) {
 	c.apply(all)
 }
 
-// Kustomize's and the chart's objects are taken by the API server, which enforces the restricted Pod Security Standard: the controllers'
-// pods come to be.
+// The API server accepts the objects of kustomize and the chart, and enforces the restricted Pod Security Standard:
+// the controllers can create their pods.
 func TestTheAPIServerTakesIt(t *testing.T) {
 	for _, i := range installations(t) {
 		t.Run(i.name, func(t *testing.T) {
@@ -141,17 +141,17 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 			for _, object := range c.apply(all) {
 				before[key(object)] = object.GetResourceVersion()
 			}
-			// The chart's are the same to the server, too: applying them changes nothing.
+			// For the server the chart's objects are the same, too: applying them changes nothing.
 			for _, object := range c.apply(templated(t, i, namespace)) {
 				// A Deployment's status changes by itself.
 				if object.GetKind() != "Deployment" && before[key(object)] != object.GetResourceVersion() {
-					t.Errorf("%s is another one by the chart", key(object))
+					t.Errorf("%s differs in the chart", key(object))
 				}
 			}
 			want := 0
 			for _, object := range all {
 				if object.GetKind() == "Deployment" {
-					replicas, _, err := unstructured.NestedFloat64(object.Object, "spec", "replicas") // As YAML is read.
+					replicas, _, err := unstructured.NestedFloat64(object.Object, "spec", "replicas") // YAML numbers are float64.
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -169,14 +169,14 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 			c.refusesOthers()
 			c.credentials()
 			if i.name == "sidecar" {
-				// People's workloads.
+				// Example workloads.
 				c.apply(objects(t, read(t, "deploy/examples/opt-in.yaml")), metav1.DryRunAll)
 			}
 		})
 	}
 }
 
-// applyServiceMonitors has the API server serve the resource of Prometheus' operator, whatever is in it.
+// applyServiceMonitors makes the API server serve the resource of Prometheus' operator, with any content.
 func (c *cluster) applyServiceMonitors() {
 	c.Helper()
 	if err := c.Apply(c.Context(), `
@@ -199,13 +199,13 @@ spec:
 	})
 }
 
-// refusesOthers: a pod that is not restricted does not come in.
+// refusesOthers: a pod that is not restricted is rejected.
 func (c *cluster) refusesOthers() {
 	c.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "unrestricted"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app"}}}}
 	_, err := c.client.CoreV1().Pods(namespace).Create(c.Context(), pod, metav1.CreateOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `violates PodSecurity "restricted`) {
-		c.Errorf("a pod that is not restricted: %v", err)
+		c.Errorf("a pod that is not restricted, want Forbidden: %v", err)
 	}
 }
 
@@ -232,7 +232,8 @@ func (c *cluster) credentials() {
 	}
 }
 
-// The shim schedules and preempts under the ServiceAccount and by the configuration that are shipped, and nothing is refused to it.
+// The shim schedules and preempts with the shipped ServiceAccount and configuration, and none of its requests is
+// denied.
 func TestTheShippedRolesSuffice(t *testing.T) {
 	bin, err := controlplane.OutboardDirectory()
 	if err != nil {
@@ -262,11 +263,11 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 				})
 			}
 			if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard-shim"), "--probe="+serving+"/nothing", "--insecure-skip-tls-verify").CombinedOutput(); err == nil {
-				t.Errorf("--probe of a page that is not there succeeds\n%s", out)
+				t.Errorf("--probe of an unknown page succeeds\n%s", out)
 			}
 			c.pod("small", scheduler, "", "3")
 			c.eventually(func() error { return c.bound("small") })
-			// A more important one takes its place: 4 CPUs a node.
+			// A pod of higher priority preempts it: 4 CPUs a node.
 			c.pod("important", scheduler, "outboard", "3")
 			c.eventually(func() error { return c.bound("important") })
 			if _, err := c.client.CoreV1().Pods("default").Get(t.Context(), "small", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -285,16 +286,16 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 				t.Errorf("the lease: %v %v", lease, err)
 			}
 			if status, _ := c.page(serving+"/metrics", c.token("default", "prometheus")); status != http.StatusForbidden {
-				t.Errorf("metrics for somebody without the shipped role: %d", status)
+				t.Errorf("metrics without the shipped role: status %d", status)
 			}
 			if err := c.Apply(t.Context(), metricsReader); err != nil {
 				t.Fatal(err)
 			}
 			out := ""
-			c.eventually(func() error { // The refusal counts for ten seconds.
+			c.eventually(func() error { // The denial is cached for ten seconds.
 				var status int
 				if status, out = c.page(serving+"/metrics", c.token("default", "prometheus")); status != http.StatusOK {
-					return fmt.Errorf("metrics for somebody with the shipped role: %d\n%s", status, out)
+					return fmt.Errorf("metrics with the shipped role: status %d\n%s", status, out)
 				}
 				return nil
 			})
@@ -314,8 +315,8 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 	}
 }
 
-// startShim runs the host and the shim as a pod would, on this machine, and returns the address of its pages.
-// change may change the two documents of the configuration, which begin as shipped.
+// startShim runs the host and the shim as a pod would, on this machine, and returns the address of its pages. change
+// may change the two documents of the shipped configuration.
 func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change func(scheduler, shim map[string]any)) string {
 	c.Helper()
 	address := controlplane.FreeAddress(c)
@@ -325,7 +326,7 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	}
 	scheduler, shim := config(c, all)
 	if shim["servingAddress"] != "" {
-		c.Errorf("what is shipped serves plain HTTP on %v", shim["servingAddress"])
+		c.Errorf("the shipped configuration serves plain HTTP on %v", shim["servingAddress"])
 	}
 	shim["socketDirectory"] = sockets
 	shim["secureServing"].(map[string]any)["address"] = address
@@ -344,7 +345,7 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	if err := os.WriteFile(file, []byte(strings.TrimSuffix(text, "---\n")), 0o600); err != nil {
 		c.Fatal(err)
 	}
-	// What the pod's containers are started with.
+	// The arguments of the pod's containers.
 	listen := "--listen=unix:" + sockets + "/main@{instance}.sock"
 	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen); err != nil {
 		c.Fatal(err)
@@ -384,7 +385,7 @@ func (c *cluster) startClaimsHost(sockets string) {
 	})
 }
 
-// claimed has a pod get a device by its claim, and another one by an extended resource, under the shipped role.
+// claimed: a pod gets a device by its claim, and another one by an extended resource, with the shipped role.
 func (c *cluster) claimed(scheduler string) {
 	c.Helper()
 	c.applyAll(`{apiVersion: v1, kind: Node, metadata: {name: devices}, status: {capacity: &n {cpu: "8", memory: 8Gi, pods: "110"}, allocatable: *n}}`,
@@ -401,7 +402,7 @@ containers: [{name: c, image: i, resources: {limits: {example.com/device: "1"}}}
 	c.eventually(func() error { return c.bound("extended") })
 }
 
-// metricsReader gives the shipped role to an account, as an administrator does.
+// metricsReader binds the shipped role to an account, as an administrator does.
 const metricsReader = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -410,7 +411,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard
 subjects: [{kind: ServiceAccount, name: prometheus, namespace: default}]
 `
 
-// token is one of a ServiceAccount, which is made if there is none.
+// token returns a token of a ServiceAccount, which is created if missing.
 func (c *cluster) token(namespace, account string) string {
 	c.Helper()
 	accounts := c.client.CoreV1().ServiceAccounts(namespace)
@@ -424,7 +425,7 @@ func (c *cluster) token(namespace, account string) string {
 	return token.Status.Token
 }
 
-// page returns status 0 and the reason where there is no answer.
+// page returns status 0 and the error without an answer.
 func (c *cluster) page(url, token string) (status int, body string) {
 	c.Helper()
 	request, err := http.NewRequestWithContext(c.Context(), http.MethodGet, url, nil)
@@ -445,7 +446,7 @@ func (c *cluster) page(url, token string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// tokenKubeconfig is one with a token of the shim's ServiceAccount.
+// tokenKubeconfig returns a kubeconfig with a token of the shim's ServiceAccount.
 func (c *cluster) tokenKubeconfig() string {
 	c.Helper()
 	token := c.token(namespace, "outboard-shim")

@@ -10,7 +10,7 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// Kustomized is what `kubectl kustomize deploy/kustomize/NAME` prints.
+// Kustomized returns the output of `kubectl kustomize deploy/kustomize/NAME`.
 func Kustomized(name string) (string, error) {
 	root, err := controlplane.Repository()
 	if err != nil {

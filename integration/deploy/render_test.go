@@ -22,7 +22,7 @@ import (
 
 const namespace = "outboard-system"
 
-// installation is one way to install Outboard, told twice.
+// installation is one way to install Outboard, by kustomize and by Helm.
 type installation struct {
 	name   string
 	values map[string]any // of the chart
@@ -66,7 +66,7 @@ func read(t testing.TB, file string) string {
 	return string(text)
 }
 
-// objects splits YAML documents, in their order.
+// objects splits YAML documents, in order.
 func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var all []*unstructured.Unstructured
@@ -82,7 +82,7 @@ func objects(t testing.TB, text string) []*unstructured.Unstructured {
 	return all
 }
 
-// kustomized is deploy.Kustomized, object by object.
+// kustomized is deploy.Kustomized, as objects.
 func kustomized(t testing.TB, name string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := deploy.Kustomized(name)
@@ -92,7 +92,7 @@ func kustomized(t testing.TB, name string) []*unstructured.Unstructured {
 	return objects(t, text)
 }
 
-// templated is what `helm template` gives.
+// templated is the output of `helm template`, as objects.
 func templated(t testing.TB, i installation, release string) []*unstructured.Unstructured {
 	t.Helper()
 	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
@@ -127,7 +127,7 @@ func key(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s/%s", object.GroupVersionKind(), object.GetNamespace(), object.GetName())
 }
 
-// byKey makes comparable what stands in any order. Comments of a configuration are no part of it.
+// byKey normalizes what has no order. Comments of a configuration are ignored.
 func byKey(t testing.TB, all []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	out := map[string]any{}
@@ -144,7 +144,7 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 	for _, i := range installations(t) {
 		t.Run(i.name, func(t *testing.T) {
 			want := byKey(t, kustomized(t, i.name))
-			// Helm makes the namespace itself, or finds it.
+			// Helm creates the namespace itself, or expects it.
 			delete(want, "/v1, Kind=Namespace /"+namespace)
 			if len(want) < 10 {
 				t.Fatalf("only %d objects", len(want))
@@ -156,7 +156,7 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 	}
 }
 
-// Without the right to delete pods nothing else is missing, and in another namespace nothing of ours is left behind.
+// Without the right to delete pods only that right is missing; in another namespace no object names ours.
 func TestTheChartsValues(t *testing.T) {
 	for _, i := range installations(t) {
 		without := installation{values: map[string]any{"preemption": false}, config: i.config}
@@ -166,11 +166,11 @@ func TestTheChartsValues(t *testing.T) {
 		all, fewer := byKey(t, templated(t, i, namespace)), byKey(t, templated(t, without, namespace))
 		for key := range all {
 			if preempts := strings.Contains(key, "outboard-shim-preemption"); preempts == (fewer[key] != nil) {
-				t.Errorf("%s: without preemption %s is there: %v", i.name, key, preempts)
+				t.Errorf("%s: unexpected %s (preemption: %v)", i.name, key, preempts)
 			}
 		}
 		if i.config != "" {
-			continue // Its file names the namespace.
+			continue // Its configuration file names the namespace.
 		}
 		text, err := yaml.Marshal(byKey(t, templated(t, i, "elsewhere")))
 		if err != nil {
@@ -189,15 +189,15 @@ func TestTheChartsValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), "mode must be sidecar or mtls") {
-		t.Errorf("a mode that does not exist: %v", err)
+		t.Errorf("unknown mode, want an error: %v", err)
 	}
 }
 
-// The version stands in several files.
+// Several files contain the version.
 func TestVersions(t *testing.T) {
 	version := regexp.MustCompile(`OUTBOARD_VERSION "([^"]+)"`).FindStringSubmatch(read(t, "CMakeLists.txt"))
 	if version == nil {
-		t.Fatal("CMakeLists.txt names no OUTBOARD_VERSION")
+		t.Fatal("CMakeLists.txt: missing OUTBOARD_VERSION")
 	}
 	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
 	if err != nil {
@@ -221,7 +221,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// config is the configuration that an installation mounts: two documents.
+// config returns the two documents of the configuration that an installation mounts.
 func config(t testing.TB, all []*unstructured.Unstructured) (scheduler, shim map[string]any) {
 	t.Helper()
 	for _, object := range all {
@@ -239,7 +239,7 @@ func config(t testing.TB, all []*unstructured.Unstructured) (scheduler, shim map
 	return nil, nil
 }
 
-// An example of a configuration and what its installation mounts differ only in what belongs to an installation.
+// An example configuration differs from its installation's only in settings of the installation.
 func TestInstallationsAreTheExamples(t *testing.T) {
 	for installation, file := range map[string]string{"ai-scheduler": "ai-scheduler.yaml", "extender": "extender/outboard.yaml"} {
 		t.Run(installation, func(t *testing.T) { isTheExample(t, installation, "deploy/examples/"+file) })

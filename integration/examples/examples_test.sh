@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Hosts in other languages, built from the contract alone, decide beside the built-in plugins. Usage: examples_test.sh FOLDER-WITH-OUTBOARD LANGUAGE...
-# Languages: go, java. With both, one more story in which each has its say.
+# Hosts in other languages, built from the contract alone, work beside the built-in plugins. Usage: examples_test.sh
+# FOLDER-WITH-OUTBOARD LANGUAGE...
+# Languages: go, java. With both, one more scenario uses both hosts.
 set -euo pipefail
 bin=$1
 shift
@@ -21,7 +22,7 @@ for language in "$@"; do
   SKIP_BUILD=1 start "$language" "$here/$language/run.sh"
 done
 
-# Of four nodes "a" is under maintenance, "b" has no licence left, and "c" never had one. Going by the price "c" is the best.
+# Four nodes: "a" is under maintenance, "b" has no free licence, "c" has none at all. By price "c" is the best.
 node() { # NAME DOMAIN PRICE LICENCES ANNOTATION
   cat <<YAML
 apiVersion: v1
@@ -91,8 +92,8 @@ for language in "$@"; do
     java)
       simulate '{name: Licences, weight: 50}' java
       expect "the cheapest with a licence" '{"pod":"default/web-1","result":"scheduled","node":"a"'
-      expect "all are taken" '"b":{"code":"Unschedulable","plugin":"Licences","reasons":["node(s) had no free licence"]}'
-      expect "there are none" '"c":{"code":"UnschedulableAndUnresolvable","plugin":"Licences","reasons":["node(s) had no free licence"]}'
+      expect "all licences in use" '"b":{"code":"Unschedulable","plugin":"Licences","reasons":["node(s) had no free licence"]}'
+      expect "no licences at all" '"c":{"code":"UnschedulableAndUnresolvable","plugin":"Licences","reasons":["node(s) had no free licence"]}'
       expect "the cheapest of all" '{"pod":"default/web-2","result":"scheduled","node":"a"'
       ;;
     *)
@@ -103,14 +104,14 @@ for language in "$@"; do
 done
 if [[ " $* " == *" go "* && " $* " == *" java "* ]]; then
   simulate '{name: PowerDomains, weight: 50}, {name: Licences}' go java
-  expect "what both leave" '{"pod":"default/web-1","result":"scheduled","node":"d"'
-  expect "what one prefers" '{"pod":"default/web-2","result":"scheduled","node":"b"'
+  expect "the node that both accept" '{"pod":"default/web-1","result":"scheduled","node":"d"'
+  expect "the preference of one host" '{"pod":"default/web-2","result":"scheduled","node":"b"'
 fi
-# And they keep the contract.
+# The hosts also keep the contract.
 for language in "$@"; do
   "$bin/outboard" conformance --host "unix:$dir/$language.sock" --node-label example.com/power-domain=east --node-label example.com/price=10 \
     >"$dir/conformance" 2>&1 || {
-    echo "FAILED: the kit, against the host in $language"
+    echo "FAILED: the conformance kit, against the host in $language"
     cat "$dir/conformance"
     failed=1
   }

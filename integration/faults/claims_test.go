@@ -22,23 +22,24 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-var claimsKills = flag.Int("claims.kills", 3, "how often each process is killed while pods with claims come and go")
+var claimsKills = flag.Int("claims.kills", 3, "number of kills of each process while pods with claims come and go")
 
 const (
 	deviceNodes    = 20
 	devicesOfNode  = 4
 	deviceDriver   = "device.example.com"
 	deviceResource = "example.com/accelerator"
-	// Pods that the load keeps at a time. Together they ask for more devices than there are, so that some always wait.
+	// Number of pods that the load keeps. Together they request more devices than exist, so that some always wait.
 	mostWithClaims = 80
 )
 
-// TestProcessesAreKilledUnderClaims kills the shim and both hosts, in turns and at any moment, while pods with claims of every kind are
-// created and deleted. Whatever a dead process had decided and not written, or written and not heard of, no device may be had twice, no claim
-// be lost and none stay with a pod that is gone; and at the end every device can be had.
+// TestProcessesAreKilledUnderClaims kills the shim and both hosts, in turns and at random moments, while pods with
+// claims of every kind are created and deleted. A dead process may have made decisions that it did not write, or
+// writes whose answers it did not see. Still no device is allocated twice, no claim is lost, no claim stays reserved
+// for a deleted pod, and at the end every device can be allocated.
 func TestProcessesAreKilledUnderClaims(t *testing.T) {
 	if controlplane.IsOlder() {
-		t.Skip("of older API servers, resource.k8s.io/v1 is not served by all")
+		t.Skip("not all older API servers serve resource.k8s.io/v1")
 	}
 	c := controlplane.ForTest(t, controlplane.Options{Controllers: controlplane.ClaimControllers})
 	client, err := c.Client()
@@ -62,10 +63,10 @@ func TestProcessesAreKilledUnderClaims(t *testing.T) {
 	for i := range *claimsKills * len(victims) {
 		enough := binds.Load() + 1 + int64(moments.Intn(20))
 		awaitClaims(t, fmt.Sprintf("pods are bound after %d kills", i), func() string { return fewer(binds.Load(), enough) })
-		time.Sleep(time.Duration(moments.Intn(200)) * time.Millisecond) // At any moment.
+		time.Sleep(time.Duration(moments.Intn(200)) * time.Millisecond) // A random moment.
 		victim := victims[i%len(victims)]
 		victim.process().Kill()
-		time.Sleep(time.Duration(moments.Intn(500)) * time.Millisecond) // The absence itself; nothing is waited for.
+		time.Sleep(time.Duration(moments.Intn(500)) * time.Millisecond) // The absence itself.
 		if err := victim.start(); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,7 @@ func fewer(have, want int64) string {
 	return fmt.Sprintf("%d binds, want %d", have, want)
 }
 
-// victim is a process that is killed, and how it comes back.
+// victim is a process to kill, and how to restart it.
 type victim struct {
 	process func() *controlplane.Process
 	start   func() error
@@ -115,11 +116,11 @@ func startClaimsScheduler(t *testing.T, c *controlplane.ControlPlane) []victim {
 	}
 }
 
-// awaitClaims looks until there is no fault.
+// awaitClaims polls until look finds no fault.
 func awaitClaims(t *testing.T, what string, look func() string) {
 	t.Helper()
 	fault := ""
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) { // Between two looks.
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) { // Poll interval.
 		if fault = look(); fault == "" {
 			return
 		}
@@ -131,7 +132,8 @@ func awaitClaims(t *testing.T, what string, look func() string) {
 func countBinds(ctx context.Context, client kubernetes.Interface, binds *atomic.Int64) error {
 	seen := map[string]bool{}
 	for ctx.Err() == nil {
-		// The API server ends the watch of a client that is slow for a moment; it begins anew with what is there.
+		// The API server ends the watch of a client that is slow for a moment; the new watch starts with the present
+		// pods.
 		watch, err := client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{})
 		if err != nil {
 			if ctx.Err() != nil {
@@ -150,12 +152,12 @@ func countBinds(ctx context.Context, client kubernetes.Interface, binds *atomic.
 	return nil
 }
 
-// claimsLoad creates and deletes pods with claims. Use it from one goroutine.
+// claimsLoad creates and deletes pods with claims. Not safe for concurrent use.
 type claimsLoad struct {
 	client kubernetes.Interface
 	random *rand.Rand
 	pods   []string
-	// groups are pods that share a claim, by the claim's name; the claim goes with the last of them.
+	// groups counts the pods that share a claim, by the claim's name; the claim is deleted with the last pod.
 	groups map[string]int
 	of     map[string]string // claims, by pod
 	made   int
@@ -205,7 +207,7 @@ func (l *claimsLoad) run(ctx context.Context) error {
 		if err := l.step(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond) // The rate of what happens.
+		time.Sleep(10 * time.Millisecond) // The rate of the load.
 	}
 	return nil
 }
@@ -237,7 +239,7 @@ func (l *claimsLoad) step(ctx context.Context) error {
 	return nil
 }
 
-// create makes a pod with a claim from a template, a claim that it shares, or an extended resource.
+// create creates a pod with a claim from a template, a shared claim, or an extended resource.
 func (l *claimsLoad) create(ctx context.Context, template, claim string, extended corev1.ResourceName) error {
 	l.made++
 	name := fmt.Sprintf("pod-%d", l.made)
@@ -259,7 +261,7 @@ func (l *claimsLoad) create(ctx context.Context, template, claim string, extende
 	return err
 }
 
-// remove deletes a pod, bound or not, at once: there is no kubelet.
+// remove deletes a pod, bound or not, at once, because no kubelet runs.
 func (l *claimsLoad) remove(ctx context.Context, i int) error {
 	name := l.pods[i]
 	l.pods = append(l.pods[:i], l.pods[i+1:]...)
@@ -282,7 +284,7 @@ func (l *claimsLoad) remove(ctx context.Context, i int) error {
 	return err
 }
 
-// judgeClaims has all pods go, then as many come as there are devices, and reads what has happened.
+// judgeClaims deletes all pods, creates as many as there are devices, and checks the history.
 func judgeClaims(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, load *claimsLoad) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -299,7 +301,7 @@ func judgeClaims(t *testing.T, c *controlplane.ControlPlane, client kubernetes.I
 	}
 	began := time.Now()
 	waitForBound(ctx, t, client, deviceNodes*devicesOfNode)
-	t.Logf("all %d devices are had %.1f s after everything was given back", deviceNodes*devicesOfNode, time.Since(began).Seconds())
+	t.Logf("all %d devices are allocated %.1f s after all were released", deviceNodes*devicesOfNode, time.Since(began).Seconds())
 	awaitClaims(t, "nothing is left behind", func() string {
 		report, err := devices.Now(ctx, client)
 		if err != nil {

@@ -25,24 +25,25 @@ import (
 )
 
 var (
-	handovers = flag.Int("failover.handovers", 4, "how often the leader is asked to end")
-	kills     = flag.Int("failover.kills", 2, "how often the leader is killed")
-	stops     = flag.Int("failover.stops", 2, "how often the leader is stopped for a while")
+	handovers = flag.Int("failover.handovers", 4, "number of SIGTERMs to the leader")
+	kills     = flag.Int("failover.kills", 2, "number of kills of the leader")
+	stops     = flag.Int("failover.stops", 2, "number of SIGSTOPs of the leader")
 )
 
 const (
 	leaseName = "outboard-scheduler"
-	// The lease's, as deploy/ ships it: the defaults.
+	// The lease's durations as in deploy/: the defaults.
 	leaseDuration, renewDeadline = 15 * time.Second, 10 * time.Second
 
 	podsASecond = 20
-	podLife     = time.Minute // Two takeovers in a row must not outlive a pod that waits.
-	// Room for the pods that live at a time, 1,200, and the bursts beside them: of rounds of 2.5 s, each second of which has one, twelve in a pod's life.
+	podLife     = time.Minute // A waiting pod must live longer than two takeovers in a row.
+	// Room for the 1,200 pods that live at a time, and for the bursts beside them: rounds take 2.5 s, every second
+	// one has a burst, so twelve fall into a pod's life.
 	failoverNodes, podsOnANode = 1000, 4
 	burst                      = 150
 )
 
-// replicas are two shims with a host each, as two pods of the sidecar layout, on one lease.
+// replicas are two shims with a host each, like two pods of the sidecar layout, with one lease.
 type replicas struct {
 	*testing.T
 	*controlplane.ControlPlane
@@ -101,7 +102,7 @@ func (r *replicas) waitUntilWarm(user string) {
 
 func (r *replicas) eventually(what string, reached func() (bool, error)) {
 	r.Helper()
-	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) { // Between two looks.
+	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) { // Poll interval.
 		done, err := reached()
 		if err != nil {
 			r.Fatalf("%s: %v", what, err)
@@ -113,7 +114,7 @@ func (r *replicas) eventually(what string, reached func() (bool, error)) {
 	r.Fatalf("not within %v: %s", patience, what)
 }
 
-// bindingLeader waits for the next bind and returns whose it was.
+// bindingLeader waits for the next bind and returns its user.
 func (r *replicas) bindingLeader() string {
 	r.Helper()
 	begin, leader := time.Now(), ""
@@ -128,7 +129,7 @@ func (r *replicas) bindingLeader() string {
 	return leader
 }
 
-// takenOver waits for the first bind by another than the leader, and returns how long it took.
+// takenOver waits for the first bind by a replica other than the leader, and returns the time until it.
 func (r *replicas) takenOver(leader string, since time.Time) time.Duration {
 	r.Helper()
 	var first *bindRequest
@@ -139,7 +140,7 @@ func (r *replicas) takenOver(leader string, since time.Time) time.Duration {
 	return first.answered.Sub(since)
 }
 
-// startAgain brings an ended replica back as the standby.
+// startAgain restarts an ended replica as the standby.
 func (r *replicas) startAgain(user string) {
 	r.Helper()
 	replica := r.replicas[user]
@@ -157,11 +158,11 @@ func (r *replicas) startAgain(user string) {
 	r.waitUntilWarm(user)
 }
 
-// atAnyMoment lets a random time pass that is longer than the pause between two renewals or two looks at the lease, so that a round begins
-// anywhere between them.
+// atAnyMoment sleeps for a random time, longer than the interval between two renewals or two checks of the lease, so
+// that a round begins at a random moment between them.
 func atAnyMoment() { time.Sleep(rand.N(2500 * time.Millisecond)) }
 
-// finish ends the load, and judges the whole history.
+// finish ends the load, and checks the whole history.
 func (r *replicas) finish(eventsMayBeLost bool) {
 	r.Helper()
 	created := r.load.stop(r.T)
@@ -172,7 +173,7 @@ func (r *replicas) finish(eventsMayBeLost bool) {
 	}
 	r.Log(report)
 	if report.Binds != created || report.PodsEver != created {
-		r.Errorf("%d pods were created, %d have been seen, %d were bound", created, report.PodsEver, report.Binds)
+		r.Errorf("%d pods were created, %d are in the history, %d were bound", created, report.PodsEver, report.Binds)
 	}
 	faults := report.Faults()
 	if eventsMayBeLost { // A process that dies between a bind and its event loses the event, as kube-scheduler does.
@@ -185,10 +186,11 @@ func (r *replicas) finish(eventsMayBeLost bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.Logf("%d bind requests in %d terms, answered with anything but 201 (by code): %v; the latest came %.2f s after the renewal that it relied on",
+	r.Logf("%d bind requests in %d terms, answers other than 201 (by code): %v; the latest arrived %.2f s after its lease renewal",
 		verdict.binds, verdict.terms, verdict.otherAnswers, verdict.latest.Seconds())
-	// A request that was about to be written when the process was stopped is written when it goes on: no client can exclude that.
-	r.Logf("binds by a deposed leader: %d requests refused by the API server, %d taken", len(verdict.lateRequests)-verdict.lateTaken, len(verdict.lateEffects))
+	// A request that was about to be written when the process was stopped is written when the process continues; a
+	// client cannot exclude that.
+	r.Logf("binds by a deposed leader: %d requests rejected by the API server, %d applied", len(verdict.lateRequests)-verdict.lateTaken, len(verdict.lateEffects))
 	for _, late := range verdict.lateRequests {
 		r.Log("a request by a deposed leader: ", late)
 	}
@@ -196,15 +198,15 @@ func (r *replicas) finish(eventsMayBeLost bool) {
 		r.Error("a bind by a deposed leader: ", late)
 	}
 	if verdict.lateTaken > 0 {
-		r.Errorf("%d requests by a deposed leader were taken", verdict.lateTaken)
+		r.Errorf("%d requests by a deposed leader were applied", verdict.lateTaken)
 	}
-	// The fence is judged when the request leaves; a second is for its way.
+	// The lease is checked when the request is sent; one more second for its way.
 	if verdict.latest > renewDeadline+time.Second {
-		r.Errorf("a bind came %v after the last renewal, when the renew deadline is %v", verdict.latest, renewDeadline)
+		r.Errorf("a bind arrived %v after the last renewal; the renew deadline is %v", verdict.latest, renewDeadline)
 	}
 }
 
-// tell prints the figures of a kind of round, and returns the 99th percentile and the maximum.
+// tell logs the figures of a kind of round, and returns the 99th percentile and the maximum.
 func tell(t *testing.T, kind string, took []time.Duration) (p99, most time.Duration) {
 	t.Helper()
 	if len(took) == 0 {
@@ -221,8 +223,8 @@ func tell(t *testing.T, kind string, took []time.Duration) (p99, most time.Durat
 	return rank(99), took[len(took)-1]
 }
 
-// A pod of the sidecar layout that is deleted: both its processes get SIGTERM. The lease is given up, and the standby takes it at its next look. Each
-// second time there is a burst before, so that many binds and events are under way.
+// A pod of the sidecar layout is deleted: both its processes get SIGTERM. The lease is released, and the standby
+// acquires it at its next check. Every second round has a burst before, so that many binds and events are in flight.
 func TestHandover(t *testing.T) {
 	r := startReplicas(t)
 	var took []time.Duration
@@ -242,13 +244,13 @@ func TestHandover(t *testing.T) {
 		r.startAgain(leader)
 	}
 	if p99, _ := tell(t, "handover", took); p99 > 3*time.Second {
-		t.Errorf("the 99th percentile is %v, want at most 3 s", p99)
+		t.Errorf("99th percentile %v, want at most 3 s", p99)
 	}
 	r.finish(false)
 }
 
-// A standby whose host is away leaves the lease alone for a while: pods wait for its host without a failed attempt, and a third replica could have
-// taken it meanwhile.
+// A standby whose host is absent does not acquire the lease for a while: pods wait for its host without a failed
+// attempt, and a third replica could take over meanwhile.
 func TestTheLeaseWaitsForAHost(t *testing.T) {
 	r := startReplicas(t)
 	leader := r.bindingLeader()
@@ -261,7 +263,7 @@ func TestTheLeaseWaitsForAHost(t *testing.T) {
 	<-replica.Host.Exited()
 	r.signal(leader, syscall.SIGTERM)
 	r.eventually(standby+" leaves the lease to others", func() (bool, error) {
-		return strings.Contains(replica.Shim.LogTail(), leaseName+" is free; leaving it to others"), nil
+		return strings.Contains(replica.Shim.LogTail(), leaseName+" is free; leaving it to other replicas"), nil
 	})
 	returned := time.Now()
 	if err := replica.StartHost(); err != nil {
@@ -279,7 +281,8 @@ func TestTheLeaseWaitsForAHost(t *testing.T) {
 	}
 }
 
-// A leader whose host stays away gives the lease to the replica that has one, and ends, so that it comes back as the standby.
+// A leader whose host stays absent releases the lease to the replica with a host, and exits, so that it restarts as
+// the standby.
 func TestALeaderWithoutAHostHandsOver(t *testing.T) {
 	r := startReplicas(t)
 	leader := r.bindingLeader()
@@ -293,14 +296,14 @@ func TestALeaderWithoutAHostHandsOver(t *testing.T) {
 		t.Errorf("it took %v, want 30 s and a hand-over", took)
 	}
 	<-replica.Shim.Exited()
-	if !strings.Contains(replica.Shim.LogTail(), "leaderelection given up: no host that pods need is there") {
+	if !strings.Contains(replica.Shim.LogTail(), "leaderelection released: no usable plugin host") {
 		t.Errorf("%s does not say why it ended: %s", leader, replica.Shim.LogTail())
 	}
 	r.startAgain(leader)
 	r.finish(false)
 }
 
-// The leader's pod dies: the standby has to wait for the lease to run out, but not for longer.
+// The leader's pod dies: the standby waits for the lease to expire, but not longer.
 func TestTakeoverFromTheDead(t *testing.T) {
 	r := startReplicas(t)
 	var took []time.Duration
@@ -321,14 +324,15 @@ func TestTakeoverFromTheDead(t *testing.T) {
 	r.finish(true)
 }
 
-// The leader stops with a burst of binds under way, and goes on when its time may be over: from 1 to 30 s later, mostly around the renew deadline
-// (10 s) and the lease's end (15 s). It must not bind what it was about to bind.
+// The leader is stopped with a burst of binds in flight, and continues when its lease may have expired: 1 to 30 s
+// later, mostly around the renew deadline (10 s) and the lease's end (15 s). It must not make its pending binds.
 func TestLeaderIsStopped(t *testing.T) {
 	r := startReplicas(t)
 	var took []time.Duration
 	kept := 0
 	for range *stops {
-		// Where the API server does not answer for as long, on a busy machine, one ends by itself: somebody starts it again, as a kubelet does.
+		// If the API server does not answer for that long, on a busy machine, a shim exits: the test restarts it,
+		// like a kubelet.
 		for user := range r.replicas {
 			if r.hasEnded(user) {
 				r.startAgain(user)
@@ -340,14 +344,15 @@ func TestLeaderIsStopped(t *testing.T) {
 		if rand.N(5) == 0 {
 			pause = time.Second + rand.N(29*time.Second)
 		}
-		// It learns of the whole burst at once: it decides faster than the API server binds, so that requests wait in it when it is stopped again.
+		// It receives the whole burst at once and decides faster than the API server binds, so that requests wait in
+		// it when it is stopped again.
 		r.signal(leader, syscall.SIGSTOP)
 		r.load.burst(t)
 		r.signal(leader, syscall.SIGCONT)
 		time.Sleep(rand.N(300 * time.Millisecond)) // Somewhere in the burst.
 		begin := time.Now()
 		r.signal(leader, syscall.SIGSTOP)
-		time.Sleep(pause) // The pause itself; nothing is waited for.
+		time.Sleep(pause) // The pause itself.
 		goesOn := time.Now()
 		r.signal(leader, syscall.SIGCONT)
 		if r.leadsOn(leader, goesOn) {
@@ -373,7 +378,7 @@ func (r *replicas) hasEnded(user string) bool {
 	}
 }
 
-// leadsOn waits until the replica has either renewed its lease since, or ended because it could not.
+// leadsOn waits until the replica has renewed its lease since, or has exited because it could not.
 func (r *replicas) leadsOn(user string, since time.Time) (leads bool) {
 	r.Helper()
 	r.eventually(user+" renews its lease or ends", func() (bool, error) {
@@ -388,13 +393,13 @@ func (r *replicas) leadsOn(user string, since time.Time) (leads bool) {
 	return leads
 }
 
-// signal goes to both processes of a replica.
+// signal sends a signal to both processes of a replica.
 func (r *replicas) signal(user string, signal syscall.Signal) {
 	r.Helper()
 	for _, process := range r.replicas[user].Processes() {
 		select {
 		case <-process.Exited():
-			r.Fatalf("%s has ended by itself:\n%s", process.Name, process.LogTail())
+			r.Fatalf("%s exited unexpectedly:\n%s", process.Name, process.LogTail())
 		default:
 		}
 		if err := syscall.Kill(-process.PID(), signal); err != nil {
@@ -403,7 +408,7 @@ func (r *replicas) signal(user string, signal syscall.Signal) {
 	}
 }
 
-// load creates pods at a steady pace, and deletes each when its life is over, bound or not.
+// load creates pods at a steady pace, and deletes each at the end of its life, bound or not.
 type load struct {
 	client  kubernetes.Interface
 	context context.Context // until the load ends
@@ -436,7 +441,7 @@ func startLoad(t *testing.T, client kubernetes.Interface) *load {
 	return l
 }
 
-// live creates a pod at once and deletes it when its time has come, unless the load ends before.
+// live creates a pod and deletes it at the end of its life, or keeps it if the load ends before.
 func (l *load) live() {
 	pods := l.client.CoreV1().Pods(namespace)
 	name := fmt.Sprintf("pod-%06d", l.created.Add(1))
@@ -482,7 +487,7 @@ func (l *load) burst(t *testing.T) {
 	}
 }
 
-// stop ends the load, waits until all pods are bound, and returns how many there ever were.
+// stop ends the load, waits until all pods are bound, and returns the total number of pods.
 func (l *load) stop(t *testing.T) int {
 	t.Helper()
 	l.end()

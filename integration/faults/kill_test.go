@@ -1,5 +1,5 @@
-// Package faults ends processes in the middle of their work and checks afterwards that nothing was lost and nothing was
-// done twice. See README.md.
+// Package faults kills processes during their work and checks afterwards that nothing was lost or done twice. See
+// README.md.
 package faults
 
 import (
@@ -20,17 +20,17 @@ import (
 )
 
 var against = flag.String("against", "outboard",
-	"what is killed: outboard, or kube-scheduler to see that the test itself is sound")
+	"the program to kill: outboard, or kube-scheduler to check the test itself")
 
 const (
 	namespace = "faults"
 	pods      = 2000
-	// 40 pods of 100m fill a node of 4 CPUs, so all pods together fill all nodes to the last millicore: a place that is
-	// given away twice shows as an overcommitted node, one that is forgotten shows as a pod that is never bound.
+	// 40 pods of 100m fill a node of 4 CPUs, so all pods together fill all nodes exactly: a place that is used twice
+	// shows as an overcommitted node, a forgotten place as a pod that is never bound.
 	nodes = pods / 40
-	// How long the killed process stays away.
+	// Time until the killed process is restarted.
 	absence = 3 * time.Second
-	// A new leader may have to wait for the old one's lease (15 s) before it begins.
+	// A new leader may have to wait for the old one's lease (15 s) first.
 	patience = 3 * time.Minute
 )
 
@@ -44,7 +44,7 @@ func TestHostIsKilled(t *testing.T) {
 		killInTheMiddle(t, c, func() *controlplane.Process { return outboard.Host }, outboard.StartHost))
 }
 
-// One of two hosts dies that a profile draws on; the other one has to have all pods as the first will learn them anew.
+// One of a profile's two hosts dies; the first must sync all pods again, and the other one must still have them.
 func TestOneOfTwoHostsIsKilled(t *testing.T) {
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no host")
@@ -59,12 +59,12 @@ func judgeHost(t *testing.T, shim *controlplane.Process, report *checker.Report)
 	t.Helper()
 	select {
 	case <-shim.Exited():
-		t.Error("the shim ended as well")
+		t.Error("the shim ended, too")
 	default:
 	}
 	judge(t, report)
 	if report.NoEvent > 0 || report.SeveralEvents > 0 {
-		t.Error("a host does not write events, so none may be missing or written twice")
+		t.Error("a host writes no events, so none may be missing or duplicated")
 	}
 }
 
@@ -93,8 +93,8 @@ func startOutboard(t *testing.T, c *controlplane.ControlPlane, split string) *co
 	return outboard
 }
 
-// killInTheMiddle creates the pods, kills the process when a quarter of them is bound, starts it again after its
-// absence, waits until all are bound and lets the checker read what has happened.
+// killInTheMiddle creates the pods, kills the process when a quarter of them is bound, restarts it after `absence`,
+// waits until all are bound and runs the checker.
 func killInTheMiddle(t *testing.T, c *controlplane.ControlPlane, victim func() *controlplane.Process, restart func() error,
 ) *checker.Report {
 	t.Helper()
@@ -117,12 +117,12 @@ func killInTheMiddle(t *testing.T, c *controlplane.ControlPlane, victim func() *
 	waitForBound(ctx, t, client, pods/4)
 	victim().Kill()
 	atKill := countBound(ctx, t, client)
-	time.Sleep(absence) // The absence itself; nothing is waited for.
+	time.Sleep(absence) // The absence itself.
 	atRestart := countBound(ctx, t, client)
-	t.Logf("%d of %d pods were bound when %s was killed, %d when it was started again", atKill, pods, victim().Name,
+	t.Logf("%d of %d pods were bound when %s was killed, %d when it was restarted", atKill, pods, victim().Name,
 		atRestart)
 	if atRestart == pods {
-		t.Fatal("all pods were bound before the restart: this has tested nothing")
+		t.Fatal("all pods were bound before the restart: the test is void")
 	}
 	if err := restart(); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,8 @@ func killInTheMiddle(t *testing.T, c *controlplane.ControlPlane, victim func() *
 	return report
 }
 
-// judge leaves out events: a process that dies between a bind and its event loses the event, as kube-scheduler does.
+// judge ignores missing events: a process that dies between a bind and its event loses the event, as kube-scheduler
+// does.
 func judge(t *testing.T, report *checker.Report) {
 	t.Helper()
 	if report.Binds != pods || report.PodsNow != pods {
@@ -175,7 +176,7 @@ func createPods(ctx context.Context, client kubernetes.Interface) error {
 
 func countBound(ctx context.Context, t *testing.T, client kubernetes.Interface) int {
 	t.Helper()
-	// From the API server's cache: this is asked often, and must not become the load that is tested.
+	// From the API server's cache: frequent polls must not become the tested load.
 	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		t.Fatal(err)
@@ -194,11 +195,11 @@ func waitForBound(ctx context.Context, t *testing.T, client kubernetes.Interface
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d pods are bound after %v", bound, n, patience)
 		}
-		time.Sleep(100 * time.Millisecond) // Between two looks.
+		time.Sleep(100 * time.Millisecond) // Poll interval.
 	}
 }
 
-// waitForEvents waits until there is an event for every pod, or no more of them come.
+// waitForEvents waits until there is an event for every pod, or no more arrive.
 func waitForEvents(ctx context.Context, t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	const quiet = 3 * time.Second
@@ -211,6 +212,6 @@ func waitForEvents(ctx context.Context, t *testing.T, client kubernetes.Interfac
 		if len(list.Items) != last {
 			last, lastChange = len(list.Items), time.Now()
 		}
-		time.Sleep(200 * time.Millisecond) // Between two looks.
+		time.Sleep(200 * time.Millisecond) // Poll interval.
 	}
 }

@@ -18,7 +18,7 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// A new instance of the host that is no good takes nobody with it, while 150 pods a second are created.
+// A faulty new instance of the host affects no other, while 150 pods a second are created.
 func TestABadSuccessor(t *testing.T) {
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no host")
@@ -51,9 +51,9 @@ func TestABadSuccessor(t *testing.T) {
 
 	for _, test := range []struct {
 		fault string
-		// Attempts that may end without an answer: those during which it happened.
+		// Attempts that may end without an answer: those during which the fault happened.
 		errors float64
-		// What the log says once, and the state in which the successor is then; empty: it is forgotten.
+		// The line that the log has once, and the resulting state of the successor; empty: it is removed.
 		line, state string
 	}{
 		{"crash-in-warm-up", 0, "lost instance \\S+ \\(build \\S+\\) while it was syncing: the connection broke", ""},
@@ -86,7 +86,7 @@ func TestABadSuccessor(t *testing.T) {
 				t.Errorf("%v attempts had no answer, want at most %v", got, test.errors)
 			}
 			if got := attempts(t, outboard, "unschedulable"); got != 0 {
-				t.Errorf("%v attempts say that a pod fits nowhere", got)
+				t.Errorf("%v attempts found no node for a pod", got)
 			}
 			t.Logf("%d pods bound; %s", created, line)
 		})
@@ -141,7 +141,7 @@ func hostsOf(t *testing.T, outboard *controlplane.Outboard) []controlplane.HostI
 
 func onlyServing(t *testing.T, outboard *controlplane.Outboard) string {
 	t.Helper()
-	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) { // Between two looks.
+	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) { // Poll interval.
 		if hosts := hostsOf(t, outboard); len(hosts) == 1 && hosts[0].State == "serving" {
 			return hosts[0].Instance
 		}
@@ -166,20 +166,20 @@ func attempts(t *testing.T, outboard *controlplane.Outboard, result string) (cou
 	return count
 }
 
-// waitForLine returns the line of the shim's log once it is there.
+// waitForLine waits for a matching line in the shim's log and returns it.
 func waitForLine(t *testing.T, outboard *controlplane.Outboard, pattern string) string {
 	t.Helper()
 	wanted := regexp.MustCompile("(?m)^.*" + pattern + ".*$")
-	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) { // Between two looks.
+	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) { // Poll interval.
 		if line := wanted.FindString(shimLog(t, outboard)); line != "" {
 			return line
 		}
 	}
-	t.Fatalf("the log does not say %q:\n%s", pattern, outboard.Shim.LogTail())
+	t.Fatalf("missing in the log: %q\n%s", pattern, outboard.Shim.LogTail())
 	return ""
 }
 
-// createSteadily creates 150 pods a second until it is stopped, which returns how many there are in all.
+// createSteadily creates 150 pods a second until stop is called, which returns their number.
 func createSteadily(t *testing.T, client kubernetes.Interface, prefix string) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -217,7 +217,7 @@ func createSteadily(t *testing.T, client kubernetes.Interface, prefix string) (s
 	}
 }
 
-// waitForBoundBy waits until all pods are bound, which takes as long as the last attempt, not as a backoff or a flush.
+// waitForBoundBy waits until all pods are bound: for as long as one attempt takes, not a backoff or a flush.
 func waitForBoundBy(t *testing.T, client kubernetes.Interface, want int) {
 	t.Helper()
 	const soon = 2 * time.Second
@@ -230,6 +230,6 @@ func waitForBoundBy(t *testing.T, client kubernetes.Interface, want int) {
 		if time.Now().After(limit) {
 			t.Fatalf("%d of %d pods are bound %v after the last was created", bound, want, soon)
 		}
-		time.Sleep(50 * time.Millisecond) // Between two looks.
+		time.Sleep(50 * time.Millisecond) // Poll interval.
 	}
 }

@@ -18,22 +18,22 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// bindRequest is a POST of pods/binding that the API server has answered.
+// bindRequest is an answered POST of pods/binding.
 type bindRequest struct {
 	user, pod          string
 	code               int
 	received, answered time.Time // by the API server's clock
 }
 
-// leaseWrite is a create or update of the lease that succeeded.
+// leaseWrite is a successful create or update of the lease.
 type leaseWrite struct {
-	user, holder       string // holder: empty if the user gave the lease up
+	user, holder       string // holder: empty if the user released the lease
 	received, answered time.Time
 }
 
-// trail is what the API server's audit log says of binds and of the lease; every replica has a user of its own.
+// trail is the API server's audit log about binds and the lease; every replica has its own user.
 //
-// It may be used from several goroutines.
+// Safe for concurrent use.
 type trail struct {
 	mutex  sync.Mutex
 	log    *controlplane.AuditFollower
@@ -51,7 +51,7 @@ func followTrail(t *testing.T, c *controlplane.ControlPlane) *trail {
 	return &trail{log: log}
 }
 
-// update reads what is new; the caller holds the mutex.
+// update reads new events; the caller holds the mutex.
 func (r *trail) update() error {
 	events, err := r.log.Next()
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *trail) update() error {
 	return nil
 }
 
-// firstBind finds the first successful bind by this user, or of any but this user if `other`, that came after a moment.
+// firstBind finds the first successful bind after a moment, by this user, or with `other` by any user but this one.
 func (r *trail) firstBind(user string, other bool, after time.Time) (*bindRequest, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -92,7 +92,7 @@ func (r *trail) firstBind(user string, other bool, after time.Time) (*bindReques
 	for i := len(r.binds) - 1; i >= 0; i-- {
 		bind := r.binds[i]
 		if bind.answered.Before(after.Add(-time.Minute)) {
-			break // They are in the order of their answers, more or less.
+			break // Roughly in the order of their answers.
 		}
 		if (bind.user == user) != other && bind.code == 201 && bind.received.After(after) && (first == nil || bind.answered.Before(first.answered)) {
 			first = &bind
@@ -101,7 +101,7 @@ func (r *trail) firstBind(user string, other bool, after time.Time) (*bindReques
 	return first, nil
 }
 
-// renewed says whether the user has written the lease in its own name since.
+// renewed returns whether the user has written the lease in its own name since.
 func (r *trail) renewed(user string, after time.Time) (bool, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -116,7 +116,7 @@ func (r *trail) renewed(user string, after time.Time) (bool, error) {
 	return false, nil
 }
 
-// leader is the user that holds the lease; empty if nobody does.
+// leader returns the user that holds the lease; empty if it is free.
 func (r *trail) leader() (string, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -129,23 +129,23 @@ func (r *trail) leader() (string, error) {
 	return r.writes[len(r.writes)-1].user, nil
 }
 
-// verdict is about all binds of a test.
+// verdict is the result for all binds of a test.
 type verdict struct {
 	binds        int           // requests
-	otherAnswers map[int]int   // those that were answered with anything but 201, by code
-	terms        int           // times that the lease went to another user, the first time included
-	lateRequests []string      // binds that came when the lease was another's, or nobody's
-	lateTaken    int           // those of lateRequests that were answered with 201
-	lateEffects  []string      // binds that took effect in etcd when the lease was another's
-	latest       time.Duration // the longest from a renewal's arrival to the arrival of a bind that relied on it
+	otherAnswers map[int]int   // answers other than 201, by code
+	terms        int           // changes of the lease's holder, including the first
+	lateRequests []string      // binds that arrived while the user did not hold the lease
+	lateTaken    int           // lateRequests with the answer 201
+	lateEffects  []string      // binds applied in etcd while another user held the lease
+	latest       time.Duration // the longest time from a renewal's arrival to the arrival of a bind that relied on it
 }
 
 // judgeBinds looks for binds by a replica that was not the leader, in two ways.
 //
-//   - Requests, whatever became of them: none may reach the API server after another replica's write of the lease has reached it, though that
-//     write takes effect only later (both moments by the API server's clock).
-//   - Effects: in etcd's order, the one order that there is, the lease at the revision at which a pod got its node must name the replica that
-//     the audit log says has bound the pod; or, where nobody heard an answer because the client had died, the one replica that has asked for it.
+//   - Requests, whatever their result: none may reach the API server after another replica's write of the lease has
+//     reached it, although that write takes effect only later (both moments by the API server's clock).
+//   - Effects: in etcd's order, the lease at the revision of a pod's bind must name the replica that the audit log
+//     names for the bind. If the client died without an answer, it must name the only replica that requested the bind.
 func (r *trail) judgeBinds(ctx context.Context, etcdURL string) (*verdict, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -163,7 +163,7 @@ func (r *trail) judgeBinds(ctx context.Context, etcdURL string) (*verdict, error
 		}
 	}
 	boundBy := map[string]string{} // pod → user
-	// A request whose client has died is given up, and may have been carried out: pod → users.
+	// A request whose client has died has no known result, and may have been applied: pod → users.
 	perhapsBy := map[string][]string{}
 	for _, bind := range r.binds {
 		if bind.code == 201 {
@@ -212,14 +212,14 @@ func (r *trail) lastWriteBefore(moment time.Time) *leaseWrite {
 	return last
 }
 
-// boundPod is the moment in etcd's history at which a pod got its node.
+// boundPod is a pod's bind in etcd's history.
 type boundPod struct {
 	pod      string
 	revision int64
-	holder   string // of the lease, at this revision
+	holder   string // of the lease at this revision
 }
 
-// readOrder reads etcd's history of the lease and of the pods, in one order. Names of pods must not come twice.
+// readOrder reads etcd's history of the lease and of the pods, in one order. Names of pods must be unique.
 func readOrder(ctx context.Context, etcdURL string) ([]boundPod, error) {
 	const (
 		leaseKey  = "/registry/leases/kube-system/" + leaseName

@@ -23,17 +23,18 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-var sharedRounds = flag.Int("two-schedulers.rounds", 1, "how often the two schedulers fill the nodes")
+var sharedRounds = flag.Int("two-schedulers.rounds", 1, "number of times that the two schedulers fill the nodes")
 
 const (
 	ourScheduler = "outboard-scheduler"
 	sharedNodes  = 500
-	// Of one CPU each: 2,000 find a place, and the last 200 of both race for the last places and then wait.
+	// Of one CPU each: 2,000 fit; the last 200 of both compete for the last places and then wait.
 	sharedPods = 1100 // of each scheduler
 )
 
-// kube-scheduler and Outboard place pods on the same nodes until these are full. Nothing but their watches tells either of the other's binds, so a
-// client can overcommit a node by a bind of the other that it cannot have seen; by one that it has, or should have, it must not.
+// kube-scheduler and Outboard place pods on the same nodes until these are full. Each sees the other's binds only
+// through its watch. So a bind may overcommit a node if it cannot have seen the other's bind; if it has, or should
+// have, it must not.
 func TestTwoSchedulersShareNodes(t *testing.T) {
 	_, overcommits := shareNodes(t, controlplane.ForTest(t, controlplane.Options{Audit: true}), "")
 	if len(overcommits) == 0 {
@@ -49,13 +50,14 @@ func TestTwoSchedulersShareNodes(t *testing.T) {
 		early = len(ages)
 	}
 	most := ages[len(ages)-1]
-	t.Logf("of ours, %d came before the other's bind there was answered, the others at most %v after that (half of all: %v)", early, most, ages[len(ages)/2])
+	t.Logf("our overcommitting binds: %d arrived before the other's bind there was answered, the others at most %v after that (median of all: %v)", early, most, ages[len(ages)/2])
 	if most > visibleAfter {
-		t.Errorf("a bind of ours overcommitted a node %v after the other's bind there was answered: it must have been seen", most)
+		t.Errorf("our bind overcommitted a node %v after the other's bind there was answered: the shim must have seen it", most)
 	}
 }
 
-// The same, but the API server asks Outboard before it carries out a bind of kube-scheduler's: whoever it is, none takes more than a node has.
+// The same, but the API server asks Outboard before it applies a bind of kube-scheduler: no bind of either
+// overcommits a node.
 func TestTwoSchedulersShareNodesByAdmission(t *testing.T) {
 	c := controlplane.ForTest(t, controlplane.Options{Audit: true})
 	address := admitBindings(t, c)
@@ -63,14 +65,14 @@ func TestTwoSchedulersShareNodesByAdmission(t *testing.T) {
 		address, ourScheduler, filepath.Join(c.Dir, "server.crt"), filepath.Join(c.Dir, "server.key"))
 	report, overcommits := shareNodes(t, c, shim)
 	if report.Overcommitted > 0 {
-		t.Errorf("%d nodes have more than they can take", report.Overcommitted)
+		t.Errorf("%d overcommitted nodes", report.Overcommitted)
 	}
 	for _, over := range overcommits {
 		t.Errorf("%s on %s, %v after the other's last bind there was answered", over.pod, over.node, over.age)
 	}
 }
 
-// admitBindings registers the example's webhook, at the address that it returns.
+// admitBindings registers the example's webhook, and returns its address.
 func admitBindings(t *testing.T, c *controlplane.ControlPlane) string {
 	t.Helper()
 	address := controlplane.FreeAddress(t)
@@ -89,7 +91,7 @@ func admitBindings(t *testing.T, c *controlplane.ControlPlane) string {
 	webhook := &webhooks.Webhooks[0]
 	url := "https://" + address + *webhook.ClientConfig.Service.Path
 	webhook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority}
-	fail := admissionregistrationv1.Fail // An answer that comes too late, on a busy machine, is to let nothing pass here.
+	fail := admissionregistrationv1.Fail // On a busy machine a late answer must not admit a bind here.
 	webhook.FailurePolicy = &fail
 	webhook.MatchConditions[0].Expression = fmt.Sprintf("request.userInfo.username != %q", controlplane.OutboardUser)
 	client, err := c.Client()
@@ -102,7 +104,7 @@ func admitBindings(t *testing.T, c *controlplane.ControlPlane) string {
 	return address
 }
 
-// shareNodes has both schedulers fill the nodes, and returns what came of it, and which binds of ours took a node over its allocatable.
+// shareNodes lets both schedulers fill the nodes, and returns the report and our binds that overcommitted a node.
 func shareNodes(t *testing.T, c *controlplane.ControlPlane, shim string) (report *checker.Report, overcommits []overcommit) {
 	t.Helper()
 	client, err := c.Client()
@@ -134,7 +136,7 @@ func shareNodes(t *testing.T, c *controlplane.ControlPlane, shim string) (report
 		}
 		begin := time.Now()
 		fillTogether(t, client, round)
-		t.Logf("round %d: the nodes are full after %.1f s", round+1, time.Since(begin).Seconds())
+		t.Logf("round %d: nodes full after %.1f s", round+1, time.Since(begin).Seconds())
 	}
 	t.Run("a pod that the kubelet rejects frees its room", func(t *testing.T) { testRejectedByKubelet(t, client) })
 
@@ -142,7 +144,7 @@ func shareNodes(t *testing.T, c *controlplane.ControlPlane, shim string) (report
 	if err != nil {
 		t.Fatal(err)
 	}
-	report.Examples = nil // Mostly pods that wait, which is as it should be.
+	report.Examples = nil // Mostly waiting pods, as expected.
 	t.Log(report)
 	if faults := report.BoundTwice + report.UnknownNode + report.HistoryDiffers + report.EventWrongNode + report.EventOfUnbound; faults > 0 {
 		t.Errorf("%d faults", faults)
@@ -155,8 +157,8 @@ func shareNodes(t *testing.T, c *controlplane.ControlPlane, shim string) (report
 	for _, metric := range metrics["outboard_binds_total"].GetMetric() {
 		t.Logf("%v of our binds ended as %s", metric.GetCounter().GetValue(), metric.GetLabel()[0].GetValue())
 	}
-	for _, metric := range metrics["outboard_binds_objected_total"].GetMetric() {
-		t.Logf("%v binds of kube-scheduler's were objected to", metric.GetCounter().GetValue())
+	for _, metric := range metrics["outboard_bindings_denied_total"].GetMetric() {
+		t.Logf("%v binds of kube-scheduler were denied", metric.GetCounter().GetValue())
 	}
 	for _, metric := range metrics["outboard_extender_request_duration_seconds"].GetMetric() {
 		histogram := metric.GetHistogram()
@@ -165,7 +167,7 @@ func shareNodes(t *testing.T, c *controlplane.ControlPlane, shim string) (report
 	return report, overcommits
 }
 
-// fillTogether creates the pods of both schedulers in turn, and waits until nothing moves any more.
+// fillTogether creates the pods of both schedulers in turn, and waits until nothing changes.
 func fillTogether(t *testing.T, client kubernetes.Interface, round int) {
 	t.Helper()
 	if err := controlplane.InParallel(t.Context(), 30, 2*sharedPods, func(ctx context.Context, i int) error {
@@ -188,17 +190,17 @@ func fillTogether(t *testing.T, client kubernetes.Interface, round int) {
 		if bound := countBound(t.Context(), t, client); bound != last {
 			last, lastChange = bound, time.Now()
 		}
-		time.Sleep(200 * time.Millisecond) // Between two looks.
+		time.Sleep(200 * time.Millisecond) // Poll interval.
 	}
 }
 
-// An overcommit is a bind of ours that took a node over its allocatable, in etcd's order.
+// An overcommit is our bind that took a node over its allocatable, in etcd's order.
 type overcommit struct {
 	pod, node string
-	age       time.Duration // of the other's last bind on the node when ours came, since it was answered, by the API server's clock
+	age       time.Duration // time from the answer to the other's last bind on the node until ours arrived, by the API server's clock
 }
 
-// overcommitsByUs tells whose binds took nodes over their allocatable, and returns ours.
+// overcommitsByUs logs whose binds overcommitted nodes, and returns ours.
 func overcommitsByUs(t *testing.T, c *controlplane.ControlPlane, report *checker.Report) (found []overcommit) {
 	t.Helper()
 	log, err := c.FollowAudit()
@@ -243,12 +245,12 @@ func overcommitsByUs(t *testing.T, c *controlplane.ControlPlane, report *checker
 	return found
 }
 
-// visibleAfter is within which the API server tells its watchers of a bind, the shim reads that, and a bind that had left before arrives, on a machine that
-// has far more to do than it can.
+// visibleAfter is the time for the API server to send a bind to its watchers, for the shim to read it, and for a bind
+// sent before that to arrive, on an overloaded machine.
 const visibleAfter = 5 * time.Second
 
-// testRejectedByKubelet plays a kubelet that takes a pod for one too many, as it does with a node that was overcommitted: the pod has failed, and what it
-// held goes to a pod that waits.
+// testRejectedByKubelet plays a kubelet that rejects a pod for lack of room, as on an overcommitted node: the pod has
+// failed, and a waiting pod gets its room.
 func testRejectedByKubelet(t *testing.T, client kubernetes.Interface) {
 	pods := client.CoreV1().Pods(namespace)
 	list, err := pods.List(t.Context(), metav1.ListOptions{})
@@ -267,14 +269,14 @@ func testRejectedByKubelet(t *testing.T, client kubernetes.Interface) {
 			rejected = pod
 		case pod.Spec.NodeName == "" && pod.Spec.SchedulerName == ourScheduler:
 			waiting = pod
-		case pod.Spec.NodeName == "": // Only one is to wait for the place.
+		case pod.Spec.NodeName == "": // Only one may wait for the room.
 			if err := pods.Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	if rejected == nil || waiting == nil {
-		t.Fatal("no pod of ours waits, or no node is just full")
+		t.Fatal("none of our pods waits, or no node is exactly full")
 	}
 	before := countBound(t.Context(), t, client)
 	patch := `{"status": {"phase": "Failed", "reason": "OutOfcpu", "message": "Pod was rejected: Node didn't have enough resource: cpu"}}`
@@ -287,8 +289,8 @@ func testRejectedByKubelet(t *testing.T, client kubernetes.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(after.Items) != podsOnANode+1 { // The one that failed is still there.
-		t.Errorf("%d pods on %s, want %d and the one that was rejected", len(after.Items), rejected.Spec.NodeName, podsOnANode)
+	if len(after.Items) != podsOnANode+1 { // The failed pod still exists.
+		t.Errorf("%d pods on %s, want %d and the rejected one", len(after.Items), rejected.Spec.NodeName, podsOnANode)
 	}
-	t.Logf("the room of a rejected pod was taken %.2f s later", time.Since(begin).Seconds())
+	t.Logf("a waiting pod got the room of the rejected pod %.2f s later", time.Since(begin).Seconds())
 }

@@ -16,10 +16,10 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// What a person may need to follow the guide, the compiler's time and the packages' included.
+// The time for a user to follow the guide, including the compiler and the packages.
 const guideBudget = 5 * time.Minute
 
-// commands are the blocks of the guide under these headings, one after the other.
+// commands returns the blocks of the guide under these headings, in order.
 func commands(t *testing.T, headings ...string) []string {
 	t.Helper()
 	root, err := controlplane.Repository()
@@ -42,7 +42,7 @@ func commands(t *testing.T, headings ...string) []string {
 			block.WriteString(line + "\n")
 		case line == "```sh":
 			if mark != "<!-- tested by: guide -->" {
-				t.Errorf("plugins/README.md has commands that nobody tests, under %q", heading)
+				t.Errorf("plugins/README.md has untested commands under %q", heading)
 			}
 			for _, wanted := range headings {
 				if heading == wanted {
@@ -62,7 +62,7 @@ func commands(t *testing.T, headings ...string) []string {
 	return blocks
 }
 
-// inContainer runs the blocks in one shell of an empty container, which tells the time before each.
+// inContainer runs the blocks in one shell of an empty container, which prints the time before each.
 func inContainer(t *testing.T, blocks []string, args ...string) (string, error) {
 	t.Helper()
 	script := &strings.Builder{}
@@ -124,24 +124,25 @@ func TestTheGuide(t *testing.T) {
 			began := time.Now()
 			said, err := inContainer(t, commands(t, "## From nothing", "### In "+language),
 				"--volume", packages[0]+":/opt/"+filepath.Base(packages[0])+":ro",
-				// One folder has the sockets, the configuration and the credentials; at the same path, which the configuration names.
+				// One folder with the sockets, the configuration and the credentials, at the same path, which the
+				// configuration names.
 				"--volume", c.Dir+":"+c.Dir,
 				"--env", "SHIM="+strings.TrimPrefix(outboard.URL(), "http://"), "--env", "CONFIG="+outboard.ConfigFile(),
 				"--env", "HOSTS="+filepath.Join(c.Dir, "hosts"), "--env", "HOST=default", "--env", "KUBECONFIG="+c.AdminKubeconfig)
 			took := time.Since(began)
 			if err != nil {
-				t.Fatalf("the guide's commands failed: %v\n%s\nthe shim's last words:\n%s", err, said, outboard.Shim.LogTail())
+				t.Fatalf("the guide's commands failed: %v\n%s\nend of the shim's log:\n%s", err, said, outboard.Shim.LogTail())
 			}
 			for _, line := range strings.Split(said, "\n") {
 				if strings.HasPrefix(line, "== ") || strings.Contains(line, "serves, ") {
 					t.Log(line)
 				}
 			}
-			t.Logf("from an empty container to a plugin in %s that was used, changed and taken away: %.0f s", language, took.Seconds())
+			t.Logf("from an empty container to a plugin in %s that was used, changed and removed: %.0f s", language, took.Seconds())
 			if took > guideBudget {
-				t.Errorf("allowed are %v", guideBudget)
+				t.Errorf("limit: %v", guideBudget)
 			}
-			// The first pod by the plugin as it was written, the second as it was changed.
+			// The first pod is placed by the original plugin, the second by the changed one.
 			nodes := map[string]string{}
 			for _, name := range []string{"first", "second"} {
 				pod, err := client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
@@ -151,7 +152,7 @@ func TestTheGuide(t *testing.T) {
 				nodes[name] = pod.Spec.NodeName
 			}
 			if nodes["first"] != "node-00002" || nodes["second"] == "node-00002" || nodes["second"] == "" {
-				t.Errorf("pods went to %v; the first was to go to the cheap node-00002, the second to another one\n%s", nodes, said)
+				t.Errorf("pods went to %v; want the first on the cheap node-00002 and the second on another node\n%s", nodes, said)
 			}
 			select {
 			case <-outboard.Shim.Exited():
@@ -159,7 +160,7 @@ func TestTheGuide(t *testing.T) {
 			default:
 			}
 			if outboard.Shim.PID() != shim {
-				t.Error("the shim was started anew")
+				t.Error("the shim was restarted")
 			}
 		})
 	}

@@ -30,14 +30,15 @@ spec: {containers: [{name: main, image: app}]}
 `
 )
 
-// The Dockerfiles that `outboard new plugin` writes make images whose host decides, and runs as nobody in particular.
+// The Dockerfiles that `outboard new plugin` writes build images whose host decides, and runs as an unprivileged
+// user.
 func TestTheImages(t *testing.T) {
 	if os.Getenv("DOCKER_HOST") == "" {
 		t.Fatal("no Docker daemon: run with integration/guide/with_docker.sh (./dev test guide does)")
 	}
 	a := &author{T: t, bin: filepath.Join(packaged(t), "bin")}
 	outboard := filepath.Join(a.bin, "outboard")
-	// What the network wants of pip is put into the base, under the name that Dockerfiles begin with.
+	// The network's settings for pip go into the base image, under the name in the Dockerfiles.
 	base := "FROM outboard-guide-base\n"
 	folder := t.TempDir()
 	if certificates := os.Getenv("PIP_CERT"); certificates != "" {
@@ -51,7 +52,7 @@ func TestTheImages(t *testing.T) {
 	write(t, filepath.Join(folder, "Dockerfile"), base)
 	a.must("docker", "build", "--tag", "debian:bookworm-slim", folder)
 
-	// The built-in plugins, where the image has only its own.
+	// The built-in plugins, in case the image has only its own.
 	sockets := t.TempDir()
 	for _, open := range []string{filepath.Dir(sockets), sockets} {
 		if err := os.Chmod(open, 0o777); err != nil {

@@ -1,5 +1,5 @@
-// Package guide_test does what an author does, with the package that authors get: plugins as shared objects come, are changed
-// and go while pods are scheduled by a shim that nobody touches.
+// Package guide_test does what a plugin author does, with the package for authors: plugins as shared objects are
+// added, changed and removed while a running shim schedules pods.
 package guide_test
 
 import (
@@ -22,7 +22,8 @@ import (
 
 const (
 	patience = time.Minute
-	// What a change may take, from the saved source to pods that are scheduled by it, on two cores; and what of that after the compiler.
+	// The limit for a change, from the saved source to pods scheduled by it, on two cores; and the part of it after
+	// the compiler.
 	changeBudget, swapBudget = time.Minute, 2 * time.Second
 )
 
@@ -73,20 +74,20 @@ func (a *author) install(args ...string) (string, error) {
 	return a.plugin(append([]string{"install", filepath.Join(a.source, "build", "price_score.so")}, args...)...)
 }
 
-// edit replaces a text that must be there in a file of the plugin.
+// edit replaces an existing text in a file of the plugin.
 func (a *author) edit(file, old, new string) {
 	a.Helper()
 	path := filepath.Join(a.source, file)
 	text, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(text), old) {
-		a.Fatalf("%s has no %q (%v)", path, old, err)
+		a.Fatalf("%s: missing %q (%v)", path, old, err)
 	}
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, new)), 0o600); err != nil {
 		a.Fatal(err)
 	}
 }
 
-// configure changes the shim's configuration, which it reads again by itself.
+// configure changes the shim's configuration, which the shim reloads by itself.
 func (a *author) configure(change func(string) string) {
 	a.Helper()
 	path := a.outboard.ConfigFile()
@@ -99,7 +100,7 @@ func (a *author) configure(change func(string) string) {
 	}
 }
 
-// place creates a pod and tells where it went.
+// place creates a pod and returns its node.
 func (a *author) place() string {
 	a.Helper()
 	a.pods++
@@ -119,7 +120,7 @@ func (a *author) place() string {
 			return got.Spec.NodeName
 		}
 	}
-	a.Fatalf("%s has no node after %v; the shim's last words:\n%s", name, patience, a.outboard.Shim.LogTail())
+	a.Fatalf("%s has no node after %v; end of the shim's log:\n%s", name, patience, a.outboard.Shim.LogTail())
 	return ""
 }
 
@@ -135,7 +136,7 @@ func (a *author) placedOn(node string) {
 	a.Fatalf("pods go to %s, not to %s, after %v", got, node, patience)
 }
 
-// load keeps pods coming until the function that it returns is called, so that builds are compared on something.
+// load creates pods until the returned function is called, so that there are cycles to compare.
 func (a *author) load() (stop func()) {
 	ctx, cancel := context.WithCancel(a.Context())
 	done := make(chan struct{})
@@ -146,7 +147,7 @@ func (a *author) load() (stop func()) {
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/app"}}}}
 			pod.Name = strings.ToLower(strings.ReplaceAll(pod.Name, "/", "-"))
 			if _, err := a.client.CoreV1().Pods("load").Create(ctx, pod, metav1.CreateOptions{}); err != nil && ctx.Err() == nil {
-				a.Errorf("a pod for the comparison: %v", err)
+				a.Errorf("create a pod for the comparison: %v", err)
 				return
 			}
 			select {
@@ -227,15 +228,15 @@ func TestAnAuthorsDay(t *testing.T) {
 		swapped := time.Now()
 		node := a.place()
 		if node != "node-00000" {
-			t.Errorf("a pod went to %s, not to the dearest node, after the command had said that the new build serves", node)
+			t.Errorf("a pod went to %s, not to the most expensive node, after the command had reported that the new build serves", node)
 		}
-		t.Logf("from the saved source to pods that are scheduled by it: %.1f s, of which %.2f s after the compiler\n%s",
+		t.Logf("from the saved source to pods scheduled by it: %.1f s, of which %.2f s after the compiler\n%s",
 			swapped.Sub(began).Seconds(), swapped.Sub(built).Seconds(), said)
 		if swapped.Sub(began) > changeBudget || swapped.Sub(built) > swapBudget {
-			t.Errorf("allowed are %v and %v", changeBudget, swapBudget)
+			t.Errorf("limits: %v and %v", changeBudget, swapBudget)
 		}
 		if !strings.Contains(said, "20 of 20 pods would have gone elsewhere") {
-			t.Errorf("the comparison did not say that all pods go elsewhere:\n%s", said)
+			t.Errorf("the comparison did not report that all pods go elsewhere:\n%s", said)
 		}
 	})
 
@@ -245,11 +246,11 @@ func TestAnAuthorsDay(t *testing.T) {
 		a.edit("price_score.cc", "if (!limit.has_value()) return sdk::Verdict::Success();", "absl::SleepFor(absl::Seconds(2));")
 		a.build()
 		said, err := a.install()
-		if err == nil || !strings.Contains(said, "quarantined: in the shadow") || !strings.Contains(said, "is as it was before") {
-			t.Errorf("a build that hangs was taken: %v\n%s", err, said)
+		if err == nil || !strings.Contains(said, "quarantined: in the shadow") || !strings.Contains(said, "is restored") {
+			t.Errorf("a build that hangs was accepted: %v\n%s", err, said)
 		}
 		if after := digests(t, a.directory); after != before {
-			t.Errorf("the directory is not as it was: %q, was %q", after, before)
+			t.Errorf("the directory has changed: %q, was %q", after, before)
 		}
 		a.placedOn("node-00000")
 	})
@@ -266,14 +267,14 @@ func TestAnAuthorsDay(t *testing.T) {
 		}
 		said, err := a.plugin("install", path)
 		if err == nil || !strings.Contains(said, "price_score.so: it was built for abi=0, this host is abi=1") {
-			t.Errorf("an object of another release was taken: %v\n%s", err, said)
+			t.Errorf("an object of another release was accepted: %v\n%s", err, said)
 		}
-		// The same behind the command's back: the host refuses it, and goes on.
+		// The same without the command: the host rejects the object and keeps running.
 		if err := os.WriteFile(filepath.Join(a.directory, "stray.so"), []byte(other), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		a.eventually("refused, nothing has changed: stray.so: it is not in SHA256SUMS")
-		a.warned("it warns: --plugin-dir " + a.directory + ": refused, nothing has changed: stray.so: it is not in SHA256SUMS")
+		a.warned("warning: --plugin-dir " + a.directory + ": refused, nothing has changed: stray.so: it is not in SHA256SUMS")
 		if err := os.Remove(filepath.Join(a.directory, "stray.so")); err != nil {
 			t.Fatal(err)
 		}
@@ -281,8 +282,8 @@ func TestAnAuthorsDay(t *testing.T) {
 	})
 
 	t.Run("it goes", func(t *testing.T) {
-		if said, err := a.plugin("remove", "price_score.so"); err == nil || !strings.Contains(said, "is as it was before") {
-			t.Errorf("a plugin that the configuration enables was taken away: %v\n%s", err, said)
+		if said, err := a.plugin("remove", "price_score.so"); err == nil || !strings.Contains(said, "is restored") {
+			t.Errorf("a plugin that the configuration enables was removed: %v\n%s", err, said)
 		}
 		a.configure(func(text string) string {
 			return strings.Replace(text, "enabled: [{name: PriceScore, weight: 100}]", "enabled: []", 1)
@@ -295,13 +296,13 @@ func TestAnAuthorsDay(t *testing.T) {
 	})
 
 	if a.outboard.Shim.PID() != shim || a.outboard.Host.PID() != host {
-		t.Error("a process was started anew")
+		t.Error("a process was restarted")
 	}
-	// Old instances, and their objects, are gone.
+	// Old instances and their objects are unloaded.
 	for until := time.Now().Add(patience); ; {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", host))
 		if err != nil {
-			t.Fatalf("the host is gone: %v\n%s", err, a.outboard.Host.LogTail())
+			t.Fatalf("the host has ended: %v\n%s", err, a.outboard.Host.LogTail())
 		}
 		if !strings.Contains(string(maps), "/memfd:price_score.so") {
 			break
@@ -327,7 +328,7 @@ func (a *author) unscored() {
 	a.Fatalf("pods are still scored by PriceScore:\n%s", said)
 }
 
-// eventually waits until the host has said this.
+// eventually waits for this text in the host's log.
 func (a *author) eventually(what string) {
 	a.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {
@@ -335,10 +336,10 @@ func (a *author) eventually(what string) {
 			return
 		}
 	}
-	a.Fatalf("the host has not said %q:\n%s", what, a.outboard.Host.LogTail())
+	a.Fatalf("missing in the host's log: %q\n%s", what, a.outboard.Host.LogTail())
 }
 
-// warned waits until `outboard hosts` says it.
+// warned waits for this text in the output of `outboard hosts`.
 func (a *author) warned(what string) {
 	a.Helper()
 	said, err := "", error(nil)
@@ -348,7 +349,7 @@ func (a *author) warned(what string) {
 			return
 		}
 	}
-	a.Fatalf("outboard hosts has not said %q: %v\n%s", what, err, said)
+	a.Fatalf("missing in outboard hosts: %q: %v\n%s", what, err, said)
 }
 
 func digests(t *testing.T, directory string) string {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# with_docker.sh COMMAND…: runs it with DOCKER_HOST at a daemon of its own that has the image outboard-guide-base, an empty Debian 12. Needs root.
-# OUTBOARD_DOCKER_DATA names a folder that keeps the daemon's data for the next time.
+# with_docker.sh COMMAND…: runs COMMAND with DOCKER_HOST set to a new daemon that has the image outboard-guide-base,
+# an empty Debian 12. Needs root. OUTBOARD_DOCKER_DATA names a folder that keeps the daemon's data for later runs.
 set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/guide
 mkdir -p "$cache"
@@ -20,12 +20,12 @@ finish() {
     kill "$daemon" 2>/dev/null || true
     wait "$daemon" 2>/dev/null || true
   fi
-  # What the daemon leaves mounted for the network of the machine.
+  # Network mounts that the daemon leaves behind.
   umount "$dir/exec/netns/default" 2>/dev/null || true
   rm -rf "$dir" || true
 }
 trap finish EXIT
-# vfs works on any file system, and copies the whole image for each step of a Dockerfile.
+# vfs works on any file system; it copies the whole image for each step of a Dockerfile.
 driver=vfs
 mkdir "$dir/lower" "$dir/upper" "$dir/work" "$dir/merged"
 if mount -t overlay overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work" "$dir/merged" 2>/dev/null; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deploy/examples does what it is there to show: `examples_test.sh OUTBOARD-PROGRAM`.
+# deploy/examples shows what its comments promise: `examples_test.sh OUTBOARD-PROGRAM`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 outboard=$1
@@ -29,7 +29,7 @@ expect 1 "pods without the toleration" '"pod":"research/no-toleration","result":
 expect 1 "pods for a zone that does not exist" '"pod":"default/zone-c","result":"unschedulable".*didn.t match Pod.s node affinity/selector'
 expect 1 "pods whose claims are not there" '"pod":"default/database","result":"unschedulable".*persistentvolumeclaim ..data.. not found'
 expect 1 "gated pods" '"pod":"default/gated","result":"unschedulable".*waiting for scheduling gates'
-# The gang alone, on the same cluster with all but so many of the free GPUs taken: all of it or nothing of it.
+# The gang alone, on the same cluster with a given number of free GPUs: all members are placed, or none.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 awk 'BEGIN { RS = "---\n"; ORS = "---\n" } /name: train-8-/' deploy/examples/pods.yaml >"$folder/gang.yaml"
@@ -40,7 +40,7 @@ take() { # NODE GPUS
 }
 
 gang_of_eight() { # PLACES MEMBERS-PLACED
-  # Free are 4 V100, 6 and 8 A100 and 2 H100.
+  # The cluster has 4 V100, 6 and 8 A100 and 2 H100 free.
   { cat deploy/examples/cluster.yaml; take gpu-v100 4; take gpu-a100-1 6; take gpu-a100-2 $((10 - $1)); } >"$folder/cluster.yaml"
   answers=$("$outboard" simulate --cluster "$folder/cluster.yaml" --pods "$folder/gang.yaml" --config deploy/examples/config.yaml -o json)
   expect 8 "answers for the gang with $1 places" '^\{"pod":"research/train-8-'
@@ -49,7 +49,7 @@ gang_of_eight() { # PLACES MEMBERS-PLACED
 gang_of_eight 7 0
 gang_of_eight 8 8
 
-# Every workload goes where its annotation says, under the configuration that has its scheduler.
+# Every workload goes where its annotation says, with the configuration of its scheduler.
 for config in ai-scheduler two-profiles; do
   "$outboard" config "deploy/examples/$config.yaml" >"$folder/$config.yaml" || { echo "FAILED: outboard config $config.yaml"; failed=1; }
 done

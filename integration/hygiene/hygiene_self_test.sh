@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Commits every fault that hygiene_test.sh looks for, one by one, in a small tree that is in order, and expects to see it found.
+# Creates each fault that hygiene_test.sh looks for in a small correct tree, and expects a report of it.
 set -euo pipefail
 test=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/hygiene_test.sh
 tree=$(mktemp -d)
@@ -8,13 +8,15 @@ failed=0
 
 fresh() {
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree"/{shim/queue,plugin_host/sdk,plugins/a,plugins/b,proto/lint}
+  mkdir -p "$tree"/{cli/inspect,shim/queue,plugin_host/sdk,plugins/a,plugins/b,proto/lint}
   local room
-  for room in shim/queue plugin_host/sdk plugins/a plugins/b proto/lint; do printf '# %s\n\nText.\nMore.\n' "$room" >"$tree/$room/README.md"; done
+  for room in cli/inspect shim/queue plugin_host/sdk plugins/a plugins/b proto/lint; do printf '# %s\n\nText.\nMore.\n' "$room" >"$tree/$room/README.md"; done
   # shellcheck disable=SC2016
-  printf '| `shim/` | x |\n| `shim/queue/` | x |\n| `plugin_host/` | x |\n| `plugin_host/sdk/` | x |\n| `plugins/` | x |\n| `proto/` | x |\n| `proto/lint/` | x |\n' >"$tree/README.md"
+  printf '| `cli/` | x |\n| `cli/inspect/` | x |\n| `shim/` | x |\n| `shim/queue/` | x |\n| `plugin_host/` | x |\n| `plugin_host/sdk/` | x |\n| `plugins/` | x |\n| `proto/` | x |\n| `proto/lint/` | x |\n' >"$tree/README.md"
   # shellcheck disable=SC2016
   printf '`a` and `b`\n' >"$tree/plugins/README.md"
+  # shellcheck disable=SC2016
+  echo '| `q` | x |' >>"$tree/shim/queue/README.md"
   echo '#include "proto/a.h"' >"$tree/shim/queue/q.cc"
   echo '#include "plugin_host/sdk/plugin.h"' >"$tree/plugins/a/a.cc"
 }
@@ -22,16 +24,20 @@ fresh() {
 expect() { # CHECK WORDS
   local out
   if out=$(OUTBOARD_ROOT=$tree "$test" "$1" 2>&1); then
-    echo "FAILED: $1 does not see: $2"
+    echo "FAILED: $1 does not report: $2"
     failed=1
   elif ! grep -qF "$2" <<<"$out"; then
-    printf 'FAILED: %s says something else than: %s\n%s\n' "$1" "$2" "$out"
+    printf 'FAILED: %s reports something other than: %s\n%s\n' "$1" "$2" "$out"
     failed=1
   fi
 }
 
+accepts() { # CHECK WHAT
+  OUTBOARD_ROOT=$tree "$test" "$1" || { echo "FAILED: $1 reports $2"; failed=1; }
+}
+
 fresh
-OUTBOARD_ROOT=$tree "$test" || { echo "FAILED: finds faults where there are none"; failed=1; }
+OUTBOARD_ROOT=$tree "$test" || { echo "FAILED: reports faults in a correct tree"; failed=1; }
 
 include() { # FILE HEADER
   fresh
@@ -45,23 +51,58 @@ include plugin_host/sdk/x.cc shim/queue/q.h
 include plugin_host/sdk/x.cc plugins/a/a.h
 include plugins/a/x.cc plugins/b/b.h
 include plugins/a/x.cc plugins/builtin_plugins.h
-include plugins/a/x.cc plugin_host/mirror/mirror.h
+include plugins/a/x.cc plugin_host/cache/cluster_cache.h
 include plugins/a/x.cc shim/queue/q.h
 include proto/lint/x.cc shim/queue/q.h
 include proto/lint/x.cc plugin_host/sdk/plugin.h
+include shim/queue/x_test.cc cli/command_line.h
+include shim/main.cc cli/command_line.h
+include plugin_host/sdk/x_test.cc cli/command_line.h
+include plugins/a/x.cc cli/command_line.h
+include proto/lint/x.cc cli/command_line.h
+include cli/inspect/x.cc plugin_host/sdk/plugin.h
+include cli/main_test.cc plugins/a/a.h
+fresh; echo '#include "shim/queue/q.h"' >"$tree/cli/inspect/x.cc"; accepts includes "cli/ that includes shim/"
 
-fresh; echo '#include "plugin_host/mirror/mirror.h"' >"$tree/plugin_host/sdk/x.h"; expect sdk 'plugin_host/sdk/x.h: the SDK must not include'
+fresh; echo '#include "plugin_host/cache/cluster_cache.h"' >"$tree/plugin_host/sdk/x.h"; expect sdk 'plugin_host/sdk/x.h: the SDK must not include'
 fresh; rm "$tree/shim/queue/README.md"; expect readmes 'shim/queue: has no README.md'
 fresh; seq 100 >"$tree/plugins/a/README.md"; expect readmes 'plugins/a/README.md: 100 lines'
-fresh; seq 301 >"$tree/shim/queue/x.h"; expect sizes 'shim/queue/x.h: 301 lines'
+fresh; seq 251 >"$tree/shim/queue/x.h"; expect sizes 'shim/queue/x.h: 251 lines'
 fresh; seq 601 >"$tree/shim/queue/x.cc"; expect sizes 'shim/queue/x.cc: 601 lines'
 fresh; seq 901 >"$tree/shim/queue/x_test.cc"; expect sizes 'shim/queue/x_test.cc: 901 lines'
 fresh; echo 'see /home/me/notes' >"$tree/shim/queue/x.md"; expect paths 'shim/queue/x.md:1: a path of one machine'
-fresh; printf 'ELF\0' >"$tree/plugins/a/a.test"; expect binaries 'plugins/a/a.test: is no text'
+fresh; printf 'ELF\0' >"$tree/plugins/a/a.test"; expect binaries 'plugins/a/a.test: binary file'
 fresh; mkdir "$tree/shim/util"; expect names 'shim/util: not a noun of the domain'
 fresh; echo 'LOG(FATAL) << 1;' >"$tree/shim/queue/x.cc"; expect names 'shim/queue/x.cc:1: LOG(FATAL) outside main.cc'
 fresh; mkdir "$tree/shim/bind"; expect rooms_table 'does not name shim/bind/'
 fresh; rm -r "$tree/shim/queue"; expect rooms_table 'names shim/queue/, which does not exist'
 fresh; mkdir "$tree/plugins/c"; expect rooms_table 'plugins/README.md: does not name'
+
+# The list beside the script, then one of the tree.
+fresh; echo 'class FrontDesk;' >"$tree/shim/queue/x.h"; expect old_names 'shim/queue/x.h:1: an old name, see old_names.txt: FrontDesk'
+own_list() { fresh; mkdir -p "$tree/integration/hygiene"; printf '# a comment\n\\bTurn\\(\t^shim/\t# RunOnce\n' >"$tree/integration/hygiene/old_names.txt"; }
+own_list; echo 'void Turn();' >"$tree/shim/queue/x.h"; expect old_names 'shim/queue/x.h:1: an old name'
+own_list; echo 'void Turn();' >"$tree/plugins/a/x.h"; accepts old_names 'a name outside of the files of its row'
+
+fresh; echo >"$tree/shim/queue/heap.cc"; expect room_files 'shim/queue/README.md: does not name heap'
+fresh; echo >"$tree/cli/inspect/hosts_command.h"; expect room_files 'cli/inspect/README.md: does not name hosts_command'
+fresh; echo >"$tree/shim/queue/heap_test.cc"; accepts room_files 'a test'
+
+many() { fresh; local i; for i in $(seq 30); do echo >"$tree/shim/queue/x$i.cc"; done; }
+many; expect room_sizes 'shim/queue: 31 production files, more than 30'
+many; printf '## Why so many files\n\nBecause.\n' >>"$tree/shim/queue/README.md"; accepts room_sizes 'a room that says why'
+many; mv "$tree/shim/queue/x1.cc" "$tree/shim/queue/x1_test.cc"; accepts room_sizes 'a test'
+
+# shellcheck disable=SC2016
+in_docs() { fresh; mkdir "$tree/docs"; printf 'See `%s`.\n' "$1" >"$tree/$2"; }
+in_docs shim/queue/heap.h docs/a.md; expect paths_in_docs 'docs/a.md: names shim/queue/heap.h, which does not exist'
+in_docs 'shim/*/*.py' CONTRIBUTING.md; expect paths_in_docs 'CONTRIBUTING.md: names shim/*/*.py, which does not exist'
+in_docs 'shim/queue/q.{h,cc}' README.md; expect paths_in_docs 'README.md: names shim/queue/q.h, which does not exist'
+in_docs 'shim/q;x' docs/a.md; expect paths_in_docs 'docs/a.md: names shim/q;x, which does not exist'
+in_docs 'shim/*/q.cc' docs/a.md; accepts paths_in_docs 'a glob'
+in_docs 'other/q.cc' docs/a.md; accepts paths_in_docs 'a path that does not begin with a folder of the repository'
+in_docs shim docs/a.md
+# shellcheck disable=SC2016
+printf '```\n`shim/x`\n```\n' >>"$tree/docs/a.md"; accepts paths_in_docs 'a fenced block'
 
 exit "$failed"

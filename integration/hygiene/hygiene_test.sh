@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# What the compiler does not check: who includes whom, sizes, READMEs, paths. `hygiene_test.sh [CHECK…]`, all by default.
+# Checks that the compiler does not make: include directions, sizes, READMEs, paths. `hygiene_test.sh [CHECK…]`, all by default.
 #
-# Prints a line for each fault and ends with 1 if there was one. OUTBOARD_ROOT names another tree to look at (see hygiene_self_test.sh).
+# Prints a line for each fault; exits with 1 if there is any. OUTBOARD_ROOT selects another tree (see hygiene_self_test.sh).
 set -euo pipefail
 cd "${OUTBOARD_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
 faults=0
 fault() { printf '%s\n' "$*"; faults=$((faults + 1)); }
-# Nothing that is built or hidden.
+# Source files: no build output, no hidden files.
 sources() { find . \( -name build -o -name '.?*' \) -prune -o -type f \( "$@" \) -print | sed 's,^\./,,' | sort; }
 # Folders of all rooms.
-rooms() { find shim plugin_host plugins proto integration sdk -mindepth 1 -maxdepth 1 -type d ! -name testdata 2>/dev/null | sort; }
+rooms() { find cli shim plugin_host plugins proto integration sdk -mindepth 1 -maxdepth 1 -type d ! -name testdata 2>/dev/null | sort; }
 is_contract_folder() { [[ $1 == proto/outboard ]]; }
 
-# Two processes share only the contract; plugins know the SDK alone.
+# The two processes share only the contract; plugins include only the SDK; the command line uses the shim's libraries, not the reverse.
 check_includes() {
   local file what allowed
   while IFS=: read -r file what; do
@@ -31,7 +31,7 @@ check_includes() {
           shim/* | plugin_host/* | plugins/*) allowed=0 ;;
         esac
         ;;
-      # Tests may run the host with real plugins.
+      # Tests of the host may use real plugins.
       plugin_host/*_test.cc) [[ $what == shim/* ]] && allowed=0 ;;
       plugin_host/*)
         case $what in
@@ -39,20 +39,21 @@ check_includes() {
           shim/* | plugins/*) allowed=0 ;;
         esac
         ;;
-      proto/*) [[ $what == plugin_host/* || $what == plugins/* ]] && allowed=0 ;;
+      cli/* | proto/*) [[ $what == plugin_host/* || $what == plugins/* ]] && allowed=0 ;;
     esac
-    # The fake host's test drives the shim's client against it; nothing else in proto/ may know a process.
+    # The fake host's test runs the shim's client against it; other files in proto/ must not include a process.
     [[ $file == proto/* && $file != proto/testing/*_test.cc && $what == shim/* ]] && allowed=0
+    [[ $what == cli/* && $file != cli/* && $file != integration/* ]] && allowed=0
     [[ $allowed == 1 ]] || fault "$file: must not include $what"
-  done < <(sources -name '*.cc' -o -name '*.h' | xargs --no-run-if-empty grep -HoE '^#include "(shim|plugin_host|plugins|proto)/[^"]*"' /dev/null |
+  done < <(sources -name '*.cc' -o -name '*.h' | xargs --no-run-if-empty grep -HoE '^#include "(cli|shim|plugin_host|plugins|proto)/[^"]*"' /dev/null |
     sed -E 's/#include "([^"]*)"/\1/')
 }
 
-# The SDK is all that a plugin may include, so it must stand alone.
+# A plugin may include only the SDK, so the SDK must not include the host.
 check_sdk() {
   local line
   while read -r line; do fault "${line%%:*}: the SDK must not include ${line#*include }"; done < <(
-    grep -rnE '^#include "plugin_host/(mirror|runtime|reload|services)/|^#include <grpc' plugin_host/sdk --exclude-dir=testing --exclude='*_test.cc' 2>/dev/null || true)
+    grep -rnE '^#include "plugin_host/(cache|runtime|reload|services)/|^#include <grpc' plugin_host/sdk --exclude-dir=testing --exclude='*_test.cc' 2>/dev/null || true)
 }
 
 check_readmes() {
@@ -64,8 +65,8 @@ check_readmes() {
       continue
     fi
     lines=$(wc -l <"$room/README.md")
-    ((lines <= 80)) || fault "$room/README.md: $lines lines; a room is told in 80"
-    ((lines >= 3)) || fault "$room/README.md: says next to nothing"
+    ((lines <= 80)) || fault "$room/README.md: $lines lines, more than 80"
+    ((lines >= 3)) || fault "$room/README.md: fewer than 3 lines"
   done
 }
 
@@ -74,27 +75,27 @@ check_sizes() {
   while read -r lines file; do
     case $file in
       *_test.cc | *_test.go) limit=900 ;;
-      *.h) limit=300 ;;
+      *.h) limit=250 ;;
       *) limit=600 ;;
     esac
     ((lines <= limit)) || fault "$file: $lines lines, more than $limit"
   done < <(sources -name '*.cc' -o -name '*.h' -o -name '*.go' | xargs --no-run-if-empty wc -l /dev/null | awk '$2 != "total" && $2 != "/dev/null"')
 }
 
-# Nobody else has our machines' folders.
+# Absolute paths of one machine do not exist elsewhere.
 check_paths() {
   local line
   while read -r line; do fault "$line: a path of one machine"; done < <(
     sources ! -name hygiene_test.sh ! -name hygiene_self_test.sh ! -name '*.sum' | xargs --no-run-if-empty grep -InE '(^|[^A-Za-z0-9_.-])/(root|home|work|Users)/[A-Za-z0-9_.]' /dev/null | cut -d: -f1,2 || true)
 }
 
-# What is built is built, and not kept.
+# Build output does not belong into the repository.
 check_binaries() {
   local file
-  while read -r file; do fault "$file: is no text"; done < <(sources -true | LC_ALL=C xargs --no-run-if-empty grep -lPa '\x00' /dev/null || true)
+  while read -r file; do fault "$file: binary file"; done < <(sources -true | LC_ALL=C xargs --no-run-if-empty grep -lPa '\x00' /dev/null || true)
 }
 
-# A room is named after what it is about.
+# A room has a name of the domain.
 check_names() {
   local folder
   while read -r folder; do fault "$folder: not a noun of the domain"; done < <(
@@ -104,12 +105,12 @@ check_names() {
     sources -name '*.cc' ! -name main.cc | xargs --no-run-if-empty grep -nE 'LOG\(FATAL\)' /dev/null | cut -d: -f1,2 || true)
 }
 
-# README.md's table of rooms (rows that begin with | `folder/`) names every room once, and nothing else.
+# README.md's table of rooms (rows that begin with | `folder/`) names every room exactly once and no other folder.
 check_rooms_table() {
   local named there line
   # shellcheck disable=SC2016
   named=$(sed -nE 's/^\| `([a-z_/0-9]+)\/` \|.*/\1/p' README.md | sort)
-  there=$({ rooms; for folder in shim plugin_host plugins proto integration deploy; do [[ -d $folder ]] && echo "$folder"; done; } | sort |
+  there=$({ rooms; for folder in cli shim plugin_host plugins proto integration deploy; do [[ -d $folder ]] && echo "$folder"; done; } | sort |
     grep -vE '^plugins/|^proto/outboard$' || true)
   while read -r line; do fault "README.md: its table names $line/, which does not exist"; done < <(comm -23 <(echo "$named") <(echo "$there"))
   while read -r line; do fault "README.md: its table does not name $line/"; done < <(comm -13 <(echo "$named") <(echo "$there"))
@@ -120,7 +121,60 @@ check_rooms_table() {
   done
 }
 
-all=(includes sdk readmes sizes paths binaries names rooms_table)
+# Names that were replaced stay replaced, in code, docs, flags, metrics and logs: old_names.txt.
+check_old_names() {
+  local list pattern files line
+  list=$(dirname "${BASH_SOURCE[0]}")/old_names.txt
+  [[ -f integration/hygiene/old_names.txt ]] && list=integration/hygiene/old_names.txt
+  while IFS=$'\t' read -r pattern files _; do
+    [[ -z $pattern || $pattern == \#* ]] && continue
+    while read -r line; do fault "$line: an old name, see old_names.txt: $pattern"; done < <(
+      sources ! -name old_names.txt ! -name hygiene_self_test.sh ! -name CHANGELOG.md | { grep -E "$files" || true; } |
+        xargs --no-run-if-empty grep -InE -- "$pattern" /dev/null | cut -d: -f1,2 || true)
+  done <"$list"
+}
+
+# A room's README names every group of production files in it, so that a reader finds the way without opening them.
+check_room_files() {
+  local room file stem
+  while read -r room; do
+    [[ -f $room/README.md ]] || continue
+    while read -r file; do
+      stem=$(basename "${file%.*}")
+      grep -qE "(^|[^a-z0-9_])${stem}([^a-z0-9_]|\$)" "$room/README.md" || fault "$room/README.md: does not name $stem"
+    done < <(find "$room" -maxdepth 1 -type f \( -name '*.cc' -o -name '*.h' \) ! -name '*_test.cc' ! -name '*_fuzzer.cc' | sort)
+  done < <(find shim cli plugin_host -mindepth 1 -type d ! -name testdata ! -name testing 2>/dev/null | sort)
+}
+
+# A room that needs more production files than a reader can keep apart says so in its README ("Why so many files").
+check_room_sizes() {
+  local room count
+  while read -r room; do
+    count=$(find "$room" -maxdepth 1 -type f \( -name '*.cc' -o -name '*.h' \) ! -name '*_test.cc' ! -name '*_fuzzer.cc' ! -name '*_benchmark.cc' | wc -l)
+    ((count <= 30)) || grep -qi 'why so many files' "$room/README.md" 2>/dev/null || fault "$room: $count production files, more than 30, and its README does not say why"
+  done < <(find shim cli plugin_host plugins proto sdk -type d ! -name testdata 2>/dev/null | sort)
+}
+
+# Paths in the documents for readers of the code exist: everything in backticks that begins with a top-level folder. Globs and {h,cc} are allowed.
+check_paths_in_docs() {
+  local file folders path word expanded
+  folders=$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' ! -name build -printf '%f\n' | paste -sd '|')
+  for file in README.md CONTRIBUTING.md docs/*.md; do
+    [[ -f $file ]] || continue
+    # shellcheck disable=SC2016
+    while read -r path; do
+      expanded=("$path")
+      # Only these characters: nothing that eval could run.
+      [[ $path =~ ^[A-Za-z0-9_./*{},-]+$ ]] && eval "expanded=($path)"
+      for word in "${expanded[@]}"; do
+        [[ -e $word ]] || fault "$file: names $word, which does not exist"
+      done
+    done < <(awk '/^ *```/ { fenced = !fenced; next } !fenced' "$file" | awk -v RS= '{ gsub(/\n */, " "); print }' |
+      grep -oE '`[^`]+`' | tr -d '`' | cut -d ' ' -f 1 | { grep -E "^($folders)/" || true; } | sort -u)
+  done
+}
+
+all=(includes sdk readmes sizes paths binaries names rooms_table old_names room_files room_sizes paths_in_docs)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build.sh FOLDER [--save] [--check [FLAG…]]: builds the images outboard-shim, outboard-host and outboard-claims-host at the version of CMakeLists.txt, prints their sizes
-# and puts a list of their packages (SPDX) into FOLDER; with --save the images, too; with --check it goes on to check.sh. `./dev images` calls it with a
-# Docker daemon at hand.
+# build.sh FOLDER [--save] [--check [FLAG…]]: builds the images outboard-shim, outboard-host and outboard-claims-host
+# at the version of CMakeLists.txt, prints their sizes and writes their package lists (SPDX) into FOLDER. --save also
+# saves the images there; --check then runs check.sh. Needs a Docker daemon; called by `./dev images`.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
@@ -14,13 +14,13 @@ if [[ ${1:-} == --save ]]; then
 fi
 mkdir -p "$into"
 
-# BuildKit is in the client up to Docker 20, and in buildx after it; where both are installed, one will do.
+# BuildKit is part of the client up to Docker 20, and of buildx later; one of them is enough.
 builder=docker
 if ! docker buildx version >/dev/null 2>&1 && [[ -x /usr/bin/docker ]]; then builder=/usr/bin/docker; fi
 
 base=debian:bookworm-slim
 if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$base" >/dev/null 2>&1; then
-  # As the registry's: without documentation, with security updates.
+  # Like the registry's image: without documentation, with security updates.
   id=$(docker create --network=none outboard-guide-base sh -c 'rm -rf /usr/share/doc/* /usr/share/man/* /usr/share/locale/* /var/cache/apt/* /var/lib/apt/lists/* /var/log/* &&
     mirror=$(sed -n "s|^deb \([^ ]*\)/debian/* .*|\1|p" /etc/apt/sources.list | head -n 1) &&
     [ -n "$mirror" ] && for suite in "debian bookworm" "debian bookworm-updates" "debian-security bookworm-security"; do echo "deb $mirror/$suite main"; done >/etc/apt/sources.list')
@@ -30,7 +30,7 @@ if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$bas
 fi
 
 version=$(sed -n 's/^set(OUTBOARD_VERSION "\([^"]*\)".*/\1/p' CMakeLists.txt)
-# Whom this machine trusts, where the network is behind a proxy that speaks for others.
+# Certificate authorities trusted by this machine, for a network behind a TLS proxy.
 authorities=()
 [[ ! -f /etc/ssl/certs/ca-certificates.crt ]] || authorities=(--secret "id=authorities,src=/etc/ssl/certs/ca-certificates.crt")
 for name in shim host claims-host; do

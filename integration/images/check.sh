@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check.sh [FLAG…]: runs the images that build.sh has made, with the Docker daemon at hand, beside a real control plane. Flags are the test's,
-# such as -images.swaps 50. `./dev images --check` calls it.
+# check.sh [FLAG…]: runs the images of build.sh with the Docker daemon, beside a real control plane. Flags are the
+# test's, such as -images.swaps 50. Called by `./dev images --check`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 OUTBOARD_IMAGES=$(sed -n 's/^set(OUTBOARD_VERSION "\([^"]*\)".*/\1/p' CMakeLists.txt)

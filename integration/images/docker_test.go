@@ -1,4 +1,4 @@
-// Package images_test runs the container images with Docker, on a real control plane beside them. See README.md.
+// Package images_test runs the container images with Docker, beside a real control plane. See README.md.
 package images_test
 
 import (
@@ -20,7 +20,7 @@ const (
 	nobody = 65532
 )
 
-// images are those that are run, by container, with the tag in OUTBOARD_IMAGES.
+// images returns the images to run, by container, with the tag in OUTBOARD_IMAGES.
 func images(t *testing.T) map[string]string {
 	t.Helper()
 	tag := os.Getenv("OUTBOARD_IMAGES")
@@ -49,10 +49,11 @@ func docker(t *testing.T, args ...string) string {
 	return out
 }
 
-// confined is what the images are run with, as in the pods of deploy/. They share the machine's network, on whose loopback the API server is.
+// confined are the Docker flags that match the pods of deploy/. Containers share the machine's network, on whose
+// loopback the API server listens.
 var confined = []string{"--network=host", "--pull=never", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 
-// container is one that runs, or did. It is removed with the test.
+// container is a container that runs or has run. It is removed with the test.
 type container struct {
 	*testing.T
 	name, id string
@@ -64,7 +65,7 @@ func runContainer(t *testing.T, name, image string, flags []string, args ...stri
 	c.id = docker(t, slices.Concat([]string{"run", "--detach"}, flags, []string{image}, args)...)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the last words of %s:\n%s", name, c.said("--tail=40"))
+			t.Logf("end of the log of %s:\n%s", name, c.said("--tail=40"))
 		}
 		if _, err := tryDocker(context.Background(), "rm", "--force", c.id); err != nil {
 			t.Log(err)
@@ -81,7 +82,7 @@ func (c *container) said(flags ...string) string {
 	return out
 }
 
-// state is what Docker says of it.
+// state returns Docker's state of the container.
 func (c *container) state() (state struct {
 	Running, OOMKilled bool
 	ExitCode           int
@@ -94,16 +95,17 @@ func (c *container) state() (state struct {
 	return state
 }
 
-// stop asks it to end, as Kubernetes does, and kills it after the grace period. It must have ended well, by itself.
+// stop sends SIGTERM, as Kubernetes does, and SIGKILL after the grace period. The container must exit by itself with
+// status 0.
 func (c *container) stop(grace time.Duration) {
 	c.Helper()
 	docker(c.T, "stop", "--time="+strconv.Itoa(int(grace.Seconds())), c.id)
 	if state := c.state(); state.Running || state.ExitCode != 0 {
-		c.Errorf("%s was asked to end and ended with %+v:\n%s", c.name, state, c.said("--tail=40"))
+		c.Errorf("%s ended after SIGTERM with %+v:\n%s", c.name, state, c.said("--tail=40"))
 	}
 }
 
-// isConfined looks from inside at what the program may do.
+// isConfined checks the program's restrictions from inside.
 func (c *container) isConfined() {
 	c.Helper()
 	lines := strings.Split(docker(c.T, "exec", c.id, "cat", "/proc/1/status", "/proc/1/mounts"), "\n")
@@ -115,10 +117,10 @@ func (c *container) isConfined() {
 		"user 65532":                 func(w []string) bool { return slices.Equal(w, []string{"Uid:", id, id, id, id}) },
 		"group 65532":                func(w []string) bool { return slices.Equal(w, []string{"Gid:", id, id, id, id}) },
 		"no capabilities":            func(w []string) bool { return slices.Equal(w, []string{"CapEff:", "0000000000000000"}) },
-		"no capabilities to be had":  func(w []string) bool { return slices.Equal(w, []string{"CapBnd:", "0000000000000000"}) },
+		"no obtainable capabilities": func(w []string) bool { return slices.Equal(w, []string{"CapBnd:", "0000000000000000"}) },
 		"no new privileges":          func(w []string) bool { return slices.Equal(w, []string{"NoNewPrivs:", "1"}) },
 		"a filter of system calls":   func(w []string) bool { return slices.Equal(w, []string{"Seccomp:", "2"}) },
-		"a root that is read only":   func(w []string) bool { return mountedAt(w, "/", "ro") },
+		"a read-only root":           func(w []string) bool { return mountedAt(w, "/", "ro") },
 		"sockets in memory, written": func(w []string) bool { return mountedAt(w, "/run/outboard/hosts", "rw") && w[0] == "tmpfs" },
 	} {
 		if !has(wanted) {
@@ -127,16 +129,16 @@ func (c *container) isConfined() {
 	}
 }
 
-// mountedAt says whether a line of /proc/PID/mounts is that of the folder, with the option.
+// mountedAt returns whether a line of /proc/PID/mounts is about the folder and has the option.
 func mountedAt(words []string, folder, option string) bool {
 	return len(words) > 3 && words[1] == folder && slices.Contains(strings.Split(words[3], ","), option)
 }
 
-// socketVolume makes a volume in memory and returns its name.
+// socketVolume creates a volume in memory and returns its name.
 func socketVolume(t *testing.T, options string) string {
 	t.Helper()
 	volume := docker(t, "volume", "create", "--opt=type=tmpfs", "--opt=device=tmpfs", "--opt=o="+options)
-	// Runs after its containers are gone, which are made later.
+	// Runs after the later-created containers are removed.
 	t.Cleanup(func() {
 		if _, err := tryDocker(context.Background(), "volume", "rm", volume); err != nil {
 			t.Log(err)
@@ -145,16 +147,16 @@ func socketVolume(t *testing.T, options string) string {
 	return volume
 }
 
-// sharedSockets is the flag that gives containers of the images' user one folder of sockets, in memory.
+// sharedSockets returns the flag that gives containers of the images' user one folder of sockets, in memory.
 func sharedSockets(t *testing.T) string {
 	t.Helper()
 	return "--mount=type=volume,volume-nocopy,target=/run/outboard/hosts,source=" + socketVolume(t, fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=1m", nobody, nobody))
 }
 
-// eventually gives up when the check has not been passed for a minute.
+// eventually fails if the check has not passed within a minute.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // Between two looks.
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // Poll interval.
 		err := check()
 		if err == nil {
 			return

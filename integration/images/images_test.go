@@ -17,7 +17,7 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// No image has another's program, nor was what another is made of at hand when it was built.
+// No image contains another's program, and none was built with another's sources available.
 func TestEachImageHoldsItsProgram(t *testing.T) {
 	images := images(t)
 	root, err := controlplane.Repository()
@@ -53,7 +53,8 @@ func TestEachImageHoldsItsProgram(t *testing.T) {
 	}
 }
 
-// Two hosts share a folder of sockets, as while one is replaced: the health check of one that hangs is not passed by the other.
+// Two hosts share a folder of sockets, as during a replacement: the health check of a hanging host does not pass
+// because of the other.
 func TestTheHealthCheckIsAboutItsOwnContainer(t *testing.T) {
 	image := images(t)["host"]
 	var check []string
@@ -78,7 +79,7 @@ func TestTheHealthCheckIsAboutItsOwnContainer(t *testing.T) {
 	}
 }
 
-// The pod of deploy/kustomize/sidecar, run with everything that its specification says, schedules pods and ends well.
+// The pod of deploy/kustomize/sidecar, run as its specification says, schedules pods and ends without errors.
 func TestTheShippedPod(t *testing.T) {
 	images := images(t)
 	c := controlplane.ForTest(t, controlplane.Options{})
@@ -109,7 +110,7 @@ func TestTheShippedPod(t *testing.T) {
 		}
 	}
 	var report *checker.Report
-	eventually(t, func() error { // Events come after the binds.
+	eventually(t, func() error { // Events follow the binds.
 		if report, err = checker.Check(t.Context(), c.EtcdURL, client); err != nil {
 			return err
 		}
@@ -132,6 +133,6 @@ func TestTheShippedPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	if holder := lease.Spec.HolderIdentity; holder == nil || *holder != "" {
-		t.Errorf("the lease was not given up: %v", lease.Spec)
+		t.Errorf("the lease was not released: %v", lease.Spec)
 	}
 }

@@ -29,19 +29,20 @@ const (
 	shippedAddress   = `address: "0.0.0.0:10270"`
 )
 
-// kubelet runs one of the pods of deploy/kustomize/sidecar with Docker, and does with it what its specification says. What it does not know it
-// refuses. All pods have the machine's address, so each has ports of its own.
+// kubelet runs one of the pods of deploy/kustomize/sidecar with Docker, as its specification says. It rejects unknown
+// settings. All pods share the machine's address, so each has its own ports.
 type kubelet struct {
 	*testing.T
 	client     kubernetes.Interface
 	spec       *corev1.PodSpec
 	api        *url.URL
-	mounts     map[string]string // by volume: what --mount has of it, but the place in the container
+	mounts     map[string]string // by volume: the options of --mount, without the target
 	containers map[string]*container
 	port       int // of the shim's pages
 }
 
-// applyShipped applies deploy/kustomize/sidecar and returns the pods that its Deployment asks for, as the API server has them.
+// applyShipped applies deploy/kustomize/sidecar and returns the pods of its Deployment, as the API server stores
+// them.
 func applyShipped(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface) *appsv1.Deployment {
 	t.Helper()
 	manifests, err := deploy.Kustomized("sidecar")
@@ -51,7 +52,7 @@ func applyShipped(t *testing.T, c *controlplane.ControlPlane, client kubernetes.
 	if err := c.Apply(t.Context(), manifests); err != nil {
 		t.Fatal(err)
 	}
-	// kube-controller-manager puts it into each namespace.
+	// kube-controller-manager would add it to each namespace.
 	authority, err := os.ReadFile(filepath.Join(c.Dir, "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func applyShipped(t *testing.T, c *controlplane.ControlPlane, client kubernetes.
 	return deployment
 }
 
-// newKubelet is for a pod of the Deployment with these images, by container.
+// newKubelet creates the kubelet of a pod of the Deployment with these images, by container.
 func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, deployment *appsv1.Deployment, images map[string]string) *kubelet {
 	t.Helper()
 	api, err := url.Parse(c.URL)
@@ -80,7 +81,7 @@ func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.In
 	for i := range spec.Containers {
 		container := &spec.Containers[i]
 		if container.Image = images[container.Name]; container.Image == "" {
-			t.Fatalf("the pod has a container %s", container.Name)
+			t.Fatalf("unknown container %s", container.Name)
 		}
 		for j := range container.Ports {
 			container.Ports[j].ContainerPort = int32(k.port)
@@ -92,12 +93,12 @@ func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.In
 	return k
 }
 
-// volume makes it and returns what --mount has of it.
+// volume creates a volume and returns its options for --mount.
 func (k *kubelet) volume(volume corev1.Volume) string {
 	k.Helper()
 	switch {
 	case volume.EmptyDir != nil && volume.EmptyDir.Medium == corev1.StorageMediumMemory:
-		// Everybody's, with the pod's group, as the real one's is.
+		// World-writable, with the pod's group, like a real emptyDir.
 		options := fmt.Sprintf("mode=2777,gid=%d,size=%d", *k.spec.SecurityContext.FSGroup, volume.EmptyDir.SizeLimit.Value())
 		return "type=volume,volume-nocopy,source=" + socketVolume(k.T, options)
 	case volume.ConfigMap != nil:
@@ -135,7 +136,7 @@ func (k *kubelet) volume(volume corev1.Volume) string {
 		}
 		return "type=bind,source=" + k.folder(files)
 	}
-	k.Fatalf("a volume as %s is not made here: %+v", volume.Name, volume.VolumeSource)
+	k.Fatalf("unsupported volume %s: %+v", volume.Name, volume.VolumeSource)
 	return ""
 }
 
@@ -148,7 +149,7 @@ func (k *kubelet) configMap(name string) map[string]string {
 	return object.Data
 }
 
-// folder holds the files, which everybody may read who comes to it by a mount.
+// folder contains the files, readable by all users that reach it through a mount.
 func (k *kubelet) folder(files map[string]string) string {
 	k.Helper()
 	folder := k.TempDir()
@@ -160,7 +161,7 @@ func (k *kubelet) folder(files map[string]string) string {
 	return folder
 }
 
-// start runs the containers, in their order, and waits until the pod is ready.
+// start runs the containers, in order, and waits until the pod is ready.
 func (k *kubelet) start() {
 	k.Helper()
 	for i := range k.spec.Containers {
@@ -179,7 +180,7 @@ func (k *kubelet) start() {
 			flags = append(flags, flag)
 		}
 		if len(spec.Command) > 0 || len(spec.Env) > 0 {
-			k.Fatalf("container %s has a command or an environment", spec.Name)
+			k.Fatalf("container %s has an unsupported command or environment", spec.Name)
 		}
 		k.containers[spec.Name] = runContainer(k.T, spec.Name, spec.Image, flags, spec.Args...)
 	}
@@ -218,9 +219,9 @@ func (k *kubelet) passes(spec *corev1.Container, probe *corev1.Probe) {
 			return
 		}
 		if time.Now().After(end) || !k.containers[spec.Name].state().Running {
-			k.Fatalf("a probe of %s: %v", spec.Name, err)
+			k.Fatalf("probe of %s failed: %v", spec.Name, err)
 		}
-		time.Sleep(50 * time.Millisecond) // Between two looks.
+		time.Sleep(50 * time.Millisecond) // Poll interval.
 	}
 }
 
@@ -235,7 +236,7 @@ func (k *kubelet) probe(spec *corev1.Container, probe *corev1.Probe) error {
 		port = spec.Ports[i].ContainerPort
 	}
 	address := fmt.Sprintf("%s://%s%s", strings.ToLower(string(get.Scheme)), net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), get.Path)
-	// A kubelet verifies nothing either.
+	// A kubelet verifies no certificate either.
 	client := &http.Client{Timeout: time.Duration(probe.TimeoutSeconds) * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	response, err := client.Get(address)
@@ -249,7 +250,7 @@ func (k *kubelet) probe(spec *corev1.Container, probe *corev1.Probe) error {
 	return nil
 }
 
-// freePort is one of the machine's that nothing listens on.
+// freePort returns an unused port of the machine.
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -260,7 +261,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// stop ends all containers at once, each after its preStop hook. They must end well, by themselves.
+// stop ends all containers at once, each after its preStop hook. They must exit by themselves without an error.
 func (k *kubelet) stop() {
 	k.Helper()
 	ended := make(chan string)
@@ -280,7 +281,7 @@ func (k *kubelet) stop() {
 	for range k.spec.Containers {
 		name := <-ended
 		if state := k.containers[name].state(); state.Running || state.OOMKilled || state.ExitCode != 0 {
-			k.Errorf("%s was asked to end and ended with %+v", name, state)
+			k.Errorf("%s ended after SIGTERM with %+v", name, state)
 		}
 	}
 }

@@ -24,22 +24,22 @@ import (
 )
 
 var (
-	swaps    = flag.Int("images.swaps", 20, "how often the host's image is replaced")
-	rollouts = flag.Int("images.rollouts", 3, "how often the shipped pods are replaced, all of them")
+	swaps    = flag.Int("images.swaps", 20, "number of replacements of the host's image")
+	rollouts = flag.Int("images.rollouts", 3, "number of replacements of all shipped pods")
 	rate     = flag.Int("images.rate", 120, "pods created each second meanwhile")
 	nodes    = flag.Int("images.nodes", 200, "number of nodes")
-	cycle    = flag.Duration("images.cycle", time.Second, "the deadline of a cycle, which is longer than Outboard's own on a machine that does other things, too")
+	cycle    = flag.Duration("images.cycle", time.Second, "deadline of a cycle; longer than Outboard's default for a busy machine")
 	baseline = flag.Duration("images.baseline", 15*time.Second, "time without replacements at the beginning")
 )
 
 const (
-	// Where the shim of an image serves unless it is told otherwise, and where the image's health check looks.
+	// Where the image's shim serves by default, and where its health check looks.
 	pages = "http://127.0.0.1:10269"
-	// As pods have unless they say otherwise.
+	// The default of pods.
 	grace = 30 * time.Second
-	// What is asked for.
+	// The required rate.
 	leastRate = 100
-	// All else is as it is without being said.
+	// Everything else is the default.
 	configuration = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: /etc/outboard/kubeconfig, qps: 1000, burst: 2000}
@@ -53,12 +53,12 @@ deadlines: {cycle: %s}
 `
 )
 
-// installed is a shim and its hosts as `docker run` starts the images: without arguments, and with nothing but the folder of the configuration and
-// the folder of the sockets, which all share.
+// installed is a shim and its hosts as `docker run` starts the images: without arguments, and with only the folder of
+// the configuration and the shared folder of the sockets.
 type installed struct {
 	*testing.T
 	*controlplane.ControlPlane
-	sockets string // the flag
+	sockets string // the --mount flag
 	shim    *container
 }
 
@@ -89,7 +89,7 @@ func (i *installed) startHost(name, image string) *container {
 	return runContainer(i.T, name, image, append(slices.Clone(confined), i.sockets))
 }
 
-// serving waits until an instance that started after `started` serves, and returns it.
+// serving waits until an instance started after `started` serves, and returns it.
 func (i *installed) serving(started time.Time) (serving controlplane.HostInstance) {
 	i.Helper()
 	eventually(i.T, func() error {
@@ -118,7 +118,7 @@ func (i *installed) healthy(c *container) {
 	})
 }
 
-// attempts is how many ended with each result, and how many were needed for pods beyond the first of each.
+// attempts returns the number of attempts by result, and the number of attempts beyond the first of each pod.
 func (i *installed) attempts() (results map[string]float64, again float64) {
 	i.Helper()
 	metrics, err := controlplane.Scrape(i.Context(), pages+"/metrics")
@@ -139,7 +139,8 @@ func (i *installed) attempts() (results map[string]float64, again float64) {
 	return results, again
 }
 
-// anotherBuild makes an image whose program differs in its build ID, as that of changed sources would; the shim takes it for another build.
+// anotherBuild creates an image whose program differs in its build ID, like one with changed sources; the shim treats
+// it as another build.
 func anotherBuild(t *testing.T, image string) string {
 	t.Helper()
 	const program = "/usr/local/bin/outboard-host"
@@ -174,8 +175,8 @@ func anotherBuild(t *testing.T, image string) string {
 	return other
 }
 
-// A new image of the host comes and the old one goes, again and again, while pods are created: no pod is lost, none needs a second attempt, and no
-// attempt ends without an answer.
+// A new image of the host replaces the old one, repeatedly, while pods are created: no pod is lost, none needs a
+// second attempt, and no attempt ends without an answer.
 func TestReplacingTheHostsImage(t *testing.T) {
 	images := images(t)
 	hostImages := []string{images["host"], anotherBuild(t, images["host"])}
@@ -219,8 +220,9 @@ func TestReplacingTheHostsImage(t *testing.T) {
 	}
 }
 
-// `kubectl set image` of the shipped Deployment, again and again, while pods are created: its pods, of a shim and two hosts each, are replaced one after
-// the other, a new one being ready before an old one is asked to go, and with the leader goes the lease.
+// `kubectl set image` of the shipped Deployment, repeatedly, while pods are created: its pods, each a shim and two
+// hosts, are replaced one after the other. A new one is ready before an old one gets SIGTERM, and the leader's pod
+// releases the lease.
 func TestRollingOutTheShippedPods(t *testing.T) {
 	images := images(t)
 	hostImages := []string{images["host"], anotherBuild(t, images["host"])}
@@ -264,12 +266,12 @@ func TestRollingOutTheShippedPods(t *testing.T) {
 		ending.Wait()
 		led[leader()] = true
 	}
-	// A shim that is asked to end has two seconds for its events, which a machine that is busy with other things may not give it.
+	// After SIGTERM a shim has two seconds for its events; on a busy machine that may be too short.
 	s.end(true)
-	delete(led, "") // Given up, and not taken yet.
-	t.Logf("%d roll-outs of %d pods; %d shims seen to lead, one after the other", *rollouts, len(pods), len(led))
+	delete(led, "") // Released and not acquired yet.
+	t.Logf("%d roll-outs of %d pods; %d shims led, one after the other", *rollouts, len(pods), len(led))
 	if len(led) < 2 {
-		t.Error("the lease did not change hands: this has tested little")
+		t.Error("the lease did not change its holder: the test is void")
 	}
 	events, err := client.EventsV1().Events(streamNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
 	if err != nil {
@@ -285,7 +287,7 @@ func TestRollingOutTheShippedPods(t *testing.T) {
 
 const streamNamespace = "stream"
 
-// stream is a steady load of pods, at first on a cluster where nothing else happens.
+// stream is a steady load of pods, at first without other activity on the cluster.
 type stream struct {
 	*testing.T
 	*controlplane.ControlPlane
@@ -294,7 +296,7 @@ type stream struct {
 	began, disturbed time.Time
 }
 
-// startStream makes the nodes, and returns when the time without replacements is over.
+// startStream creates the nodes, and returns when the time without replacements is over.
 func startStream(t *testing.T, c *controlplane.ControlPlane, scheduler string) *stream {
 	t.Helper()
 	client, err := c.Client()
@@ -320,8 +322,8 @@ func startStream(t *testing.T, c *controlplane.ControlPlane, scheduler string) *
 	return s
 }
 
-// end waits until all pods are bound, and judges by etcd's history: no pod may be lost, bound twice, or be on a node that is full; nor be without its
-// event, unless events may be lost.
+// end waits until all pods are bound, and checks etcd's history: no pod lost or bound twice, no node overcommitted,
+// and no event missing unless events may be lost.
 func (s *stream) end(mayLoseEvents bool) *checker.Report {
 	s.Helper()
 	ended := time.Now()
@@ -344,10 +346,10 @@ func (s *stream) end(mayLoseEvents bool) *checker.Report {
 		perSecond, load.Quantile(quiet, 0.5), load.Quantile(quiet, 0.99), load.Quantile(quiet, 1), len(quiet),
 		load.Quantile(busy, 0.5), load.Quantile(busy, 0.99), load.Quantile(busy, 1), len(busy))
 	if perSecond < leastRate {
-		s.Errorf("%.0f pods a second are less than %d", perSecond, leastRate)
+		s.Errorf("%.0f pods a second, want at least %d", perSecond, leastRate)
 	}
 	var report *checker.Report
-	eventually(s.T, func() (err error) { // Events come after the binds.
+	eventually(s.T, func() (err error) { // Events follow the binds.
 		if report, err = checker.Check(s.Context(), s.EtcdURL, s.client); err != nil {
 			return err
 		}

@@ -15,7 +15,8 @@ import (
 	"outboard.dev/integration/parity/oracle"
 )
 
-// claimKinds are all kinds of claims that cases have, and whether pods with such a claim can be placed, and can be refused for it.
+// claimKinds are all kinds of claims in the cases, and whether pods with such a claim can be placed, and can be
+// rejected because of it.
 var claimKinds = map[string]struct{ placed, refused bool }{
 	"template": {true, true}, "named": {true, true}, "shared": {true, true}, "allocated": {true, true},
 	"reserved for another": {true, true}, "reserved for it": {true, true}, "never ready": {false, true},
@@ -26,7 +27,8 @@ var claimKinds = map[string]struct{ placed, refused bool }{
 	"extended resource": {true, true}, "left by an attempt before": {false, true},
 }
 
-// claimReasons are what DynamicResources says of nodes. (Of a resource that no node and no class has NodeResourcesFit speaks first.)
+// claimReasons are DynamicResources' reasons for nodes. (For a resource that no node and no class has,
+// NodeResourcesFit rejects first.)
 var claimReasons = []string{
 	unresolvable + "DynamicResources: cannot allocate all claims",
 	unresolvable + "DynamicResources: resourceclaim not available on the node",
@@ -34,18 +36,18 @@ var claimReasons = []string{
 	unresolvable + "DynamicResources: cannot schedule extended resource claim",
 }
 
-// claimMessages are what pods hear of DynamicResources beside that.
+// claimMessages are DynamicResources' other messages for pods.
 var claimMessages = []string{
 	// PreEnqueue and PreFilter.
 	"could not find ResourceClaim", "is being deleted", "ResourceClaim not created yet", "(Pod is not owner)", "device class no-such-class does not exist",
-	// Filter, where the attempt ends.
+	// Filter, if the attempt ends there.
 	"is currently being updated", "is currently invalid", "exceeds the claim limit of 32", "CEL runtime error",
 	// PostFilter.
 	"no new claims to deallocate", "deallocation of ResourceClaim completed", "deletion of ResourceClaim completed", "still not schedulable",
 }
 
-// Every kind of claim must occur, be allocated and be refused; every reason must be given. What 300 clusters must reach in whole,
-// fewer reach in part. The forty of -short are not enough for the rare ones.
+// Every kind of claim must occur, be allocated and be rejected; every reason must be given. The minimums are for 300
+// clusters, and lower in proportion for fewer. The forty of -short are too few for the rare kinds.
 func TestCasesCoverEveryKindOfClaim(t *testing.T) {
 	const count = 300
 	var totals compare.Totals
@@ -95,7 +97,7 @@ func TestCasesCoverEveryKindOfClaim(t *testing.T) {
 	}
 	for kind, can := range claimKinds {
 		if found[kind] < 10 || can.placed && placed[kind] < 5 || can.refused && refused[kind] < 5 {
-			t.Errorf("kind %q: %d pods, %d placed, %d refused for it", kind, found[kind], placed[kind], refused[kind])
+			t.Errorf("kind %q: %d pods, %d placed, %d rejected for it", kind, found[kind], placed[kind], refused[kind])
 		}
 	}
 	for _, reason := range claimReasons {
@@ -110,7 +112,7 @@ func TestCasesCoverEveryKindOfClaim(t *testing.T) {
 	}
 }
 
-// refusedForClaims: DynamicResources had a part in it that the pod is not placed.
+// refusedForClaims: DynamicResources is among the plugins that rejected the pod.
 func refusedForClaims(verdict oracle.Verdict) bool {
 	for _, rejection := range verdict.Filter {
 		if rejection.Plugin == "DynamicResources" {
@@ -120,7 +122,7 @@ func refusedForClaims(verdict oracle.Verdict) bool {
 	return slices.ContainsFunc(claimMessages[:9], func(text string) bool { return strings.Contains(verdict.Message, text) })
 }
 
-// claimsProgram stands in for the outboard program, with a host for claims beside the other one.
+// claimsProgram replaces the outboard program: it adds a host for claims beside the other one.
 func claimsProgram(t *testing.T) string {
 	t.Helper()
 	t.Setenv("OUTBOARD", program(t))
@@ -129,7 +131,7 @@ func claimsProgram(t *testing.T) string {
 		host = filepath.Join("..", "..", "build", "claims", "outboard-claims-host")
 	}
 	if _, err := os.Stat(host); err != nil {
-		t.Skipf("no host for claims: CLAIMS_HOST is not set and %v", err)
+		t.Skipf("missing host for claims: CLAIMS_HOST is not set and %v", err)
 	}
 	host, err := filepath.Abs(host)
 	if err != nil {
@@ -146,11 +148,12 @@ func claimsProgram(t *testing.T) string {
 func TestOutboardAllocatesAsKubeScheduler(t *testing.T) {
 	totals := mustAgreeWith(t, claimsProgram(t), seeds(*seedCount), func(i int) *generate.Case { return generate.New(uint64(i+1), generate.Claims) })
 	if totals.ClaimsCompared == 0 {
-		t.Error("the program says nothing of what it did to claims")
+		t.Error("the program's output has no effects on claims")
 	}
 }
 
-// Of two answers of the oracle to one case both must be the same: what is random in kube-scheduler must not be in what is compared.
+// Two answers of the oracle to one case must be equal: compared fields must not contain kube-scheduler's random
+// choices.
 func TestTheOracleAllocatesTheSameTwice(t *testing.T) {
 	for seed := range uint64(20) {
 		files, err := generate.New(seed+1, generate.Claims).Write(t.TempDir())
@@ -173,7 +176,7 @@ func TestTheOracleAllocatesTheSameTwice(t *testing.T) {
 	}
 }
 
-// The oracle on claims small enough to be judged by a reader of Kubernetes' documentation.
+// The oracle on claims small enough to check by hand with Kubernetes' documentation.
 func TestOracleOnKnownClaims(t *testing.T) {
 	write := writer(t)
 	cluster := write("cluster.yaml", `
@@ -209,7 +212,7 @@ func TestOracleOnKnownClaims(t *testing.T) {
 	}
 	want := []string{
 		"default/first b [default/shared: reserved true, allocation " + allocation("r", "gpu-0") + "] ",
-		"default/second b [default/shared: reserved true, allocation ] ", // It was allocated for the first.
+		"default/second b [default/shared: reserved true, allocation ] ", // Allocated for the first pod.
 		"default/third b [<extended-resources>: reserved true, allocation " + allocation("container-0-request-0", "gpu-1") + "] ",
 		"default/fourth  [] 0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
 	}
@@ -220,7 +223,7 @@ func TestOracleOnKnownClaims(t *testing.T) {
 	}
 }
 
-// A wrong device, a claim that was forgotten and one too many must be found, in the form in which a program prints them.
+// A wrong device, a missing claim and an additional claim must be found in the format of a program's output.
 func TestEveryMistakeWithClaimsIsFound(t *testing.T) {
 	files, err := generate.New(2, generate.Claims).Write(t.TempDir())
 	if err != nil {

@@ -15,7 +15,8 @@ const (
 	unschedulable = "Unschedulable "
 )
 
-// reasons are all that the default plugins give for a node, but for that of NodeName: a pod that names its node is not pending.
+// reasons are all reasons of the default plugins for a node, except NodeName's: a pod that names its node is not
+// pending.
 var reasons = []string{
 	unresolvable + "NodeUnschedulable: node(s) were unschedulable",
 	unresolvable + "TaintToleration: node(s) had untolerated taint(s)",
@@ -48,17 +49,17 @@ var reasons = []string{
 	unresolvable + "NodeDeclaredFeatures: node(s) didn't match Pod's required features",
 }
 
-// messages are what pods hear that no node is asked about.
+// messages are the messages of pods rejected before any node is examined.
 var messages = []string{"waiting for scheduling gates: [", "no nodes available to schedule pods", "pod affinity terms conflict",
 	"pod has unbound immediate PersistentVolumeClaims", "is being deleted", "bound to non-existent persistentvolume",
 	"waiting for ephemeral volume controller to create", "was not created for pod", "persistentvolumeclaim \"no-such-claim\" not found",
-	// Of DynamicResources, where DefaultPreemption is not asked.
+	// Of DynamicResources, where DefaultPreemption does not run.
 	". not found"}
 
-// Cases that exercise nothing would agree about nothing. What 2,000 clusters must reach in whole, fewer must reach in part.
-// The oracle's own cross-checks run here too.
+// Cases that exercise nothing would always agree. The minimums are for 2,000 clusters, and lower in proportion for
+// fewer. The oracle's own cross-checks run here, too.
 func TestCasesCoverEveryRule(t *testing.T) {
-	// Also with -short: forty clusters tell nothing.
+	// Also with -short: forty clusters are too few.
 	count := int(*seedCount)
 	totals, covered := oracleAlone(t, count, generate.All)
 	t.Log(totals)
@@ -101,7 +102,7 @@ func TestCasesCoverEveryRule(t *testing.T) {
 	}
 }
 
-// Small full clusters are there for preemption: 20,000 of them must be a matter of minutes.
+// Small full clusters test preemption: 20,000 of them must take minutes only.
 func TestDenseCasesPreempt(t *testing.T) {
 	count := seeds(60)
 	totals, covered := oracleAlone(t, count, generate.Preemption)

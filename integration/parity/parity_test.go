@@ -20,7 +20,7 @@ import (
 	"outboard.dev/integration/parity/oracle"
 )
 
-// The test binary plays `outboard simulate` when this is set; its value says how it is to be wrong.
+// If set, the test binary acts as `outboard simulate`; the value is the mistake that it makes.
 const pretend = "PARITY_TEST_PRETEND"
 
 func TestMain(m *testing.M) {
@@ -35,13 +35,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program finds the outboard binary: OUTBOARD_BINARY, or where ./dev build puts it.
+// program returns the outboard program: OUTBOARD_BINARY, or the one of ./dev build.
 func program(t *testing.T) string {
 	path := os.Getenv("OUTBOARD_BINARY")
 	if path == "" {
 		path = filepath.Join("..", "..", "build", "release", "bin", "outboard")
 		if _, err := os.Stat(path); err != nil {
-			t.Skipf("no outboard program to compare with: OUTBOARD_BINARY is not set and %v", err)
+			t.Skipf("missing outboard program: OUTBOARD_BINARY is not set and %v", err)
 		}
 	}
 	absolute, err := filepath.Abs(path)
@@ -54,11 +54,11 @@ func program(t *testing.T) string {
 	return absolute
 }
 
-// What the tests compare, and how much of it. A nightly run has more clusters: go test ./parity -timeout 5h -args -seeds 2000
+// The scope of the comparison. A nightly run has more clusters: go test ./parity -timeout 5h -args -seeds 2000
 var (
-	featureList = flag.String("features", "all", "what the cases of the comparison may exercise; see generate.ParseFeatures")
-	seedCount   = flag.Uint64("seeds", 300, "clusters of the comparison, and of the measurement of what such clusters cover")
-	denseSeeds  = flag.Uint64("preemption-seeds", 150, "small full clusters, if the features include preemption")
+	featureList = flag.String("features", "all", "features of the compared cases; see generate.ParseFeatures")
+	seedCount   = flag.Uint64("seeds", 300, "number of clusters of the comparison and of the coverage test")
+	denseSeeds  = flag.Uint64("preemption-seeds", 150, "number of small full clusters, if the features include preemption")
 )
 
 func served(t *testing.T) generate.Features {
@@ -69,7 +69,7 @@ func served(t *testing.T) generate.Features {
 	return features
 }
 
-// seeds is the number of clusters; -short makes fewer of them.
+// seeds returns the number of clusters, which -short reduces.
 func seeds(count uint64) int {
 	if testing.Short() {
 		count = min(count, 40)
@@ -89,7 +89,7 @@ func TestOutboardPreemptsAsKubeScheduler(t *testing.T) {
 	mustAgree(t, seeds(*denseSeeds), func(i int) *generate.Case { return generate.New(uint64(i+1), generate.Preemption) })
 }
 
-// Hundreds of pods, one after the other: the same nodes in the same order, though not all nodes are looked at.
+// Hundreds of pods, one after the other: the same nodes in the same order, with sampling of nodes.
 func TestOutboardPlacesSequencesAsKubeScheduler(t *testing.T) {
 	features, sizes := served(t), []int{200, 1000, 5000}
 	if testing.Short() {
@@ -102,7 +102,7 @@ func TestOutboardPlacesSequencesAsKubeScheduler(t *testing.T) {
 	}
 }
 
-// mustAgree runs cases and fails for each of the first few that differ.
+// mustAgree runs cases and fails for each of the first few differing ones.
 func mustAgree(t *testing.T, count int, create func(i int) *generate.Case) {
 	t.Helper()
 	mustAgreeWith(t, program(t), count, create)
@@ -179,7 +179,7 @@ func writer(t *testing.T) func(name, text string) string {
 	}
 }
 
-// The oracle on a case small enough to be judged by a reader of Kubernetes' documentation.
+// The oracle on a case small enough to check by hand with Kubernetes' documentation.
 func TestOracleOnAKnownCase(t *testing.T) {
 	write := writer(t)
 	cluster := write("cluster.yaml", `
@@ -212,8 +212,8 @@ profiles:
 	if err := oracle.Write(&lines, verdicts); err != nil {
 		t.Fatal(err)
 	}
-	// The pod `first` on a: free are 0 of 2000m and 2Gi of 4Gi, so (0+50)/2 = 25; utilisation is (0.75, 0.25) without it and
-	// (1, 0.5) with it, both 0.25 away from their mean: 50 + (50+75-75)/2 = 75. On b: (87+75)/2 = 81; (0, 0) and
+	// The pod `first` on a: free are 0 of 2000m and 2Gi of 4Gi, so (0+50)/2 = 25; utilisation is (0.75, 0.25) without
+	// it and (1, 0.5) with it, both 0.25 from their mean: 50 + (50+75-75)/2 = 75. On b: (87+75)/2 = 81; (0, 0) and
 	// (0.125, 0.25): 50 + (50+93-100)/2 = 71. Taints: 3 x 100.
 	want := []string{
 		`{"pod":"default/first","result":"scheduled","node":"b","message":"","filter":{"c":{"code":"UnschedulableAndUnresolvable","plugin":"TaintToleration","reasons":["node(s) had untolerated taint(s)"]}},` +
@@ -235,7 +235,7 @@ profiles:
 	}
 }
 
-// pretendToBeOutboard answers as the oracle does, with one mistake.
+// pretendToBeOutboard answers like the oracle, with one mistake.
 func pretendToBeOutboard(mistake string, arguments []string) error {
 	flags := map[string]string{}
 	for i := 1; i+1 < len(arguments); i += 2 {
@@ -271,7 +271,7 @@ func pretendToBeOutboard(mistake string, arguments []string) error {
 	return err
 }
 
-// spoil makes the mistake in the first verdict in which it can be made.
+// spoil makes the mistake in the first verdict that allows it.
 func spoil(verdict *oracle.Verdict, mistake string) bool {
 	for node, rejection := range verdict.Filter {
 		switch mistake {
@@ -325,7 +325,7 @@ func spoil(verdict *oracle.Verdict, mistake string) bool {
 	return true
 }
 
-// Every kind of mistake must be found, and no mistake where there is none.
+// Every kind of mistake must be found, and none in a correct answer.
 func TestEveryMistakeIsFound(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -375,6 +375,6 @@ func TestReproductionIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), "score of ") || !strings.Contains(string(text), "simulate --cluster "+directory) {
-		t.Errorf("difference.txt does not say what differs or how to run it:\n%s", text)
+		t.Errorf("difference.txt has no difference or no command to reproduce it:\n%s", text)
 	}
 }

@@ -21,8 +21,8 @@ import (
 
 const (
 	probeNamespace = "barrier"
-	// A pod's first backoff is 1 s and over with the second in which it ends, so after at most two: a retry that
-	// should not happen has happened by then.
+	// A pod's first backoff is 1 s and ends at a full second, so after at most two: an unwanted retry has happened by
+	// then.
 	quietTime    = 2100 * time.Millisecond
 	awaitTimeout = 20 * time.Second
 )
@@ -34,7 +34,7 @@ type Stage struct {
 	probes  int
 }
 
-// NewStage prepares a control plane whose scheduler runs already.
+// NewStage prepares a control plane whose scheduler already runs.
 func NewStage(ctx context.Context, c *controlplane.ControlPlane) (*Stage, error) {
 	client, err := c.Client()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Stage) createNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// Play plays one scenario and returns its transcript. It leaves no nodes and no pods behind.
+// Play plays one scenario and returns its transcript. It leaves no nodes and no pods.
 func (s *Stage) Play(ctx context.Context, scenario *Scenario) (transcript []string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -70,7 +70,7 @@ func (s *Stage) Play(ctx context.Context, scenario *Scenario) (transcript []stri
 			return r.transcript(), fmt.Errorf("step %d: %w", i+1, err)
 		}
 		if step.Create != nil || step.Delete != nil || step.Patch != nil {
-			r.touch() // What it causes takes a moment to show.
+			r.touch() // Its effects take a moment to appear.
 		}
 	}
 	if err := r.waitQuiet(ctx); err != nil {
@@ -128,8 +128,9 @@ func (s *Stage) create(ctx context.Context, namespace string, objects []Object) 
 	return nil
 }
 
-// waitUntilSeen lets the scheduler bind a pod that only fits the node and tolerates everything. Nodes arrive in order,
-// so then it has seen all earlier ones too. The pod is deleted before any other is created, and pods arrive in order.
+// waitUntilSeen lets the scheduler bind a pod that fits only this node and tolerates everything. Nodes arrive in
+// order, so then the scheduler has seen all earlier nodes, too. The pod is deleted before any other is created, and
+// pods arrive in order.
 func (s *Stage) waitUntilSeen(ctx context.Context, node string) error {
 	s.probes++
 	name := fmt.Sprintf("probe-%d", s.probes)
@@ -177,7 +178,7 @@ func (s *Stage) patch(ctx context.Context, namespace string, patch *Patch) error
 
 func (r *recorder) waitQuiet(ctx context.Context) error {
 	if err := poll(ctx, func() bool { return r.quietFor() >= quietTime }); err != nil {
-		return fmt.Errorf("it never gets quiet: %w", err)
+		return fmt.Errorf("changes do not end: %w", err)
 	}
 	return nil
 }
@@ -187,8 +188,8 @@ func poll(ctx context.Context, done func() bool) error {
 		func(context.Context) (bool, error) { return done(), nil })
 }
 
-// clean deletes the pods, then the nodes, so that the next scenario begins as this one did. The namespace stays: only a
-// controller could remove it, and names are not used twice.
+// clean deletes the pods, then the nodes, so that the next scenario starts with an empty cluster. The namespace
+// stays: only a controller could delete it, and names are not reused.
 func (s *Stage) clean(ctx context.Context, namespace string) error {
 	pods := s.client.CoreV1().Pods(namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{})

@@ -20,7 +20,7 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// recorder keeps what happens in one namespace: every state that a pod went through, and the events.
+// recorder records one namespace: every state of each pod, and the events.
 type recorder struct {
 	mu      sync.Mutex
 	pods    map[types.UID]*podRecord
@@ -30,7 +30,7 @@ type recorder struct {
 
 type podRecord struct {
 	pod     *corev1.Pod
-	states  []string // as the transcript shows them; equal neighbours are one
+	states  []string // as in the transcript; equal neighbours are merged
 	deleted bool
 }
 
@@ -91,21 +91,21 @@ func (r *recorder) gone(object any) {
 	}
 }
 
-// touch makes the quiet begin anew.
+// touch restarts the quiet time.
 func (r *recorder) touch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changed = time.Now()
 }
 
-// quietFor is how long nothing has changed.
+// quietFor returns the time since the last change.
 func (r *recorder) quietFor() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Since(r.changed)
 }
 
-// holds says whether the awaited state is there.
+// holds returns whether the awaited state is reached.
 func (r *recorder) holds(a *Await) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,14 +150,14 @@ func conditionReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// podState is all that a scheduler writes into a pod, without times.
+// podState returns all that a scheduler writes into a pod, without times.
 func podState(pod *corev1.Pod) string {
 	nominated := pod.Status.NominatedNodeName
 	if controlplane.IsOlder() && pod.Spec.NodeName != "" {
-		nominated = "" // It is the API server that clears it with the bind, since 1.35.
+		nominated = "" // Since 1.35 the API server clears it with the bind.
 	}
 	parts := []string{fmt.Sprintf("node=%q nominated=%q", pod.Spec.NodeName, nominated)}
-	// Conditions are a set by type; in which order a patch leaves them means nothing.
+	// Conditions are a set by type; their order after a patch has no meaning.
 	byType := func(a, b corev1.PodCondition) int { return strings.Compare(string(a.Type), string(b.Type)) }
 	for _, c := range slices.SortedFunc(slices.Values(pod.Status.Conditions), byType) {
 		parts = append(parts, fmt.Sprintf("%s=%s reason=%q message=%q observedGeneration=%s times=%s", c.Type, c.Status,
@@ -166,7 +166,8 @@ func podState(pod *corev1.Pod) string {
 	return strings.Join(parts, " | ")
 }
 
-// observedGeneration is the condition's generation of the pod. Older API servers do not count it (1.33), so with one of them it is not compared.
+// observedGeneration returns the condition's generation of the pod. Older API servers (1.33) do not set it, so with
+// them it is not compared.
 func observedGeneration(condition corev1.PodCondition) string {
 	if controlplane.IsOlder() {
 		return "not compared"
@@ -184,7 +185,7 @@ func present(pairs ...any) string {
 	return strings.Join(names, "+")
 }
 
-// transcript is the whole record as sorted lines, without names and times that differ between two equal runs.
+// transcript returns the record as sorted lines, without names and times that differ between two equal runs.
 func (r *recorder) transcript() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,7 +205,7 @@ func (r *recorder) transcript() []string {
 	return lines
 }
 
-// withNames puts the names of pods in the place of their UIDs.
+// withNames replaces the UIDs of pods by their names.
 func (r *recorder) withNames(note string) string {
 	for uid, record := range r.pods {
 		note = strings.ReplaceAll(note, string(uid), "<uid of "+record.pod.Name+">")

@@ -1,5 +1,5 @@
-// Package scenarios plays small stories on real API servers, through the real kube-scheduler and through Outboard, and
-// compares what each has left behind: events, pod conditions, placements. See README.md.
+// Package scenarios plays small scenarios on real API servers, with the real kube-scheduler and with Outboard, and
+// compares the results: events, pod conditions, placements. See README.md.
 package scenarios
 
 import (
@@ -16,16 +16,17 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// Scenario is one story: a file of testdata/scenarios.
+// Scenario is a file of testdata/scenarios.
 type Scenario struct {
 	Name  string `json:"-"` // the file's name, which is the namespace too
 	About string `json:"about"`
-	// Needs names what Outboard does not serve yet and the story cannot do without; it is then played by kube-scheduler only.
+	// Needs names a feature that the scenario needs and Outboard does not serve yet; then only kube-scheduler plays
+	// it.
 	Needs string `json:"needs,omitempty"`
 	Steps []Step `json:"steps"`
 }
 
-// Step has exactly one of its fields set.
+// Step has exactly one field set.
 type Step struct {
 	// Create creates objects in order. Between nodes and pods the player waits until the scheduler has seen the nodes.
 	Create []Object `json:"create,omitempty"`
@@ -36,12 +37,12 @@ type Step struct {
 	Quiet bool `json:"quiet,omitempty"`
 }
 
-// Object is a Kubernetes object; complete fills in what a story does not want to say.
+// Object is a Kubernetes object; complete adds the omitted defaults.
 type Object map[string]any
 
-// Target names an object of this story.
+// Target names an object of this scenario.
 type Target struct {
-	APIVersion string `json:"apiVersion,omitempty"` // v1 if it is left out
+	APIVersion string `json:"apiVersion,omitempty"` // default: v1
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 }
@@ -57,9 +58,9 @@ type Patch struct {
 type Await struct {
 	Pod           string `json:"pod"`
 	Bound         bool   `json:"bound,omitempty"`         // it has a node and a Scheduled event
-	Unschedulable bool   `json:"unschedulable,omitempty"` // its condition says so and a FailedScheduling event
-	Gated         bool   `json:"gated,omitempty"`         // its condition says so
-	Failures      int    `json:"failures,omitempty"`      // it has that many FailedScheduling events, series counted
+	Unschedulable bool   `json:"unschedulable,omitempty"` // its condition and a FailedScheduling event show it
+	Gated         bool   `json:"gated,omitempty"`         // its condition shows it
+	Failures      int    `json:"failures,omitempty"`      // number of FailedScheduling events, series counted
 }
 
 // Load reads all scenarios in the order of their names.
@@ -108,13 +109,13 @@ func (s *Scenario) validate() error {
 	return nil
 }
 
-// Configuration is the KubeSchedulerConfiguration that both schedulers get.
+// Configuration returns the KubeSchedulerConfiguration of both schedulers.
 func Configuration() (string, error) {
 	data, err := testdata.ReadFile("testdata/configuration.yaml")
 	return string(data), err
 }
 
-// complete fills in what every node and every container needs and no story is about.
+// complete adds the fields that every node and every container needs.
 func (o Object) complete() *unstructured.Unstructured {
 	object := (&unstructured.Unstructured{Object: o}).DeepCopy()
 	if object.GetAPIVersion() == "" {

@@ -15,12 +15,13 @@ import (
 
 var (
 	against = flag.String("against", "outboard",
-		"what kube-scheduler is compared with: outboard, or kube-scheduler to see that the comparison itself is stable")
-	verboseTranscripts = flag.Bool("transcripts", false, "log what every scenario left behind")
+		"the scheduler to compare with kube-scheduler: outboard, or kube-scheduler to check that the comparison itself is stable")
+	verboseTranscripts = flag.Bool("transcripts", false, "log the transcript of every scenario")
 )
 
-// TestScenarios plays every scenario through kube-scheduler and through Outboard, each on a control plane of its own, at
-// the same time. Whatever differs is a failure. kube-scheduler and its API server are always of the pinned release: on an older API server, too,
+// TestScenarios plays every scenario with kube-scheduler and with Outboard, each on its own control plane, at the
+// same time. Every difference is a failure. kube-scheduler and its API server are always of the pinned release:
+// Outboard must give the same results on an older API server, too.
 // Outboard says what that one says.
 func TestScenarios(t *testing.T) {
 	scenarios, err := Load()
@@ -51,7 +52,7 @@ func TestScenarios(t *testing.T) {
 			}
 			group.Wait()
 			if len(transcripts[0]) == 0 {
-				t.Fatal("the scenario left nothing behind")
+				t.Fatal("the transcript is empty")
 			}
 			if diff := cmp.Diff(transcripts[0], transcripts[1]); diff != "" {
 				t.Errorf("- kube-scheduler, + %s:\n%s", *against, diff)

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# `outboard simulate` with a second host that serves claims for devices; stands in for the program where one is compared with another.
-# Usage: claims_host.sh simulate FLAGS...
-# OUTBOARD is the program, with outboard-host beside it; CLAIMS_HOST is outboard-claims-host (plugins/dynamic_resources/host/run.sh builds it).
+# `outboard simulate` with a second host that serves device claims; replaces the program in comparisons. Usage:
+# claims_host.sh simulate FLAGS...
+# OUTBOARD is the program, with outboard-host beside it; CLAIMS_HOST is outboard-claims-host
+# (plugins/dynamic_resources/host/run.sh builds it).
 set -euo pipefail
 outboard=${OUTBOARD:?the outboard program}
 claims_host=${CLAIMS_HOST:-$(dirname "$0")/../../build/claims/outboard-claims-host}
 dir=$(mktemp -d)
 hosts=()
 trap 'kill "${hosts[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
-# What the host may read and write is said in the configuration.
+# The configuration says what the host may read and write.
 arguments=() config=
 while (($#)); do
   if [[ $1 == --config ]]; then

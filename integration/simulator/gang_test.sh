@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A gang of 8 with 7 places: nobody is placed. With 8: all at once. The same with PodGroups. And GPUAware on a mixed cluster.
+# A gang of 8 with 7 places: none is placed. With 8 places: all at once. The same with PodGroups. And GPUAware on a
+# mixed cluster.
 # Usage: gang_test.sh OUTBOARD
 set -euo pipefail
 outboard=$1
@@ -57,14 +58,15 @@ for i in 0 1 2 3 4 5 6 7; do pod "worker-$i" 1 'job-name: train' 'outboard/min-r
 simulate > "$dir/out.json"
 expect "7 places: 8 pods are reported" 8 '"pod":"default/worker-'
 expect "7 places: none is placed" 0 '"result":"scheduled"'
-expect "7 places: all are told why" 8 '"message":"0/2 nodes are available: gang ."train.": 7 of 8 members fit; 2 insufficient GPU: need 1, available 0\. no new claims to deallocate, preemption: no room for the group though all less important pods left\."'
+expect "7 places: all get the reason" 8 '"message":"0/2 nodes are available: gang ."train.": 7 of 8 members fit; 2 insufficient GPU: need 1, available 0\. no new claims to deallocate, preemption: no room for the group even without all pods of lower priority\."'
 
 { node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; } > "$dir/cluster.yaml"
 simulate > "$dir/out.json"
 expect "8 places: all are placed" 8 '"result":"scheduled"'
 expect "8 places: four on each node" 4 '"node":"b"'
 
-# The same 8 in a group of each API that has objects: labels, annotations and fields name it, its object the size.
+# The same 8 in a group of each API with objects: labels, annotations and fields name the group, its object has the
+# size.
 cp "$dir/config.yaml" "$dir/jobs.yaml"
 cat >> "$dir/config.yaml" <<'YAML'
   pluginConfig:
@@ -88,7 +90,7 @@ gang() {
   { node a 4 'gpu-memory-gb: "80"'; node b 3 'gpu-memory-gb: "80"'; pod_group "$2" "$3"; } > "$dir/cluster.yaml"
   simulate > "$dir/out.json"
   expect "$1, 7 places: none is placed" 0 '"result":"scheduled"'
-  expect "$1, 7 places: all are told why" 8 'gang ."train.": 7 of 8 members fit; 2 insufficient GPU: need 1, available 0'
+  expect "$1, 7 places: all get the reason" 8 'gang ."train.": 7 of 8 members fit; 2 insufficient GPU: need 1, available 0'
   { node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; pod_group "$2" "$3"; } > "$dir/cluster.yaml"
   simulate > "$dir/out.json"
   expect "$1, 8 places: all are placed" 8 '"result":"scheduled"'
@@ -100,12 +102,13 @@ gang Kubernetes scheduling.k8s.io/v1alpha2 '{schedulingPolicy: {gang: {minCount:
 { node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; pod_group scheduling.x-k8s.io/v1alpha1 '{minMember: 9}'; } > "$dir/cluster.yaml"
 for i in 0 1 2 3 4 5 6 7; do pod "worker-$i" 1 'scheduling.x-k8s.io/pod-group: train' ''; done > "$dir/pods.yaml"
 simulate > "$dir/out.json"
-expect "9 wanted, 8 there: none is tried" 8 'gang ..train..: 8 of 9 members exist'
+expect "9 wanted, 8 exist: none is tried" 8 'gang ..train..: 8 of 9 members exist'
 { node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; } > "$dir/cluster.yaml"
 simulate > "$dir/out.json"
 expect "no PodGroup: each says so" 8 'PodGroup not found'
 
-# Volcano's tiers are labels: the closest in which all fit, and none above the highest that is allowed.
+# Volcano's tiers are labels: the group gets the closest domain in which all fit, and none above the highest allowed
+# one.
 tiers() { # WHAT SPEC PODS
   {
     for name in a b c d; do node $name 4 "gpu-memory-gb: \"80\", clique: c-$name, rack: r-$([[ $name < c ]] && echo 1 || echo 2)"; done
@@ -115,7 +118,7 @@ tiers() { # WHAT SPEC PODS
   simulate > "$dir/out.json"
 }
 tiers hard '{mode: hard, highestTierAllowed: 2}' 4
-expect "no tiers in the args: a hard one is not passed over" 4 'gang ..train..: spec.networkTopology.highestTierAllowed: tier ..2.. is none of topologyTiers'
+expect "no tiers in the args: a hard one is not ignored" 4 'gang ..train..: spec.networkTopology.highestTierAllowed: tier ..2.. is none of topologyTiers'
 tiers soft '{mode: soft, highestTierAllowed: 2}' 4
 expect "no tiers in the args: a soft one is" 4 '"result":"scheduled"'
 sed -i 's/^  pluginConfig:/&\n  - {name: AtomicReplicaCoordinator, args: {topologyTiers: [{tier: 1, label: clique}, {tier: 2, tierName: rack, label: rack}]}}/' "$dir/config.yaml"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Plugins as shared objects in a host that runs. Usage: plugin_directory_test.sh OUTBOARD OBJECT, which is that of sdk/examples/maintenance_window.
+# Plugins as shared objects in a running host. Usage: plugin_directory_test.sh OUTBOARD OBJECT, the object of
+# sdk/examples/maintenance_window.
 set -euo pipefail
 outboard=$1 object=$2
 dir=$(mktemp -d)
@@ -19,7 +20,7 @@ fail() {
   cat "$dir/host.log"
   exit 1
 }
-# await WHAT COMMAND…: until it succeeds, for at most 20 s.
+# await WHAT COMMAND…: retries until the command succeeds, for at most 20 s.
 await() {
   local what=$1 until=$((SECONDS + 20))
   shift
@@ -37,17 +38,17 @@ newest() { find "$dir/sockets" -type s -printf '%T@ %p\n' | sort -n | tail -n 1 
 host=$!
 await "the host listens" has_sockets 1
 
-# A file that the manifest does not name, then one whose digest is another one: refused, and nothing changes.
+# A file that is not in the manifest, then one with a different digest: rejected, nothing changes.
 cp "$object" "$dir/plugins/maintenance_window.so"
-await "a stray object is refused" logged 'refused, nothing has changed: maintenance_window.so: it is not in SHA256SUMS'
+await "a stray object is rejected" logged 'refused, nothing has changed: maintenance_window.so: it is not in SHA256SUMS'
 sha256sum /dev/null | sed 's,/dev/null,maintenance_window.so,' >"$dir/plugins/SHA256SUMS"
-await "another digest is refused" logged 'maintenance_window.so: its sha256 is'
-has_sockets 1 || fail "a set that was refused has an instance"
+await "a different digest is rejected" logged 'maintenance_window.so: its sha256 is'
+has_sockets 1 || fail "a rejected set has an instance"
 
-# By hand, as in a Dockerfile: taken in, beside the first instance.
+# By hand, as in a Dockerfile: loaded, beside the first instance.
 (cd "$dir/plugins" && sha256sum ./*.so >SHA256SUMS)
-await "the object is taken in" logged 'with maintenance_window.so@'
-# Nobody is connected to the first instance: it ends.
+await "the object is loaded" logged 'with maintenance_window.so@'
+# The first instance has no connection: it ends.
 await "the first instance ends" has_sockets 1
 
 cat >"$dir/config.yaml" <<'YAML'
@@ -78,15 +79,15 @@ YAML
   fail "the simulation"
 grep -qF '"closed":{"code":"UnschedulableAndUnresolvable","plugin":"MaintenanceWindow"' "$dir/out.json" || fail "the plugin has not decided: $(cat "$dir/out.json")"
 
-# Taken away by the command; and what is no object is refused by it.
+# Removed by the command; the command rejects a file that is not an object.
 "$outboard" plugin remove maintenance_window.so --into "$dir/plugins" >"$dir/out" || fail "outboard plugin remove"
-grep -q 'holds no plugins' "$dir/out" || fail "outboard plugin remove said: $(cat "$dir/out")"
+grep -q 'holds no plugins' "$dir/out" || fail "outboard plugin remove printed: $(cat "$dir/out")"
 await "another instance, without it" has_sockets 2
-if "$outboard" plugin install "$0" --into "$dir/plugins" 2>"$dir/out"; then fail "a script was taken for an object"; fi
-grep -q 'ends with .so' "$dir/out" || fail "outboard plugin install said: $(cat "$dir/out")"
+if "$outboard" plugin install "$0" --into "$dir/plugins" 2>"$dir/out"; then fail "a script was accepted as an object"; fi
+grep -q 'ends with .so' "$dir/out" || fail "outboard plugin install printed: $(cat "$dir/out")"
 
 kill "$host"
 wait "$host" || fail "the host did not end with 0"
 host=
 has_sockets 0 || fail "sockets are left"
-echo "ok: objects come, are refused, and go"
+echo "ok: objects are loaded, rejected, and removed"

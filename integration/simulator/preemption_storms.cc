@@ -1,8 +1,8 @@
-// Storms of preemptions: random clusters that are full, on which pods and gangs of random
-// priorities arrive, through the shim's own queue and cycle and a real host, on virtual time.
-// Evictions, binds and news take a while, some fail; who was evicted comes back. Each storm has to
-// come to rest, and is judged by what its generator and the API server's books know, in code that
-// shares nothing with the plugins.
+// Storms of preemptions: random full clusters on which pods and gangs of random priorities arrive,
+// through the shim's own queue and cycle and a real host, on virtual time. Evictions, binds and
+// watch events are delayed, and some fail; evicted pods come back. Each storm must come to rest. It
+// is checked with the knowledge of its generator and the API server's state, in code that shares
+// nothing with the plugins.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -18,19 +18,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "cli/simulate/host_process.h"
+#include "cli/simulate/simulated_scheduler.h"
 #include "integration/simulator/storm_cluster.h"
 #include "integration/simulator/storm_figures.h"
 #include "shim/config/config.h"
-#include "shim/simulate/host_process.h"
-#include "shim/simulate/stage.h"
 
 namespace outboard::storms {
 namespace {
 
 constexpr absl::Duration kMinute = absl::Minutes(1);
-// Two flushes of the queue: what was tried in vain then will be for ever.
+// Two flushes of the queue: a pod still unschedulable then stays unschedulable.
 constexpr absl::Duration kRest = absl::Minutes(11);
-// From the last thing that came from outside.
+// From the last external event.
 constexpr absl::Duration kPatience = absl::Hours(2);
 constexpr int64_t kNodeCpus = 64;
 
@@ -39,7 +39,7 @@ struct PreemptionRecord {
   std::string node;
   absl::Time when;
   std::set<std::string> victims;
-  uint64_t id = 0;  // 0: nobody had to be evicted, or not yet known
+  uint64_t id = 0;  // 0: no eviction needed, or not yet known
   bool failed = false;
 };
 
@@ -49,9 +49,9 @@ struct Nomination {
   absl::Time when;
 };
 
-class Storm final : private cycle::Observer {
+class Storm final : private scheduler::Observer {
  public:
-  // Seed 0 is a story: a pod waits for a checkpoint.
+  // Seed 0 is a fixed scenario: a pod waits for a checkpoint.
   Storm(uint64_t seed, Plugin plugin, const config::Config& config, const std::string& address)
       : dice_(seed),
         plugin_(plugin),
@@ -72,20 +72,20 @@ class Storm final : private cycle::Observer {
                             if (!preemptions_.empty() && preemptions_.back().id == 0)
                               preemptions_.back().id = id;
                           },
-                          [this](uint64_t id, const std::string& victim, cycle::EvictEnd end) {
+                          [this](uint64_t id, const std::string& victim, scheduler::EvictEnd end) {
                             Say("eviction of ", victim,
-                                end == cycle::EvictEnd::kFailed ? " failed" : " began");
-                            if (end == cycle::EvictEnd::kFailed) OnEvictionFailed(id);
+                                end == scheduler::EvictEnd::kFailed ? " failed" : " began");
+                            if (end == scheduler::EvictEnd::kFailed) OnEvictionFailed(id);
                           },
                           [this](const std::string& uid, const std::string& node) {
                             nominations_.push_back({uid, node, now_});
-                            Say(uid, " has ", node, " in mind");
+                            Say(uid, " is nominated to ", node);
                           },
                           [this](const std::string& uid) { promised_.erase(uid); },
                           [this](const std::string& what) { Wrong(what); }};
   }
 
-  // What is wrong; empty: nothing.
+  // Returns the faults; empty: none.
   std::vector<std::string> Play() {
     MakeScene();
     if (absl::Status open = stage_.Open(scene_, {address_}, begin_); !open.ok())
@@ -127,7 +127,7 @@ class Storm final : private cycle::Observer {
     faults_.push_back(absl::StrCat(absl::ToDoubleSeconds(now_ - begin_), " s: ", parts...));
   }
 
-  // --- What is played
+  // --- The storm
 
   StormPod NewPod(const std::string& name) { return RandomPod(name, node_gpus_, begin_, &dice_); }
   StormPod InGang(StormPod pod, int gang, int min) {
@@ -145,7 +145,7 @@ class Storm final : private cycle::Observer {
     room->cpus -= sign * pod.cpus;
   }
 
-  // Nodes, and what runs on them already: mostly until no GPU is left.
+  // Creates nodes and running pods: mostly until no GPU is left.
   void MakeScene() {
     const int64_t nodes = dice_.Between(1, 5);
     node_gpus_ = dice_.OneOf<int64_t>({4, 8});
@@ -170,11 +170,12 @@ class Storm final : private cycle::Observer {
     scene_.namespaces.push_back(ns);
   }
 
-  // The first pods of the storm run already; the scheduler hears of all that runs in the first
-  // second, and has all room taken then.
+  // The first pods of the storm already run. The scheduler hears of all running pods within the
+  // first second, and counts all room as taken until then.
   void MakeEvents() {
     if (is_story_) return MakeCheckpointStory();
-    // DefaultPreemption knows nothing of gangs: it makes room for members whom nobody will join.
+    // DefaultPreemption does not know gangs: it would make room for members of gangs that never
+    // complete.
     const bool gangs = plugin_ == Plugin::kCostAware;
     MakeGangs(gangs ? dice_.Between(0, 2) : 0, /*running=*/true);
     for (auto& [node, room] : rooms_) {
@@ -204,7 +205,7 @@ class Storm final : private cycle::Observer {
       });
     }
   }
-  // Long before the queue would try it of its own accord, the pod is tried again.
+  // The pod is retried long before the queue would retry it by itself.
   void MakeCheckpointStory() {
     StormPod pod;
     pod.name = "trains";
@@ -270,20 +271,21 @@ class Storm final : private cycle::Observer {
     }
   }
 
-  // --- How it is played
+  // --- The simulation
 
   absl::Status HearHosts() {
-    cycle::Scheduler& scheduler = stage_.scheduler();
-    scheduler.TellTime(now_);
+    scheduler::Scheduler& scheduler = stage_.scheduler();
+    scheduler.AdvanceHostClocks(now_);
     const absl::Time deadline = absl::Now() + absl::Seconds(30);
-    while (!scheduler.HostsHeardTime() && !stage_.host_lost()) {
-      if (absl::Now() >= deadline) return absl::UnavailableError("the host does not hear the time");
+    while (!scheduler.HostClocksAdvanced() && !stage_.host_lost()) {
+      if (absl::Now() >= deadline)
+        return absl::UnavailableError("the host does not acknowledge the time");
       stage_.loop().Wait(deadline);
       stage_.hosts().Tick(now_);
     }
     return stage_.host_lost() ? absl::UnavailableError("the host is lost") : absl::OkStatus();
   }
-  // Until nothing comes of it at this instant; a pod that is tried in vain twice waits a moment.
+  // Runs attempts until none is left at this instant; a pod that fails twice waits a moment.
   absl::Status Settle() {
     tried_.clear();
     tried_again_ = false;
@@ -297,9 +299,9 @@ class Storm final : private cycle::Observer {
     return absl::OkStatus();
   }
   absl::Time NextWakeup() {
-    cycle::Scheduler& scheduler = stage_.scheduler();
+    scheduler::Scheduler& scheduler = stage_.scheduler();
     if (scheduler.queue().HasNext()) return now_;
-    // Plugins hear of the time every minute.
+    // Plugins get the time every minute.
     const absl::Time tick =
         absl::UnixEpoch() + absl::Floor(now_ - absl::UnixEpoch(), kMinute) + kMinute;
     return std::min(scheduler.NextWakeup(now_), tick);
@@ -309,20 +311,20 @@ class Storm final : private cycle::Observer {
            now_ - std::max(last_change_, last_outside_) > kRest;
   }
 
-  void OnAttemptEnd(const kube::PodObject& pod, const std::string&, cycle::AttemptResult result,
+  void OnAttemptEnd(const kube::PodObject& pod, const std::string&, scheduler::AttemptResult result,
                     const std::string&, const std::string& message, absl::Duration) override {
     ++figures_.attempts;
-    if (result == cycle::AttemptResult::kScheduled) return;
-    if (result == cycle::AttemptResult::kHostAway) Wrong("an attempt had no answer: ", message);
+    if (result == scheduler::AttemptResult::kScheduled) return;
+    if (result == scheduler::AttemptResult::kHostAway) Wrong("an attempt got no answer: ", message);
     if (!tried_.insert(pod.uid()).second) tried_again_ = true;
     if (last_words_[pod.uid()] != message) Say(pod.uid(), " waits: ", message);
     last_words_[pod.uid()] = message;
   }
   void OnProtocolError(const std::string&, const absl::Status& status) override {
-    Wrong("an answer that is of no use: ", status.message());
+    Wrong("an invalid answer: ", status.message());
   }
 
-  // --- How it is judged
+  // --- The checks
 
   bool Running(const std::string& uid) const {
     const StormPod& pod = cluster_.pod(uid);
@@ -330,14 +332,14 @@ class Storm final : private cycle::Observer {
     return seen != nullptr && seen->pod.deletion_unix_seconds() == 0 && pod.object != nullptr &&
            !const_cast<Storm*>(this)->stage_.scheduler().cluster()->NodeOf(uid).empty();
   }
-  // Why the pod must not leave for the other; empty: it may.
+  // Why the pod must not be evicted for the other; empty: it may be.
   std::string Forbidden(const kube::PodObject& victim, const StormPod& truth,
                         const StormPod& preemptor) const {
-    if (truth.priority >= preemptor.priority) return "it is not less important";
+    if (truth.priority >= preemptor.priority) return "its priority is not lower";
     if (plugin_ != Plugin::kCostAware || truth.work != Work::kTraining) return "";
     if (truth.priority >= 1000) return "it is training of priority 1000";
     if (!truth.checkpointing) return "it writes no checkpoints";
-    // As the scheduler has heard it.
+    // As the scheduler knows it.
     const auto written = victim.pod.annotations().find("outboard/last-checkpoint-time");
     absl::Time checkpoint;
     std::string error;
@@ -361,12 +363,12 @@ class Storm final : private cycle::Observer {
       record.victims.insert(victim->uid());
       names.push_back(victim->uid());
       if (const std::string why = Forbidden(*victim, truth, preemptor); !why.empty())
-        Wrong(victim->uid(), " is to leave for ", pod.uid(), ", but ", why);
+        Wrong(victim->uid(), " is evicted for ", pod.uid(), ", but ", why);
       if (truth.gang >= 0 && truth.gang == preemptor.gang) Wrong(pod.uid(), " evicts its own gang");
       if (truth.gang >= 0 && victim->pod.deletion_unix_seconds() == 0) gangs.insert(truth.gang);
       figures_.companions += stage_.scheduler().cluster()->NodeOf(victim->uid()) == node ? 0 : 1;
     }
-    Say(pod.uid(), " has ", absl::StrJoin(names, ", "), " leave for ", node);
+    Say(pod.uid(), " evicts ", absl::StrJoin(names, ", "), " on ", node);
     if (preemptor.never_preempts) Wrong(pod.uid(), " may not preempt");
     if (plugin_ == Plugin::kCostAware) {
       for (const int gang : gangs) JudgeGang(gang, record);
@@ -389,7 +391,7 @@ class Storm final : private cycle::Observer {
       Wrong("gang ", gang, " is left with ", stay, " of ", min, " members for ", record.preemptor);
     if (stay == 0 && min > 1) ++figures_.whole_gangs;
   }
-  // The others of that preemption may stay after all.
+  // The other victims of that preemption may stay.
   void OnEvictionFailed(uint64_t id) {
     for (PreemptionRecord& record : preemptions_) {
       if (record.id != id) continue;
@@ -406,11 +408,11 @@ class Storm final : private cycle::Observer {
     ++figures_.bound;
     last_change_ = now_;
     bound_at_[pod.uid()] = now_;
-    promised_.erase(pod.uid());  // It had only lost the place that it waited for.
+    promised_.erase(pod.uid());  // It had only lost the node that it waited for.
     Room room = RoomOn(node);
-    if (room.gpus < 0 || room.cpus < 0) Wrong(node, " has more than it holds");
+    if (room.gpus < 0 || room.cpus < 0) Wrong(node, " is overcommitted");
   }
-  // With all that the API server has there.
+  // With all pods that the API server has there.
   Room RoomOn(const std::string& node) const {
     Room room = {node_gpus_, kNodeCpus};
     for (const auto& [uid, pod] : cluster_.pods()) {
@@ -423,7 +425,7 @@ class Storm final : private cycle::Observer {
     if (is_story_ &&
         (preemptions_.size() != 1 || preemptions_[0].when - begin_ < absl::Seconds(90) ||
          preemptions_[0].when - begin_ > absl::Seconds(90) + kMinute))
-      Wrong("nobody was called when the checkpoint was written");
+      Wrong("no eviction followed the new checkpoint");
     const int64_t pods = static_cast<int64_t>(cluster_.pods().size());
     if (figures_.evictions > 10 * pods)
       Wrong(figures_.evictions, " evictions with ", pods, " pods");
@@ -449,48 +451,48 @@ class Storm final : private cycle::Observer {
     }
     figures_.gangs_left += static_cast<int64_t>(waiting_of_gang.size());
   }
-  // Who had others leave has a place now, unless something came between.
+  // A preemptor has a node by now, unless another event interfered.
   void JudgePreemptor(const PreemptionRecord& record) {
     const StormPod& preemptor = cluster_.pod(record.preemptor);
     const auto bound = bound_at_.find(record.preemptor);
     if (bound != bound_at_.end() && bound->second >= record.when) return;
     std::string excuse;
-    if (preemptor.gone || preemptor.leaving()) excuse = "it is gone";
+    if (preemptor.gone || preemptor.leaving()) excuse = "it is deleted";
     if (record.failed) excuse = "an eviction failed";
-    // As in kube-scheduler, it then loses the node that was kept for it.
-    if (refused_.contains(record.preemptor)) excuse = "its bind was refused";
+    // As in kube-scheduler, it then loses its nomination.
+    if (refused_.contains(record.preemptor)) excuse = "its bind was rejected";
     const auto is_of_gang = [&](const std::string& uid) {
       return uid == record.preemptor ||
              (preemptor.gang >= 0 && cluster_.pod(uid).gang == preemptor.gang);
     };
-    // Room is made for a gang's number, whichever members come to have it.
+    // Room is made for a number of gang members, no matter which members use it.
     int64_t run = 0;
     for (const auto& [uid, pod] : cluster_.pods()) run += is_of_gang(uid) && Running(uid) ? 1 : 0;
     if (preemptor.gang >= 0 && run >= preemptor.gang_min) return;
-    // Its gang has to have all of the nodes that it had in mind then.
+    // Its gang must get all nodes that it was nominated to then.
     std::set<std::string> nodes = {record.node};
     for (const Nomination& nomination : nominations_) {
       if (nomination.when == record.when && is_of_gang(nomination.uid))
         nodes.insert(nomination.node);
     }
     const auto came = [&](const std::string& uid, const std::string& node, absl::Time when) {
-      // What was decided before the news of it came counts, too.
+      // Decisions made before the scheduler knew about it count, too.
       if (when >= record.when - absl::Seconds(2) && nodes.contains(node) && !is_of_gang(uid) &&
           cluster_.pod(uid).priority >= preemptor.priority)
-        excuse = "a more important one came, or one that waits at Permit";
+        excuse = "a pod of higher priority came, or a pod that waits at Permit";
     };
     for (const auto& [uid, when] : bound_at_) came(uid, cluster_.pod(uid).node(), when);
     for (const Nomination& nomination : nominations_)
       came(nomination.uid, nomination.node, nomination.when);
-    // A member cannot do without the others.
+    // A member is useless without the others.
     for (const auto& [uid, pod] : cluster_.pods()) {
       if (pod.gang >= 0 && pod.gang == preemptor.gang && (pod.gone || pod.leaving()) &&
           pod.object->pod.deletion_unix_seconds() >= absl::ToUnixSeconds(record.when))
         excuse = "another member left";
     }
     if (excuse.empty()) {
-      Wrong(record.preemptor, " had others leave ", record.node, " at ",
-            absl::ToDoubleSeconds(record.when - begin_), " s and has no place");
+      Wrong(record.preemptor, " evicted pods on ", record.node, " at ",
+            absl::ToDoubleSeconds(record.when - begin_), " s and has no node");
     } else {
       ++figures_.excused;
     }
@@ -504,9 +506,9 @@ class Storm final : private cycle::Observer {
   const absl::Time begin_;
   absl::Time now_;
   absl::Time last_outside_ = begin_, last_change_ = begin_;
-  simulate::Stage stage_;
+  simulate::SimulatedScheduler stage_;
   const std::string address_;
-  simulate::Scene scene_;
+  simulate::SimulationInput scene_;
   int64_t node_gpus_ = 8;
   std::map<std::string, Room> rooms_;
   int last_pod_ = 0, last_gang_ = 0;
@@ -514,7 +516,7 @@ class Storm final : private cycle::Observer {
   bool tried_again_ = false;
   std::map<std::string, std::string> last_words_;
   std::vector<PreemptionRecord> preemptions_;
-  std::set<std::string> promised_;  // To leave, and not gone.
+  std::set<std::string> promised_;  // Victims that still exist.
   std::set<std::string> refused_;
   std::vector<Nomination> nominations_;
   std::map<std::string, int> preempted_for_;
@@ -540,7 +542,7 @@ bool ParseLine(int argc, char** argv, Options* options) {
     } else if (number == nullptr || ++i >= argc || !absl::SimpleAtoi(argv[i], number)) {
       std::fprintf(stderr,
                    "usage: preemption_storms [--storms N] [--first SEED] [--story]\n"
-                   "Plays N storms from that seed on; exit code 1: one was not as it has to be.\n");
+                   "Plays N storms from that seed on; exit code 1: a storm had faults.\n");
       return false;
     }
   }
@@ -579,9 +581,8 @@ int Main(const Options& options) {
     bad += faults.empty() ? 0 : 1;
     figures.Add(storm.figures());
   }
-  std::printf("%lld storms in %.0f s, %lld not as they have to be\n",
-              static_cast<long long>(options.storms), absl::ToDoubleSeconds(absl::Now() - began),
-              static_cast<long long>(bad));
+  std::printf("%lld storms in %.0f s, %lld with faults\n", static_cast<long long>(options.storms),
+              absl::ToDoubleSeconds(absl::Now() - began), static_cast<long long>(bad));
   figures.Print();
   return bad == 0 ? 0 : 1;
 }

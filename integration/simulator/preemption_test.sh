@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A pod that fits nowhere has lesser ones leave; they are gone for the pods after it, and its node is kept in mind.
+# A pod that fits nowhere preempts pods of lower priority. They are gone for the pods after it, and it stays nominated
+# to its node.
 # Usage: preemption_test.sh OUTBOARD
 set -euo pipefail
 outboard=$1
@@ -30,7 +31,7 @@ status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
 YAML
 done > "$dir/cluster.yaml"
 { pod old 2 1 n1; pod young 2 5 n1; pod lesser 2 1 n2; pod peer 2 100 n2; } >> "$dir/cluster.yaml"
-# By priority: first takes n1 or n2, then those that see what it did.
+# By priority: first takes n1 or n2; the others see the result.
 { pod first 2 100; pod second 2 50; pod third 2 10; pod modest 2 9 "" "preemptionPolicy: Never"; pod least 1 0; } > "$dir/pods.yaml"
 "$outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" -o json > "$dir/out.json" 2> "$dir/log"
 
@@ -47,13 +48,13 @@ expect() {
   fi
 }
 message='0/2 nodes are available: 2 Insufficient cpu\.'
-expect "the least important leaves, the first node wins the tie" \
+expect "the pod of lowest priority is evicted, the first node wins the tie" \
   '"pod":"default/first","result":"unschedulable","node":"","message":"'"$message"'".*"nominatedNode":"n1","victims":\["default/old"\]'
-expect "the place that the first is to get counts as taken" \
+expect "the nominated node of the first counts as taken" \
   '"pod":"default/second".*"message":"'"$message"'".*"nominatedNode":"n2","victims":\["default/lesser"\]'
-expect "then a more important one has to leave" '"pod":"default/third".*"nominatedNode":"n1","victims":\["default/young"\]'
-expect "one that may not preempt says so" \
+expect "then a pod of higher priority is evicted" '"pod":"default/third".*"nominatedNode":"n1","victims":\["default/young"\]'
+expect "a pod that may not preempt has a message" \
   '"pod":"default/modest".*"message":"'"$message"' no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never\.".*"nominatedNode":"","victims":\[\]'
-expect "nobody is left for the least" \
+expect "no victim for the lowest priority" \
   '"pod":"default/least".*"message":"'"$message"' no new claims to deallocate, preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod\.".*"victims":\[\]'
 exit $failed

@@ -97,7 +97,7 @@ kube::PodPtr ObjectOf(const StormPod& pod, const std::string& uid, const std::st
   return object;
 }
 
-cycle::SchedulerOptions Patient(cycle::SchedulerOptions options) {
+scheduler::SchedulerOptions Patient(scheduler::SchedulerOptions options) {
   options.cycle_deadline = options.reserve_deadline = options.permit_deadline = absl::Seconds(30);
   options.pre_bind_deadline = options.queue_deadline = absl::Seconds(30);
   return options;
@@ -134,7 +134,7 @@ void StormCluster::Update(StormPod* pod, const std::function<void(kube::PodObjec
   change(next.get());
   next->resource_version = absl::StrCat(++last_version_);
   pod->object = next;
-  Tell([this, next](absl::Time when) { scheduler_->OnPodUpsert(next, when); }, now);
+  Tell([this, next](absl::Time when) { scheduler_->events()->OnPodUpsert(next, when); }, now);
 }
 
 std::string StormCluster::Create(StormPod pod, const std::string& node, absl::Time now) {
@@ -166,7 +166,7 @@ void StormCluster::Delete(const std::string& uid, absl::Time now) {
 
 void StormCluster::BeginDeletion(StormPod* pod, bool preempted, absl::Time now) {
   const std::string uid = pod->uid();
-  // A pod without a node, or without a grace period, is taken off at once.
+  // A pod without a node, or without a grace period, is deleted at once.
   const int64_t grace = pod->node().empty() || dice_.Percent(30) ? 0 : dice_.Between(1, 60);
   Update(
       pod,
@@ -186,7 +186,7 @@ void StormCluster::Vanish(const std::string& uid, absl::Time now) {
   pod->gone = true;
   Tell(
       [this, uid](absl::Time when) {
-        scheduler_->OnPodDelete(uid, when);
+        scheduler_->events()->OnPodDelete(uid, when);
         callbacks.on_gone(uid);
       },
       now);
@@ -197,16 +197,18 @@ void StormCluster::Vanish(const std::string& uid, absl::Time now) {
      [this, anew](absl::Time when) { Create(anew, "", when); });
 }
 
-void StormCluster::Bind(const cycle::BindOrder& order, absl::Time now) {
+void StormCluster::Bind(const scheduler::BindOrder& order, absl::Time now) {
   At(now + Moment(), [this, order](absl::Time when) {
     StormPod* pod = Find(order.pod->uid());
     if (pod == nullptr || pod->leaving())
-      return scheduler_->OnBindEnded(order.attempt_id, cycle::BindEnd::kGone, "gone", when);
+      return order.ordered_by->OnBindEnded(order.attempt_id, scheduler::BindEnd::kGone, "gone",
+                                           when);
     if (!pod->node().empty()) callbacks.on_wrong(absl::StrCat(pod->name, " is bound twice"));
     if (fails_ && dice_.Percent(2)) {
       ++failed_binds;
       callbacks.on_bind_refused(pod->uid());
-      return scheduler_->OnBindEnded(order.attempt_id, cycle::BindEnd::kNotBound, "refused", when);
+      return order.ordered_by->OnBindEnded(order.attempt_id, scheduler::BindEnd::kNotBound,
+                                           "refused", when);
     }
     Update(
         pod,
@@ -217,41 +219,41 @@ void StormCluster::Bind(const cycle::BindOrder& order, absl::Time now) {
         },
         when);
     callbacks.on_bound(*pod, order.node_name, when);
-    scheduler_->OnBindEnded(order.attempt_id, cycle::BindEnd::kBound, "", when);
+    order.ordered_by->OnBindEnded(order.attempt_id, scheduler::BindEnd::kBound, "", when);
   });
 }
 
-void StormCluster::Evict(const cycle::EvictOrder& order, absl::Time now) {
+void StormCluster::Evict(const scheduler::EvictOrder& order, absl::Time now) {
   callbacks.on_evict_ordered(order.preemption_id, order.victim->uid());
   At(now + Moment(), [this, order](absl::Time when) {
-    const cycle::EvictEnd end = EndEviction(order.victim->uid(), when);
+    const scheduler::EvictEnd end = EndEviction(order.victim->uid(), when);
     callbacks.on_evict_ended(order.preemption_id, order.victim->uid(), end);
-    scheduler_->OnEvictionEnded(order.preemption_id, order.victim, end, "refused", when);
+    order.ordered_by->OnEvictionEnded(order.preemption_id, order.victim, end, "refused", when);
   });
 }
 
-cycle::EvictEnd StormCluster::EndEviction(const std::string& uid, absl::Time now) {
+scheduler::EvictEnd StormCluster::EndEviction(const std::string& uid, absl::Time now) {
   StormPod* pod = Find(uid);
-  if (pod == nullptr) return cycle::EvictEnd::kGone;
+  if (pod == nullptr) return scheduler::EvictEnd::kGone;
   if (fails_ && dice_.Percent(2)) {
     ++failed_evictions;
-    return cycle::EvictEnd::kFailed;
+    return scheduler::EvictEnd::kFailed;
   }
   if (!pod->leaving()) BeginDeletion(pod, /*preempted=*/true, now);
-  return cycle::EvictEnd::kEvicted;
+  return scheduler::EvictEnd::kEvicted;
 }
 
-void StormCluster::Write(const cycle::EffectOrder& order, absl::Time) {
-  callbacks.on_wrong(absl::StrCat("nobody was to write ", order.effect.ShortDebugString()));
+void StormCluster::Write(const scheduler::EffectOrder& order, absl::Time) {
+  callbacks.on_wrong(absl::StrCat("unexpected write ", order.effect.ShortDebugString()));
 }
 
 void StormCluster::PatchStatus(const kube::PodObject& object,
-                               const std::optional<cycle::PodScheduledFalse>&,
+                               const std::optional<scheduler::PodScheduledFalse>&,
                                const std::optional<std::string>& nominated_node, absl::Time now) {
   if (!nominated_node) return;
   const std::string uid = object.uid(), node = *nominated_node;
   if (!node.empty()) callbacks.on_nominated(uid, node);
-  // The shim has one write to a pod's status under way at a time.
+  // The shim has one write to a pod's status in flight at a time.
   absl::Time& written = status_written_[uid];
   written = std::max(now + Moment(), written + absl::Milliseconds(1));
   At(written, [this, uid, node](absl::Time when) {

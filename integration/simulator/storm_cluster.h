@@ -1,5 +1,5 @@
-// The API server, its controllers and kubelets, for storms of preemptions on virtual time:
-// everything takes a while, and some things fail.
+// The API server, its controllers and kubelets, for storms of preemptions on virtual time: every
+// operation is delayed, and some fail.
 #ifndef OUTBOARD_INTEGRATION_SIMULATOR_STORM_CLUSTER_H_
 #define OUTBOARD_INTEGRATION_SIMULATOR_STORM_CLUSTER_H_
 
@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "shim/cycle/effects.h"
-#include "shim/cycle/scheduler.h"
+#include "shim/scheduler/cluster_actions.h"
+#include "shim/scheduler/scheduler.h"
 
 namespace outboard::storms {
 
-// Who chooses victims.
+// The plugin that selects victims.
 enum class Plugin { kCostAware, kDefault };
 // A KubeSchedulerConfiguration with it, and gangs.
 std::string ConfigText(Plugin plugin);
 
-// Random numbers that are the same everywhere.
+// Random numbers, reproducible on every platform.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : random_(seed) {}
@@ -41,7 +41,7 @@ class Dice {
 
 enum class Work { kTraining, kInference, kOther };
 
-// A pod as the storm means it.
+// A pod as the generator made it.
 struct StormPod {
   std::string name;
   int32_t priority = 0;
@@ -49,104 +49,105 @@ struct StormPod {
   Work work = Work::kOther;
   int gang = -1;
   int gang_min = 1;
-  bool gang_is_job = false;  // Else Koordinator's.
+  bool gang_is_job = false;  // Otherwise Koordinator's.
   bool checkpointing = false;
   std::optional<absl::Time> checkpoint;
   std::optional<absl::Time> end;
   bool never_preempts = false;
-  bool comes_back = false;  // Its controller makes it anew.
+  bool comes_back = false;  // Its controller recreates it.
   int incarnation = 0;
 
-  // Below is what has become of it.
-  kube::PodPtr object;  // As the API server has it.
+  // The following fields are its present state.
+  kube::PodPtr object;  // As the API server stores it.
   bool gone = false;
   const std::string& uid() const { return object->uid(); }
   bool leaving() const { return object->pod.deletion_unix_seconds() != 0; }
   const std::string& node() const { return object->pod.node_name(); }
 };
 
-// Threading: one thread. Lifetime: the scheduler outlives its use.
-class StormCluster final : public cycle::Effects {
+// Threading: one thread.
+// Lifetime: must outlive the scheduler.
+class StormCluster final : public scheduler::ClusterActions {
  public:
-  // `fails`: now and then a bind or an eviction does.
+  // `fails`: binds and evictions fail now and then.
   StormCluster(uint64_t seed, bool fails) : dice_(seed), fails_(fails) {}
-  void SetScheduler(cycle::Scheduler* scheduler) { scheduler_ = scheduler; }
+  void SetScheduler(scheduler::Scheduler* scheduler) { scheduler_ = scheduler; }
 
   using Action = std::function<void(absl::Time now)>;
   void At(absl::Time when, Action action);
-  // When the next is due; InfiniteFuture: nothing is to come.
+  // The time of the next action; InfiniteFuture: none.
   absl::Time Next() const;
-  // All that is due, in order.
+  // Runs all due actions, in order.
   void Run(absl::Time now);
 
-  // A pod appears, pending or on a node that it names already. The answer is its uid.
+  // Creates a pod, pending or on a given node. Returns its uid.
   std::string Create(StormPod pod, const std::string& node, absl::Time now);
-  // With a grace period of its own.
+  // With the pod's own grace period.
   void Delete(const std::string& uid, absl::Time now);
   void WriteCheckpoint(const std::string& uid, absl::Time now);
 
-  // By uid, those that are gone too.
+  // By uid, including deleted pods.
   const std::map<std::string, StormPod>& pods() const { return pods_; }
   const StormPod& pod(const std::string& uid) const { return pods_.at(uid); }
 
-  // What happened, for whoever checks.
+  // Events for the checks.
   struct Callbacks {
     std::function<void(const StormPod&, const std::string& node, absl::Time)> on_bound;
     std::function<void(const std::string& uid)> on_bind_refused;
     std::function<void(uint64_t preemption, const std::string& victim)> on_evict_ordered;
-    std::function<void(uint64_t preemption, const std::string& victim, cycle::EvictEnd)>
+    std::function<void(uint64_t preemption, const std::string& victim, scheduler::EvictEnd)>
         on_evict_ended;
-    // The scheduler has it in mind for a place, or waits there at Permit with it.
+    // The scheduler has nominated it to a node, or holds it at Permit there.
     std::function<void(const std::string& uid, const std::string& node)> on_nominated;
-    // The scheduler was told.
+    // The scheduler knows of the deletion.
     std::function<void(const std::string& uid)> on_gone;
     std::function<void(const std::string& what)> on_wrong;
   };
   Callbacks callbacks;
   int64_t failed_evictions = 0, failed_binds = 0;
 
-  void Bind(const cycle::BindOrder& order, absl::Time now) override;
-  void Evict(const cycle::EvictOrder& order, absl::Time now) override;
+  void Bind(const scheduler::BindOrder& order, absl::Time now) override;
+  void Evict(const scheduler::EvictOrder& order, absl::Time now) override;
   void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
                        const std::string&, bool, absl::Time) override {}
-  void Write(const cycle::EffectOrder& order, absl::Time now) override;
+  void Write(const scheduler::EffectOrder& order, absl::Time now) override;
   void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
                        absl::Time) override {}
   void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
                     absl::Time) override {}
-  void PatchStatus(const kube::PodObject& pod, const std::optional<cycle::PodScheduledFalse>&,
+  void PatchStatus(const kube::PodObject& pod, const std::optional<scheduler::PodScheduledFalse>&,
                    const std::optional<std::string>& nominated_node, absl::Time now) override;
 
  private:
-  // Some milliseconds.
+  // A delay of some milliseconds.
   absl::Duration Moment() { return absl::Milliseconds(dice_.Between(1, 300)); }
   StormPod* Find(const std::string& uid);
-  // A new version of the pod; the scheduler hears of it a moment later.
+  // Writes a new version of the pod; the scheduler gets it a moment later.
   void Update(StormPod* pod, const std::function<void(kube::PodObject*)>& change, absl::Time now);
-  // Informers tell things in their order.
+  // Informers deliver events in order.
   void Tell(Action news, absl::Time now);
   void BeginDeletion(StormPod* pod, bool preempted, absl::Time now);
   void Vanish(const std::string& uid, absl::Time now);
-  cycle::EvictEnd EndEviction(const std::string& uid, absl::Time now);
+  scheduler::EvictEnd EndEviction(const std::string& uid, absl::Time now);
 
   Dice dice_;
   const bool fails_;
-  cycle::Scheduler* scheduler_ = nullptr;
+  scheduler::Scheduler* scheduler_ = nullptr;
   std::map<std::pair<absl::Time, uint64_t>, Action> actions_;
   uint64_t last_action_ = 0;
   absl::Time last_news_ = absl::InfinitePast();
   int64_t last_version_ = 0;
   std::map<std::string, StormPod> pods_;
-  std::map<std::string, absl::Time> status_written_;  // by uid: when the last of them is
+  std::map<std::string, absl::Time> status_written_;  // by uid: time of the last write
 };
 
-// Some training, some inference, some other work, as GPU clusters have them.
+// Training, inference and other work, as on GPU clusters.
 StormPod RandomPod(const std::string& name, int64_t node_gpus, absl::Time now, Dice* dice);
 
-// No pod is parked because this machine is busy.
-cycle::SchedulerOptions Patient(cycle::SchedulerOptions options);
+// Deadlines so long that no pod fails because this machine is busy.
+scheduler::SchedulerOptions Patient(scheduler::SchedulerOptions options);
 
-// As Kubernetes writes it down.
+// As a Kubernetes object.
 kube::PodPtr ObjectOf(const StormPod& pod, const std::string& uid, const std::string& node,
                       absl::Time now);
 

@@ -14,15 +14,15 @@ constexpr Line kLines[] = {
     {"pods", &Figures::pods},
     {"binds", &Figures::bound},
     {"preemptions", &Figures::preemptions},
-    {"of these again for the same pod", &Figures::again},
+    {"of these repeated for the same pod", &Figures::again},
     {"evictions", &Figures::evictions},
     {"companions on other nodes", &Figures::companions},
-    {"gangs that left whole", &Figures::whole_gangs},
-    {"binds and evictions that the API server refused", &Figures::failed},
-    {"preemptors without a place, something having come between", &Figures::excused},
+    {"gangs evicted as a whole", &Figures::whole_gangs},
+    {"binds and evictions that the API server rejected", &Figures::failed},
+    {"preemptors without a node because of another event", &Figures::excused},
     {"attempts", &Figures::attempts},
-    {"pods that wait at the end", &Figures::waiting},
-    {"gangs with members that wait at the end", &Figures::gangs_left},
+    {"pods waiting at the end", &Figures::waiting},
+    {"gangs with members waiting at the end", &Figures::gangs_left},
 };
 
 }  // namespace
@@ -43,9 +43,8 @@ void SumOfFigures::Print() const {
                 static_cast<long long>(sum_.*line.figure),
                 static_cast<long long>(most_.*line.figure));
   }
-  std::printf(
-      "  minutes to rest after the last thing from outside: %.1f on average, %.1f at most\n",
-      sum_.minutes / static_cast<double>(std::max<int64_t>(1, storms_)), most_.minutes);
+  std::printf("  minutes to rest after the last external event: %.1f on average, %.1f at most\n",
+              sum_.minutes / static_cast<double>(std::max<int64_t>(1, storms_)), most_.minutes);
 }
 
 }  // namespace outboard::storms

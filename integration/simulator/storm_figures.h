@@ -1,4 +1,4 @@
-// What storms of preemptions are measured by.
+// Figures of storms of preemptions.
 #ifndef OUTBOARD_INTEGRATION_SIMULATOR_STORM_FIGURES_H_
 #define OUTBOARD_INTEGRATION_SIMULATOR_STORM_FIGURES_H_
 
@@ -10,10 +10,12 @@ namespace outboard::storms {
 struct Figures {
   int64_t pods = 0, bound = 0, preemptions = 0, evictions = 0, companions = 0, whole_gangs = 0,
           attempts = 0, waiting = 0, again = 0, failed = 0, excused = 0, gangs_left = 0;
-  double minutes = 0;  // Until it came to rest, after the last thing from outside.
+  double minutes = 0;  // From the last external event until it came to rest.
 };
 
-// Sums and maxima over many. Threading: thread-compatible. Lifetime: a value. Errors: none.
+// Sums and maxima over many storms.
+//
+// Threading: thread-compatible.
 class SumOfFigures {
  public:
   void Add(const Figures& storm);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# `outboard simulate` with the plugins of a profile on two hosts; stands in for the program where one is compared with another.
-# Usage: two_hosts.sh simulate FLAGS...
-# OUTBOARD is the program, with outboard-host beside it. SPLIT are the plugins of the first host (default: those that count pods).
+# `outboard simulate` with the plugins of a profile on two hosts; replaces the program in comparisons. Usage:
+# two_hosts.sh simulate FLAGS...
+# OUTBOARD is the program, with outboard-host beside it. SPLIT lists the plugins of the first host (default: those
+# that count pods).
 set -euo pipefail
 outboard=${OUTBOARD:?the outboard program}
 split=${SPLIT:-NodePorts,NodeAffinity,PodTopologySpread,InterPodAffinity,NodeResourcesBalancedAllocation,VolumeRestrictions}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The plugins of a profile on two hosts decide as on one, to the byte: the examples, and preemption where each host wants other pods gone.
+# The plugins of a profile on two hosts decide as on one, byte by byte: the examples, and preemption with different
+# victims of each host.
 # Usage: two_hosts_test.sh OUTBOARD
 set -euo pipefail
 export OUTBOARD=$1
@@ -9,7 +10,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
 
-# same WHAT FLAGS...: both print the same, and something.
+# same WHAT FLAGS...: both print the same, and the output is not empty.
 same() {
   local what=$1
   shift
@@ -45,11 +46,11 @@ status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
 ---
 YAML
 done > "$dir/cluster.yaml"
-# On n1 CPU is short, on n2 the port is taken, on n3 both, by different pods.
+# On n1 CPU is short, on n2 the port is in use, on n3 both, by different pods.
 { pod big 3 1 81 n1; pod port 1 2 80 n2; pod large 3 1 82 n3; pod taken 1 1 80 n3; } >> "$dir/cluster.yaml"
 { pod first 2 100 80; pod second 2 90 80; pod third 2 80 80; pod fourth 2 70 80; pod least 2 0 80; } > "$dir/pods.yaml"
 
-# One host places a gang in one pass, several place its members one by one: those are looked at apart.
+# One host places a gang in one pass, several hosts place its members one by one: gangs are compared separately.
 sed -e '/^      - name: AtomicReplicaCoordinator/d' -e '/^  - name: AtomicReplicaCoordinator/,+2d' "$examples/config.yaml" > "$dir/config.yaml"
 same "the examples" --cluster "$examples/cluster.yaml" --pods "$examples/pods.yaml" --config "$dir/config.yaml"
 for split in "" AtomicReplicaCoordinator,SchedulingGates; do
@@ -66,7 +67,7 @@ for split in "" AtomicReplicaCoordinator,SchedulingGates; do
 done
 same "preemption" --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml"
 grep -q '"victims":\["default/large","default/taken"\]\|"victims":\["default/taken","default/large"\]' "$dir/two.json" ||
-  { echo "FAILED: nobody needed victims of both hosts"; cat "$dir/two.json"; failed=1; }
-SPLIT=DefaultPreemption,NodeResourcesFit,PrioritySort same "preemption, the ports elsewhere" --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml"
-SPLIT=DefaultPreemption same "preemption that has no filters of its own" --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml"
+  { echo "FAILED: no preemption needed victims of both hosts"; cat "$dir/two.json"; failed=1; }
+SPLIT=DefaultPreemption,NodeResourcesFit,PrioritySort same "preemption, ports on the other host" --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml"
+SPLIT=DefaultPreemption same "preemption on a host without filters" --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml"
 exit $failed

@@ -1,13 +1,13 @@
-// absl::Mutex, CondVar, Notification and BlockingCounter as the thread sanitizer can understand
-// them: on std::mutex, and nothing else.
+// absl::Mutex, CondVar, Notification and BlockingCounter for the thread sanitizer, implemented only
+// with std::mutex.
 //
-// Debian's Abseil is not instrumented, so the sanitizer sees neither its locks nor the order that
-// they make, and would report every access under one as a race. Linked into test programs of the
-// `tsan` build, these definitions take the place of the shared library's, in the library too. They
-// keep the interface's promises and none of its speed; readers exclude each other.
+// Debian's Abseil is not instrumented, so the sanitizer sees neither its locks nor their order, and
+// would report every access under a lock as a race. In test programs of the `tsan` build these
+// definitions replace those of the shared library, also inside the library. They keep the
+// interface's guarantees but not its speed; readers exclude each other.
 //
-// Threading: as absl::Mutex. Lifetime: a mutex gets its state at its first use and frees it in its
-// destructor.
+// Threading: as absl::Mutex.
+// Lifetime: a mutex allocates its state at its first use and frees it in its destructor.
 #include "absl/synchronization/mutex.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 struct State {
   std::mutex mutex;
-  // Signalled at every unlock: conditions are looked at again by those who wait for them.
+  // Signalled at every unlock: waiting threads check their conditions again.
   std::condition_variable changed;
 };
 
@@ -44,12 +44,12 @@ T* StateOf(std::atomic<intptr_t>* word) {
   return reinterpret_cast<T*>(found);
 }
 
-// The deadline on the clock that pthread_cond_timedwait uses; the sanitizer knows that one.
+// The deadline on the clock of pthread_cond_timedwait, which the sanitizer supports.
 std::chrono::system_clock::time_point Limit(Time deadline) {
   return ToChronoTime(std::min(deadline, Now() + Hours(24)));
 }
 
-// With the mutex held. False if the deadline came first.
+// With the mutex held. Returns false if the deadline came first.
 bool WaitFor(State* state, const Condition& condition, Time deadline) {
   std::unique_lock<std::mutex> lock(state->mutex, std::adopt_lock);
   while (!condition.Eval()) {
@@ -57,7 +57,7 @@ bool WaitFor(State* state, const Condition& condition, Time deadline) {
       lock.release();
       return false;
     }
-    // What was changed under the lock before may be what others wait for.
+    // Changes under the lock so far may fulfil the conditions of other waiting threads.
     state->changed.notify_all();
     if (deadline == InfiniteFuture()) {
       state->changed.wait(lock);
@@ -82,7 +82,7 @@ void Mutex::Unlock() {
 void Mutex::ReaderLock() { Lock(); }
 bool Mutex::ReaderTryLock() { return TryLock(); }
 void Mutex::ReaderUnlock() { Unlock(); }
-// Nothing is known of the owner; clang's analysis is what checks this.
+// The owner is not recorded; clang's analysis checks this.
 void Mutex::AssertHeld() const {}
 void Mutex::AssertReaderHeld() const {}
 void Mutex::AssertNotHeld() const {}
@@ -122,7 +122,7 @@ void CondVar::Signal() { StateOf<std::condition_variable_any>(&cv_)->notify_one(
 void CondVar::SignalAll() { StateOf<std::condition_variable_any>(&cv_)->notify_all(); }
 namespace {
 
-// What condition_variable_any needs of a lock, so that unlocking tells those who Await too.
+// The lock interface for condition_variable_any, so that unlocking also wakes threads in Await.
 struct Held {
   Mutex* mutex;
   void lock() { mutex->Lock(); }

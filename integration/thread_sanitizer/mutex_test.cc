@@ -11,8 +11,8 @@
 namespace outboard::thread_sanitizer {
 namespace {
 
-// Everything that Outboard uses of absl::Mutex: holds with and without the stand-in, and is clean
-// under the thread sanitizer with it.
+// Everything that Outboard uses of absl::Mutex: passes with and without the replacement, and with
+// it the thread sanitizer reports nothing.
 TEST(MutexTest, LocksExclude) {
   absl::Mutex mutex;
   int count = 0;

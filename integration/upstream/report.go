@@ -19,18 +19,18 @@ const (
 	Skipped Outcome = "skipped"
 )
 
-// Result is what became of a test that has no subtests.
+// Result is the result of a test without subtests.
 type Result struct {
 	Test    string
 	Outcome Outcome
-	// Reason is one of Reasons, Why the rest of what was said; of skipped ones.
+	// Reason is one of Reasons, Why the rest of the message; of skipped tests.
 	Reason, Why string
-	// Output is that of a failed one.
+	// Output is that of a failed test.
 	Output  string
 	Seconds float64
 }
 
-// event is one of `go test -json`.
+// event is an event of `go test -json`.
 type event struct {
 	Action, Test, Output string
 	Elapsed              float64
@@ -38,7 +38,8 @@ type event struct {
 
 var notRun = regexp.MustCompile(`not run: ([a-z ]+): ([^\n]*)`)
 
-// readResults reads what `go test -json` wrote of one package. A package that fails without a failed test is one more failure.
+// readResults reads the output of `go test -json` for one package. A package that fails without a failed test is one
+// more failure.
 func readResults(reader io.Reader) ([]Result, error) {
 	outputs := map[string]*strings.Builder{}
 	var results []Result
@@ -75,7 +76,7 @@ func readResults(reader io.Reader) ([]Result, error) {
 	leaves := slices.DeleteFunc(slices.Clone(results), func(r Result) bool {
 		return r.Outcome != Failed && slices.ContainsFunc(results, func(other Result) bool { return strings.HasPrefix(other.Test, r.Test+"/") })
 	})
-	// A test that fails only because one within it does is not one more.
+	// A test that fails only because of its subtest is not counted.
 	leaves = slices.DeleteFunc(leaves, func(r Result) bool {
 		return slices.ContainsFunc(results, func(other Result) bool { return other.Outcome == Failed && strings.HasPrefix(other.Test, r.Test+"/") })
 	})
@@ -100,7 +101,7 @@ func resultOf(e event, output string) Result {
 		if match := notRun.FindStringSubmatch(output); match != nil && isReason(match[1]) {
 			r.Reason, r.Why = match[1], match[2]
 		} else {
-			r.Outcome, r.Output = Failed, "skipped for none of the reasons "+strings.Join(sortedReasons(), ", ")+":\n"+output
+			r.Outcome, r.Output = Failed, "skipped without one of the reasons "+strings.Join(sortedReasons(), ", ")+":\n"+output
 		}
 	default:
 		r.Outcome, r.Output = Failed, output
@@ -108,7 +109,7 @@ func resultOf(e event, output string) Result {
 	return r
 }
 
-// Table has a line a result, and a closing one that counts.
+// Table has one line for each result, and a closing line with totals.
 func Table(results []Result) string {
 	var out strings.Builder
 	count := map[Outcome]int{}

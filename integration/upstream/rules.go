@@ -2,26 +2,26 @@ package upstream
 
 import "slices"
 
-// Reasons for which a test of upstream's is not run. A test that is skipped for none of them fails.
+// Reasons for which an upstream test is not run. A test skipped without one of them fails.
 var Reasons = map[string]string{
-	"plugin":    "a plugin that exists in the test's process only",
+	"plugin":    "a plugin that exists only in the test's process",
 	"gate":      "feature gates that are not at their default of v1.36",
-	"internals": "looks at, or puts something into, the inside of the scheduler in its process",
+	"internals": "reads or changes the internals of the scheduler in its process",
 	"extender":  "an HTTP extender, which is not served",
-	"hints off": "says what is requeued without queueing hints",
-	"mock":      "replaces a library of the scheduler's in the test's process",
+	"hints off": "requeueing without queueing hints",
+	"mock":      "replaces a library of the scheduler in the test's process",
 }
 
 type skipRule struct{ Test, Reason, Why string }
 
-// neutralRule: in these tests the plugin of the test's own lets every pod pass, and is left out.
+// neutralRule: in these tests the test's own plugin accepts every pod, and is omitted.
 type neutralRule struct{ Test, Plugin string }
 
-// rules go into the copy as JSON. Names are regular expressions for whole names.
+// rules are written into the copy as JSON. Names are regular expressions for whole names.
 var rules = struct {
 	Skip    []skipRule
 	Neutral []neutralRule
-	// OtherGates are those with which, or without which, tests demand the same of a scheduler.
+	// OtherGates are gates that do not change what tests require of a scheduler.
 	OtherGates []string
 }{
 	Skip: []skipRule{
@@ -29,17 +29,18 @@ var rules = struct {
 		{"TestNodeDeclaredFeaturesFilter/pod_with_feature_requirement_.*", "mock", "a feature that only this process knows"},
 	},
 	Neutral: []neutralRule{
-		// It lets a thousand pods pass in these.
+		// It accepts a thousand pods in these tests.
 		{`TestPreemption/(basic_pod_preemption|preemption_is_performed_to_satisfy_anti-affinity|` +
 			`preemption_is_not_performed_when_anti-affinity_is_not_satisfied)_\(.*`, "filter-plugin"},
 	},
 	OtherGates: []string{
-		// Without them the API server drops the fields that they are about when a pod is created, so the scheduler's side says nothing.
+		// Without them the API server drops the corresponding fields when a pod is created, so the scheduler's side
+		// is not tested.
 		"MatchLabelKeysInPodAffinity", "MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge",
 		"NodeInclusionPolicyInPodTopologySpread",
-		// The API server's alone.
+		// Only for the API server.
 		"ClearingNominatedNodeNameAfterBinding",
-		// They say in which thread kube-scheduler writes, and its tests demand the same either way.
+		// They select the thread in which kube-scheduler writes; its tests require the same results either way.
 		"SchedulerAsyncAPICalls", "SchedulerAsyncPreemption",
 	},
 }

@@ -1,5 +1,5 @@
-// Package upstream runs kube-scheduler's own integration tests with Outboard in the scheduler's place. Upstream's sources are read from the
-// module cache; what is made of them lies outside the repository.
+// Package upstream runs kube-scheduler's own integration tests with Outboard instead of the scheduler. Upstream's
+// sources are read from the module cache; generated files are outside the repository.
 package upstream
 
 import (
@@ -20,7 +20,8 @@ import (
 	"outboard.dev/integration/upstream/kubecopy"
 )
 
-// Prefix is where upstream's tests are; Packages are those that look at the API only, Queueing has the table of what wakes which pods.
+// Prefix is the path of upstream's tests; Packages use only the API; Queueing has the table of which events requeue
+// which pods.
 const (
 	Prefix   = "k8s.io/kubernetes/test/integration/scheduler"
 	Queueing = "queueing"
@@ -37,25 +38,25 @@ var utilText string
 //go:embed queueing_test.go.txt
 var queueingText string
 
-// Options says where things are.
+// Options are the paths of a run.
 type Options struct {
-	// Module is the directory of a Go module that requires k8s.io/kubernetes, Copied where its copy goes or is, Folder is for files of this
-	// run, logs among them.
+	// Module is the directory of a Go module that requires k8s.io/kubernetes, Copied that of its copy, Folder that of
+	// files of this run, including logs.
 	Module, Copied, Folder string
 	// Programs is the directory of Outboard's programs, Etcd that of etcd.
 	Programs, Etcd string
-	// Run, if not empty, limits what is run, as go test's flag does.
+	// Run, if not empty, limits the tests, like go test's flag.
 	Run string
 }
 
-// substituted are functions and methods of upstream's whose place ours take.
+// substituted are upstream's functions and methods that ours replace.
 var substituted = map[string][]string{
 	"pkg/scheduler/scheduler.go":    {"New", "Scheduler.Run"},
 	"pkg/scheduler/schedule_one.go": {"Scheduler.ScheduleOne"},
 	"test/integration/util/util.go": {"InitTestAPIServer", "InitTestSchedulerWithOptions"},
 }
 
-// Run builds and runs the tests of a package, and returns what became of each.
+// Run builds and runs the tests of a package, and returns their results.
 func Run(ctx context.Context, options Options, packageName string) ([]Result, error) {
 	tree, err := kubecopy.Prepare(ctx, options.Module, options.Copied, options.Folder)
 	if err != nil {
@@ -100,7 +101,7 @@ func Run(ctx context.Context, options Options, packageName string) ([]Result, er
 	}
 	results, err := readResults(output)
 	if err == nil && len(results) == 0 {
-		err = fmt.Errorf("go test: no test was run: %w\n%s", errors.Join(failed), stderr.String())
+		err = fmt.Errorf("go test ran no test: %w\n%s", errors.Join(failed), stderr.String())
 	}
 	return results, err
 }
@@ -139,7 +140,7 @@ func substitute(tree *kubecopy.Tree) error {
 				return slices.Contains(names, qualified(function)), nil
 			})
 			if err == nil && count != len(names) {
-				err = fmt.Errorf("not all of %v are there", names)
+				err = fmt.Errorf("not all of %v exist", names)
 			}
 			if err != nil {
 				return nil, err
@@ -154,7 +155,7 @@ func substitute(tree *kubecopy.Tree) error {
 		tree.Add("test/integration/scheduler/queueing/zz_outboard_test.go", queueingText))
 }
 
-// waitForRun makes calls of `go ….Scheduler.Run(…)` ordinary ones: ours returns when Outboard is ready.
+// waitForRun turns `go ….Scheduler.Run(…)` into ordinary calls: ours returns when Outboard is ready.
 func waitForRun(source []byte) ([]byte, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", source, parser.SkipObjectResolution)
@@ -182,7 +183,7 @@ func waitForRun(source []byte) ([]byte, error) {
 	return source, nil
 }
 
-// qualified is a function's name, with that of its receiver's type.
+// qualified returns a function's name, with that of its receiver's type.
 func qualified(function *ast.FuncDecl) string {
 	if function.Recv == nil {
 		return function.Name.Name

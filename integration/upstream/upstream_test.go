@@ -12,15 +12,16 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// Upstream's tests take minutes to build and to run: go test ./upstream -timeout 90m -args -packages filters,taint, or all
+// Upstream's tests take minutes to build and to run: go test ./upstream -timeout 90m -args -packages filters,taint,
+// or all.
 var (
-	packages = flag.String("packages", "", "packages of upstream's integration tests to run, or all; none: nothing is done")
-	only     = flag.String("only", "", "of these packages only the tests that match, as go test's -run")
+	packages = flag.String("packages", "", "packages of upstream's integration tests to run, or all; empty: skip")
+	only     = flag.String("only", "", "only the matching tests of these packages, like go test's -run")
 )
 
 func TestUpstreamsSuite(t *testing.T) {
 	if *packages == "" {
-		t.Skip("no -packages were named")
+		t.Skip("-packages is empty")
 	}
 	list := strings.Split(*packages, ",")
 	if *packages == "all" {
@@ -118,7 +119,7 @@ func TestReadResultsTakesLeavesAndWantsAReason(t *testing.T) {
 		{Test: "TestB/why", Outcome: Failed}, {Test: "TestC/bad", Outcome: Failed, Output: "wrong\n"}}
 	got := slices.Clone(results)
 	if got[2].Output == "" {
-		t.Error("nothing is said of a skipped test without a reason")
+		t.Error("a skipped test without a reason is not reported")
 	}
 	got[2].Output = ""
 	if !slices.Equal(got, want) {
@@ -129,7 +130,7 @@ func TestReadResultsTakesLeavesAndWantsAReason(t *testing.T) {
 	}
 }
 
-// A leaking goroutine, or a panic outside of a test, fails the package alone.
+// A leaking goroutine, or a panic outside a test, fails only the package.
 func TestReadResultsCountsAPackageThatFailsByItself(t *testing.T) {
 	text := "{\"Action\":\"pass\",\"Test\":\"TestA\"}\n{\"Action\":\"output\",\"Output\":\"leak\\n\"}\n{\"Action\":\"fail\"}\n"
 	results, err := readResults(strings.NewReader(text))

@@ -21,7 +21,7 @@ import (
 // packages whose messages the file copies by name.
 var upstreamLine = regexp.MustCompile(`(?m)^\s*(?://+|\*)?\s*upstream:\s*([A-Za-z0-9_.]+)\s*$`)
 
-// Report is the outcome of a check.
+// Report is the result of a check.
 type Report struct {
 	Messages, Fields int
 	Problems         []string
@@ -52,7 +52,7 @@ func Check(ctx context.Context, sources map[string]string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Names first: fields refer to messages of other files.
+	// Names first, because fields refer to messages of other files.
 	for _, file := range files {
 		packages := filePackages(sources[file.Path()])
 		for i := range file.Messages().Len() {
@@ -67,7 +67,7 @@ func Check(ctx context.Context, sources map[string]string) (*Report, error) {
 	return c.report, nil
 }
 
-// moduleDirectories says where the modules that hold the upstream schema are on disk.
+// moduleDirectories returns the paths of the modules with the upstream schema.
 func moduleDirectories() (map[string]string, error) {
 	directories := map[string]string{}
 	for _, module := range []string{"k8s.io/api", "k8s.io/apimachinery"} {
@@ -91,7 +91,8 @@ func openUpstream(modules map[string]string, path string) (io.ReadCloser, error)
 
 var firstMessage = regexp.MustCompile(`(?m)^message\s`)
 
-// filePackages returns the packages named above the first message. A line that stands directly above that message belongs to it.
+// filePackages returns the packages named above the first message. A line directly above that message belongs to the
+// message.
 func filePackages(source string) []string {
 	head := source
 	if at := firstMessage.FindStringIndex(source); at != nil {
@@ -109,11 +110,11 @@ type checker struct {
 	upstream *protocompile.Compiler
 	files    map[string]linker.File
 	report   *Report
-	// mapping is from our messages to upstream's; one without a partner is mapped to "".
+	// Maps our messages to upstream's; a message without a partner to "".
 	mapping map[protoreflect.FullName]protoreflect.FullName
 }
 
-// name finds the upstream partner of a message and of those nested in it.
+// name finds the upstream partner of a message and of its nested messages.
 func (c *checker) name(file protoreflect.FileDescriptor, message protoreflect.MessageDescriptor, packages []string) {
 	if message.IsMapEntry() {
 		return
@@ -136,7 +137,7 @@ func (c *checker) name(file protoreflect.FileDescriptor, message protoreflect.Me
 		case 1:
 			c.pair(message, found[0])
 		default:
-			c.report.problem("%s: could be any of %v; say which in a comment `upstream: …`", message.FullName(), found)
+			c.report.problem("%s: could be any of %v; choose one with a comment `upstream: …`", message.FullName(), found)
 			c.mapping[message.FullName()] = ""
 		}
 	}
@@ -153,7 +154,7 @@ func (c *checker) pair(message protoreflect.MessageDescriptor, upstream protoref
 	}
 }
 
-// find returns an upstream message; its package is a prefix of its name and says which file it is in.
+// find returns an upstream message; its package is a prefix of its name and determines the file.
 func (c *checker) find(name protoreflect.FullName) protoreflect.MessageDescriptor {
 	for scope := name.Parent(); scope != ""; scope = scope.Parent() {
 		path := strings.ReplaceAll(strings.ReplaceAll(string(scope), ".", "/"), "k8s/io/", "k8s.io/") + "/generated.proto"
@@ -189,7 +190,7 @@ func (c *checker) message(message protoreflect.MessageDescriptor) {
 	}
 }
 
-// rest checks that what a message leaves out is reserved by number and name, and that nothing else is.
+// rest checks that every omitted upstream field is reserved by number and name, and that nothing else is.
 func (c *checker) rest(ours, theirs protoreflect.MessageDescriptor) {
 	present := map[string]bool{}
 	for i := range ours.Fields().Len() {
@@ -213,7 +214,7 @@ func (c *checker) rest(ours, theirs protoreflect.MessageDescriptor) {
 	}
 	for i := range ours.ReservedRanges().Len() {
 		for number, end := ours.ReservedRanges().Get(i)[0], ours.ReservedRanges().Get(i)[1]; number < end; number++ {
-			// Upstream reserves numbers of its own past.
+			// Upstream reserves its own former numbers.
 			if !numbers[number] && !theirs.ReservedRanges().Has(number) {
 				c.report.problem("%s: reserves the number %d, which upstream does not use", ours.FullName(), number)
 			}
@@ -221,7 +222,7 @@ func (c *checker) rest(ours, theirs protoreflect.MessageDescriptor) {
 	}
 }
 
-// inlined says whether JSON has this field although the message does not: it is one of a Go struct embedded in it.
+// inlined returns whether JSON has this field although the message does not: a field of an embedded Go struct.
 func inlined(message protoreflect.MessageDescriptor, name protoreflect.Name) bool {
 	for i := range message.Fields().Len() {
 		field := message.Fields().Get(i)
@@ -258,7 +259,7 @@ func (c *checker) field(ours protoreflect.FieldDescriptor, message protoreflect.
 	c.sameType(ours, ours, theirs)
 }
 
-// plain makes names comparable: upstream writes hostIP, a C++ schema host_ip.
+// plain normalizes names: upstream writes hostIP, a C++ schema host_ip.
 func plain(field protoreflect.FieldDescriptor) string {
 	return strings.ToLower(strings.ReplaceAll(string(field.Name()), "_", ""))
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// wireFiles reads the schema that the shim is built with, by the paths that its imports use.
+// wireFiles reads the schema of the shim's build, by the paths of its imports.
 func wireFiles(t *testing.T) map[string]string {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -53,7 +53,7 @@ func TestShimsSchemaIsASubsetOfKubernetes(t *testing.T) {
 
 var numberedField = regexp.MustCompile(`(?m)^(\s+[^/\n=]*= *)(\d+)( *(?:\[[^\n]*\])?;)`)
 
-// Every single wrong number in the shim's schema must be noticed.
+// The check must notice every single wrong number in the shim's schema.
 func TestEveryWrongNumberIsNoticed(t *testing.T) {
 	sources := wireFiles(t)
 	mutants := 0

@@ -17,7 +17,7 @@ namespace {
 constexpr time_t kIoSeconds = 2;
 constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
 
-// The thread that accepts answers too: those who scrape are few, and can wait for each other.
+// The accepting thread also answers: scrapers are few, and can wait for each other.
 class OneByOne : public httplib::TaskQueue {
  public:
   void enqueue(std::function<void()> job) override { job(); }
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
       port < 0 || port > 65535 || (host != "127.0.0.1" && host != "[::1]")) {
     return absl::InvalidArgumentError(
         absl::StrCat("--metrics-address ", address,
-                     ": must be 127.0.0.1:PORT or [::1]:PORT, since it has neither TLS nor "
+                     ": must be 127.0.0.1:PORT or [::1]:PORT, because it has neither TLS nor "
                      "authorisation"));
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer());
@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   http.set_read_timeout(kIoSeconds);
   http.set_write_timeout(kIoSeconds);
   http.set_keep_alive_timeout(kIoSeconds);
-  http.set_keep_alive_max_count(1);  // A stop then waits for no idle connection.
+  http.set_keep_alive_max_count(1);  // So that stopping does not wait for idle connections.
   http.set_payload_max_length(0);
   // The library's default lets a second process share the port.
   http.set_socket_options([](socket_t socket) {
@@ -74,10 +74,10 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   }
   server->address_ = absl::StrCat(host, ":", port);
   server->impl_->thread = std::thread([impl = server->impl_.get()] {
-    if (!impl->server.listen_after_bind()) LOG(ERROR) << "the server of metrics ended";
+    if (!impl->server.listen_after_bind()) LOG(ERROR) << "Metrics server stopped unexpectedly";
     impl->ended = true;
   });
-  // A stop before it accepts would be lost.
+  // A stop before it accepts would be ignored.
   while (!http.is_running() && !server->impl_->ended) std::this_thread::yield();
   return server;
 }

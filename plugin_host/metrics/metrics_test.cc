@@ -31,7 +31,7 @@ std::vector<std::string> Lines(const PrometheusMetrics& metrics) {
   return absl::StrSplit(metrics.Text(), '\n');
 }
 
-// The lines that say that there is a metric.
+// The lines with metrics, without comments.
 std::set<std::string> Types(const PrometheusMetrics& metrics) {
   std::set<std::string> types;
   for (const std::string& line : Lines(metrics)) {
@@ -70,7 +70,7 @@ TEST(PrometheusMetricsTest, GaugesAreShownAsLongAsSomebodyHoldsThem) {
   two = metrics->NewGauge(spec, {"p"});
   EXPECT_THAT(Lines(*metrics), Contains("depth{profile=\"p\"} 0"));
   metrics = nullptr;
-  two->Set(3);  // Outlives them.
+  two->Set(3);  // Used after its registry.
 }
 
 TEST(PrometheusMetricsTest, LabelValuesAreBounded) {
@@ -89,13 +89,13 @@ TEST(PrometheusMetricsTest, LabelValuesAreBounded) {
   EXPECT_THAT(Lines(metrics), Contains("seen_total{job=\"other\",profile=\"other\"} 8"));
   EXPECT_THAT(metrics.Text(), Not(HasSubstr("job-2")));
   EXPECT_THAT(metrics.Text(), Not(HasSubstr("depth{job=\"other\"")));
-  // One that goes leaves its place to another.
+  // A removed child makes room for another.
   gauges[0] = nullptr;
   gauges[5] = metrics.NewGauge(gauge, {"job-5"});
   EXPECT_THAT(metrics.Text(), HasSubstr("depth{job=\"job-5\"}"));
 }
 
-// Of a shared object that somebody wrote; prometheus-cpp throws at some of them.
+// As from a faulty shared object; prometheus-cpp throws on some of them.
 TEST(PrometheusMetricsTest, WhatPrometheusDoesNotTakeDoesNothing) {
   PrometheusMetrics metrics("0.1.0");
   const std::set<std::string> before = Types(metrics);
@@ -112,7 +112,7 @@ TEST(PrometheusMetricsTest, WhatPrometheusDoesNotTakeDoesNothing) {
   }
   metrics.NewHistogram({"wait_seconds", MetricType::kHistogram, {}, "", {2, 1}}, {})->Observe(1);
   EXPECT_EQ(Types(metrics), before);
-  // A name that is taken.
+  // A name that already exists.
   metrics.NewCounter({"taken_total", MetricType::kCounter, {"a"}, ""}, {"x"})->Add();
   metrics.NewCounter({"taken_total", MetricType::kCounter, {"b"}, ""}, {"x"})->Add();
   metrics.NewGauge({"taken_total", MetricType::kGauge, {"a"}, ""}, {"x"})->Set(7);
@@ -211,8 +211,8 @@ TEST(MetricsServerTest, TakesOnlyLoopbackAndFreePorts) {
             absl::StatusCode::kUnavailable);
 }
 
-// The README's table is what people read: the process's, the instances', and every plugin's, in the
-// order of their names.
+// The README's table lists the process's metrics, the instances', and every plugin's, in the order
+// of their names.
 TEST(ReadmeTest, HasEveryMetric) {
   sdk::PluginRegistry plugins;
   ASSERT_TRUE(RegisterBuiltinPlugins(&plugins).ok());
@@ -239,7 +239,7 @@ TEST(ReadmeTest, HasEveryMetric) {
   EXPECT_EQ(have, want);
 }
 
-// Each can be bound: no name is taken twice, and Prometheus takes them all.
+// Each can be bound: names are unique, and Prometheus accepts them all.
 TEST(BuiltinPluginsTest, MetricsCanBeKeptTogether) {
   sdk::PluginRegistry plugins;
   ASSERT_TRUE(RegisterBuiltinPlugins(&plugins).ok());

@@ -18,7 +18,7 @@
 namespace outboard::host_metrics {
 namespace {
 
-// Seconds since the epoch; below 0: cannot be read.
+// Seconds since the epoch; below 0: not readable.
 double BootTime() {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line);) {
@@ -32,14 +32,14 @@ double BootTime() {
 double OpenFiles() {
   std::error_code error;
   const std::filesystem::directory_iterator files("/proc/self/fd", error);
-  // Not the one that reads them.
+  // Without the descriptor used for reading them.
   return error ? -1 : static_cast<double>(std::distance(files, {})) - 1;
 }
 
 }  // namespace
 
 std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
-  // Behind the name, which may hold anything; the first of these is field 3 of proc(5).
+  // After the name, which may contain any character; the first of these is field 3 of proc(5).
   std::ifstream file("/proc/self/stat");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::vector<std::string> fields =

@@ -1,4 +1,4 @@
-// What the kernel says of this process, read when it is scraped.
+// The kernel's figures of this process, read at each scrape.
 #ifndef OUTBOARD_PLUGIN_HOST_METRICS_PROCESS_METRICS_H_
 #define OUTBOARD_PLUGIN_HOST_METRICS_PROCESS_METRICS_H_
 
@@ -8,9 +8,11 @@
 
 namespace outboard::host_metrics {
 
-// By /proc/self/stat, in the order of ProcessMetricSpecs from its second on.
+// From /proc/self/stat, in the order of ProcessMetricSpecs from the second on.
 //
-// Threading: thread-safe. Lifetime: any. Errors: what cannot be read is left out.
+// Threading: thread-safe.
+// Lifetime: any.
+// Errors: omits what it cannot read.
 class ProcessMetrics : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kOther[] = "other";
 
-// Prometheus' names; prometheus-cpp throws at others.
+// Prometheus' names; prometheus-cpp throws on others.
 bool IsName(absl::string_view name) {
   return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
          !absl::StartsWith(name, "__") && std::all_of(name.begin(), name.end(), [](char c) {
@@ -49,12 +49,12 @@ bool SameShape(const sdk::MetricSpec& a, const sdk::MetricSpec& b) {
 
 }  // namespace
 
-// The registry and what was made in it. Children keep it alive.
+// The registry and its metrics. Children keep it alive.
 class PrometheusMetrics::Families : public std::enable_shared_from_this<Families> {
  public:
   std::shared_ptr<prometheus::Registry> registry() const { return registry_; }
 
-  // Null if it cannot be shown.
+  // Null if Prometheus does not accept it.
   template <typename T>
   T* Bind(const sdk::MetricSpec& spec, const std::vector<std::string>& values, std::string* key) {
     absl::MutexLock lock(&mutex_);
@@ -82,7 +82,7 @@ class PrometheusMetrics::Families : public std::enable_shared_from_this<Families
     return static_cast<T*>(child.metric);
   }
 
-  // Of a gauge: nobody shows it any more once the last has let it go.
+  // A gauge disappears with its last owner.
   void Release(const std::string& name, const std::string& key) {
     absl::MutexLock lock(&mutex_);
     Entry& entry = entries_.at(name);
@@ -95,7 +95,7 @@ class PrometheusMetrics::Families : public std::enable_shared_from_this<Families
 
  private:
   struct Child {
-    void* metric = nullptr;  // Of the family's type.
+    void* metric = nullptr;  // Has the family's type.
     int users = 0;
   };
   struct Entry {
@@ -111,13 +111,13 @@ class PrometheusMetrics::Families : public std::enable_shared_from_this<Families
     const auto found = entries_.find(spec.name);
     if (found != entries_.end()) {
       if (SameShape(found->second.spec, spec)) return &found->second;
-      LOG(ERROR) << "metric " << spec.name << " is there with another type, labels or buckets: "
-                 << "this one is not kept";
+      LOG(ERROR) << "Metric " << spec.name << " already exists with another type, labels or "
+                 << "buckets; ignoring this one";
       return nullptr;
     }
     if (!IsSound(spec)) {
-      LOG(ERROR) << "metric " << spec.name << " has a name, labels or buckets that Prometheus "
-                 << "does not take: it is not kept";
+      LOG(ERROR) << "Metric " << spec.name << " has a name, labels or buckets that Prometheus "
+                 << "does not accept; ignoring it";
       return nullptr;
     }
     Entry& entry = entries_[spec.name];

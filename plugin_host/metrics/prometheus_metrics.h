@@ -1,4 +1,4 @@
-// The metrics of one host process, in Prometheus' words.
+// The metrics of one host process, as Prometheus metrics.
 #ifndef OUTBOARD_PLUGIN_HOST_METRICS_PROMETHEUS_METRICS_H_
 #define OUTBOARD_PLUGIN_HOST_METRICS_PROMETHEUS_METRICS_H_
 
@@ -14,11 +14,11 @@
 
 namespace outboard::host_metrics {
 
-// All instances and plugins of a process keep their figures here: two that bind the same metric
+// All instances and plugins of a process keep their metrics here: two that bind the same metric
 // with the same label values share a child.
 //
-// Threading: thread-safe; what is observed takes no lock but a histogram's own.
-// Lifetime:  any; children keep what they need alive.
+// Threading: thread-safe; observing takes no lock except a histogram's own.
+// Lifetime:  any; children keep their dependencies alive.
 // Errors:    none, as MetricSink.
 class PrometheusMetrics : public runtime::MetricSink {
  public:
@@ -32,7 +32,7 @@ class PrometheusMetrics : public runtime::MetricSink {
   std::shared_ptr<sdk::Histogram> NewHistogram(
       const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) override;
 
-  // What a server shows; those that the kernel knows of the process are read when it is asked.
+  // What a server exposes; the kernel's figures are read at each scrape.
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables() const;
   // Prometheus' text format, version 0.0.4.
   std::string Text() const;
@@ -44,7 +44,7 @@ class PrometheusMetrics : public runtime::MetricSink {
   std::shared_ptr<sdk::Gauge> build_info_;
 };
 
-// Those of the process itself, in the README's order; the instances' are in metric_sink.h.
+// The process's own metrics, in the README's order; the instances' are in metric_sink.h.
 const std::vector<sdk::MetricSpec>& ProcessMetricSpecs();
 
 }  // namespace outboard::host_metrics

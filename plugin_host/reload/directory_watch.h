@@ -1,4 +1,4 @@
-// Tells that something in a directory has changed.
+// Notifies of changes in a directory.
 #ifndef OUTBOARD_PLUGIN_HOST_RELOAD_DIRECTORY_WATCH_H_
 #define OUTBOARD_PLUGIN_HOST_RELOAD_DIRECTORY_WATCH_H_
 
@@ -9,9 +9,12 @@
 
 namespace outboard::reload {
 
-// Sees files come, go, be renamed or written, and the links of Kubernetes' volumes turn elsewhere.
+// Reports files that are added, removed, renamed or written, and changed links of Kubernetes'
+// volumes.
 //
-// Threading: one thread. Lifetime: none but its own. Errors: UNAVAILABLE in the system's words.
+// Threading: one thread.
+// Lifetime: independent.
+// Errors: UNAVAILABLE with the system's message.
 class DirectoryWatch {
  public:
   static absl::StatusOr<std::unique_ptr<DirectoryWatch>> Open(const std::string& directory);
@@ -19,9 +22,9 @@ class DirectoryWatch {
   DirectoryWatch(const DirectoryWatch&) = delete;
   DirectoryWatch& operator=(const DirectoryWatch&) = delete;
 
-  // Readable when something has changed.
+  // Readable after a change.
   int fd() const { return fd_; }
-  // Forgets what has happened so far.
+  // Discards the changes so far.
   void Clear();
 
  private:

@@ -15,7 +15,7 @@
 namespace outboard::reload {
 namespace {
 
-// Held while it lives.
+// Holds the lock for its lifetime.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string& directory)
@@ -88,7 +88,7 @@ absl::StatusOr<Installed> Remove(const std::string& name, const std::string& dir
   if (!lock.status().ok()) return lock.status();
   const std::string path = absl::StrCat(directory, "/", name);
   if (!IsObjectName(name) || access(path.c_str(), F_OK) != 0)
-    return absl::NotFoundError(absl::StrCat("there is no ", name, " in ", directory));
+    return absl::NotFoundError(absl::StrCat("no object ", name, " in ", directory));
   absl::StatusOr<DirectoryContent> content = ReadDirectory(directory, name);
   if (!content.ok()) return content.status();
   absl::StatusOr<Installed> left = TryOut(*content, builtin);

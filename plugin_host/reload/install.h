@@ -1,4 +1,4 @@
-// Changes what a plugin directory holds.
+// Changes the content of a plugin directory.
 #ifndef OUTBOARD_PLUGIN_HOST_RELOAD_INSTALL_H_
 #define OUTBOARD_PLUGIN_HOST_RELOAD_INSTALL_H_
 
@@ -10,24 +10,24 @@
 
 namespace outboard::reload {
 
-// What a directory holds now.
+// The content of a directory after the change.
 struct Installed {
-  std::string set_digest;       // DirectoryContent::Digest; empty: no objects any more
-  std::string previous_digest;  // the same of before; empty also if nothing there could be used
-  std::vector<std::string> plugins;  // that the objects have
+  std::string set_digest;            // DirectoryContent::Digest; empty: no objects left
+  std::string previous_digest;       // before the change; also empty if it was unusable
+  std::vector<std::string> plugins;  // in the objects
 };
 
-// Tries the object out together with the directory's others, in this process, so that whatever the
-// host would refuse is refused here; then puts it and its digest into the directory. Each file is
-// there as a whole or not at all, and the manifest comes last. One change of a directory at a time,
-// across processes.
+// Tests the object together with the directory's others, in this process, so that it fails here
+// whenever the host would reject it; then copies it and its digest into the directory. Each file is
+// written atomically, the manifest last. One change of a directory at a time, across processes.
 //
-// Threading: blocks. Errors: as ReadDirectory and PluginSet::Load: nothing has changed.
+// Threading: blocks.
+// Errors: as ReadDirectory and PluginSet::Load; the directory is then unchanged.
 absl::StatusOr<Installed> Install(const std::string& file, const std::string& directory,
                                   const sdk::PluginRegistry& builtin);
 
-// Takes the object of this name out of the directory; the manifest goes first. Errors: NOT_FOUND if
-// there is none.
+// Removes the object of this name from the directory, first from the manifest.
+// Errors: NOT_FOUND if it does not exist.
 absl::StatusOr<Installed> Remove(const std::string& name, const std::string& directory,
                                  const sdk::PluginRegistry& builtin);
 

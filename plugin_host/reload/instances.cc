@@ -17,7 +17,7 @@
 namespace outboard::reload {
 namespace {
 
-// A shim whose connection broke for a moment comes back; one that was told of a newer instance does
+// How long a shim whose connection broke has to reconnect. A shim that knows a newer instance does
 // not.
 constexpr absl::Duration kIdle = absl::Seconds(2);
 
@@ -26,7 +26,7 @@ constexpr absl::Duration kIdle = absl::Seconds(2);
 Instances::Instances(Options options, const sdk::PluginRegistry* builtin)
     : options_(std::move(options)), builtin_(builtin) {}
 
-// The newest first, so that a shim that is left alone never goes back to an older one.
+// The newest first, so that a shim never switches back to an older one.
 Instances::~Instances() {
   while (!instances_.empty()) instances_.pop_back();
 }
@@ -43,7 +43,7 @@ absl::StatusOr<bool> Instances::Refresh() {
   if (newest != nullptr && newest->digest() == digest) return false;
   if (instances_.size() >= kMaxInstances) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(instances_.size(), " instances have not ended; start this host anew"));
+        absl::StrCat(instances_.size(), " instances have not ended; restart this host"));
   }
   absl::StatusOr<std::unique_ptr<PluginSet>> plugins =
       PluginSet::Load(*builtin_, content, options_.choose, newest);
@@ -73,7 +73,7 @@ absl::Status Instances::Start(std::unique_ptr<PluginSet> plugins) {
   engine.identity.started = absl::Now();
   if (!plugins->digest().empty()) {
     absl::StrAppend(&engine.identity.build, " with ", plugins->description());
-    // The shim tells builds apart by this, and a person's command waits for it.
+    // The shim distinguishes builds by this, and `outboard plugin` waits for it.
     absl::StrAppend(&engine.identity.build_digest, "+", plugins->digest());
   }
   instance->plugins = std::move(plugins);
@@ -91,7 +91,8 @@ absl::Status Instances::Start(std::unique_ptr<PluginSet> plugins) {
   if (instances_.size() > kMaxWarm && oldest != std::prev(instances_.end())) {
     (*oldest)->draining = true;
     (*oldest)->engine->Drain(absl::ZeroDuration());
-    LOG(INFO) << "instance " << (*oldest)->id << " drains: there are " << instances_.size();
+    LOG(INFO) << "Instance " << (*oldest)->id
+              << " drains: too many instances: " << instances_.size();
   }
   return absl::OkStatus();
 }
@@ -113,8 +114,7 @@ int Instances::Retire(absl::Time now) {
     }
     instance.idle_since = std::min(instance.idle_since, now);
     if (now - instance.idle_since < kIdle) continue;
-    LOG(INFO) << "instance " << instance.id
-              << " has been replaced and is not used any more: it ends";
+    LOG(INFO) << "Instance " << instance.id << " was replaced and is no longer used; ending it";
     instances_.erase(instances_.begin() + static_cast<std::ptrdiff_t>(i));
     ++ended;
   }
@@ -123,7 +123,7 @@ int Instances::Retire(absl::Time now) {
 
 bool Instances::Drain(absl::Duration timeout) {
   const absl::Time until = absl::Now() + timeout;
-  // All are told before any is waited for.
+  // All begin to drain before the wait for any.
   for (const auto& instance : instances_) instance->engine->Drain(absl::ZeroDuration());
   bool drained = true;
   for (const auto& instance : instances_) {

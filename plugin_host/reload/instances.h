@@ -16,28 +16,27 @@
 
 namespace outboard::reload {
 
-// Starts an instance for each set of plugins beside those that are there, each with an id, a
-// socket, a registry and sessions of its own. To a shim that watches the sockets' directory a new
-// instance is what a new process is: it is met, filled, compared, and takes over between two
-// cycles; then the old one is told to drain. An old instance that no shim is connected to any more
-// ends here, and its objects with it.
+// Starts a further instance for each set of plugins, each with its own id, socket, registry and
+// sessions. A shim that watches the sockets' directory treats a new instance like a new process: it
+// connects, sends a snapshot, compares answers, switches between two cycles, and then drains the
+// old one. An old instance without connected shims ends here, with its objects.
 //
-// A shim keeps predecessors warm, each with a mirror of the cluster. Of more than kMaxWarm
-// instances the oldest is told to drain.
+// A shim keeps predecessors warm, each with a mirror of the cluster. With more than kMaxWarm
+// instances the oldest drains.
 //
 // Threading: one thread; engines have their own.
 // Lifetime:  owns instances and their sets. `builtin` and what `Options` refers to outlive it.
-// Errors:    of methods: nothing has changed then.
+// Errors:    a method that fails changes nothing.
 class Instances {
  public:
   static constexpr size_t kMaxWarm = 4;
-  // With so many no further one is started: their plugins do not come to an end.
+  // With so many none is started: plugins of old instances do not return.
   static constexpr size_t kMaxInstances = 8;
 
   struct Options {
     std::string listen;  // `unix:PATH` with `{instance}`, or any address if there is no directory
     std::string directory;  // of objects; empty: none
-    // What all instances share; address, socket path and identity are filled in here.
+    // Shared by all instances; Instances fills in address, socket path and identity.
     services::Engine::Options engine;
     std::string version;  // of the program, for people
     std::string program_digest;
@@ -46,21 +45,22 @@ class Instances {
   Instances(Options options, const sdk::PluginRegistry* builtin);
   ~Instances();
 
-  // Reads the directory and starts an instance, unless the newest one already serves just that.
-  // True if one was started. Errors: as ReadDirectory, PluginSet::Load and Engine::Start.
+  // Reads the directory and starts an instance, unless the newest one already serves this set. True
+  // if one was started.
+  // Errors: as ReadDirectory, PluginSet::Load and Engine::Start.
   absl::StatusOr<bool> Refresh();
 
-  // Ends old instances that nobody has been connected to for a while, or that were told to drain
-  // and have; to be called about once a second if `superseded()`. Returns how many ended.
+  // Ends old instances that had no connection for a while, or that have drained. Call about once a
+  // second if `superseded()`. Returns how many ended.
   int Retire(absl::Time now);
   // Whether there are instances besides the newest.
   bool superseded() const { return instances_.size() > 1; }
 
-  // Refuses new attempts on all instances and waits, at most `timeout` in all, for those under way;
-  // true if none is left.
+  // Rejects new attempts on all instances and waits, at most `timeout` in total, for those in
+  // progress; true if none is left.
   bool Drain(absl::Duration timeout);
 
-  // What the newest instance tells people with every probe; empty: nothing.
+  // The warning for people in every Probe response of the newest instance; empty: none.
   void SetWarning(absl::string_view warning);
 
   // Oldest first.
@@ -68,7 +68,7 @@ class Instances {
 
  private:
   struct Instance {
-    // In this order: the engine goes before the code that it runs.
+    // In this order: the engine is destroyed before the code that it runs.
     std::unique_ptr<PluginSet> plugins;
     std::unique_ptr<services::Engine> engine;
     std::string id;

@@ -62,11 +62,12 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view text) {
     }
     line.remove_prefix(kDigestCharacters);
     if (!absl::ConsumePrefix(&line, "  ") && !absl::ConsumePrefix(&line, " *"))
-      return fault("wants two blanks between digest and name, as sha256sum writes them");
+      return fault("needs two blanks between digest and name, as sha256sum writes them");
     absl::ConsumePrefix(&line, "./");
     if (!IsObjectName(line))
       return fault(absl::StrCat("\"", line, "\" is not the name of a .so file of this directory"));
-    if (!manifest.emplace(line, digest).second) return fault(absl::StrCat(line, " comes twice"));
+    if (!manifest.emplace(line, digest).second)
+      return fault(absl::StrCat(line, " is listed twice"));
   }
   return manifest;
 }
@@ -110,7 +111,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
   const size_t name = path.rfind('/') + 1;
-  // Hidden, and no `.so`: nobody takes it for an object.
+  // Hidden and without `.so`, so that it is not taken for an object.
   const std::string draft =
       absl::StrCat(path.substr(0, name), ".", path.substr(name), ".draft-", getpid());
   const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

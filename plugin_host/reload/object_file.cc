@@ -30,13 +30,13 @@ constexpr uint16_t kMachine = EM_AARCH64;
 #error "name the machine"
 #endif
 
-// A piece of the file, or nothing if it does not have it.
+// A part of the file, or nothing if out of range.
 std::optional<absl::string_view> Piece(absl::string_view file, uint64_t offset, uint64_t size) {
   if (offset > file.size() || size > file.size() - offset) return std::nullopt;
   return file.substr(offset, size);
 }
 
-// Copies, for nothing in a file need be aligned.
+// Copies, because data in a file may be unaligned.
 template <typename T>
 bool ReadAt(absl::string_view file, uint64_t offset, T* out) {
   const auto piece = Piece(file, offset, sizeof(T));
@@ -67,7 +67,7 @@ std::optional<absl::string_view> FindSection(absl::string_view file, const Elf64
   return std::nullopt;
 }
 
-// A copy in memory that nobody can change any more.
+// A read-only copy in memory.
 absl::StatusOr<int> SealedCopy(const std::string& name, absl::string_view content) {
   const int fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   const auto failed = [&](absl::string_view what) {
@@ -97,14 +97,14 @@ absl::StatusOr<std::string> AbiOf(absl::string_view object) {
     return absl::InvalidArgumentError("it is not a shared object");
   }
   if (header.e_machine != kMachine)
-    return absl::InvalidArgumentError("it was built for another kind of machine");
+    return absl::InvalidArgumentError("it was built for another machine type");
   const auto abi = FindSection(object, header, OUTBOARD_ABI_SECTION);
   if (!abi.has_value() || UpToNul(*abi).empty()) {
     return absl::InvalidArgumentError(
-        "it does not say what it was built for: no OUTBOARD_PLUGIN_OBJECT(…) in its sources");
+        "it does not declare its ABI: no OUTBOARD_PLUGIN_OBJECT(…) in its sources");
   }
   std::string text(UpToNul(*abi));
-  // It goes to logs.
+  // It is logged.
   for (char& c : text) {
     if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
   }
@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<LoadedObject>> LoadedObject::Load(const std::stri
   if (!copy.ok()) return copy.status();
   std::unique_ptr<LoadedObject> object(new LoadedObject(name, *copy));
   const std::string path = absl::StrCat("/proc/self/fd/", *copy);
-  // Everything is resolved now: what is missing is told here, and not by a crash later.
+  // Resolves all symbols now: a missing symbol is an error here, not a crash later.
   object->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object->handle_ == nullptr) {
     const char* const error = dlerror();

@@ -1,4 +1,4 @@
-// One shared object with plugins: what its file says of itself, and the loaded code.
+// One shared object with plugins: its declared ABI, and the loaded code.
 #ifndef OUTBOARD_PLUGIN_HOST_RELOAD_OBJECT_FILE_H_
 #define OUTBOARD_PLUGIN_HOST_RELOAD_OBJECT_FILE_H_
 
@@ -12,27 +12,27 @@
 
 namespace outboard::reload {
 
-// The text of OUTBOARD_ABI that was compiled into an object. Runs none of its code, and believes
-// nothing that its headers say. Errors: INVALID_ARGUMENT if it is no shared object of this machine,
-// or has no such text.
+// The text of OUTBOARD_ABI compiled into an object. Runs none of its code, and does not trust its
+// headers.
+// Errors: INVALID_ARGUMENT if it is not a shared object for this machine, or has no such text.
 absl::StatusOr<std::string> AbiOf(absl::string_view object);
 
-// OK if an object of this ABI can be loaded here; FAILED_PRECONDITION that names what differs.
-// Pure.
+// OK if an object with this ABI can be loaded here; otherwise FAILED_PRECONDITION with the
+// differences. Pure.
 absl::Status CheckAbi(absl::string_view object_abi, absl::string_view our_abi);
 
-// Code in memory. It is a private, sealed copy of the file: whatever happens to the file, this
-// process reads what was checked, and several versions of one object can be loaded at once.
+// Loaded code. A private, sealed copy of the file: later changes of the file do not affect what was
+// checked, and several versions of one object can be loaded at the same time.
 //
-// The copy is unmapped (dlclose) by the destructor. That is safe only if nothing of the object is
-// left: plugins, their states, descriptors. PluginSet sees to it. Where an object keeps itself
-// mapped all the same (a thread_local with a destructor, a unique symbol), memory grows by its size
-// with each replacement; nothing breaks.
+// The destructor unmaps the copy (dlclose). This is safe only if nothing of the object is left:
+// plugins, their states, descriptors. PluginSet ensures this. If an object still stays mapped (a
+// thread_local with a destructor, a unique symbol), memory grows by its size with each replacement,
+// without other harm.
 //
-// Threading: Load and the destructor on one thread. Lifetime: outlives what the object registered.
-// Errors:    Load: as AbiOf and CheckAbi; FAILED_PRECONDITION in the dynamic linker's words, for
-// example a
-//            symbol that this host does not have.
+// Threading: Load and the destructor on one thread.
+// Lifetime: outlives what the object registered.
+// Errors: Load: as AbiOf and CheckAbi; FAILED_PRECONDITION with the dynamic linker's message, for
+//         example for a symbol that this host lacks.
 class LoadedObject {
  public:
   static absl::StatusOr<std::unique_ptr<LoadedObject>> Load(const std::string& name,
@@ -42,14 +42,15 @@ class LoadedObject {
   LoadedObject& operator=(const LoadedObject&) = delete;
 
   const std::string& name() const { return name_; }
-  // Adds its plugins. Errors: what the object says, or INVALID_ARGUMENT if it adds none.
+  // Adds its plugins.
+  // Errors: the object's own, or INVALID_ARGUMENT if it adds none.
   absl::Status Register(sdk::PluginRegistry* registry) const;
 
  private:
   LoadedObject(std::string name, int copy) : name_(std::move(name)), copy_(copy) {}
 
   const std::string name_;
-  // Stays open: its path is the name by which the dynamic linker knows the object.
+  // Stays open: the dynamic linker identifies the object by its path.
   const int copy_;
   void* handle_ = nullptr;
 };

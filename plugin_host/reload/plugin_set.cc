@@ -20,12 +20,12 @@ absl::Status About(absl::string_view name, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat(name, ": ", why));
 }
 
-// Code is run from there. Of directories nothing is asked: an emptyDir of Kubernetes is open to
-// everybody, and only the pod sees it.
+// The host runs this code. Directories are not checked: an emptyDir of Kubernetes is
+// world-writable, but only the pod sees it.
 absl::Status CheckMode(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0) {
-    return About(path, "everybody may write to it; take that away with chmod o-w");
+    return About(path, "all users may write to it; run chmod o-w");
   }
   return absl::OkStatus();
 }
@@ -47,7 +47,7 @@ absl::StatusOr<DirectoryContent> ReadDirectory(const std::string& directory,
   for (std::filesystem::directory_iterator entries(directory, error), end; !error && entries != end;
        entries.increment(error)) {
     const std::string name = entries->path().filename().string();
-    // What begins with a dot is somebody's draft, or belongs to Kubernetes' volumes.
+    // Names that begin with a dot are temporary files, or belong to Kubernetes' volumes.
     if (absl::EndsWith(name, ".so") && !absl::StartsWith(name, ".")) names.insert(name);
   }
   if (error)
@@ -89,7 +89,8 @@ absl::StatusOr<std::unique_ptr<PluginSet>> PluginSet::Load(const sdk::PluginRegi
       return absl::Status(why.code(), absl::StrCat(*name, ": ", why.message()));
     };
     std::shared_ptr<LoadedObject>& object = set->objects_[digest];
-    if (object != nullptr) return About(name, "another object of the directory is the same");
+    if (object != nullptr)
+      return About(name, "another object of the directory has the same content");
     if (previous != nullptr) {
       if (const auto same = previous->objects_.find(digest); same != previous->objects_.end())
         object = same->second;
@@ -107,8 +108,8 @@ absl::StatusOr<std::unique_ptr<PluginSet>> PluginSet::Load(const sdk::PluginRegi
   for (const auto& [name, descriptor] : all.descriptors()) set->from_objects_.push_back(name);
   for (const auto& [name, descriptor] : builtin.descriptors()) {
     if (all.Find(name) != nullptr) {
-      LOG(WARNING) << "plugin " << name << ": an object of the directory takes the place of the "
-                   << "built-in one";
+      LOG(WARNING) << "Plugin " << name
+                   << ": an object of the directory replaces the built-in plugin";
     } else if (absl::Status added = all.Add(descriptor); !added.ok()) {
       return added;
     }

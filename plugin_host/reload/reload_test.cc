@@ -1,4 +1,4 @@
-// Directories of real objects, and the instances that come of them, as a shim sees them.
+// Directories with real objects, and their instances, as a shim sees them.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ absl::Status TakeAll(const sdk::PluginRegistry& all, sdk::PluginRegistry* chosen
   return absl::OkStatus();
 }
 
-// How many copies of objects this process has mapped, each under its memfd's name.
+// How many copies of objects this process has mapped, each with its memfd's name.
 int MappedObjects() {
   const std::string maps = ReadFile("/proc/self/maps").value();
   int count = 0;
@@ -138,7 +138,7 @@ TEST_F(ReloadTest, RefusesWithFileAndReason) {
       "package");
   Put("nameless", "stranger.so");
   WriteManifest({"labelled.so", "stranger.so"});
-  EXPECT_THAT(WhyNot(), HasSubstr("stranger.so: it does not say what it was built for"));
+  EXPECT_THAT(WhyNot(), HasSubstr("stranger.so: it does not declare its ABI"));
   ASSERT_TRUE(WriteFileAtomically(directory_ + "/stranger.so", "text").ok());
   WriteManifest({"labelled.so", "stranger.so"});
   EXPECT_EQ(WhyNot(), "stranger.so: it is not a shared object");
@@ -154,13 +154,13 @@ TEST_F(ReloadTest, RefusesWhatEverybodyMayWrite) {
   Put("good", "labelled.so");
   WriteManifest({"labelled.so"});
   fs::permissions(directory_ + "/labelled.so", fs::perms::others_write, fs::perm_options::add);
-  EXPECT_THAT(WhyNot(), HasSubstr("labelled.so: everybody may write to it"));
+  EXPECT_THAT(WhyNot(), HasSubstr("labelled.so: all users may write to it"));
   fs::permissions(directory_ + "/labelled.so", fs::perms::others_write, fs::perm_options::remove);
   fs::permissions(directory_ + "/SHA256SUMS", fs::perms::others_write, fs::perm_options::add);
-  EXPECT_THAT(WhyNot(), HasSubstr("SHA256SUMS: everybody may write to it"));
+  EXPECT_THAT(WhyNot(), HasSubstr("SHA256SUMS: all users may write to it"));
 }
 
-// Every prefix of an object, and every byte of its headers turned: an answer, and no crash.
+// Every prefix of an object, and every byte of its headers inverted: an error, not a crash.
 TEST_F(ReloadTest, ABrokenObjectIsNoMoreThanRefused) {
   const std::string whole = ReadFile(Object("good")).value();
   EXPECT_EQ(AbiOf(whole).value(), OUTBOARD_ABI);
@@ -183,14 +183,14 @@ TEST_F(ReloadTest, TwoVersionsOfOneObjectAtOnceAndBothAreUnloaded) {
   WriteManifest({"labelled.so"});
   auto first = Load();
   ASSERT_TRUE(first.ok()) << first.status();
-  Put("better", "labelled.so");  // under the feet of the first
+  Put("better", "labelled.so");  // while the first is loaded
   WriteManifest({"labelled.so"});
   auto second = Load(first->get());
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(Build(**first), "node(s) had no label good");
   EXPECT_EQ(Build(**second), "node(s) had no label better");
   EXPECT_EQ(MappedObjects(), 2);
-  // What is the same is not loaded again.
+  // An identical object is not loaded again.
   auto third = Load(second->get());
   ASSERT_TRUE(third.ok()) << third.status();
   EXPECT_EQ(MappedObjects(), 2);
@@ -227,14 +227,14 @@ TEST_F(ReloadTest, TheWatchSeesChanges) {
   auto watch = DirectoryWatch::Open(directory_);
   ASSERT_TRUE(watch.ok()) << watch.status();
   char byte;
-  EXPECT_EQ(read((*watch)->fd(), &byte, 0), -1);  // nothing yet, or no room for an event
+  EXPECT_EQ(read((*watch)->fd(), &byte, 0), -1);  // no event yet, or no room for one
   ASSERT_TRUE(WriteFileAtomically(directory_ + "/x", "y").ok());
   char events[4096];
   EXPECT_GT(read((*watch)->fd(), events, sizeof(events)), 0);
   EXPECT_FALSE(DirectoryWatch::Open(directory_ + "/nothing").ok());
 }
 
-// Instances with real engines; `Shim` is the least that a shim does.
+// Instances with real engines; `Shim` is a minimal shim.
 class InstancesTest : public ReloadTest {
  protected:
   struct Shim {
@@ -289,7 +289,7 @@ class InstancesTest : public ReloadTest {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return shim;
   }
-  // Has a profile with the object's plugin, and a Sync stream, until the first answer.
+  // Configures a profile with the object's plugin, and opens a Sync stream, up to the first answer.
   static void Connect(Shim* shim) {
     v1alpha1::ConfigureRequest request;
     request.set_session_id("shim-1");
@@ -319,7 +319,7 @@ class InstancesTest : public ReloadTest {
     v1alpha1::SyncResponse answer;
     ASSERT_TRUE(shim->stream->Read(&answer));
   }
-  // The object, in another build for each number: what follows its sections means nothing.
+  // The object, in another build for each number: bytes after its sections have no meaning.
   void PutBuild(size_t number) {
     const std::string bytes = ReadFile(Object("good")).value() + std::string(number, 'x');
     ASSERT_TRUE(WriteFileAtomically(directory_ + "/good.so", bytes).ok());
@@ -331,7 +331,8 @@ class InstancesTest : public ReloadTest {
     }
     return "";
   }
-  // Looks as the program does, on a clock that is ahead, until so many instances are left.
+  // Calls Retire as the program does, with a clock that is ahead, until this many instances are
+  // left.
   bool RetireTo(size_t left) {
     const absl::Time until = absl::Now() + absl::Seconds(30);
     while (instances_->ids().size() > left) {
@@ -374,7 +375,7 @@ TEST_F(InstancesTest, AnotherSetIsAnotherInstanceAndTheOldOneLivesWhileItIsUsed)
   EXPECT_THAT(fresh.info.build(), HasSubstr("0.0.1 with good.so@"));
   EXPECT_EQ(Sockets(), 2);
 
-  // However late it is, the old one stays while a shim is connected to it.
+  // The old instance stays as long as a shim is connected to it.
   instances_->Retire(absl::Now());
   instances_->Retire(absl::Now() + absl::Hours(1));
   EXPECT_THAT(instances_->ids(), SizeIs(2));
@@ -385,7 +386,7 @@ TEST_F(InstancesTest, AnotherSetIsAnotherInstanceAndTheOldOneLivesWhileItIsUsed)
   ASSERT_TRUE(RetireTo(1));
   EXPECT_EQ(MappedObjects(), 1);
   EXPECT_EQ(Sockets(), 1);
-  // The last one is never given up.
+  // The last one never ends.
   fresh.context->TryCancel();
   fresh = Shim();
   instances_->Retire(absl::Now() + absl::Hours(1));
@@ -414,8 +415,8 @@ TEST_F(InstancesTest, WhereNoneEndsNoFurtherOneIsStarted) {
   }
   PutBuild(Instances::kMaxInstances);
   const auto refused = instances_->Refresh();
-  EXPECT_EQ(refused.status().message(), "8 instances have not ended; start this host anew");
-  // One that has been told to drain has: there is room again.
+  EXPECT_EQ(refused.status().message(), "8 instances have not ended; restart this host");
+  // The oldest has drained: there is room again.
   ASSERT_TRUE(RetireTo(1));
   EXPECT_TRUE(instances_->Refresh().value());
 }

@@ -12,7 +12,7 @@ namespace outboard::runtime {
 v1alpha1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry);
 
 // At version 1: nodes `node-0`… in three zones and racks of 100, each with one running pod, and a
-// pod `default/p` that waits.
+// pending pod `default/p`.
 void FillSession(int nodes, Session* session);
 
 }  // namespace outboard::runtime

@@ -1,4 +1,4 @@
-// Why a call has no answer, before it is made into a gRPC status.
+// Why a call has no answer, before conversion to a gRPC status.
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_CALL_STATUS_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_CALL_STATUS_H_
 
@@ -9,15 +9,16 @@
 
 namespace outboard::runtime {
 
-// Success, or a reason of call.proto with words for people.
+// Success, or a reason of call.proto with a message for people.
 //
-// Threading: a value. Lifetime: a value. Errors: is one.
+// Threading: a value.
+// Lifetime: a value.
+// Errors: is one.
 class [[nodiscard]] CallStatus {
  public:
   using Reason = v1alpha1::CallError::Reason;
   CallStatus() = default;
-  // The message is cut: it may quote a request of any size, and travels as metadata, of which a
-  // client takes little.
+  // Truncates the message: it may quote a request of any size, and metadata is limited.
   CallStatus(Reason reason, const std::string& message)
       : reason_(reason), message_(CutText(message)) {}
   static CallStatus Ok() { return CallStatus(); }

@@ -8,11 +8,10 @@
 
 namespace outboard::runtime {
 
-// What the contract allows a message for people.
+// The contract's limit of a message for people.
 inline constexpr size_t kMaxMessageBytes = 1024;
 
-// At most so many bytes, cut at a character's beginning: a receiver refuses a whole message for
-// half a character. Pure.
+// Truncates at the beginning of a character: receivers reject a message with invalid UTF-8. Pure.
 inline absl::string_view CutText(absl::string_view text, size_t max_bytes = kMaxMessageBytes) {
   if (text.size() <= max_bytes) return text;
   size_t end = max_bytes;

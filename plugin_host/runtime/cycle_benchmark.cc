@@ -1,4 +1,4 @@
-// One fused cycle, without transport: what the host spends on a plain pod with the plugins of the
+// One fused cycle, without transport: the host's time for a plain pod with the plugins of the
 // default profile.
 //   outboard_runtime_benchmark --benchmark_min_time=1
 #include <benchmark/benchmark.h>
@@ -49,9 +49,9 @@ BENCHMARK(BM_Cycle)
     ->Args({5000, 100})
     ->Unit(benchmark::kMicrosecond);
 
-// What pods of BM_AffinityCycle want of those with the same label `app`.
+// Affinity of pods of BM_AffinityCycle to pods with the same label `app`.
 enum Wish {
-  kNothing,               // The pod to be placed; the others as with kApartOnHosts.
+  kNothing,               // For the pod to place; the others as with kApartOnHosts.
   kTogetherInZone,        // Required.
   kApartOnHosts,          // Required.
   kPreferApartOnHosts,    // Preferred.
@@ -78,8 +78,9 @@ v1alpha1::Pod WishingPod(const std::string& name, int app, Wish wish) {
   return pod;
 }
 
-// Two pods a node in four apps, all with the same wish, and one of the first app to be placed.
-// Arguments: nodes; Wish; whether another pod of the app comes and goes before each cycle.
+// Two pods per node in four apps, all with the same affinity, and one pod of the first app to
+// place. Arguments: nodes; Wish; whether another pod of the app is added and removed before each
+// cycle.
 void BM_AffinityCycle(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();
@@ -140,7 +141,7 @@ BENCHMARK(BM_AffinityCycle)
     ->Unit(benchmark::kMicrosecond);
 
 // Two pods of `app: web` on every node, a service that selects them, and pods to place: `hard` with
-// a constraint over zones, `soft` with what the profile gives to the service's pods.
+// a constraint over zones, `soft` with the profile's defaults for the service's pods.
 void AddSpreadPods(int nodes, Session* session) {
   v1alpha1::SyncRequest request;
   request.set_version(2);
@@ -168,8 +169,8 @@ void AddSpreadPods(int nodes, Session* session) {
 }
 
 // Arguments: nodes; percentageOfNodesToScore; 1: the pod has a hard constraint, 0: the defaults'
-// soft ones. Between two cycles a pod of the service leaves and comes back, as the mirror's deltas
-// of a real run would have it.
+// soft ones. Between two cycles a pod of the service is removed and added again, like the deltas of
+// a real run.
 void BM_SpreadCycle(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();

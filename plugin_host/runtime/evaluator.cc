@@ -19,7 +19,7 @@ using sdk::Verdict;
 constexpr int kMaxReasons = 16;
 constexpr size_t kMaxReasonBytes = 1024;
 
-// Kubernetes prints a list of plugins as Go prints a slice.
+// Kubernetes prints a list of plugins like a Go slice.
 std::string GoList(const std::vector<std::string>& sorted) {
   return absl::StrCat("[", absl::StrJoin(sorted, " "), "]");
 }
@@ -43,40 +43,6 @@ void FillErrorStatus(const std::string& plugin, const std::string& message,
 }
 
 std::string ErrorText(const Verdict& verdict) { return absl::StrJoin(verdict.reasons(), ", "); }
-
-void AttemptRecord::Begin(uint64_t attempt_id, absl::string_view uid,
-                          std::shared_ptr<const Profile> p) {
-  id = attempt_id;
-  pod_uid = std::string(uid);
-  profile = std::move(p);
-  const size_t count = profile->plugins().size();
-  for (sdk::PluginState& state : states) state = sdk::PluginState();
-  states.resize(count);
-  skip_filter.assign(count, 0);
-  skip_score.assign(count, 0);
-  rejected_nodes.clear();
-  answers.clear();
-  questions.clear();
-  group_plugin.reset();
-  other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
-}
-
-StateCopies::StateCopies(AttemptRecord* attempt)
-    : attempt_(attempt), saved_(attempt->states.size()) {
-  for (size_t i = 0; i < saved_.size(); ++i) {
-    std::unique_ptr<sdk::AttemptState>& state = attempt->states[i].filter;
-    if (state == nullptr) continue;
-    if (std::unique_ptr<sdk::AttemptState> clone = state->Clone()) {
-      saved_[i] = std::exchange(state, std::move(clone));
-    }
-  }
-}
-
-StateCopies::~StateCopies() {
-  for (size_t i = 0; i < saved_.size(); ++i) {
-    if (saved_[i] != nullptr) attempt_->states[i].filter = std::move(saved_[i]);
-  }
-}
 
 sdk::Attempt Evaluator::View(AttemptRecord& attempt, uint32_t plugin, const PodRecord& pod,
                              absl::Time now) const {
@@ -127,7 +93,7 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
     if (allowed.empty()) {
       std::vector<std::string> sorted = restricting;
       std::sort(sorted.begin(), sorted.end());
-      // As in kube-scheduler this rejection is no single plugin's, unless only one restricted the
+      // As in kube-scheduler, this rejection has no single plugin, unless only one restricted the
       // nodes.
       attempt.other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
       response->mutable_rejection()->Clear();
@@ -188,7 +154,7 @@ void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
 }  // namespace
 
 bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                          absl::Span<const Slot> nodes, NodeOpinions* opinions,
+                          absl::Span<const Slot> nodes, NodeVerdictCache* opinions,
                           v1alpha1::ScoreResponse* response) {
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
@@ -203,7 +169,7 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
                     response->mutable_error());
     return false;
   };
-  // All score before any normalises: a failure to score is the one reported.
+  // All score before any normalises, so that a scoring failure is reported first.
   for (size_t i = 0; i < scored_.size(); ++i) {
     const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
     Verdict verdict;
@@ -223,8 +189,8 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   }
   for (size_t i = 0; i < scored_.size(); ++i) {
     const absl::Span<const int64_t> scores = row(i);
-    // All in one go, and the first wrong one is looked for only where there is one.
-    uint64_t outside = 0;  // the highest bit
+    // One check for all; searches the first wrong one only if there is one.
+    uint64_t outside = 0;  // in the highest bit
     for (const int64_t score : scores) {
       outside |= static_cast<uint64_t>(score) | static_cast<uint64_t>(sdk::kMaxScore - score);
     }
@@ -258,7 +224,7 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
     std::string& bytes = *out->mutable_scores();
     bytes.resize(n);
     const int64_t* const scores = scores_.data() + i * n;
-    // Bytes may alias anything, which would keep the compiler from packing many at a time.
+    // Bytes may alias anything, which would prevent vectorisation.
     char* const __restrict packed = bytes.data();
     for (size_t k = 0; k < n; ++k) packed[k] = static_cast<char>(scores[k]);
     tie_keys_.resize(n);
@@ -270,7 +236,7 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
   }
 }
 
-size_t Evaluator::SelectHost(const AttemptRecord& attempt, size_t num_nodes) {
+size_t Evaluator::SelectNode(const AttemptRecord& attempt, size_t num_nodes) {
   const Profile& profile = *attempt.profile;
   totals_.assign(num_nodes, 0);
   int64_t* const __restrict totals = totals_.data();
@@ -279,15 +245,15 @@ size_t Evaluator::SelectHost(const AttemptRecord& attempt, size_t num_nodes) {
     const auto at = std::find(plugins.begin(), plugins.end(), scored_[i]) - plugins.begin();
     const int64_t weight = profile.score_weights()[static_cast<size_t>(at)];
     const int64_t* const scores = scores_.data() + i * num_nodes;
-    if (weight == 1) {  // Sums are made many at a time, products of 64 bits are not.
+    if (weight == 1) {  // Sums are vectorised, 64-bit products are not.
       for (size_t k = 0; k < num_nodes; ++k) totals[k] += scores[k];
     } else {
       for (size_t k = 0; k < num_nodes; ++k) totals[k] += weight * scores[k];
     }
   }
   const int64_t best = *std::max_element(totals_.begin(), totals_.end());
-  // As the shim's (select_host.h), so that many pods at once have the nodes that they had one by
-  // one: a heap of candidates, of which the first best in preorder wins.
+  // As the shim's (select_node.h), so that batches get the same nodes as single pods: a heap of
+  // candidates, of which the first best in preorder wins.
   std::vector<size_t> pending = {0};
   while (!pending.empty()) {
     const size_t i = pending.back();
@@ -315,7 +281,7 @@ Evaluator::Choice Evaluator::Choose(AttemptRecord& attempt, const PodRecord& pod
 }
 
 void Evaluator::ChooseAmongFeasible(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                                    NodeOpinions* opinions, Choice* choice) {
+                                    NodeVerdictCache* opinions, Choice* choice) {
   choice->feasible = static_cast<uint32_t>(feasible_.size());
   if (feasible_.empty()) return;
   size_t index = 0;
@@ -327,7 +293,7 @@ void Evaluator::ChooseAmongFeasible(AttemptRecord& attempt, const PodRecord& pod
       choice->error = absl::StrJoin(error.reasons(), ", ");
       return;
     }
-    index = SelectHost(attempt, feasible_.size());
+    index = SelectNode(attempt, feasible_.size());
   }
   choice->slot = feasible_[index];
 }

@@ -4,18 +4,15 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "plugin_host/mirror/mirror.h"
-#include "plugin_host/runtime/node_opinions.h"
+#include "plugin_host/cache/cluster_cache.h"
+#include "plugin_host/runtime/attempt_record.h"
+#include "plugin_host/runtime/node_verdict_cache.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/plugin.h"
@@ -25,13 +22,7 @@
 
 namespace outboard::runtime {
 
-// A question that went to other hosts.
-struct OpenQuestion {
-  sdk::Slot slot = sdk::kNoSlot;
-  bool own_ok = false;  // this host has no objection, and went on as if nobody had
-};
-
-// What if pods left a node, or came back? See filter.proto.
+// A node with pods removed or returned. See filter.proto.
 struct NodeChange {
   sdk::Slot slot = sdk::kNoSlot;
   std::vector<sdk::PodRecord*> removed;
@@ -39,57 +30,20 @@ struct NodeChange {
   bool continues = false;
 };
 
-// What the host keeps of an attempt.
-struct AttemptRecord {
-  uint64_t id = 0;
-  std::string pod_uid;
-  std::shared_ptr<const Profile> profile;
-  std::vector<sdk::PluginState> states;  // By plugin index.
-  std::vector<uint8_t> skip_filter;      // By plugin index: PreFilter said SKIP.
-  std::vector<uint8_t> skip_score;       // By plugin index: PreScore said SKIP.
-  // For PostFilter: nodes that Filter rejected, the last word on each last, and the code of all
-  // others. Kept only where no node was feasible.
-  std::vector<std::pair<sdk::Slot, sdk::Code>> rejected_nodes;
-  sdk::Code other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
-  // For PostFilter where other hosts filter, too: what they said of dry runs, by node in the order
-  // in which it was asked, and the nodes of questions without an answer.
-  absl::flat_hash_map<sdk::Slot, std::vector<sdk::Verdict>> answers;
-  std::vector<OpenQuestion> questions;
-  // Of the plugin whose group found no room, if that is why there is no node.
-  std::optional<uint32_t> group_plugin;
-
-  // Begins anew for this profile.
-  void Begin(uint64_t attempt_id, absl::string_view uid, std::shared_ptr<const Profile> p);
-};
-
-// Copies of plugins' PreFilter states for AddPod and RemovePod to change; the states come back when
-// it goes. Plugins without either share theirs.
-class StateCopies {
- public:
-  explicit StateCopies(AttemptRecord* attempt);
-  ~StateCopies();
-  StateCopies(const StateCopies&) = delete;
-  StateCopies& operator=(const StateCopies&) = delete;
-
- private:
-  AttemptRecord* const attempt_;
-  std::vector<std::unique_ptr<sdk::AttemptState>> saved_;  // By plugin index.
-};
-
 // Which part of the list of nodes to search.
 struct SearchOptions {
   uint32_t start_offset = 0;
   uint32_t percentage_of_nodes_to_score = 0;
   bool first_feasible_only = false;
-  uint32_t enough_nodes = 0;  // 0: as the percentage says
+  uint32_t enough_nodes = 0;  // 0: the percentage applies
 };
 
-// How many of `n` nodes have to be found feasible.
+// How many of `n` nodes must be feasible.
 uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options);
 
 // Evaluates one attempt at a time against a mirror, reusing its buffers.
 //
-// Answers are written straight into messages, which callers reuse: nothing is allocated per node.
+// Writes answers directly into messages, which callers reuse: no allocation per node.
 //
 // Threading: thread-compatible; shares the mirror's thread.
 // Lifetime:  the mirror must outlive it.
@@ -99,15 +53,15 @@ class Evaluator {
   static constexpr int kStripBlocks = 8;
   static constexpr int kStripNodes = kStripBlocks * 64;
 
-  explicit Evaluator(mirror::Mirror* mirror) : mirror_(mirror) {}
+  explicit Evaluator(host_cache::ClusterCache* mirror) : mirror_(mirror) {}
 
-  // What a plugin of the profile is shown of an attempt.
+  // A plugin's view of an attempt.
   sdk::Attempt View(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                     absl::Time now) const;
 
   void PreFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                  v1alpha1::PreFilterResponse* response);
-  // Judges `nodes` in order; `feasible` receives the feasible ones.
+  // Evaluates `nodes` in order; `feasible` receives the feasible ones.
   void Filter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
               absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
               v1alpha1::FilterResponse* response, std::vector<sdk::Slot>* feasible);
@@ -115,8 +69,8 @@ class Evaluator {
                 absl::Span<const sdk::Slot> nodes, v1alpha1::PreScoreResponse* response);
   void Score(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
              absl::Span<const sdk::Slot> nodes, bool explain, v1alpha1::ScoreResponse* response);
-  // From Filter to the choice, after PreFilter: the node that the shim would take, and how the
-  // search went. `filter` receives what Filter said.
+  // Everything after PreFilter up to the selection: the node that the shim would select, and the
+  // result of the search. `filter` receives Filter's answer.
   struct Choice {
     sdk::Slot slot = sdk::kNoSlot;  // kNoSlot: none is feasible, or a plugin failed
     uint32_t processed = 0;
@@ -126,76 +80,74 @@ class Evaluator {
   Choice Choose(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                 absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
                 v1alpha1::FilterResponse* filter);
-  // The same for a pod like those that the opinions are of, without asking again what is known.
-  // What it learns it adds to them.
+  // The same for a pod that is interchangeable with those of the cache: reuses cached verdicts, and
+  // adds new ones.
   Choice ChooseAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                      absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
-                     NodeOpinions* opinions);
-  // Of nodes that were scored just now, without an error, the index of the one that the
-  // shim takes.
-  size_t SelectHost(const AttemptRecord& attempt, size_t num_nodes);
+                     NodeVerdictCache* opinions);
+  // The index of the node that the shim would select, of nodes just scored without an error.
+  size_t SelectNode(const AttemptRecord& attempt, size_t num_nodes);
   void FilterHypotheses(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                         absl::Span<const NodeChange> hypotheses,
                         v1alpha1::FilterResponse* response);
-  // For an attempt that PreFilter or Filter left without a node. The caller has checked that
-  // answers and open questions are as many.
+  // For an attempt that PreFilter or Filter left without a node. The caller has checked that the
+  // numbers of answers and open questions are equal.
   void PostFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                   const v1alpha1::PostFilterRequest& request,
                   v1alpha1::PostFilterResponse* response);
 
-  // The same for a pod whose group found no room.
+  // The same for a pod whose group did not fit.
   void PostFilterGroup(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                        const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
                        v1alpha1::PostFilterResponse* response);
 
-  // The Filter plugins on one node as it is now, with the nominated pods and without; success, or
-  // the first rejection or failure, and by which plugin.
+  // Runs the Filter plugins on one node as it is now, with and without the nominated pods; returns
+  // success, or the first rejection or failure with its plugin.
   struct NodeVerdict {
     sdk::Verdict verdict;
     uint32_t plugin = 0;
   };
   NodeVerdict JudgeNode(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                         sdk::Slot slot);
-  // AddPod or RemovePod of the PreFilter plugins, on states that are copies; `failed` is the plugin
-  // that did, if the verdict is an error.
+  // Calls AddPod or RemovePod of the PreFilter plugins, on copies of states; `failed` is the failed
+  // plugin, if the verdict is an error.
   enum class PodChange { kAdd, kRemove };
   sdk::Verdict TellPlugins(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                            PodChange change, const sdk::PodRecord& other, sdk::Slot slot,
                            uint32_t* failed);
 
  private:
-  // Fills `scored_` and `scores_` with what plugins at Score say, normalised; false with an error
-  // in `response`.
+  // Fills `scored_` and `scores_` with normalised scores; false with an error in `response`.
   bool RunScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                 absl::Span<const sdk::Slot> nodes, NodeOpinions* opinions,
+                 absl::Span<const sdk::Slot> nodes, NodeVerdictCache* opinions,
                  v1alpha1::ScoreResponse* response);
-  // Asks a plugin that judges nodes by themselves about those on which it has no opinion yet.
+  // Scores the nodes without a cached score, with a node-local plugin.
   sdk::Verdict ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                             absl::Time now, absl::Span<const sdk::Slot> nodes,
-                            absl::Span<int64_t> raw, NodeOpinions* opinions);
-  // Of feasible_ nodes the one that has most; kNoSlot if there is none.
+                            absl::Span<int64_t> raw, NodeVerdictCache* opinions);
+  // Selects the node of feasible_ with the highest score; kNoSlot if empty.
   void ChooseAmongFeasible(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                           NodeOpinions* opinions, Choice* choice);
-  // Searches as Filter does, for `feasible_`; false where it takes Filter itself: not all plugins
-  // judge nodes by themselves, pods are nominated to nodes, or a plugin failed.
+                           NodeVerdictCache* opinions, Choice* choice);
+  // Searches like Filter, into `feasible_`. False if Filter must run: not all plugins are
+  // node-local, nodes have nominated pods, or a plugin failed.
   bool SearchAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                    absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
-                   NodeOpinions* opinions, uint32_t* processed);
-  // Nodes that are judged together: a bit each, 64 to a block.
+                   NodeVerdictCache* opinions, uint32_t* processed);
+  // Nodes that are evaluated together: one bit each, 64 per block.
   struct Strip {
     int size = 0;
-    // Of the first of them in the mirror's order of nodes, if they are a stretch of it; see
+    // Position of the first in the mirror's order of nodes, if they are contiguous there; see
     // sdk::NodeBlock.
     uint32_t place = sdk::NodeBlock::kNoPlace;
     std::array<sdk::Slot, kStripNodes> slots;
     std::array<sdk::BlockVerdicts, kStripBlocks> verdicts;
     std::array<uint64_t, kStripBlocks> feasible;
     std::array<uint64_t, kStripBlocks> failed;
-    // Of those not feasible: fine with the nominated pods.
+    // Infeasible nodes that are feasible with the nominated pods.
     std::array<uint64_t, kStripBlocks> only_without_nominated;
   };
   class FilterWriter;
-  // Nodes of one block that were rejected with one verdict.
+  // Nodes of one block with the same verdict.
   struct Rejected {
     uint32_t block;
     uint32_t verdict;
@@ -204,14 +156,14 @@ class Evaluator {
   // `stable`: see FilterSink.
   void RunFilters(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now, bool stable,
                   Strip* strip);
-  // Judges a node again as if the pods nominated to it ran there, and keeps what that says if it is
-  // a rejection; then it is true.
+  // Evaluates a node again as if its nominated pods ran there. True if that is a rejection, which
+  // it keeps.
   bool JudgeWithNominated(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                           int index, Strip* strip);
   bool HasRelevantNominated(const sdk::PodRecord& pod, sdk::Slot slot) const;
-  // What a failure is called in kube-scheduler.
+  // kube-scheduler's text for a failure.
   std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;
-  // `ask` says what a plugin says, and fills in its candidates if that is success.
+  // `ask` calls a plugin, and fills in its candidates on success.
   using AskPostFilter = absl::FunctionRef<sdk::Verdict(uint32_t plugin, bool* clear_nomination,
                                                        v1alpha1::PostFilterResponse* candidates)>;
   static void RunPostFilter(const Profile& profile, AskPostFilter ask,
@@ -219,16 +171,16 @@ class Evaluator {
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
                       const v1alpha1::FilterResponse& response, AttemptRecord* attempt) const;
 
-  mirror::Mirror* mirror_;
+  host_cache::ClusterCache* mirror_;
   sdk::VerdictTable verdicts_;
   Strip strip_;
-  std::vector<Rejected> rejected_;  // of the search
-  bool any_nominated_ = true;       // To some node, for all that RunFilters knows.
+  std::vector<Rejected> rejected_;  // in this search
+  bool any_nominated_ = true;       // Possibly to some node, as far as RunFilters knows.
   std::vector<uint32_t> scored_;    // Indices of plugins that were not skipped.
-  std::vector<int64_t> scores_;     // A row for each of them.
+  std::vector<int64_t> scores_;     // One row per plugin.
   std::vector<int64_t> totals_;
   std::vector<sdk::Slot> feasible_;
-  // Of the nodes to score, those without an opinion: their positions, slots and scores.
+  // Nodes to score without a cached score: their positions, slots and scores.
   std::vector<uint32_t> unknown_;
   std::vector<sdk::Slot> unknown_slots_;
   std::vector<int64_t> unknown_scores_;
@@ -238,12 +190,12 @@ class Evaluator {
   std::vector<int64_t> tie_keys_;
 };
 
-// Writes a verdict as the contract has it, within its limits.
+// Writes a verdict in the contract's form, within its limits.
 void FillStatus(const std::string& plugin, const sdk::Verdict& verdict,
                 v1alpha1::PluginStatus* status);
 void FillErrorStatus(const std::string& plugin, const std::string& message,
                      v1alpha1::PluginStatus* status);
-// A failure's reasons in one text.
+// A failure's reasons as one text.
 std::string ErrorText(const sdk::Verdict& verdict);
 
 }  // namespace outboard::runtime

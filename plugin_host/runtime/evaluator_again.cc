@@ -1,4 +1,4 @@
-// One pod after another like it: only what changed is looked at again.
+// Placing interchangeable pods one after another: evaluates only changed nodes.
 #include <algorithm>
 
 #include "plugin_host/runtime/evaluator.h"
@@ -11,7 +11,7 @@ using sdk::Verdict;
 
 Evaluator::Choice Evaluator::ChooseAgain(AttemptRecord& attempt, const PodRecord& pod,
                                          absl::Time now, absl::Span<const Slot> nodes,
-                                         const SearchOptions& options, NodeOpinions* opinions) {
+                                         const SearchOptions& options, NodeVerdictCache* opinions) {
   Choice choice;
   if (!SearchAgain(attempt, pod, now, nodes, options, opinions, &choice.processed))
     return Choose(attempt, pod, now, nodes, options, &filter_);
@@ -21,7 +21,7 @@ Evaluator::Choice Evaluator::ChooseAgain(AttemptRecord& attempt, const PodRecord
 
 bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                             absl::Span<const Slot> nodes, const SearchOptions& options,
-                            NodeOpinions* opinions, uint32_t* processed) {
+                            NodeVerdictCache* opinions, uint32_t* processed) {
   const Profile& profile = *attempt.profile;
   const std::vector<uint32_t>& filters = profile.at(v1alpha1::FILTER);
   const bool all_local = std::all_of(filters.begin(), filters.end(), [&](uint32_t index) {
@@ -39,9 +39,10 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
     const uint32_t at = start + i;
     return slots[at < n ? at : at - n];
   };
-  using Opinion = NodeOpinions::Opinion;
+  using Opinion = NodeVerdictCache::Opinion;
   const Opinion* const judged = opinions->OfFilter();
-  // From a node on, whose neighbours are likely to be unknown too; false if a plugin fails.
+  // Evaluates the unknown ones of 64 nodes, because neighbours are probably unknown too; false if a
+  // plugin fails.
   const auto judge_unknown = [&](uint32_t from) {
     strip_.size = 0;
     strip_.place = sdk::NodeBlock::kNoPlace;
@@ -68,7 +69,7 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
 
 Verdict Evaluator::ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const PodRecord& pod,
                                 absl::Time now, absl::Span<const Slot> nodes,
-                                absl::Span<int64_t> raw, NodeOpinions* opinions) {
+                                absl::Span<int64_t> raw, NodeVerdictCache* opinions) {
   opinions->ScoresOf(plugin, nodes, raw, &unknown_);
   if (unknown_.empty()) return Verdict::Success();
   unknown_slots_.clear();

@@ -1,4 +1,4 @@
-// Filter: which nodes can take the pod.
+// Filter: which nodes the pod fits on.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -18,7 +18,8 @@ using sdk::Verdict;
 
 constexpr uint32_t kNoReason = 0xffffffff;
 constexpr uint32_t kMinFeasibleNodes = 100;
-// Of as many of the nodes examined a bitmap is read faster than a list, and of so few not.
+// A verdict gets a bitmap, which is faster to read than a list, from a share of 1/32 of the
+// examined nodes on, but not for fewer than 64 nodes.
 constexpr uint32_t kBitmapShare = 32;
 constexpr uint32_t kFewNodes = 64;
 constexpr char kAddPod[] = "running AddPod on PreFilter plugin ";
@@ -27,7 +28,7 @@ constexpr char kRemovePod[] = "running RemovePod on PreFilter plugin ";
 // The lowest n of 64 bits.
 uint64_t LowBits(int n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; }
 
-// std::popcount is a call where the processor's instruction is not taken for granted.
+// std::popcount is a function call if the processor's instruction cannot be assumed.
 int CountBits(uint64_t bits) {
   bits -= (bits >> 1) & 0x5555555555555555;
   bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);
@@ -35,14 +36,14 @@ int CountBits(uint64_t bits) {
   return static_cast<int>((bits * 0x0101010101010101) >> 56);
 }
 
-// Where the k-th set bit is, counted from 0; there are more than k.
+// Position of the k-th set bit, counted from 0; more than k bits must be set.
 int PositionOfBit(uint64_t mask, uint32_t k) {
   for (; k > 0; --k) mask &= mask - 1;
   return std::countr_zero(mask);
 }
 
-// The nodes of a strip that no plugin has objected to. While they are many, where the strip has
-// them; then in blocks of their own, so that plugins are not called for a node or two each.
+// The nodes of a strip that no plugin has rejected. While they are many, in the strip's blocks;
+// then compacted into fewer blocks, so that plugins are not called for one or two nodes each.
 struct Candidates {
   std::array<Slot, Evaluator::kStripNodes> slots;
   std::array<uint16_t, Evaluator::kStripNodes> at;  // their positions in the strip
@@ -55,7 +56,7 @@ struct Candidates {
     for (int b = 0; b < blocks; ++b) count += CountBits(mask[b]);
     return count;
   }
-  // `from`: the slots as they are now, which may be these ones.
+  // `from`: the current slots, which may be this object's own.
   void Pack(const Slot* from) {
     int n = 0;
     for (int b = 0; b < blocks; ++b) {
@@ -102,9 +103,10 @@ class Evaluator::FilterWriter {
     rejected_.clear();
   }
 
-  // The next nodes, up to 64 of a strip; all before were 64. False: the search ends here.
+  // Adds the next nodes, up to 64 of a strip; all earlier calls had 64. False: the search ends
+  // here.
   bool Take(const Strip& strip, int block);
-  // Nothing more comes.
+  // Ends the response.
   void Finish();
 
  private:
@@ -123,7 +125,7 @@ bool Evaluator::FilterWriter::Take(const Strip& strip, int block) {
   const uint64_t feasible = strip.feasible[block];
   const uint64_t failed = strip.failed[block];
   const int size = std::min(64, strip.size - block * 64);
-  // The search ends at the first node that a plugin fails on, or that is one feasible too many.
+  // The search ends at the first node on which a plugin fails, or at one feasible node too many.
   int end = size;
   const uint32_t room = wanted_ - static_cast<uint32_t>(feasible_.size());
   if (room < 64 && static_cast<uint32_t>(CountBits(feasible)) > room)
@@ -176,7 +178,7 @@ void Evaluator::FilterWriter::Finish() {
                response_.add_reasons());
     return reason_of[verdict] = static_cast<uint32_t>(response_.reasons_size()) - 1;
   };
-  // Verdicts on so many nodes that a bitmap pays, 31 at most.
+  // Verdicts on enough nodes for a bitmap to pay off, at most 31.
   for (uint32_t verdict = 0; verdict < entries.size(); ++verdict) {
     if (nodes_of[verdict] <= std::max(kFewNodes, processed_ / kBitmapShare)) continue;
     add_reason(verdict);
@@ -186,7 +188,7 @@ void Evaluator::FilterWriter::Finish() {
   const size_t bytes = response_.feasible().size();
   std::vector<char*> bitmaps;
   for (std::string& bitmap : *response_.mutable_rejected_for()) bitmaps.push_back(bitmap.data());
-  std::array<uint32_t, 64> verdict_of;  // of those nodes of a block that are in no bitmap
+  std::array<uint32_t, 64> verdict_of;  // of a block's nodes in no bitmap
   for (size_t k = 0; k < rejected_.size();) {
     const uint32_t block = rejected_[k].block;
     uint64_t rest = 0;
@@ -226,8 +228,8 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   const absl::Span<const Slot> order = mirror_->view().node_order();
   const bool in_order = nodes.data() == order.data() && nodes.size() == order.size();
   bool goes_on = true;
-  // So many it takes at least, in blocks: those that are missing, and one more, at which the search
-  // ends.
+  // The least number of further nodes, in blocks: the missing feasible ones, and one more, at which
+  // the search ends.
   const auto least = [](uint32_t missing) { return (missing + 64) / 64 * 64; };
   uint32_t length = std::min<uint32_t>(least(wanted), kStripNodes);
   for (uint32_t done = 0; done < n && goes_on; done += static_cast<uint32_t>(strip.size)) {
@@ -245,8 +247,8 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
     const size_t found_before = feasible->size();
     for (int block = 0; block * 64 < strip.size && goes_on; ++block)
       goes_on = writer.Take(strip, block);
-    // Where few nodes are feasible the search goes far, and more are looked at together. Otherwise
-    // its end is near, and what lies behind is looked at in vain.
+    // If few nodes are feasible, the search is long, and larger strips are faster. Otherwise it
+    // ends soon, and nodes after the end would be evaluated in vain.
     const size_t found = feasible->size() - found_before;
     const bool few = found * 4 < static_cast<size_t>(strip.size);
     const uint32_t missing = wanted - static_cast<uint32_t>(feasible->size());
@@ -366,7 +368,7 @@ bool Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod,
   uint64_t& feasible = strip->feasible[index / 64];
   uint64_t& failed = strip->failed[index / 64];
   const StateCopies copies(&attempt);
-  mirror::Mirror::Hypothesis hypothesis(mirror_, slot);
+  host_cache::ClusterCache::Hypothesis hypothesis(mirror_, slot);
   const std::vector<PodRecord*> nominated = mirror_->view().nodes().nominated[slot];
   for (PodRecord* other : nominated) {
     if (other == &pod || other->pod.priority() < pod.pod.priority()) continue;
@@ -420,7 +422,7 @@ Evaluator::NodeVerdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRec
   strip_.place = sdk::NodeBlock::kNoPlace;
   strip_.slots[0] = slot;
   any_nominated_ = true;
-  // States are copies that come and go, and so are verdicts in them.
+  // States are temporary copies, and so are verdicts in them.
   RunFilters(attempt, pod, now, /*stable=*/false, &strip_);
   if (strip_.feasible[0] != 0) return {};
   const uint32_t verdict = strip_.verdicts[0][0];

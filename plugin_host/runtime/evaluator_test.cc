@@ -20,13 +20,13 @@ using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
 
-// A plugin whose every answer the test writes down.
+// A plugin with programmed answers.
 struct Script {
   Verdict pre_filter;
   std::optional<std::set<std::string>> names;
   std::map<std::string, Verdict> filter;  // By node; others pass.
-  bool reject_with_pods = false;          // Rejects nodes that have a pod.
-  bool reject_without_pods = false;       // Rejects nodes that have none.
+  bool reject_with_pods = false;          // Rejects nodes with a pod.
+  bool reject_without_pods = false;       // Rejects nodes without a pod.
   Verdict pre_score;
   Verdict score;
   std::vector<int64_t> scores;  // By position; empty: 7 for all.
@@ -159,7 +159,7 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
                       &feasible_);
     return response;
   }
-  // By whom each rejected node was, in order.
+  // The rejecting plugin of each rejected node, in order.
   static std::vector<std::string> RejectedBy(const v1alpha1::FilterResponse& response) {
     std::vector<std::string> plugins;
     int listed = 0;
@@ -187,7 +187,7 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
   const absl::Time now_ = absl::UnixEpoch();
   Script a_, b_;
   sdk::PluginRegistry registry_;
-  mirror::Mirror mirror_;
+  host_cache::ClusterCache mirror_;
   std::shared_ptr<const Profile> profile_;
   Evaluator evaluator_{&mirror_};
   AttemptRecord attempt_;
@@ -204,7 +204,7 @@ TEST(FeasibleNodesToFindTest, IsKubernetesFormula) {
   EXPECT_EQ(FeasibleNodesToFind(1000, {0, 5, false}), 100u);
   EXPECT_EQ(FeasibleNodesToFind(1000, {0, 100, false}), 1000u);
   EXPECT_EQ(FeasibleNodesToFind(1000, {0, 0, true}), 1u);
-  // Another host has cut the sample already.
+  // Another host has already limited the sample.
   EXPECT_EQ(FeasibleNodesToFind(501, {0, 100, false, 500}), 500u);
   EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, false, 7}), 7u);
   EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, false, 9}), 8u);
@@ -262,8 +262,8 @@ TEST_F(EvaluatorTest, AFailureEndsTheAnswerAtItsNode) {
   EXPECT_EQ(response.processed(), 2u);
 }
 
-// Whatever the number of nodes that are judged together, and whichever are packed for the plugins
-// behind: as if nodes were judged one after the other.
+// For any number of nodes evaluated together, and any compaction for later plugins: the same result
+// as node by node.
 TEST_F(EvaluatorTest, ManyNodesAreAsOneByOne) {
   constexpr int kNodes = 1300;
   AddNodes(kNodes);
@@ -339,7 +339,7 @@ TEST_F(EvaluatorTest, SaysWhereOnlyTheNominatedPodsAbsenceRejects) {
   a_.reject_without_pods = true;
   const auto response = Filter();
   EXPECT_THAT(feasible_, ElementsAre());
-  // n0 has no nominated pods; A would take n1 with them; on n2 and n3 B comes first, with them.
+  // n0 has no nominated pods; A accepts n1 with them; on n2 and n3 B rejects first, with them.
   EXPECT_THAT(RejectedBy(response), ElementsAre("A", "A", "B"));
   EXPECT_EQ(response.error().plugin(), "B");
   EXPECT_THAT(response.only_without_nominated(), ElementsAre(1));

@@ -1,4 +1,4 @@
-// Parts of a group that need members of their own.
+// Parts of a group with their own minimum.
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_GROUP_PARTS_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_GROUP_PARTS_H_
 
@@ -13,17 +13,19 @@
 
 namespace outboard::runtime {
 
-// Threading: thread-compatible. Lifetime: the group outlives it. Errors: none.
+// Threading: thread-compatible.
+// Lifetime: the group outlives it.
+// Errors: none.
 class GroupParts {
  public:
   explicit GroupParts(const sdk::GroupToPlace& group);
-  // 1 + the index of the pod's part; 0: it is of none.
+  // 1 + the index of the pod's part; 0: none.
   size_t Of(const sdk::PodRecord* pod) const;
   int64_t needed(size_t part) const { return part == 0 ? 0 : parts_[part - 1].needed; }
-  // Those that parts need before the others, each in order. Pods of the front count first.
+  // Moves the pods that parts need before the others, each in order. Earlier pods count first.
   void PutNeededFirst(std::vector<const sdk::PodRecord*>* pods) const;
-  // The first part with too few, if it has so many members (by part, as of Of): `1 of 3 of worker`;
-  // empty: none has.
+  // The first part with too few of these members (by part, as in Of): `1 of 3 of worker`; empty:
+  // none.
   std::string Short(absl::Span<const int64_t> members) const;
   size_t size() const { return parts_.size(); }
 

@@ -21,11 +21,11 @@ using sdk::Slot;
 
 namespace {
 
-// Groups in which every way is tried, and how many nodes may be chosen on the way.
+// Limits of the exhaustive search: size of the group, and choices of nodes.
 constexpr size_t kMaxExhaustedMembers = 64;
 constexpr int kMaxChoices = 4096;
 
-// `2 Insufficient cpu, 3 node(s) had untolerated taint(s)`, and whose verdicts these are.
+// `2 Insufficient cpu, 3 node(s) had untolerated taint(s)`, and the plugins of these verdicts.
 std::string SumUp(const v1alpha1::FilterResponse& filter, std::set<std::string>* plugins) {
   std::vector<uint32_t> counts(static_cast<size_t>(filter.reasons_size()), 0);
   for (int i = 0; i < filter.rejected_for_size(); ++i) {
@@ -47,7 +47,7 @@ std::string SumUp(const v1alpha1::FilterResponse& filter, std::set<std::string>*
   return absl::StrJoin(texts, ", ");
 }
 
-// What pods of one template have in common.
+// The common fields of pods of one template.
 std::string Template(const v1alpha1::Pod& pod) {
   v1alpha1::Pod common = pod;
   common.clear_uid();
@@ -57,8 +57,8 @@ std::string Template(const v1alpha1::Pod& pod) {
   return sdk::CanonicalBytes(common);
 }
 
-// Whether pods on other nodes may make one feasible that is not: plugins of that kind have states
-// that AddPod changes.
+// Whether pods on other nodes may make an infeasible node feasible: such plugins have states that
+// AddPod changes.
 bool GoesByPodsElsewhere(const AttemptRecord& attempt) {
   for (size_t i = 0; i < attempt.states.size(); ++i) {
     const auto& state = attempt.states[i].filter;
@@ -112,8 +112,8 @@ GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
   const auto add = [&](const PodRecord& pod) {
     std::string signature = tools_.signatures->Of(*context_.profile, pod.pod);
     const size_t part = parts_.Of(&pod);
-    // Where a plugin does not say what it goes by, pods of one template are alike all the same: to
-    // place one of them first is as good as to place another.
+    // Without a signature, pods of one template still form one class: their order of placement does
+    // not matter.
     const std::string kind =
         absl::StrCat(part, "\n", signature.empty() ? Template(pod.pod) : signature);
     const size_t of_class = known.try_emplace(kind, classes_.size()).first->second;
@@ -127,7 +127,7 @@ GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
     members_.push_back(
         {&pod, of_class, pod.place == sdk::Place::kNominated ? pod.slot : sdk::kNoSlot});
   };
-  // Those that have a node in mind come first: room was made for them.
+  // Members with a nominated node come first: preemption made room for them.
   std::vector<const PodRecord*> others = group.pending;
   std::erase(others, &first);
   std::stable_partition(others.begin(), others.end(),
@@ -165,8 +165,8 @@ bool GroupSearch::Enough() {
 std::string GroupSearch::Shape() const {
   const auto is_unsigned = [](const Class& some) { return some.signature.empty(); };
   if (std::any_of(classes_.begin(), classes_.end(), is_unsigned)) {
-    // Nobody knows which other groups are like it, nor what decides about it; but its members ask
-    // about the same one, as long as nothing at all has happened.
+    // Without a signature the group equals only itself; its members share the outcome as long as
+    // nothing changed.
     std::set<absl::string_view> uids;
     for (const Member& member : members_) uids.insert(member.pod->pod.uid());
     const bool needs_all = group_.needed == static_cast<int64_t>(members_.size());
@@ -181,7 +181,7 @@ std::string GroupSearch::Shape() const {
     absl::StrAppend(&shape, "\n", some.signature, "x", some.size);
     if (some.part > 0) absl::StrAppend(&shape, "/", parts_.needed(some.part));
   }
-  // Nodes that these have in mind are kept from others, and from members that have none.
+  // Nominated nodes of these are reserved against others, and members without a nomination.
   for (const Member& member : members_) {
     if (member.nominated == sdk::kNoSlot) continue;
     absl::StrAppend(&shape, "\n", member.pod->pod.uid(), &member == &members_.front() ? "!" : "");
@@ -194,7 +194,7 @@ std::vector<std::string> GroupSearch::LikeFirst() const {
   std::vector<std::string> uids;
   for (const Member& member : members_) {
     if (member.pod == first.pod || member.of_class != first.of_class) continue;
-    // One for which room was made may do better than one for which none was.
+    // A member with a nomination may succeed where one without fails.
     if (first.nominated == sdk::kNoSlot && member.nominated != sdk::kNoSlot) continue;
     uids.push_back(member.pod->pod.uid());
   }
@@ -241,7 +241,7 @@ GroupOutcome GroupSearch::Run() {
     }
     widest = std::move(domains);
   }
-  // To say what the first member that finds no node lacks.
+  // For the reason of the first member without a node.
   const auto largest =
       std::max_element(widest.begin(), widest.end(),
                        [](const Domain& a, const Domain& b) { return a.bound < b.bound; });
@@ -281,10 +281,10 @@ void GroupSearch::LookAtClasses() {
     if (GoesByPodsElsewhere(*some.attempt)) feasible.assign(left.begin(), left.end());
     at_most.assign(feasible.size(), static_cast<int64_t>(some.size));
     for (const uint32_t index : context_.profile->at(v1alpha1::FILTER)) {
-      const sdk::RoomPlugin* room = context_.profile->plugins()[index].room;
+      const sdk::CapacityPlugin* room = context_.profile->plugins()[index].room;
       if (room == nullptr || some.attempt->skip_filter[index] != 0) continue;
-      room->LimitRoom(tools_.evaluator->View(*some.attempt, index, *some.example, context_.now),
-                      feasible, absl::MakeSpan(at_most));
+      room->LimitCapacity(tools_.evaluator->View(*some.attempt, index, *some.example, context_.now),
+                          feasible, absl::MakeSpan(at_most));
     }
     for (size_t i = 0; i < feasible.size(); ++i) some.room[feasible[i]] = at_most[i];
   }
@@ -303,7 +303,7 @@ std::vector<GroupSearch::Domain> GroupSearch::DomainsOf(const std::string& prefe
   } else {
     for (const TopologyDomain& domain : tools_.domains->Of(group_.topology.required)) {
       const bool placed = !group_.placed.empty() && has_placed(domain.nodes);
-      if (!group_.placed.empty() && !placed) continue;  // The others are elsewhere.
+      if (!group_.placed.empty() && !placed) continue;  // The placed members are in another domain.
       required.push_back({domain.value, domain.nodes, 0, 0, placed});
     }
   }
@@ -346,7 +346,7 @@ void GroupSearch::FindRoom(Domain* domain) const {
 }
 
 bool GroupSearch::Try(absl::Span<const Slot> nodes) {
-  // Whoever has no node in mind leaves others theirs.
+  // A member without a nomination keeps off others' nominated nodes.
   StartAnew(members_.front().nominated == sdk::kNoSlot);
   std::vector<size_t> order = AsNamed();
   if (PlaceInOrder(order, nodes, Taking::kBestScore)) return true;
@@ -411,7 +411,7 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
     const Member& member = members_[i];
     if (failed[member.of_class] != 0) continue;
     if (OutOfTime()) return false;
-    // The first has its place: from here on those with nodes in mind choose before others do.
+    // The first has its place; from here on members with nominations go before others.
     if (!placed_.empty()) KeepNominations(false);
     PlannedPod planned;
     if (taking == Taking::kLeastInTheWay) {
@@ -436,9 +436,9 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
     }
     if (!error_.empty()) return false;
     if (planned.slot == sdk::kNoSlot) {
-      // Others of its class would find none either.
+      // Others of its class would not fit either.
       failed[member.of_class] = 1;
-      // The attempt's own pod has to be among them.
+      // The attempt's own pod must be among them.
       const auto possible = [&](size_t c) {
         return failed[c] != 0 ? placed_of_class[c] : classes_[c].size;
       };
@@ -462,10 +462,10 @@ int64_t GroupSearch::RoomNow(const Class& of, Slot slot) const {
   if (of.room[slot] == 0) return 0;
   int64_t at_most = of.room[slot];
   for (const uint32_t index : context_.profile->at(v1alpha1::FILTER)) {
-    const sdk::RoomPlugin* room = context_.profile->plugins()[index].room;
+    const sdk::CapacityPlugin* room = context_.profile->plugins()[index].room;
     if (room == nullptr || of.attempt->skip_filter[index] != 0) continue;
-    room->LimitRoom(tools_.evaluator->View(*of.attempt, index, *of.example, context_.now),
-                    absl::MakeSpan(&slot, 1), absl::MakeSpan(&at_most, 1));
+    room->LimitCapacity(tools_.evaluator->View(*of.attempt, index, *of.example, context_.now),
+                        absl::MakeSpan(&slot, 1), absl::MakeSpan(&at_most, 1));
   }
   return at_most;
 }
@@ -515,7 +515,7 @@ bool GroupSearch::Exhaust(const std::vector<size_t>& order, size_t k, size_t ski
   }
   if (choices_ >= kMaxChoices || OutOfTime()) return false;
   const Member& member = members_[order[k]];
-  // Equal pods are in the order of their nodes: otherwise each way would be gone many times.
+  // Equal pods get nodes in increasing order, so that no combination repeats.
   Slot from = 0;
   if (k > 0 && !placed_.empty() && members_[order[k - 1]].of_class == member.of_class &&
       placed_.back().pod == members_[order[k - 1]].pod) {
@@ -565,7 +565,7 @@ GroupOutcome GroupSearch::FailWith(const std::vector<Domain>& domains) {
   outcome.fitting = static_cast<uint32_t>(fitting);
   outcome.reason = absl::StrCat(fitting, " of ", group_.needed, " members fit");
   if (!short_.empty()) absl::StrAppend(&outcome.reason, ", ", short_);
-  // They will be placed when one of them is asked about.
+  // They are placed in the attempt of one of them.
   if (fitting >= static_cast<size_t>(group_.needed) && short_.empty())
     absl::StrAppend(&outcome.reason, ", this one does not");
   if (late_) absl::StrAppend(&outcome.reason, " as far as there was time to search");

@@ -64,7 +64,8 @@ CallStatus Host::Configure(const v1alpha1::ConfigureRequest& request, absl::Time
     return CallStatus(CallError::INVALID, "session_id must match [a-z0-9-]{1,63}");
   }
   if (request.contract_version() != kContractVersion) {
-    return CallStatus(CallError::INVALID, absl::StrCat("this host speaks ", kContractVersion));
+    return CallStatus(CallError::INVALID,
+                      absl::StrCat("this host supports only ", kContractVersion));
   }
   auto it = sessions_.find(request.session_id());
   if (it == sessions_.end()) {
@@ -82,7 +83,7 @@ CallStatus Host::Configure(const v1alpha1::ConfigureRequest& request, absl::Time
   if (!it->second.session->configured()) {
     sessions_.erase(it);
   } else if (response->problems().empty()) {
-    LOG(INFO) << "session " << request.session_id() << " configured with "
+    LOG(INFO) << "Session " << request.session_id() << " configured with "
               << request.profiles_size() << " profiles";
   }
   return CallStatus::Ok();
@@ -112,7 +113,7 @@ void Host::Probe(const v1alpha1::ProbeRequest& request, v1alpha1::ProbeResponse*
   }
   if (draining_ || (entry != nullptr && entry->draining)) {
     response->set_state(Response::DRAINING);
-    response->set_reason(draining_ ? "the host is about to exit" : "the session was told to drain");
+    response->set_reason(draining_ ? "the host is about to exit" : "the session is draining");
   }
 }
 
@@ -137,7 +138,8 @@ CallStatus Host::FindSession(const v1alpha1::CallHeader& header, Session** sessi
   }
   *session = FindSession(header.session_id());
   if (*session != nullptr) return CallStatus::Ok();
-  return CallStatus(CallError::SESSION_UNKNOWN, absl::StrCat("no session ", header.session_id()));
+  return CallStatus(CallError::SESSION_UNKNOWN,
+                    absl::StrCat("unknown session ", header.session_id()));
 }
 
 bool Host::ForgetOneSession() {
@@ -147,7 +149,7 @@ bool Host::ForgetOneSession() {
     if (oldest == sessions_.end() || it->second.idle_since < oldest->second.idle_since) oldest = it;
   }
   if (oldest == sessions_.end()) return false;
-  LOG(INFO) << "session " << oldest->first << " is forgotten: others take its place";
+  LOG(INFO) << "Session " << oldest->first << " dropped: too many sessions";
   sessions_.erase(oldest);
   return true;
 }
@@ -163,7 +165,7 @@ void Host::Disconnected(const std::string& session_id, absl::Time now) {
   it->second.connected = false;
   it->second.idle_since = now;
   it->second.session->SetPush(nullptr);
-  it->second.session->BeginSync();  // A mirror that nobody feeds is worth nothing.
+  it->second.session->BeginSync();  // The mirror is no longer updated, so drop it.
 }
 
 void Host::DrainAll() {
@@ -185,7 +187,7 @@ int Host::connected_sessions() const {
 void Host::Tick(absl::Time now) {
   for (auto it = sessions_.begin(); it != sessions_.end();) {
     if (!it->second.connected && now - it->second.idle_since > kAbandonedAfter) {
-      LOG(INFO) << "session " << it->first << " is forgotten: nobody is connected";
+      LOG(INFO) << "Session " << it->first << " dropped: no shim is connected";
       it = sessions_.erase(it);
     } else {
       it->second.session->Tick(now);

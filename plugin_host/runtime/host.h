@@ -1,4 +1,4 @@
-// The host as a whole: who it is, its plugins, its sessions.
+// The host as a whole: identity, plugins, sessions.
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_HOST_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_HOST_H_
 
@@ -16,7 +16,7 @@
 
 namespace outboard::runtime {
 
-// Who the host is.
+// The host's identity.
 struct HostIdentity {
   std::string instance;  // Unique for each start; [a-z0-9-]{1,63}.
   std::string build;
@@ -24,16 +24,17 @@ struct HostIdentity {
   absl::Time started = absl::InfinitePast();  // unknown
 };
 
-// Answers PluginHostService and finds the session of a call. Configure creates sessions; one
-// without a Sync stream is forgotten after a while.
+// Answers PluginHostService and finds the session of a call. Configure creates sessions; the host
+// deletes a session that has no Sync stream for a while.
 //
 // Threading: thread-compatible; the engine's thread owns it.
-// Lifetime:  registry and metrics (may be null) must outlive it; sessions live until Tick finds
-// them abandoned. Errors:    CallStatus as call.proto says.
+// Lifetime: registry and metrics (may be null) must outlive it; sessions live until Tick finds them
+//           abandoned.
+// Errors: CallStatus as in call.proto.
 class Host {
  public:
-  // A session that nobody is connected to is kept this long, with its configuration and without a
-  // mirror; less, if more than kMaxSessions come.
+  // How long a session without a connection is kept, with its configuration and without a mirror;
+  // shorter if there are more than kMaxSessions.
   static constexpr absl::Duration kAbandonedAfter = absl::Minutes(10);
   static constexpr size_t kMaxSessions = 64;
 
@@ -46,15 +47,15 @@ class Host {
   void Probe(const v1alpha1::ProbeRequest& request, v1alpha1::ProbeResponse* response) const;
   void Drain(const v1alpha1::DrainRequest& request, v1alpha1::DrainResponse* response);
 
-  // Null if there is no such session.
+  // Null if the session is unknown.
   Session* FindSession(absl::string_view id);
-  // The session that a header names, if it means this instance.
+  // The session of a header, if the header names this instance.
   CallStatus FindSession(const v1alpha1::CallHeader& header, Session** session);
-  // Keep the session: its Sync stream is open. Undone by Disconnected.
+  // Keeps the session, whose Sync stream is open, until Disconnected.
   void Connected(const std::string& session_id);
   void Disconnected(const std::string& session_id, absl::Time now);
 
-  // No session takes new attempts from now on.
+  // From now on no session accepts new attempts.
   void DrainAll();
   bool draining() const { return draining_; }
   uint32_t attempts_in_flight() const;
@@ -69,14 +70,13 @@ class Host {
     bool draining = false;
     absl::Time idle_since;
   };
-  // Of those that nobody is connected to the one that has been so for longest; false: all are
-  // connected.
+  // Deletes the session that has been without a connection the longest; false: all are connected.
   bool ForgetOneSession();
 
   const HostIdentity identity_;
   const sdk::PluginRegistry* registry_;
   MetricSink* const metrics_;
-  std::shared_ptr<sdk::Gauge> sessions_metric_;  // Null without metrics, as the other one.
+  std::shared_ptr<sdk::Gauge> sessions_metric_;  // Null without metrics; so is the next.
   std::shared_ptr<sdk::Gauge> attempts_metric_;
   std::map<std::string, Entry, std::less<>> sessions_;
   bool draining_ = false;

@@ -15,7 +15,7 @@ const sdk::MetricSpec* PluginMetrics::Find(absl::string_view name, sdk::MetricTy
   for (const sdk::MetricSpec& spec : *specs_) {
     if (spec.name == name && spec.type == type && spec.labels.size() == labels) return &spec;
   }
-  LOG(ERROR) << "plugin " << plugin_ << " declares no metric " << name << " of this type with "
+  LOG(ERROR) << "Plugin " << plugin_ << " declares no metric " << name << " of this type with "
              << labels << " labels: it is not kept";
   return nullptr;
 }

@@ -1,4 +1,4 @@
-// Where the host's and its plugins' figures go.
+// The destination of the host's and its plugins' metrics.
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_METRIC_SINK_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_METRIC_SINK_H_
 
@@ -11,16 +11,16 @@
 
 namespace outboard::runtime {
 
-// Makes the children of metrics. A sink of null means that nobody looks.
+// Creates the children of metrics. A null sink: metrics are off.
 //
 // Threading: thread-safe.
 // Lifetime:  outlives its users; children may outlive it. Specs are copied.
-// Errors:    none; never null: what is wrong (a name that is taken with another type or other
-//            labels) does nothing, and is logged.
+// Errors: none; never null. An invalid metric (an existing name with another type or other labels)
+//         does nothing, and is logged.
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
-  // As many values as the spec has labels.
+  // One value per label of the spec.
   virtual std::shared_ptr<sdk::Counter> NewCounter(
       const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) = 0;
   virtual std::shared_ptr<sdk::Gauge> NewGauge(const sdk::MetricSpec& spec,
@@ -29,9 +29,10 @@ class MetricSink {
       const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) = 0;
 };
 
-// What a plugin sees of a sink: the metrics that its descriptor declares.
+// A plugin's view of a sink: the metrics that its descriptor declares.
 //
-// Threading: thread-safe. Lifetime: of one plugin; `specs` and `sink` (may be null) outlive it.
+// Threading: thread-safe.
+// Lifetime: of one plugin; `specs` and `sink` (may be null) outlive it.
 class PluginMetrics : public sdk::Metrics {
  public:
   PluginMetrics(std::string plugin, const std::vector<sdk::MetricSpec>* specs, MetricSink* sink);
@@ -44,8 +45,8 @@ class PluginMetrics : public sdk::Metrics {
       absl::string_view name, const std::vector<std::string>& label_values) override;
 
  private:
-  // Null, which was logged, if the descriptor has none like that. Also without a sink, so that what
-  // is wrong shows in tests.
+  // Null, with a log line, if the descriptor does not declare it. Also checks without a sink, so
+  // that tests show faults.
   const sdk::MetricSpec* Find(absl::string_view name, sdk::MetricType type, size_t labels) const;
 
   const std::string plugin_;
@@ -53,7 +54,7 @@ class PluginMetrics : public sdk::Metrics {
   MetricSink* const sink_;
 };
 
-// The host's own, of each instance.
+// The host's own metrics, per instance.
 const sdk::MetricSpec& SessionsMetric();
 const sdk::MetricSpec& AttemptsInFlightMetric();
 

@@ -116,7 +116,7 @@ TEST(HostMetricsTest, PluginsGetTheHostsSinkAndTheHostTellsOfItself) {
   ASSERT_TRUE(host.Configure(request, absl::UnixEpoch(), &response).ok());
   ASSERT_TRUE(response.problems().empty()) << response.DebugString();
   host.Connected("s");
-  // Plugins hear of time once they have been told of the cluster.
+  // Plugins get ticks once they have the cluster.
   v1alpha1::CallHeader header;
   header.set_session_id("s");
   header.set_host_instance("host-1");

@@ -1,4 +1,4 @@
-// What a plugin costs pods of profiles that do not have it: nothing, for it is never called.
+// A plugin costs nothing for pods of profiles without it: it is never called.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +19,7 @@ using sdk::testing::PodBuilder;
 // Calls by extension point.
 using Calls = std::map<std::string, int>;
 
-// Counts what it is asked about pods; has all points at which it can be.
+// Counts calls about pods; implements all points.
 class CountingPlugin : public sdk::Plugin,
                        public sdk::QueueSortPlugin,
                        public sdk::PreEnqueuePlugin,
@@ -140,7 +140,7 @@ class OtherProfileTest : public ::testing::Test {
     return request;
   }
 
-  // All that is asked about a pod on its way.
+  // All calls about a pod, from queue to bind.
   void Schedule(const std::string& profile) {
     ++attempt_;
     auto sort = Call<v1alpha1::SortKeysRequest>(profile);
@@ -178,7 +178,7 @@ class OtherProfileTest : public ::testing::Test {
 TEST_F(OtherProfileTest, APluginIsNeverCalledForPodsOfAProfileWithoutIt) {
   for (int i = 0; i < 3; ++i) Schedule("without");
   EXPECT_TRUE(calls_["with"].empty()) << calls_["with"].begin()->first;
-  // And is at every point for those of its own.
+  // It is called at every point for pods of its own profile.
   const Calls each = {{"filter", 1},    {"normalize", 1}, {"permit", 1},    {"preEnqueue", 1},
                       {"preFilter", 1}, {"preScore", 1},  {"queueSort", 1}, {"reserve", 1},
                       {"score", 1},     {"tieKeys", 1},   {"unreserve", 1}};

@@ -1,5 +1,5 @@
-// The part of a session that follows a placement: Reserve, Unreserve, Permit, PreBind, and
-// decisions on waiting pods.
+// The part of a session after a placement: Reserve, Unreserve, Permit, PreBind, and decisions on
+// waiting pods.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -14,7 +14,7 @@ namespace {
 
 using v1alpha1::CallError;
 
-// No pod waits longer, whatever a plugin says.
+// Limit of a wait, for every plugin.
 constexpr absl::Duration kMaxPermitWait = absl::Minutes(15);
 
 void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
@@ -26,7 +26,7 @@ void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
   out->set_message(std::string(CutText(decision.message)));
 }
 
-// Rejections are passed on; everything else that is not success is a failure of the plugin.
+// Returns rejections as they are; any other code except success is a failure of the plugin.
 void FillRejection(absl::string_view point, const std::string& plugin, const sdk::Verdict& verdict,
                    v1alpha1::PluginStatus* status) {
   if (verdict.rejected()) {
@@ -40,7 +40,7 @@ void FillRejection(absl::string_view point, const std::string& plugin, const sdk
 }
 
 CallStatus UnknownNode(const std::string& name) {
-  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("the mirror has no node ", name));
+  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown node ", name));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time 
     FillRejection("Reserve", plugin.name, verdict, response->mutable_rejection());
     google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
     RunUnreserve(target, request.node_name(), now, &decisions);
-    // The answer has no room for decisions, so they go over the stream.
+    // The answer has no field for decisions, so the host pushes them.
     for (const v1alpha1::WaitDecision& decision : decisions) {
       if (!push_) break;
       v1alpha1::SyncResponse push;
@@ -108,7 +108,7 @@ CallStatus Session::Unreserve(const v1alpha1::UnreserveRequest& request, absl::T
     RunUnreserve(target, request.node_name(), now, response->mutable_decisions());
     return CallStatus::Ok();
   }
-  // After a restart the plugins still hear of it, with what the mirror alone can tell them.
+  // After a restart the plugins are still notified, with the mirror's data only.
   std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
   target.pod = mirror_.FindPod(request.pod_uid());
   if (profile == nullptr || target.pod == nullptr) return CallStatus::Ok();
@@ -160,15 +160,14 @@ CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time 
   Target target;
   AttemptRecord anew;
   if (!FindAttempt(request.header(), &target).ok()) {
-    // The host started after Reserve: what the mirror says is enough.
+    // The host started after Reserve: the mirror suffices.
     std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
     if (profile == nullptr) {
       return CallStatus(CallError::NOT_CONFIGURED, request.header().profile());
     }
     target.pod = mirror_.FindPod(request.pod_uid());
     if (target.pod == nullptr) {
-      return CallStatus(CallError::OBJECT_UNKNOWN,
-                        absl::StrCat("the mirror has no pod ", request.pod_uid()));
+      return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown pod ", request.pod_uid()));
     }
     anew.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
     target.attempt = &anew;

@@ -1,4 +1,4 @@
-// Several pods placed in one call, without transport: what the host spends on each.
+// Several pods placed in one call, without transport: the host's time for each.
 #include <benchmark/benchmark.h>
 
 #include <string>

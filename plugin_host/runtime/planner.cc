@@ -13,8 +13,8 @@ namespace {
 using sdk::PodRecord;
 using sdk::Slot;
 
-// How long a failure counts though nothing has changed: plugins may go by the time, or by what the
-// mirror does not have.
+// How long a failure is valid without changes: plugins may depend on the time, or on data outside
+// the mirror.
 constexpr absl::Duration kFailureCounts = absl::Seconds(1);
 constexpr size_t kMaxFailures = 1024;
 
@@ -29,7 +29,7 @@ GroupOutcome GroupOutcome::Copy() const {
   return copy;
 }
 
-Planner::Planner(mirror::Mirror* mirror, Evaluator* evaluator, Signatures* signatures)
+Planner::Planner(host_cache::ClusterCache* mirror, Evaluator* evaluator, Signatures* signatures)
     : mirror_(mirror), evaluator_(evaluator), signatures_(signatures), domains_(mirror) {}
 
 GroupOutcome Planner::PlaceGroup(const PlanContext& context, const sdk::GroupToPlace& group,
@@ -48,7 +48,7 @@ GroupOutcome Planner::PlaceGroup(const PlanContext& context, const sdk::GroupToP
     return outcome;
   }
   GroupOutcome outcome = search.Run();
-  // `also` is not kept: another group of this shape may be asked about.
+  // Without `also`: the next group of this shape may be another one.
   if (outcome.placed.empty() && outcome.error.empty() && !search.late())
     failures_[shape] = {context.now + kFailureCounts, outcome.Copy()};
   return outcome;
@@ -58,11 +58,11 @@ namespace {
 
 class MirrorGroupDryRun final : public sdk::GroupDryRun {
  public:
-  MirrorGroupDryRun(Planner* planner, mirror::Mirror* mirror, const PlanContext& context,
+  MirrorGroupDryRun(Planner* planner, host_cache::ClusterCache* mirror, const PlanContext& context,
                     const sdk::GroupToPlace& group, const PodRecord& first)
       : planner_(planner), context_(context), group_(group), first_(first), absence_(mirror) {
     context_.remembers = false;
-    // Those for which room was made before come first, so that it is the same room again.
+    // Members with nominated nodes come first, so that they use the same room again.
     const auto rank = [&](const PodRecord* pod) {
       return pod == &first ? 0 : pod->place == sdk::Place::kNominated ? 1 : 2;
     };
@@ -72,7 +72,7 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
     GroupParts(group).PutNeededFirst(&pods);
     size_t enough = static_cast<size_t>(group_.needed);
     const auto at = std::find(pods.begin(), pods.end(), &first);
-    // One more, if the first is of a part that has enough without it.
+    // One more, if the first belongs to a part that has enough without it.
     if (at >= pods.begin() + group_.needed) ++enough;
     std::rotate(pods.begin(), at, at + 1);
     for (size_t i = enough; i < pods.size(); ++i) {
@@ -85,7 +85,7 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
   void Return(const PodRecord& pod) override { absence_.Return(pod); }
   sdk::GroupPlaces Place(absl::Span<const Slot> among) override {
     context_.among = among;
-    // What others of the group have in mind does not stand in its way.
+    // Nominations of other members do not block it.
     for (const PodRecord* other : std::exchange(others_, {})) absence_.Remove(*other);
     sdk::GroupPlaces places;
     for (const PlannedPod& planned : planner_->PlaceGroup(context_, group_, first_).placed)
@@ -98,8 +98,8 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
   PlanContext context_;
   sdk::GroupToPlace group_;
   const PodRecord& first_;
-  std::vector<const PodRecord*> others_;  // with nodes in mind, beyond those that are needed
-  mirror::Mirror::Absence absence_;
+  std::vector<const PodRecord*> others_;  // with nominated nodes, beyond the needed ones
+  host_cache::ClusterCache::Absence absence_;
 };
 
 }  // namespace
@@ -115,7 +115,7 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
                                            uint64_t first_id) {
   const sdk::NodeTable& nodes = mirror_->view().nodes();
   std::vector<PlannedPod> result;
-  mirror::Mirror::Trial trial(mirror_);
+  host_cache::ClusterCache::Trial trial(mirror_);
   trial.Place(*placed.pod, placed.slot);
   SearchOptions options = context.options;
   v1alpha1::PreFilterResponse pre_filter;
@@ -137,7 +137,7 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
         signature.empty()
             ? evaluator_->Choose(*planned.attempt, *pod, context.now, among, options, &filter)
             : evaluator_->ChooseAgain(*planned.attempt, *pod, context.now, among, options,
-                                      &opinions_);
+                                      &verdict_cache_);
     if (choice.slot == sdk::kNoSlot) break;
     planned.slot = choice.slot;
     planned.processed = choice.processed;
@@ -153,12 +153,13 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
 void Planner::PrepareOpinions(const std::shared_ptr<const Profile>& profile,
                               const std::string& signature) {
   const uint64_t version = mirror_->surroundings_version();
-  if (opinions_of_.signature == signature && opinions_of_.surroundings_version == version &&
-      opinions_of_.profile.lock() == profile) {
+  if (verdict_cache_of_.signature == signature &&
+      verdict_cache_of_.surroundings_version == version &&
+      verdict_cache_of_.profile.lock() == profile) {
     return;
   }
-  opinions_.Forget();
-  opinions_of_ = {profile, signature, version};
+  verdict_cache_.Forget();
+  verdict_cache_of_ = {profile, signature, version};
 }
 
 }  // namespace outboard::runtime

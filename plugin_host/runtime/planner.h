@@ -11,9 +11,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/evaluator.h"
-#include "plugin_host/runtime/node_opinions.h"
+#include "plugin_host/runtime/node_verdict_cache.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/runtime/signatures.h"
 #include "plugin_host/runtime/topology_domains.h"
@@ -22,13 +22,13 @@
 
 namespace outboard::runtime {
 
-// What all searches of a plan have in common.
+// Shared by all searches of a plan.
 struct PlanContext {
   std::shared_ptr<const Profile> profile;
-  absl::Time now;  // what plugins take for the time
+  absl::Time now;  // the plugins' time
   SearchOptions options;
-  absl::Time deadline;  // of the machine's clock: when the search is to have ended
-  // For groups: on these nodes only; empty: on any. And whether to keep in mind what failed.
+  absl::Time deadline;  // end of the search, by the machine's clock
+  // For groups: only on these nodes; empty: on any. And whether to cache failures.
   absl::Span<const sdk::Slot> among;
   bool remembers = true;
 };
@@ -45,36 +45,36 @@ struct PlannedPod {
 // A group's plan: at least `needed` pods, or none and why.
 struct GroupOutcome {
   std::vector<PlannedPod> placed;  // the attempt's pod first
-  uint32_t fitting = 0;            // how many could be placed at most, as far as the search went
-  std::string reason;              // for people, what stands in the way; empty if placed
+  uint32_t fitting = 0;            // maximum that could be placed, as far as the search went
+  std::string reason;              // for people, why not; empty if placed
   std::set<std::string> rejected_by;
-  std::vector<std::string> also;  // other members of which the same holds, by uid
-  std::string error;              // of a plugin that failed; nothing is placed then
+  std::vector<std::string> also;  // other members with the same outcome, by uid
+  std::string error;              // of a failed plugin; then nothing is placed
 
-  // Of one that placed nothing.
+  // Only for an outcome without placements.
   GroupOutcome Copy() const;
 };
 
-// What plans are made with.
+// The parts that plans use.
 struct PlanTools {
-  mirror::Mirror* mirror;
+  host_cache::ClusterCache* mirror;
   Evaluator* evaluator;
   Signatures* signatures;
   TopologyDomains* domains;
 };
 
-// Plans on the mirror itself: places, has plugins look at what that makes of the cluster, and takes
-// all back.
+// Plans on the mirror itself: places pods, evaluates plugins on the result, and undoes everything.
 //
-// Threading: thread-compatible; the mirror's thread. Lifetime: mirror and evaluator outlive it.
+// Threading: thread-compatible; the mirror's thread.
+// Lifetime: mirror and evaluator outlive it.
 // Errors:    in the outcome.
 class Planner {
  public:
-  Planner(mirror::Mirror* mirror, Evaluator* evaluator, Signatures* signatures);
+  Planner(host_cache::ClusterCache* mirror, Evaluator* evaluator, Signatures* signatures);
 
-  // How many of `pods` have nodes, one after the other; ends at the first that has none.
-  // `offset_after` of the search before them is options.start_offset. Attempts are numbered from
-  // `first_id`. `placed`: a pod that has one already, and its node.
+  // Places `pods` one after the other; ends at the first without a node. options.start_offset is
+  // where the previous search ended. Attempts are numbered from `first_id`. `placed`: an already
+  // placed pod, and its node.
   std::vector<PlannedPod> PlaceNext(const PlanContext& context, const PlannedPod& placed,
                                     absl::Span<const sdk::PodRecord* const> pods,
                                     uint64_t first_id);
@@ -82,34 +82,34 @@ class Planner {
   GroupOutcome PlaceGroup(const PlanContext& context, const sdk::GroupToPlace& group,
                           const sdk::PodRecord& first);
 
-  // What if pods were gone? The group is cut down to as many members as have to have a node. What
-  // it is made of must outlive it.
+  // A dry run without some pods, for the needed members of the group. The arguments must outlive
+  // it.
   std::unique_ptr<sdk::GroupDryRun> MakeDryRun(const PlanContext& context,
                                                const sdk::GroupToPlace& group,
                                                const sdk::PodRecord& first);
 
  private:
-  // Forgets the opinions unless they are those of pods with this signature.
+  // Clears the verdict cache unless it is for pods with this signature.
   void PrepareOpinions(const std::shared_ptr<const Profile>& profile, const std::string& signature);
 
-  // What stood in the way of groups of the same shape, for as long as nothing has changed.
+  // Why groups of the same shape failed, valid while nothing changes.
   struct Failure {
     absl::Time until;
     GroupOutcome outcome;
   };
 
-  mirror::Mirror* const mirror_;
+  host_cache::ClusterCache* const mirror_;
   Evaluator* const evaluator_;
   Signatures* const signatures_;
   TopologyDomains domains_;
-  NodeOpinions opinions_;
-  // Whose they are, and as of what: pods come in many batches of the same kind.
+  NodeVerdictCache verdict_cache_;
+  // What the verdict cache is for: pods often come in many batches of the same kind.
   struct OpinionsOf {
     std::weak_ptr<const Profile> profile;
     std::string signature;
     uint64_t surroundings_version = 0;
   };
-  OpinionsOf opinions_of_;
+  OpinionsOf verdict_cache_of_;
   absl::flat_hash_map<std::string, Failure> failures_;  // by the group's shape
   uint64_t failures_room_version_ = 0;
 };

@@ -1,5 +1,5 @@
-// The part of the evaluator that comes after a search without a find: PostFilter, its dry runs, and
-// those of other hosts.
+// The part of the evaluator after a search without a feasible node: PostFilter, its dry runs, and
+// dry runs for other hosts.
 #include "plugin_host/sdk/post_filter.h"
 
 #include <algorithm>
@@ -20,23 +20,23 @@ using sdk::Slot;
 using sdk::Verdict;
 
 constexpr size_t kMaxCandidates = 32;
-// The summary over all nodes is one reason.
+// One reason contains the summary of all nodes.
 constexpr size_t kMaxReasonBytes = 32 << 10;
 
-// As many as a FilterRequest takes.
+// The limit of a FilterRequest.
 constexpr int kMaxQuestions = 65536;
 
-// Dry runs on the mirror itself: changes of one node, undone when the next begins. Nothing of the
-// other nodes is copied.
+// Dry runs on the mirror itself: changes of one node, undone when the next begins. Copies no other
+// nodes.
 //
-// Where other hosts filter, too, their word is needed for each. What is not known yet is asked
-// later, all of it at once, and taken for granted meanwhile: the answer of a PostFilter that asked
-// something is thrown away, and it runs again with what is known then. A plugin does the same thing
-// twice on a node, up to the first answer that was not as expected; so answers go by their order.
+// If other hosts filter too, each dry run needs their verdicts. PostFilter assumes that unknown
+// verdicts are success and collects the questions, which the shim asks all at once. The answer of a
+// run with questions is discarded; PostFilter runs again with the verdicts. A plugin repeats its
+// steps on a node up to the first unexpected verdict, so verdicts are matched by order.
 class MirrorDryRun final : public sdk::DryRun {
  public:
-  // `response` receives questions; null: nobody else is asked.
-  MirrorDryRun(Evaluator* evaluator, mirror::Mirror* mirror, AttemptRecord* attempt,
+  // `response` receives questions; null: no other hosts.
+  MirrorDryRun(Evaluator* evaluator, host_cache::ClusterCache* mirror, AttemptRecord* attempt,
                const PodRecord* pod, absl::Time now, v1alpha1::PostFilterResponse* response)
       : evaluator_(evaluator),
         mirror_(mirror),
@@ -80,8 +80,8 @@ class MirrorDryRun final : public sdk::DryRun {
   Verdict Filter() override {
     const Evaluator::NodeVerdict own = Judge();
     if (response_ == nullptr || (!own.verdict.ok() && !own.verdict.rejected())) return own.verdict;
-    // A rejection is a rejection; only the first on a node is told to people, and then it matters
-    // whose it is.
+    // Any rejection suffices; only the first on a node is reported to people, and then its plugin
+    // matters.
     if (filters_++ > 0 && !own.verdict.ok()) return own.verdict;
     const std::vector<Verdict>& answers = attempt_->answers[slot_];
     if (answered_ < answers.size()) return answers[answered_++];
@@ -119,7 +119,7 @@ class MirrorDryRun final : public sdk::DryRun {
   }
 
   Evaluator* const evaluator_;
-  mirror::Mirror* const mirror_;
+  host_cache::ClusterCache* const mirror_;
   AttemptRecord* const attempt_;
   const PodRecord* const pod_;
   const absl::Time now_;
@@ -127,17 +127,15 @@ class MirrorDryRun final : public sdk::DryRun {
   std::vector<sdk::Code> codes_;  // By slot.
   Slot slot_ = sdk::kNoSlot;
   std::optional<StateCopies> copies_;
-  std::optional<mirror::Mirror::Hypothesis> hypothesis_;
-  // Of the node: pods that are off it, now and as of the last question; calls of Filter, and
-  // answers that were used.
+  std::optional<host_cache::ClusterCache::Hypothesis> hypothesis_;
+  // Of the node: removed pods, now and at the last question; calls of Filter, and used answers.
   std::vector<PodRecord*> removed_;
   std::optional<std::vector<PodRecord*>> told_;
   int filters_ = 0;
   size_t answered_ = 0;
 };
 
-// Puts answers where the next run finds them. Behind one that was not as expected nothing on that
-// node counts.
+// Stores answers for the next run. After an unexpected answer, later ones on that node are ignored.
 void TakeAnswers(const google::protobuf::RepeatedPtrField<v1alpha1::PluginStatus>& answers,
                  AttemptRecord* attempt) {
   std::vector<Slot> turned;
@@ -184,8 +182,8 @@ void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, a
   response->Clear();
   MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now, nullptr);
   std::string bits((hypotheses.size() + 7) / 8, '\0');
-  std::map<std::string, uint32_t> reasons;  // what was said, as bytes
-  Verdict failed;                           // a change that a plugin could not follow
+  std::map<std::string, uint32_t> reasons;  // verdicts, as bytes
+  Verdict failed;                           // a failure of a plugin's AddPod or RemovePod
   for (size_t i = 0; i < hypotheses.size(); ++i) {
     const NodeChange& change = hypotheses[i];
     if (!change.continues) {
@@ -252,7 +250,7 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     const sdk::Attempt view = View(attempt, index, pod, now);
     if (plugin.group_post_filter == nullptr) {
-      // Nobody's leaving helps: PreFilter rejected all nodes.
+      // Preemption does not help: PreFilter rejected all nodes.
       sdk::PostFilterAnswer answer;
       return plugin.post_filter->PostFilter(view, dry_run, &answer);
     }
@@ -295,7 +293,7 @@ void Evaluator::RunPostFilter(const Profile& profile, AskPostFilter ask,
         verdict.code() == v1alpha1::UNSCHEDULABLE || verdict.code() == v1alpha1::PENDING;
     v1alpha1::PluginStatus* rejection = response->mutable_rejection();
     if (goes_on) {
-      // The first to object is named, the reasons of all are told.
+      // The first plugin that rejects is named, with the reasons of all.
       if (rejection->plugin().empty()) rejection->set_plugin(plugin.name);
       rejection->set_code(v1alpha1::UNSCHEDULABLE);
       if (clear_nomination) response->set_clear_nomination(true);

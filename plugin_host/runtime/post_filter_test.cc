@@ -22,7 +22,7 @@ using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Counts pods by AddPod and RemovePod, and wants the node and its count to agree.
+// Counts pods by AddPod and RemovePod, and checks that the node has the same count.
 struct CountState : sdk::AttemptState {
   std::map<sdk::Slot, int> counts;
   std::unique_ptr<sdk::AttemptState> Clone() const override {
@@ -60,7 +60,7 @@ class Counting : public sdk::Plugin, public sdk::PreFilterPlugin, public sdk::No
 };
 Verdict Counting::pre_filter;
 
-// PostFilter as the test writes it.
+// A programmed PostFilter.
 class Scripted : public sdk::Plugin, public sdk::PostFilterPlugin {
  public:
   using Script = std::function<Verdict(const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*)>;
@@ -201,7 +201,7 @@ TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(first.filter(), cycled_.filter()));
 }
 
-// As with a nominated node that PreFilter's restriction leaves out.
+// As with a nominated node outside PreFilter's restriction.
 TEST_F(PostFilterTest, ANodeThatWasTriedFirstKeepsItsCode) {
   std::vector<v1alpha1::Code> codes;
   first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
@@ -253,7 +253,7 @@ TEST_F(PostFilterTest, TheFirstThatSucceedsDecides) {
     return Verdict::Success();
   };
   second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*) {
-    ADD_FAILURE() << "asked though the first succeeded";
+    ADD_FAILURE() << "called although the first succeeded";
     return Verdict::Success();
   };
   const v1alpha1::PostFilterResponse response = Attempt();
@@ -326,8 +326,8 @@ TEST_F(PostFilterTest, WhatAllHostsSaidTakesThePlaceOfItsOwnWord) {
               ElementsAre(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, v1alpha1::UNSCHEDULABLE));
 }
 
-// A question in short: the node, who left since the last question on it (-) and who came back (+),
-// and what the host itself objects.
+// A question in short form: the node, pods removed (-) and returned (+) since its last question,
+// and the host's own rejection.
 std::string Short(const v1alpha1::PreemptionQuestion& question) {
   const v1alpha1::Hypothesis& told = question.hypothesis();
   std::string text = absl::StrCat(told.continues() ? "then " : "n", told.slot());
@@ -352,7 +352,7 @@ TEST_F(PostFilterTest, AsksOthersAndRunsAgainWithTheirAnswers) {
     for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
     fits.push_back(dry_run.Filter().ok());
     if (!fits.back()) return Verdict::Unschedulable("never fits");
-    // Its own filters object here, which is enough: the others are not asked.
+    // Its own filters reject here, which is enough: other hosts are not asked.
     EXPECT_TRUE(dry_run.AddPod(*pods[0]).ok());
     EXPECT_FALSE(dry_run.Filter().ok());
     EXPECT_TRUE(dry_run.RemovePod(*pods[0]).ok());
@@ -369,7 +369,7 @@ TEST_F(PostFilterTest, AsksOthersAndRunsAgainWithTheirAnswers) {
               ElementsAre("n0 -default/a -default/b -default/c", "then 0", "n1: 1 pods"));
   EXPECT_FALSE(response.has_rejection());
   EXPECT_TRUE(response.candidates().empty());
-  // As expected, as expected, and somebody else's rejection.
+  // As expected, as expected, and another host's rejection.
   request.add_answers();
   request.add_answers();
   request.add_answers()->set_code(v1alpha1::UNSCHEDULABLE);
@@ -423,7 +423,7 @@ class HypothesesTest : public PostFilterTest {
     hypothesis->mutable_added_pod_uids()->Assign(added.begin(), added.end());
     return hypothesis;
   }
-  // '.' for a node that would take the pod, else the reason.
+  // '.' for a node that the pod fits on, else the reason.
   std::vector<std::string> Filter() {
     Attempt();
     v1alpha1::FilterResponse response;

@@ -42,7 +42,7 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
       return plugin.permit != nullptr;
     case v1alpha1::PRE_BIND:
       return plugin.pre_bind != nullptr;
-    // The shim acts at these itself; a plugin there is a name in the profile.
+    // The shim implements these itself; a plugin there is only a name in the profile.
     case v1alpha1::BIND:
     case v1alpha1::POST_BIND:
       return true;
@@ -53,10 +53,10 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
 
 }  // namespace
 
-// Puts the plugin's name into what it pushes.
-class Profile::PluginPushes : public sdk::Pushes {
+// Adds the plugin's name to its pushes.
+class Profile::PluginNotifier : public sdk::ShimNotifier {
  public:
-  PluginPushes(std::string plugin, PushTarget* target)
+  PluginNotifier(std::string plugin, PushTarget* target)
       : plugin_(std::move(plugin)), target_(target) {}
   void Decide(const sdk::WaitDecision& decision) override { target_->Decide(plugin_, decision); }
   void SortKeysChanged(absl::Span<const std::string> pod_uids) override {
@@ -77,7 +77,7 @@ class Profile::PluginPushes : public sdk::Pushes {
 
 std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
                                          const sdk::PluginRegistry& registry,
-                                         mirror::Mirror* mirror, PushTarget* target,
+                                         host_cache::ClusterCache* mirror, PushTarget* target,
                                          Problems* problems, MetricSink* metrics) {
   std::unique_ptr<Profile> profile(new Profile(mirror));
   const int before = problems->size();
@@ -134,13 +134,13 @@ void Profile::CollectSignedParts(const sdk::PluginRegistry& registry) {
     for (const uint32_t index : at(point)) {
       const sdk::PluginDescriptor& descriptor = *registry.Find(plugins_[index].name);
       if (!descriptor.signature) return signed_parts_.reset();
-      // The registry took the descriptor, so these are parts.
+      // The registry validated the descriptor, so these are valid.
       signed_parts_->Add(*sdk::PodParts::Parse(*descriptor.signature));
     }
   }
 }
 
-Profile::Profile(mirror::Mirror* mirror) : mirror_(mirror) {}
+Profile::Profile(host_cache::ClusterCache* mirror) : mirror_(mirror) {}
 
 const ProfilePlugin* Profile::Find(const std::string& plugin) const {
   const auto it = std::find_if(plugins_.begin(), plugins_.end(),
@@ -174,7 +174,7 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   }
   const int before = problems->size();
   sdk::ArgsReader reader(json);
-  pushes_.push_back(std::make_unique<PluginPushes>(name, target));
+  pushes_.push_back(std::make_unique<PluginNotifier>(name, target));
   metrics_.push_back(std::make_unique<PluginMetrics>(name, &descriptor->metrics, metrics));
   sdk::PluginContext context{config.name(), &reader, pushes_.back().get(), mirror_->view(),
                              metrics_.back().get()};
@@ -208,7 +208,7 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   entry.queueing_hint = dynamic_cast<sdk::QueueingHintPlugin*>(p);
   entry.group = dynamic_cast<sdk::GroupPlugin*>(p);
   entry.group_post_filter = dynamic_cast<sdk::GroupPostFilterPlugin*>(p);
-  entry.room = dynamic_cast<sdk::RoomPlugin*>(p);
+  entry.room = dynamic_cast<sdk::CapacityPlugin*>(p);
   entry.node_local = dynamic_cast<sdk::NodeLocalPlugin*>(p) != nullptr;
   entry.wake_up_events = WakeUpEventsOf(*descriptor);
   entry.hinted_events = descriptor->wake_up_events;

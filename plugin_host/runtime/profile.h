@@ -1,4 +1,4 @@
-// A configured profile: its plugins, made and in order.
+// A configured profile: its plugins, in order.
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_PROFILE_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_PROFILE_H_
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/metric_sink.h"
 #include "plugin_host/sdk/group_plugin.h"
 #include "plugin_host/sdk/group_preemption.h"
@@ -22,11 +22,11 @@
 
 namespace outboard::runtime {
 
-// A plugin of a profile. Its index in Profile::plugins() numbers its state and its verdicts.
+// A plugin of a profile. Its index in Profile::plugins() identifies its state and verdicts.
 struct ProfilePlugin {
   std::string name;
   std::unique_ptr<sdk::Plugin> plugin;
-  // The points that it implements; null: not.
+  // The points that it implements; null: not implemented.
   sdk::QueueSortPlugin* queue_sort = nullptr;
   sdk::PreEnqueuePlugin* pre_enqueue = nullptr;
   sdk::PreFilterPlugin* pre_filter = nullptr;
@@ -40,15 +40,15 @@ struct ProfilePlugin {
   sdk::ClusterObserver* observer = nullptr;
   sdk::QueueingHintPlugin* queueing_hint = nullptr;
   sdk::GroupPlugin* group = nullptr;
-  sdk::RoomPlugin* room = nullptr;
+  sdk::CapacityPlugin* room = nullptr;
   sdk::GroupPostFilterPlugin* group_post_filter = nullptr;
   bool node_local = false;  // sdk::NodeLocalPlugin
-  // Events that wake pods which it rejected, and those of them that it is asked about first.
+  // Events that requeue pods that it rejected, and the subset with a hint.
   std::vector<v1alpha1::ClusterEvent> wake_up_events;
   std::vector<v1alpha1::ClusterEvent> hinted_events;
 };
 
-// What plugins push, with their names put in by the profile.
+// Receives plugins' pushes; the profile adds their names.
 class PushTarget {
  public:
   virtual ~PushTarget() = default;
@@ -62,15 +62,14 @@ class PushTarget {
 // The plugins of a profile, in the order of each point.
 //
 // Threading: thread-compatible; plugins are called on the thread that owns the profile.
-// Lifetime:  registry, mirror, target and metrics (may be null) must outlive it. Attempts keep the
-// profile that they began
-//            with alive.
-// Errors:    Create collects problems, as Configure reports them; then there is no profile.
+// Lifetime: registry, mirror, target and metrics (may be null) must outlive it. Attempts keep the
+//           profile that they began with alive.
+// Errors: Create collects problems, as Configure reports them, and then returns null.
 class Profile {
  public:
   static std::unique_ptr<Profile> Create(
       const v1alpha1::ProfileConfig& config, const sdk::PluginRegistry& registry,
-      mirror::Mirror* mirror, PushTarget* target,
+      host_cache::ClusterCache* mirror, PushTarget* target,
       google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems,
       MetricSink* metrics = nullptr);
   ~Profile();
@@ -81,11 +80,12 @@ class Profile {
   const std::vector<ProfilePlugin>& plugins() const { return plugins_; }
   // Null if the profile has no plugin of that name.
   const ProfilePlugin* Find(const std::string& plugin) const;
-  // Of the plugins at Score, in their order.
+  // Weights of the plugins at Score, in their order.
   const std::vector<int64_t>& score_weights() const { return score_weights_; }
-  // Those that know groups of pods, at whatever point.
+  // Plugins that know groups of pods, at any point.
   const std::vector<uint32_t>& group_plugins() const { return group_plugins_; }
-  // What of a pod its plugins from PreFilter to Score look at; absent if one of them does not say.
+  // The parts of a pod that its plugins from PreFilter to Score read; absent if one of them does
+  // not declare them.
   const std::optional<sdk::PodParts>& signed_parts() const { return signed_parts_; }
   // Indices of plugins enabled at a point, in order.
   const std::vector<uint32_t>& at(sdk::ExtensionPoint point) const {
@@ -93,20 +93,20 @@ class Profile {
   }
 
  private:
-  class PluginPushes;
+  class PluginNotifier;
   static constexpr size_t kPoints = 13;
-  explicit Profile(mirror::Mirror* mirror);
+  explicit Profile(host_cache::ClusterCache* mirror);
   void CollectSignedParts(const sdk::PluginRegistry& registry);
-  // The index of a plugin, made if need be; -1 after a problem.
+  // The index of a plugin, created if necessary; -1 after a problem.
   int Make(const std::string& name, const v1alpha1::ProfileConfig& config,
            const sdk::PluginRegistry& registry, PushTarget* target,
            google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems,
            MetricSink* metrics);
 
   std::string name_;
-  mirror::Mirror* mirror_;
+  host_cache::ClusterCache* mirror_;
   // Before plugins_: plugins point to them.
-  std::vector<std::unique_ptr<PluginPushes>> pushes_;
+  std::vector<std::unique_ptr<PluginNotifier>> pushes_;
   std::vector<std::unique_ptr<PluginMetrics>> metrics_;
   std::vector<ProfilePlugin> plugins_;
   std::vector<std::string> failed_;

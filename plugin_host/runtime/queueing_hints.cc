@@ -28,7 +28,7 @@ bool ConcernsOnlyItsPod(absl::string_view resource, ClusterEvent::Action action)
          action != ClusterEvent::DELETE;
 }
 
-// The pod as it counts: with the node that it has in the shim's books.
+// The pod with the node on which the shim placed it.
 std::unique_ptr<v1alpha1::Pod> CopyOf(const sdk::PodRecord& record, const sdk::ClusterView& view) {
   auto pod = std::make_unique<v1alpha1::Pod>(record.pod);
   if (record.on_node()) pod->set_node_name(view.node(record.slot).name());
@@ -76,7 +76,7 @@ void QueueingHints::Reset() {
 }
 
 void QueueingHints::Keep(bool after, Event* event) const {
-  // An object that appeared has no past that counts, one that went no future.
+  // An added object has no state before, a removed object none after.
   if (event->action() == (after ? ClusterEvent::DELETE : ClusterEvent::ADD)) return;
   const sdk::ClusterView view = mirror_->view();
   switch (event->told.about_case()) {
@@ -98,7 +98,7 @@ void QueueingHints::Keep(bool after, Event* event) const {
       }
       break;
     case QueueEvent::ABOUT_NOT_SET:
-      break;  // A kind of a later shim.
+      break;  // A kind of a later contract.
   }
 }
 
@@ -122,7 +122,7 @@ void QueueingHints::AfterChange(const v1alpha1::SyncRequest& request, std::vecto
     history_.push_back(std::move(event));
   }
   pending_.clear();
-  // Not before: a pod of this message may need what no attempt needs any more.
+  // Not earlier: a pod of this message may need events that no attempt needs.
   history_from_ = std::max(history_from_, request.events_needed_from());
   while (!history_.empty() &&
          (history_.front().told.number() < history_from_ || history_.size() > kMaxHistory)) {
@@ -216,12 +216,13 @@ const ProfilePlugin* QueueingHints::Judge(const Waiting& waiting, const Event& e
   if (pod == nullptr) return nullptr;
   const bool is_own = event.told.pod_uid() == waiting.told.uid();
   const bool only_own = event.concerns_only_its_pod();
-  // The end of its nomination helps a pod as it helps others, a place that it gave back does not.
+  // The end of a pod's own nomination can help the pod like others; a released place of its own
+  // cannot.
   if (is_own ? !only_own && !event.told.has_max_priority() : only_own) return nullptr;
   if (event.told.has_max_priority() && pod->pod.priority() > event.told.max_priority()) {
     return nullptr;
   }
-  // As in kube-scheduler, who keeps a pod out decides which events count for it; not so with
+  // As in kube-scheduler, the gating plugin's registration decides which events count, except for
   // updates of the pod itself.
   if (!waiting.told.gated_by().empty() && !only_own &&
       (waiting.gate == nullptr ||

@@ -14,47 +14,47 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/profile.h"
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
 #include "proto/outboard/v1alpha1/queueing_hint.pb.h"
 
 namespace outboard::runtime {
 
-// Whether a change of an object helps a pod that the plugin rejected. Pure but for the plugin.
+// Whether a change of an object helps a pod that the plugin rejected. Pure except for the plugin.
 bool Helps(const ProfilePlugin& plugin, const sdk::PodRecord& pod, const sdk::ObjectChange& change);
 
-// Judges the events of a Sync stream for the pods that wait.
+// Evaluates the events of a Sync stream for waiting pods.
 //
-//   hints.BeforeChange(request);   // what events are about, as it was
+//   hints.BeforeChange(request);   // keeps the objects before the change
 //   mirror.Apply(request, now);
 //   hints.AfterChange(request, &wakes);
 //
-// An event costs the plugins that registered it and the pods that these rejected. Events are kept
-// while the shim says that an attempt is under way which may have missed them, at most
-// kMaxHistory; a pod that needs more is woken.
+// An event costs work only for the plugins that registered it and the pods that these rejected.
+// Events are kept, at most kMaxHistory, while an attempt in progress may have missed them, as the
+// shim reports; a pod that needs older ones is requeued.
 //
 // Threading: thread-compatible; the engine's thread.
 // Lifetime:  the mirror must outlive it; profiles too, until ProfilesChanged.
-// Errors:    none; events about objects that the mirror does not have are ignored.
+// Errors:    none; ignores events about unknown objects.
 class QueueingHints {
  public:
   static constexpr size_t kMaxHistory = 8192;
   using FindProfile = std::function<const Profile*(const std::string& name)>;
 
-  QueueingHints(const mirror::Mirror* mirror, FindProfile find_profile)
+  QueueingHints(const host_cache::ClusterCache* mirror, FindProfile find_profile)
       : mirror_(mirror), find_profile_(std::move(find_profile)) {}
   void BeforeChange(const v1alpha1::SyncRequest& request);
   void AfterChange(const v1alpha1::SyncRequest& request, std::vector<v1alpha1::Wake>* wakes);
   // Profiles were replaced; the old ones are still there.
   void ProfilesChanged();
-  // Nobody waits, nothing happened.
+  // Drops all waiting pods and events.
   void Reset();
   size_t waiting() const { return waiting_.size(); }
   size_t history() const { return history_.size(); }
 
  private:
-  // An event with what it is about, before and after.
+  // An event with its object, before and after.
   struct Event {
     v1alpha1::QueueEvent told;
     std::unique_ptr<v1alpha1::Node> old_node, new_node;
@@ -70,31 +70,30 @@ class QueueingHints {
   struct Waiting {
     v1alpha1::WaitingPod told;
     std::string profile;
-    // Those that answered PENDING first, which is the order of judging; null: there is none of that
-    // name.
+    // In the order of evaluation, PENDING first; null: unknown plugin.
     std::vector<const ProfilePlugin*> rejectors;
     const ProfilePlugin* gate = nullptr;
-    uint64_t judged = 0;  // The last event judged.
+    uint64_t judged = 0;  // The last evaluated event.
   };
 
   void Keep(bool after, Event* event) const;
   void Resolve(Waiting* waiting) const;
   void StopWaiting(const std::string& uid);
-  // Judges what happened before it was told.
+  // Also evaluates earlier events for it.
   void BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<v1alpha1::Wake>* wakes);
   void JudgeAll(const Event& event, std::vector<v1alpha1::Wake>* wakes);
-  // The plugin that the event helps; null: none.
+  // The plugin whose rejection the event may end; null: none.
   const ProfilePlugin* Judge(const Waiting& waiting, const Event& event) const;
 
-  const mirror::Mirror* const mirror_;
+  const host_cache::ClusterCache* const mirror_;
   const FindProfile find_profile_;
   absl::flat_hash_map<std::string, Waiting> waiting_;
-  // Uids of those that a plugin rejected.
+  // Uids of pods that a plugin rejected.
   absl::flat_hash_map<const ProfilePlugin*, absl::flat_hash_set<std::string>> by_rejector_;
   std::deque<Event> history_;
-  // Events before this are not in history_ any more, or never were.
+  // Events before this are not in history_.
   uint64_t history_from_ = 0;
-  std::vector<Event> pending_;  // Of the message that is being applied.
+  std::vector<Event> pending_;  // Events of the message that is being applied.
 };
 
 }  // namespace outboard::runtime

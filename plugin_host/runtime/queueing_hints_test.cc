@@ -24,11 +24,11 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using v1alpha1::ClusterEvent;
 
-// What a plugin was asked, and what it says.
+// A plugin's calls and its programmed answers.
 struct Script {
   Hint hint = Hint::kQueue;
   std::vector<std::string> asked;  // "pod: what before and after"
-  sdk::Pushes* pushes = nullptr;
+  sdk::ShimNotifier* pushes = nullptr;
 };
 
 std::string Describe(const sdk::ObjectChange& change) {
@@ -137,7 +137,7 @@ class QueueingHintsTest : public ::testing::Test {
     return NodeBuilder(name).Label("l", label).Build();
   }
 
-  // A message in the making; nothing is needed of the past unless said otherwise.
+  // A new message; needs no earlier events unless set.
   v1alpha1::SyncRequest Delta() {
     v1alpha1::SyncRequest request;
     request.set_version(++version_);
@@ -236,7 +236,7 @@ TEST_F(QueueingHintsTest, AddedAndRemovedObjectsHaveOneSide) {
   request.add_changes()->mutable_node_remove()->set_slot(1);
   AddEvent(&request, 1002, "Node", ClusterEvent::DELETE)->set_node_name("n1");
   Apply(request);
-  // What came and went between two messages is not known.
+  // An object added and removed between two messages is unknown.
   request = Delta();
   AddEvent(&request, 1003, "Node", ClusterEvent::DELETE)->set_node_name("n2");
   Apply(request);
@@ -288,7 +288,7 @@ TEST_F(QueueingHintsTest, TheEndOfItsNominationConcernsThePodItselfToo) {
     event->set_pod_uid("default/p");
     event->set_max_priority(0);
     Apply(request);
-    // A gate has a say in it, as in all that is no update of the pod.
+    // The gate filters it, like all events except updates of the pod.
     EXPECT_EQ(TakeWakes().size(), gate == std::string("Nodes") ? 0u : 1u) << gate;
   }
 }
@@ -385,7 +385,7 @@ TEST_F(QueueingHintsTest, ChangesOfTaintsWakeWhomAddedNodesWake) {
   scripts_["Nodes"].hint = Hint::kSkip;
   Apply(request);
   EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
-  EXPECT_THAT(scripts_["Nodes"].asked, IsEmpty()) << "without being asked";
+  EXPECT_THAT(scripts_["Nodes"].asked, IsEmpty()) << "without a call";
 }
 
 TEST_F(QueueingHintsTest, EventsOfAnAttemptUnderWayAreKeptForIt) {
@@ -395,7 +395,7 @@ TEST_F(QueueingHintsTest, EventsOfAnAttemptUnderWayAreKeptForIt) {
   request = Relabel("c", 6);
   request.set_events_needed_from(5);
   Apply(request);
-  EXPECT_THAT(scripts_["Nodes"].asked, IsEmpty()) << "nobody waits yet";
+  EXPECT_THAT(scripts_["Nodes"].asked, IsEmpty()) << "no pod waits yet";
   scripts_["Nodes"].hint = Hint::kSkip;
   request = Delta();
   request.set_events_needed_from(7);
@@ -413,8 +413,8 @@ TEST_F(QueueingHintsTest, EventsOfAnAttemptUnderWayAreKeptForIt) {
 
 TEST_F(QueueingHintsTest, APodAndLaterEventsInOneMessage) {
   v1alpha1::SyncRequest request = Relabel("b", 7);
-  AddWaiting(&request, "p", "Nodes", 7);  // Parked, then the event came; no attempt is under way.
-  AddWaiting(&request, "q", "Nodes", 8);  // Was tried after it.
+  AddWaiting(&request, "p", "Nodes", 7);  // Parked, then the event came; no attempt is in progress.
+  AddWaiting(&request, "q", "Nodes", 8);  // Was tried after the event.
   request.set_events_needed_from(8);
   Apply(request);
   EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #7"));

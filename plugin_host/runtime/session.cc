@@ -19,7 +19,7 @@ constexpr size_t kMaxSortKeyBytes = 64;
 constexpr size_t kMaxSpareAttempts = 64;
 
 CallStatus UnknownPod(const std::string& uid) {
-  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("the mirror has no pod ", uid));
+  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown pod ", uid));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ void Session::Configure(const v1alpha1::ConfigureRequest& request,
     }
   }
   if (response->problems_size() > 0) return;
-  // Attempts under way keep the profile that they began with.
+  // Attempts in progress keep the profile that they began with.
   profiles_.swap(profiles);
   signatures_.Clear();
   hints_.ProfilesChanged();
@@ -61,7 +61,7 @@ void Session::BeginSync() {
 }
 
 absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
-  // States may point into the mirror, so none outlives it.
+  // States may point into the mirror, so none may outlive it.
   if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_BEGIN) {
     EndAll();
     hints_.Reset();
@@ -137,7 +137,7 @@ CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* targ
   auto it = attempts_.find(header.attempt_id());
   if (it == attempts_.end()) {
     return CallStatus(CallError::ATTEMPT_UNKNOWN,
-                      absl::StrCat("no attempt ", header.attempt_id(), " was begun here"));
+                      absl::StrCat("unknown attempt ", header.attempt_id()));
   }
   target->attempt = it->second.get();
   planned_.erase(target->attempt->pod_uid);
@@ -175,7 +175,7 @@ CallStatus Session::TakeNodes(const v1alpha1::NodeSet& set) {
       return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("no node in slot ", slot));
     }
     if (std::exchange(seen_[slot], seen_call_) == seen_call_) {
-      return CallStatus(CallError::INVALID, absl::StrCat("slot ", slot, " is named twice"));
+      return CallStatus(CallError::INVALID, absl::StrCat("slot ", slot, " occurs twice"));
     }
     nodes_.push_back(slot);
   }
@@ -216,13 +216,15 @@ CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
     for (const std::string& uid : told.removed_pod_uids()) {
       change.removed.push_back(move(uid, &on_node, &off_node));
       if (change.removed.back() == nullptr) {
-        return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("pod ", uid, " is not there"));
+        return CallStatus(CallError::OBJECT_UNKNOWN,
+                          absl::StrCat("pod ", uid, " is not on the node"));
       }
     }
     for (const std::string& uid : told.added_pod_uids()) {
       change.added.push_back(move(uid, &off_node, &on_node));
       if (change.added.back() == nullptr) {
-        return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("pod ", uid, " had not left"));
+        return CallStatus(CallError::OBJECT_UNKNOWN,
+                          absl::StrCat("pod ", uid, " was not removed before"));
       }
     }
   }
@@ -237,7 +239,7 @@ CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
   std::shared_ptr<const Profile> profile = FindProfile(header.profile());
   if (profile == nullptr) {
     return CallStatus(CallError::NOT_CONFIGURED,
-                      absl::StrCat("no profile ", header.profile(), " is configured"));
+                      absl::StrCat("profile ", header.profile(), " is not configured"));
   }
   const sdk::PodRecord* pod = mirror_.FindPod(request.pod_uid());
   if (pod == nullptr) return UnknownPod(request.pod_uid());
@@ -357,7 +359,7 @@ CallStatus Session::SortKeys(const v1alpha1::SortKeysRequest& request,
     std::string key = plugin.queue_sort->SortKey(sdk::PodView(pod), mirror_.view());
     if (key.size() > kMaxSortKeyBytes) {
       return CallStatus(CallError::INTERNAL,
-                        absl::StrCat("plugin ", plugin.name, " made a key of ", key.size(),
+                        absl::StrCat("plugin ", plugin.name, " returned a key of ", key.size(),
                                      " bytes; at most 64 are allowed"));
     }
     response->add_keys(std::move(key));
@@ -422,7 +424,7 @@ void Session::Activate(const std::string& plugin, absl::Span<const std::string> 
   if (!push_ || pod_uids.empty()) return;
   v1alpha1::SyncResponse response;
   response.mutable_activate()->set_plugin(plugin);
-  // Those that the shim is about to place need no call.
+  // The shim is about to place these; they need no call.
   for (const std::string& uid : pod_uids) {
     if (!planned_.contains(uid)) response.mutable_activate()->add_pod_uids(uid);
   }

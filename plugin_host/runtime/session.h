@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/call_status.h"
 #include "plugin_host/runtime/evaluator.h"
 #include "plugin_host/runtime/planner.h"
@@ -34,15 +34,14 @@
 
 namespace outboard::runtime {
 
-// Answers calls for one session, each with the same code whether it came alone or within a Cycle
-// message.
+// Answers calls for one session, with the same code for plain calls and Cycle messages.
 //
 //   switch (session.Reached(header)) { kReady: call; kNotYet: wait for the next Apply; kPast:
 //   answer STALE }
 //
 // Threading: thread-compatible; the engine's thread owns it.
 // Lifetime:  registry and metrics (may be null) must outlive it.
-// Errors:    CallStatus as call.proto says; Apply as Mirror::Apply.
+// Errors:    CallStatus as in call.proto; Apply as ClusterCache::Apply.
 class Session : private PushTarget {
  public:
   Session(std::string id, const sdk::PluginRegistry* registry, MetricSink* metrics = nullptr);
@@ -51,30 +50,31 @@ class Session : private PushTarget {
   const std::string& id() const { return id_; }
   void Configure(const v1alpha1::ConfigureRequest& request, v1alpha1::ConfigureResponse* response);
   bool configured() const { return configured_; }
-  // Applies a message of the Sync stream; ends attempts as it says, and all with a new snapshot.
+  // Applies a message of the Sync stream; ends the attempts that it names, and all at a new
+  // snapshot.
   absl::Status Apply(const v1alpha1::SyncRequest& request, absl::Time now);
-  // A Sync stream opened: forget the mirror, wait for a snapshot.
+  // A Sync stream opened: clears the mirror and waits for a snapshot.
   void BeginSync();
   int64_t version() const { return mirror_.version(); }
   uint32_t attempts_in_flight() const { return static_cast<uint32_t>(attempts_.size()); }
-  // New attempts are refused from now on.
+  // From now on rejects new attempts.
   void Drain() { draining_ = true; }
-  // Where pushes go; null: nowhere.
+  // Receives pushes; null: dropped.
   void SetPush(std::function<void(const v1alpha1::SyncResponse&)> push) { push_ = std::move(push); }
-  // Plugins are not to act on half a snapshot.
-  // Where the shim tells the time, it passes with that alone.
+  // Not during a snapshot, so that plugins do not act on a part of it; and not if the shim sets the
+  // time.
   void Tick(absl::Time now) {
     if (mirror_.complete() && !told_time_.has_value()) mirror_.Tick(now);
   }
-  // What the shim told last on this stream; absent: the machine's clock counts.
-  std::optional<absl::Time> told_time() const { return told_time_; }
-  const mirror::Mirror& mirror() const { return mirror_; }
+  // The last time that the shim set on this stream; absent: the machine's clock applies.
+  std::optional<absl::Time> clock_advanced_to() const { return told_time_; }
+  const host_cache::ClusterCache& mirror() const { return mirror_; }
 
   enum class Readiness { kReady, kNotYet, kPast };
   Readiness Reached(const v1alpha1::CallHeader& header) const;
 
-  // The caller has made sure that the version is reached. `header` is the call's own; a request's
-  // is not looked at.
+  // The caller has checked that the version is reached. `header` is the call's; the request's is
+  // ignored.
   CallStatus PreFilter(const v1alpha1::CallHeader& header,
                        const v1alpha1::PreFilterRequest& request, absl::Time now,
                        v1alpha1::PreFilterResponse* response);
@@ -108,32 +108,33 @@ class Session : private PushTarget {
     const sdk::PodRecord* pod = nullptr;
   };
   std::shared_ptr<const Profile> FindProfile(const std::string& name) const;
-  // What plugins take for the time.
+  // The plugins' time.
   absl::Time Clock(absl::Time now) const { return told_time_.value_or(now); }
   CallStatus FindAttempt(const v1alpha1::CallHeader& header, Target* target);
-  // For Reserve and Permit: an attempt of a profile without earlier points here begins with them,
-  // and so does one that another instance began.
+  // For Reserve and Permit: they begin an attempt of a profile without earlier points here, or that
+  // began on another instance.
   CallStatus FindOrBegin(const v1alpha1::CallHeader& header, const std::string& pod_uid,
                          bool began_elsewhere, Target* target);
   AttemptRecord* Begin(uint64_t id, const std::string& pod_uid,
                        std::shared_ptr<const Profile> profile);
   void End(uint64_t id);
   void EndAll();
-  // Copies the slots of a request into nodes_; each must be occupied and named once.
+  // Copies the slots of a request into nodes_; each must be occupied and unique.
   CallStatus TakeNodes(const v1alpha1::NodeSet& set);
-  // Each pod has to be where its hypothesis takes it for.
+  // Each pod must be where its hypothesis assumes it.
   CallStatus TakeHypotheses(const v1alpha1::FilterRequest& request,
                             std::vector<NodeChange>* hypotheses) const;
-  // The search of a Cycle.
+  // Search options of a Cycle.
   static SearchOptions SearchOf(const v1alpha1::FilterRequest& filter);
   PlanContext ContextOf(const v1alpha1::CycleRequest& request, const Target& target,
                         absl::Time now) const;
-  // Cycle's second half for a pod whose PreFilter succeeded. PlaceGroup: false if it goes alone.
+  // Cycle's second half for a pod whose PreFilter succeeded. PlaceGroup: false if the pod is
+  // scheduled individually.
   bool PlaceGroup(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
                   v1alpha1::CycleResponse* response);
   void PlaceNext(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
                  v1alpha1::CycleResponse* response);
-  // False: the pod has no group any more.
+  // False: the pod no longer has a group.
   bool PostFilterGroup(const Target& target, absl::Time now,
                        v1alpha1::PostFilterResponse* response);
   void Keep(uint64_t first_id, std::vector<PlannedPod> pods, v1alpha1::CycleResponse* response);
@@ -152,14 +153,14 @@ class Session : private PushTarget {
   const std::string id_;
   const sdk::PluginRegistry* registry_;
   MetricSink* const metrics_;
-  mirror::Mirror mirror_;
+  host_cache::ClusterCache mirror_;
   Evaluator evaluator_;
   Signatures signatures_;
   Planner planner_{&mirror_, &evaluator_, &signatures_};
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<AttemptRecord>> attempts_;
   std::vector<std::unique_ptr<AttemptRecord>> spare_attempts_;
-  // Pods of attempts that a plan began, until Reserve or Permit asks about them.
+  // Pods of attempts that a plan began, until Reserve or Permit is called for them.
   absl::flat_hash_set<std::string> planned_;
   QueueingHints hints_{&mirror_, [this](const std::string& name) -> const Profile* {
                          return FindProfile(name).get();
@@ -167,7 +168,7 @@ class Session : private PushTarget {
   std::vector<v1alpha1::Wake> wakes_;
   std::vector<sdk::Slot> nodes_;
   std::vector<sdk::Slot> feasible_;
-  std::vector<uint32_t> seen_;  // By slot: the last call that named it.
+  std::vector<uint32_t> seen_;  // By slot: the last call that named the slot.
   uint32_t seen_call_ = 0;
   std::function<void(const v1alpha1::SyncResponse&)> push_;
   std::optional<absl::Time> told_time_;

@@ -1,4 +1,4 @@
-// The part of a session that is about several pods at once.
+// The part of a session about several pods at once.
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@
 namespace outboard::runtime {
 namespace {
 
-// How long a search for room that others make may take; the shim waits for a second.
+// Limit of a search for a group's preemption; the shim waits for a second.
 constexpr absl::Duration kGroupPreemption = absl::Milliseconds(500);
 // See PlannedGroup.pod_uids.
 constexpr int kMaxRejectedWith = 4096;
@@ -31,7 +31,7 @@ PlanContext Session::ContextOf(const v1alpha1::CycleRequest& request, const Targ
   context.profile = target.attempt->profile;
   context.now = Clock(now);
   context.options = SearchOf(request.filter());
-  // The answer has a way to go, too.
+  // Reserves time for the answer's transport.
   context.deadline = absl::Now() + absl::Microseconds(request.deadline_micros()) / 2;
   return context;
 }
@@ -41,7 +41,7 @@ void Session::PlaceNext(const v1alpha1::CycleRequest& request, const Target& tar
   PlannedPod first;
   first.pod = target.pod;
   const bool scored = response->has_score() && response->score().plugins_size() > 0;
-  first.slot = feasible_[scored ? evaluator_.SelectHost(*target.attempt, feasible_.size()) : 0];
+  first.slot = feasible_[scored ? evaluator_.SelectNode(*target.attempt, feasible_.size()) : 0];
   first.processed = response->filter().processed();
   first.feasible = static_cast<uint32_t>(feasible_.size());
   std::vector<const sdk::PodRecord*> pods;
@@ -123,7 +123,7 @@ void Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
     placement->set_processed(planned.processed);
     placement->set_feasible(planned.feasible);
     if (i > 0) planned_.insert(planned.pod->pod.uid());
-    if (i == 0 && planned.attempt == nullptr) continue;  // It has begun.
+    if (i == 0 && planned.attempt == nullptr) continue;  // Has begun already.
     if (planned.attempt == nullptr) {
       Begin(first_id + i, planned.pod->pod.uid(), profile);
       continue;

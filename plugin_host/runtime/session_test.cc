@@ -19,7 +19,7 @@ using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
 using v1alpha1::CallError;
 
-// What a plugin answers and what it heard.
+// A plugin's programmed answers and received calls.
 struct Gate {
   Verdict reserve;
   Verdict permit;
@@ -29,7 +29,7 @@ struct Gate {
   std::vector<std::string> heard;
   std::vector<absl::Time> ticks;
   absl::Time permit_at;
-  sdk::Pushes* pushes = nullptr;
+  sdk::ShimNotifier* pushes = nullptr;
 };
 
 class GatePlugin : public sdk::Plugin,
@@ -249,9 +249,10 @@ TEST_F(SessionTest, GoesByTheTimeThatTheShimTells) {
   request.set_version(1);
   request.set_time_unix_nanos(absl::ToUnixNanos(told));
   ASSERT_TRUE(session_->Apply(request, now_).ok());
-  EXPECT_THAT(a_.ticks, ElementsAre(now_, told)) << "time passes when it is told";
+  EXPECT_THAT(a_.ticks, ElementsAre(now_, told))
+      << "the session's time advances when the shim sets it";
   session_->Tick(now_);
-  EXPECT_THAT(a_.ticks, ElementsAre(now_, told)) << "and not with the machine's";
+  EXPECT_THAT(a_.ticks, ElementsAre(now_, told)) << "and not with the machine's clock";
   response.Clear();
   ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(2), now_, &response).ok());
   EXPECT_EQ(a_.permit_at, told);
@@ -259,9 +260,9 @@ TEST_F(SessionTest, GoesByTheTimeThatTheShimTells) {
   request.Clear();
   request.set_version(1);
   ASSERT_TRUE(session_->Apply(request, now_).ok());
-  EXPECT_EQ(session_->told_time(), told);
+  EXPECT_EQ(session_->clock_advanced_to(), told);
   session_->BeginSync();
-  EXPECT_FALSE(session_->told_time().has_value());
+  EXPECT_FALSE(session_->clock_advanced_to().has_value());
 }
 
 TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {
@@ -287,7 +288,7 @@ TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {
 
 TEST_F(SessionTest, PushesCarryThePluginsName) {
   std::vector<v1alpha1::SyncResponse> pushed;
-  a_.pushes->Decide({1, "default/p", true, ""});  // Nobody listens: dropped.
+  a_.pushes->Decide({1, "default/p", true, ""});  // No stream: dropped.
   session_->SetPush([&](const v1alpha1::SyncResponse& push) { pushed.push_back(push); });
   b_.pushes->Decide({7, "default/p", false, "gang broke"});
   b_.pushes->GateChanged({});

@@ -11,15 +11,18 @@
 
 namespace outboard::runtime {
 
-// A signature is the number of a set of pods that agree in all parts that the plugins look at; what
-// they agree in is kept whole, so that two sets never share a number, and a number is never used
-// twice. Threading: thread-compatible. Lifetime: signatures of one object can be compared.
+// A signature is the number of a class of pods with equal values in all parts that the plugins
+// read. The full values are kept, so that two classes never share a number. Numbers are never
+// reused.
+//
+// Threading: thread-compatible.
+// Lifetime: signatures of one object can be compared.
 class Signatures {
  public:
-  // Of how many sets what they agree in is kept; with more, some get another number.
+  // Limit of kept classes; beyond it, a class may get another number.
   explicit Signatures(size_t max_kept = 4096) : max_kept_(max_kept) {}
 
-  // Empty: the pod is like no other.
+  // Empty: interchangeable with no other pod.
   std::string Of(const Profile& profile, const v1alpha1::Pod& pod);
   // After a change of the configuration.
   void Clear() { numbers_.clear(); }

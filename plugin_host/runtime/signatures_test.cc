@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/testing/builders.h"
 
@@ -57,7 +57,7 @@ class SignaturesTest : public ::testing::Test {
   }
 
   sdk::PluginRegistry registry_;
-  mirror::Mirror mirror_;
+  host_cache::ClusterCache mirror_;
   Nowhere nowhere_;
   Signatures signatures_;
 };
@@ -125,7 +125,7 @@ TEST(PluginRegistry, RefusesASignatureOfWhatIsNoPart) {
   };
   d.signature = {{"spec.container"}};
   EXPECT_THAT(std::string(sdk::PluginRegistry().Add(d).message()),
-              ::testing::HasSubstr("\"spec.container\" is no part of a pod"));
+              ::testing::HasSubstr("unknown part of a pod \"spec.container\""));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ const std::vector<TopologyDomain>& TopologyDomains::Of(const std::string& key) {
   const sdk::NodeTable& nodes = mirror_->view().nodes();
   const auto [entry, is_new] = by_key_.try_emplace(key);
   Level& level = entry->second;
-  // The order may change without a node.
+  // The order may change without a change of a node.
   if (!is_new && level.order == nodes.order) return level.domains;
   level.order = nodes.order;
   level.domains.clear();

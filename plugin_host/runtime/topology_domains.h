@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/sdk/plugin.h"
 
 namespace outboard::runtime {
@@ -17,13 +17,16 @@ struct TopologyDomain {
   std::vector<sdk::Slot> nodes;
 };
 
-// Domains by the keys that somebody asked for; made anew only after nodes have changed.
+// Domains by requested keys; rebuilt only after nodes changed.
 //
-// Threading: thread-compatible; the mirror's thread. Lifetime: the mirror outlives it. Errors:
-// none.
+// Threading: thread-compatible; the mirror's thread.
+// Lifetime: the mirror outlives it.
+// Errors: none.
 class TopologyDomains : private sdk::ClusterObserver {
  public:
-  explicit TopologyDomains(mirror::Mirror* mirror) : mirror_(mirror) { mirror_->AddObserver(this); }
+  explicit TopologyDomains(host_cache::ClusterCache* mirror) : mirror_(mirror) {
+    mirror_->AddObserver(this);
+  }
   ~TopologyDomains() override { mirror_->RemoveObserver(this); }
   TopologyDomains(const TopologyDomains&) = delete;
   TopologyDomains& operator=(const TopologyDomains&) = delete;
@@ -38,12 +41,12 @@ class TopologyDomains : private sdk::ClusterObserver {
   void OnNodeRemoved(sdk::Slot, const std::string&) override { by_key_.clear(); }
 
   struct Level {
-    std::vector<sdk::Slot> order;  // of all nodes, when the domains were made
+    std::vector<sdk::Slot> order;  // of all nodes, when the domains were built
     std::vector<TopologyDomain> domains;
   };
 
-  mirror::Mirror* const mirror_;
-  std::map<std::string, Level> by_key_;  // Levels stay where they are.
+  host_cache::ClusterCache* const mirror_;
+  std::map<std::string, Level> by_key_;  // Addresses are stable.
 };
 
 }  // namespace outboard::runtime

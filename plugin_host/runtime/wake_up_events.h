@@ -10,11 +10,11 @@
 
 namespace outboard::runtime {
 
-// The events of a descriptor, and what kube-scheduler (v1.36) adds to every plugin's: who registers
-// that nodes are added, and no change of taints, is also woken by each of these, without a hint.
+// The events of a descriptor, and those that kube-scheduler (v1.36) adds: a plugin that registers
+// Node ADD without a change of taints also gets every change of taints, without a hint.
 std::vector<v1alpha1::ClusterEvent> WakeUpEventsOf(const sdk::PluginDescriptor& descriptor);
 
-// Whether an event that happened is among the registered ones.
+// Whether an event is among the registered ones.
 bool AnyRegistered(const std::vector<v1alpha1::ClusterEvent>& registered,
                    absl::string_view resource, v1alpha1::ClusterEvent::Action action);
 

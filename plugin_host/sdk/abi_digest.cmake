@@ -7,7 +7,7 @@ foreach(file ${FILES})
 endforeach()
 string(SHA256 digest "${all}")
 string(SUBSTRING ${digest} 0 16 digest)
-# Only where it differs, so that nothing is compiled anew without need.
+# Only if it differs, to avoid unnecessary recompilation.
 file(CONFIGURE OUTPUT ${OUT} CONTENT [[// Generated: a digest of the SDK's headers and of the contract.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_ABI_DIGEST_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_ABI_DIGEST_H_

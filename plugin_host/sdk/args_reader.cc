@@ -28,7 +28,7 @@ std::string Join(const std::string& path, absl::string_view key) {
   return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
 }
 
-// That fits into int64_t.
+// Fits into int64_t.
 bool IsInt(const nlohmann::json& json) {
   return json.is_number_unsigned() ? json.get<uint64_t>() <= INT64_MAX : json.is_number_integer();
 }

@@ -1,4 +1,4 @@
-// Reads a plugin's arguments strictly: every fault is reported with the path of its field.
+// Reads a plugin's arguments strictly: reports every fault with the path of its field.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_ARGS_READER_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_ARGS_READER_H_
 
@@ -24,11 +24,12 @@ struct ArgsProblem {
 
 class ArgsReader;
 
-// One object within the arguments. Reading a field marks it as known; an absent or null field gives
-// the default, a field of the wrong type
-// gives the default and a problem.
+// One object within the arguments. Reading a field marks it as known. An absent or null field
+// returns the default; a field of the wrong type returns the default and adds a problem.
 //
-// Threading: thread-compatible. Lifetime: as the reader. Errors: collected in the reader.
+// Threading: thread-compatible.
+// Lifetime: as the reader.
+// Errors: collected in the reader.
 class ArgsObject {
  public:
   // False also for null.
@@ -45,7 +46,7 @@ class ArgsObject {
   // Absent: an empty object, in which every field has its default.
   ArgsObject Object(absl::string_view key) const;
   std::vector<ArgsObject> Objects(absl::string_view key) const;
-  // Keys of a map whose keys are the user's; marks all as known.
+  // Keys of a map with user-defined keys; marks all as known.
   std::vector<std::string> Keys() const;
 
   // The path of a field of this object.
@@ -69,14 +70,15 @@ class ArgsObject {
 
 // A plugin's whole arguments.
 //
-// Use: `ArgsObject args = context.args->root();`, read fields, and return; the host calls Finish
-// and refuses the configuration if there are
-// problems, unknown fields included.
+// Use: `ArgsObject args = context.args->root();`, read fields, and return. The host calls Finish
+// and rejects the configuration if there are problems, including unknown fields.
 //
-// Threading: thread-compatible. Lifetime: objects point into it. Errors: as problems.
+// Threading: thread-compatible.
+// Lifetime: objects point into it.
+// Errors: as problems.
 class ArgsReader {
  public:
-  // Never fails: text that is no JSON object is a problem. Empty text means `{}`.
+  // Never fails: text that is not a JSON object is a problem. Empty text means `{}`.
   explicit ArgsReader(absl::string_view json);
   ~ArgsReader();
   ArgsReader(const ArgsReader&) = delete;
@@ -84,7 +86,7 @@ class ArgsReader {
 
   ArgsObject root();
   void AddProblem(std::string field, std::string message);
-  // All problems so far, and one for each field that nobody read.
+  // All problems so far, and one for each field that was not read.
   std::vector<ArgsProblem> Finish();
   bool ok() const { return problems_.empty(); }
 

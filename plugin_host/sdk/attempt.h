@@ -11,16 +11,16 @@
 
 namespace outboard::sdk {
 
-// What a plugin remembers from one call of an attempt to the next. Derive, and keep values in it.
+// A plugin's state between the calls of an attempt. Derive, and keep values in it.
 class AttemptState {
  public:
   virtual ~AttemptState() = default;
-  // A copy that AddPod and RemovePod may change; null where the plugin has neither: the state is
-  // shared then.
+  // A copy that AddPod and RemovePod may change; null if the plugin has neither: the state is then
+  // shared.
   virtual std::unique_ptr<AttemptState> Clone() const { return nullptr; }
 };
 
-// The states of one plugin in one attempt. Kept by the host under the attempt's id.
+// The states of one plugin in one attempt. The host keeps them by the attempt's id.
 struct PluginState {
   std::unique_ptr<AttemptState> filter;
   std::unique_ptr<AttemptState> score;
@@ -28,8 +28,8 @@ struct PluginState {
 
 // The pod to place, the cluster to place it in, the time, and the plugin's own state.
 //
-// A plugin object is shared by all attempts and profiles' calls come one at a time; what belongs to
-// an attempt goes into a state:
+// All attempts share a plugin object, with one call at a time; data of one attempt goes into a
+// state:
 //   struct MyState : sdk::AttemptState { int64_t wanted = 0; };
 //   attempt.NewFilterState<MyState>().wanted = 3;       // in PreFilter
 //   attempt.filter_state<MyState>()->wanted             // in Filter; null if PreFilter made none
@@ -46,7 +46,7 @@ class Attempt {
   const ClusterView& cluster() const { return cluster_; }
   absl::Time now() const { return now_; }
 
-  // Set by PreFilter for Filter, AddPod, RemovePod and whatever comes later.
+  // Set by PreFilter for Filter, AddPod, RemovePod and later points.
   template <typename T, typename... Args>
   T& NewFilterState(Args&&... args) const {
     auto state = std::make_unique<T>(std::forward<Args>(args)...);
@@ -58,7 +58,7 @@ class Attempt {
   T* filter_state() const {
     return static_cast<T*>(state_->filter.get());
   }
-  // Set by PreScore for Score and whatever comes later.
+  // Set by PreScore for Score and later points.
   template <typename T, typename... Args>
   T& NewScoreState(Args&&... args) const {
     auto state = std::make_unique<T>(std::forward<Args>(args)...);

@@ -1,4 +1,4 @@
-// A message as a key.
+// A message as a map key.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_CANONICAL_BYTES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_CANONICAL_BYTES_H_
 
@@ -8,7 +8,8 @@
 
 namespace outboard::sdk {
 
-// Equal for equal messages of one type, maps in whatever order; within a process. Pure.
+// Equal for equal messages of one type, regardless of the order of maps; valid within a process.
+// Pure.
 std::string CanonicalBytes(const google::protobuf::MessageLite& message);
 
 }  // namespace outboard::sdk

@@ -1,4 +1,4 @@
-// Services, volumes and the other objects beside nodes and pods, as the mirror keeps them.
+// Objects other than nodes and pods, such as services and volumes, as the mirror keeps them.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_CLUSTER_OBJECTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_CLUSTER_OBJECTS_H_
 
@@ -14,23 +14,23 @@
 
 namespace outboard::sdk {
 
-// Names of objects within their kind.
+// Keys of objects within their kind.
 inline std::string NamespacedKey(absl::string_view ns, absl::string_view name) {
   return absl::StrCat(ns, "/", name);
 }
-// Of a workload: kind, namespace and name.
+// For a workload: kind, namespace and name.
 inline std::string WorkloadKey(absl::string_view kind, absl::string_view ns,
                                absl::string_view name) {
   return absl::StrCat(kind, "/", ns, "/", name);
 }
-// Of a custom object: RESOURCE.VERSION.GROUP, namespace (empty where there are none) and name.
+// For a custom object: RESOURCE.VERSION.GROUP, namespace (empty if not namespaced) and name.
 inline std::string CustomKey(absl::string_view resource, absl::string_view ns,
                              absl::string_view name) {
   return absl::StrCat(resource, "/", ns, "/", name);
 }
 // The key of an object of any kind: `namespace/name`, a workload's is WorkloadKey, a custom
-// object's CustomKey, and the name alone where the kind has no namespaces. Empty if the object is
-// of no known kind.
+// object's CustomKey, and only the name if the kind is not namespaced. Empty if the kind is
+// unknown.
 std::string ObjectKey(const v1alpha1::ClusterObject& object);
 
 // All objects of the kinds of objects.proto.
@@ -38,11 +38,11 @@ std::string ObjectKey(const v1alpha1::ClusterObject& object);
 //   const v1alpha1::StorageClass* c = objects.Find<v1alpha1::StorageClass>("fast");
 //   objects.ForEach<v1alpha1::Service>([&](const v1alpha1::Service& service) { … });
 //
-// Plugins that look for objects by anything but their key keep an index (ClusterObserver).
+// Plugins that look up objects by other properties keep an index (ClusterObserver).
 //
 // Threading: thread-compatible; the mirror's thread.
 // Lifetime:  objects are stable until they change; within one call of a plugin.
-// Errors:    none; null for what is not there.
+// Errors:    none; null if not found.
 class ClusterObjects {
  public:
   template <typename T>
@@ -61,10 +61,10 @@ class ClusterObjects {
     return Of<T>().size();
   }
 
-  // For the mirror. False if the object's kind is not known.
+  // For the mirror. False if the object's kind is unknown.
   bool Upsert(const v1alpha1::ClusterObject& object);
   bool Remove(const v1alpha1::ClusterObject& named);
-  // The object that has the key of `named`; null if there is none.
+  // The object with the key of `named`; null if not found.
   const v1alpha1::ClusterObject* FindSame(const v1alpha1::ClusterObject& named) const;
   void Clear();
   template <typename Fn>

@@ -12,10 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr absl::Duration kFirstPace = absl::Milliseconds(950);  // the tick after next
+constexpr absl::Duration kFirstPace = absl::Milliseconds(950);  // the second tick
 constexpr absl::Duration kSlowestPace = absl::Minutes(1);
 
-// FNV-1a; a name may be longer than a key.
+// FNV-1a, because a name may be longer than a key.
 std::string KeyOf(absl::string_view resource, absl::string_view ns, absl::string_view name) {
   uint64_t hash = 14695981039346656037u;
   for (const char c : CustomKey(resource, ns, name)) {
@@ -39,7 +39,7 @@ v1alpha1::Effect Put(const v1alpha1::CustomObject& object, const json& whole, bo
   return effect;
 }
 
-// Its conditions as a list, whatever it was.
+// Replaces `conditions` by a list if it has another type.
 json& ConditionsOf(json* status) {
   if (!status->is_object()) *status = json::object();
   json& conditions = (*status)["conditions"];

@@ -1,4 +1,4 @@
-// Objects of custom resources: reading what people may have written, and asking for writes.
+// Objects of custom resources: reading untrusted content, and requesting writes.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_CUSTOM_OBJECTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_CUSTOM_OBJECTS_H_
 
@@ -17,56 +17,55 @@
 
 namespace outboard::sdk {
 
-// The whole object; an empty one where the text is none. Whatever is below may be of any type.
+// The whole object; empty if the text is not an object. Fields may have any type.
 nlohmann::json ParseCustomObject(const v1alpha1::CustomObject& object);
 
 using JsonPath = std::initializer_list<const char*>;
-// What stands at a path of keys, null where nothing does or something on the way is no object.
+// The value at a path of keys; null if absent or if a parent is not an object.
 const nlohmann::json* JsonAt(const nlohmann::json& json, JsonPath path);
-// A text at a path; none where it is not there or is no string.
+// The string at a path; none if absent or not a string.
 std::optional<std::string> TextAt(const nlohmann::json& json, JsonPath path);
-// A map of strings; entries of other types are left out.
+// A map of strings, without entries of other types.
 std::map<std::string, std::string> StringsAt(const nlohmann::json& json, JsonPath path);
-// Compact, with keys in order; equal objects give equal texts. Bytes that are no UTF-8 are
-// replaced.
+// Compact, with sorted keys; equal objects give equal texts. Replaces bytes that are not UTF-8.
 std::string JsonText(const nlohmann::json& json);
 
-// Effects with preconditions on the object as it is in the mirror. The key is made from the name,
-// so that of one object one write is under way at a time.
+// Effects with preconditions on the object as it is in the mirror. The key derives from the name,
+// so that one write per object is in progress at a time.
 v1alpha1::Effect CreateObject(absl::string_view resource, absl::string_view ns,
                               absl::string_view name, const nlohmann::json& whole);
 v1alpha1::Effect ReplaceObject(const v1alpha1::CustomObject& object, const nlohmann::json& whole);
-// Nothing but `status` of `whole` is taken over.
+// Writes only `status` of `whole`.
 v1alpha1::Effect ReplaceStatus(const v1alpha1::CustomObject& object, const nlohmann::json& whole);
 v1alpha1::Effect DeleteObject(const v1alpha1::CustomObject& object);
 
-// A condition as metav1.Condition has them.
+// A condition, as metav1.Condition.
 struct Condition {
   std::string type;
   bool is_true = false;
   std::string reason;  // CamelCase
   std::string message;
 };
-// Sets one in `status`.conditions. lastTransitionTime stays while the truth does.
+// Sets a condition in `status`.conditions. lastTransitionTime changes only with `is_true`.
 void SetCondition(const Condition& condition, absl::Time now, nlohmann::json* status);
 void RemoveCondition(absl::string_view type, nlohmann::json* status);
-// Null if there is none.
+// Null if absent.
 const nlohmann::json* FindCondition(const nlohmann::json& status, absl::string_view type);
 bool IsConditionTrue(const nlohmann::json& status, absl::string_view type);
-// When the condition became what it is; none if that cannot be read.
+// The condition's last transition; none if not readable.
 std::optional<absl::Time> TransitionTime(const nlohmann::json& condition);
 
-// Says when a write that the mirror does not show is worth asking for again: at once, then less and
-// less often, up to once in a minute; as often as at first once the object changes.
+// Decides when to retry a write that the mirror does not show: at once, then with a growing backoff
+// of at most a minute. A change of the object resets the backoff.
 //
 // Threading: thread-compatible.
 class WritePace {
  public:
-  // False: it is too early to ask; for those to whom finding out what to ask for is dear.
+  // False: too early. Lets callers skip expensive computation of the write.
   bool MayBeDue(const std::string& object, absl::Time now) const;
-  // True: ask now.
+  // True: write now.
   bool IsDue(const std::string& object, absl::Time now);
-  // The object changed, or is as it should be.
+  // The object changed, or is up to date.
   void Changed(const std::string& object);
   void Forget(const std::string& object) { pace_.erase(object); }
   void Clear() { pace_.clear(); }

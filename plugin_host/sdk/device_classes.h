@@ -1,5 +1,5 @@
-// Extended resources that device classes stand for: kube-scheduler's DynamicResources allocates
-// them on nodes where no device plugin provides them.
+// Extended resources that device classes provide: kube-scheduler's DynamicResources allocates them
+// on nodes without a device plugin for them.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_DEVICE_CLASSES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_DEVICE_CLASSES_H_
 
@@ -12,13 +12,15 @@
 
 namespace outboard::sdk {
 
-// With the name of a class behind it: the resource that every class has by its own name.
+// Followed by the name of a class: the resource that every class has under its own name.
 inline constexpr absl::string_view kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";
 
-// An index of device classes by the resources that they stand for: the one that they name, and the
-// one that they have by their own name. Fed by a plugin's ClusterObserver.
+// An index of device classes by the resources that they provide: the resource that they name, and
+// the one under their own name. A plugin's ClusterObserver fills it.
 //
-// Threading: thread-compatible. Lifetime: a value. Errors: none; other objects are ignored.
+// Threading: thread-compatible.
+// Lifetime: a value.
+// Errors: none; other objects are ignored.
 class DeviceClasses {
  public:
   void Clear() { classes_.clear(); }
@@ -27,8 +29,8 @@ class DeviceClasses {
   void Remove(const v1alpha1::ClusterObject& object);
 
   bool empty() const { return classes_.empty(); }
-  // The class that stands for a resource; null: none does. Of several the first by name:
-  // kube-scheduler would take the newest, but only messages depend on it.
+  // The class that provides a resource; null: none. Of several the first by name: kube-scheduler
+  // uses the newest, but only messages depend on it.
   const std::string* ClassOf(absl::string_view resource) const;
 
  private:

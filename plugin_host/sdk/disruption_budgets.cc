@@ -25,7 +25,7 @@ bool DisruptionBudgets::Count(const v1alpha1::Pod& pod) const {
 
 void DisruptionBudgets::Set(const v1alpha1::PodDisruptionBudget& proto) {
   Remove(proto.namespace_(), proto.name());
-  // An absent selector, an empty one and one that cannot be parsed count no pod.
+  // An absent, empty or malformed selector counts no pod.
   if (!proto.has_selector()) return;
   auto selector = CompiledLabelSelector::Parse(proto.selector());
   if (!selector.ok() || selector->matches_everything()) return;
@@ -52,9 +52,9 @@ std::vector<bool> DisruptionBudgets::Violated(const std::vector<PodRecord*>& pod
     if (budgets == by_namespace_.end()) continue;
     for (const auto& [name, budget] : budgets->second) {
       if (!budget.selector.Matches(pod.labels())) continue;
-      // Its eviction is under way and in the budget's figures.
+      // Its eviction is in progress and already counted by the budget.
       if (budget.disrupted.contains(pod.name())) continue;
-      // Every budget that counts the pod is charged, also beyond the first that is broken.
+      // Decrements every budget that counts the pod, also after the first violation.
       if (--left.try_emplace(&budget, budget.allowed).first->second < 0) violated[i] = true;
     }
   }

@@ -1,4 +1,4 @@
-// PodDisruptionBudgets, ready to be charged.
+// PodDisruptionBudgets for preemption.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_DISRUPTION_BUDGETS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_DISRUPTION_BUDGETS_H_
 
@@ -18,17 +18,18 @@ namespace outboard::sdk {
 
 // All budgets of the cluster, with their selectors compiled.
 //
-// Threading: thread-compatible; the mirror's thread. Lifetime: a value. Errors: a budget whose
-// selector cannot be parsed counts no pod, as in kube-scheduler.
+// Threading: thread-compatible; the mirror's thread.
+// Lifetime: a value.
+// Errors: a budget with an invalid selector counts no pod, as in kube-scheduler.
 class DisruptionBudgets {
  public:
   void Clear() { by_namespace_.clear(); }
-  // What a ClusterObserver is told; objects of other kinds are passed over.
+  // Call from a ClusterObserver; ignores objects of other kinds.
   void OnObjectChanged(const v1alpha1::ClusterObject& object);
   void OnObjectRemoved(const v1alpha1::ClusterObject& object);
 
-  // Which of the pods cannot all leave without a budget being broken: true at their positions.
-  // Earlier pods use up what is allowed first.
+  // Marks pods whose eviction violates a budget, if the pods leave in this order: true at their
+  // positions.
   std::vector<bool> Violated(const std::vector<PodRecord*>& pods) const;
   // Whether any budget counts the pod.
   bool Count(const v1alpha1::Pod& pod) const;
@@ -40,7 +41,7 @@ class DisruptionBudgets {
   struct Budget {
     CompiledLabelSelector selector;
     int32_t allowed = 0;
-    absl::flat_hash_set<std::string> disrupted;  // Names of pods that are counted already.
+    absl::flat_hash_set<std::string> disrupted;  // Names of pods that are already counted.
   };
   absl::flat_hash_map<std::string, std::map<std::string, Budget>> by_namespace_;
 };

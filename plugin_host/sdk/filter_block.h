@@ -1,4 +1,4 @@
-// Judging nodes 64 at a time.
+// Evaluating nodes 64 at a time.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_FILTER_BLOCK_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_FILTER_BLOCK_H_
 
@@ -16,15 +16,15 @@
 
 namespace outboard::sdk {
 
-// Up to 64 nodes. Bit i of `candidates` is set if node i is still to be judged; the others were
-// rejected by plugins before.
+// Up to 64 nodes. Bit i of `candidates` is set if node i must still be evaluated; earlier plugins
+// rejected the others.
 struct NodeBlock {
   static constexpr uint32_t kNoPlace = 0xffffffff;
 
   absl::Span<const Slot> slots;
   uint64_t candidates = 0;
-  // Where the first is in NodeTable::order, if the slots are a stretch of it, which may go on at
-  // its beginning. kNoPlace: that is not known.
+  // Position of the first slot in NodeTable::order, if the slots are a contiguous part of it, which
+  // may wrap around. kNoPlace: unknown.
   uint32_t place = kNoPlace;
 
   // Calls fn(i, slot) for every candidate.
@@ -35,8 +35,8 @@ struct NodeBlock {
       fn(i, slots[i]);
     }
   }
-  // Calls fn(i, slot) for every candidate that is(slot); asks all of them first, which processors
-  // do faster where there is no telling which ones are.
+  // Calls fn(i, slot) for every candidate for which is(slot). Evaluates is() for all first, which
+  // is faster when the result is hard to predict for the processor.
   template <typename Is, typename Fn>
   void ForEachThat(Is&& is, Fn&& fn) const {
     uint64_t those = 0;
@@ -47,8 +47,9 @@ struct NodeBlock {
 
 // The distinct verdicts of one answer.
 //
-// Threading: thread-compatible. Lifetime: keeps copies of verdicts, and addresses until Clear.
-//            Errors: none.
+// Threading: thread-compatible.
+// Lifetime: keeps copies of verdicts, and addresses until Clear.
+// Errors: none.
 class VerdictTable {
  public:
   struct Entry {
@@ -68,14 +69,16 @@ class VerdictTable {
   std::vector<std::pair<size_t, uint32_t>> by_hash_;
 };
 
-// Who of a block's nodes was rejected, or failed, and with which verdict: most of them with one of
-// few, so that they are kept by verdict.
+// Which nodes of a block were rejected or failed, and with which verdict. Grouped by verdict,
+// because there are few distinct ones.
 //
-// Threading: thread-compatible. Lifetime: none. Errors: none.
+// Threading: thread-compatible.
+// Lifetime: independent.
+// Errors: none.
 class BlockVerdicts {
  public:
   void Clear() { size_ = 0; }
-  // Gives the nodes of `mask` that verdict; none of them has one.
+  // Gives the nodes of `mask`, which have no verdict, this one.
   void Add(uint64_t mask, uint32_t verdict) {
     for (int k = size_; k-- > 0;) {
       if (parts_[k].verdict != verdict) continue;
@@ -84,7 +87,7 @@ class BlockVerdicts {
     }
     parts_[size_++] = {mask, verdict};
   }
-  // Takes node i's verdict, if it has one, and gives it this.
+  // Replaces node i's verdict, if any.
   void Replace(int i, uint32_t verdict) {
     const uint64_t bit = uint64_t{1} << i;
     for (int k = size_; k-- > 0;) {
@@ -92,7 +95,7 @@ class BlockVerdicts {
     }
     Add(bit, verdict);
   }
-  // Node i's, which has one.
+  // The verdict of node i, which must have one.
   uint32_t operator[](int i) const {
     const auto has = [bit = uint64_t{1} << i](const Part& part) { return (part.nodes & bit) != 0; };
     return std::find_if(parts_.begin(), parts_.begin() + size_, has)->verdict;
@@ -109,13 +112,14 @@ class BlockVerdicts {
   int size_ = 0;
 };
 
-// Takes a plugin's rejections of nodes of a block. Nodes not mentioned pass.
+// Receives a plugin's rejections of nodes of a block. Other nodes pass.
 //
-// Threading: as the call. Lifetime: within one Filter call. Errors: none; a node that is no
-//            candidate is ignored.
+// Threading: as the call.
+// Lifetime: within one Filter call.
+// Errors: none; ignores nodes that are not candidates.
 class FilterSink {
  public:
-  // `stable`: verdicts passed by reference may be recognised by address until the table is cleared.
+  // `stable`: verdicts passed by reference keep their address until the table is cleared.
   FilterSink(VerdictTable* table, uint32_t plugin, uint64_t candidates, BlockVerdicts* verdicts,
              bool stable = true)
       : table_(table),
@@ -134,13 +138,13 @@ class FilterSink {
     Set(mask, stable_ ? table_->InternStable(plugin_, verdict) : table_->Intern(plugin_, verdict),
         verdict.code());
   }
-  // Rejects node i with a verdict made for it; equal verdicts are sent once.
+  // Rejects node i with a temporary verdict; equal verdicts are sent once.
   void RejectWith(int i, const Verdict& verdict) {
     const uint64_t mask = (uint64_t{1} << i) & candidates_ & ~done();
     if (mask == 0) return;
     Set(mask, table_->Intern(plugin_, verdict), verdict.code());
   }
-  // The plugin could not judge node i: if the search gets there, the attempt ends with this error.
+  // The plugin failed on node i: if the search reaches it, the attempt ends with this error.
   void Fail(int i, std::string message) { RejectWith(i, Verdict::Error(std::move(message))); }
 
   uint64_t rejected() const { return rejected_; }

@@ -17,7 +17,7 @@ TEST(FilterBlockTest, EqualVerdictsAreKeptOnce) {
   EXPECT_EQ(ids[0], ids[1]);
   EXPECT_NE(ids[0], ids[2]);
   EXPECT_EQ(table.entries().size(), 2u);
-  // The same words of another plugin are another verdict.
+  // The same reason of another plugin is another verdict.
   FilterSink other(&table, 1, 0b1000, &ids);
   other.RejectWith(3, small);
   EXPECT_EQ(table.entries().size(), 3u);

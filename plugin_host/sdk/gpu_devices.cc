@@ -76,7 +76,7 @@ std::optional<GpuSet> GpusOfPod(const v1alpha1::Pod& pod, int64_t demand,
     if (gpus && (demand <= 0 || std::popcount(*gpus) <= demand)) return gpus;
     if (malformed == nullptr) continue;
     malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, *text,
-                    gpus ? "as many GPUs as the pod asks for" : "a list of GPU ids");
+                    gpus ? "as many GPUs as the pod requests" : "a list of GPU ids");
   }
   return std::nullopt;
 }

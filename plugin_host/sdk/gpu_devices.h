@@ -1,5 +1,5 @@
-// Which GPUs of a node a pod has, where somebody wrote it down. The kubelet picks devices and tells
-// nobody; other schedulers and device plugins annotate pods with what they picked.
+// Which GPUs of a node a pod uses, if an annotation records it. The kubelet does not publish the
+// devices that it picks; other schedulers and device plugins annotate pods with them.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_GPU_DEVICES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_GPU_DEVICES_H_
 
@@ -14,26 +14,26 @@
 
 namespace outboard::sdk {
 
-// GPUs of one node: bit i is the GPU that nvidia-smi calls i. No machine has more than 64.
+// GPUs of one node: bit i is nvidia-smi's GPU i. At most 64 per machine.
 using GpuSet = uint64_t;
 inline constexpr int64_t kMaxGpuId = 63;
 
-// Annotations of pods, in the order in which they are asked.
+// Annotations of pods, in order of precedence.
 inline constexpr char kGpuIdsAnnotation[] = "accelerator.sched.io/gpu-ids";  // `0,1` or `0-3,6`.
 inline constexpr char kVolcanoGpuIdsAnnotation[] = "volcano.sh/gpu-index";   // `0,1`.
 inline constexpr char kKoordinatorDevicesAnnotation[] =
     "scheduling.koordinator.sh/device-allocated";  // {"gpu": [{"minor": 0, …}]}
 
-// `0`, `0-3`, `0,2,4-7`; none for anything else, an empty text and ids above kMaxGpuId included.
+// `0`, `0-3`, `0,2,4-7`; none for anything else, including an empty text and ids above kMaxGpuId.
 std::optional<GpuSet> ParseGpuIds(absl::string_view text);
 // The shortest such text; empty for no GPUs.
 std::string FormatGpuIds(GpuSet gpus);
-// The GPUs in Koordinator's annotation; none if it cannot be read or names none.
+// The GPUs in Koordinator's annotation; none if it is malformed or names none.
 std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json);
 
-// The GPUs that the first of the annotations names which the pod has and which can be read; others
-// are warned of. None: nobody wrote it down. `demand`: how many GPUs the pod asks for; if any, then
-// an annotation that names more is wrong. `malformed` may be null.
+// The GPUs in the pod's first well-formed annotation; logs a warning for malformed ones. None: no
+// annotation. `demand`: number of GPUs that the pod requests; if above 0, an annotation with more
+// is malformed. `malformed` may be null.
 std::optional<GpuSet> GpusOfPod(const v1alpha1::Pod& pod, int64_t demand,
                                 MalformedValues* malformed);
 // For PluginDescriptor::needed_fields.

@@ -74,7 +74,7 @@ TEST(GpuDevicesTest, NobodyHasMoreThanHeAsksFor) {
   pod.Annotation(kGpuIdsAnnotation, "0-7");
   EXPECT_EQ(GpusOfPod(pod, 8, nullptr), 0xff);
   EXPECT_EQ(GpusOfPod(pod, 2, nullptr), std::nullopt);
-  EXPECT_EQ(GpusOfPod(pod, 0, nullptr), 0xff) << "asks for shares of GPUs by other names";
+  EXPECT_EQ(GpusOfPod(pod, 0, nullptr), 0xff) << "requests shares of GPUs under other names";
 }
 
 }  // namespace

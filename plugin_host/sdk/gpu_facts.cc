@@ -9,7 +9,7 @@
 namespace outboard::sdk {
 namespace {
 
-// More than any GPU will have for long; keeps scores far from the ends of int64.
+// Far above any real GPU; keeps scores far from the limits of int64.
 constexpr double kMaxMemoryGb = 1e6;
 
 std::optional<double> ReadMemory(const StringMap& labels, std::vector<MalformedLabel>* malformed) {
@@ -18,7 +18,7 @@ std::optional<double> ReadMemory(const StringMap& labels, std::vector<MalformedL
     malformed->push_back({kMemoryLabel, *text, "a number of GB"});
   }
   if (const std::string* text = FindValue(labels, kDiscoveredMemoryLabel)) {
-    // Drivers report a little less than the nominal size: 81559 MiB are sold, and meant, as 80 GB.
+    // Drivers report slightly less than the nominal size: 81559 MiB is an 80 GB GPU.
     if (auto mib = ParseAmount(*text, kMaxMemoryGb * 1024)) return std::round(*mib / 1024);
     malformed->push_back({kDiscoveredMemoryLabel, *text, "a number of MiB"});
   }
@@ -39,7 +39,7 @@ std::optional<int64_t> ReadGeneration(const StringMap& labels, const Generations
     malformed->push_back({kGenerationLabel, *text, "a generation that args name"});
   }
   if (const std::string* product = FindValue(labels, kDiscoveredProductLabel)) {
-    // `NVIDIA-A100-SXM4-80GB`, `Tesla-V100-PCIE-16GB`, also with -SHARED or -MIG-1g.5gb behind.
+    // `NVIDIA-A100-SXM4-80GB`, `Tesla-V100-PCIE-16GB`, also with the suffix -SHARED or -MIG-1g.5gb.
     for (absl::string_view part : absl::StrSplit(*product, '-')) {
       std::optional<int64_t> generation = Lookup(generations, absl::AsciiStrToLower(part));
       if (generation) return generation;

@@ -1,4 +1,4 @@
-// What a node's labels say of its GPUs.
+// GPU properties from a node's labels.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_GPU_FACTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_GPU_FACTS_H_
 
@@ -21,7 +21,7 @@ struct GpuFacts {
   bool nvlink = false;
 };
 
-// A label that is there but cannot be read, and so counts as absent.
+// A malformed label, which counts as absent.
 struct MalformedLabel {
   std::string key;
   std::string value;
@@ -32,12 +32,12 @@ struct MalformedLabel {
 inline constexpr char kMemoryLabel[] = "gpu-memory-gb";
 inline constexpr char kInterconnectLabel[] = "gpu-interconnect";
 inline constexpr char kGenerationLabel[] = "gpu-generation";
-// GPU Feature Discovery's labels, read where the ones above are absent.
+// GPU Feature Discovery's labels, read if the labels above are absent.
 inline constexpr char kDiscoveredMemoryLabel[] = "nvidia.com/gpu.memory";  // MiB.
 inline constexpr char kDiscoveredProductLabel[] = "nvidia.com/gpu.product";
 inline constexpr char kDiscoveredFamilyLabel[] = "nvidia.com/gpu.family";
 
-// Reads a node's labels; what cannot be read is added to `malformed`.
+// Reads a node's labels; adds unreadable ones to `malformed`.
 GpuFacts ReadGpuFacts(const StringMap& labels, const Generations& generations,
                       std::vector<MalformedLabel>* malformed);
 

@@ -48,7 +48,7 @@ TEST_F(GpuFactsTest, GenerationComesFromTheProductWithAnySuffixOrTheFamily) {
   EXPECT_EQ(Read({{kDiscoveredProductLabel, "NVIDIA-A10"}}).generation, std::nullopt);
   EXPECT_EQ(Read({{kDiscoveredFamilyLabel, "volta"}}).generation, 7);
   EXPECT_EQ(Read({{kDiscoveredFamilyLabel, "turing"}}).generation, std::nullopt);
-  EXPECT_TRUE(malformed_.empty()) << "what discovery writes is not malformed, only unknown";
+  EXPECT_TRUE(malformed_.empty()) << "values of discovery are unknown, not malformed";
 }
 
 TEST_F(GpuFactsTest, MalformedLabelsCountAsAbsentAndAreTold) {

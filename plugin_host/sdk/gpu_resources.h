@@ -1,5 +1,5 @@
-// GPUs among extended resources: which of them are GPUs, how many a pod asks for, and how many a
-// node has left.
+// GPUs among extended resources: which of them are GPUs, how many a pod requests, and how many are
+// free on a node.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_GPU_RESOURCES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_GPU_RESOURCES_H_
 
@@ -23,12 +23,14 @@ inline constexpr char kGpuResourceNamesSchema[] =
     R"json("gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
       "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."})json";
 
-// Where a table has the columns of some resources: keeps within an attempt.
+// Indices of the columns of some resources in a table; valid within an attempt.
 using GpuColumnIds = absl::InlinedVector<uint32_t, 4>;
 
 // The columns of GPU resources, found once for a loop over nodes.
 //
-// Threading: a value. Lifetime: within one call of a plugin, as the table's columns. Errors: none.
+// Threading: a value.
+// Lifetime: within one call of a plugin, as the table's columns.
+// Errors: none.
 class GpuColumns {
  public:
   GpuColumns(const NodeTable& nodes, absl::Span<const uint32_t> ids) {
@@ -36,7 +38,7 @@ class GpuColumns {
     first_ = ColumnOf(nodes, ids[0]);
     for (const uint32_t id : ids.subspan(1)) others_.push_back(ColumnOf(nodes, id));
   }
-  // Resources that no node and no pod has named have none.
+  // Resources that no node or pod names have no column.
   static GpuColumnIds Find(const NodeTable& nodes, absl::Span<const std::string> names) {
     GpuColumnIds ids;
     for (const std::string& name : names) {
@@ -50,12 +52,12 @@ class GpuColumns {
     const int64_t* allocatable = nullptr;
     const int64_t* requested = nullptr;
   };
-  // Nearly always there is but one, which loops over many nodes read faster than sums; null if
-  // there are several, or none.
+  // The only column, which is the usual case and faster than sums in loops over nodes; null if
+  // there are several or none.
   const Column* only() const {
     return others_.empty() && first_.allocatable != nullptr ? &first_ : nullptr;
   }
-  // Of a node, over all names. Free: what pods on the node leave, never below 0.
+  // Sums of a node over all names. Free: allocatable minus requested, at least 0.
   int64_t Allocatable(Slot slot) const {
     return Sum([slot](const Column& column) { return column.allocatable[slot]; });
   }
@@ -79,13 +81,13 @@ class GpuColumns {
     return sum;
   }
 
-  Column first_;  // Null: there is none.
+  Column first_;  // Null: none.
   std::vector<Column> others_;
 };
 
 class GpuResources {
  public:
-  // The argument `gpuResourceNames`; what is wrong with it is reported there.
+  // Reads the argument `gpuResourceNames`; reports problems in `root`.
   static GpuResources Read(const ArgsObject& root);
 
   const std::vector<std::string>& names() const { return names_; }
@@ -95,12 +97,12 @@ class GpuResources {
   GpuColumns ColumnsOf(const ClusterView& cluster) const {
     return {cluster.nodes(), ColumnIdsOf(cluster)};
   }
-  // What the pod asks for (requests, limits where they are absent; init containers as Kubernetes
-  // counts them), each resource with an amount above 0. Empty: it wants no GPUs.
+  // The pod's GPU requests (limits where requests are absent; init containers as Kubernetes counts
+  // them), each resource with an amount above 0. Empty: none.
   std::vector<std::pair<std::string, int64_t>> DemandByName(const v1alpha1::Pod& pod) const;
-  // The sum of that.
+  // Their sum.
   int64_t DemandOf(const v1alpha1::Pod& pod) const;
-  // Of one node, over all names; in a loop over nodes see ColumnsOf.
+  // Of one node, over all names; in a loop over nodes use ColumnsOf.
   int64_t AllocatableOn(const NodeView& node) const;
 
  private:

@@ -1,4 +1,4 @@
-// Groups of pods that are placed together, in one pass, or not at all.
+// Groups of pods that are placed together in one pass, or not at all.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_GROUP_PLUGIN_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_GROUP_PLUGIN_H_
 
@@ -17,21 +17,22 @@ namespace outboard::sdk {
 // A level of the topology: the nodes with the same value of a label are one domain; nodes without
 // the label are in none. Keys as in manifests: `topology.kubernetes.io/rack`.
 struct TopologyLevels {
-  std::string required;  // All members are to be in one domain; empty: anywhere.
-  // Better if they are; the first that all fit in one domain of is taken, within `required`.
+  std::string required;  // All members must be in one domain; empty: anywhere.
+  // Preferred levels, in order: the first level with a domain that fits all is used, within
+  // `required`.
   std::vector<std::string> preferred;
 };
 
-// What of a group is to be placed now.
+// The part of a group to place now.
 struct GroupToPlace {
   std::string name;  // for people: `volcano default/train`
-  // Members that wait for a node, each once, in the order in which they get theirs.
+  // Members that wait for a node, each once, in order of placement.
   std::vector<const PodRecord*> pending;
-  // So many of them have to find a node; from 1 to as many as there are. Others are placed as far
-  // as there is room.
+  // How many of them must get a node, from 1 to all. Others are placed while nodes fit them.
   int64_t needed = 1;
-  // Parts that need members of their own, a launcher and three workers: so many of those of
-  // `pending` that are named; no pod is of two parts, and `needed` is at least their sum.
+  // Parts with their own minimum, for example one launcher and three workers: `needed` of the
+  // part's `pending`. No pod is in two parts; the group's `needed` is at least the sum of the
+  // parts'.
   struct Part {
     std::string name;
     int64_t needed = 0;
@@ -39,37 +40,38 @@ struct GroupToPlace {
   };
   std::vector<Part> parts;
   TopologyLevels topology;
-  std::vector<Slot> placed;  // Nodes of members that have one, which decide the required domain.
-  // Some of those wait at Permit: they give up before pods that have to leave for the others have.
+  std::vector<Slot> placed;  // Nodes of placed members, which determine the required domain.
+  // Some of those wait at Permit: their waits may end before preemption victims have left.
   bool some_wait = false;
-  // Why no place is looked for, as things are: `24 of 32 nvidia.com/gpu are free`. Empty: one is.
+  // Why the host does not search: `24 of 32 nvidia.com/gpu are free`. Empty: it searches.
   std::string short_of;
 };
 
-// For plugins that know the groups of pods. The host places what they say with all plugins of the
+// For plugins that know the groups of pods. The host places the group with all plugins of the
 // profile, from PreFilter to Score, each placement counting for the next.
 //
-// Threading: as Plugin. Errors: none; who cannot say anything lets the pod go alone.
+// Threading: as Plugin.
+// Errors: none; a plugin without an opinion returns nullopt.
 class GroupPlugin {
  public:
   virtual ~GroupPlugin() = default;
-  // The group of the attempt's pod, which is among `pending`; once an attempt, after all PreFilter
-  // plugins let the pod pass. Absent: the pod goes alone.
+  // The group of the attempt's pod, which is among `pending`; once per attempt, after PreFilter of
+  // all plugins succeeded. nullopt: the pod is scheduled individually.
   virtual std::optional<GroupToPlace> Group(const Attempt& attempt) const = 0;
-  // None of what Group said in this attempt was placed; `why` as in the pod's message, without the
-  // name. Once for each member that is tried, so it must be cheap. For those who tell others.
+  // No member of this attempt's Group was placed; `why` as in the pod's message, without the name.
+  // Called for each member that is tried, so it must be cheap. For plugins that publish the reason.
   virtual void GroupRejected(const Attempt& attempt, absl::string_view why, bool is_error) {}
 };
 
-// For Filter plugins that know by arithmetic how many pods there is room for, so that whoever
-// places many need not try each.
-class RoomPlugin {
+// For Filter plugins that can compute how many pods fit on a node, so that placing many does not
+// try each.
+class CapacityPlugin {
  public:
-  virtual ~RoomPlugin() = default;
-  // Lowers at_most[i] to how many pods like the attempt's nodes[i] can take at most, one after the
-  // other, as far as this plugin goes. After the attempt's PreFilter.
-  virtual void LimitRoom(const Attempt& attempt, absl::Span<const Slot> nodes,
-                         absl::Span<int64_t> at_most) const = 0;
+  virtual ~CapacityPlugin() = default;
+  // Lowers at_most[i] to the number of pods like the attempt's that fit on nodes[i] for this
+  // plugin. Called after the attempt's PreFilter.
+  virtual void LimitCapacity(const Attempt& attempt, absl::Span<const Slot> nodes,
+                             absl::Span<int64_t> at_most) const = 0;
 };
 
 }  // namespace outboard::sdk

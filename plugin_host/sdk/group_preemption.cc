@@ -43,7 +43,7 @@ Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group) {
 }
 
 std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dry_run) {
-  size_t gone = 0;  // Units [0, gone) are.
+  size_t gone = 0;  // Units [0, gone) are removed.
   const auto set_gone = [&](size_t wanted) {
     for (; gone < wanted; ++gone) {
       for (const PodRecord* pod : units[gone].pods) dry_run.Remove(*pod);
@@ -56,8 +56,8 @@ std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dr
   Room room;
   room.places = dry_run.Place({});
   if (room.places.empty()) return std::nullopt;
-  // The fewest from the front: more room never hurts, but for pods that want others near, so what
-  // is found is looked at once more at the end.
+  // The shortest prefix. Removing more never hurts, except for pods with affinity to others, so the
+  // result is checked again at the end.
   size_t too_few = 0, enough = units.size();
   while (too_few < enough) {
     const size_t half = too_few + (enough - too_few) / 2;
@@ -96,7 +96,7 @@ Verdict SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
                      GroupPreemption* preemption) {
   preemption->places = room.places;
   const std::vector<Slot> nodes = NodesOf(room.places);
-  // The least important leave first.
+  // The least important first.
   for (size_t i = room.leaving.size(); i-- > 0;) {
     for (const PodRecord* pod : units[room.leaving[i]].pods) {
       const bool there = std::binary_search(nodes.begin(), nodes.end(), pod->slot);

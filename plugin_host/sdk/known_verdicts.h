@@ -1,4 +1,4 @@
-// Rejections whose words depend on the node, made once for each key instead of once for each node.
+// Rejections whose text depends on the node, built once per key instead of once per node.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_KNOWN_VERDICTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_KNOWN_VERDICTS_H_
 
@@ -14,16 +14,17 @@
 
 namespace outboard::sdk {
 
-// `insufficient GPU: need 4, available N` has few different N, whatever the number of nodes: kept
-// in the attempt's state, keyed by N. Keys are compared one by one, so beyond a few dozen every
-// further key's verdict is made again for each node.
+// Example: `insufficient GPU: need 4, available N` has few distinct N, regardless of the number of
+// nodes. Kept in the attempt's state, keyed by N. Keys are compared linearly, so beyond a few dozen
+// keys, further verdicts are built per node.
 //
-// Threading: thread-compatible. Lifetime: as the attempt's state; a copy has verdicts of its own.
+// Threading: thread-compatible.
+// Lifetime: as the attempt's state; a copy has its own verdicts.
 // Errors:    none.
 template <typename Key>
 class KnownVerdicts {
  public:
-  // The rejections of one block, which the sink gets by verdict when this goes.
+  // The rejections of one block. The destructor passes them to the sink, grouped by verdict.
   class Block {
    public:
     Block(KnownVerdicts* known, FilterSink* sink) : known_(*known), sink_(*sink) {
@@ -37,8 +38,8 @@ class KnownVerdicts {
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 
-    // Rejects node i, unless it was rejected before, with the verdict of `key`, which make()
-    // returns the first time.
+    // Rejects node i, unless it was rejected before, with the verdict of `key`; make() builds it
+    // the first time.
     template <typename Make>
     void Reject(int i, const Key& key, const Make& make) {
       RejectAll(uint64_t{1} << i, key, make);
@@ -77,8 +78,8 @@ class KnownVerdicts {
  private:
   static constexpr size_t kMaxKeys = 48;
   std::vector<Key> keys_;
-  std::deque<Verdict> verdicts_;  // Of each key, at stable addresses.
-  std::vector<uint64_t> nodes_;   // Of the block, for each key.
+  std::deque<Verdict> verdicts_;  // One per key, at stable addresses.
+  std::vector<uint64_t> nodes_;   // The block's nodes, per key.
 };
 
 }  // namespace outboard::sdk

@@ -13,12 +13,12 @@
 namespace outboard::sdk {
 namespace {
 
-// A label value has at most 63 characters, an annotation may have a quarter of a million.
+// A label value has at most 63 characters, an annotation up to 256 KiB.
 constexpr size_t kMaxQuoted = 100;
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-// True if there was at least one.
+// True if it consumed at least one digit.
 bool ConsumeDigits(absl::string_view* text) {
   size_t count = 0;
   while (count < text->size() && IsDigit((*text)[count])) ++count;
@@ -29,15 +29,15 @@ bool ConsumeDigits(absl::string_view* text) {
 }  // namespace
 
 const std::string* FindValue(const StringMap& map, absl::string_view key) {
-  // Most pods have no annotation that a plugin knows, and many have none at all.
+  // Most pods have none of a plugin's annotations, and many have no annotations.
   if (map.empty()) return nullptr;
-  // By the view, so that no string is made of the key.
+  // By view, to avoid a string for the key.
   const auto it = map.find(std::string_view(key.data(), key.size()));
   return it == map.end() ? nullptr : &it->second;
 }
 
 std::optional<double> ParseAmount(absl::string_view text, double max) {
-  // SimpleAtod also takes signs, spaces, hexadecimal numbers, `1.`, `.5`, `inf` and `nan`.
+  // SimpleAtod also accepts signs, spaces, hexadecimal numbers, `1.`, `.5`, `inf` and `nan`.
   absl::string_view rest = text;
   if (!ConsumeDigits(&rest)) return std::nullopt;
   if (absl::ConsumePrefix(&rest, ".") && !ConsumeDigits(&rest)) return std::nullopt;
@@ -54,7 +54,7 @@ std::optional<double> ParseAmount(absl::string_view text, double max) {
 
 std::optional<int64_t> ParseCount(absl::string_view text, int64_t max) {
   int64_t value = 0;
-  // SimpleAtoi also takes signs and spaces.
+  // SimpleAtoi also accepts signs and spaces.
   for (const char c : text) {
     if (!IsDigit(c)) return std::nullopt;
   }
@@ -69,7 +69,7 @@ std::optional<bool> ParseBool(absl::string_view text) {
 }
 
 std::optional<absl::Time> ParseTimestamp(absl::string_view text) {
-  // ParseTime also takes spaces around, years of any length and `infinite-future`.
+  // ParseTime also accepts surrounding spaces, years of any length and `infinite-future`.
   constexpr size_t kShortest = 20, kLongest = 35;
   if (text.size() < kShortest || text.size() > kLongest || text[4] != '-') return std::nullopt;
   for (const size_t i : {0, 1, 2, 3}) {

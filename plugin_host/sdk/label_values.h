@@ -1,4 +1,4 @@
-// What people write into labels and annotations: read strictly, and complained about once.
+// Values of labels and annotations: parsed strictly, with one warning per malformed value.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_LABEL_VALUES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_LABEL_VALUES_H_
 
@@ -17,7 +17,7 @@ namespace outboard::sdk {
 
 using StringMap = google::protobuf::Map<std::string, std::string>;
 
-// Null if there is no such key.
+// Null if the key is absent.
 const std::string* FindValue(const StringMap& map, absl::string_view key);
 
 // A decimal number without a sign, at most `max`: `3`, `0.25`, `1e3`; not `1.`, `.5`, `inf`,
@@ -30,8 +30,8 @@ std::optional<bool> ParseBool(absl::string_view text);
 // RFC 3339 with a year of four digits: `2026-01-31T22:00:00Z`, `2026-01-31T23:00:00+01:00`.
 std::optional<absl::Time> ParseTimestamp(absl::string_view text);
 
-// Warns of values that cannot be read, and so count as absent: once for each object and key, until
-// the object is forgotten. Memory is bounded: of very many complaints some come twice.
+// Warns of malformed values, which count as absent: once per object and key, until the object is
+// forgotten. Memory is bounded: with very many warnings some repeat.
 //
 // Threading: thread-compatible.
 class MalformedValues {
@@ -41,7 +41,7 @@ class MalformedValues {
   // `object`: `node n1`, `pod ns/p`. `wanted`: `a number of GB`.
   void Warn(absl::string_view object, absl::string_view key, absl::string_view value,
             absl::string_view wanted);
-  // The object went.
+  // The object was removed.
   void Forget(absl::string_view object);
   void Clear() { complaints_.clear(); }
   // Warnings so far; for tests and metrics.

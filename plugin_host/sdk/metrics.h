@@ -1,5 +1,5 @@
-// Figures that a plugin keeps for people: counters, gauges, histograms. The host shows them as
-// Prometheus' text; a plugin knows nothing of that.
+// A plugin's metrics: counters, gauges, histograms. The host exposes them in Prometheus' format;
+// plugins do not depend on Prometheus.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_METRICS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_METRICS_H_
 
@@ -14,26 +14,26 @@ namespace outboard::sdk {
 
 enum class MetricType { kCounter, kGauge, kHistogram };
 
-// A metric as a descriptor declares it. Name and labels as Prometheus takes them: letters, digits
-// and underscores, none that begins with two; the unit at the end (`_seconds`), `_total` for
-// counters.
+// A metric as a descriptor declares it. Name and labels in Prometheus' syntax: letters, digits and
+// underscores, not beginning with two underscores. Names end with the unit (`_seconds`), or
+// `_total` for counters.
 struct MetricSpec {
   std::string name;
   MetricType type = MetricType::kCounter;
   std::vector<std::string> labels;
   std::string help;
-  std::vector<double> buckets = {};  // Of a histogram: upper bounds, rising; +Inf is added.
-  // As many sets of label values at most. Further ones are counted together, with "other" as the
-  // value of every label; of gauges, whose sum would mean nothing, they are left out.
+  std::vector<double> buckets = {};  // For a histogram: increasing upper bounds; +Inf is added.
+  // Limit of sets of label values. Further sets are counted together, with "other" as the value of
+  // every label; gauges, whose sum has no meaning, omit them.
   size_t max_children = 100;
 };
 
-// One set of label values. Bind it once, when the plugin is made; a call costs some nanoseconds.
+// One set of label values. Bind it once, when the plugin is created; a call costs some nanoseconds.
 //
 // Threading: thread-safe.
-// Lifetime:  the holder's. Counters and histograms go on where they were when they are bound again;
-//            a gauge is shown as long as somebody holds it, with what was set last.
-// Errors:    none; what cannot be shown does nothing.
+// Lifetime: the holder's. Counters and histograms continue their values when they are bound again;
+//           a gauge is exposed while it has a holder, with its last value.
+// Errors: none; an invalid metric does nothing.
 class Counter {
  public:
   virtual ~Counter() = default;
@@ -50,16 +50,16 @@ class Histogram {
   virtual void Observe(double value) = 0;
 };
 
-// A plugin's own metrics, by the names that its descriptor declares; a name that it does not
-// declare, or with another number of labels, gives something that does nothing, and a line in the
-// log.
+// A plugin's own metrics, by the names that its descriptor declares. An undeclared name, or another
+// number of labels, returns a metric that does nothing, and logs a warning.
 //
-// Threading: thread-safe. Lifetime: as PluginContext; what it hands out is the holder's. Errors:
-// none; never null.
+// Threading: thread-safe.
+// Lifetime: as PluginContext; the holder owns returned metrics.
+// Errors: none; never null.
 class Metrics {
  public:
   virtual ~Metrics() = default;
-  // Whether anybody can see them: figures that cost something to find need not be found else.
+  // Whether metrics are exposed: if not, skip values that are expensive to compute.
   virtual bool enabled() const = 0;
   virtual std::shared_ptr<Counter> NewCounter(absl::string_view name,
                                               const std::vector<std::string>& label_values) = 0;
@@ -69,7 +69,7 @@ class Metrics {
                                                   const std::vector<std::string>& label_values) = 0;
 };
 
-// All of it does nothing. Never null; outlives everything.
+// Metrics that do nothing. Never null; outlives everything.
 Metrics* NoMetrics();
 
 }  // namespace outboard::sdk

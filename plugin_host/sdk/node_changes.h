@@ -7,24 +7,26 @@
 
 namespace outboard::sdk {
 
-// From one pod to the next a few nodes of thousands change: whoever keeps something of each node
-// looks at these, and not at every node for whether it changed. (A number to be compared for each
-// node is twice as much to read as what is kept, and memory is what loops over nodes wait for.)
+// Between two pods only a few of thousands of nodes change. Caches with an entry per node update
+// these, instead of checking every node for a change. (Comparing a number per node would double the
+// memory to read, which bounds loops over nodes.)
 //
-// Threading: thread-compatible. Lifetime: a value. Errors: none.
+// Threading: thread-compatible.
+// Lifetime: a value.
+// Errors: none.
 class NodeChanges {
  public:
-  // As many are told of.
+  // How many changes it keeps.
   static constexpr uint64_t kKept = 4096;
 
-  // Something of the slot's node changed.
+  // The slot's node changed.
   void Add(uint32_t slot) { slots_[total_++ % kKept] = slot; }
-  // Nobody knows which.
+  // Unknown which nodes changed.
   void AddAll() { total_ += kKept + 1; }
-  // How many there have been.
+  // The number of changes so far.
   uint64_t total() const { return total_; }
-  // Calls fn(slot) for each since there had been `seen` of them. False if that is no longer known:
-  // then any node may have changed.
+  // Calls fn(slot) for each change after the first `seen`. False if they are no longer known: any
+  // node may have changed.
   template <typename Fn>
   bool ForEachSince(uint64_t seen, const Fn& fn) const {
     if (seen > total_ || total_ - seen > kKept) return false;
@@ -33,7 +35,7 @@ class NodeChanges {
   }
 
  private:
-  std::vector<uint32_t> slots_ = std::vector<uint32_t>(kKept);  // the last ones, round and round
+  std::vector<uint32_t> slots_ = std::vector<uint32_t>(kKept);  // a ring of the last changes
   uint64_t total_ = 0;
 };
 

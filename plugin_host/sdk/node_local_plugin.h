@@ -1,15 +1,15 @@
-// For plugins that judge each node by itself.
+// For plugins that evaluate each node independently.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_LOCAL_PLUGIN_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_LOCAL_PLUGIN_H_
 
 namespace outboard::sdk {
 
-// Derived from by a plugin whose verdict on a node, and whose raw score of it, depend on the
-// attempt's pod by no more than its signature, of all other pods on none but those on the node, and
-// not on the time. What it said of a node to one pod is then what it says to the next ones like it,
-// until a pod comes to the node or goes, or anything but pods changes: where many are placed at
-// once, it is asked again only about nodes that changed. Its PreFilter and PreScore may tell it
-// more of the pod, but not of other nodes.
+// A plugin derives from this if its verdict on a node and its raw score depend only on: the
+// signature of the attempt's pod, the pods on the node, and objects other than pods; not on other
+// nodes' pods or the time. The host then reuses its answer about a node for interchangeable pods
+// until a pod is added to or removed from the node, or anything other than pods changes: when it
+// places many pods, it calls the plugin again only for changed nodes. PreFilter and PreScore may
+// compute more about the pod, but not about other nodes.
 class NodeLocalPlugin {
  public:
   virtual ~NodeLocalPlugin() = default;

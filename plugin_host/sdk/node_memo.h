@@ -1,4 +1,4 @@
-// What a plugin works out of a node alone, whatever the pod, kept until the node changes.
+// Values that a plugin derives from a node alone, for any pod, cached until the node changes.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_MEMO_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_MEMO_H_
 
@@ -11,15 +11,17 @@
 
 namespace outboard::sdk {
 
-// From one pod to the next only the nodes change that pods came to or left. Also right for nodes
-// that are changed by hypothesis. The smaller T, the faster: loops over nodes wait for memory.
+// Between two pods only nodes with added or removed pods change. Also correct for nodes changed by
+// a hypothesis. A smaller T is faster: memory bounds loops over nodes.
 //
-// Threading: thread-compatible. Lifetime: a reference holds until the next call. Errors: none.
+// Threading: thread-compatible.
+// Lifetime: a reference is valid until the next call.
+// Errors: none.
 template <typename T>
 class NodeMemo {
  public:
-  // What make() returns of the node as it is; what it depends on besides is the caller's to Clear
-  // for.
+  // make()'s value for the node as it is. If make() depends on anything else, the caller must Clear
+  // when that changes.
   template <typename Make>
   const T& Of(const NodeTable& nodes, Slot slot, const Make& make) {
     CatchUp(nodes);
@@ -29,7 +31,7 @@ class NodeMemo {
     }
     return values_[slot];
   }
-  // The same of many nodes: make(slot) for those that changed.
+  // The same for many nodes: calls make(slot) for changed ones.
   template <typename Make>
   void Of(const NodeTable& nodes, absl::Span<const Slot> slots, absl::Span<T> values,
           const Make& make) {
@@ -49,7 +51,7 @@ class NodeMemo {
 
  private:
   void CatchUp(const NodeTable& nodes) {
-    // Slots that some node has are within the table.
+    // Slots of nodes are within the table.
     const size_t size = nodes.generation.size();
     if (seen_ == nodes.changes.total() && size <= known_.size()) return;
     if (size > known_.size()) {

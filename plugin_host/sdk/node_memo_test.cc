@@ -39,7 +39,7 @@ TEST(NodeMemoTest, MadeAgainWhenNobodyKnowsWhatChanged) {
   const auto make = [&] { return ++made; };
   EXPECT_EQ(memo.Of(nodes, 0, make), 1);
   EXPECT_EQ(memo.Of(nodes, 1, make), 2);
-  // As many of the other as are remembered, and one more.
+  // As many changes of the other as are kept, and one more.
   for (uint64_t i = 0; i < NodeChanges::kKept; ++i) Change(1, &nodes);
   EXPECT_EQ(memo.Of(nodes, 0, make), 1);
   for (uint64_t i = 0; i <= NodeChanges::kKept; ++i) Change(1, &nodes);
@@ -67,7 +67,7 @@ TEST(NodeMemoTest, ManyNodesInTheirOrder) {
   Change(2, &nodes);
   Change(3, &nodes);
   EXPECT_EQ(ask({0, 1, 2, 3}), (std::vector<int64_t>{10, 11, 22, 13}));
-  EXPECT_EQ(made, (std::vector<Slot>{1, 2, 3})) << "only what changed, and what is new";
+  EXPECT_EQ(made, (std::vector<Slot>{1, 2, 3})) << "only changed and new nodes";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sets of nodes by what nodes are, not by what runs on them, asked 64 nodes at a time.
+// Sets of nodes by properties of nodes, not of their pods, read 64 nodes at a time.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_SETS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_SETS_H_
 
@@ -11,40 +11,39 @@
 
 namespace outboard::sdk {
 
-// Where few nodes will do for a pod Filter goes past thousands of others. A set has a bit for each
-// node in the order in which nodes are examined, so that a block of it is read in one go:
+// If only few nodes fit a pod, Filter visits thousands of others. A set has one bit per node in the
+// order in which nodes are examined, so that one read covers a block:
 //
 //   sets_.Follow(attempt.cluster().nodes());                                   // once an attempt
 //   const uint64_t of = sets_.Bits(model, block, [&](Slot slot) { ... });      // is(slot)
 //
 // Threading: thread-compatible.
-// Lifetime:  sets are made of the table that was followed last, within the same attempt, and kept
-//            until Forget.
-// Errors:    none; nodes of blocks that are no stretch of the order are asked one by one.
+// Lifetime: sets come from the table followed last, within the same attempt, and live until Forget.
+// Errors: none; blocks that are not contiguous in the order are evaluated node by node.
 template <typename Key>
 class NodeSets {
  public:
-  // Sets are made anew if the order is another one.
+  // Rebuilds the sets if the order changed.
   void Follow(const NodeTable& nodes) {
     nodes_ = &nodes;
     if (nodes.order_generation == followed_) return;
     followed_ = nodes.order_generation;
     Forget();
   }
-  // What a node is has changed.
+  // A property of a node changed.
   void Forget() {
     sets_.clear();
     last_ = nullptr;
   }
-  // The nodes of the block for which is(slot), which follows from `key` and what nodes are: bit i
-  // for node i. Bits of nodes that are no candidates mean nothing.
+  // The nodes of the block with is(slot), a function of `key` and the node's properties: bit i for
+  // node i. Bits of other than candidates have no meaning.
   template <typename Is>
   uint64_t Bits(const Key& key, const NodeBlock& block, const Is& is) {
     if (block.place != NodeBlock::kNoPlace) {
       const std::vector<uint64_t>& words = Of(key, is);
       const size_t first = block.place / 64;
       const uint32_t shift = block.place % 64;
-      // The block's order is that of the followed table, or somebody has broken a rule.
+      // The block must have the order of the followed table.
       if (first + 1 < words.size())
         return shift == 0 ? words[first] : words[first] >> shift | words[first + 1] << (64 - shift);
     }
@@ -71,7 +70,7 @@ class NodeSets {
     oldest->key = key;
     oldest->used = ++uses_;
     last_ = oldest;
-    // And the first 63 again, as blocks go past the end; a word more than that, since two are read.
+    // Repeats the first 63, because blocks wrap around, and adds one word, because two are read.
     const std::vector<Slot>& order = nodes_->order;
     const size_t bits = order.empty() ? 0 : order.size() + 63;
     std::vector<uint64_t>& words = oldest->words;
@@ -81,19 +80,19 @@ class NodeSets {
     return words;
   }
 
-  // The least recently asked for goes first; at 5,000 nodes a set has 640 bytes.
+  // Evicts the least recently used; at 5,000 nodes a set has 640 bytes.
   static constexpr size_t kMaxSets = 16;
 
   struct Entry {
     Key key{};
-    uint64_t used = 0;  // when last
+    uint64_t used = 0;  // last use
     std::vector<uint64_t> words;
   };
 
   uint64_t followed_ = 0;  // NodeTable::order_generation
   const NodeTable* nodes_ = nullptr;
   std::deque<Entry> sets_;
-  Entry* last_ = nullptr;  // that was asked for; block after block it is the same
+  Entry* last_ = nullptr;  // the last used; the same for block after block
   uint64_t uses_ = 0;
 };
 

@@ -12,7 +12,7 @@ NodeBlock BlockOf(const std::vector<Slot>& slots, uint32_t place) {
   return {slots, ~uint64_t{0}, place};
 }
 
-// Nodes in that order, and no other node table's.
+// Nodes in this order, unique to this table.
 NodeTable Nodes(std::vector<Slot> order) {
   static uint64_t generation = 0;
   NodeTable nodes;
@@ -21,7 +21,7 @@ NodeTable Nodes(std::vector<Slot> order) {
   return nodes;
 }
 
-// The order from a node on and around its end.
+// The order from a node on, wrapping around.
 std::vector<Slot> Stretch(const std::vector<Slot>& order, size_t from, size_t size) {
   std::vector<Slot> slots;
   for (size_t i = 0; i < size; ++i) slots.push_back(order[(from + i) % order.size()]);
@@ -59,12 +59,12 @@ TEST(NodeSetsTest, OtherBlocksNodeByNode) {
     return slot == 3;
   };
   const std::vector<Slot> slots = {4, 3};
-  // The last is behind all that a set of four nodes knows.
+  // The last is beyond a set of four nodes.
   for (const uint32_t place : {NodeBlock::kNoPlace, 128u, 64u * 1000}) {
     EXPECT_EQ(sets.Bits(1, {slots, 3, place}, is_three), 2u);
     asked = 0;
     EXPECT_EQ(sets.Bits(1, {slots, 2, place}, is_three), 2u);
-    EXPECT_EQ(asked, 1) << "candidates alone";
+    EXPECT_EQ(asked, 1) << "only candidates";
   }
 }
 

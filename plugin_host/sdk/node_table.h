@@ -1,4 +1,4 @@
-// The state of the cluster in columns: what the mirror keeps and plugins read.
+// The state of the cluster in columns, kept by the mirror and read by plugins.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_TABLE_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_TABLE_H_
 
@@ -22,7 +22,7 @@ namespace outboard::sdk {
 using Slot = uint32_t;
 inline constexpr Slot kNoSlot = 0xffffffff;
 
-// Where a pod is, as the shim's books have it.
+// A pod's place as the shim has it.
 enum class Place { kNone, kBound, kAssumed, kWaiting, kNominated };
 
 // One plugin's wait for a pod that waits at Permit.
@@ -33,7 +33,7 @@ struct PodWait {
 
 // A host port in use on a node.
 struct HostPort {
-  std::string ip;  // "0.0.0.0" where the pod names none.
+  std::string ip;  // "0.0.0.0" if the pod names none.
   v1alpha1::Protocol protocol = v1alpha1::TCP;
   int32_t port = 0;
   friend bool operator==(const HostPort&, const HostPort&) = default;
@@ -52,9 +52,9 @@ struct PodRecord {
   Slot slot = kNoSlot;
   uint64_t waiting_attempt = 0;
   std::vector<PodWait> waits;
-  // What Reserve wants carried out before the bind; of an assumed or waiting pod.
+  // Effects that Reserve wants before the bind; for an assumed or waiting pod.
   std::vector<v1alpha1::Effect> effects;
-  // Changes with every upsert of the pod; lets plugins cache what they derived.
+  // Changes with every upsert of the pod, so that plugins can cache derived data.
   uint64_t generation = 0;
 
   bool on_node() const {
@@ -62,7 +62,7 @@ struct PodRecord {
   }
 };
 
-// An image that some node has.
+// An image on at least one node.
 struct ImageState {
   int64_t size_bytes = 0;
   int32_t node_count = 0;
@@ -75,7 +75,7 @@ struct ExtendedColumn {
   std::vector<int64_t> requested;
 };
 
-// All nodes, one entry a slot in every column; entries of free slots are zero. Plugins get it
+// All nodes, one entry per slot in every column; entries of free slots are zero. Plugins get it
 // read-only from ClusterView.
 //
 // Threading: thread-compatible; one thread owns it.
@@ -83,7 +83,7 @@ struct ExtendedColumn {
 //            plugin.
 // Errors:    none.
 struct NodeTable {
-  // Hot columns.
+  // Columns read in loops over nodes.
   std::vector<int64_t> allocatable_cpu, allocatable_memory, allocatable_ephemeral, allocatable_pods;
   std::vector<int64_t> requested_cpu, requested_memory, requested_ephemeral;
   std::vector<int64_t> nonzero_cpu, nonzero_memory;
@@ -94,7 +94,7 @@ struct NodeTable {
   std::vector<uint32_t> nominated_count;  // Pods nominated to the node.
   std::vector<ExtendedColumn> extended;
 
-  // Per slot, less hot.
+  // Per slot, read less often.
   std::vector<v1alpha1::Node> nodes;
   // (key id, value id), sorted by key id.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> labels;
@@ -102,8 +102,8 @@ struct NodeTable {
   std::vector<std::vector<PodRecord*>> nominated;
   std::vector<std::vector<HostPort>> host_ports;
   std::vector<std::vector<uint32_t>> images;  // Ids in image_names, sorted.
-  std::vector<uint64_t> generation;           // Changes whenever anything of the slot changes.
-  NodeChanges changes;                        // One whenever a generation changes.
+  std::vector<uint64_t> generation;           // Changes with every change of the slot.
+  NodeChanges changes;                        // One entry for each change of a generation.
 
   // Dictionaries.
   StringTable label_keys;
@@ -116,8 +116,8 @@ struct NodeTable {
 
   // Slots in node order.
   std::vector<Slot> order;
-  uint64_t order_generation = 0;  // Changes whenever the order does; 0: of no nodes.
-  // Changes whenever anything changes.
+  uint64_t order_generation = 0;  // Changes with the order; 0: no nodes.
+  // Changes with every change.
   uint64_t version = 0;
 };
 

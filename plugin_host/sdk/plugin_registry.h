@@ -13,8 +13,9 @@ namespace outboard::sdk {
 
 // Descriptors by name. Filled once, at start.
 //
-// Threading: thread-compatible. Lifetime: owns the descriptors. Errors: a name taken, a descriptor
-//            without a name, a point or `create`.
+// Threading: thread-compatible.
+// Lifetime: owns the descriptors.
+// Errors: a duplicate name; a descriptor without a name, a point or `create`.
 class PluginRegistry {
  public:
   absl::Status Add(PluginDescriptor descriptor);

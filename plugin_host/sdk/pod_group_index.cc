@@ -81,7 +81,7 @@ PodGroupIndex::Change PodGroupIndex::SetObject(const v1alpha1::ClusterObject& ob
   Change change{&group, group.existing()};
   change.size_changed = !group.object || !SaySame(*group.object, read->spec);
   group.object = std::move(read->spec);
-  // A value that was put right may go wrong again.
+  // A corrected value may become malformed again.
   if (read->malformed.empty()) malformed_.Forget(About(read->key));
   Warn(About(read->key), read->malformed);
   return change;

@@ -19,14 +19,14 @@
 
 namespace outboard::sdk {
 
-// What a member is, each pod one. Finished pods leave the mirror, so they are no members any more.
+// The state of a member. Finished pods leave the mirror and so the group.
 enum class MemberState {
-  kPending,  // waits for a place; nominated ones too
-  kGated,    // has scheduling gates: nothing tries to place it
-  kAssumed,  // has its place, on the way to being bound
-  kWaiting,  // has its place, waits at Permit
+  kPending,  // waits for a place; also if nominated
+  kGated,    // has scheduling gates: not schedulable
+  kAssumed,  // has a place, being bound
+  kWaiting,  // has a place, waits at Permit
   kBound,
-  kTerminating,  // is being deleted, wherever it is
+  kTerminating,  // is being deleted, in any place
 };
 inline constexpr size_t kMemberStates = 6;
 MemberState StateOf(const PodRecord& pod);
@@ -40,19 +40,19 @@ struct Group {
   GroupKey key;
   absl::flat_hash_map<std::string, Member> members;  // by uid
   std::array<int64_t, kMemberStates> counts{};       // of `members`, by state
-  // What its object says; absent: there is none, or the dialect has none.
+  // From its object; absent: it does not exist, or the dialect has no objects.
   std::optional<GroupSpec> object;
 
   int64_t count(MemberState state) const { return counts[static_cast<size_t>(state)]; }
-  // Members that are, or can be, placed: gated ones and those being deleted are missing.
+  // Members that are placed or can be: excludes gated and terminating ones.
   int64_t existing() const { return count(MemberState::kPending) + placed(); }
-  // Members that have a place which they may keep.
+  // Members with a place, excluding terminating ones.
   int64_t placed() const {
     return count(MemberState::kAssumed) + count(MemberState::kWaiting) + count(MemberState::kBound);
   }
 };
 
-// A change costs O(1), whatever the sizes of groups. Pods count whichever profile they are of.
+// A change costs O(1), regardless of group sizes. Counts pods of all profiles.
 //
 //   void OnReset() override { groups_.Clear(); }
 //   void OnPodChanged(const sdk::PodRecord& pod) override { groups_.SetPod(pod); }
@@ -61,20 +61,20 @@ struct Group {
 //   void OnObjectRemoved(object) override { groups_.RemoveObject(object); }
 //
 // Threading: thread-compatible; the mirror's thread.
-// Lifetime:  groups have stable addresses until nothing of them is left.
-// Errors:    none; what cannot be read counts as absent, and is warned of once.
+// Lifetime:  groups have stable addresses until they are empty.
+// Errors:    none; malformed values count as absent, with one warning.
 class PodGroupIndex {
  public:
   explicit PodGroupIndex(std::string plugin) : malformed_(std::move(plugin)) {}
 
-  // A group and how many existing members it had before a change. Null: no group was concerned.
+  // A group and its number of existing members before a change. Null: no group changed.
   struct Change {
     const Group* group = nullptr;
     int64_t existed = 0;
-    bool size_changed = false;  // The object came, or says another number; not its status alone.
+    bool size_changed = false;  // The object was added or has another number; not for its status.
   };
   void Clear();
-  // The group that the pod is now in; one that it left has fewer members.
+  // The pod's current group. A group that it left has fewer members.
   Change SetPod(const PodRecord& pod);
   void RemovePod(const PodRecord& pod);
   // Objects of other kinds are ignored.
@@ -83,8 +83,8 @@ class PodGroupIndex {
 
   // Null: neither members nor an object.
   const Group* Find(const GroupKey& key) const;
-  // What holds for a pod that says this of its group: its own words or the object's. Within one
-  // call, and while `ref` is there.
+  // The effective spec for a pod with this reference: its own annotations or the object. Valid
+  // within one call and the lifetime of `ref`.
   const GroupSpec& SpecFor(const GroupRef& ref) const;
   size_t size() const { return groups_.size(); }
   int64_t warned() const { return malformed_.warned(); }

@@ -23,7 +23,7 @@ using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
 
-// A plugin that does nothing but keep the index, so that the real mirror feeds it.
+// A plugin that only keeps the index, fed by the real mirror.
 class Keeper : public Plugin, public PreFilterPlugin, public ClusterObserver {
  public:
   Verdict PreFilter(const Attempt&, PreFilterResult*) const override { return Verdict::Skip(); }
@@ -158,7 +158,7 @@ TEST_F(PodGroupIndexTest, WarnsOnceOfWhatCannotBeRead) {
   EXPECT_EQ(index().warned(), 1);
   put("5");
   put("0");
-  EXPECT_EQ(index().warned(), 2) << "it was right in between";
+  EXPECT_EQ(index().warned(), 2) << "it was valid in between";
   const v1alpha1::Pod pod = PodBuilder("p")
                                 .Annotation("gang.scheduling.koordinator.sh/name", "k")
                                 .Annotation("gang.scheduling.koordinator.sh/min-available", "some");
@@ -167,7 +167,7 @@ TEST_F(PodGroupIndexTest, WarnsOnceOfWhatCannotBeRead) {
   EXPECT_EQ(index().warned(), 3);
 }
 
-// What the index must hold, counted anew from the mirror.
+// The expected index, recounted from the mirror.
 std::map<std::string, std::string> Recount(const ClusterView& cluster) {
   std::map<std::string, std::array<int64_t, kMemberStates>> counts;
   std::map<std::string, std::set<std::string>> members;
@@ -221,7 +221,7 @@ TEST_F(PodGroupIndexTest, HoldsWhatACountFromScratchFinds) {
       switch (below(8)) {
         case 0:
         case 1:
-        case 2: {  // Comes, or changes in whatever way; a bound pod stays bound.
+        case 2: {  // Added, or changed in any way; a bound pod stays bound.
           PodBuilder builder(name);
           const char* labels[] = {"scheduling.x-k8s.io/pod-group", "job-name",
                                   "pod-group.scheduling.sigs.k8s.io/name"};

@@ -17,20 +17,20 @@ namespace {
 
 using nlohmann::json;
 
-// The most that a reader takes of a list or a map that people wrote.
+// Limit of entries read from a user's list or map.
 constexpr size_t kMaxEntries = 256;
 
-// Reads below one place of an object; complaints name the whole path.
+// Reads one part of an object; complaints have the whole path.
 class Part {
  public:
-  // `json` null: there is nothing.
+  // `json` null: absent.
   Part(const json* json, std::string path, std::vector<MalformedValue>* malformed)
       : json_(json), path_(std::move(path)), malformed_(malformed) {}
 
   bool there() const { return json_ != nullptr; }
   const std::string& path() const { return path_; }
   const json* value() const { return json_; }
-  // What is null counts as not there, as for the API server.
+  // null counts as absent, as for the API server.
   Part At(const char* key) const {
     const json* found = json_ == nullptr ? nullptr : JsonAt(*json_, {key});
     if (found != nullptr && found->is_null()) found = nullptr;
@@ -51,7 +51,7 @@ class Part {
     Complain(absl::StrCat("a whole number between ", least, " and ", most));
     return std::nullopt;
   }
-  // Empty counts as not there.
+  // Empty counts as absent.
   MaybeSourced<std::string> Text() const {
     if (json_ == nullptr) return std::nullopt;
     if (!json_->is_string()) {
@@ -92,21 +92,21 @@ class Part {
   std::vector<MalformedValue>* malformed_;
 };
 
-// The number that makes a gang. One that is there and cannot be read is a fault: to take the group
-// for none would place a part of it.
+// The gang's number. A malformed number is a fault: treating the group as absent would place only a
+// part of it.
 void ReadMin(const Part& part, int64_t least, bool required, GroupSpec* spec) {
   spec->min = part.Int(least, kMaxGroupMembers);
   if (spec->min || !spec->fault.empty()) return;
   if (part.there()) {
     spec->fault =
         absl::StrCat(part.path(), ": ", Quote(JsonText(*part.value())),
-                     " is no number of members between ", least, " and ", kMaxGroupMembers);
+                     " is not a number of members between ", least, " and ", kMaxGroupMembers);
   } else if (required) {
     spec->fault = absl::StrCat(part.path(), " is missing");
   }
 }
 
-// The same of a part, which may do without.
+// The same for a part, where it is optional.
 void ReadPartMin(const Part& number, SubGroup* part, GroupSpec* spec) {
   GroupSpec own;
   ReadMin(number, 0, /*required=*/false, &own);
@@ -114,13 +114,13 @@ void ReadPartMin(const Part& number, SubGroup* part, GroupSpec* spec) {
   if (spec->fault.empty()) spec->fault = own.fault;
 }
 
-// What decides where members may be, and is not heeded. To pass it over would place them wrongly.
+// An unsupported constraint on members' nodes is a fault: ignoring it would place members wrongly.
 void RefuseIfThere(const Part& part, GroupSpec* spec) {
   if (part.there() && spec->fault.empty())
     spec->fault = absl::StrCat(part.path(), " is not served");
 }
 
-// A word in Kubernetes 1.36, a choice of structs later.
+// A string in Kubernetes 1.36, a union of structs later.
 void ReadDisruptionMode(const Part& mode, GroupSpec* out) {
   if (!mode.there()) return;
   const bool is_struct = mode.value()->is_object();
@@ -165,7 +165,7 @@ void ReadSchedulerPlugins(const Part& spec, GroupSpec* out) {
   if (timeout) out->timeout = {absl::Seconds(timeout->value), timeout->from};
 }
 
-// Zero is as good as absent where a dialect knows groups without a number.
+// Zero counts as absent if a dialect allows groups without a number.
 void DropZero(GroupSpec* spec) {
   if (spec->min && spec->min->value == 0) spec->min.reset();
 }
@@ -217,12 +217,12 @@ void ReadVolcano(const Part& spec, GroupSpec* out) {
   }
 }
 
-TopologyWish KaiTopology(const Part& part) {
+TopologyPreference KaiTopology(const Part& part) {
   return {part.At("topology").Text(), part.At("requiredTopologyLevel").Text(),
           part.At("preferredTopologyLevel").Text()};
 }
 
-// Of the parts of `parent` all are placed; which of them to leave out is not decided here.
+// All parts of `parent` must be placed; choosing a subset is not supported.
 void ReadMinSubGroup(const Part& number, absl::string_view parent, GroupSpec* out) {
   if (!number.there() || !out->fault.empty()) return;
   const auto parts =
@@ -267,7 +267,7 @@ void ReadKai(const Part& spec, GroupSpec* out) {
     sub_group.topology = KaiTopology(topology);
     RefuseIfThere(topology.At("requiredTopologyLevel"), out);
   }
-  // Once all are known.
+  // After all parts are known.
   ReadMinSubGroup(spec.At("minSubGroup"), "", out);
   for (size_t i = 0; i < size; ++i) {
     const Part part = part_at(i);

@@ -1,4 +1,4 @@
-// PodGroup objects of four APIs, as far as they can be read.
+// PodGroup objects of four APIs.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_POD_GROUP_OBJECTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_POD_GROUP_OBJECTS_H_
 
@@ -16,12 +16,12 @@ struct PodGroupObject {
   std::vector<MalformedValue> malformed;  // absent in `spec`
 };
 
-// None: the object is of no resource of PodGroups that is known here. Pure. Malformed values that
-// decide how many belong together leave `spec.fault`.
+// None: not a known PodGroup resource. Pure. Malformed values that determine the group's number set
+// `spec.fault`.
 std::optional<PodGroupObject> ReadPodGroup(const v1alpha1::CustomObject& object);
 
-// For PluginDescriptor::custom_resources: all of them, read only, and none of them required, since
-// no cluster has all.
+// For PluginDescriptor::custom_resources: all of them, read-only and optional, because no cluster
+// has all.
 std::vector<v1alpha1::CustomResource> PodGroupResources();
 
 }  // namespace outboard::sdk

@@ -79,7 +79,7 @@ TEST(ReadPodGroup, Kubernetes) {
   EXPECT_FALSE(group.spec.timeout);
   group = Read(GroupDialect::kKubernetes, R"({"spec": {"schedulingPolicy": {"basic": {}}}})");
   EXPECT_FALSE(group.spec.min);
-  EXPECT_EQ(group.spec.fault, "") << "its members go singly, as it is meant";
+  EXPECT_EQ(group.spec.fault, "") << "its members are scheduled individually, as intended";
   group = Read(GroupDialect::kKubernetes, R"({"spec": {}})");
   EXPECT_EQ(group.spec.fault, "spec.schedulingPolicy is neither basic nor gang");
 }
@@ -134,7 +134,7 @@ TEST(ReadPodGroup, Kai) {
   EXPECT_EQ(group.spec.fault, "");
 }
 
-// Which parts of a group are placed, or where each, is not decided here, and not passed over.
+// Subsets of parts and their topology are not supported, and reported as faults.
 TEST(ReadPodGroup, WhatIsNotServedIsAFault) {
   const auto fault = [](GroupDialect dialect, const char* spec) {
     return Read(dialect, std::string(R"({"spec": )") + spec + "}").spec.fault;
@@ -148,7 +148,7 @@ TEST(ReadPodGroup, WhatIsNotServedIsAFault) {
   EXPECT_EQ(fault(kai, R"({"minSubGroup": 1})"),
             "spec.minSubGroup: 1 of 0 subGroups is not served, only all of them");
   EXPECT_EQ(fault(kai, R"({"minSubGroup": "all"})"),
-            "spec.minSubGroup: \"\\\"all\\\"\" is no number of members between 0 and 100000");
+            "spec.minSubGroup: \"\\\"all\\\"\" is not a number of members between 0 and 100000");
   EXPECT_EQ(fault(kai, R"({"subGroups": [{"name": "a", "minSubGroup": 1},
                            {"name": "b", "parent": "a"}, {"name": "c", "parent": "a"}]})"),
             "spec.subGroups[0].minSubGroup: 1 of 2 subGroups is not served, only all of them");
@@ -177,10 +177,10 @@ TEST(ReadPodGroup, PartsAndTheirNumbers) {
   ASSERT_EQ(PartsOf(group.spec).size(), 2u);
   EXPECT_EQ(PartsOf(group.spec)[1]->min->value, 1);
   EXPECT_EQ(NumberOf(group.spec), 9);
-  // To take a part for none would place a piece of the gang.
+  // Ignoring a part would place only a piece of the gang.
   group = Read(GroupDialect::kVolcano, R"({"spec": {"minTaskMember": {"worker": -1}}})");
   EXPECT_EQ(group.spec.fault,
-            "spec.minTaskMember['worker']: \"-1\" is no number of members between 0 and 100000");
+            "spec.minTaskMember['worker']: \"-1\" is not a number of members between 0 and 100000");
   EXPECT_EQ(NumberOf(GroupSpec()), 0);
 }
 

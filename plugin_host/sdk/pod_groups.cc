@@ -19,7 +19,7 @@ constexpr char kKoordinatorMin[] = "gang.scheduling.koordinator.sh/min-available
 constexpr char kKoordinatorTotal[] = "gang.scheduling.koordinator.sh/total-number";
 constexpr char kKoordinatorWait[] = "gang.scheduling.koordinator.sh/waiting-time";
 constexpr char kKoordinatorMode[] = "gang.scheduling.koordinator.sh/mode";
-// Of scheduler-plugins before scheduling.x-k8s.io: the group's object, or no object at all.
+// scheduler-plugins before scheduling.x-k8s.io: the label names an object, or a group without one.
 constexpr char kLegacyPodGroup[] = "pod-group.scheduling.sigs.k8s.io";
 constexpr char kLegacyName[] = "pod-group.scheduling.sigs.k8s.io/name";
 constexpr char kLegacyMin[] = "pod-group.scheduling.sigs.k8s.io/min-available";
@@ -32,7 +32,7 @@ std::string AnnotationAt(absl::string_view key) {
   return absl::StrCat("metadata.annotations['", key, "']");
 }
 
-// Null where it is absent or empty, which names nothing.
+// Null if absent or empty.
 const std::string* Named(const StringMap& map, absl::string_view key) {
   const std::string* text = FindValue(map, key);
   return text == nullptr || text->empty() ? nullptr : text;
@@ -48,7 +48,7 @@ GroupRef Ref(GroupDialect dialect, const v1alpha1::Pod& pod, const std::string& 
 
 constexpr char kReplicas[] = "number of replicas between 1 and 100000";
 
-// Of a group without an object: the number that makes it a gang.
+// The gang's number, for a group without an object.
 void ReadMin(const std::string* text, std::string from, GroupRef* ref) {
   if (text == nullptr) return;
   const std::optional<int64_t> min = ParseCount(*text, kMaxGroupMembers);
@@ -56,7 +56,7 @@ void ReadMin(const std::string* text, std::string from, GroupRef* ref) {
     ref->own.min = {*min, std::move(from)};
     return;
   }
-  ref->own.fault = absl::StrCat(Quote(*text), " is no ", kReplicas);
+  ref->own.fault = absl::StrCat(Quote(*text), " is not a ", kReplicas);
   ref->malformed.push_back({std::move(from), *text, absl::StrCat("a ", kReplicas)});
 }
 
@@ -204,7 +204,7 @@ std::optional<GroupRef> GroupOf(const v1alpha1::Pod& pod) {
       const std::string* name = Named(annotations, key);
       if (name == nullptr) continue;
       GroupRef ref = Ref(GroupDialect::kVolcano, pod, *name, AnnotationAt(key));
-      // Volcano writes it as an annotation, and in later releases as a label too.
+      // Volcano writes it as an annotation, and in later releases also as a label.
       ref.sub_group = SubGroupOf(pod, kVolcanoTask);
       if (ref.sub_group.empty()) {
         const std::string* task = Named(annotations, kVolcanoTask);

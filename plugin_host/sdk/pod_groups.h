@@ -1,4 +1,4 @@
-// The group of a pod, in every way in which people and controllers write one down.
+// The group of a pod, in all supported dialects.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_POD_GROUPS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_POD_GROUPS_H_
 
@@ -14,14 +14,14 @@
 
 namespace outboard::sdk {
 
-// In the order in which a pod is asked for them; the first that it speaks decides.
+// In order of precedence: the first dialect that a pod uses decides.
 enum class GroupDialect {
   kKubernetes,        // spec.schedulingGroup.podGroupName, PodGroup of scheduling.k8s.io
   kSchedulerPlugins,  // label, PodGroup of scheduling.x-k8s.io
   kVolcano,           // annotation, PodGroup of scheduling.volcano.sh
   kKai,               // annotation, PodGroup of scheduling.run.ai
-  kKoordinator,       // annotations say it all
-  kLegacy,            // labels of older scheduler-plugins say it all
+  kKoordinator,       // annotations only
+  kLegacy,            // labels of older scheduler-plugins
   kJobName,           // the label that the Job controller sets, and an annotation with the number
 };
 inline constexpr GroupDialect kGroupDialects[] = {
@@ -29,20 +29,20 @@ inline constexpr GroupDialect kGroupDialects[] = {
     GroupDialect::kKai,        GroupDialect::kKoordinator,      GroupDialect::kLegacy,
     GroupDialect::kJobName};
 absl::string_view DialectName(GroupDialect dialect);
-// The resource of the dialect's PodGroups, as in CustomObject.resource; empty: it has none.
+// The resource of the dialect's PodGroups, as in CustomObject.resource; empty: none.
 absl::string_view GroupResource(GroupDialect dialect);
-// None: no resource of PodGroups that is known here.
+// None: not a known PodGroup resource.
 std::optional<GroupDialect> DialectOfResource(absl::string_view resource);
 
-// No group has more members.
+// Limit of a group's members.
 inline constexpr int64_t kMaxGroupMembers = 100000;
 
-// Which group. Equal keys: the same group.
+// Identifies a group.
 struct GroupKey {
   GroupDialect dialect = GroupDialect::kJobName;
   std::string ns;
   std::string name;
-  // With kJobName: a controller of the same name that was made again has other pods.
+  // With kJobName: a recreated controller of the same name has other pods.
   std::string controller_uid;
 
   std::string Text() const;  // for people and logs: `volcano default/train`
@@ -53,7 +53,7 @@ struct GroupKey {
   }
 };
 
-// A value and where it stands: `spec.minMember`, `metadata.annotations['KEY']`.
+// A value and its source: `spec.minMember`, `metadata.annotations['KEY']`.
 template <typename T>
 struct Sourced {
   T value{};
@@ -62,51 +62,50 @@ struct Sourced {
 template <typename T>
 using MaybeSourced = std::optional<Sourced<T>>;
 
-// Domains that are to have all of the members. Levels are as the dialect names them: keys of node
-// labels (Kubernetes, KAI), names of tiers or their numbers (Volcano).
-struct TopologyWish {
+// Domains that must contain all members. Levels as the dialect names them: keys of node labels
+// (Kubernetes, KAI), names of tiers or their numbers (Volcano).
+struct TopologyPreference {
   MaybeSourced<std::string> topology;   // the object that lists the levels (KAI)
-  MaybeSourced<std::string> required;   // the widest level that may be crossed by nobody
-  MaybeSourced<std::string> preferred;  // as above, but better than nothing is enough
+  MaybeSourced<std::string> required;   // the level within which all members must be
+  MaybeSourced<std::string> preferred;  // as above, but best effort
 };
 
-// A part of a group with a number of its own: KAI's subGroups, Volcano's minTaskMember.
+// A part of a group with its own number: KAI's subGroups, Volcano's minTaskMember.
 struct SubGroup {
   std::string name;
   std::string parent;  // empty: the group itself
   MaybeSourced<int64_t> min;
-  TopologyWish topology;
+  TopologyPreference topology;
 };
 
-// What is said of a group, by whoever. What is not there, or cannot be read, is absent.
+// The spec of a group, from any source. Missing or malformed values are absent.
 struct GroupSpec {
-  // The pod names a PodGroup that does not exist (yet), or whose resource the shim does not list.
+  // The pod names a PodGroup that does not exist (yet), or whose resource the shim does not watch.
   // Nothing else is set.
   bool not_found = false;
-  // Why nobody can say how many belong together, for people; empty: `min` is as it was meant. To
-  // place members singly would be a guess.
+  // Why the group's number is unknown, for people; empty: `min` is valid. With a fault, members
+  // must not be placed individually.
   std::string fault;
-  // So many are placed together or none is. Absent without a fault: its members go singly, or
-  // whoever asks has a default.
+  // Place at least this many together, or none. Absent without a fault: members are scheduled
+  // individually, or the caller has a default.
   MaybeSourced<int64_t> min;
-  MaybeSourced<int64_t> total;  // so many there will be
+  MaybeSourced<int64_t> total;  // expected number of members
   MaybeSourced<absl::Duration> timeout;
   MaybeSourced<v1alpha1::ResourceList> min_resources;  // of the group as a whole
-  TopologyWish topology;
+  TopologyPreference topology;
   MaybeSourced<int32_t> priority;
   MaybeSourced<std::string> priority_class;
   std::vector<SubGroup> sub_groups;
   MaybeSourced<absl::Time> created;  // the object
-  // Each member keeps its place while it waits, though others have none (Koordinator's NonStrict).
+  // Each member keeps its place while it waits for others without one (Koordinator's NonStrict).
   MaybeSourced<bool> keeps_places;
-  // Running members are only to be made to leave all together. Absent: the dialect cannot say.
+  // Running members are preempted only all together. Absent: the dialect does not support it.
   MaybeSourced<bool> disrupted_as_whole;
 };
 
-// The parts that have to have members of their own: those with a number above zero that are
-// nobody's parent.
+// The parts with their own minimum: parts with a number above zero that are not a parent.
 std::vector<const SubGroup*> PartsOf(const GroupSpec& spec);
-// How many belong together, by what is said of the group and of its parts; 0: nobody says.
+// The group's number, from the group and its parts; 0: unspecified.
 int64_t NumberOf(const GroupSpec& spec);
 
 // A value that counts as absent.
@@ -116,23 +115,23 @@ struct MalformedValue {
   std::string wanted;
 };
 
-// What a pod says of its group.
+// A pod's reference to its group.
 struct GroupRef {
   GroupKey key;
-  std::string from;       // where the name stands
+  std::string from;       // the source of the name
   std::string sub_group;  // empty: none
-  // Of a dialect without objects; otherwise nothing is set.
+  // Only for a dialect without objects.
   GroupSpec own;
   std::vector<MalformedValue> malformed;  // of `own`
 };
 
-// None: the pod is of no group. Pure.
+// None: the pod is not in a group. Pure.
 std::optional<GroupRef> GroupOf(const v1alpha1::Pod& pod);
 
-// What GroupOf reads, in the contract's words: annotations for PluginDescriptor::needed_fields;
-// fields for Interest.any_field_set (without any of them there is no group); what stands beside the
-// annotations in PluginDescriptor::signature, except for kJobName, whose groups are told apart by
-// their controllers.
+// What GroupOf reads, for descriptors: annotations for PluginDescriptor::needed_fields; fields for
+// Interest.any_field_set (without any of them there is no group); parts for
+// PluginDescriptor::signature in addition to the annotations, except for kJobName, whose groups
+// differ by controller.
 std::vector<std::string> GroupAnnotationFields();
 std::vector<std::string> GroupInterestFields();
 std::vector<std::string> GroupSignatureParts();

@@ -56,7 +56,7 @@ TEST(GroupOf, TheFirstDialectThatThePodSpeaksDecides) {
     EXPECT_EQ(TextOf(alone), Words()[first].expected);
     PodBuilder all("p");
     for (size_t i = first; i < Words().size(); ++i) Words()[i].say(&all);
-    EXPECT_EQ(TextOf(all), Words()[first].expected) << "with all that come later";
+    EXPECT_EQ(TextOf(all), Words()[first].expected) << "with all later dialects";
     v1alpha1::Pod kubernetes = all;
     kubernetes.set_pod_group_name("g0");
     EXPECT_EQ(TextOf(kubernetes), "kubernetes default/g0 from spec.schedulingGroup.podGroupName");
@@ -141,7 +141,7 @@ TEST(GroupOf, WhatCannotBeReadIsAbsentAndASizeIsAFault) {
     EXPECT_FALSE(GroupOf(Koordinator("3", "", wait))->own.timeout) << wait;
   ref = *GroupOf(Koordinator("many", "", ""));
   EXPECT_FALSE(ref.own.min);
-  EXPECT_EQ(ref.own.fault, "\"many\" is no number of replicas between 1 and 100000");
+  EXPECT_EQ(ref.own.fault, "\"many\" is not a number of replicas between 1 and 100000");
   EXPECT_EQ(ref.malformed.size(), 1u);
   ref = *GroupOf(Koordinator("", "", ""));
   EXPECT_EQ(ref.own.fault, "annotation gang.scheduling.koordinator.sh/min-available is missing");
@@ -155,15 +155,15 @@ TEST(GroupOf, LegacyLabelsAndJobs) {
   EXPECT_EQ(GroupOf(legacy)->own.min->value, 4);
   PodBuilder job("p");
   job.Label("job-name", "j");
-  EXPECT_FALSE(GroupOf(job)->own.min) << "whoever asks has a default";
+  EXPECT_FALSE(GroupOf(job)->own.min) << "the caller has a default";
   EXPECT_EQ(GroupOf(job)->own.fault, "");
   job.Annotation("min-replicas", "2");
   EXPECT_EQ(GroupOf(job)->own.min->value, 2);
   job.Annotation("outboard/min-replicas", "0");
-  EXPECT_EQ(GroupOf(job)->own.fault, "\"0\" is no number of replicas between 1 and 100000");
+  EXPECT_EQ(GroupOf(job)->own.fault, "\"0\" is not a number of replicas between 1 and 100000");
 }
 
-// Whatever makes a group is in the lists that descriptors are made of.
+// Every field that makes a group is in the lists for descriptors.
 TEST(GroupOf, EverythingItReadsIsDeclared) {
   const std::vector<std::string> fields = GroupInterestFields();
   const std::vector<std::string> annotations = GroupAnnotationFields();

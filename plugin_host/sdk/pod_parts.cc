@@ -95,17 +95,17 @@ absl::StatusOr<PodParts> PodParts::Parse(absl::Span<const std::string> paths) {
         parts.fields_.insert(Pod::descriptor()->FindFieldByName(field));
     }
     if (!found)
-      return absl::InvalidArgumentError(absl::StrCat("\"", path, "\" is no part of a pod"));
+      return absl::InvalidArgumentError(absl::StrCat("unknown part of a pod \"", path, "\""));
   }
   return parts;
 }
 
 void PodParts::Copy(const Pod& from, Pod* to) const {
-  // Every field once, so swapping moves it.
+  // Each field occurs once, so swapping moves it.
   Pod source = from;
   const google::protobuf::Reflection& reflection = *to->GetReflection();
   reflection.SwapFields(to, &source, {fields_.begin(), fields_.end()});
-  // The claim of an ephemeral volume has the pod's name in its own.
+  // The name of an ephemeral volume's claim contains the pod's name.
   const auto is_ephemeral = [](const v1alpha1::Volume& volume) {
     return volume.source() == "ephemeral";
   };

@@ -1,4 +1,4 @@
-// Parts of a pod, by the paths that its manifest has: what a plugin's answers depend on.
+// Parts of a pod, by their paths in a manifest: the inputs of a plugin's answers.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_POD_PARTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_POD_PARTS_H_
 
@@ -13,7 +13,7 @@
 
 namespace outboard::sdk {
 
-// A pod's annotation as PluginDescriptor::needed_fields names it.
+// An annotation's name in PluginDescriptor::needed_fields.
 std::string AnnotationField(absl::string_view key);
 
 // A set of parts. The paths are
@@ -29,20 +29,21 @@ std::string AnnotationField(absl::string_view key);
 //   the pod as a whole asks for, overhead, the host's network, and what of their status tells what
 //   they use.
 //
-// Threading: a value. Lifetime: as long as the process. Errors: InvalidArgument
-// for a path that is none of these.
+// Threading: a value.
+// Lifetime: as the process.
+// Errors: InvalidArgument for any other path.
 class PodParts {
  public:
   static absl::StatusOr<PodParts> Parse(absl::Span<const std::string> paths);
 
-  // Makes these parts of `to` equal to those of `from`; others stay as they are.
+  // Copies these parts from `from` to `to`; other parts are unchanged.
   void Copy(const v1alpha1::Pod& from, v1alpha1::Pod* to) const;
   void Add(const PodParts& others);
 
  private:
   std::set<const google::protobuf::FieldDescriptor*> fields_;  // of Pod
   bool volumes_ = false;
-  // Keys of pods of which each is like no other.
+  // Keys whose pods are interchangeable with no other pod.
   std::set<std::string> naming_labels_;
   std::set<std::string> naming_annotations_;
   std::set<std::string> labels_;

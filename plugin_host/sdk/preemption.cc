@@ -24,7 +24,7 @@ bool AwaitsVictims(const Attempt& attempt, const DryRun& dry_run) {
   });
 }
 
-// A pod that has not started is younger than all that have.
+// A pod that has not started counts as younger than started ones.
 int64_t StartOf(const PodRecord& pod) {
   const int64_t start = pod.pod.start_unix_seconds();
   return start == 0 ? std::numeric_limits<int64_t>::max() : start;
@@ -38,7 +38,7 @@ bool IsLeavingForAnother(const v1alpha1::Pod& pod) {
 
 void DeclarePreemptionGate(PluginDescriptor* descriptor) {
   descriptor->extension_points.push_back(v1alpha1::PRE_ENQUEUE);
-  // A gated preemptor is looked at again when a pod has gone.
+  // A gated preemptor is re-evaluated when a pod is removed.
   descriptor->wake_up_events.push_back(WakeOn("Pod", {v1alpha1::ClusterEvent::DELETE}));
   // The shim keeps the gate in this plugin's name.
   descriptor->interests.push_back(InterestIn(v1alpha1::PRE_ENQUEUE, {}));
@@ -96,7 +96,7 @@ std::string PreemptionSummary::Text(size_t all_nodes) const {
   }
   std::vector<std::string> parts;
   for (const auto& [reason, count] : reasons) parts.push_back(absl::StrCat(count, " ", reason));
-  // As strings, so that "10 …" stands before "2 …".
+  // Sorted as strings, so that "10 …" precedes "2 …".
   std::sort(parts.begin(), parts.end());
   std::string text = absl::StrCat("0/", all_nodes, " nodes are available:");
   if (!parts.empty()) absl::StrAppend(&text, " ", absl::StrJoin(parts, ", "), ".");

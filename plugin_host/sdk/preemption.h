@@ -1,5 +1,5 @@
-// What plugins that make pods leave have in common: who may ask, in which order pods matter, what
-// is said when nobody's leaving helps.
+// Shared by preempting plugins: which pods may preempt, the order of importance, the message if
+// preemption does not help.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_PREEMPTION_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_PREEMPTION_H_
 
@@ -14,47 +14,50 @@
 
 namespace outboard::sdk {
 
-// The gate of pods whose evictions are under way: the shim keeps it, in the name of the PostFilter
-// plugin that had the victims leave, and looks at the pod again when one has gone. Derive from it
-// and call DeclarePreemptionGate.
+// The gate of pods that wait for evictions: the shim keeps it in the name of the PostFilter plugin
+// that chose the victims, and re-evaluates the pod when one has left. Derive from it and call
+// DeclarePreemptionGate.
 //
-// Threading: any. Lifetime: any. Errors: none.
+// Threading: any.
+// Lifetime: any.
+// Errors: none.
 class PreemptionGate : public PreEnqueuePlugin, public QueueingHintPlugin {
  public:
-  // Whether evictions are under way for the pod is the shim's to know, and it never asks here.
+  // Only the shim knows whether evictions are in progress; it never calls this.
   Verdict PreEnqueue(const PodView&, const ClusterView&, absl::Time) const override {
     return Verdict::Success();
   }
-  // A pod that goes lets events count for one whose evictions are under way, but those that
-  // rejected it tell whether it helps.
+  // A removed pod opens the gate, but the plugins that rejected the gated pod decide whether this
+  // helps.
   Hint QueueingHint(const PodView&, const ObjectChange&) const override { return Hint::kSkip; }
 };
 void DeclarePreemptionGate(PluginDescriptor* descriptor);
 
-// A rejection as all of this kind begin: `preemption: MESSAGE`.
+// A rejection `preemption: MESSAGE`.
 Verdict SayPreemption(v1alpha1::Code code, absl::string_view message);
 
-// Whether a pod was asked to leave by a scheduler, and is leaving.
+// Whether a scheduler preempted the pod, and it is leaving.
 bool IsLeavingForAnother(const v1alpha1::Pod& pod);
 
-// Whether the pod may have others leave at all: SUCCESS, or the rejection to answer with. Not with
-// preemptionPolicy Never, and not while earlier victims are on their way off its nominated node;
-// unless the node became one that nobody's leaving helps: then it may look elsewhere.
+// Whether the pod may preempt: SUCCESS, or the rejection to return. Not with preemptionPolicy
+// Never, and not while earlier victims are leaving its nominated node, unless preemption no longer
+// helps on that node: then it may preempt elsewhere.
 Verdict MayPreempt(const Attempt& attempt, const DryRun& dry_run);
 
-// Nodes that may take the pod once others have left, in node order: those that rejected it with
-// UNSCHEDULABLE.
+// Nodes where preemption may help, in node order: nodes that rejected the pod with UNSCHEDULABLE.
 std::vector<Slot> NodesToPreemptOn(const Attempt& attempt, const DryRun& dry_run);
 
-// Sorts pods of one node, in the node's order, by importance: higher priority first, then the one
-// that started earlier. Pods that have not started come last, and among them those that came to the
-// node later first: kube-scheduler asks for the time whenever it looks at such a pod, so that of
-// two the one looked at first seems the older.
+// Sorts pods of one node, in the node's order, by importance: higher priority first, then earlier
+// start. Pods that have not started come last, and among them later added ones first:
+// kube-scheduler reads the clock whenever it compares such a pod, so that of two the first compared
+// seems older.
 void SortByImportance(std::vector<PodRecord*>* pods);
 
-// Why no node helps: how often each reason was given, and what is said of all other nodes.
+// Why no node helps: the count of each reason, and a text for all other nodes.
 //
-// Threading: thread-compatible. Lifetime: a value. Errors: none.
+// Threading: thread-compatible.
+// Lifetime: a value.
+// Errors: none.
 class PreemptionSummary {
  public:
   void Add(const Verdict& verdict);

@@ -56,7 +56,7 @@ TEST_F(PreemptionTest, VictimsOfAGroupAreThoseOnItsNodes) {
   EXPECT_TRUE(SplitVictims({{{member, 3}}, {1}}, units, &preemption).ok());
   EXPECT_THAT(preemption.victims, ElementsAre(here));
   EXPECT_THAT(preemption.companions, ElementsAre(away));
-  // Nobody has to leave these nodes.
+  // No pod has to leave these nodes.
   GroupPreemption none;
   EXPECT_EQ(SplitVictims({{{member, 3}}, {0}}, units, &none).code(), v1alpha1::UNSCHEDULABLE);
   EXPECT_EQ(SplitVictims({{{member, 3}}, {}}, units, &none).code(), v1alpha1::UNSCHEDULABLE);

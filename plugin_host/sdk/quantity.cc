@@ -35,12 +35,12 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale) {
   }
   double value = 0;
   if (factor == 0 || !absl::SimpleAtod(number, &value)) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no quantity"));
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a quantity"));
   }
   const long double amount = std::strtold(number.c_str(), nullptr) * factor * scale;
   if (!(std::fabs(amount) < 0x1p63L))
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is too large"));
-  // What is nearly whole is whole: 0.1 has no exact binary form.
+  // Rounds nearly integral values: 0.1 has no exact binary form.
   const long double whole = std::round(amount);
   const long double slack = 1e-9L + 1e-15L * std::fabs(amount);
   return static_cast<int64_t>(std::fabs(amount - whole) <= slack ? whole : std::ceil(amount));

@@ -1,5 +1,5 @@
-// Kubernetes' quantities, as objects of custom resources and tests have them. What the contract's
-// own types have, the shim has parsed.
+// Kubernetes' quantities, for objects of custom resources and tests. The shim has already parsed
+// the contract's own types.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_QUANTITY_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_QUANTITY_H_
 
@@ -11,10 +11,10 @@
 
 namespace outboard::sdk {
 
-// A quantity in units of 1/scale, rounded up: ParseQuantity("500m", 1000) is 500. INVALID_ARGUMENT
-// for text that is no quantity, or one that does not fit.
+// A quantity in units of 1/scale, rounded up: ParseQuantity("500m", 1000) is 500.
+// Errors: INVALID_ARGUMENT for text that is not a quantity, or is out of range.
 absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale);
-// Puts the amount of a resource into a list.
+// Sets the amount of a resource in a list.
 absl::Status SetResource(absl::string_view name, absl::string_view quantity,
                          v1alpha1::ResourceList* list);
 

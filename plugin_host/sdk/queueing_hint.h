@@ -10,11 +10,12 @@
 
 namespace outboard::sdk {
 
-// An object before and after an event; one kind of object in each. `old_…` is null if it appeared
-// (ADD), `new_…` if it went (DELETE); otherwise both are there. A pod's node_name is also set while
-// it has its place in the shim's books only.
+// An object before and after an event, of one kind. `old_…` is null for ADD, `new_…` for DELETE;
+// otherwise both are set. A pod's node_name is also set while its place is only assumed.
 //
-// Threading: a value. Lifetime: within one call. Errors: none.
+// Threading: a value.
+// Lifetime: within one call.
+// Errors: none.
 struct ObjectChange {
   absl::string_view resource;  // `Node`, `AssignedPod`, `UnscheduledPod`, `PersistentVolume`, …
   v1alpha1::ClusterEvent::Action action = v1alpha1::ClusterEvent::ACTION_UNSPECIFIED;
@@ -28,17 +29,17 @@ struct ObjectChange {
 
 enum class Hint {
   kSkip,   // The plugin would reject the pod as before.
-  kQueue,  // It may not; in doubt too.
+  kQueue,  // It may accept the pod; also in doubt.
 };
 
-// For plugins that can tell more exactly than by the kind of an event whether it helps. The other
-// events that a plugin registered (`PluginDescriptor::wake_up_events`) always help, and as in
-// kube-scheduler any change of taints does if it registered Node ADD and no UPDATE_NODE_TAINT.
+// For plugins that can decide more exactly than by the kind of an event whether it helps. For other
+// plugins all registered events (`PluginDescriptor::wake_up_events`) help. As in kube-scheduler,
+// any change of taints helps a plugin that registered Node ADD without UPDATE_NODE_TAINT.
 class QueueingHintPlugin {
  public:
   virtual ~QueueingHintPlugin() = default;
-  // Only asked about events that the plugin registered and pods that it rejected. The pod is as it
-  // is now, which after an update of itself is `change.new_pod`.
+  // Only called for events that the plugin registered and pods that it rejected. `pod` has its
+  // current state, which after an update of itself is `change.new_pod`.
   virtual Hint QueueingHint(const PodView& pod, const ObjectChange& change) const = 0;
 };
 

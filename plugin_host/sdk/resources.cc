@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::string_view kHugePages = "hugepages-";
 
-// Calls fn(into, amount) for every resource that `from` names; `into` is made present.
+// Calls fn(into, amount) for every resource in `from`; creates `into` if absent.
 template <typename Fn>
 void Merge(const v1alpha1::ResourceList& from, Resources* into, Fn fn) {
   if (from.has_cpu_millis()) {
@@ -68,8 +68,8 @@ void Max(const From& from, Resources* into) {
   Merge(from, into, MaxAmount);
 }
 
-// While a resize is under way: the highest of what is wanted, in force and set aside; what is
-// wanted does not count if the node can never do it.
+// During a resize: the maximum of wanted, actual and allocated; without wanted if the node can
+// never do the resize.
 Resources EffectiveRequests(const v1alpha1::Pod& pod, const v1alpha1::ResourceList& wanted,
                             const v1alpha1::ResourceList& actual,
                             const v1alpha1::ResourceList& allocated) {
@@ -82,7 +82,7 @@ Resources EffectiveRequests(const v1alpha1::Pod& pod, const v1alpha1::ResourceLi
 
 using StatusByName = absl::flat_hash_map<absl::string_view, const v1alpha1::ContainerStatus*>;
 
-// What one container asks for: its spec, what a resize made of it, what is assumed.
+// One container's request: its spec, resizes, and assumed defaults.
 Resources ContainerRequests(const v1alpha1::Pod& pod, const v1alpha1::Container& container,
                             const StatusByName& statuses, const PodRequestsOptions& options) {
   Resources requests;
@@ -113,7 +113,7 @@ Resources AggregateContainers(const v1alpha1::Pod& pod, const PodRequestsOptions
   for (const auto& container : pod.containers()) {
     Add(ContainerRequests(pod, container, statuses, options), &sum);
   }
-  // While an init container runs, the sidecars before it run too.
+  // The sidecars before an init container run at the same time.
   const StatusByName no_statuses;
   Resources sidecars, highest;
   for (const auto& container : pod.init_containers()) {
@@ -193,15 +193,15 @@ PodUsage ComputePodUsage(const v1alpha1::Pod& pod) {
   PodRequestsOptions options;
   options.use_status = true;
   usage.requests = ComputePodRequests(pod, options);
-  // A pod with pod-level requests is assumed to need something only where neither it nor its
-  // containers say.
+  // With pod-level requests, defaults apply only if neither the pod nor its containers name the
+  // resource.
   const bool pod_level = HasPodLevelRequests(pod);
   if (!pod_level || !usage.requests.has_cpu) options.missing_cpu_millis = kDefaultCpuMillis;
   if (!pod_level || !usage.requests.has_memory) options.missing_memory_bytes = kDefaultMemoryBytes;
   const Resources nonzero = ComputePodRequests(pod, options);
   usage.nonzero_cpu_millis = nonzero.cpu_millis;
   usage.nonzero_memory_bytes = nonzero.memory_bytes;
-  // The node's sums hold scalar resources only.
+  // The node's sums contain only scalar resources.
   for (auto it = usage.requests.extended.begin(); it != usage.requests.extended.end();) {
     it = IsScalarResourceName(it->first) ? std::next(it) : usage.requests.extended.erase(it);
   }

@@ -1,4 +1,4 @@
-// What a pod asks for, as Kubernetes counts it.
+// A pod's requests, as Kubernetes counts them.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_RESOURCES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_RESOURCES_H_
 
@@ -21,8 +21,8 @@ struct Resources {
   bool has_cpu = false;
   bool has_memory = false;
   bool has_ephemeral_storage = false;
-  // Every other resource by full name, also those that are 0. Ordered, so that reasons come in a
-  // fixed order.
+  // Every other resource by full name, also with amount 0. Sorted, so that reasons have a fixed
+  // order.
   std::map<std::string, int64_t, std::less<>> extended;
 
   // The amount of a resource by its Kubernetes name; 0 if absent.
@@ -30,13 +30,13 @@ struct Resources {
   friend bool operator==(const Resources&, const Resources&) = default;
 };
 
-// What scoring assumes for a container that names no CPU or no memory.
+// Scoring's assumption for a container without CPU or memory requests.
 inline constexpr int64_t kDefaultCpuMillis = 100;
 inline constexpr int64_t kDefaultMemoryBytes = 200 * 1024 * 1024;
 
-// How to count; the defaults are what Filter asks about a pending pod.
+// How to count; the defaults are those of Filter for a pending pod.
 struct PodRequestsOptions {
-  // Count what an in-place resize has set aside or put in force (pods on nodes).
+  // Include allocated and actual amounts of in-place resizes (pods on nodes).
   bool use_status = false;
   // Ignore spec.resources.
   bool skip_pod_level = false;
@@ -56,8 +56,7 @@ int64_t ExtendedRequestOf(const v1alpha1::Pod& pod, const std::string& name);
 // hugepages-*).
 bool HasPodLevelRequests(const v1alpha1::Pod& pod);
 
-// What a pod on a node takes: its requests, and CPU and memory with the assumed minimum where it
-// names none.
+// A pod's usage of a node: its requests, and CPU and memory with the assumed defaults where absent.
 struct PodUsage {
   Resources requests;
   int64_t nonzero_cpu_millis = 0;

@@ -63,7 +63,7 @@ TEST(ResourcesTest, AResizeCountsWithTheHighest) {
   pod.Requests({{"cpu", "8"}});
   pod.proto().set_resize_infeasible(true);
   EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 2000);
-  status->clear_actual_requests();  // Without it Kubernetes looks at the spec alone.
+  status->clear_actual_requests();  // Without it Kubernetes uses only the spec.
   EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 8000);
 }
 
@@ -74,20 +74,20 @@ TEST(ResourcesTest, AResizeOfPodLevelRequestsCountsWithTheHighest) {
       MakeResources({{"cpu", "1"}, {"memory", "1Gi"}, {"hugepages-2Mi", "4Mi"}});
   EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 1000);
   *pod.proto().mutable_pod_allocated_requests() = MakeResources({{"cpu", "4"}});
-  EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 1000) << "nothing is in force";
+  EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 1000) << "no actual amounts";
   *pod.proto().mutable_pod_actual_requests() =
       MakeResources({{"cpu", "2"}, {"memory", "3Gi"}, {"ephemeral-storage", "1Gi"}});
   EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 4000);
   EXPECT_EQ(ComputePodUsage(pod).requests.memory_bytes, int64_t{3} << 30);
   EXPECT_EQ(ComputePodUsage(pod).requests.Get("hugepages-2Mi"), 4 << 20);
   EXPECT_FALSE(ComputePodUsage(pod).requests.has_ephemeral_storage) << "not named by the pod";
-  EXPECT_EQ(ComputePodRequests(pod).cpu_millis, 1000) << "the spec alone";
-  // What can never be does not count; a resource that then has no amount at all counts nothing.
+  EXPECT_EQ(ComputePodRequests(pod).cpu_millis, 1000) << "only the spec";
+  // An infeasible resize does not count; a resource without any amount then counts 0.
   pod.proto().set_resize_infeasible(true);
   pod.proto().mutable_pod_requests()->set_cpu_millis(50000);
   EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 4000);
   EXPECT_EQ(ComputePodUsage(pod).requests.Get("hugepages-2Mi"), 0);
-  // Without pod-level requests the pod's status says nothing.
+  // Without pod-level requests the pod's status is ignored.
   pod.proto().clear_pod_requests();
   EXPECT_EQ(ComputePodUsage(pod).requests.cpu_millis, 9000);
 }

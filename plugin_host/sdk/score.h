@@ -24,9 +24,9 @@ inline void NormalizeScores(int64_t max, bool reverse, absl::Span<int64_t> score
     }
     return;
   }
-  // Divisions take long. Of numbers that are this small the reciprocal's 56 bits give the same
-  // whole number: what it is too large by, less than one in its last bit, adds less than a quotient
-  // can be short of the next whole number.
+  // Avoids slow divisions. For numbers this small, multiplying by a 56-bit reciprocal gives the
+  // same integer: its error, less than one in the last bit, is smaller than the distance of any
+  // quotient from the next integer.
   constexpr int kBits = 56;
   constexpr uint64_t kSmall = uint64_t{1} << 24;
   constexpr uint64_t kMedium = uint64_t{1} << 31;
@@ -36,8 +36,8 @@ inline void NormalizeScores(int64_t max, bool reverse, absl::Span<int64_t> score
     for (int64_t& score : scores)
       score = static_cast<int64_t>(static_cast<uint64_t>(score) * factor >> kBits);
   } else if (all < kMedium && max >= 0 && max <= int64_t{1} << 20) {
-    // These are divided exactly as doubles, which takes a fraction of the time: a quotient that is
-    // not whole is farther from the next whole number than rounding goes.
+    // Dividing doubles is exact here, and faster: a quotient that is not an integer is farther from
+    // the next integer than the rounding error.
     const double scale_to = static_cast<double>(max), whole = static_cast<double>(highest);
     for (int64_t& score : scores)
       score = static_cast<int64_t>(static_cast<double>(score) * scale_to / whole);

@@ -10,7 +10,7 @@
 namespace outboard::sdk {
 namespace {
 
-// As kube-scheduler has it.
+// As in kube-scheduler.
 std::vector<int64_t> ByWholeNumbers(int64_t max, bool reverse, std::vector<int64_t> scores) {
   const int64_t highest = std::max<int64_t>(0, *std::max_element(scores.begin(), scores.end()));
   for (int64_t& score : scores) {
@@ -42,7 +42,7 @@ TEST(NormalizeScoresTest, QuotientsThatAreWhole) {
       ASSERT_EQ(scores[0], 100 * score / highest);
     }
   }
-  // As near as they come to the next whole number, whatever they are divided with.
+  // As near as possible to the next integer, for any divisor.
   for (const int64_t max : {1, 100, 127, 128}) {
     for (int64_t highest = (int64_t{1} << 24) - 50; highest < (int64_t{1} << 24) + 50; ++highest) {
       std::vector<int64_t> scores = {highest - 1, highest / 2, highest};

@@ -38,7 +38,7 @@ absl::Status Aggregate(const Errors& errors) {
   return absl::InvalidArgumentError(absl::StrCat("[", absl::StrJoin(distinct, ", "), "]"));
 }
 
-// Checks one requirement; appends what Kubernetes says against it.
+// Validates one requirement; appends Kubernetes' errors.
 Requirement Check(const Op& proto, const std::string& path, Errors* errors) {
   Requirement result;
   result.key = proto.key();
@@ -66,7 +66,7 @@ Requirement Check(const Op& proto, const std::string& path, Errors* errors) {
         invalid_values("values set must be empty for exists and does not exist");
       }
       break;
-    default:  // GT, LT; callers keep others away.
+    default:  // GT, LT; callers exclude others.
       if (result.values.size() != 1) {
         invalid_values("for 'Gt', 'Lt' operators, exactly one value is required");
       }

@@ -19,20 +19,22 @@ namespace outboard::sdk {
 
 using LabelMap = google::protobuf::Map<std::string, std::string>;
 
-// One requirement, checked and ready to match.
+// One validated requirement.
 struct Requirement {
   std::string key;
   v1alpha1::SelectorRequirement::Operator op = v1alpha1::SelectorRequirement::IN;
   std::vector<std::string> values;  // Sorted.
   int64_t number = 0;               // Operand of GT and LT.
 
-  // True if a label with this value (nullopt: no such label) meets the requirement.
+  // True if a label with this value (nullopt: absent) meets the requirement.
   bool Matches(std::optional<absl::string_view> value) const;
 };
 
 // A label selector over pods' or namespaces' labels.
 //
-// Threading: immutable. Lifetime: a value. Errors: Parse tells what Kubernetes would.
+// Threading: immutable.
+// Lifetime: a value.
+// Errors: Parse returns Kubernetes' message.
 class CompiledLabelSelector {
  public:
   // Matches nothing: an absent selector.
@@ -52,17 +54,18 @@ class CompiledLabelSelector {
   std::vector<Requirement> requirements_;
 };
 
-// A term of a node selector, or the error that its parsing gave.
+// A term of a node selector, or its parse error.
 //
-// Threading: immutable. Lifetime: a value; independent of the mirror. Errors: kept, as Kubernetes
-//            does.
+// Threading: immutable.
+// Lifetime: a value; independent of the mirror.
+// Errors: kept, as in Kubernetes.
 class CompiledNodeTerm {
  public:
   // `path` names the term in errors, e.g. `nodeSelectorTerms[0]`.
   static CompiledNodeTerm Parse(const v1alpha1::NodeSelectorTerm& term, const std::string& path);
   // False if the term has an error.
   bool Matches(const NodeView& node) const;
-  // A node as it was, or as an event brings it.
+  // A node before or after an event.
   bool Matches(const v1alpha1::Node& node) const;
   bool empty() const { return empty_; }  // Matches no node.
   const absl::Status& error() const { return error_; }
@@ -77,16 +80,16 @@ class CompiledNodeTerm {
   std::vector<Requirement> fields_;
 };
 
-// Terms of which one must match; empty terms are left out.
+// Terms; one must match. Ignores empty terms.
 class CompiledNodeSelector {
  public:
   CompiledNodeSelector() = default;
   explicit CompiledNodeSelector(const v1alpha1::NodeSelector& selector);
-  // Kubernetes reports errors of terms only where no term matches.
+  // Kubernetes reports errors of terms only if no term matches.
   absl::StatusOr<bool> Matches(const NodeView& node) const;
   absl::StatusOr<bool> Matches(const v1alpha1::Node& node) const;
   const std::vector<CompiledNodeTerm>& terms() const { return terms_; }
-  // All errors of all terms joined; OK if there are none.
+  // All errors of all terms, joined; OK if none.
   absl::Status error() const;
 
  private:
@@ -114,11 +117,11 @@ class RequiredNodeAffinity {
   CompiledNodeSelector selector_;
 };
 
-// The preferred terms of a node affinity: terms of weight 0 and empty ones are left out.
+// The preferred terms of a node affinity, without empty terms and terms of weight 0.
 class PreferredNodeTerms {
  public:
   PreferredNodeTerms() = default;
-  // An error if a term that counts cannot be parsed.
+  // An error if a counted term is malformed.
   static absl::StatusOr<PreferredNodeTerms> Parse(
       const google::protobuf::RepeatedPtrField<v1alpha1::PreferredSchedulingTerm>& terms,
       const std::string& path = "");

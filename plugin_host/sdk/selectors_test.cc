@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/sdk/testing/builders.h"
 
 namespace outboard::sdk {
@@ -43,7 +43,7 @@ class NodeSelectorTest : public ::testing::Test {
     *term.add_match_fields() = requirement;
     return CompiledNodeTerm::Parse(term, "").Matches(node());
   }
-  mirror::Mirror mirror_;
+  host_cache::ClusterCache mirror_;
 };
 
 TEST_F(NodeSelectorTest, OperatorsMeanWhatKubernetesMeans) {

@@ -1,4 +1,4 @@
-// A plugin as a shared object, which `outboard-host --plugin-dir` takes in while it runs.
+// A plugin as a shared object, which `outboard-host --plugin-dir` loads while it runs.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_SHARED_OBJECT_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_SHARED_OBJECT_H_
 
@@ -9,7 +9,7 @@
 #include "plugin_host/sdk/abi_digest.h"
 #include "plugin_host/sdk/plugin_registry.h"
 
-// To be raised when the meaning of the SDK changes and its headers do not.
+// Increase when the SDK's meaning changes without a change of its headers.
 #define OUTBOARD_ABI_NUMBER 1
 
 #define OUTBOARD_ABI_TEXT_OF(x) #x
@@ -19,16 +19,16 @@
 #else
 #define OUTBOARD_ABI_COMPILER "gcc-" OUTBOARD_ABI_TEXT(__GNUC__)
 #endif
-// Containers are laid out otherwise under the address sanitizer.
+// Containers have another layout with the address sanitizer.
 #if defined(__SANITIZE_ADDRESS__)
 #define OUTBOARD_ABI_SANITIZER " sanitizer=address"
 #else
 #define OUTBOARD_ABI_SANITIZER ""
 #endif
 
-// All that object and host must agree on, in words: what differs is told to people. `sdk` is a
-// digest of the SDK's headers and of the contract, so that an object which was built for another
-// release is refused instead of reading memory that is laid out otherwise.
+// All that object and host must have in common; errors name the differences. `sdk` is a digest of
+// the SDK's headers and of the contract, so that the host rejects an object built for another
+// release, instead of misreading memory.
 #define OUTBOARD_ABI \
   "abi=" OUTBOARD_ABI_TEXT(OUTBOARD_ABI_NUMBER) " sdk=" OUTBOARD_ABI_DIGEST                    \
   " compiler=" OUTBOARD_ABI_COMPILER " c++abi=" OUTBOARD_ABI_TEXT(__GXX_ABI_VERSION)           \
@@ -36,11 +36,10 @@
   " protobuf=" OUTBOARD_ABI_TEXT(GOOGLE_PROTOBUF_VERSION)                                      \
   " absl=" OUTBOARD_ABI_TEXT(ABSL_LTS_RELEASE_VERSION) OUTBOARD_ABI_SANITIZER
 
-// Where the host looks for OUTBOARD_ABI before it loads an object, that is, before any of its code
-// runs.
+// The host reads OUTBOARD_ABI from this section before it loads an object and runs any of its code.
 #define OUTBOARD_ABI_SECTION ".outboard.abi"
 
-// The C symbol that the host calls once, after loading. A `status` that is not OK refuses the
+// The C symbol that the host calls once, after loading. If `status` is not OK, the host rejects the
 // object.
 #define OUTBOARD_REGISTER_SYMBOL "outboard_register_plugins"
 extern "C" typedef void (*OutboardRegisterFunction)(outboard::sdk::PluginRegistry* registry,
@@ -49,9 +48,8 @@ extern "C" typedef void (*OutboardRegisterFunction)(outboard::sdk::PluginRegistr
 // In one source of the object, outside of namespaces:
 // OUTBOARD_PLUGIN_OBJECT(&my_plugin::Descriptor); Several descriptors are separated by commas.
 //
-// Rules for an object: no threads of its own, and no state that outlives its plugins, since it is
-// unloaded when the last instance that uses it is gone; nothing of Outboard is linked, the host has
-// it all.
+// Rules for an object: no threads, and no state that outlives its plugins, because the host unloads
+// it with the last instance that uses it. Link no Outboard libraries; the host exports all symbols.
 #define OUTBOARD_PLUGIN_OBJECT(...)                                                       \
   extern "C" __attribute__((visibility("default"), used, section(OUTBOARD_ABI_SECTION)))  \
   const char outboard_plugin_abi[] = OUTBOARD_ABI;                                        \
@@ -61,6 +59,6 @@ extern "C" typedef void (*OutboardRegisterFunction)(outboard::sdk::PluginRegistr
       status->Update(registry->Add(descriptor()));                                        \
     }                                                                                     \
   }                                                                                       \
-  static_assert(true, "takes the semicolon")
+  static_assert(true, "requires the semicolon")
 
 #endif  // OUTBOARD_PLUGIN_HOST_SDK_SHARED_OBJECT_H_

@@ -15,12 +15,12 @@ using Tolerations = google::protobuf::RepeatedPtrField<v1alpha1::Toleration>;
 bool Tolerates(const v1alpha1::Toleration& toleration, const v1alpha1::Taint& taint);
 bool ToleratesAny(const Tolerations& tolerations, const v1alpha1::Taint& taint);
 
-// Does a taint keep pods away (NoSchedule, NoExecute)?
+// Whether a taint keeps pods away (NoSchedule, NoExecute).
 inline bool TaintFilters(const v1alpha1::Taint& taint) {
   return taint.effect() == v1alpha1::NO_SCHEDULE || taint.effect() == v1alpha1::NO_EXECUTE;
 }
 
-// The first taint that filters and that no toleration covers; null if there is none.
+// The first taint that filters and that no toleration covers; null if none.
 const v1alpha1::Taint* FindUntoleratedTaint(const std::vector<v1alpha1::Taint>& taints,
                                             const Tolerations& tolerations);
 const v1alpha1::Taint* FindUntoleratedTaint(

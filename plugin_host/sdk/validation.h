@@ -1,4 +1,4 @@
-// Kubernetes' checks of names, with its words.
+// Kubernetes' validation of names, with its messages.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_VALIDATION_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_VALIDATION_H_
 
@@ -10,10 +10,10 @@
 
 namespace outboard::sdk {
 
-// What is wrong with a label key or resource name (an optional DNS subdomain, a slash, a name);
-// empty if nothing is.
+// Errors of a label key or resource name (an optional DNS subdomain, a slash, a name); empty if
+// valid.
 std::vector<std::string> QualifiedNameErrors(absl::string_view value);
-// What is wrong with a label value.
+// Errors of a label value; empty if valid.
 std::vector<std::string> LabelValueErrors(absl::string_view value);
 
 // Texts of Kubernetes' field errors, without the path: `Invalid value: "x": detail`.

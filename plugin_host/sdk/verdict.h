@@ -1,4 +1,4 @@
-// What a plugin says of a pod, or of a pod on a node.
+// A plugin's verdict on a pod, or on a pod on a node.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_VERDICT_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_VERDICT_H_
 
@@ -15,10 +15,10 @@ namespace outboard::sdk {
 // PENDING.
 using Code = v1alpha1::Code;
 
-// A code with the reasons that people read.
+// A code with reasons for people.
 //
-// A plugin whose Filter rejects many nodes keeps its verdicts as members: the sink recognises them
-// by address and copies them once.
+// A plugin whose Filter rejects many nodes should keep its verdicts as members: the sink identifies
+// them by address and copies them once.
 //
 // Threading: a value.
 // Lifetime:  a value; see FilterSink for verdicts passed by reference.

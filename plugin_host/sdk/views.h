@@ -1,4 +1,4 @@
-// What a plugin sees: a pod, a node, the cluster. Cheap handles over the mirror, passed by value.
+// A plugin's views: a pod, a node, the cluster. Cheap handles over the mirror, passed by value.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_VIEWS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_VIEWS_H_
 
@@ -18,10 +18,11 @@
 
 namespace outboard::sdk {
 
-// A pod. `proto()` has every field of the contract; the rest is what plugins would otherwise
-// compute again and again.
+// A pod. `proto()` has every field of the contract; the other methods are precomputed.
 //
-// Threading: a value. Lifetime: as the record; within one call. Errors: none.
+// Threading: a value.
+// Lifetime: as the record; within one call.
+// Errors: none.
 class PodView {
  public:
   explicit PodView(const PodRecord* record) : record_(record) {}
@@ -31,8 +32,7 @@ class PodView {
   absl::string_view name() const { return record_->pod.name(); }
   absl::string_view namespace_name() const { return record_->pod.namespace_(); }
   int32_t priority() const { return record_->pod.priority(); }
-  // What it takes on a node, resizes included. A pending pod's request is
-  // ComputePodRequests(proto()).
+  // Its usage on a node, including resizes. A pending pod's request is ComputePodRequests(proto()).
   const PodUsage& usage() const { return record_->usage; }
   std::optional<absl::string_view> Label(const std::string& key) const {
     auto it = record_->pod.labels().find(key);
@@ -51,7 +51,9 @@ class PodView {
 
 // A node with the pods on it.
 //
-// Threading: a value. Lifetime: within one call. Errors: none.
+// Threading: a value.
+// Lifetime: within one call.
+// Errors: none.
 class NodeView {
  public:
   NodeView(const NodeTable* table, Slot slot) : table_(table), slot_(slot) {}
@@ -63,8 +65,8 @@ class NodeView {
   const std::vector<v1alpha1::Taint>& taints() const {
     return table_->taint_sets[table_->taint_set[slot_]];
   }
-  // The id of the value of a label (in NodeTable::label_values), StringTable::kNone if the node has
-  // no such label.
+  // The id of the value of a label (in NodeTable::label_values), StringTable::kNone if the node
+  // lacks the label.
   uint32_t LabelValueId(uint32_t key_id) const {
     const auto& labels = table_->labels[slot_];
     auto it = std::lower_bound(labels.begin(), labels.end(), key_id,
@@ -105,11 +107,11 @@ using PodMap = absl::flat_hash_map<std::string, std::unique_ptr<PodRecord>>;
 // Labels of namespaces by name.
 using NamespaceMap = absl::flat_hash_map<std::string, std::map<std::string, std::string>>;
 
-// The whole cluster: nodes, pods of every scheduler (pending ones too), namespaces, and the other
-// objects that plugins judge by.
+// The whole cluster: nodes, pods of every scheduler (also pending), namespaces, and other objects.
 //
-// Threading: a value. Lifetime: as the mirror; what it hands out holds within one call. Errors:
-//            none.
+// Threading: a value.
+// Lifetime: as the mirror; returned references are valid within one call.
+// Errors: none.
 class ClusterView {
  public:
   ClusterView(const NodeTable* nodes, const PodMap* pods, const NamespaceMap* namespaces,

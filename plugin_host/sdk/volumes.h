@@ -1,4 +1,4 @@
-// What the plugins that judge volumes have in common: claims of a pod, and Kubernetes' words.
+// Shared by volume plugins: claims of a pod, and Kubernetes' messages.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_VOLUMES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_VOLUMES_H_
 
@@ -11,34 +11,34 @@
 
 namespace outboard::sdk {
 
-// A claim that a volume of a pod stands for.
+// The claim of a pod's volume.
 struct PodClaim {
   std::string name;        // In the pod's namespace.
-  bool ephemeral = false;  // Made for the pod, which must own it.
+  bool ephemeral = false;  // Created for the pod, which must own it.
 };
 
 bool IsClaimVolume(const v1alpha1::Volume& volume);
-// Absent if the volume is no claim.
+// Absent if the volume is not a claim.
 std::optional<PodClaim> ClaimOfVolume(const v1alpha1::Pod& pod, const v1alpha1::Volume& volume);
 // Whether a volume of the pod names the claim.
 bool NamesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim);
-// The same, or an ephemeral volume of the pod has a claim of that name, whoever owns it.
+// The same, or an ephemeral volume of the pod has a claim of that name, with any owner.
 bool UsesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim);
 const v1alpha1::PersistentVolumeClaim* FindClaim(const ClusterObjects& objects,
                                                  absl::string_view namespace_name,
                                                  absl::string_view name);
-// Absent if the claim was made for the pod; otherwise Kubernetes' error.
+// Absent if the claim was created for the pod; otherwise Kubernetes' error.
 std::optional<std::string> NotCreatedForPod(const v1alpha1::Pod& pod,
                                             const v1alpha1::PersistentVolumeClaim& claim);
 
-// The API's error for an object that is not there: `persistentvolumeclaim "x" not found`.
+// The API server's error for a missing object: `persistentvolumeclaim "x" not found`.
 std::string NotFoundText(absl::string_view resource, absl::string_view name);
 
-// Whether volumes of an in-tree plugin are served by CSI drivers wherever the node says so; of the
-// others kube-scheduler takes no notice.
+// Whether CSI drivers serve volumes of an in-tree plugin on nodes that declare it; kube-scheduler
+// ignores other in-tree plugins.
 bool IsMigratedPlugin(absl::string_view in_tree_plugin);
-// The CSI driver in place of an in-tree provisioner. Absent: it is no in-tree provisioner; empty:
-// it is one that is not migrated.
+// The CSI driver that replaces an in-tree provisioner. Absent: not an in-tree provisioner; empty:
+// not migrated.
 std::optional<absl::string_view> DriverOfProvisioner(absl::string_view provisioner);
 
 }  // namespace outboard::sdk

@@ -20,7 +20,7 @@ WorkloadTraits ReadTraits(const ArgsObject& args, const WorkloadTraits& defaults
       args.Problem(absl::StrCat("ownerKinds[", i, "]"), RequiredValue("must not be empty"));
   }
   for (size_t i = 0; i < traits.images.size(); ++i) {
-    // An empty part would be in every image.
+    // An empty part would match every image.
     if (traits.images[i].empty())
       args.Problem(absl::StrCat("images[", i, "]"), RequiredValue("must not be empty"));
     absl::AsciiStrToLower(&traits.images[i]);
@@ -40,7 +40,7 @@ bool HasImage(const std::vector<std::string>& names, const WorkloadTraits& trait
   });
 }
 
-// What speaks for one alone.
+// The type if exactly one matches.
 WorkloadType Decide(bool training, bool inference) {
   if (training == inference) return WorkloadType::kOther;
   return training ? WorkloadType::kTraining : WorkloadType::kInference;
@@ -53,7 +53,7 @@ std::string ImageName(absl::string_view image) {
   const size_t slash = image.find('/');
   if (slash != absl::string_view::npos) {
     const absl::string_view first = image.substr(0, slash);
-    // As container runtimes tell a registry from a part of the name.
+    // As container runtimes distinguish a registry from a part of the name.
     if (first == "localhost" || first.find_first_of(".:") != absl::string_view::npos)
       image.remove_prefix(slash + 1);
   }

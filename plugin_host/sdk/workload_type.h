@@ -1,4 +1,4 @@
-// What kind of work a pod does.
+// The kind of a pod's workload.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_WORKLOAD_TYPE_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_WORKLOAD_TYPE_H_
 
@@ -15,7 +15,7 @@ enum class WorkloadType { kOther, kTraining, kInference };
 
 inline constexpr char kWorkloadTypeLabel[] = "workload-type";
 
-// By what pods without the label are recognised.
+// Properties that classify pods without the label.
 struct WorkloadTraits {
   std::vector<std::string> owner_kinds;  // Of the pod's controller, as Kubernetes writes them.
   std::vector<std::string> images;       // Parts of images' names, in lower case.
@@ -27,14 +27,16 @@ std::string ImageName(absl::string_view image);
 // Part of a JSON schema: the arguments `training` and `inference`.
 std::string WorkloadTypesSchema();
 
-// Threading: immutable after Read. Lifetime: a value. Errors: problems in the reader of args.
+// Threading: immutable after Read.
+// Lifetime: a value.
+// Errors: problems in the reader of args.
 class WorkloadTypes {
  public:
   // The arguments `training` and `inference`.
   static WorkloadTypes Read(const ArgsObject& root);
 
-  // The label's word if it is there (another one than training and inference: other). Else the
-  // owner's kind, else the images of its containers; other if these tell both, or nothing.
+  // The label's value if present (anything but training and inference: other). Otherwise the
+  // owner's kind, then the images of its containers; other if these match both or none.
   WorkloadType TypeOf(const v1alpha1::Pod& pod) const;
 
  private:

@@ -65,7 +65,7 @@ TEST(WorkloadTypeTest, ThenTheImage) {
   }
   for (const char* image : {"example.com/bert-training:1", "deepspeed/deepspeed"})
     EXPECT_EQ(OfImage(image), WorkloadType::kTraining) << image;
-  // A registry's name, a tag, and images that tell both or nothing.
+  // A registry's name, a tag, and images that match both or none.
   for (const char* image : {"pytorch/pytorch", "train.example.com/app", "app:training", "",
                             "example.com/train-and-serving", "\xff\xfe"})
     EXPECT_EQ(OfImage(image), WorkloadType::kOther) << image;

@@ -6,12 +6,13 @@ namespace outboard::services {
 
 // One operation. The object must live until OnDone or OnAbandoned was called.
 //
-// Threading: the engine's thread. Errors: `ok` as gRPC defines it for the operation.
+// Threading: the engine's thread.
+// Errors: `ok` as gRPC defines it for the operation.
 class Completion {
  public:
   virtual ~Completion() = default;
   virtual void OnDone(bool ok) = 0;
-  // The queue has been shut down: no operation may be started any more.
+  // The queue has been shut down: do not start further operations.
   virtual void OnAbandoned() = 0;
 };
 

@@ -46,16 +46,16 @@ void CycleStream::OnRead(bool ok) {
   }
   have_request_ = true;
   const absl::Time now = absl::Now();
-  // A fifth of the time is kept for the way back.
+  // A fifth of the time is reserved for the answer's transport.
   give_up_ = now + absl::Microseconds(request_.deadline_micros()) * 4 / 5;
-  // The answer before is still on its way out of the same message.
+  // The previous answer is still being written from the same message.
   if (!writing_) AnswerOrPark();
   OperationEnds();
 }
 
 void CycleStream::AnswerOrPark() {
   if (TryAnswer(absl::Now())) return;
-  // Nothing else may be under way; what waits must not go.
+  // No operation may be in progress, and a waiting call must stay.
   OperationBegins();
   parked_ = true;
   streams_->parking->Park(this, session_id_, give_up_);

@@ -10,7 +10,7 @@
 
 #include "absl/time/time.h"
 #include "plugin_host/runtime/host.h"
-#include "plugin_host/services/parking.h"
+#include "plugin_host/services/deferred_calls.h"
 #include "plugin_host/services/stream_step.h"
 #include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
 
@@ -21,20 +21,20 @@ struct CycleStreams {
   v1alpha1::CycleService::AsyncService* service;
   grpc::ServerCompletionQueue* queue;
   runtime::Host* host;
-  Parking* parking;
+  DeferredCalls* parking;
 };
 
 // One Cycle stream: reads a request, answers it, reads the next. Messages are reused.
 //
 // Threading: the engine's thread.
-// Lifetime:  owns itself: gone once gRPC has returned every operation. `streams` must outlive it.
+// Lifetime: owns itself: gone once gRPC has returned every operation. `streams` must outlive it.
 // Errors:    within the answers.
-class CycleStream final : public Parkable {
+class CycleStream final : public DeferredCall {
  public:
   static void Listen(CycleStreams* streams) { new CycleStream(streams); }
 
   bool TryAnswer(absl::Time now) override;
-  // An operation is over; with the last one the stream goes.
+  // An operation ended; the last one deletes the stream.
   void OperationEnds();
 
  private:
@@ -45,11 +45,11 @@ class CycleStream final : public Parkable {
   void OnWritten(bool ok);
   void OnFinished(bool ok);
 
-  // Evaluates; false: the version is not reached yet.
+  // Evaluates; false: the mirror has not reached the version.
   bool Evaluate(absl::Time now);
   void Read();
   void AnswerOrPark();
-  // The call waits no more; it has left the parking, or is about to.
+  // The call no longer waits; it has left the deferred calls, or is about to.
   void Unpark();
   void OperationBegins() { ++operations_; }
 

@@ -56,7 +56,7 @@ HandlerResult NotYet(const Session& session, CallStatus otherwise) {
 
 }  // namespace
 
-// What lives on the engine's thread.
+// Everything on the engine's thread.
 class Engine::Impl {
  public:
   Impl(runtime::HostIdentity identity, const sdk::PluginRegistry* registry,
@@ -83,15 +83,14 @@ class Engine::Impl {
 
   // Serves until RequestStop.
   void Run();
-  // From any thread: the engine's thread empties the queue and returns from Run. The alarm alone
-  // says so: an alarm must not be set on a queue that is shut down already.
+  // From any thread: the engine's thread empties the queue and returns from Run. Only the alarm
+  // signals it, because an alarm must not be set on a queue that is already shut down.
   void RequestStop() {
     stop_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
                     static_cast<Completion*>(&stop_));
   }
-  // Shuts the queue down and takes what is left in it. Nothing may be started on a queue that is
-  // shut down, so this happens on the thread that starts
-  // operations.
+  // Shuts the queue down and handles what is left in it. No operation may be started on a queue
+  // after shutdown, so this runs on the thread that starts operations.
   void EmptyQueue() {
     if (queue_ == nullptr) return;
     queue_->Shutdown();
@@ -99,7 +98,7 @@ class Engine::Impl {
     bool ok = false;
     while (queue_->Next(&tag, &ok)) static_cast<Completion*>(tag)->OnAbandoned();
   }
-  // From any thread: begin to drain; `drained_` is notified once no attempt is left.
+  // From any thread: begins to drain; notifies `drained_` once no attempt is left.
   void RequestDrain() {
     if (drain_requested_.exchange(true)) return;
     drain_alarm_.Set(queue_.get(), std::chrono::system_clock::now(),
@@ -115,7 +114,7 @@ class Engine::Impl {
   }
 
  private:
-  // Nothing to do but to come back to the loop.
+  // Only wakes the loop.
   class Woken final : public Completion {
    public:
     void OnDone(bool) override {}
@@ -146,7 +145,7 @@ class Engine::Impl {
         service, request_method, queue_.get(), &parking_, std::move(handler)}));
   }
 
-  // A call about a session at exactly its version: `call(session, request, now, response)`.
+  // A call at exactly its version of a session: `call(session, request, now, response)`.
   template <typename Request, typename Response, typename Fn>
   auto AtVersion(Fn call) {
     return [this, call](const Request& request, absl::Time now, Response* response) {
@@ -166,9 +165,9 @@ class Engine::Impl {
     };
   }
 
-  // A call that waits for no version, or for at least the one that it names. Streams are not
-  // ordered, so an object that is not known yet is waited for
-  // where `waits_for_objects`.
+  // A call that waits for no version, or for at least the version that it names. Streams are not
+  // ordered relative to each other, so with `waits_for_objects` it also waits for an unknown
+  // object.
   template <typename Request, typename Response, typename Fn>
   auto AtLeast(bool waits_for_objects, Fn call) {
     return [this, waits_for_objects, call](const Request& request, absl::Time now,
@@ -204,7 +203,7 @@ class Engine::Impl {
   v1alpha1::PreBindService::AsyncService pre_bind_;
 
   runtime::Host host_;
-  Parking parking_;
+  DeferredCalls parking_;
   SyncStreams sync_streams_;
   CycleStreams cycle_streams_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
@@ -230,7 +229,7 @@ void Engine::Impl::ListenToEverything() {
 
   Listen(&plugin_host_, &PluginHostService::AsyncService::RequestGetHostInfo,
          [this](const GetHostInfoRequest& request, absl::Time, GetHostInfoResponse* response) {
-           VLOG(1) << "handshake with shim " << request.shim_build();
+           VLOG(1) << "Handshake with shim " << request.shim_build();
            host_.GetHostInfo(response);
            return Done(CallStatus::Ok());
          });
@@ -345,7 +344,7 @@ void Engine::Impl::Run() {
     }
     connected_sessions_.store(host_.connected_sessions(), std::memory_order_relaxed);
     if (drain_requested_ && !host_.draining()) {
-      LOG(INFO) << "draining: " << host_.attempts_in_flight() << " attempts are under way";
+      LOG(INFO) << "Draining with " << host_.attempts_in_flight() << " attempts in progress";
       host_.DrainAll();
     }
     if (host_.draining() && !drained_.HasBeenNotified() && host_.attempts_in_flight() == 0) {
@@ -400,7 +399,7 @@ int Engine::connected_sessions() const { return impl_->connected_sessions(); }
 Engine::~Engine() {
   acceptor_ = nullptr;
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-  // A queue must be shut down and empty before it may go.
+  // A queue must be shut down and empty before its destruction.
   if (thread_.joinable()) {
     impl_->RequestStop();
     thread_.join();

@@ -22,23 +22,24 @@
 namespace outboard::services {
 
 // Owns the gRPC server, its completion queue, the host with all sessions, and the one thread on
-// which all of them live, so that mirrors and
-// plugins need no locks. The thread sleeps in the queue; it never spins.
+// which all of them run, so that mirrors and plugins need no locks. The thread sleeps in the queue;
+// it never spins.
 //
 // Threading: Start, Drain and the destructor on one thread; the engine's own thread does the rest.
 // Lifetime:  the registry must outlive it. The destructor ends open calls at once.
-// Errors:    Start: UNAVAILABLE if the address cannot be listened on.
+// Errors:    Start: UNAVAILABLE if it cannot listen on the address.
 class Engine {
  public:
   struct Options {
-    // A Unix socket and who may connect (UnixAcceptor), or else an address as gRPC takes it.
+    // A Unix socket and the users who may connect (UnixAcceptor), or else an address in gRPC's
+    // syntax.
     std::string socket_path;
     unsigned socket_mode = 0600;
     std::vector<int64_t> allowed_uids;
     std::string address;
     std::shared_ptr<grpc::ServerCredentials> credentials;  // of `address`
     runtime::HostIdentity identity;
-    runtime::MetricSink* metrics = nullptr;  // Null: nobody looks. Outlives the engine.
+    runtime::MetricSink* metrics = nullptr;  // Null: none. Outlives the engine.
   };
   static absl::StatusOr<std::unique_ptr<Engine>> Start(const Options& options,
                                                        const sdk::PluginRegistry* registry);
@@ -46,12 +47,12 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // READY → DRAINING: refuses new attempts and waits, at most `timeout`, until none is left. True
-  // if none is left. May be called again; with no time it only tells.
+  // READY → DRAINING: rejects new attempts and waits, at most `timeout`, until none is left. True
+  // if none is left. May be called again; with a zero timeout it only reports.
   bool Drain(absl::Duration timeout);
-  // What people are told with every probe; empty: nothing. From any thread.
+  // A warning for people in every Probe response; empty: none. From any thread.
   void SetWarning(std::string warning);
-  // Sessions of shims that are connected. From any thread.
+  // Sessions with a connected shim. From any thread.
   int connected_sessions() const;
   // The port listened on; 1 for Unix sockets.
   int port() const { return port_; }

@@ -93,7 +93,7 @@ class EngineTest : public ::testing::Test {
     return header;
   }
 
-  // A Sync stream with `nodes` nodes of rising size and one pending pod `default/p`.
+  // A Sync stream with `nodes` nodes of increasing size and one pending pod `default/p`.
   struct Sync {
     std::unique_ptr<grpc::ClientContext> context;
     std::unique_ptr<grpc::ClientReaderWriter<SyncRequest, SyncResponse>> stream;
@@ -241,8 +241,8 @@ TEST_F(EngineTest, ACallWaitsForItsVersion) {
   auto context = Context();
   auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
   ASSERT_TRUE(cycle->Write(MakeCycle(1, 2)));
-  // The engine has one thread and the client one connection: once these are answered, the call
-  // before them has been looked at, and waits.
+  // The engine has one thread and the client one connection: once these are answered, the engine
+  // has read the earlier call, which waits.
   for (int i = 0; i < 3; ++i) {
     GetHostInfoResponse info;
     ASSERT_TRUE(PluginHostService::NewStub(channel_)
@@ -283,7 +283,7 @@ TEST_F(EngineTest, AVersionThatDoesNotComeIsStale) {
   request.set_pod_uid("default/p");
   PreFilterResponse response;
   grpc::Status status;
-  // The host answers 20 ms before the deadline: too late where the machine stops for longer.
+  // The host answers 20 ms before the deadline: too late if the machine stalls for longer.
   for (int calls = 0; calls < 10; ++calls) {
     auto context = Context(absl::Milliseconds(500));
     status = PreFilterService::NewStub(channel_)->PreFilter(context.get(), request, &response);
@@ -319,7 +319,7 @@ TEST_F(EngineTest, ErrorsAreShortHoweverLongTheRequest) {
   Sync sync = OpenSync(4);
   PreFilterRequest request;
   *request.mutable_header() = Header(1, 1);
-  // Longer than the metadata that a client takes, and nowhere a single byte.
+  // Longer than the metadata that a client accepts, and only multi-byte characters.
   for (int i = 0; i < 100000; ++i) *request.mutable_pod_uid() += "\xc3\xa9";
   PreFilterResponse response;
   auto context = Context();
@@ -365,7 +365,7 @@ TEST_F(EngineTest, AChangeThatDoesNotFitEndsTheStream) {
   const grpc::Status status = sync.stream->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ErrorOf(status).reason(), CallError::INVALID);
-  OpenSync(2);  // A new stream with a snapshot heals it.
+  OpenSync(2);  // A new stream with a snapshot repairs it.
 }
 
 TEST_F(EngineTest, ANewStreamReplacesTheOld) {

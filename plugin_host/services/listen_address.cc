@@ -65,7 +65,7 @@ void RemoveStaleSiblings(const std::string& path) {
       siblings.push_back(entries->path().string());
   }
   for (const std::string& sibling : siblings) {
-    // Removes it only if connecting is refused.
+    // Removes the socket only if a connection is refused.
     if (sibling != path) PrepareSocketPath(sibling).IgnoreError();
   }
 }

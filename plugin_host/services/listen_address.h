@@ -16,22 +16,19 @@ namespace outboard::services {
 struct ListenAddress {
   bool is_unix = false;
   std::string path;    // Of a Unix socket.
-  std::string target;  // As gRPC takes it.
+  std::string target;  // In gRPC's syntax.
 
-  // INVALID_ARGUMENT for anything else, an abstract socket, or a path that is too long for a socket
-  // (107 bytes).
+  // Errors: INVALID_ARGUMENT for anything else, an abstract socket, or a path over 107 bytes.
   static absl::StatusOr<ListenAddress> Parse(absl::string_view text);
 };
 
-// Makes way for a Unix socket. A socket that nobody listens on is removed; gRPC would also remove a
-// live one.
-// Errors: ALREADY_EXISTS if a process answers there, FAILED_PRECONDITION if the path is something
-//         else than a socket, or its folder
-// cannot be written.
+// Prepares the path of a Unix socket: removes a stale socket. gRPC would also remove a live one.
+// Errors: ALREADY_EXISTS if a process listens there, FAILED_PRECONDITION if the path is not a
+//         socket, or its folder is not writable.
 absl::Status PrepareSocketPath(const std::string& path);
 
-// Removes sockets that nobody listens on any more and that are called like this one up to the `@`:
-// what a killed instance of the same host left behind. What cannot be removed stays.
+// Removes stale sockets with the same name up to the `@`, left behind by killed instances of this
+// host. Ignores failures.
 void RemoveStaleSiblings(const std::string& path);
 
 }  // namespace outboard::services

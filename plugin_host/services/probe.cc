@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kInstance[] = "{instance}";
 
-// Sockets whose path is `path` with anything in place of {instance}.
+// Sockets whose path is `path` with any text in place of {instance}.
 std::vector<std::string> SocketsOf(const std::string& path) {
   const std::string escaped =
       absl::StrReplaceAll(path, {{"*", "\\*"}, {"?", "\\?"}, {"[", "\\["}, {"\\", "\\\\"}});
@@ -36,8 +36,8 @@ std::vector<std::string> SocketsOf(const std::string& path) {
   return paths;
 }
 
-// Whether somebody listens there who cannot be seen from here: a process of another container, with
-// which this one shares the folder. The kernel gives such a process no id here.
+// Whether a process of another container, which shares the folder, listens there. The kernel
+// reports no process id for it here.
 bool IsOfAnotherContainer(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -71,7 +71,8 @@ absl::Status ProbeListener(const std::string& listen, absl::Duration timeout) {
   const absl::StatusOr<ListenAddress> address = ListenAddress::Parse(listen);
   if (!address.ok()) return address.status();
   if (!address->is_unix)
-    return absl::InvalidArgumentError("only a Unix socket can be probed; a port, by connecting");
+    return absl::InvalidArgumentError(
+        "--probe supports only a Unix socket; check a port by connecting to it");
   const bool is_one_socket = !absl::StrContains(address->path, kInstance);
   int of_others = 0;
   absl::Status last;
@@ -84,7 +85,7 @@ absl::Status ProbeListener(const std::string& listen, absl::Duration timeout) {
     if (last.ok()) return last;
   }
   if (!last.ok()) return last;
-  std::string none = absl::StrCat("there is no socket ", address->path);
+  std::string none = absl::StrCat("no socket ", address->path);
   if (of_others > 0) absl::StrAppend(&none, ", but ", of_others, " of other containers");
   return absl::UnavailableError(none);
 }

@@ -1,4 +1,4 @@
-// Whether a host answers: what a supervisor of containers asks now and then.
+// Whether a host answers: the liveness check for containers.
 #ifndef OUTBOARD_PLUGIN_HOST_SERVICES_PROBE_H_
 #define OUTBOARD_PLUGIN_HOST_SERVICES_PROBE_H_
 
@@ -9,15 +9,14 @@
 
 namespace outboard::services {
 
-// Asks the host behind `listen`, as given to --listen: `unix:PATH`, where {instance} stands for
-// every instance that has a socket there and whose process can be seen from here, so that
-// containers which share the folder are not taken for each other. A host that no shim has
-// configured yet, or that drains, answers as well; whether it is of use to a shim is for the shim
-// to find out.
+// Probes the host behind `listen`, as given to --listen: `unix:PATH`. {instance} matches every
+// instance with a socket there whose process is visible from this container, so that containers
+// that share the folder are not confused. A host without a configuration, or that drains, answers
+// too; the shim decides whether it can use the host.
 //
 // Threading: blocks, for at most `timeout` per socket.
-// Errors:    INVALID_ARGUMENT for anything but a Unix socket; UNAVAILABLE if no instance answers,
-//            with what was heard instead.
+// Errors: INVALID_ARGUMENT for anything but a Unix socket; UNAVAILABLE with the cause if no
+//         instance answers.
 absl::Status ProbeListener(const std::string& listen, absl::Duration timeout);
 
 }  // namespace outboard::services

@@ -6,8 +6,8 @@
 
 namespace outboard::services {
 
-// Calls a method of a stream when an operation is done, and its OperationEnds when the operation is
-// abandoned. One for each kind of operation that a stream can have in flight at once.
+// Calls a method of a stream when an operation is done, and OperationEnds when it is abandoned. One
+// for each kind of operation that a stream can have in flight at the same time.
 template <typename Stream, void (Stream::*method)(bool)>
 class StreamStep final : public Completion {
  public:

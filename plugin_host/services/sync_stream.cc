@@ -12,7 +12,7 @@ namespace {
 
 using v1alpha1::CallError;
 
-// A peer that does not read its pushes is not waited for for ever.
+// A peer that does not read its pushes is disconnected at this many.
 constexpr size_t kMaxWaitingPushes = 65536;
 
 }  // namespace
@@ -51,18 +51,19 @@ bool SyncStream::Begin(absl::Time now) {
   streams_->host->Connected(session_id_);
   session->BeginSync();
   session->SetPush([this](const v1alpha1::SyncResponse& response) { Push(response); });
-  LOG(INFO) << "session " << session_id_ << ": change stream opened";
+  LOG(INFO) << "Sync stream of session " << session_id_ << " opened";
   return true;
 }
 
 void SyncStream::Replaced() {
-  session_id_.clear();  // The session is the other stream's now.
-  Finish(grpc::Status(grpc::StatusCode::CANCELLED, "another stream of the session replaces this"));
+  session_id_.clear();  // The session now belongs to the other stream.
+  Finish(
+      grpc::Status(grpc::StatusCode::CANCELLED, "another stream of the session replaces this one"));
   context_.TryCancel();
 }
 
 void SyncStream::OnRead(bool ok) {
-  if (!ok) {  // The client closed its side, or is gone.
+  if (!ok) {  // The client closed its side, or disconnected.
     Leave();
     Finish(grpc::Status::OK);
     return OperationEnds();
@@ -74,7 +75,8 @@ void SyncStream::OnRead(bool ok) {
   absl::Status status = session == nullptr ? absl::NotFoundError("the session is gone")
                                            : session->Apply(request_, now);
   if (!status.ok()) {
-    LOG(WARNING) << "session " << session_id_ << ": change refused: " << status.message();
+    LOG(WARNING) << "Sync message of session " << session_id_
+                 << " rejected; ending the stream: " << status.message();
     Leave();
     const runtime::CallStatus error(CallError::INVALID, std::string(status.message()));
     Finish(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, error.message(),
@@ -82,17 +84,17 @@ void SyncStream::OnRead(bool ok) {
     return OperationEnds();
   }
   if (request_.phase() == v1alpha1::SyncRequest::SNAPSHOT_END) {
-    LOG(INFO) << "session " << session_id_ << ": snapshot complete at version "
+    LOG(INFO) << "Snapshot of session " << session_id_ << " complete at version "
               << session->version() << " with " << session->mirror().view().node_order().size()
               << " nodes and " << session->mirror().view().pods().size() << " pods";
     Ack();
   } else if (request_.time_unix_nanos() != 0) {
-    Ack();  // Whoever tells the time waits for what comes of it.
+    Ack();  // A shim that sets the time waits for the results.
   }
   const std::string session_id = session_id_;
   OperationBegins();
   stream_.Read(&request_, read_.tag());
-  // After posting the read: waiting calls may take a while to answer.
+  // After posting the read, because answering waiting calls may take a while.
   streams_->parking->Retry(session_id, now);
   OperationEnds();
 }
@@ -103,7 +105,7 @@ void SyncStream::Ack() {
   acked_ = session->version();
   v1alpha1::SyncResponse response;
   response.mutable_ack()->set_version(acked_);
-  if (const std::optional<absl::Time> told = session->told_time(); told.has_value())
+  if (const std::optional<absl::Time> told = session->clock_advanced_to(); told.has_value())
     response.mutable_ack()->set_time_unix_nanos(absl::ToUnixNanos(*told));
   Push(std::move(response));
 }
@@ -116,7 +118,8 @@ void SyncStream::AckIfBehind() {
 void SyncStream::Push(v1alpha1::SyncResponse response) {
   if (finishing_) return;
   if (waiting_.size() >= kMaxWaitingPushes) {
-    LOG(WARNING) << "session " << session_id_ << ": pushes are not read; the stream is ended";
+    LOG(WARNING) << "Shim of session " << session_id_
+                 << " does not read pushes; ending the Sync stream";
     return context_.TryCancel();
   }
   waiting_.push_back(std::move(response));
@@ -143,7 +146,7 @@ void SyncStream::Leave() {
   if (it != streams_->by_session.end() && it->second == this) {
     streams_->by_session.erase(it);
     streams_->host->Disconnected(session_id_, absl::Now());
-    LOG(INFO) << "session " << session_id_ << ": change stream closed";
+    LOG(INFO) << "Sync stream of session " << session_id_ << " closed";
   }
   session_id_.clear();
 }

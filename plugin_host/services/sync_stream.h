@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "plugin_host/runtime/host.h"
-#include "plugin_host/services/parking.h"
+#include "plugin_host/services/deferred_calls.h"
 #include "plugin_host/services/stream_step.h"
 #include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
 
@@ -27,7 +27,7 @@ struct SyncStreams {
   v1alpha1::ClusterStateService::AsyncService* service;
   grpc::ServerCompletionQueue* queue;
   runtime::Host* host;
-  Parking* parking;
+  DeferredCalls* parking;
   std::map<std::string, SyncStream*> by_session;  // The live stream of each session.
 };
 
@@ -36,7 +36,7 @@ struct SyncStreams {
 //
 // Threading: the engine's thread.
 // Lifetime:  owns itself: gone once gRPC has returned every operation. `streams` must outlive it.
-// Errors:    a message that cannot be applied ends the stream with FAILED_PRECONDITION.
+// Errors:    a message that does not apply ends the stream with FAILED_PRECONDITION.
 class SyncStream {
  public:
   static void Listen(SyncStreams* streams) { new SyncStream(streams); }
@@ -45,7 +45,7 @@ class SyncStream {
   void Push(v1alpha1::SyncResponse response);
   // Acknowledges what was applied since the last acknowledgement; about once a second.
   void AckIfBehind();
-  // An operation is over; with the last one the stream goes.
+  // An operation ended; the last one deletes the stream.
   void OperationEnds();
 
  private:
@@ -56,7 +56,7 @@ class SyncStream {
   void OnFinished(bool ok);
   void OnEnded(bool ok);
 
-  // Takes over the session of the first message; false: the stream has been ended.
+  // Attaches the session of the first message; false: the stream has ended.
   bool Begin(absl::Time now);
   void Replaced();
   void Ack();

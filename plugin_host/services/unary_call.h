@@ -17,34 +17,34 @@
 #include "plugin_host/runtime/call_status.h"
 #include "plugin_host/services/call_errors.h"
 #include "plugin_host/services/completion.h"
-#include "plugin_host/services/parking.h"
+#include "plugin_host/services/deferred_calls.h"
 
 namespace outboard::services {
 
-// What a handler says.
+// A handler's result.
 struct HandlerResult {
-  // Absent: not yet; try again when the mirror of `session` changes.
+  // Absent: not yet; retry when the mirror of `session` changes.
   std::optional<runtime::CallStatus> status;
   std::string session;
-  // The answer if the time runs out first.
+  // The answer if the deadline passes first.
   runtime::CallStatus otherwise;
 };
 
-// When to give a waiting call up, so that the answer still reaches a caller with this deadline.
+// When a waiting call times out, so that the answer still reaches a caller with this deadline.
 inline absl::Time GiveUpTime(absl::Time now, absl::Time deadline) {
   const absl::Duration left = deadline - now;
   return deadline - std::min(left / 5, absl::Milliseconds(20));
 }
 
-// A unary method of a service: always has one call waiting for a client, answers each with the
-// handler.
+// A unary method of a service: always keeps one call waiting for a client; the handler answers each
+// call.
 //
 // Threading: the engine's thread.
 // Lifetime:  calls own themselves; they are gone once the completion queue is drained. Handler,
-//            service, queue and parking must outlive them.
+//            service, queue and deferred calls must outlive them.
 // Errors:    a CallStatus becomes a gRPC status with a CallError in its details.
 template <typename Service, typename Request, typename Response>
-class UnaryCall final : public Completion, public Parkable {
+class UnaryCall final : public Completion, public DeferredCall {
  public:
   using Handler = std::function<HandlerResult(const Request&, absl::Time now, Response*)>;
   using RequestMethod = void (Service::*)(grpc::ServerContext*, Request*,
@@ -55,7 +55,7 @@ class UnaryCall final : public Completion, public Parkable {
     Service* service;
     RequestMethod request_method;
     grpc::ServerCompletionQueue* queue;
-    Parking* parking;
+    DeferredCalls* parking;
     Handler handler;
   };
   static void Listen(std::shared_ptr<const Method> method) { new UnaryCall(std::move(method)); }

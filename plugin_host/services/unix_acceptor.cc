@@ -19,7 +19,7 @@ namespace outboard::services {
 namespace {
 
 constexpr int kBacklog = 128;
-// While file descriptors are short, who waits to be accepted waits this much longer.
+// Pause before accepting again after a shortage of file descriptors.
 constexpr int kShortageMillis = 100;
 
 absl::Status Failed(const std::string& path, const char* what) {
@@ -49,8 +49,8 @@ absl::StatusOr<std::unique_ptr<UnixAcceptor>> UnixAcceptor::Listen(
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return Failed(path, "socket");
-  // The file takes the socket's mode, less the process's umask, so that there is no moment with
-  // more than is wanted.
+  // The file gets the socket's mode minus the umask, so its permissions are never wider than
+  // requested.
   const char* failed = fchmod(listener, mode) != 0 ? "fchmod"
                        : bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0
                            ? "bind"
@@ -92,8 +92,8 @@ bool UnixAcceptor::IsAllowed(int fd) const {
                               : std::find(allowed_uids_.begin(), allowed_uids_.end(),
                                           int64_t{peer.uid}) != allowed_uids_.end();
   if (!is_allowed) {
-    LOG_EVERY_N(WARNING, 100) << "refused a connection of user " << peer.uid << " (pid " << peer.pid
-                              << "): --allowed-uids does not name it";
+    LOG_EVERY_N(WARNING, 100) << "Rejected a connection of user " << peer.uid << " (pid "
+                              << peer.pid << "): not in --allowed-uids";
   }
   return is_allowed;
 }

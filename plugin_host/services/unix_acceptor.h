@@ -1,4 +1,4 @@
-// Takes connections on a Unix socket from processes of allowed users.
+// Accepts connections on a Unix socket from processes of allowed users.
 #ifndef OUTBOARD_PLUGIN_HOST_SERVICES_UNIX_ACCEPTOR_H_
 #define OUTBOARD_PLUGIN_HOST_SERVICES_UNIX_ACCEPTOR_H_
 
@@ -13,16 +13,17 @@
 
 namespace outboard::services {
 
-// gRPC's own listener does not look at who connects, stops listening for ever when file descriptors
-// run out for a moment (1.51), and may remove a socket that another process has put in its place.
+// Why not gRPC's own listener: it does not check the peer, stops listening permanently after a
+// short shortage of file descriptors (1.51), and may remove a socket that another process created
+// in its place.
 //
-// Threading: Listen, Serve and the destructor on one thread; accepts on a thread of its own.
+// Threading: Listen, Serve and the destructor on one thread; accepts on its own thread.
 // Lifetime:  the destructor stops accepting and removes the socket, if it is still its own.
-// Errors:    Listen: FAILED_PRECONDITION with the path and the system's words.
+// Errors:    Listen: FAILED_PRECONDITION with the path and the system's message.
 class UnixAcceptor {
  public:
-  // The socket has permissions `mode` from its first moment on. `allowed_uids` empty: this
-  // process's user and root.
+  // The socket has permissions `mode` from its creation. `allowed_uids` empty: this process's user
+  // and root.
   static absl::StatusOr<std::unique_ptr<UnixAcceptor>> Listen(const std::string& path,
                                                               unsigned mode,
                                                               std::vector<int64_t> allowed_uids);
@@ -30,7 +31,7 @@ class UnixAcceptor {
   UnixAcceptor(const UnixAcceptor&) = delete;
   UnixAcceptor& operator=(const UnixAcceptor&) = delete;
 
-  // `take` gets non-blocking connections, which are its to close.
+  // `take` gets non-blocking connections and must close them.
   void Serve(std::function<void(int fd)> take);
 
  private:

@@ -63,20 +63,20 @@ TEST_F(UnixAcceptorTest, ClosesConnectionsOfOthers) {
   auto acceptor = UnixAcceptor::Listen(path_, 0600, {int64_t{geteuid()} + 1});
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   (*acceptor)->Serve([](int fd) {
-    ADD_FAILURE() << "a connection was taken";
+    ADD_FAILURE() << "a connection was accepted";
     close(fd);
   });
   const int fd = Connect();
   char byte = 0;
-  EXPECT_EQ(read(fd, &byte, 1), 0) << "the other side was to close it";
+  EXPECT_EQ(read(fd, &byte, 1), 0) << "the acceptor must close it";
   close(fd);
 }
 
 TEST_F(UnixAcceptorTest, LeavesTheSocketOfItsSuccessorAlone) {
   auto first = UnixAcceptor::Listen(path_, 0600, {});
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_FALSE(UnixAcceptor::Listen(path_, 0600, {}).ok()) << "the path is taken";
-  // Kept, so that the successor's file is another one.
+  EXPECT_FALSE(UnixAcceptor::Listen(path_, 0600, {}).ok()) << "the path is in use";
+  // Kept, so that the successor's file differs.
   const std::string aside = path_ + "-aside";
   std::filesystem::rename(path_, aside);
   auto second = UnixAcceptor::Listen(path_, 0600, {});

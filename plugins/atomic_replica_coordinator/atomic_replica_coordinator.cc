@@ -37,7 +37,7 @@ std::string ArgsSchema() {
     "podGroupTimeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 900, "default": 60,
       "description": "How long a member of any other group waits, unless its PodGroup says."},
     "defaultMinReplicas": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 1,
-      "description": "Size of jobs whose pods say none; 1: they are placed singly."},
+      "description": "Size of jobs whose pods declare none; 1: they are placed singly."},
     "topologyTiers": )json",
                       kTopologyTiersSchema, "}}");
 }
@@ -69,8 +69,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
         pushes_(context.pushes),
         status_(context.profile, &groups_, context.cluster, context.pushes) {}
 
-  // Members of which there are too few are not tried: they would hold places that nobody can use.
-  // Those of jobs are, and wait at Permit, as ever.
+  // A group with too few members is rejected here: its members would hold places in vain. Jobs are
+  // an exception: their members are tried, and wait at Permit.
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     const std::optional<GroupRef> ref = sdk::GroupOf(attempt.pod().proto());
     if (!ref || IsJob(*ref)) return sdk::Verdict::Skip();
@@ -83,8 +83,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return sdk::Verdict::Unresolvable(absl::StrCat(GangName(*ref), ": ", missing));
   }
 
-  // Members that are missing are placed together. Whoever comes once there are enough goes alone,
-  // unless it has to be where the others are.
+  // Missing members are placed together. A member that comes after the group is complete is placed
+  // singly, unless it must run in the same topology domain as the others.
   std::optional<sdk::GroupToPlace> Group(const sdk::Attempt& attempt) const override {
     const v1alpha1::Pod& pod = attempt.pod().proto();
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
@@ -117,7 +117,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     }
     together.needed = missing;
     together.pending = PendingMembers(ref->key);
-    // A job that has not made all of its pods yet: those that are there wait at Permit.
+    // The job has not created all pods yet: the existing ones wait at Permit.
     if (static_cast<int64_t>(together.pending.size()) < missing) return std::nullopt;
     for (auto& part : together.parts) {
       for (const sdk::PodRecord* pod : together.pending) {
@@ -157,7 +157,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
               ? absl::StrCat(GangName(*ref), ": ", placed, " of ", size, " members placed")
               : absl::StrCat(GangName(*ref), ": ", rest.parts[0].needed, " of ", rest.parts[0].name,
                              " are not placed");
-      // The first to wait calls the others, who may have given up before it came.
+      // The first waiting member activates the others, whose attempts may have failed before.
       if (std::none_of(others.begin(), others.end(),
                        [](const auto* other) { return WaitsForUs(*other); })) {
         CallMembers(ref->key, size);
@@ -176,8 +176,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // One member lost its place, for whatever reason: those that wait for it give theirs back now
-  // rather than at their timeouts.
+  // One member lost its place, for any reason: the members that wait for it release theirs now, not
+  // at their timeouts.
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node_name,
                  std::vector<sdk::WaitDecision>* decisions) override {
     const v1alpha1::Pod& pod = attempt.pod().proto();
@@ -186,7 +186,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     const std::string what = absl::StrCat("pod ", pod.name(), " gave its place on ", node_name,
                                           " back, ", others.size(), " others were placed");
-    // Those that give theirs back because of it say nothing new.
+    // Members that release their places as a consequence have nothing new to report.
     if (!rejected_.contains(pod.uid())) status_.Say(ref->key, what, /*is_error=*/false);
     if (KeepsPlaces(groups_.SpecFor(*ref))) return;
     const std::string message = absl::StrCat(GangName(*ref), ": ", what);
@@ -200,8 +200,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     }
   }
 
-  // A member that was rejected here misses others, not room: it goes on when another has a place,
-  // or when itself it belongs elsewhere or says another number. Others that come call it (Permit).
+  // A pod that was rejected here lacks members, not room. It is retried when another member gets a
+  // place, or when its own group or size changes. New members activate it themselves (Permit).
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
     if (change.action != v1alpha1::ClusterEvent::ADD) return sdk::Hint::kSkip;
@@ -221,7 +221,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     if (it != rejected_.end() && it->second != pod.waiting_attempt) rejected_.erase(it);
     const sdk::PodGroupIndex::Change change = groups_.SetPod(pod);
     if (change.group != nullptr && change.group->object) status_.Touch(change.group->key);
-    // No event tells of pods that come without a place, or of gates that others lose.
+    // No event reports pods that arrive without a place, or gates that other members lose.
     if (change.group == nullptr || change.group->existing() <= change.existed) return;
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
     if (IsJob(*ref)) return;
@@ -245,7 +245,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
     groups_.RemoveObject(object);
   }
-  // Whoever was called while its rejection was still on its way to the shim did not hear it.
+  // Activates pods again whose rejection had not reached the shim at the first activation.
   void OnTick(absl::Time now) override {
     for (const sdk::GroupKey& key : std::exchange(called_, {})) {
       if (const sdk::Group* group = groups_.Find(key)) ActivatePending(*group);
@@ -257,7 +257,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   static std::string GangName(const GroupRef& ref) {
     return absl::StrCat("gang ", sdk::Quote(ref.key.name));
   }
-  // To take it for a single pod would place a part of a gang.
+  // Treating it as a single pod would place a part of a gang.
   static sdk::Verdict Faulty(const GroupRef& ref, absl::string_view fault) {
     return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", fault));
   }
@@ -272,7 +272,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
     return ref ? ref->sub_group : "";
   }
-  // Parts that need more members than those that have a place.
+  // Adds the parts that need more members than have a place.
   static void AddParts(const GroupRef& ref, const GroupSpec& spec,
                        const std::vector<const sdk::PodRecord*>& placed,
                        sdk::GroupToPlace* together) {
@@ -284,7 +284,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
       if (needed > 0) together->parts.push_back({part->name, needed, {}});
     }
   }
-  // Of whom there are too few; empty: of nobody.
+  // Names the part with too few members; empty: none.
   std::string MissingOf(const GroupRef& ref, const GroupSpec& spec) const {
     const int64_t number = sdk::NumberOf(spec);
     const sdk::Group* group = groups_.Find(ref.key);
@@ -310,13 +310,13 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return IsJob(ref) ? args_.job_timeout : args_.group_timeout;
   }
 
-  // Has the members tried that have no place, if there are enough of them to be placed at all.
+  // Activates the members without a place, if enough members exist to place the group.
   void CallMembers(const sdk::GroupKey& key, int64_t size) const {
     const sdk::Group* group = groups_.Find(key);
     if (group == nullptr || group->existing() + Gated(*group) < size) return;
     ActivatePending(*group);
   }
-  // As far as jobs go, which never asked for gates.
+  // Counts gated members, for groups other than jobs: jobs do not use gates.
   static int64_t Gated(const sdk::Group& group) {
     return group.key.dialect == sdk::GroupDialect::kJobName ? group.count(sdk::MemberState::kGated)
                                                             : 0;
@@ -339,8 +339,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     pushes_->Activate(pending);
   }
 
-  // Members that have a place which they will keep, in the order of their uids. What counts is the
-  // mirror, so that a host that starts anew knows as much.
+  // Members with a place that they will keep, ordered by uid. Reads only the cluster cache, so a
+  // restarted host has the same result.
   std::vector<const sdk::PodRecord*> PlacedOthers(const sdk::GroupKey& key,
                                                   const std::string& uid) const {
     std::vector<const sdk::PodRecord*> placed;
@@ -357,7 +357,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return placed;
   }
 
-  // Members that wait for a node and could have one from this profile, in the order of their names.
+  // Members without a node that this profile could place, ordered by name.
   std::vector<const sdk::PodRecord*> PendingMembers(const sdk::GroupKey& key) const {
     std::vector<const sdk::PodRecord*> pending;
     const sdk::Group* group = groups_.Find(key);
@@ -382,12 +382,12 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   const Args args_;
   const std::string profile_;
   const sdk::ClusterView cluster_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   sdk::PodGroupIndex groups_{kName};
   GroupStatusKeeper status_;
-  // Groups that became complete since the last tick.
+  // Groups that became complete after the last tick.
   absl::flat_hash_set<sdk::GroupKey> called_;
-  // Attempts that were rejected and whose places the mirror still has. Only saves repetition: every
+  // Rejected attempts whose places are still in the cluster cache. It only avoids duplicates: every
   // rejection makes the shim call Unreserve again.
   absl::flat_hash_map<std::string, uint64_t> rejected_;
 };

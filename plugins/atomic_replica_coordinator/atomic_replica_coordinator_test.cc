@@ -38,7 +38,7 @@ class CoordinatorTest : public testing::Test {
     if (!size.empty()) pod.Annotation("outboard/min-replicas", size);
     return pod;
   }
-  // Asks Permit, and does with the answer to this pod what the shim does.
+  // Calls Permit, and applies the answer to this pod as the shim does.
   Verdict Permit(const v1alpha1::Pod& pod) {
     answer_ = PermitAnswer();
     harness_->AddPod(pod);
@@ -102,7 +102,7 @@ TEST_F(CoordinatorTest, LaterMembersGoSingly) {
   Permit(Member("b", "2"));
   harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
   EXPECT_EQ(Permit(Member("c", "2")), Verdict::Success());
-  EXPECT_THAT(answer_.decisions, IsEmpty()) << "nobody waits any more";
+  EXPECT_THAT(answer_.decisions, IsEmpty()) << "no pod waits any more";
 }
 
 TEST_F(CoordinatorTest, BoundMembersCountButNotThoseBeingDeleted) {
@@ -146,7 +146,7 @@ TEST_F(CoordinatorTest, UnreserveGivesAllWaitingMembersBackOnce) {
   EXPECT_EQ(decisions[0].message,
             "gang \"train\": pod b gave its place on n1 back, 2 others were placed");
   EXPECT_EQ(decisions[0].attempt_id, AttemptOf("default/a"));
-  // The shim gives these back in turn, and tells of each.
+  // The shim unreserves these in turn, and reports each.
   EXPECT_THAT(harness_->Unreserve(Member("a", "4"), "n1"), IsEmpty());
 }
 
@@ -176,7 +176,7 @@ TEST_F(CoordinatorTest, TheFirstToWaitCallsTheOthersOnceThereAreEnough) {
   Permit(Member("c", "3"));
   EXPECT_THAT(harness_->TakeActivated(), ElementsAre("default/a", "default/b"));
   Permit(Member("a", "3"));
-  EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "the first has called";
+  EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "the first member has activated them";
   EXPECT_EQ(Permit(Member("b", "3")), Verdict::Success());
   EXPECT_THAT(harness_->TakeActivated(), IsEmpty());
 }
@@ -218,7 +218,7 @@ TEST_F(CoordinatorTest, AnUnreadableSizeIsRejectedRatherThanTakenForASinglePod) 
   for (const char* text : {"many", "0", "-1", "2.5", "100001", "+5", " 5", "1e3"}) {
     EXPECT_EQ(Permit(Member("a", text)),
               Verdict::Unresolvable(std::string("gang \"train\": \"") + text +
-                                    "\" is no number of replicas between 1 and 100000"));
+                                    "\" is not a number of replicas between 1 and 100000"));
   }
 }
 

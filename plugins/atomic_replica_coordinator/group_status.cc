@@ -17,20 +17,20 @@ using sdk::GroupDialect;
 using sdk::GroupKey;
 using sdk::MemberState;
 
-// Kubernetes' own, of scheduling.k8s.io.
+// The condition of Kubernetes' own PodGroup (scheduling.k8s.io).
 constexpr char kCondition[] = "PodGroupScheduled";
-// scheduler-plugins'.
+// Phases of scheduler-plugins' PodGroup.
 constexpr char kPending[] = "Pending";
 constexpr char kScheduling[] = "Scheduling";
 
 constexpr absl::string_view kMembersExist = " members exist";
 constexpr absl::string_view kMembersPlaced = " members placed";
 
-// How often a text alone is renewed, and how long members may take to come without a word.
+// How often a text alone is updated, and how long an incomplete group is not reported.
 constexpr absl::Duration kTextInterval = absl::Seconds(10);
-// The API server takes 32 KiB; people read the first lines.
+// The API server accepts 32 KiB; people read the first lines.
 constexpr size_t kMaxTextBytes = 4096;
-// A tick looks at no more groups than this, so that it stays short.
+// Limits the groups of one tick, so that a tick stays short.
 constexpr size_t kMaxGroupsPerTick = 500;
 
 bool IsWritten(GroupDialect dialect) {
@@ -49,7 +49,7 @@ json StatusOf(const json& whole) {
   return status != nullptr && status->is_object() ? *status : json::object();
 }
 
-// Once True it stays so, as with kube-scheduler: it tells that the group has started.
+// True is final, as with kube-scheduler: it means that the group has started.
 std::optional<json> WithCondition(const json& whole, const Finding& finding, absl::Time now) {
   json status = StatusOf(whole);
   const json before = status;
@@ -77,7 +77,8 @@ std::optional<json> WithCondition(const json& whole, const Finding& finding, abs
   return status;
 }
 
-// Only forward, to where scheduler-plugins' controller would bring it too; later phases are its.
+// Moves the phase only forward, as scheduler-plugins' controller does; later phases are the
+// controller's.
 std::optional<json> WithPhase(const json& whole, const Finding& finding, const std::string& owner) {
   json status = StatusOf(whole);
   const std::string phase = sdk::TextAt(status, {"phase"}).value_or("");
@@ -89,7 +90,7 @@ std::optional<json> WithPhase(const json& whole, const Finding& finding, const s
   return status;
 }
 
-// What the object says already, but for the text.
+// The state that the object already reports, without the text.
 Finding::Kind KindIn(GroupDialect dialect, const json& whole) {
   const json status = StatusOf(whole);
   if (dialect == GroupDialect::kSchedulerPlugins) {
@@ -127,7 +128,7 @@ Finding FindingOf(const sdk::Group& group, const LastWord& last) {
   if (group.existing() < size) {
     return {Finding::kUnschedulable, of_all(group.existing(), kMembersExist), /*may_pass=*/true};
   }
-  if (group.placed() >= size) return {};  // They are about to be bound.
+  if (group.placed() >= size) return {};  // Their binding is in progress.
   if (!last.text.empty())
     return {last.is_error ? Finding::kError : Finding::kUnschedulable, last.text};
   return {Finding::kUnschedulable, of_all(group.placed(), kMembersPlaced), /*may_pass=*/true,

@@ -1,4 +1,4 @@
-// Tells in PodGroup objects what became of their groups.
+// Writes the state of pod groups to the status of their PodGroup objects.
 #ifndef OUTBOARD_PLUGINS_ATOMIC_REPLICA_COORDINATOR_GROUP_STATUS_H_
 #define OUTBOARD_PLUGINS_ATOMIC_REPLICA_COORDINATOR_GROUP_STATUS_H_
 
@@ -20,24 +20,24 @@
 
 namespace outboard::atomic_replica_coordinator {
 
-// Whether the status of this resource's objects is written; of other PodGroups it belongs to the
-// schedulers that they come with.
+// True if the plugin writes the status of this resource's objects. The status of other PodGroups
+// belongs to the schedulers that define them.
 bool KeepsStatusOf(absl::string_view resource);
 
-// What there is to say of a group.
+// The state of a group that the status reports.
 struct Finding {
   enum Kind { kNothing, kUnschedulable, kError, kScheduled };
   Kind kind = kNothing;
-  std::string message;  // for people; why, unless it is scheduled
-  // Members are still coming, or placed one by one: only worth a word if it stays so.
+  std::string message;  // for people: the cause, unless the group is scheduled
+  // The state is temporary (members arrive, or are placed one by one): report it only if it lasts.
   bool may_pass = false;
-  // Says less than what a search said, and so does not replace that.
+  // Less precise than the result of a search: it does not replace such a result.
   bool is_vague = false;
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// What the last search said of a group; an empty text: nothing.
+// The result of the group's last search; an empty text: no result.
 struct LastWord {
   std::string text;
   bool is_error = false;
@@ -45,52 +45,53 @@ struct LastWord {
   friend bool operator==(const LastWord&, const LastWord&) = default;
 };
 
-// By where the members are and, as long as they are nowhere, by the last word. A group whose object
-// says no number has nothing to say. Pure.
+// Derives the state from the members' places; while no member has a place, from the last result.
+// A group whose object has no size yields kNothing. Pure.
 Finding FindingOf(const sdk::Group& group, const LastWord& last);
 
-// The `status` that the object is to have; none: it is as it should be, or its status is not ours.
-// `owner` as in occupiedBy: `namespace/name`, or empty. What others wrote there stays. Pure.
+// Returns the new `status` of the object; nullopt: it is up to date, or the plugin does not own it.
+// `owner` as in occupiedBy: `namespace/name`, or empty. Keeps what others wrote there. Pure.
 std::optional<nlohmann::json> NextStatus(sdk::GroupDialect dialect, const nlohmann::json& whole,
                                          const Finding& finding, const std::string& owner,
                                          absl::Time now);
 
-// Keeps the status of objects as NextStatus says, of groups whose members are of one profile. By
-// the mirror alone, but for the last words, which the next attempts say anew: so two hosts, or one
-// that was killed, come to the same.
+// Writes NextStatus to the objects of the groups whose members belong to one profile. Reads only
+// the cluster cache and the last results. The next attempts report those results again, so a second
+// host, or a host that restarts after a crash, reaches the same state.
 //
-// Threading: thread-compatible; the mirror's thread. Lifetime: what it is given outlives it.
-// Errors: none; a write that fails is asked for again, less and less often.
+// Threading: thread-compatible; runs on the cluster cache's thread.
+// Lifetime: the constructor's arguments outlive the object.
+// Errors: none; a failed write is retried with growing delays.
 class GroupStatusKeeper {
  public:
   GroupStatusKeeper(std::string profile, const sdk::PodGroupIndex* groups, sdk::ClusterView cluster,
-                    sdk::Pushes* pushes)
+                    sdk::ShimNotifier* pushes)
       : profile_(std::move(profile)), groups_(groups), cluster_(cluster), pushes_(pushes) {}
 
   void Clear();
   // A member or the object of the group changed.
   void Touch(const sdk::GroupKey& key);
   void ObjectChanged(const sdk::GroupKey& key);
-  // A search, or the end of one, said this.
+  // A search, or an attempt that ended, gave this result.
   void Say(const sdk::GroupKey& key, absl::string_view text, bool is_error);
   void Tick(absl::Time now);
 
  private:
   struct Entry {
     LastWord last;
-    Finding::Kind written = Finding::kNothing;       // as the object was last found to say
-    absl::Time next_text = absl::InfinitePast();     // earlier, only another kind is written
+    Finding::Kind written = Finding::kNothing;       // as last read from the object
+    absl::Time next_text = absl::InfinitePast();     // before it, only another kind is written
     absl::Time passes_until = absl::InfinitePast();  // of a finding that may pass
   };
-  // True if there is nothing to do until something changes.
+  // Returns true if nothing is left to do until the next change.
   bool Keep(const sdk::GroupKey& key, absl::Time now);
-  // The member that speaks for the group; null: it has none, or another profile's does.
+  // The member that represents the group; null: no member, or it belongs to another profile.
   const sdk::PodRecord* SpeakerOf(const sdk::Group& group) const;
 
   const std::string profile_;
   const sdk::PodGroupIndex* const groups_;
   const sdk::ClusterView cluster_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   absl::flat_hash_map<sdk::GroupKey, Entry> entries_;
   absl::flat_hash_set<sdk::GroupKey> changed_;
   sdk::WritePace pace_;

@@ -31,14 +31,14 @@ constexpr char kSchedulerPlugins[] = "podgroups.v1alpha1.scheduling.x-k8s.io";
 class GroupStatusTest : public testing::Test {
  protected:
   void SetUp() override { Start(); }
-  // A host that knows nothing, before the cluster is told.
+  // A host without state, before the first sync.
   void Start() {
     auto harness = PluginHarness::Create(Descriptor());
     ASSERT_TRUE(harness.ok()) << harness.status();
     harness_ = *std::move(harness);
     harness_->AddNode(NodeBuilder("n1"));
   }
-  // Another host in its place: it is told what the cluster has.
+  // Another host replaces it, and gets the cluster's state.
   void Restart() {
     const json whole = store_->Get(kKubernetes, "default", "train");
     Start();
@@ -63,7 +63,7 @@ class GroupStatusTest : public testing::Test {
                                {"gang": {"minCount": 3}}}, "status": )",
                                status, "}"));
   }
-  // The group was searched for, and not placed.
+  // A search for the group found no place.
   void Reject(const v1alpha1::Pod& pod, const std::string& why, bool is_error = false) {
     sdk::PluginState state;
     const sdk::Attempt attempt(1, sdk::PodView(harness_->cluster().FindPod(pod.uid())),
@@ -112,22 +112,22 @@ class KubernetesTest : public GroupStatusTest {
 
 TEST_F(KubernetesTest, SaysWhyAndThenThatItIsScheduledForGood) {
   AddMembers();
-  EXPECT_EQ(Pass(absl::Seconds(3)), 0) << "nobody has tried yet";
+  EXPECT_EQ(Pass(absl::Seconds(3)), 0) << "no attempt yet";
   Reject(Member("a"), "1 of 3 members fit; 1 Insufficient cpu");
   Reject(Member("b"), "1 of 3 members fit; 1 Insufficient cpu");
-  EXPECT_EQ(Pass(absl::Seconds(30)), 1) << "one write, whoever was tried";
+  EXPECT_EQ(Pass(absl::Seconds(30)), 1) << "one write, for any number of attempts";
   EXPECT_EQ(Said(), "False Unschedulable: 1 of 3 members fit; 1 Insufficient cpu");
   EXPECT_EQ(Condition()["observedGeneration"], 3);
   const std::string since = Condition()["lastTransitionTime"];
   Reject(Member("a"), "2 of 3 members fit");
   EXPECT_EQ(Pass(absl::Seconds(5)), 1);
   EXPECT_EQ(Said(), "False Unschedulable: 2 of 3 members fit");
-  EXPECT_EQ(Condition()["lastTransitionTime"], since) << "it is as untrue as before";
+  EXPECT_EQ(Condition()["lastTransitionTime"], since) << "the status has not changed";
 
   Bind(Member("a"));
   Bind(Member("b"));
   harness_->Place("default/c", v1alpha1::ASSUMED, "n1");
-  EXPECT_EQ(Pass(absl::Seconds(20)), 0) << "the last one's bind may fail";
+  EXPECT_EQ(Pass(absl::Seconds(20)), 0) << "the last bind may fail";
   Bind(Member("c"));
   EXPECT_EQ(Pass(absl::Seconds(1)), 1);
   EXPECT_EQ(Said(), "True Scheduled: ");
@@ -146,12 +146,12 @@ TEST_F(KubernetesTest, ATextAloneIsWrittenEveryTenSecondsAtMost) {
   EXPECT_GE(writes, 4);
   EXPECT_LE(writes, 6);
   EXPECT_EQ(Pass(absl::Seconds(12)), 1);
-  EXPECT_EQ(Said(), "False Unschedulable: 59 of 90 members fit") << "the last word";
+  EXPECT_EQ(Said(), "False Unschedulable: 59 of 90 members fit") << "the last result";
   Bind(Member("a"));
   Bind(Member("b"));
   Bind(Member("c"));
   Pass(absl::Seconds(2));
-  EXPECT_EQ(Said(), "True Scheduled: ") << "that does not wait";
+  EXPECT_EQ(Said(), "True Scheduled: ") << "written without delay";
 }
 
 TEST_F(KubernetesTest, AnErrorSaysSo) {
@@ -172,7 +172,7 @@ TEST_F(KubernetesTest, MembersThatAreStillComingAreNoNewsForTenSeconds) {
   harness_->Place("default/b", v1alpha1::WAITING, "n1");
   Pass(absl::Seconds(20));
   EXPECT_EQ(Said(), "False Unschedulable: 2 of 3 members placed");
-  // What a search says is more.
+  // The result of a search is more precise.
   Reject(Member("c"), "2 of 3 members fit; 1 Insufficient cpu");
   Pass(absl::Seconds(20));
   EXPECT_EQ(Said(), "False Unschedulable: 2 of 3 members fit; 1 Insufficient cpu");
@@ -195,7 +195,7 @@ TEST_F(KubernetesTest, AnotherHostComesToTheSameAndKeepsWhatASearchSaid) {
   Pass(absl::Seconds(1));
   const json before = Condition();
   Restart();
-  EXPECT_EQ(Pass(absl::Seconds(60)), 0) << "it knows less";
+  EXPECT_EQ(Pass(absl::Seconds(60)), 0) << "its information is less precise";
   EXPECT_EQ(Condition(), before);
   Reject(Member("a"), "1 of 3 members fit; 1 Insufficient cpu");
   EXPECT_EQ(Pass(absl::Seconds(20)), 0);
@@ -268,7 +268,7 @@ TEST_F(KubernetesTest, AnUnreadableSizeIsSaidAtOnceAndLongTextsAreCut) {
                 R"({"spec": {"schedulingPolicy": {"gang": {"minCount": 0}}}})");
   harness_->AddPod(Member("a"));
   EXPECT_EQ(Pass(absl::Seconds(1)), 1);
-  EXPECT_TRUE(absl::StrContains(Said(), "is no number of members")) << Said();
+  EXPECT_TRUE(absl::StrContains(Said(), "is not a number of members")) << Said();
   Apply();
   AddMembers();
   std::string text;
@@ -301,7 +301,7 @@ TEST_F(SchedulerPluginsTest, ThePhaseOnlyGoesForward) {
   EXPECT_EQ(Pass(absl::Seconds(30)), 1);
   EXPECT_EQ(Status(), json::parse(R"({"phase": "Pending"})"));
   Reject(Labelled("a"), "0 of 2 members fit");
-  EXPECT_EQ(Pass(absl::Seconds(30)), 0) << "its status has no place for texts";
+  EXPECT_EQ(Pass(absl::Seconds(30)), 0) << "its status has no field for texts";
   Bind(Labelled("a"));
   Bind(Labelled("b"));
   EXPECT_EQ(Pass(absl::Seconds(30)), 1);

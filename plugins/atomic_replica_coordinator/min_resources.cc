@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-// A node that has given more than it has takes nothing from the others.
+// An overcommitted node does not reduce the free resources of other nodes.
 int64_t FreeOf(const std::vector<int64_t>& allocatable, const std::vector<int64_t>& taken) {
   int64_t free = 0;
   for (size_t slot = 0; slot < allocatable.size(); ++slot)

@@ -1,4 +1,4 @@
-// What a group wants to be free before anybody looks for places.
+// The resources that must be free before a search for a group's places starts.
 #ifndef OUTBOARD_PLUGINS_ATOMIC_REPLICA_COORDINATOR_MIN_RESOURCES_H_
 #define OUTBOARD_PLUGINS_ATOMIC_REPLICA_COORDINATOR_MIN_RESOURCES_H_
 
@@ -11,9 +11,9 @@
 
 namespace outboard::atomic_replica_coordinator {
 
-// What of the resources, and of places for `size` pods, all nodes together do not have free:
-// `24 of 32 nvidia.com/gpu are free (minResources)`; empty: nothing is missing. What members of the
-// group have counts as free. As scheduler-plugins counts, so in whatever pieces it is. Pure.
+// Returns which resources, and places for `size` pods, are not free on all nodes together:
+// `24 of 32 nvidia.com/gpu are free (minResources)`; empty: nothing is missing. Resources of the
+// group's own members count as free. Like scheduler-plugins, it ignores fragmentation. Pure.
 std::string ShortOf(const v1alpha1::ResourceList& wanted, int64_t size, const sdk::NodeTable& nodes,
                     const std::vector<const sdk::PodRecord*>& members);
 

@@ -36,7 +36,7 @@ class MinResourcesTest : public testing::Test {
         .Label("scheduling.x-k8s.io/pod-group", "train")
         .Requests({{"cpu", "1"}, {"nvidia.com/gpu", "1"}});
   }
-  // Why the group of two is not looked for a place for.
+  // Returns why the group of two is not searched a place for.
   std::string ShortOf(const std::string& min_resources, int min_member = 2) {
     store_->Apply("podgroups.v1alpha1.scheduling.x-k8s.io", "default", "train",
                   absl::StrCat(R"({"spec": {"minMember": )", min_member, R"(, "minResources": )",

@@ -1,4 +1,4 @@
-// AtomicReplicaCoordinator with groups that are no jobs.
+// AtomicReplicaCoordinator with groups other than jobs.
 #include "plugin_host/sdk/pod_groups.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ class PodGroupsTest : public testing::Test {
   void Apply(const std::string& spec, const std::string& name = "train") {
     store_->Apply(kPodGroups, "default", name, absl::StrCat("{\"spec\": ", spec, "}"));
   }
-  // Asks Permit, and does with the answer to this pod what the shim does.
+  // Calls Permit, and applies the answer to this pod as the shim does.
   Verdict Permit(const v1alpha1::Pod& pod) {
     answer_ = PermitAnswer();
     harness_->AddPod(pod);
@@ -149,7 +149,7 @@ TEST_F(PodGroupsTest, APodGroupThatDoesNotExistIsNotFound) {
 TEST_F(PodGroupsTest, ASizeThatCannotBeReadIsNoSinglePod) {
   Apply(R"({"minMember": 0})");
   const Verdict expected = Verdict::Unresolvable(
-      "gang \"train\": spec.minMember: \"0\" is no number of members between 1 and 100000");
+      "gang \"train\": spec.minMember: \"0\" is not a number of members between 1 and 100000");
   EXPECT_EQ(harness_->PreFilter(Member("a")).verdict, expected);
   EXPECT_EQ(Permit(Member("a")), expected);
   Apply(R"({"minMember": 1})");
@@ -172,10 +172,10 @@ TEST_F(PodGroupsTest, TheMemberThatMakesThemEnoughCallsTheOthers) {
   EXPECT_EQ(harness_->PreFilter(Member("a")).verdict, Verdict::Skip());
   harness_->Tick();
   EXPECT_THAT(harness_->TakeActivated(), ElementsAre("default/a", "default/b", "default/c"))
-      << "a rejection may have been under way";
+      << "a rejection may be in flight";
   harness_->Tick();
   harness_->AddPod(Member("d"));
-  EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "they were enough before";
+  EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "there were enough members before";
 }
 
 TEST_F(PodGroupsTest, AnObjectCallsMembersWhenItSaysAnotherNumberAndNotForItsStatus) {
@@ -198,7 +198,7 @@ TEST_F(PodGroupsTest, OneThatGivesItsPlaceBackTakesTheOthersAlong) {
   Permit(Member("b"));
   Permit(PodBuilder("x").Label("job-name", "train").Annotation("min-replicas", "2"));
   const std::vector<sdk::WaitDecision> decisions = harness_->Unreserve(Member("b"), "n1");
-  ASSERT_EQ(decisions.size(), 1u) << "the job of the same name is another group";
+  ASSERT_EQ(decisions.size(), 1u) << "the job with the same name is another group";
   EXPECT_EQ(decisions[0].pod_uid, "default/a");
   EXPECT_EQ(decisions[0].message,
             "gang \"train\": pod b gave its place on n1 back, 1 others were placed");
@@ -246,7 +246,7 @@ TEST(CoordinatorDescriptorTest, CostsNothingWherePodsAreOfNoGroup) {
         sdk::GroupInterestFields());
   }
   EXPECT_EQ(d.needed_fields, sdk::GroupAnnotationFields());
-  ASSERT_TRUE(d.signature.has_value()) << "else no two pods of the profile are alike";
+  ASSERT_TRUE(d.signature.has_value()) << "otherwise no two pods of the profile are equivalent";
   for (const v1alpha1::CustomResource& resource : d.custom_resources)
     EXPECT_TRUE(resource.optional()) << resource.resource();
 }

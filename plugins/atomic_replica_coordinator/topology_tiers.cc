@@ -53,8 +53,8 @@ const TopologyTiers::Tier* TopologyTiers::Find(const std::string& tier) const {
   return found == tiers_.end() ? nullptr : &*found;
 }
 
-absl::StatusOr<sdk::TopologyLevels> TopologyTiers::LevelsOf(sdk::GroupDialect dialect,
-                                                            const sdk::TopologyWish& wish) const {
+absl::StatusOr<sdk::TopologyLevels> TopologyTiers::LevelsOf(
+    sdk::GroupDialect dialect, const sdk::TopologyPreference& wish) const {
   sdk::TopologyLevels levels;
   if (dialect != sdk::GroupDialect::kVolcano) {
     if (wish.required) levels.required = wish.required->value;
@@ -70,7 +70,7 @@ absl::StatusOr<sdk::TopologyLevels> TopologyTiers::LevelsOf(sdk::GroupDialect di
         absl::StrCat(wanted->from, ": tier ", sdk::Quote(wanted->value),
                      " is none of topologyTiers in the plugin's args"));
   }
-  // As Volcano: the closest tier in which all fit, up to the widest.
+  // As Volcano: the closest tier in which all members fit, up to the widest allowed tier.
   for (const Tier& tier : tiers_) {
     if (tier.tier > widest->tier || (wish.required && &tier == widest)) break;
     levels.preferred.push_back(tier.label);

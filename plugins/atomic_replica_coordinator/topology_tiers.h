@@ -1,4 +1,4 @@
-// Which labels of nodes the levels of a group's topology are.
+// Maps the levels of a group's topology to node labels.
 #ifndef OUTBOARD_PLUGINS_ATOMIC_REPLICA_COORDINATOR_TOPOLOGY_TIERS_H_
 #define OUTBOARD_PLUGINS_ATOMIC_REPLICA_COORDINATOR_TOPOLOGY_TIERS_H_
 
@@ -13,19 +13,20 @@
 
 namespace outboard::atomic_replica_coordinator {
 
-// Volcano counts tiers, the closest first, where others name labels of nodes. Its HyperNodes are
-// not read: the tiers are the labels that the args say.
+// Volcano numbers tiers, the closest first; other schedulers name node labels. The plugin does not
+// read Volcano's HyperNodes: the args map each tier to a label.
 //
-// Threading: immutable. Errors: as problems of the args.
+// Threading: immutable.
+// Errors: reported as problems of the args.
 class TopologyTiers {
  public:
   // `topologyTiers` of the args.
   explicit TopologyTiers(const sdk::ArgsObject& args);
 
-  // INVALID_ARGUMENT: the group must not cross a level that nobody has said the label of; where it
-  // only should not, that is left out.
+  // INVALID_ARGUMENT: the group must not cross a level whose label is not configured. If it only
+  // prefers not to cross that level, the level is ignored.
   absl::StatusOr<sdk::TopologyLevels> LevelsOf(sdk::GroupDialect dialect,
-                                               const sdk::TopologyWish& wish) const;
+                                               const sdk::TopologyPreference& wish) const;
 
  private:
   struct Tier {
@@ -33,7 +34,7 @@ class TopologyTiers {
     std::string name;
     std::string label;
   };
-  // Null: none of them. By its name or its number.
+  // By name or number; null: unknown.
   const Tier* Find(const std::string& tier) const;
 
   std::vector<Tier> tiers_;  // the closest first

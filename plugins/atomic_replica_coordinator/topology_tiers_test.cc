@@ -21,13 +21,13 @@ TopologyTiers TiersOf(const char* args) {
   EXPECT_THAT(reader.Finish(), IsEmpty());
   return tiers;
 }
-sdk::TopologyWish Hard(const char* tier) {
-  sdk::TopologyWish wish;
+sdk::TopologyPreference Hard(const char* tier) {
+  sdk::TopologyPreference wish;
   wish.required = {tier, "spec.networkTopology.highestTierAllowed"};
   return wish;
 }
-sdk::TopologyWish Soft(const char* tier) {
-  sdk::TopologyWish wish;
+sdk::TopologyPreference Soft(const char* tier) {
+  sdk::TopologyPreference wish;
   wish.preferred = {tier, "spec.networkTopology.highestTierName"};
   return wish;
 }
@@ -58,7 +58,7 @@ TEST(TopologyTiers, AHardTierThatNobodyKnowsIsNotPassedOver) {
 }
 
 TEST(TopologyTiers, OthersNameLabels) {
-  sdk::TopologyWish wish = Hard("zone");
+  sdk::TopologyPreference wish = Hard("zone");
   wish.preferred = {"rack", ""};
   const auto levels = TiersOf(kThree).LevelsOf(GroupDialect::kKai, wish);
   EXPECT_EQ(levels->required, "zone");

@@ -29,13 +29,13 @@ const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "defaultRunTime": {"type": "string", "default": "0s",
-      "description": "How long pods run that neither say nor have a deadline; 0s: nobody knows. At most 87600h."},
+      "description": "How long pods run without a declared run time and deadline; 0s: unknown. At most 87600h."},
     "overrun": {"type": "string", "default": "5m",
-      "description": "How much longer pods are taken to run whose time is up; at most 87600h."}}})json";
+      "description": "How much longer pods are assumed to run after their declared end; at most 87600h."}}})json";
 
-// A pod that runs for `run` is best on nodes that others use for as long, which leaves nodes that
-// are free, or soon will be, to whoever needs them whole. By how many times longer a node would be
-// in use: 100 for no longer, 0 for a week instead of not at all.
+// A pod that runs for `run` fits best on nodes that are in use for as long; nodes that are free now
+// or soon stay available to pods that need a whole node. The score is the factor by which the
+// node's use grows, on a log scale: 100 for no growth, 0 for a week on an idle node.
 int64_t ScoreOf(absl::Duration run, absl::Duration in_use) {
   constexpr absl::Duration kMost = absl::Hours(7 * 24), kLeast = absl::Minutes(1);
   if (in_use >= run) return 100;
@@ -47,7 +47,7 @@ int64_t ScoreOf(absl::Duration run, absl::Duration in_use) {
   return std::llround(100 * (1 - std::log(times) / std::log(most)));
 }
 
-// Of a pod that must not use what is kept.
+// State of a pod that must not use the reserved room.
 struct Kept : sdk::AttemptState {
   std::shared_ptr<const Reservation> reservation;
   Amounts asked;  // by resource of the reservation
@@ -104,8 +104,8 @@ class Backfill : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // Room that is given back, a node that comes or grows, and whoever the room was kept for getting
-  // its place or going away.
+  // Events that may help: released room; a node added or grown; the unit of the reservation gets
+  // its place, or is deleted.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_node != nullptr) return sdk::Hint::kQueue;
     if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
@@ -147,7 +147,7 @@ class Backfill : public sdk::Plugin,
   void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
     line_.RemoveObject(object);
   }
-  // No event tells that room is not kept any longer for a unit that others keep out.
+  // No event reports the end of a reservation for a unit that another plugin rejects.
   void OnTick(absl::Time now) override {
     if (kept_off_.empty()) return;
     const std::shared_ptr<const Reservation> reservation = line_.ReservationAt(now);
@@ -161,7 +161,7 @@ class Backfill : public sdk::Plugin,
   }
 
  private:
-  // Whether it comes after the first in line, and would be in its way at the time.
+  // Returns true if the pod comes after the first in line and would delay it.
   bool MustKeepOff(const v1alpha1::Pod& pod, const Reservation& reservation, absl::Time now) const {
     if (reservation.unit_id == line_.UnitIdOf(pod) || line_.TurnOf(pod) < reservation.turn)
       return false;
@@ -186,9 +186,9 @@ class Backfill : public sdk::Plugin,
   }
 
   Line line_;
-  sdk::Pushes* const pushes_;
-  // Whom pods had to leave room to when they were judged last; by uid, the unit's id. Only tells
-  // when to try them again; a host that starts anew has all pods tried.
+  sdk::ShimNotifier* const pushes_;
+  // The unit that each pod had to leave room to in its last attempt: pod uid to unit id. Only used
+  // to decide when to retry the pod; after a restart of the host all pods are retried.
   mutable absl::flat_hash_map<std::string, std::string> kept_off_;
 };
 

@@ -1,5 +1,5 @@
-// Backfill: the group that is first in line and does not fit yet gets a time from which on its room
-// is kept; others use that room only if they are gone by then.
+// Backfill: the first group in line that does not fit gets a reservation from a computed time on.
+// Other pods use the reserved room only if they end before that time.
 #ifndef OUTBOARD_PLUGINS_BACKFILL_BACKFILL_H_
 #define OUTBOARD_PLUGINS_BACKFILL_BACKFILL_H_
 

@@ -1,5 +1,5 @@
-// What it costs to find out what is kept for the first in line: 5,000 nodes with 8 GPUs and 40,000
-// pods on them.
+// Measures how long a reservation takes to compute: 5,000 nodes with 8 GPUs and 40,000 pods on
+// them.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -62,8 +62,7 @@ class Bench {
     other_ = pod;
     harness_->AddPod(other_);
   }
-  // `again`: nothing has changed since the last time; otherwise a reservation is too old every
-  // time.
+  // `again`: no change since the last call; otherwise the cached reservation has expired each time.
   void Run(benchmark::State& state, bool again) {
     int64_t now = kNow;
     for (auto _ : state) {
@@ -89,7 +88,7 @@ BENCHMARK_CAPTURE(Reserve, GroupOf64OfTwoKinds, First{64, 2}, 0, false)
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(Reserve, GroupOf1000, First{1000}, 0, false)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(Reserve, GroupOf4000, First{4000}, 0, false)->Unit(benchmark::kMicrosecond);
-// A half of the pods says when it ends, and it is not enough.
+// Half of the pods declare their end, which is not enough.
 BENCHMARK_CAPTURE(Reserve, Never, First{}, 50, false)->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST_F(BackfillTest, NothingIsKeptForAPodThatOthersKeepOut) {
   const v1alpha1::Pod p = Pod("p", 1, 200);
   const std::string for_odd = "node is reserved for default/odd (no run time declared)";
   EXPECT_EQ(On("n2", p).reasons().at(0), for_odd);
-  EXPECT_TRUE(On("n2", Pod("odd", 8, 10)).ok()) << "it is tried, and somebody else keeps it out";
+  EXPECT_TRUE(On("n2", Pod("odd", 8, 10)).ok()) << "it is tried, and another plugin rejects it";
   harness_->SetNow(kNow + Line::kSettles - absl::Seconds(1));
   EXPECT_EQ(On("n2", p).reasons().at(0), for_odd) << "it may be in backoff";
   harness_->Tick();
@@ -118,14 +118,14 @@ TEST_F(BackfillTest, NothingIsKeptForAPodThatOthersKeepOut) {
   harness_->Tick();
   EXPECT_THAT(harness_->TakeActivated(), testing::ElementsAre("default/p"));
   EXPECT_EQ(On("n2", p).reasons().at(0), "node is reserved for default/next (no run time declared)")
-      << "it comes next, and is given as long";
+      << "the next in line gets the same time";
   harness_->SetNow(kNow + 2 * Line::kSettles);
   harness_->Tick();
   EXPECT_THAT(harness_->TakeActivated(), testing::ElementsAre("default/p"));
   EXPECT_TRUE(On("n2", p).ok());
   harness_->Tick();
   EXPECT_THAT(harness_->TakeActivated(), testing::IsEmpty());
-  // For whoever does not fit room is kept again, and once it does it may settle anew.
+  // Room is kept again for a unit that stops fitting; once it fits, its time starts again.
   harness_->AddPod(Running("c", "n2", 8, absl::Hours(2)));
   EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("default/odd from 13:00 on"));
   harness_->RemovePod("default/c");
@@ -160,7 +160,7 @@ TEST_F(BackfillTest, MembersOfAPodGroupAreOneUnitAndThoseThatArePlacedCount) {
   };
   for (const char* name : {"m0", "m1", "m2"}) harness_->AddPod(member(name));
   EXPECT_TRUE(On("n2", member("m0")).ok());
-  // n1 from one on, and four GPUs of n2.
+  // All of n1 from 13:00 on, and four GPUs of n2.
   EXPECT_THAT(On("n1", Pod("p", 1, 200)).reasons().at(0),
               testing::HasSubstr("default/g from 13:00 on"));
   EXPECT_THAT(On("n2", Pod("p", 1, 200)).reasons().at(0),
@@ -193,7 +193,8 @@ TEST_F(BackfillTest, PodsWhoseNodeIsGoneReleaseNothingElsewhere) {
   EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("from 13:00 on"));
 }
 
-// Of two pods on one node the one that leaves by itself is counted once, whoever is thought away.
+// Of two pods on one node, the pod that ends by itself is counted once, whichever a dry run
+// removes.
 TEST_F(BackfillTest, WhatIsReleasedGoesByThePodsThatAreThere) {
   harness_->AddPod(Running("a", "n1", 4, absl::Hours(1)));
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(9)));
@@ -202,7 +203,7 @@ TEST_F(BackfillTest, WhatIsReleasedGoesByThePodsThatAreThere) {
   harness_->PreFilter(p);
   EXPECT_FALSE(harness_->Filter(p).at("n1").ok());
   harness_->RemovePod("default/a");
-  EXPECT_FALSE(harness_->Filter(p).at("n1").ok()) << "the attempt goes on";
+  EXPECT_FALSE(harness_->Filter(p).at("n1").ok()) << "the same attempt continues";
 }
 
 TEST_F(BackfillTest, AHostThatStartsAnewReservesTheSame) {

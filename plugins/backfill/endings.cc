@@ -118,7 +118,7 @@ void Endings::Visit(sdk::Slot slot, const Ends& ends, const std::vector<Resource
     for (size_t r = 0; r < resources.size(); ++r) amounts[r] = entry.AskedBy(resources[r]);
     return visit(when, amounts);
   };
-  // Most nodes have only pods that are as they say.
+  // Most nodes have only pods that end as declared.
   const bool plain = !ends.take_back_below && node.not_started.empty() &&
                      (node.started.empty() || node.started.front().when > ends.now);
   if (plain) {
@@ -148,7 +148,7 @@ absl::Time Endings::InUseUntil(sdk::Slot slot, const sdk::PodRecord& by, const E
   const OnNode& node = nodes_[slot];
   const auto uses = [&](const Entry& entry) { return entry.UsesTheSameAs(by); };
   if (std::any_of(node.endless.begin(), node.endless.end(), uses)) return absl::InfiniteFuture();
-  // The latest of each list decides, or one whose time is up.
+  // The latest of each list decides, or a pod whose time is over.
   for (const std::vector<Entry>* list : {&node.started, &node.not_started}) {
     const auto latest = std::find_if(list->rbegin(), list->rend(), uses);
     if (latest != list->rend())

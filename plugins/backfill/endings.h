@@ -1,4 +1,4 @@
-// When the pods that have a place are over, node by node.
+// The end times of the pods that have a place, by node.
 #ifndef OUTBOARD_PLUGINS_BACKFILL_ENDINGS_H_
 #define OUTBOARD_PLUGINS_BACKFILL_ENDINGS_H_
 
@@ -17,10 +17,11 @@
 
 namespace outboard::backfill {
 
-// Kept up to date pod by pod, in the order of time on each node: to look at tens of thousands of
-// records for every reservation would cost many milliseconds.
+// Updated per pod, and sorted by time on each node: scanning tens of thousands of records for every
+// reservation would take many milliseconds.
 //
-// Threading: thread-compatible. Lifetime: records that were set are there until they are dropped.
+// Threading: thread-compatible.
+// Lifetime: a record passed to Set outlives its Drop.
 class Endings {
  public:
   // A pod that has a place.
@@ -33,30 +34,31 @@ class Endings {
   void Clear();
   void Set(const sdk::PodRecord& pod, RunTime run_time);
   void Drop(const std::string& uid);
-  // Null: it has no place.
+  // Null: the pod has no place.
   const Placed* Find(const std::string& uid) const;
 
-  // Whether anybody leaves at once.
+  // Returns true if at least one pod is evicted for the reservation.
   bool TakesBackAny(const Ends& ends) const;
-  // What ends on the node, by `resources`, in the order of time. Those of one time in any order.
+  // Visits the node's releases by `resources`, ordered by time; equal times in any order.
   void Visit(sdk::Slot slot, const Ends& ends, const std::vector<Resource>& resources,
              VisitRelease visit) const;
-  // Until when somebody is there who uses the same as a pod that has no place: one of its extended
-  // resources, or if it asks for none anything, but for pods of DaemonSets, which are everywhere.
-  // `now`: nobody; InfiniteFuture: somebody who does not say. Nobody is taken to be made to leave.
+  // The latest end of the node's pods that use the same resources as `by`, a pod without a place:
+  // - one of its extended resources;
+  // - without extended resources, anything, except by DaemonSet pods, which run on every node.
+  // `now`: no such pod; InfiniteFuture: one declares no end. Ignores possible evictions.
   absl::Time InUseUntil(sdk::Slot slot, const sdk::PodRecord& by, const Ends& ends) const;
 
  private:
-  // With all that matters of most pods.
+  // Holds all that matters for most pods, without a look at the record.
   struct Entry {
-    // When it is over; of one that has not started, as if it had at the Unix epoch.
+    // The end; for a pod that has not started, as if it had started at the Unix epoch.
     absl::Time when;
     const Placed* placed = nullptr;
     bool preemptible = false;
-    bool everywhere = false;  // It is a DaemonSet's.
-    bool several = false;     // It asks for several extended resources; the record has them.
-    uint32_t column = 0;      // of the one, …
-    int64_t extended = 0;     // … and how much
+    bool everywhere = false;  // It belongs to a DaemonSet.
+    bool several = false;     // It requests several extended resources; they are in the record.
+    uint32_t column = 0;      // of its only extended resource
+    int64_t extended = 0;     // the amount of that resource
     int64_t cpu = 0, memory = 0, ephemeral = 0;
     friend bool operator<(const Entry& a, const Entry& b) {
       return std::pair(a.when, a.placed) < std::pair(b.when, b.placed);
@@ -65,7 +67,7 @@ class Endings {
     bool UsesTheSameAs(const sdk::PodRecord& pod) const;
   };
   struct OnNode {
-    // In order: those that have started or are going, those that have not, those that do not say.
+    // In order: pods that have started or are being deleted, not started, without a declared end.
     std::vector<Entry> started, not_started, endless;
   };
   static Entry EntryOf(const Placed& placed);
@@ -73,7 +75,7 @@ class Endings {
 
   absl::flat_hash_map<std::string, std::unique_ptr<Placed>> placed_;  // by uid
   std::vector<OnNode> nodes_;                                         // by slot
-  absl::flat_hash_map<std::string, const Placed*> borrowers_;         // that say they are; by uid
+  absl::flat_hash_map<std::string, const Placed*> borrowers_;         // preemptible pods, by uid
 };
 
 }  // namespace outboard::backfill

@@ -30,7 +30,7 @@ class Pods {
   explicit Pods(uint32_t seed) : random_(seed) {}
   int Upto(int most) { return std::uniform_int_distribution<int>(0, most)(random_); }
 
-  // A pod that comes, changes in any way, or goes; on one of three nodes, or on none.
+  // Adds, changes or removes a pod; on one of three nodes, or without a node.
   void Change() {
     const std::string uid = absl::StrCat("pod-", Upto(19));
     if (Upto(3) == 0) {

@@ -9,17 +9,17 @@
 namespace outboard::backfill {
 namespace {
 
-// So many are looked at for one that something can be kept for; those before it can never start, or
-// nobody knows when.
+// How many units are considered before a reservation is possible; those before it never fit, or at
+// an unknown time.
 constexpr int kMaxLooked = 32;
-// What a reservation says of the time may be as old.
+// The maximum age of a reservation's time.
 constexpr absl::Duration kMaxAge = absl::Seconds(1);
 
 }  // namespace
 
 void Line::NoteChange() {
   ++changes_;
-  // While places are tried nothing changes.
+  // During a dry run nothing changes.
   tried_.clear();
   absent_.clear();
 }
@@ -82,14 +82,14 @@ void Line::PodOnNode(const sdk::PodRecord& pod) {
   const std::string& uid = pod.pod.uid();
   if (absent_.erase(uid) > 0) return;
   if (endings_.Find(uid) != nullptr) {
-    SetPlaced(pod);  // Its node has come back.
+    SetPlaced(pod);  // Its node was added again.
   } else {
     tried_.insert(uid);
   }
 }
 
 void Line::NodeRemoved() {
-  // Those that were on it have a place, but no node.
+  // The node's pods keep their places, but have no node.
   for (const std::string& uid : absent_) {
     const Endings::Placed* const placed = endings_.Find(uid);
     if (placed != nullptr) SetPlaced(*placed->pod);
@@ -163,7 +163,7 @@ Amounts Line::ReleasedUntil(const Reservation& reservation, sdk::Slot slot) cons
   for (const sdk::PodRecord* pod : cluster_.nodes().pods[slot]) {
     const Endings::Placed* const placed = endings_.Find(pod->pod.uid());
     if (placed == nullptr) {
-      // It is only tried there; those that the room is kept for are in what is kept.
+      // A dry run adds it; members of the reserved unit are part of what is kept.
       if (UnitIdOf(pod->pod) != reservation.unit_id) continue;
     } else {
       const std::optional<absl::Time> end =
@@ -215,7 +215,8 @@ std::shared_ptr<const Reservation> Line::ReserveFor(const Unit& unit, const Turn
   std::optional<ShadowSchedule> sooner;
   if ((!schedule || schedule->when > now) && endings_.TakesBackAny(hurried)) sooner = find(hurried);
   if (schedule && sooner && schedule->when <= sooner->when) sooner.reset();
-  // What fits and does not get its place is kept out by others; who is not made to leave goes on.
+  // Another plugin rejects a unit that fits and gets no place; pods that are not evicted keep
+  // running.
   const absl::Time when = sooner     ? sooner->when
                           : schedule ? schedule->when
                                      : absl::InfiniteFuture();
@@ -264,7 +265,7 @@ std::shared_ptr<const Reservation> Line::Reserve(absl::Time now, FittingSince* f
 std::shared_ptr<const Reservation> Line::ReservationAt(absl::Time now) const {
   const bool same = changes_ == cached_changes_;
   if (trial()) {
-    // What is tried is not what is promised.
+    // A dry run must not change the promise.
     FittingSince unused;
     return same ? cached_ : Reserve(now, &unused);
   }

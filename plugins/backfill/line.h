@@ -1,4 +1,4 @@
-// The line of pods that wait for a node, who is first in it, and what is kept for them.
+// The pods that wait for a node, the first of them, and its reservation.
 #ifndef OUTBOARD_PLUGINS_BACKFILL_LINE_H_
 #define OUTBOARD_PLUGINS_BACKFILL_LINE_H_
 
@@ -22,19 +22,20 @@
 
 namespace outboard::backfill {
 
-// Kept up to date by the mirror: who waits, and when those that have a place are over. Places that
-// are only tried change nothing of it.
+// Follows the cluster cache: which pods wait, and when pods with a place end. Places of dry runs do
+// not change it.
 //
-// Threading: thread-compatible; the mirror's thread. Lifetime: as the plugin. Errors: none; what
-// cannot be read counts as absent, and is warned of once.
+// Threading: thread-compatible; runs on the cluster cache's thread.
+// Lifetime: as the plugin.
+// Errors: none; a malformed value counts as absent, with one warning.
 class Line {
  public:
   struct Options {
     std::optional<absl::Duration> default_run_time;
     absl::Duration overrun = absl::Minutes(5);
   };
-  // So long room is kept for a unit that fits and does not get its place: longer than the longest
-  // default backoff, after which it is tried again. Then others than this plugin keep it out.
+  // How long room is kept for a unit that fits and gets no place. It is longer than the longest
+  // default backoff, so the unit was retried: another plugin rejects it.
   static constexpr absl::Duration kSettles = absl::Seconds(15);
 
   Line(std::string plugin, std::string profile, const Options& options, sdk::ClusterView cluster)
@@ -47,7 +48,7 @@ class Line {
   void Clear();
   void SetPod(const sdk::PodRecord& pod);
   void RemovePod(const sdk::PodRecord& pod);
-  // Of places that are only tried nothing more is heard than these two.
+  // Places of dry runs are reported only by these two calls.
   void PodOnNode(const sdk::PodRecord& pod);
   void PodOffNode(const sdk::PodRecord& pod);
   void NodeChanged() { NoteChange(); }
@@ -55,28 +56,29 @@ class Line {
   void SetObject(const v1alpha1::ClusterObject& object);
   void RemoveObject(const v1alpha1::ClusterObject& object);
 
-  // What tells the pod's unit from others, and the unit's turn: that of the earliest member.
+  // The id of the pod's unit, and the unit's turn: the turn of its earliest member.
   std::string UnitIdOf(const v1alpha1::Pod& pod) const;
   Turn TurnOf(const v1alpha1::Pod& pod) const;
   RunTime RunTimeOf(const v1alpha1::Pod& pod) const;
-  // Nobody waits that comes before the pod's unit.
+  // No pod waits ahead of the pod's unit.
   bool IsNext(const v1alpha1::Pod& pod) const {
     return turns_.empty() || TurnOf(pod) <= *turns_.begin();
   }
 
-  // Null: nobody has to be waited for. It is the same until something changes, for a second at
-  // most; also while places are tried, unless something has changed right before.
+  // Null: no reservation. The result is cached until a change, for at most a second; also during a
+  // dry run, unless a change preceded it directly.
   std::shared_ptr<const Reservation> ReservationAt(absl::Time now) const;
   // See Endings.
   absl::Time InUseUntil(sdk::Slot slot, const sdk::PodRecord& by, absl::Time now) const {
     return endings_.InUseUntil(slot, by, {now, options_.overrun, std::nullopt});
   }
-  // Whether the node has room for `asked` beside what is kept there, by what runs on it now.
+  // Returns true if, with the pods that run now, the node has room for `asked` beside the
+  // reservation.
   bool HasRoomBeside(const Reservation& reservation, const Reservation::Node& node,
                      const Amounts& asked) const;
 
  private:
-  // Since when units fit, by id.
+  // The time since which units fit, by id.
   using FittingSince = absl::flat_hash_map<std::string, absl::Time>;
 
   bool trial() const { return !tried_.empty() || !absent_.empty(); }
@@ -88,7 +90,7 @@ class Line {
   std::shared_ptr<const Reservation> Reserve(absl::Time now, FittingSince* fitting) const;
   std::shared_ptr<const Reservation> ReserveFor(const Unit& unit, const Turn& turn, absl::Time now,
                                                 FittingSince* fitting) const;
-  // What pods that are on the node release until the reservation's time.
+  // What the pods that are on the node release before the reservation's time.
   Amounts ReleasedUntil(const Reservation& reservation, sdk::Slot slot) const;
 
   const std::string profile_;
@@ -97,7 +99,7 @@ class Line {
   sdk::PodGroupIndex groups_;
   mutable sdk::MalformedValues malformed_;
 
-  // Each pod by its own turn; those of groups besides by group.
+  // Every pod by its own turn; members of groups also by group.
   struct Waiting {
     Turn turn;
     std::optional<sdk::GroupKey> group;
@@ -108,7 +110,7 @@ class Line {
 
   Endings endings_;
 
-  // Places that are only tried, by uid: pods that have none are on a node, or pods that have one
+  // Places of dry runs, by uid: pods without a place that are on a node, or pods with a place that
   // are not. Empty between calls.
   absl::flat_hash_set<std::string> tried_, absent_;
 
@@ -116,7 +118,7 @@ class Line {
   mutable std::shared_ptr<const Reservation> cached_;
   mutable uint64_t cached_changes_ = UINT64_MAX;
   mutable absl::Time cached_at_ = absl::InfinitePast();
-  // Of the units that were looked at last; one that did not fit then begins anew.
+  // Of the units considered last; a unit that did not fit starts again from zero.
   mutable FittingSince fitting_since_;
 };
 

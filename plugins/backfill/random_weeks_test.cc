@@ -1,5 +1,5 @@
-// Random jobs on small clusters: whoever is first in line starts no later than it would if nobody
-// overtook it. The books here share nothing with the plugin.
+// Random jobs on small clusters: the first in line starts no later than it would if no job
+// overtook it. The test's own accounting shares no code with the plugin.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,9 +31,9 @@ struct Job {
   int number = 0;
   int64_t arrival = 0, run = 0;
   int members = 1, gpus = 1;
-  std::vector<int> nodes;  // where its members are; empty: it waits
+  std::vector<int> nodes;  // of its members; empty: it waits
   int64_t start = -1;
-  // When it would start at the latest, from when it was first in line.
+  // The latest start, computed when it became the first in line.
   std::optional<int64_t> promised;
 
   int64_t end() const { return start + run; }
@@ -68,7 +68,7 @@ class Weeks {
     }
   }
 
-  // Every instant: what ends, who comes, who starts. Faults are the test's.
+  // Per instant: ends, arrivals, starts. A violation fails the test.
   void Run() {
     for (int64_t now = 0; now < 100000; ++now) {
       const auto is_over = [&](const Job& job) { return job.start >= 0 && job.end() <= now; };
@@ -114,7 +114,7 @@ class Weeks {
     job->nodes.clear();
   }
 
-  // Those that wait are tried in an order of the plugin's dislike, latest first, until nobody
+  // Tries the waiting jobs in the order that is worst for the plugin, latest first, until none
   // starts.
   void Schedule(int64_t now) {
     bool started = true;
@@ -138,7 +138,7 @@ class Weeks {
       if (job.start < 0 && job.arrival <= now) return &job;
     return nullptr;
   }
-  // When the first in line would start if nobody else did any more.
+  // When the first in line would start if no other job started.
   void NotePromise(int64_t now) {
     Job* const first = FirstWaiting(now);
     if (first == nullptr || first->promised) return;
@@ -185,7 +185,7 @@ class Weeks {
     job->start = now;
     return true;
   }
-  // The first with room that the plugin allows.
+  // The first node with room that the plugin allows.
   std::optional<int> FindNode(const v1alpha1::Pod& pod, int gpus) {
     std::map<std::string, sdk::Verdict> verdicts;
     if (with_plugin_) {
@@ -223,8 +223,8 @@ TEST(RandomWeeksTest, TheFirstInLineStartsNoLaterThanIfNobodyOvertookIt) {
   }
   printf("1800 jobs: %d overtook the first in line, 0 made it late; without the plugin %d and %d\n",
          overtaken, overtaken_without, broken_without);
-  EXPECT_GT(overtaken, 200) << "nothing is backfilled";
-  EXPECT_GT(broken_without, 20) << "the test cannot see that somebody is late";
+  EXPECT_GT(overtaken, 200) << "no job is backfilled";
+  EXPECT_GT(broken_without, 20) << "the test cannot detect a late start";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace outboard::backfill {
 namespace {
 
-// Whether the node's labels and taints let the pod in, by slot.
+// By slot: whether the node's labels and taints admit the pod.
 std::vector<char> MayUse(const v1alpha1::Pod& pod, const sdk::ClusterView& cluster) {
   const sdk::NodeTable& table = cluster.nodes();
   const sdk::RequiredNodeAffinity affinity(pod);
@@ -28,7 +28,7 @@ std::vector<char> MayUse(const v1alpha1::Pod& pod, const sdk::ClusterView& clust
   return may_use;
 }
 
-// What decides which nodes let a pod in, apart from its size.
+// Everything except the size that decides which nodes admit a pod.
 std::string PlacesOf(const v1alpha1::Pod& pod) {
   std::string places;
   const std::map<std::string, std::string> selector(pod.node_selector().begin(),
@@ -156,7 +156,7 @@ std::vector<Demand> DemandsOf(const Unit& unit, const std::vector<Resource>& res
   std::vector<Demand> demands;
   for (const auto& [kind, members] : kinds)
     demands.push_back({kind.first, members.second, MayUse(members.first->pod, cluster)});
-  // By GPUs and the like, then CPU, then memory.
+  // By extended resources, then CPU, then memory.
   std::stable_sort(demands.begin(), demands.end(), [](const Demand& a, const Demand& b) {
     return std::lexicographical_compare(b.each.rbegin(), b.each.rend(), a.each.rbegin(),
                                         a.each.rend());

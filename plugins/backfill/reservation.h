@@ -1,4 +1,4 @@
-// What is kept for the first in line, and who may use it meanwhile.
+// The reservation for the first unit in line, and which pods may use its room until then.
 #ifndef OUTBOARD_PLUGINS_BACKFILL_RESERVATION_H_
 #define OUTBOARD_PLUGINS_BACKFILL_RESERVATION_H_
 
@@ -17,7 +17,7 @@ namespace outboard::backfill {
 
 // A resource of the nodes.
 struct Resource {
-  std::string name;  // as in Kubernetes; `pods`: how many pods
+  std::string name;  // as in Kubernetes; `pods`: the number of pods
   enum class Kind { kCpu, kMemory, kEphemeral, kPods, kExtended } kind = Kind::kCpu;
   uint32_t column = 0;  // with kExtended
 
@@ -30,47 +30,46 @@ struct Resource {
   int64_t AskedBy(const sdk::PodRecord& pod) const;
 };
 
-// A pod's turn: a higher priority first, then who was made earlier, then by name.
+// A pod's turn: higher priority first, then earlier creation, then name.
 struct Turn {
   int64_t inverse_priority = 0;
   int64_t created = 0;
-  std::string ns, name;  // of its group, or its own
+  std::string ns, name;  // of the group, or of a pod without a group
   std::string uid;
   friend auto operator<=>(const Turn&, const Turn&) = default;
 };
 
-// Pods that are placed together, or one.
+// Pods that are placed together, or a single pod.
 struct Unit {
-  std::string id;    // what tells it from others
+  std::string id;    // unique
   std::string name;  // for people: `default/train`
-  // Members that wait for a node; `needed` of them have to get one.
+  // Members that wait for a node; `needed` of them must get one.
   std::vector<const sdk::PodRecord*> pending;
   int64_t needed = 1;
-  bool complete = true;  // There are enough of them to be placed at all, and its size can be read.
+  bool complete = true;  // It has enough members to be placed, and a readable size.
 
-  // Pods of a lower priority may be made to leave for any of them; absent: nobody may.
+  // Pods below this priority may be evicted for any member; absent: no eviction.
   std::optional<int32_t> OutranksBelow() const;
 };
 
-// Resources that matter to the unit, the scarcest last; false: no node has one of them.
+// Returns the resources that the unit uses, the scarcest last; false: a resource is on no node.
 bool ResourcesOf(const Unit& unit, const sdk::NodeTable& nodes, std::vector<Resource>* resources);
-// Members that have to get a node, by what they ask for and where they may go; large ones first.
+// Members that must get a node, grouped by requests and allowed nodes; large ones first.
 std::vector<Demand> DemandsOf(const Unit& unit, const std::vector<Resource>& resources,
                               const sdk::ClusterView& cluster);
-// What is free on each node, by slot; or what there would be if nothing ran.
+// The free amounts of each node, by slot; or those of an empty node.
 Rooms FreeRooms(const std::vector<Resource>& resources, const sdk::ClusterView& cluster);
 Rooms EmptyRooms(const std::vector<Resource>& resources, const sdk::ClusterView& cluster);
 
-// When pods are over, as a reservation takes it: those that say so, and borrowers that are made to
-// leave.
+// Computes pods' end times for a reservation: declared ends, and evictions of borrowers.
 struct Ends {
   absl::Time now;
   absl::Duration overrun;
-  // Preemptible pods of a lower priority leave at once; absent: they go on.
+  // Preemptible pods below this priority are evicted at once; absent: they keep running.
   std::optional<int32_t> take_back_below;
 
   bool TakesBack(const RunTime& run_time, int32_t priority) const {
-    // Those on their way out are gone when they say.
+    // A pod that is being deleted ends at its own time.
     return take_back_below && run_time.preemptible && !run_time.gone && priority < *take_back_below;
   }
   std::optional<absl::Time> Of(const RunTime& run_time, int32_t priority) const {
@@ -78,21 +77,21 @@ struct Ends {
   }
 };
 
-// Positions in `resources` are those of all amounts. Says nothing of pods that may be gone when it
-// is looked at.
+// All amounts are indexed like `resources`. Pods may be gone by the time it is read, so it does not
+// refer to them.
 struct Reservation {
   std::string unit_id, unit_name;
   Turn turn;
   absl::Time when;
   Ends ends;
-  // Preemptible pods of a lower priority may be made to leave for the unit; absent: nobody.
+  // Preemptible pods below this priority may be evicted for the unit; absent: no eviction.
   std::optional<int32_t> outranks_below;
   std::vector<Resource> resources;
   struct Node {
     sdk::Slot slot;
     Amounts kept;
-    Amounts released;     // by pods that end until `when`, …
-    uint64_t generation;  // … as the node was then
+    Amounts released;     // by pods that end before `when`
+    uint64_t generation;  // the node's, at which `released` was computed
   };
   std::vector<Node> nodes;
   std::vector<int32_t> node_at;  // by slot: index into `nodes`, -1 for others

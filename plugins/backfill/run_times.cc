@@ -15,8 +15,8 @@ std::optional<T> EarlierOf(const std::optional<T>& a, const std::optional<T>& b)
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
-// How long the kubelet lets it run. The API takes from 1 on; what is longer than can be declared
-// does not matter to anybody.
+// How long the kubelet lets the pod run. The API accepts values from 1 on; values above the largest
+// declarable run time have no effect.
 std::optional<absl::Duration> DeadlineOf(const v1alpha1::Pod& pod) {
   const int64_t seconds = pod.active_deadline_seconds();
   if (seconds <= 0 || seconds > kMaxSeconds) return std::nullopt;
@@ -39,7 +39,7 @@ RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> othe
   RunTime its;
   const std::optional<absl::Duration> deadline = DeadlineOf(pod);
   std::optional<absl::Duration> declared = deadline ? std::nullopt : otherwise;
-  // The deadline counts from the pod's own start, whatever is said of its work.
+  // The deadline counts from the pod's own start, not from the annotated start of its work.
   std::optional<absl::Time> own_start;
   if (pod.start_unix_seconds() != 0) own_start = absl::FromUnixSeconds(pod.start_unix_seconds());
   std::optional<absl::Time> start = own_start;
@@ -67,7 +67,7 @@ RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> othe
             "a number of seconds")) {
       declared = absl::Seconds(*seconds);
     }
-    // What was before the pod was made was another pod's.
+    // A start before the pod's creation belongs to another pod.
     if (const auto annotated = time(kStart);
         annotated && *annotated >= absl::FromUnixSeconds(pod.creation_unix_seconds())) {
       start = annotated;

@@ -1,4 +1,4 @@
-// How long pods say that they run, and when those that run will be over.
+// The run times that pods declare, and the end times that follow for running pods.
 #ifndef OUTBOARD_PLUGINS_BACKFILL_RUN_TIMES_H_
 #define OUTBOARD_PLUGINS_BACKFILL_RUN_TIMES_H_
 
@@ -13,37 +13,37 @@ namespace outboard::backfill {
 
 // Annotations of pods. Times are RFC 3339.
 inline constexpr char kRunSeconds[] = "outboard/run-seconds";
-// As CostAwarePreemptor reads them.
+// Shared with CostAwarePreemptor.
 inline constexpr char kStart[] = "outboard/start-time";
 inline constexpr char kEstimatedEnd[] = "outboard/estimated-end";
-// `true`: whoever comes before may have the pod leave. KAI's label says the same.
+// `true`: a pod ahead in line may have this pod evicted. KAI's label means the same.
 inline constexpr char kPreemptible[] = "outboard/preemptible";
 inline constexpr char kPreemptibilityLabel[] = "kai.scheduler/preemptibility";
 
-// What a pod says of its run. What cannot be read is absent.
+// A pod's declared run time. A malformed value counts as absent.
 struct RunTime {
-  // How long it runs at most, once it has started.
+  // The maximum run time after the start.
   std::optional<absl::Duration> run;
-  // When it will be over, if it has started.
+  // The end of a started pod.
   std::optional<absl::Time> end;
-  // It is being deleted, and will be gone then.
+  // The end of a pod that is being deleted.
   std::optional<absl::Time> gone;
   bool preemptible = false;
 
-  // When a pod that has a node will be over, if that does not depend on when it starts.
+  // The end of a pod with a node, if it does not depend on the pod's start.
   std::optional<absl::Time> FixedEnd() const;
-  // The same of every such pod; one that has not started starts now. None: it does not say. An end
-  // that is past was a wrong estimate: nobody knows better than `now + overrun`.
+  // The same for every pod with a node; a pod that has not started starts now. nullopt: none.
+  // A past end was a wrong estimate and becomes `now + overrun`.
   std::optional<absl::Time> EndAt(absl::Time now, absl::Duration overrun) const;
 };
-// `otherwise`: of pods that do not say how long they run, and have no activeDeadlineSeconds;
-// absent: nobody knows. `malformed` is told what cannot be read.
+// `otherwise`: run time of pods without a declared one and without activeDeadlineSeconds; absent:
+// unknown. Reports malformed values to `malformed`.
 RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> otherwise,
                     sdk::MalformedValues* malformed);
 
-// `2h30m`, `45m`, `30s`: for people, to the minute where it is more than one.
+// `2h30m`, `45m`, `30s`: for people; whole minutes from one minute on.
 std::string DurationText(absl::Duration duration);
-// `14:05`, with the date where it is not today's; UTC.
+// `14:05`, with the date if it is not today; UTC.
 std::string ClockText(absl::Time time, absl::Time now);
 
 }  // namespace outboard::backfill

@@ -12,7 +12,8 @@ bool MayUse(const Demand& demand, size_t node) {
   return demand.may_use.empty() || demand.may_use[node] != 0;
 }
 
-// Places members on nodes in `order`; `kept`, if given, gets what they take. How many found room.
+// Places members on nodes in `order`; stores their amounts in `kept`, if given. Returns how many
+// fit.
 int64_t Place(const std::vector<Demand>& demands, const std::vector<size_t>& order, Rooms* free,
               Rooms* kept) {
   int64_t placed = 0;
@@ -47,8 +48,8 @@ int64_t CountOf(const std::vector<Demand>& demands) {
   return count;
 }
 
-// As Place, with `order` first. Members that are not alike are also tried with the fullest nodes
-// first, and the small ones first. Whether all fit; `kept` gets what the last trial took.
+// Like Place, with `order` first. Different members are also tried on the fullest nodes first, and
+// with the small ones first. Returns whether all fit; `kept` gets the last trial's amounts.
 bool PlaceBest(const std::vector<Demand>& demands, const Rooms& free,
                const std::vector<size_t>& order, Rooms* kept) {
   const int64_t wanted = CountOf(demands);
@@ -72,13 +73,13 @@ void Grow(int64_t* room, const int64_t* amounts, size_t resources) {
   for (size_t r = 0; r < resources; ++r) room[r] += amounts[r];
 }
 
-// The times at which the first `count` members that are alike find room, each on its own node.
+// The times at which the first `count` equal members find room, each on a node of its own.
 class FirstTimes {
  public:
   explicit FirstTimes(int64_t count) : count_(static_cast<size_t>(count)) {}
   bool full() const { return times_.size() >= count_; }
   absl::Time latest() const { return times_.front(); }
-  // Nothing that happens from then on makes them earlier.
+  // No event from `when` on can make them earlier.
   bool TooLate(absl::Time when) const { return full() && when >= latest(); }
   void Add(absl::Time when) {
     if (TooLate(when)) return;
@@ -92,11 +93,11 @@ class FirstTimes {
 
  private:
   const size_t count_;
-  std::vector<absl::Time> times_;  // the latest first, then as a heap
+  std::vector<absl::Time> times_;  // the latest first, then a heap
 };
 
-// When a kind fits, if the others were not there; none: never. `first`, if given, gets when each
-// node has room for one; InfiniteFuture: not by then, or never.
+// When one kind fits without the others; nullopt: never. `first`, if given, gets the time at which
+// each node has room for one; InfiniteFuture: later, or never.
 std::optional<absl::Time> EarliestOf(const Demand& demand, const Rooms& free, ReleasesOf releases,
                                      absl::Time now, std::vector<absl::Time>* first) {
   FirstTimes times(demand.count);
@@ -123,13 +124,13 @@ std::optional<absl::Time> EarliestOf(const Demand& demand, const Rooms& free, Re
   return times.latest();
 }
 
-// How far a node's releases were applied.
+// How far a node's releases are applied.
 struct Progress {
   size_t taken = 0;
   absl::Time last = absl::InfinitePast(), next = absl::InfiniteFuture();
 };
 
-// Goes on with what ends on the node until then; `each` gets the amounts.
+// Continues with the node's releases up to a time; `each` gets the amounts.
 template <typename Fn>
 void GoOn(size_t node, absl::Time until, ReleasesOf releases, Progress* progress, Fn&& each) {
   size_t seen = 0;
@@ -153,7 +154,7 @@ struct Release {
   Amounts amounts;
 };
 
-// What ends later, in runs of one time.
+// The remaining releases, in runs of equal time.
 class Runs {
  public:
   Runs(std::vector<Progress> nodes, size_t resources, ReleasesOf releases)
@@ -163,7 +164,7 @@ class Runs {
     std::make_heap(next_.begin(), next_.end(), std::greater<>());
   }
   bool more() const { return !next_.empty(); }
-  // Appends the next run. Its time.
+  // Appends the next run, and returns its time.
   absl::Time TakeNext(std::vector<Release>* taken) {
     const absl::Time when = next_.front().first;
     while (!next_.empty() && next_.front().first == when) {
@@ -187,9 +188,9 @@ class Runs {
   std::vector<std::pair<absl::Time, size_t>> next_;  // a heap, the earliest first
 };
 
-// Of members that are not alike, each kind of which fits in `rooms` at `when`: goes on through the
-// runs until all fit together, as far as the greedy search finds. What it takes is applied, and
-// noted in `last`. None: they never do.
+// For different members, each kind of which fits in `rooms` at `when`: continues through the runs
+// until the greedy search places all of them together. Applies the releases used, and records them
+// in `last`. nullopt: never.
 std::optional<absl::Time> GoOnUntilAllFit(const std::vector<Demand>& demands, absl::Time when,
                                           Runs* runs, Rooms* rooms, std::vector<absl::Time>* last) {
   std::vector<Release> stored;
@@ -208,7 +209,7 @@ std::optional<absl::Time> GoOnUntilAllFit(const std::vector<Demand>& demands, ab
   const auto fits = [&](size_t run) {
     return PlaceBest(demands, rooms_after(known[run].end), order, nullptr);
   };
-  // In steps that grow, then a search between the last two, since room only grows.
+  // Growing steps, then a binary search between the last two, since room only grows.
   size_t low = 0, high = 0;
   for (size_t step = 1; !fits(high); step *= 2) {
     low = high + 1;
@@ -238,7 +239,7 @@ std::optional<absl::Time> GoOnUntilAllFit(const std::vector<Demand>& demands, ab
 
 int64_t CountThatFit(const int64_t* free, const Amounts& each, int64_t most) {
   int64_t count = std::max<int64_t>(0, most);
-  // The scarcest first; most nodes have too little of it, and a division costs much.
+  // The scarcest first: most nodes have too little of it, and a division is slow.
   for (size_t r = each.size(); r-- > 0;) {
     if (each[r] <= 0) continue;
     if (free[r] < each[r]) return 0;
@@ -260,7 +261,7 @@ std::optional<ShadowSchedule> FindShadow(const Rooms& free, ReleasesOf releases,
                                          const std::vector<Demand>& demands, absl::Time now) {
   ShadowSchedule schedule;
   schedule.when = now;
-  // Of members that are alike only nodes that have room for one by then matter.
+  // For equal members, only nodes that have room for one by then matter.
   const bool alike = demands.size() == 1;
   std::vector<absl::Time> first(alike ? free.nodes() : 0, absl::InfiniteFuture());
   for (const Demand& demand : demands) {
@@ -270,7 +271,7 @@ std::optional<ShadowSchedule> FindShadow(const Rooms& free, ReleasesOf releases,
   }
   Rooms rooms = free;
   std::vector<Progress> progress(free.nodes());
-  std::vector<absl::Time> last(free.nodes(), absl::InfinitePast());  // when room came to a node
+  std::vector<absl::Time> last(free.nodes(), absl::InfinitePast());  // last release, by node
   for (size_t node = 0; node < free.nodes(); ++node) {
     if (alike && first[node] > schedule.when) continue;
     GoOn(node, schedule.when, releases, &progress[node],
@@ -293,7 +294,7 @@ std::optional<ShadowSchedule> FindShadow(const Rooms& free, ReleasesOf releases,
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return last[a] > last[b]; });
   Rooms kept(free.nodes(), free.resources());
-  // Of members that are not alike another order may place fewer.
+  // For different members, another order may place fewer.
   if (!PlaceBest(demands, rooms, order, &kept))
     PlaceBest(demands, rooms, InOrder(free.nodes()), &kept);
   for (size_t node = 0; node < free.nodes(); ++node) {

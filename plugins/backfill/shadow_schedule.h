@@ -1,5 +1,5 @@
-// When, and where, a group will have enough room if nothing more starts. Knows neither pods nor the
-// mirror.
+// Computes when and where a group will have enough room if no other pod starts. Independent of pods
+// and of the cluster cache.
 #ifndef OUTBOARD_PLUGINS_BACKFILL_SHADOW_SCHEDULE_H_
 #define OUTBOARD_PLUGINS_BACKFILL_SHADOW_SCHEDULE_H_
 
@@ -13,10 +13,10 @@
 
 namespace outboard::backfill {
 
-// Amounts of the resources that matter, in an order that all share.
+// Amounts of the relevant resources, always in the same order.
 using Amounts = std::vector<int64_t>;
 
-// Amounts of every node. Below 0: more is in use than there is.
+// Amounts of every node. Negative: overcommitted.
 class Rooms {
  public:
   Rooms(size_t nodes, size_t resources)
@@ -32,28 +32,26 @@ class Rooms {
   size_t nodes_;
 };
 
-// Something that runs on a node ends; `amounts` are there during the call. False: no more are asked
-// for.
+// One pod's end on a node; `amounts` is valid during the call. Returns false to stop the visit.
 using VisitRelease = absl::FunctionRef<bool(absl::Time when, const int64_t* amounts)>;
-// Tells what ends on a node, in the order of time, as long as it is asked for more.
+// Visits the node's releases, ordered by time.
 using ReleasesOf = absl::FunctionRef<void(size_t node, VisitRelease visit)>;
 
-// Members that are alike.
+// Members with equal requests and allowed nodes.
 struct Demand {
-  Amounts each;       // none below 0
+  Amounts each;       // not negative
   int64_t count = 1;  // at least 1
-  // Whether they may go to a node, by node; empty: to every one.
+  // By node: whether they may run there; empty: on every node.
   std::vector<char> may_use;
 };
 
-// How many of `each` a node has room for, at most `most`.
+// How many of `each` fit on a node, at most `most`.
 int64_t CountThatFit(const int64_t* free, const Amounts& each, int64_t most);
 
-// Whether each kind finds room, as if the others were not there. False: they do not fit together
-// either.
+// Returns true if each kind fits without the others. False: they do not fit together either.
 bool EachFits(const std::vector<Demand>& demands, const Rooms& free);
 
-// What is kept on a node.
+// The amounts reserved on a node.
 struct KeptRoom {
   size_t node = 0;
   Amounts kept;
@@ -61,14 +59,14 @@ struct KeptRoom {
 
 struct ShadowSchedule {
   absl::Time when;
-  std::vector<KeptRoom> nodes;  // in the order of their numbers
+  std::vector<KeptRoom> nodes;  // ordered by number
 };
 
-// The earliest time at which all of them fit; of members that are not alike, whose resources are
-// the same with the scarcest last, a greedy search decides what fits, large ones first. Releases
-// before `now` count as of now. Nodes whose room comes last are taken first, which leaves most of
-// what is there now to others. None: never. For members that are alike no node is asked for more
-// than happens before they fit on others.
+// Returns the earliest time at which all members fit; nullopt: never.
+// - Releases before `now` count as of `now`.
+// - Nodes whose room comes last are used first: this leaves most of the free room to others.
+// - Equal members: exact; no node is asked for more than happens before they fit on other nodes.
+// - Different members (same resources, the scarcest last): greedy search, large ones first.
 std::optional<ShadowSchedule> FindShadow(const Rooms& free, ReleasesOf releases,
                                          const std::vector<Demand>& demands, absl::Time now);
 

@@ -73,7 +73,7 @@ std::optional<ShadowSchedule> Find(const Rooms& free, const std::vector<Release>
       demands, now);
 }
 
-// Every way to place every member, by trying.
+// Tries every placement of every member.
 bool FitsSomehow(const std::vector<const Demand*>& members, size_t next,
                  std::vector<Amounts>* free) {
   if (next == members.size()) return true;
@@ -118,7 +118,7 @@ std::optional<absl::Time> EarliestByTrying(const Instance& instance, absl::Time 
   return std::nullopt;
 }
 
-// What is kept is there at that time, and is what the members ask for, where they may go.
+// The kept amounts are free at that time, cover the members' requests, and are on allowed nodes.
 void CheckKept(const Instance& instance, const ShadowSchedule& schedule) {
   const std::vector<Amounts> free = RoomAt(instance, schedule.when);
   Amounts asked(instance.free.resources(), 0), kept(instance.free.resources(), 0);
@@ -190,7 +190,7 @@ TEST(ShadowScheduleTest, OfMembersThatAreAlikeNoMoreReleasesAreAskedForThanItTak
       if (!visit(At(i + (node == 0 ? 0 : 10)), one.data())) return;
     }
   };
-  // Two on the first node by 4; nobody waits for the others.
+  // Two on the first node by 4; waiting for the others does not help.
   const auto schedule = FindShadow(Rooms(100, 1), releases, {{{2}, 2, {}}}, At(0));
   ASSERT_TRUE(schedule.has_value());
   EXPECT_EQ(schedule->when, At(4));

@@ -29,7 +29,7 @@ void AppendBigEndian(uint64_t value, int bytes, std::string* key) {
     key->push_back(static_cast<char>(value >> shift));
 }
 
-// Falls as the priority rises.
+// Decreases as the priority increases.
 void AppendPriority(int32_t priority, std::string* key) {
   AppendBigEndian(~(static_cast<uint32_t>(priority) ^ 0x80000000u), 4, key);
 }
@@ -38,15 +38,14 @@ void AppendTime(absl::Time time, std::string* key) {
   AppendBigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)) ^ (uint64_t{1} << 63), 8, key);
 }
 
-// FNV-1a: hosts that take over from one another must agree, and absl::Hash differs by process.
+// FNV-1a: hosts that replace each other must agree, and absl::Hash differs by process.
 uint64_t Digest(absl::string_view text) {
   uint64_t digest = 14695981039346656037u;
   for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return digest;
 }
 
-// Names that agree in what the key has room for are told apart by the digest, so that no two groups
-// mix.
+// The digest distinguishes names that are equal within the key's length, so that groups do not mix.
 void AppendName(const GroupKey& group, std::string* key) {
   std::string name = absl::StrCat(group.ns, "/", group.name);
   const uint64_t digest = Digest(absl::StrCat(group.Text(), " ", group.controller_uid));
@@ -64,7 +63,7 @@ class Coscheduling : public sdk::Plugin,
                      public sdk::PostFilterPlugin,
                      public sdk::ClusterObserver {
  public:
-  explicit Coscheduling(sdk::Pushes* pushes) : pushes_(pushes) {}
+  explicit Coscheduling(sdk::ShimNotifier* pushes) : pushes_(pushes) {}
 
   std::string SortKey(const sdk::PodView& pod, const sdk::ClusterView&) const override {
     std::string key;
@@ -79,7 +78,7 @@ class Coscheduling : public sdk::Plugin,
     return key;
   }
 
-  // A member found no node. Nothing can be done about that here; but whose turn it is changes.
+  // A member found no node. The plugin cannot make room, but the group's turn changes.
   sdk::Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun&,
                           sdk::PostFilterAnswer*) const override {
     if (const auto ref = sdk::GroupOf(attempt.pod().proto())) NoteFailure(ref->key);
@@ -109,7 +108,7 @@ class Coscheduling : public sdk::Plugin,
     group.oldest = std::min(group.oldest, CreationOf(pod.pod));
     if (group.time() != before && !group.members.empty()) changed_.insert(ref->key);
     group.members.insert_or_assign(uid, !is_bound && !leaves);
-    // It gave the place back that it was about to get.
+    // The pod lost its place before it was bound.
     if (had_place && !has_place && !is_bound && !leaves) NoteFailure(ref->key);
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override { Leave(pod.pod.uid()); }
@@ -147,22 +146,22 @@ class Coscheduling : public sdk::Plugin,
 
  private:
   struct Group {
-    // By uid; false: no queue has it any more. Those that have a place may come back with the key
-    // that they left with.
+    // By uid; false: in no queue any more. Pods with a place may return to the queue with their old
+    // key.
     absl::flat_hash_map<std::string, bool> members;
     bool has_object = false;
-    std::optional<absl::Time> created;           // the object
-    absl::Time oldest = absl::InfiniteFuture();  // of all members that it has had
+    std::optional<absl::Time> created;           // of the object
+    absl::Time oldest = absl::InfiniteFuture();  // of all past and present members
     std::optional<absl::Time> failed;
-    absl::Time noted = absl::InfinitePast();  // the tick in which it failed last
+    absl::Time noted = absl::InfinitePast();  // the tick of the last failure
 
     absl::Time time() const { return failed ? *failed : created ? *created : oldest; }
   };
   struct Member {
     GroupKey group;
-    bool has_place = false;  // and may give it back
+    bool has_place = false;  // which it may lose
   };
-  // What a key has room for.
+  // The largest time that fits into a key.
   static inline const absl::Time kLastTime = absl::FromUnixNanos(INT64_MAX);
 
   absl::Time TimeOf(const GroupKey& key) const {
@@ -170,15 +169,15 @@ class Coscheduling : public sdk::Plugin,
     return group == groups_.end() ? kLastTime : group->second.time();
   }
 
-  // Once a tick, which is about a second: the members of a group fail one after the other, and each
-  // time all their keys are asked for again.
+  // At most once a tick, about a second: the members of a group fail one after the other, and each
+  // note makes the shim request all their keys again.
   void NoteFailure(const GroupKey& key) const {
     const auto found = groups_.find(key);
     if (found == groups_.end() || now_ == absl::InfinitePast()) return;
     Group& group = found->second;
     if (group.noted == now_) return;
     group.noted = now_;
-    // No two alike: who failed first comes first.
+    // Unique times: the group that failed first comes first.
     last_failure_ = std::max(now_, last_failure_ + absl::Nanoseconds(1));
     group.failed = last_failure_;
     AskAgain(group);
@@ -207,12 +206,12 @@ class Coscheduling : public sdk::Plugin,
     if (group->second.members.empty() && !group->second.has_object) groups_.erase(group);
   }
 
-  sdk::Pushes* const pushes_;
-  // PostFilter notes failures in them: all that a host which starts anew does not know.
+  sdk::ShimNotifier* const pushes_;
+  // PostFilter records failures here. They are the only state that a restart of the host loses.
   mutable absl::flat_hash_map<GroupKey, Group> groups_;
   absl::flat_hash_map<std::string, Member> members_;  // by uid
-  // Groups whose creation turned out to be another since the last tick. Of members that come one by
-  // one each may be the oldest.
+  // Groups whose creation time changed since the last tick: while members arrive one by one, each
+  // may be the oldest.
   absl::flat_hash_set<GroupKey> changed_;
   mutable absl::Time last_failure_ = absl::InfinitePast();
   absl::Time now_ = absl::InfinitePast();

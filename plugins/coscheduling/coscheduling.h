@@ -1,5 +1,5 @@
-// Coscheduling: members of a group come one after the other in the queue; a group that failed goes
-// behind those that are there.
+// Coscheduling: members of a group are adjacent in the queue; a group that failed moves behind the
+// existing ones.
 #ifndef OUTBOARD_PLUGINS_COSCHEDULING_COSCHEDULING_H_
 #define OUTBOARD_PLUGINS_COSCHEDULING_COSCHEDULING_H_
 

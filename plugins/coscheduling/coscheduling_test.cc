@@ -34,7 +34,7 @@ class CoschedulingTest : public testing::Test {
     harness_->AddNode(NodeBuilder("n"));
     Tick(100);
   }
-  // A member of a job, or of none.
+  // A member of a job, or a single pod.
   static v1alpha1::Pod Pod(const std::string& name, const std::string& job, int created,
                            int priority = 0) {
     PodBuilder pod(name);
@@ -52,7 +52,7 @@ class CoschedulingTest : public testing::Test {
     harness_->Tick();
   }
   std::string Key(const v1alpha1::Pod& pod) { return harness_->SortKey(pod); }
-  // Found no node.
+  // The pod finds no node.
   void Fails(const v1alpha1::Pod& pod) {
     harness_->PreFilter(pod);
     const sdk::Verdict verdict = harness_->PostFilter(pod);
@@ -103,7 +103,7 @@ TEST_F(CoschedulingTest, MembersHaveOneKeyAndSinglesTheirTime) {
   EXPECT_LT(Key(a1), Key(single));
   EXPECT_LT(Key(single), Key(late));
   EXPECT_LT(Key(b1), Key(late));
-  EXPECT_LT(Key(Add(Pod("a3", "a", 30))), Key(single)) << "late members belong to the others";
+  EXPECT_LT(Key(Add(Pod("a3", "a", 30))), Key(single)) << "late members join the others";
 }
 
 TEST_F(CoschedulingTest, GroupsThatAreAlikeDoNotMix) {
@@ -134,7 +134,7 @@ TEST_F(CoschedulingTest, TheObjectSaysWhenTheGroupCame) {
   Tick(101);
   EXPECT_THAT(harness_->TakeSortKeyChanges(), ElementsAre("default/m"));
   harness_->AddObject(Object("g", "yesterday"));
-  EXPECT_LT(Key(early), Key(member)) << "what cannot be read counts as absent";
+  EXPECT_LT(Key(early), Key(member)) << "a malformed value counts as absent";
   harness_->AddObject(Object("g", "1970-01-01T00:00:20Z"));
   harness_->RemoveObject(Object("g", ""));
   EXPECT_LT(Key(early), Key(member));
@@ -145,13 +145,13 @@ TEST_F(CoschedulingTest, TheObjectSaysWhenTheGroupCame) {
 TEST_F(CoschedulingTest, AnOlderMemberMakesTheGroupOlder) {
   const v1alpha1::Pod young = Add(Pod("young", "g", 50)), single = Add(Pod("s", "", 40));
   Tick(101);
-  EXPECT_THAT(harness_->TakeSortKeyChanges(), IsEmpty()) << "the shim asks for new pods anyway";
+  EXPECT_THAT(harness_->TakeSortKeyChanges(), IsEmpty()) << "the shim requests new pods' keys";
   const v1alpha1::Pod old = Add(Pod("old", "g", 30));
   EXPECT_LT(Key(young), Key(single));
   Tick(102);
   EXPECT_THAT(harness_->TakeSortKeyChanges(), ElementsAre("default/old", "default/young"));
   harness_->RemovePod("default/old");
-  EXPECT_LT(Key(young), Key(single)) << "the group is as old as it was";
+  EXPECT_LT(Key(young), Key(single)) << "the group's time is unchanged";
 }
 
 TEST_F(CoschedulingTest, AGroupThatFailedGoesBehindThoseThatAreThere) {
@@ -162,11 +162,11 @@ TEST_F(CoschedulingTest, AGroupThatFailedGoesBehindThoseThatAreThere) {
   EXPECT_THAT(harness_->TakeSortKeyChanges(), ElementsAre("default/a1", "default/a2"));
   EXPECT_EQ(Key(a1), Key(a2));
   for (const v1alpha1::Pod& other : {b, single, c}) EXPECT_LT(Key(other), Key(a1)) << other.name();
-  // Who fails in the same second is behind it all the same.
+  // A group that fails in the same second is still behind it.
   Fails(c);
   EXPECT_LT(Key(a1), Key(c));
   EXPECT_LT(Key(b), Key(c));
-  EXPECT_LT(Key(a1), Key(Add(Pod("new", "", 101)))) << "those that come later are behind it";
+  EXPECT_LT(Key(a1), Key(Add(Pod("new", "", 101)))) << "later pods are behind it";
 }
 
 TEST_F(CoschedulingTest, FailuresOfOneGroupAreNotedOnceATick) {
@@ -195,7 +195,7 @@ TEST_F(CoschedulingTest, APlaceThatIsGivenBackIsAFailure) {
   EXPECT_EQ(Key(a1), Key(a2));
   EXPECT_THAT(harness_->TakeSortKeyChanges(), ElementsAre("default/a1", "default/a2"));
 
-  // Being bound and being deleted are none.
+  // Binding and deletion are not failures.
   Tick(101);
   const std::string key = Key(a1);
   harness_->Place("default/a1", v1alpha1::ASSUMED, "n");
@@ -224,7 +224,7 @@ TEST_F(CoschedulingTest, AGroupThatIsGoneIsForgotten) {
   Fails(a);
   EXPECT_LT(Key(b), Key(a));
   harness_->RemovePod("default/a1");
-  EXPECT_LT(Key(Add(Pod("a1", "a", 10))), Key(b)) << "another one of the same name";
+  EXPECT_LT(Key(Add(Pod("a1", "a", 10))), Key(b)) << "a new group with the same name";
 }
 
 TEST_F(CoschedulingTest, SinglesFailWithoutConsequence) {
@@ -239,7 +239,7 @@ TEST_F(CoschedulingTest, TakesNoArguments) {
   EXPECT_FALSE(PluginHarness::Create(Descriptor(), "{\"x\": 1}").ok());
 }
 
-// Whatever happened, the order is total, members stand together, and who failed last comes last.
+// After any events: the order is total, members are adjacent, the last group that failed is last.
 TEST_F(CoschedulingTest, RandomGroupsStandTogether) {
   std::mt19937_64 random(7);
   const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
@@ -262,7 +262,7 @@ TEST_F(CoschedulingTest, RandomGroupsStandTogether) {
   std::vector<std::string> seen;
   for (const auto& [key, group] : order) {
     if (!seen.empty() && seen.back() == group) continue;
-    EXPECT_EQ(std::count(seen.begin(), seen.end(), group), 0) << group << " is torn apart";
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), group), 0) << group << " is not adjacent";
     seen.push_back(group);
   }
 }

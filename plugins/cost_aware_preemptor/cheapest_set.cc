@@ -12,10 +12,10 @@ namespace {
 // Positions in `Search::order_` as bits.
 using Mask = uint64_t;
 constexpr Mask Bit(size_t i) { return Mask{1} << i; }
-// All from i on, of n.
+// The bits from i on, of n.
 constexpr Mask From(size_t i, size_t n) { return (Bit(n) - 1) & ~(Bit(i) - 1); }
 
-// The order in which units come back: see FindCheapestSet.
+// The order in which units return: see FindCheapestSet.
 std::vector<size_t> OrderOf(const std::vector<UnitPrice>& units) {
   std::vector<size_t> order(units.size());
   std::iota(order.begin(), order.end(), 0);
@@ -27,7 +27,7 @@ std::vector<size_t> OrderOf(const std::vector<UnitPrice>& units) {
   return order;
 }
 
-// The order in which gangs come back: those that may not leave, then the costliest.
+// The order in which gangs return: first those that may not leave, then the costliest.
 std::vector<size_t> OrderOf(const std::vector<GangPrice>& gangs) {
   std::vector<size_t> order(gangs.size());
   std::iota(order.begin(), order.end(), 0);
@@ -44,7 +44,7 @@ size_t LeavingOf(const Prices& prices, const UnitSet& set, size_t gang) {
   return leaving;
 }
 
-// Of its units all but the costliest, as many as its surplus, come back.
+// Returns all units of the gang except the cheapest, as many as its surplus, to the node.
 UnitSet WithSurplusOnly(const Prices& prices, const std::vector<size_t>& order, UnitSet set,
                         size_t gang) {
   std::vector<size_t> members;
@@ -57,10 +57,10 @@ UnitSet WithSurplusOnly(const Prices& prices, const std::vector<size_t>& order, 
   return set;
 }
 
-// Branch and bound over the units in that order: each comes back, or leaves.
+// Branch and bound over the units in that order: each returns or leaves.
 class Search {
  public:
-  // `best->set` was enough, be it allowed or not; `has_best`: it is.
+  // `best->set` is enough, whether or not gangs allow it; `has_best`: they do.
   Search(const Prices& prices, const std::vector<size_t>& order, const SearchLimits& limits,
          const std::function<bool(const UnitSet&)>& fits,
          const std::function<int(const UnitSet&)>& violations, const std::function<bool()>& stop,
@@ -75,7 +75,7 @@ class Search {
         best_(best),
         has_best_(has_best),
         gangs_(prices.gangs.size(), 0) {
-    // Of the units from i on, what the cheapest adds to a price at least.
+    // The least that any unit from i on adds to a price.
     rest_.resize(n_ + 1);
     rest_[n_] = {true, std::numeric_limits<int64_t>::max(), std::numeric_limits<size_t>::max()};
     for (size_t i = n_; i-- > 0;) {
@@ -85,13 +85,13 @@ class Search {
                   std::min(rest_[i + 1].victims, unit.victims)};
       if (unit.gang >= 0) gangs_[static_cast<size_t>(unit.gang)] |= Bit(i);
     }
-    // Nobody's leaving is not enough, or the pod would not be here.
+    // The empty set is not enough: otherwise the pod would need no preemption.
     too_small_.push_back(0);
     enough_.push_back(MaskOf(best->set));
   }
   void IsTooSmall(const UnitSet& set) { too_small_.push_back(MaskOf(set)); }
 
-  // True if nothing was left out for want of trials.
+  // Returns true unless the limit of trials cut the search.
   bool Run() {
     Visit(0, 0);
     return !out_of_trials_;
@@ -106,8 +106,8 @@ class Search {
     size_t victims;
   };
 
-  // `gone` leave, and of the units from i on those that are not in it are undecided; if they all
-  // leave, too, it is enough.
+  // `gone` leaves. Units from i on that are not in it are undecided; if all of them leave as well,
+  // the set is enough.
   void Visit(size_t i, Mask gone) {
     if (stopped_ || out_of_trials_ || !TakeWholeGangs(&gone)) return;
     const Price price = PriceOf(gone);
@@ -125,7 +125,7 @@ class Search {
                             price.cost + rest_[i].cost, price.victims + rest_[i].victims};
     if (has_best_ && !(at_least < best_->price)) return;
     if (Fits(gone | From(i + 1, n_))) Visit(i + 1, gone);
-    // If it leaves, so do the cheaper ones of its kind.
+    // If it leaves, the cheaper units of its kind leave as well.
     const int kind = prices_.units[order_[i]].kind;
     Mask leaving = Bit(i);
     for (size_t j = i + 1; kind >= 0 && j < n_; ++j) {
@@ -134,7 +134,7 @@ class Search {
     Visit(i + 1, gone | leaving);
   }
 
-  // Where more leave than a gang's surplus, all do; false if they may not.
+  // If more units than a gang's surplus leave, adds the whole gang; false if it may not leave.
   bool TakeWholeGangs(Mask* gone) const {
     for (size_t g = 0; g < gangs_.size(); ++g) {
       const GangPrice& gang = prices_.gangs[g];
@@ -155,7 +155,8 @@ class Search {
     }
     return Try(gone);
   }
-  // What was only concluded from a smaller set is tried itself: somebody may miss those who leave.
+  // A set that was only derived from a smaller one is tried itself: a plugin may need a leaving
+  // pod.
   bool WasTried(Mask gone) {
     return std::find(enough_.begin(), enough_.end(), gone) != enough_.end() || Try(gone);
   }

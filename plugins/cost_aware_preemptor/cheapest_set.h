@@ -1,5 +1,4 @@
-// The cheapest of all sets of victims that make enough room on a node. Knows neither pods nor
-// nodes.
+// The cheapest set of victims that makes enough room on a node. Independent of pods and nodes.
 #ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_CHEAPEST_SET_H_
 #define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_CHEAPEST_SET_H_
 
@@ -12,10 +11,10 @@
 
 namespace outboard::cost_aware_preemptor {
 
-// What a set of victims is judged by, the first difference decides; smaller is better.
+// Rank of a set of victims: the first difference decides; smaller is better.
 struct Price {
   int budget_violations = 0;  // Evictions beyond what PodDisruptionBudgets allow.
-  // One of them is not inference; always false where inference does not come first.
+  // The set has a victim other than inference; always false without `inferenceFirst`.
   bool beyond_inference = false;
   int64_t cost = 0;  // Milli-GPU-seconds.
   size_t victims = 0;
@@ -27,21 +26,21 @@ struct UnitPrice {
   bool beyond_inference = false;
   int64_t cost = 0;
   size_t victims = 1;
-  // Its leaving would break a budget if all units left: it is spared first.
+  // Evicting all units would violate a budget on this one: it is kept first.
   bool protected_by_budget = false;
-  // Units of one kind are interchangeable to budgets and to whoever says whether a set is enough:
-  // of them the cheapest leave. Units of kind -1 are like no other.
+  // Units of one kind are interchangeable for budgets and for `fits`: the cheapest of them leave.
+  // A unit of kind -1 is interchangeable with no other.
   int kind = -1;
-  int gang = -1;  // Position in the list of gangs; -1: it goes for itself.
+  int gang = -1;  // Index in the list of gangs; -1: no gang.
 };
 
-// Units that are members of one gang, and those of its members that are elsewhere.
+// The units of one gang, and its members on other nodes.
 struct GangPrice {
-  // So many units may leave without the others. If more do, all of the gang do.
+  // This many units may leave alone. If more leave, the whole gang leaves.
   size_t surplus = 0;
-  // All may leave; otherwise no more than `surplus`.
+  // The whole gang may leave; otherwise at most `surplus` units.
   bool whole = false;
-  // What the members elsewhere add to the price of the whole.
+  // What the members on other nodes add to the price of the whole gang.
   bool beyond_inference = false;
   int64_t cost = 0;
   size_t victims = 0;
@@ -55,41 +54,41 @@ struct Prices {
 // True at the positions of units that leave.
 using UnitSet = std::vector<bool>;
 
-// By gang: whether it leaves as a whole, elsewhere too, if these units leave.
+// By gang: whether it leaves as a whole, including other nodes, if these units leave.
 std::vector<bool> WholeGangs(const Prices& prices, const UnitSet& set);
 
 struct SearchLimits {
-  size_t exact_units = 16;   // At most 63. With more units the set is a greedy one.
-  int64_t max_trials = 512;  // Then the best set so far is taken.
+  size_t exact_units = 16;   // At most 63. With more units the result is the greedy set.
+  int64_t max_trials = 512;  // After that, the result is the best set so far.
 };
 
 struct CheapestSet {
   UnitSet set;
   Price price;
   int64_t trials = 0;
-  bool exact = false;  // There is no cheaper one, if units that leave never make room smaller.
+  bool exact = false;  // No set is cheaper, if a leaving unit never makes room smaller.
 };
 
-// `fits`: whether these leaving is enough; it is asked once about the set of all first, and if that
-// is not enough the answer is none. It is also none where the only sets that are would leave a part
-// of a gang behind. `violations`: of budgets, by these and by the members elsewhere of gangs that
-// leave as a whole; units that leave beside others never make it smaller. `stop`: looked at after
-// each trial; true gives up, and the answer is none.
+// Returns nullopt if even evicting all units is not enough, if every set that is enough would leave
+// a part of a gang behind, or if `stop` returns true.
+// - `fits`: whether a set is enough; called once with the set of all units first.
+// - `violations`: of budgets, by a set and by the members on other nodes of gangs that leave as a
+//   whole. Adding units never makes it smaller.
+// - `stop`: called after each trial; true ends the search.
 //
-// The greedy set: all leave. Then gangs come back but for their surplus, those that may not leave
-// first, then the costliest. Then one unit after the other comes back if there is room for it
-// beside the pod: those that a budget protects first, then those that are not inference, then the
-// costliest. The search goes on from there, and leaves out what cannot be cheaper than the best so
-// far.
+// The greedy set starts with all units. Then gangs return except for their surplus, first those
+// that may not leave, then the costliest. Then each unit returns if there is room for it beside the
+// pod: first those that a budget protects, then those other than inference, then the costliest. The
+// exact search starts from this set, and skips sets that cannot be cheaper than the best so far.
 //
-// It asks the same things in the same order whenever it gets the same answers.
+// Equal answers lead to the same calls in the same order.
 std::optional<CheapestSet> FindCheapestSet(
     const Prices& prices, const SearchLimits& limits,
     const std::function<bool(const UnitSet&)>& fits,
     const std::function<int(const UnitSet&)>& violations,
     const std::function<bool()>& stop = [] { return false; });
 
-// Of a set, with members elsewhere.
+// The price of a set, including members on other nodes.
 Price PriceOf(const Prices& prices, const UnitSet& set, int budget_violations);
 
 }  // namespace outboard::cost_aware_preemptor

@@ -11,8 +11,8 @@
 namespace outboard::cost_aware_preemptor {
 namespace {
 
-// Units that free two resources, and at most one budget that counts each. Members elsewhere of
-// gangs free nothing here, and break a budget or not.
+// Units that free two resources and count against at most one budget. Gang members on other nodes
+// free nothing here, and may violate a budget.
 struct Instance {
   struct Piece {
     int64_t gpus = 0, cpus = 0;
@@ -23,14 +23,14 @@ struct Instance {
   int64_t gpus_needed = 0, cpus_needed = 0;
   std::map<int, int> allowed;
   std::vector<GangPrice> gangs;
-  std::vector<int> broken_elsewhere;  // By gang: budgets, if it leaves as a whole.
+  std::vector<int> broken_elsewhere;  // By gang: violated budgets, if it leaves as a whole.
 
   Prices prices() const {
     Prices prices = {{}, gangs};
     for (const Piece& piece : pieces) prices.units.push_back(piece.price);
     return prices;
   }
-  // None: a part of a gang would stay that must not. Else by gang: whether it leaves as a whole.
+  // nullopt: a part of a gang would stay. Otherwise by gang: whether it leaves as a whole.
   std::optional<std::vector<bool>> Allowed(const UnitSet& gone) const {
     std::vector<size_t> leave(gangs.size()), all(gangs.size());
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -62,7 +62,7 @@ struct Instance {
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (gone[i] && pieces[i].budget >= 0 && --left[pieces[i].budget] < 0) ++violations;
     }
-    // Sets that are asked about never leave a part that must not stay.
+    // The search never tries a set that leaves a forbidden part of a gang.
     const auto whole = Allowed(gone);
     EXPECT_TRUE(whole.has_value());
     for (size_t g = 0; whole && g < gangs.size(); ++g)
@@ -112,7 +112,7 @@ Instance Random(std::mt19937_64* random, size_t units, bool with_gangs = false) 
   for (Instance::Piece& piece : instance.pieces) {
     if (below(3) == 0) continue;
     piece.price.gang = static_cast<int>(below(static_cast<int64_t>(instance.gangs.size())));
-    // Those that are alike are of the same gang.
+    // Units of one kind belong to the same gang.
     if (piece.price.kind >= 0) piece.price.kind = piece.price.kind * 4 + 1 + piece.price.gang;
   }
   for (Instance::Piece& piece : instance.pieces) {
@@ -121,7 +121,7 @@ Instance Random(std::mt19937_64* random, size_t units, bool with_gangs = false) 
   return instance;
 }
 
-// All sets, one after the other.
+// Tries all sets.
 std::optional<Price> Optimum(const Instance& instance) {
   std::optional<Price> best;
   for (uint32_t mask = 1; mask < (1u << instance.pieces.size()); ++mask) {
@@ -236,8 +236,8 @@ TEST(CheapestSetTest, GangsLeaveDownToTheirSurplusOrWhole) {
   EXPECT_LT(greedy_finds_none, found / 20);
 }
 
-// As of 16 units with the limits that come with the plugin: the limit of trials is seldom met, and
-// then the set is as good as a greedy one at least.
+// 16 units with the default limits: the limit of trials is rarely reached, and then the set is at
+// least as good as the greedy one.
 TEST(CheapestSetTest, WithTheLimitsThatItComesWith) {
   std::mt19937_64 random(2);
   int64_t found = 0, optimal = 0;
@@ -274,7 +274,7 @@ TEST(CheapestSetTest, AlikeUnitsAreNotTriedInAllOrders) {
   EXPECT_LT(got->trials, 40);
 }
 
-// Beyond exact_units: all leave, and the costliest come back first.
+// Beyond exact_units: all leave, and the costliest return first.
 TEST(CheapestSetTest, ManyUnitsAreTakenGreedily) {
   Instance instance;
   for (int i = 0; i < 100; ++i) instance.pieces.push_back({1, 0, -1, {.cost = (i * 37) % 100 + 1}});
@@ -286,7 +286,7 @@ TEST(CheapestSetTest, ManyUnitsAreTakenGreedily) {
   EXPECT_EQ(got->trials, 101);
 }
 
-// A set is only answered if it was tried itself, also where leaving can make room smaller.
+// Every returned set was tried itself, also where leaving units can make room smaller.
 TEST(CheapestSetTest, EveryAnswerWasTried) {
   std::mt19937_64 random(3);
   int found = 0;
@@ -296,7 +296,7 @@ TEST(CheapestSetTest, EveryAnswerWasTried) {
     const auto fits = [&](const UnitSet& gone) {
       uint64_t hash = 1;
       for (const bool one : gone) hash = hash * 2 + one;
-      // All leaving is enough; of the other sets any.
+      // The set of all is enough; of the other sets, any may be.
       return std::count(gone.begin(), gone.end(), true) == static_cast<int64_t>(gone.size()) ||
              (enough >> (hash * 0x9E3779B97F4A7C15 >> 58) & 1) != 0;
     };

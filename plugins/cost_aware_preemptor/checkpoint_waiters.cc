@@ -8,7 +8,7 @@ namespace outboard::cost_aware_preemptor {
 namespace {
 
 constexpr absl::Duration kRest = absl::Seconds(10);
-// More than are acted on in a second by far.
+// Far more than one second can handle.
 constexpr size_t kMaxWritten = 256;
 
 }  // namespace
@@ -41,7 +41,7 @@ void CheckpointWaiters::OnCheckpoint(int32_t priority) {
 std::vector<std::string> CheckpointWaiters::TakeDue(absl::Time now) {
   std::vector<std::string> due;
   std::vector<int32_t> later;
-  // The most important first: fewest may have them leave.
+  // The highest priority first: the fewest pods may evict it.
   std::sort(written_.begin(), written_.end(), std::greater<>());
   for (const int32_t priority : std::exchange(written_, {})) {
     bool rests = false;

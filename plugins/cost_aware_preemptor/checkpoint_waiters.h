@@ -1,4 +1,4 @@
-// Pods for which others would have had to leave, were their checkpoints younger.
+// Pods whose possible victims were kept because their checkpoints are too old.
 #ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_CHECKPOINT_WAITERS_H_
 #define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_CHECKPOINT_WAITERS_H_
 
@@ -15,27 +15,28 @@
 
 namespace outboard::cost_aware_preemptor {
 
-// Who is tried again when a running pod has written a checkpoint: one waiting pod for each, and
-// none more often than every ten seconds, however many wait and however many are written. Those
-// that were called least are called first, then the more important, then the older: one whom no
-// checkpoint helps does not stand before the others for ever.
+// Chooses which pods to retry after running pods wrote checkpoints: one waiting pod per checkpoint,
+// and each pod at most every ten seconds. The order is: fewest retries, higher priority, older. So
+// a pod that no checkpoint helps does not block the others.
 //
-// Threading: thread-compatible; the mirror's thread. Lifetime: a value. Errors: none.
+// Threading: thread-compatible; runs on the cluster cache's thread.
+// Lifetime: a value.
+// Errors: none.
 class CheckpointWaiters {
  public:
   bool empty() const { return waiters_.empty(); }
   size_t size() const { return waiters_.size(); }
   void Clear();
-  // The pod found nobody who may leave, some of them for want of a young checkpoint.
+  // The pod found no victims, and some candidates were kept only for lack of a recent checkpoint.
   void Add(const v1alpha1::Pod& pod);
   void Remove(const std::string& uid);
   // A running pod of this priority has written a checkpoint.
   void OnCheckpoint(int32_t priority);
-  // Uids of those that are to be tried now.
+  // Uids of the pods to retry now.
   std::vector<std::string> TakeDue(absl::Time now);
 
  private:
-  // Times that it was called, minus its priority, creation, uid.
+  // Number of retries, negated priority, creation, uid.
   using Turn = std::tuple<int64_t, int64_t, int64_t, std::string>;
   struct Waiter {
     Turn turn;
@@ -43,7 +44,7 @@ class CheckpointWaiters {
   };
   absl::flat_hash_map<std::string, Waiter> waiters_;
   std::set<Turn> turns_;
-  std::vector<int32_t> written_;  // Priorities of pods that wrote checkpoints, not acted on yet.
+  std::vector<int32_t> written_;  // Priorities of pods with unhandled new checkpoints.
 };
 
 }  // namespace outboard::cost_aware_preemptor

@@ -39,52 +39,52 @@ constexpr char kName[] = "CostAwarePreemptor";
 constexpr char kVictimsMetric[] = "outboard_cost_aware_preemptor_victims_total";
 constexpr char kWorkLostMetric[] = "outboard_cost_aware_preemptor_work_lost_gpu_seconds_total";
 constexpr size_t kNumTypes = 3;
-// The shim takes another one where the best cannot be taken any more.
+// The shim uses another candidate if the best is not available any more.
 constexpr size_t kEnoughCandidates = 8;
 
-// All of them leaving would be enough, but some would leave parts of gangs behind.
+// The set of all would be enough, but a part of a gang would stay.
 constexpr char kOnlyParts[] = "Only parts of gangs would make room";
 
 // By WorkloadType.
 constexpr std::array<const char*, kNumTypes> kTypeNames = {"other", "training", "inference"};
 
-// An attempt that needs the word of other hosts asks again, with the answers; what was young enough
-// the first time must be so then.
+// An attempt that waits for other hosts' answers calls the plugin again with them. A checkpoint
+// that was recent enough in the first call must count in the next.
 struct AttemptMemory : sdk::AttemptState {
   absl::Time began;
   bool counted = false;
 };
 
-// A pod that may be made to leave.
+// A pod that may be evicted.
 struct Victim {
   PodRecord* pod = nullptr;
   WorkloadType type = WorkloadType::kOther;
   Loss loss;
-  bool counted = false;  // By a PodDisruptionBudget.
+  bool counted = false;  // A PodDisruptionBudget counts it.
 };
 
-// A gang, as far as this preemptor goes.
+// A gang, for one preemptor.
 struct GangOffer {
   size_t surplus = 0;
-  bool whole = false;           // All members may leave.
-  std::vector<Victim> members;  // With `whole`: all, wherever they are.
-  Price price;                  // Of these.
+  bool whole = false;           // The whole gang may leave.
+  std::vector<Victim> members;  // With `whole`: on all nodes.
+  Price price;                  // Of `members`.
   bool awaits_checkpoint = false;
 };
 
-// A node with pods that may leave.
+// A node with pods that may be evicted.
 struct Offer {
   Slot slot = sdk::kNoSlot;
   std::vector<Victim> pods;
-  std::vector<int> gang_of_pod;  // Position in `gangs`; -1: none.
+  std::vector<int> gang_of_pod;  // Index in `gangs`; -1: none.
   std::vector<const GangOffer*> gangs;
-  Price at_least;  // No set is cheaper.
+  Price at_least;  // A lower bound for all sets.
 };
 
-// Who was not asked to leave.
+// Pods that were kept.
 struct SparedPods {
   SparedCounts counts = {};
-  int64_t of_gangs = 0;  // Of gangs without surplus of which others may not leave.
+  int64_t of_gangs = 0;  // Members of gangs without surplus that may not leave as a whole.
   bool awaits_checkpoint = false;
 };
 
@@ -95,9 +95,8 @@ struct PricedCandidate {
   std::vector<Victim> victims;
 };
 
-// Tries out what would be if sets of pods left their node. Members of their gangs that are
-// elsewhere stay meanwhile: only one node can be looked at, and who leaves another one makes no
-// room on it.
+// Tries sets of victims on a node. Gang members on other nodes stay during the trial: a dry run
+// covers one node, and evicting pods elsewhere makes no room on it.
 class NodeTrials {
  public:
   NodeTrials(sdk::DryRun* dry_run, const std::vector<Victim>* pods)
@@ -117,7 +116,7 @@ class NodeTrials {
   }
   // A plugin failed.
   bool failed() const { return failure_.has_value(); }
-  // Why nobody's leaving helps, or what failed.
+  // Why preemption does not help, or what failed.
   Verdict verdict() const {
     if (failure_) return *failure_;
     return first_->ok() ? Verdict::Unschedulable(kOnlyParts) : *first_;
@@ -142,7 +141,7 @@ class CostAwarePreemptor : public sdk::Plugin,
                            public sdk::PreemptionGate,
                            public sdk::ClusterObserver {
  public:
-  CostAwarePreemptor(Rules rules, sdk::Pushes* pushes, sdk::Metrics* metrics)
+  CostAwarePreemptor(Rules rules, sdk::ShimNotifier* pushes, sdk::Metrics* metrics)
       : rules_(std::move(rules)), pushes_(pushes), gangs_(kName, rules_.default_gang_size) {
     for (size_t type = 0; type < kNumTypes; ++type) {
       victims_[type] = metrics->NewCounter(kVictimsMetric, {kTypeNames[type]});
@@ -215,7 +214,7 @@ class CostAwarePreemptor : public sdk::Plugin,
       return;
     }
     waiters_.Remove(pod.pod.uid());
-    // Whoever was never looked at was spared for nobody.
+    // A pod that was never considered was not kept for any preemptor.
     const auto known = facts_.find(&pod);
     if (known == facts_.end()) return;
     const std::optional<absl::Time> before = known->second.facts.LatestCheckpoint();
@@ -239,7 +238,7 @@ class CostAwarePreemptor : public sdk::Plugin,
     uint64_t generation = 0;
     PodFacts facts;
   };
-  // Of one attempt: gangs that were looked at, and which their members are of.
+  // State of one attempt: the gangs considered, and the gang of each member.
   struct GangOffers {
     std::vector<std::unique_ptr<GangOffer>> all;
     absl::flat_hash_map<const PodRecord*, const GangOffer*> by_member;
@@ -255,10 +254,10 @@ class CostAwarePreemptor : public sdk::Plugin,
   bool BeyondInference(const Victim& victim) const {
     return rules_.inference_first && victim.type != WorkloadType::kInference;
   }
-  // At least 0; in milli-GPU-seconds.
+  // Not negative; in milli-GPU-seconds.
   static int64_t CostOf(const Victim& victim) { return victim.loss.work + victim.loss.restart; }
 
-  // The most important first, which is the order in which budgets are charged.
+  // Counts violations with the most important victim first: the order in which budgets are charged.
   int Violations(const std::vector<Victim>& victims) const {
     std::vector<PodRecord*> pods;
     for (const Victim& victim : victims) {
@@ -280,29 +279,29 @@ class CostAwarePreemptor : public sdk::Plugin,
     return price;
   }
 
-  // The pod as a victim; or why it is spared.
+  // Fills `victim`; or returns why the pod is kept.
   Spared JudgeVictim(PodRecord* pod, absl::Time now, Victim* victim) const {
     const PodFacts& facts = FactsOf(*pod);
     const Judgement judgement = Judge(*pod, facts, rules_, now);
     *victim = {pod, facts.type, judgement.loss, budgets_.Count(pod->pod)};
     return judgement.spared;
   }
-  // Null: the pod is of no gang, or leaves already.
+  // Null: the pod belongs to no gang, or is already being deleted.
   const GangOffer* GangOfferOf(const sdk::Attempt& attempt, const PodRecord& pod, absl::Time now,
                                GangOffers* offers) const;
   std::vector<Offer> OffersOf(const sdk::Attempt& attempt, const sdk::DryRun& dry_run,
                               absl::Time now, GangOffers* gangs, sdk::PreemptionSummary* summary,
                               SparedPods* spared) const;
-  // Candidates, best first: the best of all, and some more.
+  // Returns candidates, best first: the best of all, and some more.
   std::vector<PricedCandidate> TryOut(const std::vector<Offer>& offers, sdk::DryRun& dry_run,
                                       sdk::PreemptionSummary* summary,
                                       std::vector<std::string>* errors) const;
-  // What the search for the cheapest set goes by.
+  // The input of the search for the cheapest set.
   Prices PricesOf(const Offer& offer) const;
-  // Those of the node that are in the set, and the others of gangs that leave as a whole.
+  // The node's pods in the set, and the other members of gangs that leave as a whole.
   static std::vector<Victim> VictimsOf(const Offer& offer, const Prices& prices,
                                        const UnitSet& set);
-  // The cheapest set of a node; or why there is none.
+  // Finds the cheapest set of a node; or returns why there is none.
   Verdict SelectVictims(const Offer& offer, sdk::DryRun& dry_run, PricedCandidate* found) const;
   void Count(const PricedCandidate& best) const {
     for (const Victim& victim : best.victims) {
@@ -313,10 +312,10 @@ class CostAwarePreemptor : public sdk::Plugin,
   }
 
   const Rules rules_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   std::array<std::shared_ptr<sdk::Counter>, kNumTypes> victims_, work_lost_;
   sdk::DisruptionBudgets budgets_;
-  // These change in const calls; all calls come on one thread.
+  // Const calls change these; all calls are on one thread.
   mutable Gangs gangs_;
   mutable absl::flat_hash_map<const PodRecord*, KnownFacts> facts_;
   mutable CheckpointWaiters waiters_;
@@ -347,8 +346,8 @@ const GangOffer* CostAwarePreemptor::GangOfferOf(const sdk::Attempt& attempt, co
   return offers->all.emplace_back(std::move(offer)).get();
 }
 
-// Who leaves is who costs least, one after the other, until all of the group have room; gangs as a
-// whole, whether they have members to spare or not.
+// Evicts pods in order of cost until the whole group fits. Gangs leave as a whole, even if they
+// have surplus members.
 Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
                                             const sdk::GroupToPlace& group,
                                             sdk::GroupDryRun& dry_run,
@@ -387,7 +386,7 @@ Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
     if (spared.awaits_checkpoint) waiters_.Add(attempt.pod().proto());
     preemption->clear_nomination = true;
     return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
-                              absl::StrCat("no room for the group though all left who may.",
+                              absl::StrCat("no room for the group even without all candidates.",
                                            SparedText(spared.counts, spared.of_gangs, rules_)));
   }
   if (Verdict split = sdk::SplitVictims(*room, units, preemption); !split.ok()) return split;
@@ -424,7 +423,7 @@ std::vector<Offer> CostAwarePreemptor::OffersOf(const sdk::Attempt& attempt,
       const GangOffer* gang = grouped ? GangOfferOf(attempt, *pod, now, gangs) : nullptr;
       if (gang != nullptr && !gang->whole) spared->awaits_checkpoint |= gang->awaits_checkpoint;
       const bool would_break = gang != nullptr && gang->surplus == 0 && !gang->whole;
-      // A pod never has members of its own group leave.
+      // A pod never evicts members of its own group.
       if (would_break || (grouped && own_group && sdk::GroupOf(pod->pod)->key == own_group->key)) {
         ++spared->of_gangs;
         continue;
@@ -460,7 +459,7 @@ std::vector<PricedCandidate> CostAwarePreemptor::TryOut(const std::vector<Offer>
                    [&](size_t a, size_t b) { return offers[a].at_least < offers[b].at_least; });
   std::vector<PricedCandidate> found;
   std::optional<Price> best;
-  // What is done on one node does not depend on others: see DryRun on answers of other hosts.
+  // Nodes are independent of each other: see DryRun about the answers of other hosts.
   for (const size_t i : order) {
     if (found.size() >= kEnoughCandidates && !(offers[i].at_least < *best)) break;
     PricedCandidate candidate;
@@ -494,8 +493,8 @@ Prices CostAwarePreemptor::PricesOf(const Offer& offer) const {
     price.gang = offer.gang_of_pod[i];
     const auto it = std::find(pods.begin(), pods.end(), victim.pod);
     price.protected_by_budget = violated[static_cast<size_t>(it - pods.begin())];
-    // Pods that a budget counts differ in whether their eviction is under way, and in when they
-    // are charged.
+    // Pods that a budget counts differ: in the state of their eviction, and in the order in which
+    // they are charged.
     if (!victim.counted) {
       const int next = static_cast<int>(kinds.size());
       price.kind =
@@ -575,12 +574,11 @@ sdk::PluginDescriptor Descriptor() {
       {kVictimsMetric,
        sdk::MetricType::kCounter,
        {"workload_type"},
-       "Pods that were chosen to leave for others, by type of work: training, inference, other."},
+       "Pods chosen as preemption victims, by type of work: training, inference, other."},
       {kWorkLostMetric,
        sdk::MetricType::kCounter,
        {"workload_type"},
-       "GPU-seconds of work that these had done since their last checkpoints, or since "
-       "they started."}};
+       "GPU-seconds of work that these pods had done since their last checkpoint or start."}};
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<CostAwarePreemptor>(Rules::Read(context.args->root()), context.pushes,

@@ -1,5 +1,4 @@
-// CostAwarePreemptor: makes room for a pod by having those leave whose leaving loses the least
-// work.
+// CostAwarePreemptor: makes room for a pod by evicting the pods that lose the least work.
 #ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_COST_AWARE_PREEMPTOR_H_
 #define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_COST_AWARE_PREEMPTOR_H_
 

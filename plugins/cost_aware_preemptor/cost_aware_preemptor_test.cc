@@ -73,7 +73,7 @@ TEST(CostAwarePreemptorTest, CountsVictimsAndWorkLost) {
   EXPECT_EQ(metric("victims_total", "inference"), 2);
 }
 
-// What pods write is read again when they write it anew, and not before.
+// A pod's annotations are read again after each change, and only then.
 TEST(CostAwarePreemptorTest, ACheckpointGrowsOldAndIsWrittenAnew) {
   auto harness = Harness();
   harness->AddNode(NodeBuilder("n1").Allocatable({{"nvidia.com/gpu", "8"}}));
@@ -121,7 +121,7 @@ TEST(CostAwarePreemptorTest, WarnsOnceOfWhatCannotBeRead) {
   EXPECT_EQ(warnings.texts.size(), 6u);
 }
 
-// Takes any pod while there are less than two, but fails where a node has become empty.
+// Accepts a pod while there are fewer than two, but fails on an empty node.
 class Fragile : public sdk::Plugin, public sdk::NodeFilterPlugin {
  public:
   sdk::Verdict FilterNode(const sdk::Attempt&, const sdk::NodeView& node) const override {
@@ -154,7 +154,7 @@ TEST(CostAwarePreemptorTest, APluginThatFailsIsNamedUnlessAnotherNodeHelps) {
   EXPECT_THAT(helped.candidates(0).victim_uids(), ElementsAre("default/c"));
 }
 
-// A thousand nodes that could all help: the best of all is found, though few are tried out.
+// Of a thousand nodes that could help, the best is found with few dry runs.
 TEST(CostAwarePreemptorTest, TheBestOfManyNodesIsFound) {
   for (const int best : {0, 500, 999}) {
     auto harness = Harness();
@@ -174,7 +174,7 @@ TEST(CostAwarePreemptorTest, TheBestOfManyNodesIsFound) {
   }
 }
 
-// Those that may cost the least are tried out first, and then do not.
+// The nodes with the lowest bound are tried first, even if they turn out to be expensive.
 TEST(CostAwarePreemptorTest, ANodeThatLooksDearerIsTriedOutWhereItMayBeTheBest) {
   auto harness = Harness();
   const auto serves = [&](const std::string& node, const std::string& gpus, const char* seconds) {

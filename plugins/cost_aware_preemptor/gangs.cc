@@ -9,17 +9,17 @@
 namespace outboard::cost_aware_preemptor {
 namespace {
 
-// Evictions show within moments.
+// Evictions become visible within moments.
 constexpr absl::Duration kPromiseHolds = absl::Minutes(1);
 
-// The node's own record, which may be tried out without.
+// The record on its node, which a dry run may have removed.
 sdk::PodRecord* OnItsNode(const sdk::PodRecord& pod, const sdk::ClusterView& cluster) {
   const std::vector<sdk::PodRecord*>& pods = cluster.node(pod.slot).pods();
   const auto it = std::find(pods.begin(), pods.end(), &pod);
   return it == pods.end() ? nullptr : *it;
 }
 
-// Nobody can say how many belong together.
+// The gang's size is unknown.
 bool IsUnknown(const sdk::GroupSpec& spec) { return spec.not_found || !spec.fault.empty(); }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::optional<RunningGang> Gangs::GangOf(const sdk::PodRecord& pod,
   if (!ref) return std::nullopt;
   const sdk::GroupSpec& spec = index_.SpecFor(*ref);
   const bool has_object = !sdk::GroupResource(ref->key.dialect).empty();
-  // Which members are surplus depends on the parts that they are of.
+  // Which members are surplus depends on their parts.
   bool as_whole = IsUnknown(spec) || !sdk::PartsOf(spec).empty() ||
                   (spec.disrupted_as_whole && spec.disrupted_as_whole->value);
   int64_t size = SizeOf(*ref, spec);
@@ -70,7 +70,7 @@ std::optional<RunningGang> Gangs::GangOf(const sdk::PodRecord& pod,
     if (placed == nullptr) continue;
     gang.members.push_back(placed);
     if (!has_object) {
-      // Members say it themselves; if they differ, the largest counts.
+      // Members declare the size themselves; the largest counts.
       const std::optional<sdk::GroupRef> its = sdk::GroupOf(record->pod);
       size = std::max(size, SizeOf(*its, its->own));
       as_whole |= IsUnknown(its->own);

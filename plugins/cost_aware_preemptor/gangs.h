@@ -1,4 +1,4 @@
-// Which running pods belong together, and how many of them may leave without the others.
+// Which running pods form a gang, and how many of them may leave alone.
 #ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_GANGS_H_
 #define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_GANGS_H_
 
@@ -16,40 +16,40 @@
 namespace outboard::cost_aware_preemptor {
 
 struct RunningGang {
-  // Members that have a node and are not being deleted, in the order of their uids.
+  // Members with a node that are not being deleted, ordered by uid.
   std::vector<sdk::PodRecord*> members;
-  // So many of them may leave, and the gang goes on. Zero where nobody can say.
+  // The gang still works without this many members. Zero if its size is unknown.
   size_t surplus = 0;
 };
 
-// Threading: thread-compatible; the mirror's thread. Lifetime: outlives what it answers by nothing:
-// records are the mirror's. Errors: none; who names a group that nobody can read the size of is of
-// a gang without surplus.
+// Threading: thread-compatible; runs on the cluster cache's thread.
+// Lifetime: results point to records of the cluster cache.
+// Errors: none; a gang whose size cannot be read has no surplus.
 class Gangs {
  public:
-  // `default_size`: of jobs whose pods say none.
+  // `default_size`: size of jobs whose pods declare none.
   Gangs(std::string plugin, int64_t default_size)
       : index_(std::move(plugin)), default_size_(default_size) {}
 
-  // What a ClusterObserver is told.
+  // Forwarded from a ClusterObserver.
   void Clear();
   void SetPod(const sdk::PodRecord& pod);
   void RemovePod(const sdk::PodRecord& pod);
   void SetObject(const v1alpha1::ClusterObject& object) { index_.SetObject(object); }
   void RemoveObject(const v1alpha1::ClusterObject& object) { index_.RemoveObject(object); }
 
-  // The gang of a running pod, as it is for this preemptor. None: the pod leaves for itself, for it
-  // is of no gang or is leaving already.
+  // The gang of a running pod, as this preemptor sees it. nullopt: the pod leaves alone, because it
+  // belongs to no gang or is already being deleted.
   std::optional<RunningGang> GangOf(const sdk::PodRecord& pod, const std::string& preemptor_uid,
                                     const sdk::ClusterView& cluster, absl::Time now) const;
 
-  // Why others must not leave for this pod alone, for people: its gang would not be complete with
-  // it, and whoever left would have left in vain. Empty: it would, or the pod is of none. Members
-  // that wait at Permit do not count: they give up while victims take their time to leave.
+  // Why pods must not be evicted for this pod alone, for people: its gang would still be
+  // incomplete, so their work would be lost in vain. Empty: complete, or no gang. Members that wait
+  // at Permit do not count, because their wait may time out while the victims terminate.
   std::string WhyNotAlone(const sdk::PodRecord& pod) const;
 
-  // These are about to be evicted for the preemptor, so that others must not count on their gangs
-  // being so large: until it shows, or a minute has passed in which nothing came of it.
+  // These pods will be evicted for the preemptor, so other preemptors must not count on them as
+  // members. It holds until the evictions are visible, or for a minute if they do not happen.
   void Promise(const sdk::PreemptionCandidate& candidate, const std::string& preemptor_uid,
                absl::Time now);
 

@@ -1,4 +1,4 @@
-// Gangs leave down to their number, or whole; and who waits for checkpoints is called.
+// Gangs leave down to their size, or as a whole; pods that wait for checkpoints are activated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ TEST_F(GangsTest, SurplusLeavesBeforeTheWhole) {
   harness_->AddPod(Member("a", "n1", "2", 2));
   harness_->AddPod(Member("b", "n1", "2", 2));
   harness_->AddPod(Member("c", "n2", "4", 2, "10"));
-  // One of three may leave: on n2 one is enough, and it costs least.
+  // One of three may leave: on n2 one is enough, and it is the cheapest.
   EXPECT_THAT(VictimsFor(Preemptor("2")), ElementsAre("default/c"));
   EXPECT_THAT(companions_, IsEmpty());
 }
@@ -128,7 +128,7 @@ TEST_F(GangsTest, MembersThatLeaveAlreadyAreNoneAnyMore) {
   leaving.proto().set_deletion_unix_seconds(kNow - 1);
   harness_->AddPod(leaving);
   harness_->AddPod(Member("c", "n3", "4", 2));
-  EXPECT_THAT(VictimsFor(Preemptor("4")), ElementsAre("default/b")) << "which costs nothing";
+  EXPECT_THAT(VictimsFor(Preemptor("4")), ElementsAre("default/b")) << "its eviction is free";
   EXPECT_THAT(companions_, IsEmpty());
 }
 
@@ -142,7 +142,7 @@ TEST_F(GangsTest, APodDoesNotHaveItsOwnGroupLeave) {
   EXPECT_THAT(VictimsFor(Preemptor("4", "q")), ElementsAre("default/a"));
 }
 
-// Who leaves for one of four leaves in vain.
+// An eviction for one of four members would be in vain.
 TEST_F(GangsTest, NobodyLeavesForAPartOfAGang) {
   Start(1);
   harness_->AddPod(Pod("a", "n1", "4"));
@@ -158,7 +158,7 @@ TEST_F(GangsTest, NobodyLeavesForAPartOfAGang) {
     harness_->AddNode(NodeBuilder(node).Allocatable({{"nvidia.com/gpu", "4"}}));
     harness_->AddPod(member(node).OnNode(node));
   }
-  EXPECT_THAT(VictimsFor(member("p")), ElementsAre("default/a")) << "the last";
+  EXPECT_THAT(VictimsFor(member("p")), ElementsAre("default/a")) << "the last member";
   PodBuilder nobody = Preemptor("4", "q");
   EXPECT_THAT(VictimsFor(nobody.Label("scheduling.x-k8s.io/pod-group", "x")), IsEmpty());
   EXPECT_EQ(rejection_, "preemption: gang \"x\" has no number of members.");
@@ -183,13 +183,13 @@ TEST_F(GangsTest, SurplusIsTakenOnce) {
     harness_->AddPod(Member(absl::StrCat("m", i), absl::StrCat("n", i), "4", 2));
   EXPECT_THAT(VictimsFor(Preemptor("4")), ElementsAre("default/m1"));
   EXPECT_THAT(companions_, IsEmpty());
-  EXPECT_THAT(VictimsFor(Preemptor("4")), ElementsAre("default/m1")) << "the same preemptor again";
+  EXPECT_THAT(VictimsFor(Preemptor("4")), ElementsAre("default/m1")) << "the same preemptor";
   EXPECT_THAT(companions_, IsEmpty());
   EXPECT_THAT(VictimsFor(Preemptor("4", "q")), ElementsAre("default/m1"));
   EXPECT_THAT(companions_, UnorderedElementsAre("default/m2", "default/m3"));
   SetNow(61);
   EXPECT_THAT(VictimsFor(Preemptor("4", "r")), ElementsAre("default/m1"));
-  EXPECT_THAT(companions_, IsEmpty()) << "nothing came of it";
+  EXPECT_THAT(companions_, IsEmpty()) << "the eviction did not happen";
 }
 
 TEST_F(GangsTest, WhatWasPromisedAndShowsIsNotCountedTwice) {
@@ -199,7 +199,7 @@ TEST_F(GangsTest, WhatWasPromisedAndShowsIsNotCountedTwice) {
   EXPECT_THAT(VictimsFor(Preemptor("4")), ElementsAre("default/m1"));
   PodBuilder leaving = Member("m1", "n1", "4", 2);
   leaving.proto().set_deletion_unix_seconds(kNow);
-  leaving.Priority(11);  // Of no use to others.
+  leaving.Priority(11);  // Useless to others.
   harness_->AddPod(leaving);
   EXPECT_THAT(VictimsFor(Preemptor("4", "q")), ElementsAre("default/m2"));
   EXPECT_THAT(companions_, IsEmpty());
@@ -221,13 +221,13 @@ TEST_F(GangsTest, WhoWaitsForACheckpointIsTriedAgainWhenItIsWritten) {
   EXPECT_THAT(harness_->Tick(), ElementsAre("default/p")) << "one of the three";
   EXPECT_THAT(harness_->Tick(), IsEmpty());
   EXPECT_THAT(VictimsFor(Preemptor("4", "p")), ElementsAre("default/trains"));
-  // It has what it wanted: the others are next.
+  // Its wait has ended: the others are next.
   trains.Annotation("volcano.sh/last-checkpoint-time", "2026-01-05T12:01:00Z");
   harness_->AddPod(trains);
   EXPECT_THAT(harness_->Tick(), ElementsAre("default/q"));
 }
 
-// A member elsewhere may be what the gang stays for.
+// The checkpoint of a member on another node may be what is missing.
 TEST_F(GangsTest, WhoWaitsForAMembersCheckpointIsTriedAgainToo) {
   Start(2);
   harness_->AddPod(Member("a", "n1", "4", 2));
@@ -256,19 +256,18 @@ TEST(CheckpointWaitersTest, NoHerdAndNobodyInFrontForEver) {
   EXPECT_THAT(waiters.TakeDue(now), IsEmpty());
   waiters.OnCheckpoint(1);
   waiters.OnCheckpoint(1);
-  EXPECT_THAT(waiters.TakeDue(now), ElementsAre("high", "low-0"))
-      << "one for each that was written";
+  EXPECT_THAT(waiters.TakeDue(now), ElementsAre("high", "low-0")) << "one per written checkpoint";
   now += absl::Seconds(20);
   waiters.OnCheckpoint(1);
   EXPECT_THAT(waiters.TakeDue(now), ElementsAre("low-1")) << "they take turns";
   waiters.OnCheckpoint(9);
-  EXPECT_THAT(waiters.TakeDue(now), IsEmpty()) << "nobody is more important";
+  EXPECT_THAT(waiters.TakeDue(now), IsEmpty()) << "no waiting pod has a higher priority";
   waiters.OnCheckpoint(8);
   EXPECT_THAT(waiters.TakeDue(now), ElementsAre("high"));
   waiters.OnCheckpoint(8);
-  EXPECT_THAT(waiters.TakeDue(now), IsEmpty()) << "it was called a moment ago";
+  EXPECT_THAT(waiters.TakeDue(now), IsEmpty()) << "it was activated a moment ago";
   now += absl::Seconds(10);
-  EXPECT_THAT(waiters.TakeDue(now), ElementsAre("high")) << "which is made up for";
+  EXPECT_THAT(waiters.TakeDue(now), ElementsAre("high")) << "the delayed activation";
   for (int i = 0; i < 1000; ++i) waiters.Remove(absl::StrCat("low-", i));
   waiters.Remove("high");
   waiters.OnCheckpoint(0);

@@ -1,22 +1,25 @@
-// Random clusters: what CostAwarePreemptor answers against the optimum, against DefaultPreemption's
-// choice, and against the rules. Everything is judged by what the generator knows of its pods, in
+// Random clusters: compares CostAwarePreemptor's answers with the optimum, with DefaultPreemption's
+// choice, and with the rules. The judgement uses only the generator's knowledge of its pods, in
 // code that shares nothing with the plugin.
 //
-// The generator's shape. Nodes have 8 GPUs and 64 CPUs; they are filled until the preemptor fits
-// nowhere, and mostly until no GPU is left. Of the pods 45 % train (1, 2, 4 or 8 GPUs; started 10
-// minutes to 7 days ago), 35 % serve inference (1 or 2 GPUs; 1 hour to 30 days ago), 20 % are other
-// work, half of it without GPUs (1 hour to 2 days ago). Three of four training pods write
-// checkpoints, every 5 to 60 minutes; of these one in ten stopped doing so up to 10 hours ago, and
-// one in thirty names a time to come. Two of five training pods name an estimated end, up to an
-// hour ago or two days ahead. Priorities: training 0 (30 %), 100 (40 %), 500 (20 %), 1000 (10 %);
-// inference 100 (30 %), 500 (50 %), 900 (20 %), which is as clusters have it that serve users
-// first; other work 0 or 100. Where there are gangs, there are one to three, to one of which every
-// other pod belongs, on whatever nodes; members are alike but for one gang in three, whose members
-// ask for 1, 2 or 4 GPUs each; some name other restart times or have old checkpoints. A gang needs
-// all of its members, or up to three less; it is written down in one of five ways, two of which ask
-// for all to leave together whatever the number. A pod names its type by label (half), owner or
-// image. The preemptor asks for 1, 2, 4 or 8 GPUs and has priority 500, 1000 or 2000. A quarter of
-// the clusters have budgets for two apps that inference pods belong to.
+// The generator:
+// - Nodes have 8 GPUs and 64 CPUs. They are filled until the preemptor fits nowhere, and mostly
+//   until no GPU is left.
+// - 45 % of the pods train (1, 2, 4 or 8 GPUs; started 10 minutes to 7 days ago), 35 % serve
+//   inference (1 or 2 GPUs; 1 hour to 30 days ago), 20 % do other work, half of it without GPUs
+//   (1 hour to 2 days ago).
+// - Three of four training pods write checkpoints, every 5 to 60 minutes. One in ten of these
+//   stopped up to 10 hours ago, and one in thirty names a future time. Two of five training pods
+//   name an estimated end, up to an hour ago or up to two days ahead.
+// - Priorities: training 0 (30 %), 100 (40 %), 500 (20 %), 1000 (10 %); inference 100 (30 %),
+//   500 (50 %), 900 (20 %), as in clusters that serve users first; other work 0 or 100.
+// - A cluster with gangs has one to three; every other pod belongs to one, on any nodes. Members
+//   are equal, except in one gang of three, whose members request 1, 2 or 4 GPUs each; some have
+//   other restart times or old checkpoints. A gang needs all members, or up to three fewer. It is
+//   declared in one of five ways, two of which require that all leave together, whatever the size.
+// - A pod declares its type by label (half), owner or image. The preemptor requests 1, 2, 4 or 8
+//   GPUs and has priority 500, 1000 or 2000. A quarter of the clusters have budgets for two apps of
+//   inference pods.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +53,7 @@ constexpr int64_t kNodeGpus = 8, kNodeCpus = 64;
 
 enum class Type { kTraining, kInference, kOther };
 
-// A pod as the generator means it; times in seconds before now, negative: to come.
+// A pod as the generator knows it; times in seconds before now, negative: in the future.
 struct Truth {
   std::string name;
   int node = 0;
@@ -165,7 +168,7 @@ class Generator {
                             Gang::Style::kSchedulerPlugins, Gang::Style::kSchedulerPlugins,
                             Gang::Style::kDisruptedAsWhole, Gang::Style::kWithoutObject});
     gang.member = MakePod();
-    // Nodes of more pods than are searched have no optimum to compare with.
+    // A node with more pods than the limit has no optimum to compare with.
     gang.member.gpus = std::clamp<int64_t>(gang.member.gpus, 1, 4);
     gang.member.cpus = gang.member.gpus * 2;
     gang.mixed = Below(3) == 0;
@@ -217,7 +220,7 @@ void WriteGang(const Gang& gang, int number, PodBuilder* pod) {
   }
 }
 
-// None: there is none, or it is missing.
+// nullopt: the dialect has no object, or it is missing.
 std::optional<v1alpha1::ClusterObject> GangObject(const Gang& gang, int number) {
   v1alpha1::ClusterObject object;
   v1alpha1::CustomObject& custom = *object.mutable_custom_object();
@@ -239,7 +242,7 @@ std::optional<v1alpha1::ClusterObject> GangObject(const Gang& gang, int number) 
   return std::nullopt;
 }
 
-// As it is written into the cluster.
+// The pod as written to the cluster.
 v1alpha1::Pod Written(const Cluster& cluster, const Truth& truth, uint64_t style) {
   PodBuilder pod(truth.name);
   pod.Priority(truth.priority);
@@ -259,14 +262,14 @@ v1alpha1::Pod Written(const Cluster& cluster, const Truth& truth, uint64_t style
     }
   }
   if (truth.gang >= 0) {
-    // Members are alike in this, too.
+    // Members have equal types of work, too.
     if (style % 4 == 2 && truth.type != Type::kOther)
       pod.Label("workload-type", trains ? "training" : "inference");
     pod.proto().clear_controller();
     WriteGang(cluster.gangs[static_cast<size_t>(truth.gang)], truth.gang, &pod);
   }
   if (truth.app >= 0) pod.Label("app", absl::StrCat("app-", truth.app));
-  // Starts and checkpoints are written in one of two ways each.
+  // Starts and checkpoints are declared in one of two ways each.
   if (style % 3 == 0) {
     pod.Annotation("outboard/start-time", Rfc3339(truth.age));
     pod.proto().set_start_unix_seconds(kNow - 1);
@@ -284,7 +287,7 @@ v1alpha1::Pod Written(const Cluster& cluster, const Truth& truth, uint64_t style
   return pod;
 }
 
-// Why a pod must not leave; empty if it may.
+// Why a pod must not be evicted; empty: it may be.
 std::string Forbidden(const Truth& victim, const Truth& preemptor) {
   if (victim.priority >= preemptor.priority) return "not less important";
   if (victim.type != Type::kTraining) return "";
@@ -296,7 +299,7 @@ std::string Forbidden(const Truth& victim, const Truth& preemptor) {
   return "";
 }
 
-// GPU-seconds that are done again, in thousandths; `serving`: what inference has run counts, too.
+// Thousandths of GPU-seconds that are done again; `serving`: includes what inference has run.
 int64_t WorkLost(const Truth& pod, bool serving = false) {
   if (pod.type == Type::kInference && !serving) return 0;
   int64_t since = pod.age;
@@ -318,7 +321,7 @@ bool Fits(const Cluster& cluster, int node, const std::vector<const Truth*>& gon
   return cluster.preemptor.gpus <= gpus && cluster.preemptor.cpus <= cpus;
 }
 
-// Budgets broken, then whether others than inference leave, then the cost.
+// Violated budgets, then whether a victim is not inference, then the cost.
 using Judged = std::tuple<int, bool, int64_t>;
 Judged JudgedBy(const Cluster& cluster, const std::vector<const Truth*>& victims) {
   std::map<int, int> left = cluster.allowed;
@@ -339,7 +342,7 @@ std::vector<const Truth*> MembersOf(const Cluster& cluster, int gang) {
   return members;
 }
 
-// So many of the gang may stay if any of them leave, or none.
+// How many of the gang may stay if any member leaves; 0: none.
 size_t MayStay(const Gang& gang, size_t members) {
   switch (gang.style) {
     case Gang::Style::kDisruptedAsWhole:
@@ -355,7 +358,7 @@ size_t Leaving(const Cluster& cluster, int gang, const std::vector<const Truth*>
                                            [&](const Truth* pod) { return pod->gang == gang; }));
 }
 
-// The gang that would be left in parts; -1: none.
+// The gang that would be left in part; -1: none.
 int BrokenGang(const Cluster& cluster, const std::vector<const Truth*>& victims) {
   for (size_t g = 0; g < cluster.gangs.size(); ++g) {
     const size_t leaving = Leaving(cluster, static_cast<int>(g), victims);
@@ -366,7 +369,7 @@ int BrokenGang(const Cluster& cluster, const std::vector<const Truth*>& victims)
   return -1;
 }
 
-// With the others of gangs that would be left in parts; none if they may not leave.
+// Adds the other members of gangs that would be left in part; nullopt: they may not leave.
 std::optional<std::vector<const Truth*>> WithOthers(const Cluster& cluster,
                                                     std::vector<const Truth*> victims) {
   for (int gang = BrokenGang(cluster, victims); gang >= 0; gang = BrokenGang(cluster, victims)) {
@@ -379,7 +382,7 @@ std::optional<std::vector<const Truth*>> WithOthers(const Cluster& cluster,
   return victims;
 }
 
-// Over all nodes and all sets of pods that may leave.
+// Over all nodes and all sets of allowed victims.
 std::optional<Judged> Optimum(const Cluster& cluster) {
   std::optional<Judged> best;
   for (int node = 0; node < cluster.nodes; ++node) {
@@ -392,7 +395,7 @@ std::optional<Judged> Optimum(const Cluster& cluster) {
       for (size_t i = 0; i < allowed.size(); ++i) {
         if ((mask >> i & 1) != 0) victims.push_back(allowed[i]);
       }
-      // Others only add to it.
+      // Further members only add to the price.
       if (best && !(JudgedBy(cluster, victims) < *best)) continue;
       if (!Fits(cluster, node, victims)) continue;
       const auto all = WithOthers(cluster, victims);
@@ -407,11 +410,11 @@ std::optional<Judged> Optimum(const Cluster& cluster) {
 struct Choice {
   int node = 0;
   int budget_violations = 0;
-  std::vector<const Truth*> victims;  // Companions, too.
+  std::vector<const Truth*> victims;  // Including companions.
   size_t companions = 0;
 };
 
-// What a plugin answers; best first. Empty: nothing.
+// A plugin's answer, best first. Empty: no candidates.
 std::vector<Choice> Ask(const sdk::PluginDescriptor& plugin, const Cluster& cluster) {
   auto made = PreemptionHarness::Create(plugin, {sdk::testing::RoomFilter()});
   EXPECT_TRUE(made.ok()) << made.status();
@@ -513,11 +516,11 @@ TEST(RandomClustersTest, WithGangsTheChoiceIsAsCheapAsTheBestOfAllSets) {
   CompareWithOptimum(true);
 }
 
-// GPU-seconds in thousandths that are done again if these leave: those of gangs that are left in
-// parts, too.
+// Thousandths of GPU-seconds that are done again if these leave, including gangs that are left in
+// part.
 int64_t AllWorkLost(const Cluster& cluster, std::vector<const Truth*> victims, bool serving) {
   for (size_t g = 0; g < cluster.gangs.size(); ++g) {
-    // Whether all should leave together or not: they go on while there are enough.
+    // Whether or not all must leave together: the gang goes on while enough members stay.
     const std::vector<const Truth*> members = MembersOf(cluster, static_cast<int>(g));
     const size_t leaving = Leaving(cluster, static_cast<int>(g), victims);
     if (leaving == 0 || members.size() - leaving >= static_cast<size_t>(cluster.gangs[g].min))
@@ -539,7 +542,7 @@ void CompareWithDefaultPreemption(bool with_gangs) {
   constexpr int kClusters = 10000;
   int64_t candidates = 0, victims = 0, both = 0, default_only = 0, ours_only = 0, forbidden = 0,
           companions = 0, broken = 0;
-  // Sums of work lost, of ours and DefaultPreemption's; without and with what inference has run.
+  // Sums of lost work, ours and DefaultPreemption's; without and with what inference has run.
   std::array<double, 2> ours = {}, theirs = {};
   std::array<int64_t, 3> our_types = {}, their_types = {};
   for (uint64_t seed = 1; seed <= kClusters; ++seed) {

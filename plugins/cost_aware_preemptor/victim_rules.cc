@@ -15,8 +15,7 @@ namespace {
 
 using sdk::WorkloadType;
 
-// Far above what there will be for long; so that sums over the pods of a node keep far from the end
-// of an int64_t.
+// Far above real amounts, but small enough that sums over a node's pods do not overflow an int64_t.
 constexpr int64_t kMaxGpus = 4096;
 constexpr int64_t kMaxCpuMillis = int64_t{1} << 30;
 constexpr int64_t kMaxSeconds = int64_t{10} * 365 * 24 * 3600;
@@ -24,7 +23,7 @@ constexpr absl::Duration kLongest = absl::Hours(10 * 365 * 24);
 constexpr int64_t kMaxExactUnits = 24;
 constexpr int64_t kMaxTrials = 100000;
 
-// As Go prints it: `1h30m0s`.
+// In Go's format: `1h30m0s`.
 std::string GoDuration(absl::Duration duration) {
   const int64_t seconds = absl::ToInt64Seconds(duration);
   std::string text;
@@ -33,20 +32,20 @@ std::string GoDuration(absl::Duration duration) {
   return absl::StrCat(text, seconds % 60, "s");
 }
 
-// From a moment until now, in whole seconds; 0 for moments to come.
+// Whole seconds from a time until now; 0 for future times.
 int64_t SecondsSince(absl::Time then, absl::Time now) {
   return std::clamp<int64_t>(absl::ToInt64Seconds(now - then), 0, kMaxSeconds);
 }
 
-// The last checkpoint. One of the future is none: it would make the pod's work look safe.
+// The last checkpoint. A future one is ignored: it would make the pod's work look safe.
 std::optional<absl::Time> CheckpointOf(const PodFacts& facts, absl::Time now) {
   if (facts.checkpoint && *facts.checkpoint <= now) return facts.checkpoint;
   if (facts.volcano_checkpoint && *facts.volcano_checkpoint <= now) return facts.volcano_checkpoint;
   return std::nullopt;
 }
 
-// None: it has not started. A start of the future is none; nor is one before the pod was made,
-// which would make work look lost that was lost when an earlier pod went.
+// nullopt: not started. Ignores a start in the future, or before the pod's creation: that work
+// belonged to an earlier pod.
 std::optional<absl::Time> StartOf(const v1alpha1::Pod& pod, const PodFacts& facts, absl::Time now) {
   if (facts.start && *facts.start <= now &&
       *facts.start >= absl::FromUnixSeconds(pod.creation_unix_seconds())) {
@@ -56,8 +55,8 @@ std::optional<absl::Time> StartOf(const v1alpha1::Pod& pod, const PodFacts& fact
   return absl::FromUnixSeconds(pod.start_unix_seconds());
 }
 
-// When it will be done at the latest: as it says, or when the kubelet ends it. A deadline that no
-// API server takes is none.
+// The latest end: the declared one, or the kubelet's deadline. Ignores a deadline that no API
+// server accepts.
 std::optional<absl::Time> EndOf(const v1alpha1::Pod& pod, const PodFacts& facts) {
   const int64_t deadline = pod.active_deadline_seconds();
   if (deadline <= 0 || deadline > kMaxSeconds || pod.start_unix_seconds() == 0)
@@ -74,7 +73,7 @@ Spared WhySpared(const v1alpha1::Pod& pod, const PodFacts& facts,
   if (!facts.checkpointing) return Spared::kNoCheckpointing;
   if (!checkpoint) return Spared::kNoCheckpoint;
   if (now - *checkpoint > rules.max_checkpoint_age) return Spared::kOldCheckpoint;
-  // An end that is long past was a wrong estimate.
+  // An end in the far past was a wrong estimate.
   const std::optional<absl::Time> end = EndOf(pod, facts);
   if (end && absl::AbsDuration(*end - now) <= rules.end_margin) return Spared::kNearEnd;
   return Spared::kNot;
@@ -136,23 +135,23 @@ std::string Rules::Schema() {
   "type": "object", "additionalProperties": false,
   "properties": {
     "protectedTrainingPriority": {"type": "integer", "minimum": -2147483648, "maximum": 2147483647, "default": 1000,
-      "description": "Training pods of this priority or a higher one never leave."},
+      "description": "Training pods of this priority or a higher one are never evicted."},
     "maxCheckpointAge": {"type": "string", "default": "30m",
-      "description": "Training pods whose last checkpoint is older stay; at most 87600h."},
+      "description": "Training pods whose last checkpoint is older are not evicted; at most 87600h."},
     "estimatedEndMargin": {"type": "string", "default": "2h",
-      "description": "Training pods stay this long before and after their estimated end; at most 87600h."},
+      "description": "Training pods are not evicted this long before and after their estimated end; at most 87600h."},
     "restartTime": {"type": "string", "default": "5m",
-      "description": "What a pod needs, once it runs again, to go on where it was; at most 87600h."},
+      "description": "The time that a restarted pod needs to get back to its last state; at most 87600h."},
     "gpusPerCPU": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.01,
-      "description": "A CPU of a pod without GPUs, in GPUs."},
+      "description": "How many GPUs one CPU counts as, for pods without GPUs."},
     "inferenceFirst": {"type": "boolean", "default": true,
-      "description": "Other pods leave only where no inference pods are enough."},
+      "description": "Evict other pods only where evicting inference pods is not enough."},
     "defaultMinReplicas": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 1,
-      "description": "Size of jobs whose pods say none, as AtomicReplicaCoordinator's; 1: they are no gangs."},
+      "description": "Size of jobs whose pods declare none, as in AtomicReplicaCoordinator; 1: not a gang."},
     "exactCandidates": {"type": "integer", "minimum": 0, "maximum": 24, "default": 16,
-      "description": "Of as many pods of a node that may leave the cheapest set is searched for."},
+      "description": "Search the exact optimum on nodes with at most this many candidates."},
     "maxTrialsPerNode": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 512,
-      "description": "After as many dry runs of a node the best set so far is taken."},
+      "description": "After this many dry runs of a node, take the best set so far."},
     )json",
                       sdk::WorkloadTypesSchema(), ",\n    ", sdk::kGpuResourceNamesSchema, "}}");
 }
@@ -190,7 +189,7 @@ PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
     const int64_t millis = std::clamp<int64_t>(record.usage.nonzero_cpu_millis, 0, kMaxCpuMillis);
     facts.milli_gpus = std::llround(static_cast<double>(millis) * rules.gpus_per_cpu);
   }
-  // Everybody's leaving costs something.
+  // Every eviction costs something.
   facts.milli_gpus = std::clamp<int64_t>(facts.milli_gpus, 1, kMaxGpus * 1000);
   if (pod.annotations().empty()) return facts;
   const auto read = [&](const char* key, auto parse, const char* wanted) {
@@ -228,13 +227,13 @@ Judgement Judge(const sdk::PodRecord& record, const PodFacts& facts, const Rules
   const std::optional<absl::Time> checkpoint = CheckpointOf(facts, now);
   Judgement judgement;
   judgement.spared = WhySpared(pod, facts, checkpoint, rules, now);
-  // It leaves anyhow, so nothing more is lost.
+  // It is being deleted already, so nothing more is lost.
   if (pod.deletion_unix_seconds() != 0) return judgement;
   judgement.loss.restart =
       facts.restart_seconds.value_or(absl::ToInt64Seconds(rules.restart_time)) * facts.milli_gpus;
-  // What inference has answered is not lost with it.
+  // Answered inference requests are not lost.
   if (facts.type == WorkloadType::kInference) return judgement;
-  // A checkpoint from before its start is where it began.
+  // Before its start, a checkpoint is the state that the pod started from.
   const std::optional<absl::Time> since = std::max(checkpoint, StartOf(pod, facts, now));
   if (since) judgement.loss.work = SecondsSince(*since, now) * facts.milli_gpus;
   return judgement;

@@ -1,4 +1,4 @@
-// Which pods may be made to leave for another one, and what is lost if they do.
+// Which pods may be evicted for another pod, and what is lost by that.
 #ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
 #define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
 
@@ -26,7 +26,7 @@ inline constexpr char kVolcanoLastCheckpoint[] = "volcano.sh/last-checkpoint-tim
 inline constexpr char kStart[] = "outboard/start-time";
 inline constexpr char kEstimatedEnd[] = "outboard/estimated-end";
 inline constexpr char kRestartSeconds[] = "outboard/restart-seconds";
-// All of them.
+// All of these annotations.
 std::vector<std::string> Annotations();
 
 // The plugin's arguments.
@@ -37,69 +37,69 @@ struct Rules {
   absl::Duration restart_time = absl::Minutes(5);
   double gpus_per_cpu = 0.01;
   bool inference_first = true;
-  int64_t default_gang_size = 1;  // Of jobs whose pods say none.
+  int64_t default_gang_size = 1;  // Of jobs whose pods declare none.
   SearchLimits search;
   sdk::WorkloadTypes types;
   sdk::GpuResources gpus;
 
-  // What is wrong is reported in the reader.
+  // Reports problems to the reader.
   static Rules Read(const sdk::ArgsObject& root);
   static std::string Schema();
 };
 
-// Why a pod of lower priority stays: the first that holds.
+// Why a pod of lower priority is kept: the first rule that applies.
 enum class Spared {
   kNot,
   kImportant,        // Training of protected priority.
-  kNoCheckpointing,  // Training that does not write any, or does not say so.
-  kNoCheckpoint,     // Training that has none yet, or does not say when.
+  kNoCheckpointing,  // Training that does not declare that it writes checkpoints.
+  kNoCheckpoint,     // Training without a checkpoint, or without its time.
   kOldCheckpoint,
   kNearEnd,
 };
 inline constexpr size_t kNumSpared = static_cast<size_t>(Spared::kNearEnd) + 1;
 
-// It may leave once it has written a checkpoint.
+// Returns true if the pod may be evicted after its next checkpoint.
 inline bool WantsCheckpoint(Spared spared) {
   return spared == Spared::kNoCheckpoint || spared == Spared::kOldCheckpoint;
 }
 
-// How often each was the reason; by Spared.
+// The number of pods per reason; indexed by Spared.
 using SparedCounts = std::array<int64_t, kNumSpared>;
 // ` Training pods that are spared: 2 of priority >= 1000, 1 whose checkpoint is older than 30m0s.
-// Members of gangs that would break: 3.`; empty if none is.
+// Members of gangs that would break: 3.`; empty without such pods.
 std::string SparedText(const SparedCounts& counts, int64_t of_gangs, const Rules& rules);
 
-// What a pod says of itself, as far as it can be read. Seconds since 1970.
+// What a pod's annotations and spec declare, without malformed values.
 struct PodFacts {
   sdk::WorkloadType type = sdk::WorkloadType::kOther;
   bool checkpointing = false;
   std::optional<absl::Time> checkpoint, volcano_checkpoint, start, estimated_end;
   std::optional<int64_t> restart_seconds;
   int64_t milli_gpus = 0;  // GPUs in thousandths; at least 1.
-  bool grouped = false;    // It names a group.
+  bool grouped = false;    // It belongs to a group.
 
   std::optional<absl::Time> LatestCheckpoint() const {
     return std::max(checkpoint, volcano_checkpoint);
   }
 };
-// `malformed` is told what cannot be read.
+// Reports malformed values to `malformed`.
 PodFacts ReadFacts(const sdk::PodRecord& pod, const Rules& rules, sdk::MalformedValues* malformed);
 
-// What a pod's leaving costs, in milli-GPU-seconds.
+// The cost of a pod's eviction, in milli-GPU-seconds.
 struct Loss {
-  int64_t work = 0;     // That is done again, or never.
-  int64_t restart = 0;  // Until it goes on where it was.
+  int64_t work = 0;     // Done again, or lost for good.
+  int64_t restart = 0;  // Until the pod is back at its last state.
 };
 
 struct Judgement {
   Spared spared = Spared::kNot;
   Loss loss;
 };
-// Of a pod whose priority is below the preemptor's.
+// For a pod whose priority is below the preemptor's.
 Judgement Judge(const sdk::PodRecord& pod, const PodFacts& facts, const Rules& rules,
                 absl::Time now);
 
-// Two pods of which this is equal are the same to everybody who judges a node, unless he goes by
+// Pods with an equal result are interchangeable for every filter plugin, except one that reads
 // names. Pure.
 std::string WhatFiltersSee(const v1alpha1::Pod& pod);
 

@@ -17,7 +17,7 @@ namespace {
 constexpr int kMinutesPerDay = 24 * 60;
 constexpr size_t kMaxWindows = 32;
 constexpr double kMaxFactor = 1000;
-// A window on one day of the week that the clock's change skips comes a week later.
+// If a clock change skips a weekly window, the next one is a week later.
 constexpr int kHorizonDays = 15;
 constexpr const char* kDayNames[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
@@ -37,7 +37,7 @@ uint8_t BitOf(absl::CivilDay day) {
   return static_cast<uint8_t>(1 << ((static_cast<int>(absl::GetWeekday(day)) + 1) % 7));
 }
 
-// Names of the database only: the loader would also open any path.
+// Accepts only names of the database: the loader would also open any path.
 std::optional<absl::TimeZone> FindZone(const std::string& name) {
   const bool is_plain =
       !name.empty() && absl::ascii_isalpha(static_cast<unsigned char>(name[0])) &&
@@ -54,7 +54,7 @@ std::optional<int> ReadMinute(const sdk::ArgsObject& object, const char* key) {
     object.Problem(key, sdk::RequiredValue("must be a time of day such as 22:00"));
     return std::nullopt;
   }
-  // A value that is no string is a problem already.
+  // A value that is not a string is already a problem.
   const std::string text = object.String(key, "00:00");
   const std::optional<int> minute = ParseMinute(text);
   if (!minute) object.Problem(key, sdk::InvalidValue(text, "must be a time of day such as 22:00"));
@@ -83,8 +83,7 @@ Window ReadWindow(const sdk::ArgsObject& object) {
   if (const std::optional<absl::TimeZone> zone = FindZone(zone_name)) {
     window.zone = *zone;
   } else {
-    object.Problem("timezone",
-                   sdk::InvalidValue(zone_name, "is no time zone that this machine knows"));
+    object.Problem("timezone", sdk::InvalidValue(zone_name, "unknown time zone on this machine"));
   }
   if (!object.Has("factor")) object.Problem("factor", sdk::RequiredValue("must be a number"));
   window.factor = object.Double("factor", 1);
@@ -161,8 +160,8 @@ bool CheapHours::any() const {
 
 std::optional<absl::Time> CheapHours::NextCheap(absl::Time time) const {
   if (IsCheap(time)) return time;
-  // The factor only changes where a window begins or ends (also one that hides a later one), or
-  // where the clock jumps over that.
+  // The factor changes only where a window begins or ends (also a window that hides a later one),
+  // or where a clock change skips that time.
   std::vector<absl::Time> changes;
   for (const Window& window : windows_) {
     const absl::CivilDay today = absl::ToCivilDay(time, window.zone);

@@ -1,4 +1,4 @@
-// Hours of the week in which nodes cost more or less than they usually do.
+// Hours of the week in which nodes cost more or less than usual.
 #ifndef OUTBOARD_PLUGINS_COST_OPTIMIZED_CHEAP_HOURS_H_
 #define OUTBOARD_PLUGINS_COST_OPTIMIZED_CHEAP_HOURS_H_
 
@@ -12,37 +12,38 @@
 
 namespace outboard::cost_optimized {
 
-// Days of the week as bits, Sunday is bit 0. As cron has them: `*`, `Mon-Fri`, `Sat,Sun`, `1-5`,
-// `7` (Sunday too), `Fri-Mon`; names in any case. None if the text is anything else.
+// Days of the week as bits; Sunday is bit 0. Cron syntax: `*`, `Mon-Fri`, `Sat,Sun`, `1-5`, `7`
+// (also Sunday), `Fri-Mon`; names in any case. nullopt: any other text.
 std::optional<uint8_t> ParseDays(absl::string_view text);
 // `22:00` as minutes since midnight, up to `24:00`.
 std::optional<int> ParseMinute(absl::string_view text);
 
-// A stretch of some days of the week, from a minute (included) to another (not included) by the
-// wall clock of a time zone. An hour that the clock skips does not come, one that it repeats counts
-// twice.
+// A period on some days of the week, from a minute (inclusive) to another (exclusive) of a time
+// zone's wall clock. An hour that the clock skips is missing; a repeated hour counts twice.
 struct Window {
-  uint8_t days = 0;  // On which it begins, see ParseDays.
+  uint8_t days = 0;  // On which it begins; see ParseDays.
   int from = 0;      // Minutes since midnight, below 1440.
-  int to = 0;        // Up to 1440; below `from`: of the following day.
+  int to = 0;        // Up to 1440; below `from`: on the following day.
   absl::TimeZone zone;
-  double factor = 1;  // Of a node's cost meanwhile.
+  double factor = 1;  // Multiplies a node's cost.
 
   bool Covers(absl::Time time) const;
 };
 
-// Threading: a value. Lifetime: a value. Errors: Read reports them to the reader of the arguments.
+// Threading: a value.
+// Lifetime: a value.
+// Errors: Read reports them to the reader of the arguments.
 class CheapHours {
  public:
   // The argument `windows`.
   static CheapHours Read(const sdk::ArgsObject& root);
 
-  // Of the first window that covers the time; 1 if none does.
+  // The factor of the first window that covers the time; 1 if none does.
   double FactorAt(absl::Time time) const;
   bool IsCheap(absl::Time time) const { return FactorAt(time) < 1; }
-  // The first moment from `time` on that is cheap; none if none comes within 15 days.
+  // The first cheap time from `time` on; nullopt if there is none within 15 days.
   std::optional<absl::Time> NextCheap(absl::Time time) const;
-  // Whether any hours are cheap at all.
+  // Returns true if any window is cheap.
   bool any() const;
 
  private:

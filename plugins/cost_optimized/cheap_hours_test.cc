@@ -58,14 +58,14 @@ TEST(CheapHours, TimesOfDayHaveTwoDigitsEach) {
 TEST(CheapHours, EndsAreExclusiveAndDaysAreThoseOnWhichAWindowBegins) {
   const CheapHours hours =
       Read(R"([{"days": "Fri", "from": "22:00", "to": "06:00", "factor": 0.5}])");
-  EXPECT_FALSE(hours.IsCheap(At("2026-01-02T21:59:59Z")));  // A Friday.
+  EXPECT_FALSE(hours.IsCheap(At("2026-01-02T21:59:59Z")));  // Friday.
   EXPECT_TRUE(hours.IsCheap(At("2026-01-02T22:00:00Z")));
   EXPECT_TRUE(hours.IsCheap(At("2026-01-02T23:59:59Z")));
   EXPECT_TRUE(hours.IsCheap(At("2026-01-03T00:00:00Z")));
   EXPECT_TRUE(hours.IsCheap(At("2026-01-03T05:59:59Z")));
   EXPECT_FALSE(hours.IsCheap(At("2026-01-03T06:00:00Z")));
   EXPECT_FALSE(hours.IsCheap(At("2026-01-03T22:00:00Z")));
-  EXPECT_FALSE(hours.IsCheap(At("2026-01-02T05:00:00Z")));  // Thursday's night.
+  EXPECT_FALSE(hours.IsCheap(At("2026-01-02T05:00:00Z")));  // Thursday night.
   EXPECT_EQ(Next(hours, "2026-01-01T00:00:00Z"), "2026-01-02T22:00:00Z");
   EXPECT_EQ(Next(hours, "2026-01-02T23:00:00Z"), "2026-01-02T23:00:00Z");
   EXPECT_EQ(Next(hours, "2026-01-03T06:00:00Z"), "2026-01-09T22:00:00Z");
@@ -91,7 +91,7 @@ TEST(CheapHours, TheFirstWindowThatCoversTheTimeCounts) {
   EXPECT_EQ(hours.FactorAt(At("2026-01-01T02:30:00Z")), 2);
   EXPECT_EQ(hours.FactorAt(At("2026-01-01T04:30:00Z")), 0.5);
   EXPECT_EQ(hours.FactorAt(At("2026-01-01T05:30:00Z")), 0.25);
-  // Cheap hours also begin where dear ones end.
+  // Cheap hours also begin where expensive ones end.
   EXPECT_EQ(Next(hours, "2026-01-01T02:30:00Z"), "2026-01-01T03:00:00Z");
 }
 
@@ -110,10 +110,10 @@ TEST(CheapHours, AreByTheWallClockOfTheirZone) {
       Read(R"([{"from": "22:00", "to": "06:00", "timezone": "Europe/Berlin", "factor": 0.5}])");
   EXPECT_EQ(Next(hours, "2026-01-15T12:00:00Z"), "2026-01-15T21:00:00Z");  // CET.
   EXPECT_EQ(Next(hours, "2026-07-15T12:00:00Z"), "2026-07-15T20:00:00Z");  // CEST.
-  // The night in which 02:00 becomes 03:00 has an hour less: 21:00Z..04:00Z.
+  // The night in which 02:00 becomes 03:00 is an hour shorter: 21:00Z..04:00Z.
   EXPECT_TRUE(hours.IsCheap(At("2026-03-29T03:59:59Z")));
   EXPECT_FALSE(hours.IsCheap(At("2026-03-29T04:00:00Z")));
-  // The one in which 03:00 becomes 02:00 has an hour more: 20:00Z..05:00Z.
+  // The night in which 03:00 becomes 02:00 is an hour longer: 20:00Z..05:00Z.
   EXPECT_TRUE(hours.IsCheap(At("2026-10-24T20:00:00Z")));
   EXPECT_TRUE(hours.IsCheap(At("2026-10-25T04:59:59Z")));
   EXPECT_FALSE(hours.IsCheap(At("2026-10-25T05:00:00Z")));
@@ -123,7 +123,7 @@ TEST(CheapHours, AnHourThatTheClockSkipsDoesNotCome) {
   const CheapHours hours = Read(
       R"([{"days": "Sun", "from": "02:15", "to": "02:45", "timezone": "Europe/Berlin", "factor": 0}])");
   EXPECT_EQ(Next(hours, "2026-03-22T02:00:00Z"), "2026-04-05T00:15:00Z");
-  // One that begins in the gap begins after it.
+  // A window that begins in the gap begins after it.
   const CheapHours longer = Read(
       R"([{"days": "Sun", "from": "02:15", "to": "05:00", "timezone": "Europe/Berlin", "factor": 0}])");
   EXPECT_EQ(Next(longer, "2026-03-29T00:00:00Z"), "2026-03-29T01:00:00Z");
@@ -144,7 +144,7 @@ TEST(CheapHours, NextIsTheFirstCheapSecond) {
     {"days": "Sun", "from": "01:30", "to": "02:30", "timezone": "America/New_York", "factor": 3},
     {"days": "Sat-Mon", "from": "00:30", "to": "03:10", "timezone": "America/New_York", "factor": 0.5},
     {"days": "Sun", "from": "23:00", "to": "02:00", "timezone": "Asia/Kolkata", "factor": 0.5}])");
-  // Around the change of clocks on 1 November 2026, minute by minute.
+  // Around the clock change on 1 November 2026, minute by minute.
   const absl::Time begin = At("2026-10-31T00:00:00Z");
   const absl::Time end = At("2026-11-03T00:00:00Z");
   std::optional<absl::Time> expected;

@@ -45,7 +45,7 @@ const char kArgsSchema[] = R"json({
           "timezone": {"type": "string", "default": "UTC",
             "description": "IANA name of the time zone, such as Europe/Berlin."},
           "factor": {"type": "number", "minimum": 0, "maximum": 1000, "description":
-            "What nodes cost meanwhile, times their label; below 1: cheap hours."}}}},
+            "Multiplies the cost of nodes in this window; below 1: cheap hours."}}}},
     "spotLabels": {"type": "object", "additionalProperties": {"type": "string"}, "description":
       "Further node labels, each with the value that means spot."}}})json";
 
@@ -54,13 +54,13 @@ struct Args {
   std::map<std::string, std::string> spot_labels;
 };
 
-// What a pod says of its start.
+// A pod's wishes for its start.
 struct Wish {
   bool after_cheap_hours = false;
   std::optional<absl::Time> latest_start;
 };
 
-// Complains of what cannot be read if `malformed` is given.
+// Reports malformed values to `malformed`, if given.
 Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
   Wish wish;
   const std::string* wait = sdk::FindValue(pod.annotations(), kWaitAnnotation);
@@ -80,7 +80,7 @@ Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
   return wish;
 }
 
-// A percentage within 0..100 of what there is.
+// The used percentage, within 0..100.
 double UsedPercent(int64_t requested, int64_t allocatable) {
   if (allocatable <= 0) return 0;
   const double percent = 100.0 * static_cast<double>(requested) / static_cast<double>(allocatable);
@@ -148,7 +148,7 @@ class CostOptimized : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // Only the pod itself may say something else; the hours come by OnTick.
+  // Only a change of the pod itself helps; OnTick handles the cheap hours.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     return change.new_pod != nullptr && change.new_pod->uid() == pod.uid() ? sdk::Hint::kQueue
                                                                            : sdk::Hint::kSkip;
@@ -188,7 +188,7 @@ class CostOptimized : public sdk::Plugin,
           << " would wait for cheap hours, but no window has a factor below 1; it does not wait";
       return;
     }
-    // The shim may hold the pod in the name of a host before this one.
+    // The shim may hold the pod because of an earlier host.
     Held& held = held_[pod.pod.uid()];
     held.latest_start = wish.latest_start;
     if (held.pushes_left != kUntilAsked) held.pushes_left = kReminders;
@@ -198,8 +198,8 @@ class CostOptimized : public sdk::Plugin,
     held_.erase(pod.pod.uid());
     malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
   }
-  // No event of the cluster tells that cheap hours begin. A push can come to the shim before the
-  // answer that holds the pod, so it is repeated until the shim has asked.
+  // No cluster event reports the start of cheap hours. A push can reach the shim before the answer
+  // that holds the pod, so it is repeated until the shim calls PreEnqueue.
   void OnTick(absl::Time now) override {
     if (held_.empty()) return;
     const bool cheap = args_.hours.IsCheap(now);
@@ -225,11 +225,11 @@ class CostOptimized : public sdk::Plugin,
     double spot, cost, use;
     double total() const { return 100 + spot + cost + use; }
   };
-  // A pod that waits, or may.
+  // A pod that waits, or may wait.
   struct Held {
     std::optional<absl::Time> latest_start;
-    // How often the shim is still told once it need not wait: kUntilAsked for one that PreEnqueue
-    // held, which counts until the shim asks again.
+    // How many more times the shim is notified that the pod need not wait. kUntilAsked: PreEnqueue
+    // held the pod, so notify until the shim calls PreEnqueue again.
     int pushes_left = kReminders;
   };
 
@@ -237,7 +237,7 @@ class CostOptimized : public sdk::Plugin,
   bool IsOpen(const Wish& wish, absl::Time now) const {
     return (wish.latest_start && now >= *wish.latest_start) || args_.hours.IsCheap(now);
   }
-  // Looks up to weeks ahead, so once for all pods that wait.
+  // Searches up to weeks ahead, so once for all waiting pods.
   std::optional<absl::Time> NextCheap(absl::Time now) const {
     if (now < next_cheap_asked_ ||
         now >= next_cheap_.value_or(next_cheap_asked_ + absl::Hours(1))) {
@@ -247,7 +247,7 @@ class CostOptimized : public sdk::Plugin,
     return next_cheap_;
   }
 
-  // An unknown cost adds nothing: a node that says nothing is not taken for a cheap one.
+  // An unknown cost adds nothing: a node without a price must not count as cheap.
   Terms TermsOf(const sdk::NodeTable& table, sdk::Slot slot, double factor) const {
     Terms terms;
     terms.spot = spot_[slot] != 0 ? 200 : 0;
@@ -271,13 +271,13 @@ class CostOptimized : public sdk::Plugin,
   const Args args_;
   const std::string profile_;
   const sdk::ClusterView cluster_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   // By slot.
   std::vector<double> cost_;
   std::vector<uint8_t> spot_;
-  mutable sdk::NodeMemo<int64_t> scores_;  // While nodes cost so many times their label.
+  mutable sdk::NodeMemo<int64_t> scores_;  // valid for one cost factor
   mutable double scores_factor_ = 1;
-  // Changed by PreEnqueue too, which tells who is held; all calls come on one thread.
+  // PreEnqueue also changes it, to record held pods; all calls are on one thread.
   mutable absl::flat_hash_map<std::string, Held> held_;  // By uid.
   mutable absl::Time next_cheap_asked_ = absl::InfiniteFuture();
   mutable std::optional<absl::Time> next_cheap_;
@@ -307,7 +307,7 @@ sdk::PluginDescriptor Descriptor() {
   }
   d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE,
                                  {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};
-  d.signature.emplace();  // What a pod says decides when it may start, not where.
+  d.signature.emplace();  // A pod's annotations decide when it may start, not where.
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<CostOptimized>(ReadArgs(context.args->root()), context);

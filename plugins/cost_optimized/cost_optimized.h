@@ -1,4 +1,4 @@
-// CostOptimized: cheap, spot and well used nodes first, and pods that wait for cheap hours.
+// CostOptimized: prefers cheap, spot and well used nodes; pods may wait for cheap hours.
 #ifndef OUTBOARD_PLUGINS_COST_OPTIMIZED_COST_OPTIMIZED_H_
 #define OUTBOARD_PLUGINS_COST_OPTIMIZED_COST_OPTIMIZED_H_
 

@@ -100,8 +100,8 @@ TEST(CostOptimized, SaysSoUntilTheShimAsks) {
   EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:01:00Z"), IsEmpty());
 }
 
-// The shim still holds pods that a host before this one held; those that it does not hold are not
-// told of for ever.
+// The shim may still hold pods that an earlier host held; notifications for other pods end after a
+// while.
 TEST(CostOptimized, LetsGoWhatAHostBeforeHeld) {
   auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
   harness->AddPod(Patient("p"));
@@ -135,7 +135,7 @@ TEST(CostOptimized, HoldsAgainWhatFoundNoRoomInTime) {
   EXPECT_THAT(TickAt(harness.get(), "2026-01-02T22:00:00Z"), ElementsAre("default/p"));
 }
 
-// The reason follows the clock, also when it goes back.
+// The reason follows the clock, also backwards.
 TEST(CostOptimized, NamesTheNextCheapHours) {
   auto harness = Make(kNightArgs, "2026-01-05T12:00:00Z");
   const v1alpha1::Pod pod = Patient("p");
@@ -158,8 +158,8 @@ TEST(CostOptimized, NodesThatGoLeaveNoPriceBehind) {
   EXPECT_EQ(raw->at("plain"), 100);
 }
 
-// Whatever labels say, a node gets at most what the formula can give, and one that says nothing
-// that can be read gets no more than the base.
+// For any labels, a node gets at most the formula's maximum, and a node without readable labels at
+// most the base.
 TEST(CostOptimized, NothingAbsurdWins) {
   const std::vector<std::string> absurd = {
       "",     "-1",   "-0", "1e309", "nan",  "inf",  "0x0", "1,5",  "٣",   "999999999999999999999",

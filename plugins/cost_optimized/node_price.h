@@ -1,4 +1,4 @@
-// What a node's labels say of its price.
+// The price of a node, from its labels.
 #ifndef OUTBOARD_PLUGINS_COST_OPTIMIZED_NODE_PRICE_H_
 #define OUTBOARD_PLUGINS_COST_OPTIMIZED_NODE_PRICE_H_
 
@@ -13,12 +13,12 @@ namespace outboard::cost_optimized {
 inline constexpr char kCostLabel[] = "node-cost-per-hour";
 
 struct NodePrice {
-  std::optional<double> cost;  // An hour. Absent: unknown.
-  bool spot = false;           // May be taken away at any time, and is cheap for that.
+  std::optional<double> cost;  // Per hour. Absent: unknown.
+  bool spot = false;           // Cheap, and may be reclaimed at any time.
 };
 
-// `spot_labels`: further labels, with the values that mean spot. What cannot be read is complained
-// of in the name of `object`.
+// `spot_labels`: further labels, with the values that mean spot. Malformed values are reported with
+// the name `object`.
 NodePrice ReadNodePrice(const sdk::StringMap& labels,
                         const std::map<std::string, std::string>& spot_labels,
                         const std::string& object, sdk::MalformedValues* malformed);

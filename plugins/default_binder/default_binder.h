@@ -1,4 +1,4 @@
-// DefaultBinder: the name under which profiles enable the shim's own binding.
+// DefaultBinder: the plugin name by which profiles enable the shim's own binding.
 #ifndef OUTBOARD_PLUGINS_DEFAULT_BINDER_DEFAULT_BINDER_H_
 #define OUTBOARD_PLUGINS_DEFAULT_BINDER_DEFAULT_BINDER_H_
 

@@ -58,9 +58,9 @@ class DefaultPreemption : public sdk::Plugin,
     return Verdict::Success();
   }
 
-  // kube-scheduler's has nothing of the kind: members of its groups make room one by one. Here any
-  // less important pods may leave, those that break no budget first, the least important of them
-  // first, as long as all of the group then find room at the same time.
+  // Extends kube-scheduler, where members of a group make room one by one. Here any pods of lower
+  // priority may be evicted until the whole group fits at the same time: pods that violate no
+  // budget first, in each class the least important first.
   Verdict PostFilterGroup(const sdk::Attempt& attempt, const sdk::GroupToPlace& group,
                           sdk::GroupDryRun& dry_run,
                           sdk::GroupPreemption* preemption) const override {
@@ -85,7 +85,7 @@ class DefaultPreemption : public sdk::Plugin,
     if (!room) {
       preemption->clear_nomination = true;
       return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
-                                "no room for the group though all less important pods left.");
+                                "no room for the group even without all pods of lower priority.");
     }
     if (Verdict split = sdk::SplitVictims(*room, units, preemption); !split.ok()) return split;
     for (const size_t unit : room->leaving) {
@@ -104,7 +104,7 @@ class DefaultPreemption : public sdk::Plugin,
   }
 
  private:
-  // Enough of them: one without a broken budget among as many as the arguments ask for.
+  // Stops at enough candidates: as many as the arguments require, one of them without a violation.
   std::vector<PreemptionCandidate> FindCandidates(const sdk::Attempt& attempt,
                                                   const std::vector<Slot>& nodes,
                                                   sdk::DryRun& dry_run,
@@ -113,8 +113,8 @@ class DefaultPreemption : public sdk::Plugin,
     const size_t wanted = WantedCandidates(nodes.size());
     std::vector<PreemptionCandidate> candidates;
     bool any_without_violation = false;
-    // kube-scheduler begins at a random node; here it is always the first, so that what happens can
-    // be told beforehand.
+    // kube-scheduler starts at a random node; here it is always the first, so that results are
+    // reproducible.
     for (Slot slot : nodes) {
       if (any_without_violation && candidates.size() >= wanted) break;
       PreemptionCandidate candidate;
@@ -142,8 +142,8 @@ class DefaultPreemption : public sdk::Plugin,
                     std::max(share, static_cast<size_t>(args_.min_candidate_nodes_absolute)));
   }
 
-  // All less important pods leave; then as many as fit beside the pod come back, those whose
-  // eviction would break a budget first, and in each group the most important first.
+  // Removes all pods of lower priority. Then returns as many as fit beside the pod: first those
+  // whose eviction violates a budget; in each class the most important first.
   Verdict SelectVictims(const sdk::Attempt& attempt, Slot slot, sdk::DryRun& dry_run,
                         PreemptionCandidate* candidate) const {
     std::vector<PodRecord*> lower;
@@ -212,9 +212,9 @@ constexpr char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "minCandidateNodesPercentage": {"type": "integer", "minimum": 0, "maximum": 100, "default": 10,
-      "description": "How many of the nodes that could help are tried, in percent of them."},
+      "description": "Percentage of the nodes that could help that the search tries."},
     "minCandidateNodesAbsolute": {"type": "integer", "minimum": 0, "default": 100,
-      "description": "How many are tried at least."}}})json";
+      "description": "Minimum number of nodes that the search tries."}}})json";
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// DefaultPreemption: makes room for a pod by having less important ones leave.
+// DefaultPreemption: makes room for a pod by evicting pods of lower priority.
 #ifndef OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_DEFAULT_PREEMPTION_H_
 #define OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_DEFAULT_PREEMPTION_H_
 

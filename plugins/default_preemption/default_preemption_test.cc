@@ -25,7 +25,7 @@ TEST(DefaultPreemptionHintsTest, Cases) {
   sdk::testing::RunCases(Descriptor(), "plugins/default_preemption/testdata");
 }
 
-// A cluster of nodes with 4 CPUs, and a pod `p` of priority 10 that wants some.
+// A cluster of nodes with 4 CPUs, and a pod `p` of priority 10 that requests CPU.
 class DefaultPreemptionTest : public ::testing::Test {
  protected:
   void SetUp() override { Configure(""); }
@@ -40,7 +40,7 @@ class DefaultPreemptionTest : public ::testing::Test {
     if (!label.empty()) node.Label(label, "");
     harness_->AddNode(node);
   }
-  // On `node`; started at `start`, in seconds, unless 0.
+  // On `node`; started at `start` (seconds), unless 0.
   PodBuilder Running(const std::string& name, const std::string& node, int32_t priority,
                      const std::string& cpu, int64_t start = 0) {
     PodBuilder pod(name);
@@ -59,7 +59,7 @@ class DefaultPreemptionTest : public ::testing::Test {
     for (const std::string& pod : disrupted) budget.add_disrupted_pods(pod);
     harness_->AddBudget(budget);
   }
-  // Candidates as `n1: a b`, best first, a budget's violations as `n1 !1: a b`; or the rejection.
+  // Candidates as `n1: a b`, best first, violations of budgets as `n1 !1: a b`; or the rejection.
   std::vector<std::string> Preempt(const v1alpha1::Pod& pod) {
     const v1alpha1::PostFilterResponse response = harness_->Attempt(pod);
     if (response.has_rejection()) {
@@ -97,7 +97,7 @@ TEST_F(DefaultPreemptionTest, TakesAsFewPodsOffAsPossibleTheLeastImportantFirst)
   Add(Running("high", "n1", 5, "1", 300));
   Add(Running("peer", "n1", 10, "1", 50));
   EXPECT_THAT(Preempt(Preemptor("1")), ElementsAre("n1: young"));
-  EXPECT_THAT(Preempt(Preemptor("1")), ElementsAre("n1: young")) << "nothing has stayed behind";
+  EXPECT_THAT(Preempt(Preemptor("1")), ElementsAre("n1: young")) << "no state is left behind";
 }
 
 TEST_F(DefaultPreemptionTest, SaysWhyNoNodeHelps) {
@@ -150,7 +150,7 @@ TEST_F(DefaultPreemptionTest, WaitsForEarlierVictimsOnItsNominatedNode) {
   leaving.proto().set_preempted_by_scheduler(false);
   Add(leaving);
   EXPECT_THAT(Preempt(pod), ElementsAre("n1: leaving", "n2: low"))
-      << "it leaves for another reason";
+      << "it is deleted for another reason";
 }
 
 TEST_F(DefaultPreemptionTest, DoesNotWaitOnANodeThatCannotTakeItAnyMore) {
@@ -183,7 +183,7 @@ TEST_F(DefaultPreemptionTest, ABudgetIsUsedUpByTheMoreImportantPods) {
   Add(Running("b", "n1", 1, "1", 200).Label("app", "db"));
   Add(Running("c", "n1", 1, "2", 300).Label("app", "db"));
   AddBudget("db", "db", 2);
-  // a and b use up what is allowed, so c is spared first; then a fits, and b does not.
+  // a and b use up the allowed disruptions, so c is kept first; then a fits, and b does not.
   EXPECT_THAT(Preempt(Preemptor("1")), ElementsAre("n1: b"));
   AddBudget("db", "db", 1, {"a"});
   EXPECT_THAT(Preempt(Preemptor("1")), ElementsAre("n1: b")) << "a is counted already";
@@ -223,7 +223,7 @@ TEST_F(DefaultPreemptionTest, TriesAsManyNodesAsItsArgumentsAsk) {
   AddBudget("db", "db", 0);
   EXPECT_THAT(Preempt(Preemptor()),
               ElementsAre("n4: low4", "n3 !1: low3", "n2 !1: low2", "n1 !1: low1", "n0 !1: low0"))
-      << "goes on until one breaks no budget";
+      << "continues until a candidate violates no budget";
 }
 
 TEST_F(DefaultPreemptionTest, HigherPodsNominatedToANodeKeepTheirRoom) {

@@ -11,13 +11,13 @@ namespace {
 using sdk::PodRecord;
 using sdk::PreemptionCandidate;
 
-// A pod that has not started is younger than all that have.
+// A pod that has not started counts as younger than all that have.
 int64_t StartOf(const PodRecord& pod) {
   const int64_t start = pod.pod.start_unix_seconds();
   return start == 0 ? std::numeric_limits<int64_t>::max() : start;
 }
 
-// What a candidate is judged by; the smallest is the best.
+// Rank of a candidate; the smallest is the best.
 using Cost = std::tuple<int, int32_t, int64_t, size_t, int64_t>;
 
 Cost CostOf(const PreemptionCandidate& candidate) {
@@ -28,7 +28,7 @@ Cost CostOf(const PreemptionCandidate& candidate) {
   int64_t sum = 0;
   int64_t earliest_start = std::numeric_limits<int64_t>::max();
   for (const PodRecord* victim : candidate.victims) {
-    // Shifted, so that a further victim of negative priority is a cost, too.
+    // Shifted, so that an additional victim of negative priority also adds cost.
     sum += int64_t{victim->pod.priority()} + (int64_t{1} << 31);
     if (victim->pod.priority() != highest) continue;
     earliest_start = std::min(earliest_start, StartOf(*victim));

@@ -1,4 +1,4 @@
-// The order among nodes that pods could leave.
+// The order of preemption candidates.
 #ifndef OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_VICTIMS_H_
 #define OUTBOARD_PLUGINS_DEFAULT_PREEMPTION_VICTIMS_H_
 
@@ -8,9 +8,9 @@
 
 namespace outboard::default_preemption {
 
-// Sorts candidates, best first: fewest broken budgets, then lowest priority of the most important
-// victim, then lowest sum of priorities, then fewest victims, then the latest start of the most
-// important victims; equal ones stay in order.
+// Sorts candidates, best first: fewest violated budgets, then lowest priority of the most important
+// victim, then lowest sum of priorities, then fewest victims, then latest start of the most
+// important victims; equal candidates keep their order.
 void SortByPreference(std::vector<sdk::PreemptionCandidate>* candidates);
 
 }  // namespace outboard::default_preemption

@@ -25,11 +25,11 @@ const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "filterTimeout": {"type": "string", "default": "10s",
-      "description": "How long the search for devices may take on a node; 0s: as long as it takes."},
+      "description": "Maximum time of the search for devices on a node; 0s: unlimited."},
     "bindingTimeout": {"type": "string", "default": "600s",
-      "description": "How long devices may take to become ready; at least 1s."}}})json";
+      "description": "Maximum time for devices to become ready; at least 1s."}}})json";
 
-// kube-scheduler's error where its PreFilter did not come as far as to this plugin.
+// kube-scheduler's error if the attempt did not reach this plugin's PreFilter.
 constexpr char kNotFound[] = "not found";
 
 Verdict Refuse(absl::string_view feature) {
@@ -40,10 +40,10 @@ Verdict Refuse(absl::string_view feature) {
 
 struct Wanted {
   std::string resource;
-  std::string device_class;  // Empty: no class stands for it.
+  std::string device_class;  // Empty: no class provides it.
 };
 
-// The extended resources that the pod asks for, if a class stands for any of them; by name.
+// The pod's extended resources, by name, if a class provides at least one of them.
 std::vector<Wanted> WantedBy(const v1alpha1::Pod& pod, const sdk::DeviceClasses& classes) {
   std::vector<Wanted> wanted;
   if (classes.empty()) return wanted;
@@ -62,14 +62,14 @@ std::vector<Wanted> WantedBy(const v1alpha1::Pod& pod, const sdk::DeviceClasses&
   return wanted;
 }
 
-// Made for every pod, as in kube-scheduler: that it is there says that PreFilter ran.
+// Exists for every pod, as in kube-scheduler: its presence means that PreFilter ran.
 struct State : sdk::AttemptState {
   struct Resource {
     std::string name;
-    // Of a node without a device plugin for it, if a class stands for the resource.
+    // For nodes without a device plugin, if a class provides the resource.
     std::optional<Verdict> refusal;
   };
-  // All that kube-scheduler would look for on each node; empty if no class stands for any of them.
+  // All that kube-scheduler would check on each node; empty if no class provides any of them.
   std::vector<Resource> resources;
 };
 
@@ -84,7 +84,7 @@ class DynamicResources : public sdk::Plugin,
                          public sdk::QueueingHintPlugin,
                          public sdk::ClusterObserver {
  public:
-  // kube-scheduler keeps pods out whose claims do not exist; whether they do is not known here.
+  // kube-scheduler holds pods whose claims do not exist; this host does not know claims.
   Verdict PreEnqueue(const sdk::PodView&, const sdk::ClusterView&, absl::Time) const override {
     return Verdict::Success();
   }
@@ -107,7 +107,7 @@ class DynamicResources : public sdk::Plugin,
     return Verdict::Success();
   }
 
-  // A node whose device plugin provides the resource is NodeResourcesFit's business.
+  // NodeResourcesFit handles nodes whose device plugin provides the resource.
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
     const auto* state = attempt.filter_state<State>();
@@ -134,7 +134,7 @@ class DynamicResources : public sdk::Plugin,
                                                                      : "still not schedulable");
   }
 
-  // Only allocations for claims have a score, and there are none.
+  // Only claims' allocations have a score, and there are none.
   Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>,
                 absl::Span<int64_t> raw) const override {
     if (attempt.filter_state<State>() == nullptr) return Verdict::Error(kNotFound);
@@ -142,7 +142,7 @@ class DynamicResources : public sdk::Plugin,
     return Verdict::Success();
   }
 
-  // For pods that get here there is nothing to reserve and to bind.
+  // Pods that get here have nothing to reserve or bind.
   Verdict Reserve(const sdk::Attempt&, const sdk::NodeView&, sdk::ReserveAnswer*) override {
     return Verdict::Success();
   }
@@ -171,7 +171,7 @@ class DynamicResources : public sdk::Plugin,
   sdk::DeviceClasses device_classes_;
 };
 
-// They have no effect, as nothing is allocated; mistakes are reported all the same.
+// Without allocations the arguments have no effect; invalid values are still reported.
 void CheckArgs(const sdk::ArgsObject& args) {
   constexpr char kFilterTimeout[] = "filterTimeout";
   constexpr char kBindingTimeout[] = "bindingTimeout";
@@ -197,14 +197,14 @@ sdk::PluginDescriptor Descriptor() {
                         v1alpha1::POST_FILTER, v1alpha1::SCORE,      v1alpha1::RESERVE,
                         v1alpha1::PRE_BIND};
   d.args_schema = kArgsSchema;
-  // kube-scheduler's, but for ResourceClaims and ResourceSlices, which the mirror does not have,
-  // and for the names of generated claims in a pod's status, of which the contract knows nothing.
+  // As kube-scheduler's, except for ResourceClaims and ResourceSlices, which the cluster cache does
+  // not have, and for generated claims in a pod's status, which the contract does not carry.
   using Event = v1alpha1::ClusterEvent;
   d.wake_up_events = {
       sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL, Event::UPDATE_NODE_ALLOCATABLE}),
       sdk::WakeOn("Pod", {Event::UPDATE_OTHER}),
       sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
-  // Without claims there is nothing to do there, and pods with claims do not come so far.
+  // Pods without claims need no call there, and pods with claims do not get that far.
   d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE, {}),
                  sdk::InterestIn(v1alpha1::RESERVE, {})};
   d.signature = {{"spec.containers", "spec.resourceClaims"}};

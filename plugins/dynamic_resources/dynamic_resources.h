@@ -1,4 +1,4 @@
-// DynamicResources: its word on pods without resource claims, and a refusal of those with claims.
+// DynamicResources: handles pods without resource claims, and rejects pods with claims.
 #ifndef OUTBOARD_PLUGINS_DYNAMIC_RESOURCES_DYNAMIC_RESOURCES_H_
 #define OUTBOARD_PLUGINS_DYNAMIC_RESOURCES_DYNAMIC_RESOURCES_H_
 

@@ -48,12 +48,12 @@ class DynamicResourcesTest : public ::testing::Test {
     harness_->AddNode(NodeWith("without", "", -1));
   }
   v1alpha1::Pod NewPod(const std::vector<std::pair<std::string, std::string>>& requests = {}) {
-    // The harness keeps a pod that it knows as it is.
+    // The harness does not replace a pod that it knows.
     PodBuilder pod("p" + std::to_string(++pods_));
     for (const auto& request : requests) pod.Requests({request});
     return pod.proto();
   }
-  // The nodes that are refused, sorted; why goes into reasons_.
+  // Returns the rejected nodes, sorted; stores the reasons in reasons_.
   std::string Refused(const std::string& resource, const std::string& amount = "1") {
     const v1alpha1::Pod pod = NewPod({{resource, amount}});
     if (harness_->PreFilter(pod).verdict.skip()) return "skip";
@@ -133,7 +133,7 @@ TEST_F(DynamicResourcesTest, NodesWithoutADevicePluginAreRefused) {
   EXPECT_EQ(Refused("example.com/gpu", "0"), "skip");
   EXPECT_EQ(Refused("example.com/nic"), "skip");
   EXPECT_EQ(Refused("cpu"), "skip");
-  // Every class stands for a resource of its own name, too.
+  // Every class also provides a resource of its own name.
   EXPECT_EQ(Refused("deviceclass.resource.kubernetes.io/gpu-class"), "none-left;plugin;without;");
 }
 
@@ -144,7 +144,7 @@ TEST_F(DynamicResourcesTest, OtherExtendedResourcesMustBeKnownToTheNode) {
       PodBuilder("two").Requests({{"example.com/gpu", "1"}, {"example.com/nic", "1"}}).proto();
   const auto verdicts = harness_->Filter(pod);
   EXPECT_EQ(verdicts.at("nic").reasons().at(0), "cannot fit resource");
-  // That it has none left is NodeResourcesFit's word; that of the class comes first.
+  // NodeResourcesFit reports that none is left; the class comes first here.
   EXPECT_THAT(verdicts.at("none-left").reasons().at(0), ::testing::HasSubstr("gpu-class"));
 }
 

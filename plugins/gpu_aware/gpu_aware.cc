@@ -35,7 +35,7 @@ const char kArgsSchema[] = R"json({
     "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
       "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},
     "generations": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0},
-      "description": "Further generations, or others for v100 (7), a100 (8), h100 (9)."}}})json";
+      "description": "Further generations, or other values for v100 (7), a100 (8), h100 (9)."}}})json";
 
 constexpr int64_t kMaxGeneration = 1000;
 
@@ -45,7 +45,8 @@ struct Args {
   sdk::Generations generations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
 };
 
-// Why a node is too small: of one of the GPU resources (by its place in the demand), or by memory.
+// Why a node is too small: too few of one GPU resource (by index in the demand), or too little
+// memory.
 struct Lack {
   size_t resource = kMemory;
   int64_t available = 0;
@@ -56,14 +57,14 @@ struct Lack {
   friend bool operator==(const Lack&, const Lack&) = default;
 };
 
-// What a pod asks for: each of the GPU resources that it names, with an amount above 0.
+// The GPU resources that a pod requests, each with an amount above 0.
 struct Demand : sdk::AttemptState {
   std::vector<std::pair<std::string, int64_t>> gpus;
-  std::vector<std::optional<uint32_t>> columns;  // Of each in NodeTable::extended.
+  std::vector<std::optional<uint32_t>> columns;  // In NodeTable::extended.
   sdk::KnownVerdicts<Lack> verdicts;
 };
 
-// What a node's labels add to its score, and what its GPUs must not lack.
+// A node's labels: its terms of the score, and the memory of its GPUs.
 struct NodeFacts {
   double memory_gb = 0;  // Of one GPU; 0 where unknown.
   double memory_term = 0;
@@ -101,7 +102,7 @@ class GpuAware : public sdk::Plugin,
       rejections.RejectAll(nodes, lack, [&] { return VerdictOf(*demand, lack); });
     };
     sdk::NodeBlock left = block;
-    // Most of those that lack GPUs have none at all, and so lack the first that the pod asks for.
+    // Most nodes that lack GPUs have none at all, so they lack the pod's first resource.
     const auto has_none = [&](sdk::Slot slot) { return has_gpus_[slot] == 0; };
     const uint64_t without = without_gpus_.Bits(0, block, has_none);
     reject(left.candidates & without, Lack{0, 0, true, 0});
@@ -121,7 +122,7 @@ class GpuAware : public sdk::Plugin,
       });
       sdk::NodeBlock{block.slots, lacking}.ForEach([&](int i, sdk::Slot slot) {
         const int64_t free = std::max<int64_t>(0, allocatable[slot] - requested[slot]);
-        // Evicting pods helps only where the node has enough GPUs at all.
+        // Evicting pods helps only if the node has enough GPUs in total.
         reject(uint64_t{1} << i, Lack{k, free, need > allocatable[slot], 0});
       });
       left.candidates &= ~lacking;
@@ -141,7 +142,7 @@ class GpuAware : public sdk::Plugin,
 
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    if (PreScore(attempt, nodes).skip()) {  // The profile has the plugin at score, not at preScore.
+    if (PreScore(attempt, nodes).skip()) {  // The profile enables only score, not preScore.
       std::fill(raw.begin(), raw.end(), 0);
       return sdk::Verdict::Success();
     }
@@ -177,8 +178,8 @@ class GpuAware : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // A node helps that could take the pod if it were empty, and could not before or has more GPUs
-  // now; a pod that leaves GPUs of a wanted kind behind helps too.
+  // Helpful events: a node that could take the pod if empty, and that could not before or now has
+  // more GPUs; a pod that releases GPUs of a requested kind.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     const std::vector<std::pair<std::string, int64_t>> demand =
         args_.gpus.DemandByName(pod.proto());
@@ -261,7 +262,7 @@ class GpuAware : public sdk::Plugin,
     for (const auto& [name, need] : demand) {
       if (GpusOf(node, name) < need) return false;
     }
-    std::vector<sdk::MalformedLabel> malformed;  // Warned of when the node came.
+    std::vector<sdk::MalformedLabel> malformed;  // Reported when the node was added.
     const sdk::GpuFacts facts = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
     return !facts.memory_gb || *facts.memory_gb >= args_.min_memory_gb;
   }
@@ -282,7 +283,7 @@ class GpuAware : public sdk::Plugin,
     double free = 0;
     double total = 0;
   };
-  // A node without GPUs scores 0; a term that a label does not tell adds nothing.
+  // A node without GPUs scores 0; a term without a label adds nothing.
   Terms TermsOf(const sdk::GpuColumns& gpus, sdk::Slot slot) const {
     const int64_t allocatable = gpus.Allocatable(slot);
     if (allocatable <= 0) return {};
@@ -316,7 +317,7 @@ class GpuAware : public sdk::Plugin,
   std::vector<uint8_t> lacks_memory_;  // By slot: below minGPUMemoryGB.
   int64_t nodes_lacking_memory_ = 0;
   std::vector<uint8_t> has_gpus_;  // By slot: of any of the resources.
-  // All pods mean the same nodes, so there is one set.
+  // The same nodes for all pods, so one set.
   mutable sdk::NodeSets<int> without_gpus_;
   mutable sdk::NodeMemo<int64_t> scores_;
   sdk::MalformedValues malformed_{kName};

@@ -1,4 +1,4 @@
-// GPUAware: nodes with enough free GPUs of enough memory, the better GPUs first.
+// GPUAware: selects nodes with enough free GPUs of enough memory, and prefers better GPUs.
 #ifndef OUTBOARD_PLUGINS_GPU_AWARE_GPU_AWARE_H_
 #define OUTBOARD_PLUGINS_GPU_AWARE_GPU_AWARE_H_
 

@@ -14,9 +14,8 @@
 namespace outboard::gpu_load {
 namespace {
 
-// Those that say that the GPU itself does not work until it is reset or repaired, by NVIDIA's
-// catalogue of XIDs. Not those that a program brings upon itself (13, 31, 43, 45, 68, 109), nor
-// those that only report (63, 92, 94, 154).
+// NVIDIA's XIDs that mean: the GPU does not work until it is reset or repaired. Excluded: errors
+// that a program causes (13, 31, 43, 45, 68, 109), and codes that only report (63, 92, 94, 154).
 constexpr int64_t kVetoCodes[] = {46, 48, 62, 64, 74, 79, 95, 119, 120, 140, 143};
 
 constexpr int64_t kMostCode = 65535;
@@ -29,35 +28,35 @@ const char kArgsSchema[] = R"json({
     "prometheus": {"type": "object", "additionalProperties": false, "required": ["address"],
       "description": "The server that scrapes DCGM's exporters.", "properties": {
         "address": {"type": "string", "description":
-          "http:// or https://, host, port, and a path if it has one."},
+          "http:// or https://, host, port, and an optional path."},
         "bearerTokenFile": {"type": "string", "description":
           "File with a token, read before each request; https only."},
         "caFile": {"type": "string", "description":
-          "Authorities of its certificate, PEM; without: the system's."},
+          "CA certificates for the server, PEM; default: the system's."},
         "timeout": {"type": "string", "default": "5s", "description":
-          "Of one reading, at most 1m."},
+          "Timeout of one reading, at most 1m."},
         "matchers": {"type": "object", "additionalProperties": {"type": "string"}, "description":
-          "Labels that samples must have, such as the cluster's."}}},
+          "Labels that all samples must have, such as the cluster's."}}},
     "period": {"type": "string", "default": "15s", "description":
-      "How often it is read, 1s to 1h."},
+      "Interval between readings, 1s to 1h."},
     "maxSampleAge": {"type": "string", "default": "2m", "description":
-      "Older samples count as none, 1s to 1h; Prometheus itself shows none older than 5m."},
+      "Older samples are ignored, 1s to 1h; Prometheus itself returns none older than 5m."},
     "nodeLabels": {"type": "array", "minItems": 1, "maxItems": 16, "items": {"type": "string"},
       "default": ["Hostname", "node", "kubernetes_node", "nodename", "exported_node", "hostname",
         "instance"],
-      "description": "Labels of samples that may name the node; the first that does counts."},
+      "description": "Labels of samples that may name the node; the first that matches counts."},
     "settlingTime": {"type": "string", "default": "1m", "description":
-      "How long after its start a pod does not show in samples, 0s to 1h."},
+      "How long after its start a pod is missing from samples, 0s to 1h."},
     "estimatedUsePercent": {"type": "number", "minimum": 0, "maximum": 100, "default": 100,
-      "description": "What a pod uses of each of its GPUs and their memory until it shows."},
+      "description": "Assumed use of each of a pod's GPUs and their memory until samples show it."},
     "memoryWeight": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.3,
-      "description": "How much of the score is free memory; the rest is idle time."},
+      "description": "Weight of free memory in the score; the rest is idle time."},
     "xid": {"type": "object", "additionalProperties": false, "properties": {
       "vetoCodes": {"type": "array", "maxItems": 256, "items": {"type": "integer", "minimum": 1,
         "maximum": 65535}, "default": [46, 48, 62, 64, 74, 79, 95, 119, 120, 140, 143],
-        "description": "XIDs that keep pods with GPUs off the node; empty: none does."},
+        "description": "XIDs that keep pods with GPUs off the node; empty: none."},
       "vetoFor": {"type": "string", "default": "5m", "description":
-        "How long after the GPU has ceased to show it, 0s to 24h."}}},
+        "How long after the GPU stops showing it, 0s to 24h."}}},
     "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
       "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."}}})json";
 
@@ -85,7 +84,7 @@ double NumberWithin(const sdk::ArgsObject& object, const char* key, double other
   return value;
 }
 
-// Prometheus' names of labels.
+// The syntax of Prometheus' label names.
 bool IsLabelName(const std::string& name) {
   return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
          std::all_of(name.begin(), name.end(),
@@ -128,7 +127,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
   for (const std::string& label : matchers.Keys()) {
     reader.query.matchers[label] = matchers.String(label, "");
     if (!IsLabelName(label))
-      matchers.Problem(label, sdk::InvalidValue(label, "is no name of a label in Prometheus"));
+      matchers.Problem(label, sdk::InvalidValue(label, "must be the name of a Prometheus label"));
   }
   reader.period = DurationWithin(root, "period", reader.period, absl::Seconds(1), absl::Hours(1));
   reader.query.max_sample_age = DurationWithin(root, "maxSampleAge", reader.query.max_sample_age,
@@ -138,11 +137,11 @@ Args ReadArgs(const sdk::ArgsObject& root) {
     root.Problem("nodeLabels", sdk::InvalidValue(static_cast<int64_t>(labels.size()),
                                                  "must have 1 to 16 entries"));
   for (size_t i = 0; i < labels.size(); ++i) {
-    // What the query itself tells rows apart by.
+    // The query itself uses these labels.
     if (!IsLabelName(labels[i]) || labels[i] == "outboard" || labels[i] == "gpu" ||
         labels[i] == "GPU_I_ID")
       root.Problem(absl::StrCat("nodeLabels[", i, "]"),
-                   sdk::InvalidValue(labels[i], "is no label of Prometheus that can name a node"));
+                   sdk::InvalidValue(labels[i], "must be a Prometheus label that can name a node"));
     if (std::count(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(i), labels[i]) > 0)
       root.Problem(absl::StrCat("nodeLabels[", i, "]"), sdk::DuplicateValue(labels[i]));
   }

@@ -13,14 +13,14 @@ extern const char kArgsSchema[];
 
 struct Args {
   ReaderOptions reader;
-  // How long after its start a pod's use is not in the samples yet.
+  // How long after its start a pod's use is missing from the samples.
   absl::Duration settling_time = absl::Minutes(1);
   double estimated_use = 1;  // 0..1, of each GPU of such a pod.
   double memory_weight = 0.3;
   sdk::GpuResources gpus;
 };
 
-// What is wrong is reported with the path of its field.
+// Reports problems with the path of their field.
 Args ReadArgs(const sdk::ArgsObject& root);
 
 }  // namespace outboard::gpu_load

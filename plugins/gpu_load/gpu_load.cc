@@ -27,23 +27,23 @@ constexpr char kSampleAgeMetric[] = "outboard_gpu_load_sample_age_seconds";
 constexpr char kNodesMetric[] = "outboard_gpu_load_nodes";
 constexpr char kUnknownHostsMetric[] = "outboard_gpu_load_unknown_hosts";
 
-// Of a node of which nothing is known, or nothing new.
+// The score of a node without recent samples.
 constexpr int64_t kNeutral = 50;
-// How often it is looked whether there is another snapshot.
+// How often the plugin checks for a new snapshot.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(900);
 constexpr size_t kMaxToldErrors = 4;
 constexpr size_t kMaxRejected = 100000;
 
-// A pod that asks for GPUs.
+// State of a pod that requests GPUs.
 struct WantsGpus : sdk::AttemptState {};
 
-// What is known of a node.
+// The load of a node.
 struct NodeLoad {
   absl::Time sampled = absl::InfinitePast();  // Its oldest sample.
   double use = 0;
   double memory = -1;       // Below 0: unknown.
-  int64_t unseen_gpus = 0;  // Of pods that samples of then do not show.
-  // Why no pod with GPUs may go there; success: nothing.
+  int64_t unseen_gpus = 0;  // Of pods that these samples do not include.
+  // Why pods with GPUs are rejected; success: no veto.
   sdk::Verdict veto;
 };
 
@@ -127,7 +127,7 @@ class GpuLoad : public sdk::Plugin,
     stale_ = true;
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string&) override {
-    // The slot's next node is another one.
+    // The next node in the slot is another one.
     there_[slot] = 0;
     loads_[slot] = NodeLoad();
     stale_ = true;
@@ -164,7 +164,7 @@ class GpuLoad : public sdk::Plugin,
     return true;
   }
 
-  // 0..100; 100: idle, and all memory free. Pods that do not show yet are taken to use their GPUs.
+  // 0..100; 100: idle, and all memory free. Pods not in the samples count as using their GPUs.
   int64_t ScoreOf(const NodeLoad& load, int64_t gpus) const {
     const double unseen = gpus > 0 ? args_.estimated_use * static_cast<double>(load.unseen_gpus) /
                                          static_cast<double>(gpus)
@@ -180,8 +180,8 @@ class GpuLoad : public sdk::Plugin,
     load.unseen_gpus = placed_.GpusPlacedAfter(slot, load.sampled - args_.settling_time);
   }
 
-  // About once a second: takes in another snapshot, nodes that have come since, and the end of
-  // vetoes. All other calls compare two times.
+  // About once a second: reads a new snapshot, new nodes, and the end of vetoes. All other calls
+  // only compare two times.
   void Look(absl::Time now) const {
     now_ = now;
     if (now - looked_ < kLookEvery && now >= looked_) return;
@@ -222,22 +222,22 @@ class GpuLoad : public sdk::Plugin,
     const std::optional<sdk::Slot> slot = SlotOf(host.names);
     if (!slot) {
       if (++unknown_hosts_ == 1 && !std::exchange(warned_of_unknown_, true)) {
-        LOG(WARNING) << kName << ": no node has the name of the host of a sample, "
+        LOG(WARNING) << kName << ": sample ignored: no node matches its host "
                      << (host.names.empty() ? "" : host.names[0])
-                     << "; see nodeLabels; others are only counted";
+                     << " (see nodeLabels); further ones are only counted";
       }
       return;
     }
     NodeLoad& load = loads_[*slot];
     const absl::Time sampled = snapshot_->asked - host.age;
-    if (sampled <= load.sampled) return;  // Two exporters tell of it.
+    if (sampled <= load.sampled) return;  // Two exporters report the host.
     load.sampled = sampled;
     load.use = host.use;
     load.memory = host.memory.value_or(-1);
   }
 
   void TakeInVetoes(absl::Time now) const {
-    // By the GPU's number, with what to say of it.
+    // By the GPU's number, with the text of the reason.
     absl::flat_hash_map<sdk::Slot, std::vector<std::pair<int64_t, std::string>>> errors;
     for (const Veto& veto : snapshot_->vetoes) {
       if (veto.until <= now) continue;
@@ -261,8 +261,8 @@ class GpuLoad : public sdk::Plugin,
     }
   }
 
-  // The node that one of the names names: itself, with a port behind it, or by its hostname label,
-  // which is another name on some clouds.
+  // Finds a node by one of the names: its own name, also with a port, or its hostname label, which
+  // differs from the name on some clouds.
   std::optional<sdk::Slot> SlotOf(const std::vector<std::string>& names) const {
     for (const std::string& name : names) {
       if (const auto slot = SlotOfName(name)) return slot;
@@ -324,7 +324,7 @@ class GpuLoad : public sdk::Plugin,
     const std::string& node = cluster_.node(slot).name();
     if (!known) {
       VLOG(4) << kName << ": node " << node << " pod " << attempt.pod().uid()
-              << ": no sample that is young enough, score " << score;
+              << ": no recent sample, score " << score;
       return;
     }
     const NodeLoad& load = loads_[slot];
@@ -334,25 +334,25 @@ class GpuLoad : public sdk::Plugin,
   }
 
   const Args args_;
-  const std::shared_ptr<LoadSource> source_;  // Null where args are wrong.
+  const std::shared_ptr<LoadSource> source_;  // Null with invalid args.
   const sdk::ClusterView cluster_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   Figures figures_;
   PlacedPods placed_{&args_.gpus};
 
-  // What follows from the snapshot is brought up to date when it is asked for.
+  // Derived from the snapshot, and updated on use.
   mutable std::shared_ptr<const LoadSnapshot> snapshot_;
   mutable std::vector<NodeLoad> loads_;  // By slot.
   mutable std::optional<absl::flat_hash_map<std::string, sdk::Slot>> by_hostname_;
-  std::vector<char> there_;    // By slot: whether there is a node.
-  mutable bool stale_ = true;  // There are other nodes.
+  std::vector<char> there_;    // By slot: whether a node is there.
+  mutable bool stale_ = true;  // Nodes were added or removed.
   mutable absl::Time now_ = absl::UnixEpoch();
   mutable absl::Time looked_ = absl::InfinitePast();
   mutable absl::Time next_end_ = absl::InfiniteFuture();  // Of a veto.
   mutable int64_t vetoed_ = 0;
   mutable int64_t unknown_hosts_ = 0;
   mutable bool warned_of_unknown_ = false;
-  // Pods that a veto kept off a node, by uid: they are tried again when one ends.
+  // Pods that a veto rejected, by uid: they are retried when a veto ends.
   mutable absl::flat_hash_set<std::string> rejected_;
 };
 
@@ -365,7 +365,7 @@ sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
   d.name = kName;
   d.extension_points = {v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE};
   d.args_schema = kArgsSchema;
-  // And the end of a veto, which the plugin tells itself.
+  // The plugin itself reports the end of a veto.
   d.wake_up_events = {sdk::WakeOn("Node", {Event::ADD})};
   d.metrics = {
       {kReadsMetric,
@@ -376,7 +376,7 @@ sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
       {kSampleAgeMetric,
        Type::kGauge,
        {"profile", "which"},
-       "Age of the oldest and the newest sample that nodes have, also where it is too old."},
+       "Age of the oldest and of the newest sample of a node, including samples that are too old."},
       {kNodesMetric,
        Type::kGauge,
        {"profile", "state"},
@@ -385,7 +385,7 @@ sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
       {kUnknownHostsMetric,
        Type::kGauge,
        {"profile"},
-       "Hosts of samples that are no nodes of this cluster: see nodeLabels."}};
+       "Hosts in samples that are not nodes of this cluster; see nodeLabels."}};
   d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kAlpha;
   d.create =

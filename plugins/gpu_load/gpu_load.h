@@ -1,4 +1,4 @@
-// GPULoad: nodes whose GPUs are idle first, by what Prometheus has of DCGM.
+// GPULoad: prefers nodes with idle GPUs, by DCGM's metrics in Prometheus.
 #ifndef OUTBOARD_PLUGINS_GPU_LOAD_GPU_LOAD_H_
 #define OUTBOARD_PLUGINS_GPU_LOAD_GPU_LOAD_H_
 
@@ -12,7 +12,7 @@ namespace outboard::gpu_load {
 
 sdk::PluginDescriptor Descriptor();
 
-// With another source of snapshots, for tests.
+// With another source of snapshots; for tests.
 using MakeSource =
     std::function<std::shared_ptr<LoadSource>(const ReaderOptions& options, sdk::Metrics* metrics)>;
 sdk::PluginDescriptor DescriptorWith(MakeSource make_source);

@@ -25,7 +25,7 @@ absl::Time At(int seconds) {
          absl::Seconds(seconds);
 }
 
-// What the test says.
+// Returns what the test sets.
 class FakeSource : public LoadSource {
  public:
   std::shared_ptr<const LoadSnapshot> Latest() const override { return latest; }
@@ -77,7 +77,7 @@ class GpuLoadTest : public ::testing::Test {
   std::unique_ptr<PluginHarness> harness_;
 };
 
-// The cases' cluster: what Prometheus says is by the nodes' names.
+// The cases' cluster: Prometheus' figures follow from the nodes' names.
 TEST(GPULoadTest, Cases) {
   auto source = std::make_shared<FakeSource>();
   source->latest = std::make_shared<LoadSnapshot>(
@@ -115,10 +115,10 @@ TEST_F(GpuLoadTest, WithoutDataAllNodesAreEqual) {
   Tick(0);
   EXPECT_THAT(Scores("a"), UnorderedElementsAre(Pair("n1", 50), Pair("n2", 50)));
   EXPECT_EQ(Metric("nodes", {"unmeasured"}), 2);
-  EXPECT_EQ(Metric("sample_age_seconds", {"oldest"}), 0) << "there is none";
+  EXPECT_EQ(Metric("sample_age_seconds", {"oldest"}), 0) << "no sample";
 }
 
-// A sample counts until it is too old, also where no newer snapshot comes.
+// A sample counts until it is too old, even without a newer snapshot.
 TEST_F(GpuLoadTest, SamplesGrowOld) {
   Start();
   Publish(Snapshot(0, {Host("n1", 0.5), Host("n2", 0, 0, 60)}));
@@ -132,14 +132,14 @@ TEST_F(GpuLoadTest, SamplesGrowOld) {
   Tick(61);
   EXPECT_THAT(Scores("c"), UnorderedElementsAre(Pair("n1", 50), Pair("n2", 50)));
   EXPECT_EQ(Metric("nodes", {"unmeasured"}), 1);
-  EXPECT_EQ(Metric("sample_age_seconds", {"oldest"}), 121) << "too old, and told all the same";
-  // Back again.
+  EXPECT_EQ(Metric("sample_age_seconds", {"oldest"}), 121) << "too old, but still reported";
+  // Prometheus returns.
   Publish(Snapshot(65, {Host("n1", 0.5), Host("n2", 0.2, 0.2)}));
   Tick(66);
   EXPECT_THAT(Scores("d"), UnorderedElementsAre(Pair("n1", 50), Pair("n2", 80)));
 }
 
-// A burst does not go all to the node that looks idle.
+// A burst of pods must not all go to the node that looks idle.
 TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
   Start();
   Publish(Snapshot(0, {Host("n1", 0.1, 0.1), Host("n2", 0.3, 0.3)}));
@@ -148,17 +148,17 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
   harness_->AddPod(Pod("a", "2"));
   harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
   EXPECT_THAT(Scores("b"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
-  // It is bound: an update, not another pod.
+  // Binding is an update, not a new pod.
   Tick(20);
   harness_->AddPod(Pod("a", "2").OnNode("n1"));
-  // Samples of before it had settled (1m) do not show it.
+  // Samples from before its settling time (1m) do not include it.
   Publish(Snapshot(60, {Host("n1", 0.1, 0.1), Host("n2", 0.3, 0.3)}));
   Tick(61);
   EXPECT_THAT(Scores("c"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
   Publish(Snapshot(61, {Host("n1", 0.35, 0.35), Host("n2", 0.3, 0.3)}));
   Tick(62);
   EXPECT_THAT(Scores("d"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
-  // The kubelet took it later than it was bound.
+  // The kubelet started it later than it was bound.
   v1alpha1::Pod started = Pod("a", "2").OnNode("n1");
   started.set_start_unix_seconds(absl::ToUnixSeconds(At(30)));
   harness_->AddPod(started);
@@ -166,7 +166,7 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
   Publish(Snapshot(90, {Host("n1", 0.35, 0.35), Host("n2", 0.3, 0.3)}));
   Tick(90);
   EXPECT_THAT(Scores("f"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
-  // What is more than all is all; what has gone is gone.
+  // Use is capped at the whole, and deleted pods do not count.
   harness_->AddPod(Pod("big", "8"));
   harness_->Place("default/big", v1alpha1::ASSUMED, "n2");
   EXPECT_THAT(Scores("g"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 0)));
@@ -174,7 +174,7 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
   EXPECT_THAT(Scores("h"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
 }
 
-// After a restart pods are there with the first sight of the cluster.
+// After a restart, pods are part of the first snapshot of the cluster.
 TEST_F(GpuLoadTest, PodsThatWereThereAreAsOldAsTheKubeletSays) {
   Start();
   const auto pod = [&](const char* name, int created, int started) {
@@ -209,7 +209,7 @@ TEST_F(GpuLoadTest, VetoesEndAndWakeThoseThatTheyRejected) {
   EXPECT_THAT(harness_->TakeActivated(), UnorderedElementsAre("default/a", "default/b"));
   EXPECT_TRUE(verdict("b", "n2").ok());
   EXPECT_FALSE(verdict("a", "n1").ok());
-  // A later reading ends it too. Who has gone, or has a place, is not woken.
+  // A later reading ends it, too. Deleted pods, and pods with a place, are not activated.
   verdict("gone", "n1");
   verdict("placed", "n1");
   harness_->RemovePod("default/gone");
@@ -227,7 +227,7 @@ TEST_F(GpuLoadTest, NodesThatComeAndGo) {
   Publish(Snapshot(0, {Host("n3", 0.5, 0.5), Host("n1", 0, 0)}, {{{"n1"}, "0", 79, At(1000)}}));
   Tick(0);
   EXPECT_EQ(Metric("unknown_hosts", {}), 1);
-  // Its slot goes to another node, which has nothing of it.
+  // Another node gets its slot, without its state.
   harness_->RemoveNode("n1");
   AddNode("n4");
   EXPECT_EQ(Scores("a")["n4"], 50);

@@ -14,7 +14,7 @@
 namespace outboard::gpu_load {
 namespace {
 
-// Tells kinds of rows apart.
+// Distinguishes the kinds of rows.
 constexpr char kKind[] = "outboard";
 constexpr char kUse[] = "use";
 constexpr char kMemory[] = "memory";
@@ -24,10 +24,10 @@ constexpr char kXid[] = "xid";
 constexpr size_t kMaxDepth = 8;
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxTextBytes = 4096;
-// Means of floating point numbers may exceed the whole by a little.
+// Rounding may raise means of floating point numbers slightly above 1.
 constexpr double kMostUse = 1.01;
 constexpr int64_t kMostXid = 65535;
-// A clock that runs ahead of Prometheus' by more tells nothing of ages.
+// If a clock is further ahead of Prometheus', ages are meaningless.
 constexpr double kMostSecondsAhead = 60;
 
 struct Row {
@@ -37,7 +37,7 @@ struct Row {
   int values = 0;
 };
 
-// Takes rows from the tokens of an answer. Returning false ends the parse.
+// Builds rows from the tokens of an answer. Returning false ends the parse.
 class AnswerHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
   using json = nlohmann::json;
@@ -135,8 +135,8 @@ class AnswerHandler : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  // keys_ has for every open object the key that is being read ("" before the first), and "[" for
-  // every open list. The first entry of `path` stands for the whole and is not compared.
+  // keys_ has, per open object, the key being read ("" before the first), and "[" per open list.
+  // The first entry of `path` stands for the root and is not compared.
   bool At(std::initializer_list<absl::string_view> path) const {
     return keys_.size() == path.size() - 1 &&
            std::equal(path.begin() + 1, path.end(), keys_.begin(),
@@ -181,7 +181,7 @@ std::string LabelOf(const Row& row, const char* label) {
   return it == row.labels.end() ? "" : it->second;
 }
 
-// A host as its rows tell of it.
+// A host's figures from its rows.
 struct Parts {
   std::optional<double> use, memory, age_seconds;
 };
@@ -202,8 +202,8 @@ std::string QueryText(const QueryOptions& options) {
   const auto fresh = [&](absl::string_view metric) {
     return absl::StrCat("(", metric, where, " and (", sampled(metric), "))");
   };
-  // One figure for a GPU, or an instance of one (MIG), however many series tell of it: one for each
-  // pod that shares it, or for each replica of Prometheus.
+  // One figure per GPU, or per instance of it (MIG). Several series may report it: one per pod that
+  // shares it, or per replica of Prometheus.
   const auto of_gpu = [&](absl::string_view expression) {
     return absl::StrCat("max by (", host, ",gpu,GPU_I_ID) (", expression, ")");
   };
@@ -217,7 +217,7 @@ std::string QueryText(const QueryOptions& options) {
   constexpr char kActive[] = "DCGM_FI_PROF_GR_ENGINE_ACTIVE";  // 0..1
   constexpr char kUtil[] = "DCGM_FI_DEV_GPU_UTIL";             // 0..100
   constexpr char kUsed[] = "DCGM_FI_DEV_FB_USED";
-  // The second for those GPUs that do not have the first.
+  // The second metric for GPUs without the first.
   const std::string otherwise = absl::StrCat(" or on (", host, ",gpu) ");
   const std::string rows[] = {
       row(kUse, absl::StrCat("avg by (", host, ") (", of_gpu(fresh(kActive)), otherwise,
@@ -242,7 +242,7 @@ absl::StatusOr<Reading> ParseAnswer(absl::string_view json, const QueryOptions& 
     std::vector<std::string> names = NamesOf(row, options);
     const std::string kind = LabelOf(row, kKind);
     double value = 0;
-    // SimpleAtod also takes what Prometheus writes for no number and for infinity.
+    // SimpleAtod also accepts Prometheus' NaN and infinity.
     if (names.empty() || !absl::SimpleAtod(row.value, &value) || !std::isfinite(value) ||
         !std::isfinite(row.time)) {
       ++reading.ignored;
@@ -263,7 +263,7 @@ absl::StatusOr<Reading> ParseAnswer(absl::string_view json, const QueryOptions& 
     }
   }
   for (const auto& [names, parts] : hosts) {
-    // Memory alone tells nothing of load.
+    // Memory alone does not indicate load.
     if (!parts.use || !parts.age_seconds) continue;
     reading.hosts.push_back({names, *parts.use, parts.memory, absl::Seconds(*parts.age_seconds)});
   }

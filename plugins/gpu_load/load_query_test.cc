@@ -63,7 +63,7 @@ TEST(ParseAnswerTest, ReadsWhatPrometheusAdds) {
   EXPECT_TRUE(reading->hosts.empty());
 }
 
-// Figures that cannot be are none; they never make a node look idle.
+// Impossible figures are ignored; they never make a node look idle.
 TEST(ParseAnswerTest, IgnoresAbsurdFigures) {
   for (const char* use :
        {"NaN", "+Inf", "-Inf", "-0.01", "1.02", "100", "", "0x1p", "half", "1e400", "0.5 ", "½"}) {
@@ -73,7 +73,7 @@ TEST(ParseAnswerTest, IgnoresAbsurdFigures) {
   }
   EXPECT_EQ(Read(HostRows("n1", "0.5", "-1", "1700000090.5")).hosts.at(0).memory, std::nullopt);
   EXPECT_EQ(Read(HostRows("n1", "1.005", "NaN", "1700000090.5")).hosts.at(0).use, 1);
-  // From a clock that is ahead a little, and far.
+  // From a clock that is slightly ahead, and far ahead.
   EXPECT_EQ(Read(HostRows("n1", "0.5", "0.5", "1700000150")).hosts.at(0).age, absl::ZeroDuration());
   EXPECT_TRUE(Read(HostRows("n1", "0.5", "0.5", "1700000170")).hosts.empty());
   EXPECT_TRUE(Read(Row(R"("outboard":"use")", "0.5")).hosts.empty()) << "names no host";
@@ -130,7 +130,7 @@ TEST(ParseAnswerTest, RefusesWhatIsNoAnswer) {
   EXPECT_THAT(std::string(told.message()), HasSubstr("query timed out"));
 }
 
-// Whatever bytes come: no crash, and nothing made up.
+// Any bytes: no crash, and no invented figures.
 TEST(ParseAnswerTest, SurvivesDamage) {
   const std::string good = AnswerOf(HostRows("n1", "0.25", "0.5", "1700000090.5") + "," +
                                     HostRows("n2", "0.75", "0.5", "1700000090.5") + "," +
@@ -167,7 +167,7 @@ TEST(ParseAnswerTest, SurvivesDamage) {
     }
     for (const GpuXid& xid : reading->xids) EXPECT_GT(xid.code, 0);
   }
-  EXPECT_GT(read, 100);  // Else it tests nothing.
+  EXPECT_GT(read, 100);  // Otherwise it tests nothing.
 }
 
 TEST(QueryTextTest, QuotesMatchersAndNamesLabels) {

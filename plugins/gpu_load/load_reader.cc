@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kResults[] = {"ok",    "unreachable", "timeout", "status",    "too_large",
                                     "token", "malformed",   "error",   "no_samples"};
 
-// Readers that are in use.
+// Readers in use.
 struct Readers {
   absl::Mutex mutex;
   std::vector<std::pair<ReaderOptions, std::weak_ptr<LoadReader>>> all ABSL_GUARDED_BY(mutex);
@@ -75,7 +75,7 @@ void LoadReader::Run() {
 }
 
 void LoadReader::ReadOnce() {
-  // Before it asks: samples are rather taken for older than they are.
+  // Before the query: samples may look older than they are, never younger.
   const absl::Time asked = absl::Now();
   const Answer answer = client_.Query(QueryText(options_.query));
   switch (answer.failure) {
@@ -105,8 +105,8 @@ void LoadReader::ReadOnce() {
   Publish(asked, *std::move(reading));
   if (!empty) return Ended(Result::kOk, "");
   Ended(Result::kNoSamples,
-        absl::StrCat("it has no samples of DCGM's metrics that are young enough and name a node",
-                     ignored == 0 ? "" : absl::StrCat(", and ", ignored, " that cannot be")));
+        absl::StrCat("no recent samples of DCGM's metrics that name a node",
+                     ignored == 0 ? "" : absl::StrCat(", ", ignored, " invalid ones")));
 }
 
 void LoadReader::Publish(absl::Time asked, Reading reading) {
@@ -120,7 +120,7 @@ void LoadReader::Publish(absl::Time asked, Reading reading) {
   auto snapshot = std::make_shared<LoadSnapshot>();
   for (auto it = sightings_.begin(); it != sightings_.end();) {
     const Sighting& seen = it->second;
-    // One that is shown holds at least until the next readings have had their chance.
+    // A veto that is shown holds at least until the next readings.
     const absl::Duration holds =
         seen.shown ? std::max(options_.veto_for, options_.query.max_sample_age) : options_.veto_for;
     if (seen.last + holds <= asked) {
@@ -140,7 +140,7 @@ void LoadReader::Ended(Result result, const std::string& detail) {
   reads_[static_cast<size_t>(result)]->Add();
   const std::string& address = options_.server.address;
   if (result == Result::kOk) {
-    if (failing_) LOG(INFO) << "GPULoad: " << address << " tells of GPUs again";
+    if (failing_) LOG(INFO) << "GPULoad: GPU load from " << address << " is available again";
     failing_ = false;
     failed_ = 0;
     return;
@@ -148,7 +148,7 @@ void LoadReader::Ended(Result result, const std::string& detail) {
   ++failed_;
   if (failing_) return;
   failing_ = true;
-  LOG(WARNING) << "GPULoad: no use of GPUs from " << address << " ("
+  LOG(WARNING) << "GPULoad: reading GPU load from " << address << " failed ("
                << kResults[static_cast<size_t>(result)] << "): " << detail
                << "; nodes count as neutral once their samples are older than "
                << options_.query.max_sample_age << "; further failures are only counted";

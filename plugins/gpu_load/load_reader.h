@@ -1,4 +1,4 @@
-// Reads Prometheus every so often, on a thread of its own.
+// Reads Prometheus periodically, on its own thread.
 #ifndef OUTBOARD_PLUGINS_GPU_LOAD_LOAD_READER_H_
 #define OUTBOARD_PLUGINS_GPU_LOAD_LOAD_READER_H_
 
@@ -24,13 +24,13 @@ struct ReaderOptions {
   QueryOptions query;
   absl::Duration period = absl::Seconds(15);
   std::set<int64_t> veto_codes;
-  // After a GPU has ceased to show such a code.
+  // After a GPU stops showing such a code.
   absl::Duration veto_for = absl::Minutes(5);
 
   friend bool operator==(const ReaderOptions&, const ReaderOptions&) = default;
 };
 
-// A GPU that nothing should be placed on for a while.
+// A GPU on which no pod should be placed for a while.
 struct Veto {
   std::vector<std::string> names;  // As of HostLoad.
   std::string gpu;
@@ -38,9 +38,9 @@ struct Veto {
   absl::Time until;
 };
 
-// What is known after one reading; never changes. Times are this machine's.
+// The result of one reading; immutable. Times are this machine's.
 struct LoadSnapshot {
-  absl::Time asked;  // Ages of hosts' samples are as of then.
+  absl::Time asked;  // Ages of hosts' samples refer to this time.
   std::vector<HostLoad> hosts;
   std::vector<Veto> vetoes;
 };
@@ -51,19 +51,20 @@ struct LoadSnapshot {
 class LoadSource {
  public:
   virtual ~LoadSource() = default;
-  // Null before the first reading; the same object until there is another.
+  // Null before the first reading; the same object until the next one.
   virtual std::shared_ptr<const LoadSnapshot> Latest() const = 0;
 };
 
-// The metric of readings: their results.
+// Counts readings by result.
 inline constexpr char kReadsMetric[] = "outboard_gpu_load_reads_total";
 
-// Asks, publishes a snapshot, waits for what is left of the period. A reading that fails publishes
-// nothing, so that samples grow old; the first of an outage is logged, all are counted.
+// Queries Prometheus, publishes a snapshot, and waits for the rest of the period. A failed reading
+// publishes nothing, so samples grow old. Only the first failure of an outage is logged; all are
+// counted.
 //
 // Threading: thread-safe.
-// Lifetime:  the destructor ends a reading under way at once and joins the thread.
-// Errors:    none; see the metric and the log.
+// Lifetime: the destructor cancels a running query and joins the thread.
+// Errors: none; see the metric and the log.
 class LoadReader : public LoadSource {
  public:
   LoadReader(ReaderOptions options, sdk::Metrics* metrics);
@@ -71,8 +72,8 @@ class LoadReader : public LoadSource {
   LoadReader(const LoadReader&) = delete;
   LoadReader& operator=(const LoadReader&) = delete;
 
-  // The process's one reader with these options, as long as somebody holds it: profiles, sessions
-  // and a changed configuration share it, and what it knows.
+  // The process's shared reader with these options, while it is referenced: profiles, sessions and
+  // a reloaded configuration share it and its state.
   static std::shared_ptr<LoadSource> Shared(const ReaderOptions& options, sdk::Metrics* metrics);
 
   std::shared_ptr<const LoadSnapshot> Latest() const override;
@@ -107,7 +108,7 @@ class LoadReader : public LoadSource {
   std::vector<std::shared_ptr<sdk::Counter>> reads_;  // By Result.
   PrometheusClient client_;
 
-  // Of the thread alone.
+  // Used only by the thread.
   std::map<std::vector<std::string>, Sighting> sightings_;  // By names and GPU.
   bool failing_ = false;
   int64_t failed_ = 0;
@@ -115,7 +116,7 @@ class LoadReader : public LoadSource {
   mutable absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const LoadSnapshot> latest_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // Last: it uses the others.
+  std::thread thread_;  // Last member: it uses the others.
 };
 
 }  // namespace outboard::gpu_load

@@ -1,4 +1,4 @@
-// The reader against a server that answers as the test says: with anything, late, in part, or not.
+// The reader against a server that answers as the test sets: invalid, late, partial, or not at all.
 #include "plugins/gpu_load/load_reader.h"
 
 #include <gmock/gmock.h>
@@ -46,8 +46,8 @@ std::string XidRow(int code) {
                       R"("]})");
 }
 
-// Answers one request after the other with what `answer` makes of it; then closes the connection,
-// or leaves it hanging if the answer is empty.
+// Answers requests one by one with the result of `answer`; then closes the connection, or keeps it
+// open if the answer is empty.
 class FakePrometheus {
  public:
   FakePrometheus() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -72,7 +72,7 @@ class FakePrometheus {
     absl::MutexLock lock(&mutex_);
     answer_ = std::move(answer);
   }
-  // After `more` further requests; the last of them.
+  // Waits for `more` further requests; returns the last.
   std::string AwaitRequests(int more) {
     absl::MutexLock lock(&mutex_);
     return Await(requests_ + more);
@@ -102,7 +102,7 @@ class FakePrometheus {
         hanging_.push_back(fd);
         continue;
       }
-      // Whoever does not want all of it closes the connection.
+      // The client may close the connection early.
       for (size_t sent = 0; sent < answer_.size();) {
         const ssize_t n = send(fd, answer_.data() + sent, answer_.size() - sent, MSG_NOSIGNAL);
         if (n <= 0) break;
@@ -156,7 +156,7 @@ class FakeMetrics : public sdk::Metrics {
                                                const std::vector<std::string>& values) override {
     return sdk::NoMetrics()->NewHistogram(name, values);
   }
-  // Waits until there are as many.
+  // Waits for this count.
   void Await(const std::string& result, int count) {
     const absl::Time until = absl::Now() + absl::Seconds(20);
     while (counts_[result] < count && absl::Now() < until) std::this_thread::yield();
@@ -208,7 +208,7 @@ TEST_F(LoadReaderTest, AsksAndPublishes) {
   EXPECT_THAT(request, Not(HasSubstr("Authorization")));
 }
 
-// Of each kind of failure the last snapshot stays, and a later answer replaces it.
+// After each kind of failure the last snapshot stays, and a later answer replaces it.
 TEST_F(LoadReaderTest, FailuresAreCountedAndLeaveWhatIsKnown) {
   prometheus_.Say(Samples(HostRows(0.25)));
   Start();
@@ -233,7 +233,7 @@ TEST_F(LoadReaderTest, FailuresAreCountedAndLeaveWhatIsKnown) {
   std::map<std::string, int> seen;
   for (const auto& [answer, result] : failures) {
     prometheus_.Say(answer);
-    // The first may still have been answered as before.
+    // The first may still have the earlier answer.
     metrics_.Await(result, seen[result] + 2);
     EXPECT_EQ(Use(), 0.25) << result;
     prometheus_.Say(Samples(HostRows(0.25)));
@@ -266,16 +266,16 @@ TEST_F(LoadReaderTest, NobodyThere) {
   EXPECT_EQ(reader_->Latest(), nullptr);
 }
 
-// The end of a profile must not wait for Prometheus.
+// Removing a profile must not wait for Prometheus.
 TEST_F(LoadReaderTest, EndsAtOnceWhilePrometheusHangs) {
   prometheus_.Say("");
   options_.server.timeout = absl::Seconds(60);
   Start();
-  prometheus_.AwaitFirstRequest();  // Which may be there already.
+  prometheus_.AwaitFirstRequest();  // It may have arrived already.
   const absl::Time before = absl::Now();
   reader_ = nullptr;
   EXPECT_LT(absl::Now() - before, absl::Seconds(2));
-  // And while it waits for its next turn.
+  // And while it waits for its next period.
   prometheus_.Say(Samples(HostRows(0.25)));
   options_.period = absl::Hours(1);
   Start();
@@ -295,9 +295,9 @@ TEST_F(LoadReaderTest, VetoesAreKeptAfterTheirEnd) {
   ASSERT_EQ(snapshot->vetoes.size(), 1u);
   EXPECT_EQ(snapshot->vetoes[0].code, 79);
   EXPECT_EQ(snapshot->vetoes[0].gpu, "3");
-  // As long as it shows it holds until samples would be too old.
+  // While it is shown, it holds until samples would be too old.
   EXPECT_EQ(snapshot->vetoes[0].until, snapshot->asked + absl::Minutes(2));
-  // An error of a program, which came with it, hides it: it holds all the same, for a while.
+  // A program's error at the same time hides it: it still holds for a while.
   prometheus_.Say(Samples(HostRows(0.25) + XidRow(43)));
   prometheus_.AwaitRequests(2);
   snapshot = reader_->Latest();
@@ -315,13 +315,13 @@ TEST_F(LoadReaderTest, NoSamplesAreTold) {
   EXPECT_TRUE(reader_->Latest()->hosts.empty());
 }
 
-// Over http the arguments forbid it; the client itself does as it is told.
+// The arguments forbid a token over http; the client itself sends it.
 TEST_F(LoadReaderTest, TokensAreReadForEachRequest) {
   const std::string file = absl::StrCat(::testing::TempDir(), "/token-", getpid());
   options_.server.bearer_token_file = file;
   prometheus_.Say(Samples(HostRows(0.25)));
   Start();
-  metrics_.Await("token", 1);  // There is no file.
+  metrics_.Await("token", 1);  // The file does not exist.
   std::ofstream(file) << "first\n";
   EXPECT_THAT(prometheus_.AwaitRequests(1), HasSubstr("Authorization: Bearer first\r\n"));
   std::ofstream(file) << "second";
@@ -345,7 +345,7 @@ TEST_F(LoadReaderTest, ProfilesShareOneWithTheSameOptions) {
   others.query.node_labels = {"node"};
   EXPECT_NE(LoadReader::Shared(others, &metrics_), two);
   two = nullptr;
-  EXPECT_EQ(LoadReader::Shared(options_, &metrics_)->Latest(), nullptr) << "a new one";
+  EXPECT_EQ(LoadReader::Shared(options_, &metrics_)->Latest(), nullptr) << "a new reader";
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void PlacedPods::Removed(const sdk::PodRecord& pod, sdk::Slot slot) {
 
 void PlacedPods::Changed(const sdk::PodRecord& pod) {
   if (pod.on_node() || GpusOf(pod) == 0) return;
-  // One that is bound to a node which is not known yet does not wait.
+  // A pod that is bound to a node not known yet does not wait.
   if (pod.place == sdk::Place::kNone || pod.place == sdk::Place::kNominated)
     known_[pod.pod.uid()] = absl::InfiniteFuture();
 }

@@ -1,4 +1,4 @@
-// Which pods with GPUs are on which node, and since when.
+// Which pods with GPUs are on each node, and since when.
 #ifndef OUTBOARD_PLUGINS_GPU_LOAD_PLACED_PODS_H_
 #define OUTBOARD_PLUGINS_GPU_LOAD_PLACED_PODS_H_
 
@@ -13,9 +13,9 @@
 
 namespace outboard::gpu_load {
 
-// Told what a ClusterObserver is told. A pod's time on its node begins when it is placed there as
-// far as this process saw it, or when the kubelet took it if that is later; of a pod that was there
-// before, after a restart, it is the kubelet's word, or else its creation.
+// Forwarded from a ClusterObserver. A pod's time on its node starts when this process sees it
+// placed, or when the kubelet starts it, if later. For pods placed before a restart it is the
+// kubelet's start time, or else the creation time.
 //
 // Threading: thread-compatible.
 class PlacedPods {
@@ -28,7 +28,7 @@ class PlacedPods {
   void Changed(const sdk::PodRecord& pod);
   void Gone(const sdk::PodRecord& pod);
 
-  // GPUs of the pods on a node whose time there began after `since`.
+  // GPUs of the node's pods whose time there started after `since`.
   int64_t GpusPlacedAfter(sdk::Slot slot, absl::Time since) const;
 
  private:
@@ -41,8 +41,8 @@ class PlacedPods {
 
   const sdk::GpuResources* const gpus_;
   std::vector<std::vector<Placed>> by_slot_;
-  // Pods with GPUs that are known, by uid: since when they are placed; infinite: they wait. An
-  // update of a pod must not make it a new one.
+  // Known pods with GPUs, by uid: the time of their placement; infinite: not placed. An update of a
+  // pod must not count as a new pod.
   absl::flat_hash_map<std::string, absl::Time> known_;
 };
 

@@ -43,7 +43,7 @@ Answer Failed(Failure failure, std::string detail) {
 
 }  // namespace
 
-// CURL and CURLM are both void in the eyes of the compiler.
+// CURL and CURLM are both void for the compiler.
 struct PrometheusClient::Transfer {
   struct EasyDeleter {
     void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
@@ -52,7 +52,7 @@ struct PrometheusClient::Transfer {
     void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
   };
   std::unique_ptr<CURLM, MultiDeleter> multi{curl_multi_init()};
-  std::unique_ptr<CURL, EasyDeleter> easy{curl_easy_init()};  // Kept, for its connection.
+  std::unique_ptr<CURL, EasyDeleter> easy{curl_easy_init()};  // Kept to reuse its connection.
   std::atomic<bool> stopped{false};
 };
 
@@ -90,7 +90,7 @@ Answer PrometheusClient::Query(absl::string_view expression) {
                                     absl::StrCat("Authorization: Bearer ", token).c_str()));
   }
   const std::string url = absl::StrCat(absl::StripSuffix(options_.address, "/"), "/api/v1/query");
-  // In the body: as part of the address it would be too long for some proxies.
+  // In the body: some proxies reject an address of this length.
   char* const escaped =
       curl_easy_escape(easy, expression.data(), static_cast<int>(expression.size()));
   const std::string form =
@@ -107,7 +107,7 @@ Answer PrometheusClient::Query(absl::string_view expression) {
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, static_cast<long>(form.size()));
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  // Whoever stops must not wait for the resolver.
+  // Stop must not wait for the resolver.
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Append);
@@ -144,7 +144,7 @@ Answer PrometheusClient::Query(absl::string_view expression) {
   const std::string why = reason[0] != '\0' ? reason : curl_easy_strerror(result);
   if (result == CURLE_OPERATION_TIMEDOUT) return Failed(Failure::kTimeout, why);
   if (result != CURLE_OK) return Failed(Failure::kUnreachable, why);
-  // Prometheus says what is wrong with a query in a body with status 400, 422 or 503.
+  // Prometheus reports a query's error in a body with status 400, 422 or 503.
   if (status != 200 && !absl::StartsWith(body.text, "{\"status\":\"error\"")) {
     return Failed(Failure::kStatus, absl::StrCat("HTTP status ", status));
   }

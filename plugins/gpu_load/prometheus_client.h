@@ -1,4 +1,4 @@
-// Asks one Prometheus, over libcurl.
+// Queries one Prometheus server over libcurl.
 #ifndef OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
 #define OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
 
@@ -11,29 +11,29 @@
 namespace outboard::gpu_load {
 
 struct ServerOptions {
-  std::string address;            // http:// or https://, with a path if it has one.
-  std::string bearer_token_file;  // Read before each request; empty: none.
+  std::string address;            // http:// or https://, with an optional path.
+  std::string bearer_token_file;  // Read before each request; empty: no token.
   std::string ca_file;            // Empty: the system's authorities.
   absl::Duration timeout = absl::Seconds(5);
 
   friend bool operator==(const ServerOptions&, const ServerOptions&) = default;
 };
 
-// Why there is no answer; also the values of a metric's label.
+// Why a query failed; also the values of a metric's label.
 enum class Failure { kNone, kUnreachable, kTimeout, kStatus, kTooLarge, kToken, kStopped };
 
 struct Answer {
   Failure failure = Failure::kNone;
-  std::string detail;  // Of a failure, for people.
+  std::string detail;  // The failure, for people.
   std::string body;
 };
 
-// Threading: Query on one thread; Stop on any.
-// Lifetime:  Stop ends a Query under way at once, and every later one.
-// Errors:    in the answer. Certificates are verified; redirects are not followed.
+// Threading: Query on one thread; Stop on any thread.
+// Lifetime: Stop cancels a running Query, and every later one.
+// Errors: in the answer. Certificates are verified; redirects are not followed.
 class PrometheusClient {
  public:
-  // An answer of a cluster with some ten thousand nodes has a tenth of that.
+  // Ten times the answer of a cluster with some ten thousand nodes.
   static constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
 
   explicit PrometheusClient(ServerOptions options);
@@ -41,8 +41,8 @@ class PrometheusClient {
   PrometheusClient(const PrometheusClient&) = delete;
   PrometheusClient& operator=(const PrometheusClient&) = delete;
 
-  // An instant query; at most `options.timeout`. An answer with another status than 200 is a
-  // failure unless it is Prometheus' JSON.
+  // An instant query; takes at most `options.timeout`. A status other than 200 is a failure, unless
+  // the body is Prometheus' JSON.
   Answer Query(absl::string_view expression);
   void Stop();
 

@@ -8,17 +8,17 @@
 
 namespace outboard::gpu_model_match {
 
-// A model's name, ready to be compared.
+// The name of a model, normalized for comparison.
 struct GpuModel {
-  // In lower case, without the vendor's `NVIDIA-` in front: the same GPU is `NVIDIA-A100-SXM4-80GB`
-  // to newer drivers and `A100-SXM4-80GB` to older ones.
+  // Lower case, without the vendor prefix `NVIDIA-`: newer drivers report `NVIDIA-A100-SXM4-80GB`,
+  // older ones `A100-SXM4-80GB` for the same GPU.
   std::string name;
-  // That without what GPU Feature Discovery adds for shared and partitioned GPUs: `-SHARED`,
-  // `-MIG-1g.5gb`. The same as `name` where there is nothing of this.
+  // `name` without GPU Feature Discovery's suffix for shared and partitioned GPUs: `-SHARED`,
+  // `-MIG-1g.5gb`. Equal to `name` without such a suffix.
   std::string base;
 };
 
-// Pure. Empty for an empty text, and for a vendor alone.
+// Pure. Empty for an empty text, or the vendor alone.
 GpuModel ParseGpuModel(absl::string_view text);
 
 }  // namespace outboard::gpu_model_match

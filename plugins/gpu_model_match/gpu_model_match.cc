@@ -28,10 +28,10 @@ constexpr const char* kProductLabel = sdk::kDiscoveredProductLabel;  // Of nodes
 constexpr char kNumaLabel[] = "nvidia.com/gpu.numa";                 // Of nodes.
 constexpr char kNumaWanted[] = "the number of a NUMA node";
 
-// Kubernetes' kubelet knows at most 8 NUMA nodes by default; far more than any machine has.
+// The kubelet supports at most 8 NUMA nodes by default; this is far more than any machine has.
 constexpr int64_t kMaxNuma = 1023;
 constexpr int16_t kUnknownNuma = -1;
-// Of 10; times 10 they are Kubernetes' scores.
+// Out of 10; multiplied by 10 for Kubernetes' range.
 constexpr int64_t kNear = 10, kFar = 1, kOutOf = 10;
 
 std::string ArgsSchema() {
@@ -39,7 +39,7 @@ std::string ArgsSchema() {
   "type": "object", "additionalProperties": false,
   "properties": {
     "matchPartitions": {"type": "boolean", "default": true,
-      "description": "Whether shared and MIG GPUs (-SHARED, -MIG-… behind the product) are of the model in front."},
+      "description": "Whether shared and MIG GPUs (-SHARED, -MIG-… suffix) match the model without the suffix."},
     )json",
                       sdk::kGpuResourceNamesSchema, "}}");
 }
@@ -53,7 +53,7 @@ struct NodeModel {
 
 // What a pod asks for.
 struct Wanted : sdk::AttemptState {
-  bool any_model = false;  // True if it names one.
+  bool any_model = false;  // True if the pod names a model.
   uint32_t model = sdk::StringTable::kNone;
 };
 
@@ -102,7 +102,7 @@ class GpuModelMatch : public sdk::Plugin,
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
     const v1alpha1::Pod& pod = attempt.pod().proto();
-    if (PreScore(attempt, nodes).skip()) {  // The profile has the plugin at score, not at preScore.
+    if (PreScore(attempt, nodes).skip()) {  // The profile enables only score, not preScore.
       for (int64_t& score : raw) score = 0;
       return sdk::Verdict::Success();
     }
@@ -118,7 +118,7 @@ class GpuModelMatch : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // A node helps that has the model and had not before; so does another model in the pod's label.
+  // Helpful events: a node gets the model; the pod's label names another model.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_node == nullptr) {
       const bool own = change.new_pod != nullptr && change.new_pod->uid() == pod.uid();
@@ -180,7 +180,7 @@ class GpuModelMatch : public sdk::Plugin,
   static std::string NameOf(const v1alpha1::Pod& pod) {
     return absl::StrCat("pod ", pod.namespace_(), "/", pod.name());
   }
-  // The model's name as in GpuModel; empty if the pod does not mind.
+  // The model's name as in GpuModel; empty: any model.
   std::string WantedModel(const v1alpha1::Pod& pod) const {
     const std::string* text = sdk::FindValue(pod.labels(), kModelLabel);
     if (text == nullptr) return "";
@@ -188,7 +188,7 @@ class GpuModelMatch : public sdk::Plugin,
     if (model.empty()) malformed_.Warn(NameOf(pod), kModelLabel, *text, "the name of a GPU model");
     return model;
   }
-  // The NUMA node that the pod asks for; 0 unless it says.
+  // The NUMA node that the pod requests; 0 by default.
   int64_t WantedNuma(const v1alpha1::Pod& pod) const {
     const std::string* text = sdk::FindValue(pod.annotations(), kNumaAnnotation);
     if (text == nullptr) return 0;
@@ -218,15 +218,15 @@ class GpuModelMatch : public sdk::Plugin,
   const sdk::ClusterView cluster_;
   const sdk::Verdict no_label_ = sdk::Verdict::Unresolvable("Node does not have a GPU model label");
   const sdk::Verdict mismatch_ = sdk::Verdict::Unresolvable("GPU model mismatch");
-  // Names and bases of models that nodes have or had; a pod's are only looked up.
+  // Names and bases of present and past nodes' models; pods' models are only looked up.
   sdk::StringTable models_;
-  // Nodes that match a model, and those without one: Filter goes past most of the others.
+  // Nodes that match a model, and nodes without a label: Filter skips most others.
   enum class Asked { kLacksLabel, kMatches };
   mutable sdk::NodeSets<std::pair<Asked, uint32_t>> sets_;
   // By slot.
   std::vector<NodeModel> nodes_;
   std::vector<int16_t> numa_;
-  // Pods are read in const calls; all calls come on one thread.
+  // Const calls read pods; all calls are on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
 

@@ -1,4 +1,4 @@
-// GPUModelMatch: pods that name a GPU model go to nodes that have it, and near the right CPU.
+// GPUModelMatch: pods that name a GPU model go to nodes with that model, close to the right CPU.
 #ifndef OUTBOARD_PLUGINS_GPU_MODEL_MATCH_GPU_MODEL_MATCH_H_
 #define OUTBOARD_PLUGINS_GPU_MODEL_MATCH_GPU_MODEL_MATCH_H_
 

@@ -10,7 +10,7 @@ double Fragmentation(const NodeRoom& room, absl::Span<const Shape> shapes) {
   for (const int32_t idle : room.idle) total += idle;
   if (total == 0) return 0;
   double fragmentation = 0;
-  // Of GPUs with at least `milli` and with less; kept while shapes want the same.
+  // For GPUs with at least `milli`, and with less; reused while shapes need the same.
   int32_t milli = -1;
   int32_t able = 0;
   int64_t too_small = 0;
@@ -42,7 +42,7 @@ bool ChooseDevices(absl::Span<const int32_t> idle, const Demand& demand,
   chosen->clear();
   for (int32_t i = 0; i < static_cast<int32_t>(idle.size()); ++i) {
     if (idle[i] < demand.milli) continue;
-    // Kept sorted by what is left, at most as many as are wanted.
+    // Sorted by remaining capacity, at most as many as needed.
     auto place = chosen->end();
     while (place != chosen->begin() && idle[*(place - 1)] > idle[i]) --place;
     if (place == chosen->end() && static_cast<int32_t>(chosen->size()) >= demand.gpus) continue;

@@ -1,5 +1,5 @@
 // How much of a node's idle GPU capacity a target workload could not use: the measure of
-// Fragmentation Gradient Descent (FGD). Plain arithmetic; knows no pods, nodes or plugins.
+// Fragmentation Gradient Descent (FGD). Plain arithmetic, independent of pods, nodes and plugins.
 //
 // Unit of GPU capacity everywhere: thousandths of one GPU ("milli"), so 1000 is a whole GPU.
 #ifndef OUTBOARD_PLUGINS_GPU_PACKING_FRAGMENTATION_H_
@@ -14,7 +14,7 @@ namespace outboard::gpu_packing {
 
 inline constexpr int32_t kWholeGpu = 1000;
 
-// What a pod takes: `gpus` devices, `milli` of each. No GPUs: gpus == 0.
+// A pod's demand: `gpus` devices, `milli` of each. gpus == 0: no GPUs.
 struct Demand {
   int64_t cpu_millis = 0;
   int64_t memory_bytes = 0;
@@ -24,7 +24,7 @@ struct Demand {
   friend bool operator==(const Demand&, const Demand&) = default;
 };
 
-// One of the pods that the cluster is to have room for.
+// One kind of pod of the target workload.
 struct Shape {
   Demand demand;
   std::vector<uint32_t> models;  // Ids of GPU models that it can run on; empty: any. Sorted.
@@ -33,7 +33,7 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// What a node has left.
+// A node's free resources.
 struct NodeRoom {
   int64_t cpu_millis = 0;
   int64_t memory_bytes = 0;
@@ -41,30 +41,30 @@ struct NodeRoom {
   absl::Span<const int32_t> idle;  // Of each GPU, 0..1000.
 };
 
-// The expected idle milli that a pod drawn from `shapes` could not use: all that is idle where the
-// pod cannot run, or wants no GPU; else what is idle on GPUs with less than it needs of one. A GPU
-// that is idle in part counts in part.
+// The expected idle milli that a pod drawn from `shapes` could not use. If the pod cannot run
+// there, or uses no GPU: all that is idle; otherwise the idle part of GPUs with less than it needs
+// of one.
 double Fragmentation(const NodeRoom& room, absl::Span<const Shape> shapes);
 
-// Indices of the devices that the demand gets: whole GPUs the first free ones; parts those with the
-// least left that have enough. False, and nothing chosen, if there are too few.
+// Chooses the indices of the demand's devices: for whole GPUs the first free ones; for shares those
+// with the least room that is enough. False, and nothing chosen, if there are too few.
 bool ChooseDevices(absl::Span<const int32_t> idle, const Demand& demand,
                    std::vector<int32_t>* chosen);
 
-// Scratch memory, so that scoring many nodes allocates nothing.
+// Scratch memory, so that scoring many nodes does not allocate.
 struct Scratch {
   std::vector<int32_t> idle;
   std::vector<int32_t> chosen;
 };
 
-// By how much the node's fragmentation falls if it takes the demand (which may be one without
-// GPUs); below 0: it rises. `before` is Fragmentation(room, shapes). A demand for which there is no
-// room is counted as if it took no GPU.
+// How far the node's fragmentation falls if it takes the demand (possibly without GPUs); negative:
+// it rises. `before` is Fragmentation(room, shapes). A demand without room counts as if it took no
+// GPU.
 double FragmentationGain(const NodeRoom& room, absl::Span<const Shape> shapes, double before,
                          const Demand& demand, Scratch* scratch);
 
-// A gain as a score: ⌊100·sigmoid(gain / 1000)⌋, so 50 for none. Coarse on purpose: nodes between
-// which the measure hardly tells are equal, and packing decides.
+// A gain as a score: ⌊100·sigmoid(gain / 1000)⌋, so 50 for no gain. Coarse on purpose: nodes with
+// almost equal gains tie, and packing decides.
 int64_t GainScore(double gain);
 
 }  // namespace outboard::gpu_packing

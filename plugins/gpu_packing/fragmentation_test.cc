@@ -36,7 +36,7 @@ TEST(FragmentationTest, CountsWhatEachShapeCannotUse) {
   EXPECT_EQ(Fragmentation(Room(99, idle), half), 2100) << "no CPU: everything idle is lost";
   EXPECT_EQ(Fragmentation(Room(100, idle), {MakeShape(0, 1, 1000, 1)}), 1100);
   EXPECT_EQ(Fragmentation(Room(100, idle), {MakeShape(0, 2, 1000, 1)}), 2100) << "one whole GPU";
-  EXPECT_EQ(Fragmentation(Room(100, idle), {MakeShape(0, 0, 1000, 1)}), 2100) << "wants no GPU";
+  EXPECT_EQ(Fragmentation(Room(100, idle), {MakeShape(0, 0, 1000, 1)}), 2100) << "uses no GPU";
   EXPECT_EQ(
       Fragmentation(Room(100, idle), {MakeShape(0, 1, 500, 0.75), MakeShape(0, 2, 1000, 0.25)}),
       0.75 * 400 + 0.25 * 2100);
@@ -65,7 +65,7 @@ TEST(FragmentationTest, GainOfAPlacement) {
   demand.gpus = 1;
   demand.milli = 400;
   const std::vector<int32_t> broken = {1000, 400};
-  // The rest of a GPU that is in use costs nothing; a piece of a whole one spoils the rest of it.
+  // The rest of a used GPU costs nothing; a part of a whole one breaks it.
   EXPECT_EQ(FragmentationGain(Room(0, broken), whole, 400, demand, &scratch), 400);
   const std::vector<int32_t> intact = {1000, 1000};
   EXPECT_EQ(FragmentationGain(Room(0, intact), whole, 0, demand, &scratch), -600);
@@ -140,7 +140,7 @@ TEST(LayOutTest, KnownDevicesComeFirst) {
       (Idle{100, 500}));
   EXPECT_EQ(IdleOf({MakeTenant(1, 1, 500, {"a"}), MakeTenant(2, 1, 500, {"a"})}, 2),
             (Idle{0, 1000}));
-  EXPECT_EQ(IdleOf({MakeTenant(1, 2, 1000, {"a"})}, 2), (Idle{0, 0})) << "one of two is known";
+  EXPECT_EQ(IdleOf({MakeTenant(1, 2, 1000, {"a"})}, 2), (Idle{0, 0})) << "one of its two is known";
 }
 
 TEST(LayOutTest, TooMuchNeverFallsBelowZero) {
@@ -163,7 +163,7 @@ TEST(LayOutTest, AHeldGpuIsNotWhole) {
   EXPECT_EQ(IdleOf({holder, MakeTenant(2, 1, 500, {"a"})}, 2), (Idle{500, 1000}));
 }
 
-// Whatever is laid out: nothing below 0 or above 1000, and what fits is all there.
+// Any layout: nothing below 0 or above 1000, and the sums match.
 TEST(LayOutTest, KeepsSums) {
   std::mt19937 random(11);
   for (int round = 0; round < 1000; ++round) {

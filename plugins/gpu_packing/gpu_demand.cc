@@ -28,7 +28,7 @@ std::string ResourceName(const sdk::ArgsObject& object, absl::string_view key,
 std::optional<int32_t> ParseFraction(absl::string_view text) {
   const std::optional<double> fraction = sdk::ParseAmount(text, 1);
   if (!fraction || *fraction <= 0) return std::nullopt;
-  // 0.29 is 290, although 0.29 * 1000 is a little more.
+  // 0.29 becomes 290, although 0.29 * 1000 is slightly more.
   const auto milli = static_cast<int32_t>(std::ceil(*fraction * kWholeGpu - 1e-6));
   return std::clamp(milli, 1, kWholeGpu);
 }
@@ -69,7 +69,7 @@ PodGpus GpuDemandReader::Demand(const v1alpha1::Pod& pod, const sdk::Resources& 
   PodGpus wanted;
   if (requests.extended.empty() && pod.annotations().empty()) return wanted;
   int64_t whole = 0, memory = 0, percent = 0;
-  // Nearly always one, and each of the names an extended resource's.
+  // Usually one name, which is an extended resource.
   for (const auto& [name, amount] : requests.extended) {
     const std::vector<std::string>& gpus = gpus_.names();
     if (std::find(gpus.begin(), gpus.end(), name) != gpus.end())

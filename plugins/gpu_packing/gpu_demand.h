@@ -1,4 +1,4 @@
-// What pods say of the GPUs that they want and have: whole ones, KAI's and HAMi's shares.
+// The GPUs that pods request and have: whole ones, and KAI's and HAMi's shares.
 #ifndef OUTBOARD_PLUGINS_GPU_PACKING_GPU_DEMAND_H_
 #define OUTBOARD_PLUGINS_GPU_PACKING_GPU_DEMAND_H_
 
@@ -13,7 +13,7 @@
 
 namespace outboard::gpu_packing {
 
-// KAI's. Annotations are not arguments, since a host declares what it reads before it has any.
+// KAI's. Annotations are not arguments: a host declares its annotations before it has arguments.
 inline constexpr char kFractionAnnotation[] = "gpu-fraction";
 inline constexpr char kMemoryAnnotation[] = "gpu-memory";
 inline constexpr char kDevicesAnnotation[] = "gpu-fraction-num-devices";
@@ -21,16 +21,16 @@ inline constexpr char kGroupLabel[] = "runai-gpu-group";
 // HAMi's.
 inline constexpr char kAllocatedAnnotation[] = "hami.io/vgpu-devices-allocated";
 
-// Reads pods by the names in the arguments.
+// Reads pods with the arguments' resource names.
 class GpuDemandReader {
  public:
   static GpuDemandReader Read(const sdk::ArgsObject& root);
 
   const sdk::GpuResources& gpus() const { return gpus_; }
-  // `requests` are the pod's. What cannot be read counts as absent.
+  // `requests` are the pod's. A malformed value counts as absent.
   PodGpus Demand(const v1alpha1::Pod& pod, const sdk::Resources& requests,
                  sdk::MalformedValues* malformed) const;
-  // The GPUs that a pod is known to be on; none: nobody says.
+  // The GPUs that a pod is known to use; empty: unknown.
   std::vector<std::string> Devices(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) const;
 
  private:
@@ -41,10 +41,10 @@ class GpuDemandReader {
   std::string reservation_namespace_;
 };
 
-// `0.25` as 250, rounded up. None unless above 0 and at most 1.
+// `0.25` as 250, rounded up. nullopt unless above 0 and at most 1.
 std::optional<int32_t> ParseFraction(absl::string_view text);
 // `GPU-0fc3,NVIDIA,3000,30:;`: containers end in `;`, their devices in `:`, and a device begins
-// with its name. None unless it is of this form, with 1 to 128 devices.
+// with its name. nullopt for another form, or unless it has 1 to 128 devices.
 std::optional<std::vector<std::string>> ParseAllocatedDevices(absl::string_view text);
 
 }  // namespace outboard::gpu_packing

@@ -66,7 +66,7 @@ TEST(GpuDemandTest, ResourcesAndAnnotations) {
   EXPECT_EQ(gpus.MilliOn(16383), 251) << "rounded up";
   EXPECT_EQ(gpus.MilliOn(4096), 1000);
   EXPECT_EQ(gpus.MilliOn(4095), 1001) << "too small";
-  EXPECT_EQ(gpus.MilliOn(0), 1000) << "unknown memory: all of it";
+  EXPECT_EQ(gpus.MilliOn(0), 1000) << "unknown memory: the whole GPU";
   gpus = DemandOf(PodBuilder("p").Requests(
       {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "4096"}, {"nvidia.com/gpucores", "30"}}));
   EXPECT_EQ(gpus.gpus, 2);
@@ -92,7 +92,7 @@ TEST(GpuDemandTest, WhatCannotBeReadIsAbsent) {
   EXPECT_EQ(warned, 1);
 }
 
-// Nothing that people write makes a demand outside of its bounds.
+// No annotation makes a demand outside of its bounds.
 TEST(GpuDemandTest, AbsurdAnnotations) {
   std::mt19937 random(3);
   const std::string alphabet = "0123456789.eE+-,:;GxGPU \xc3\xa9\n";

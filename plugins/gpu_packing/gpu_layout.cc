@@ -61,7 +61,7 @@ void LayOut(std::vector<Tenant>* tenants, int32_t gpus, std::vector<int32_t>* id
       Take(tenant.milli, &*std::max_element(idle->begin(), idle->end()));
     }
   }
-  // A GPU that is kept for shares is no whole one.
+  // A GPU reserved for shares is not whole.
   for (size_t i = 0; i < idle->size(); ++i) {
     if (held[i]) (*idle)[i] = std::min((*idle)[i], kWholeGpu - 1);
   }

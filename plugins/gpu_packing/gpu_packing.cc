@@ -28,7 +28,7 @@ constexpr char kName[] = "GPUPacking";
 constexpr char kGpusMetric[] = "outboard_gpu_packing_gpus";
 constexpr char kIdleMetric[] = "outboard_gpu_packing_idle_gpus";
 constexpr char kFragmentedMetric[] = "outboard_gpu_packing_fragmented_gpus";
-// How often figures are found anew: rarer than ticks, more often than anybody scrapes.
+// How often the metrics are computed: less often than ticks, more often than scrapes.
 constexpr absl::Duration kFiguresEvery = absl::Seconds(5);
 
 const char kArgsSchema[] = R"json({
@@ -37,26 +37,26 @@ const char kArgsSchema[] = R"json({
     "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
       "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},
     "targetWorkload": {"type": "array", "maxItems": 256,
-      "description": "The pods to have room for; empty: those that the cluster has.",
+      "description": "The pods to keep room for; empty: learnt from the cluster's pods.",
       "items": {"type": "object", "additionalProperties": false, "properties": {
         "gpus": {"type": "integer", "minimum": 0, "maximum": 128, "default": 0,
-          "description": "GPUs; 0: a pod without."},
+          "description": "GPUs; 0: a pod without GPUs."},
         "gpuMilli": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1000,
           "description": "Thousandths of each GPU."},
         "cpuMillis": {"type": "integer", "minimum": 0, "default": 0, "description": "CPU."},
         "memoryMiB": {"type": "integer", "minimum": 0, "default": 0, "description": "Memory."},
         "models": {"type": "array", "items": {"type": "string"},
-          "description": "Values of modelLabel that it can run on; empty: any."},
+          "description": "Values of modelLabel on which it can run; empty: any."},
         "weight": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9, "default": 1,
-          "description": "How frequent it is, beside the others."}}}},
+          "description": "Relative frequency of this kind."}}}},
     "maxShapes": {"type": "integer", "minimum": 1, "maximum": 256, "default": 64,
-      "description": "How many kinds of pods are learnt at most."},
+      "description": "Maximum number of kinds of pods to learn."},
     "coveragePercent": {"type": "integer", "minimum": 1, "maximum": 100, "default": 95,
-      "description": "Kinds are learnt, the most frequent first, until they are this much of all."},
+      "description": "Learn the most frequent kinds until they cover this percentage of all pods."},
     "modelLabel": {"type": "string", "default": "nvidia.com/gpu.product",
       "description": "Node label with the model of the GPUs."},
     "podsWithoutGPUs": {"enum": ["Score", "Skip"], "default": "Score",
-      "description": "Whether pods without GPUs are kept from taking the CPU that idle GPUs need."},
+      "description": "Whether to keep pods without GPUs off the CPU that idle GPUs need."},
     "sharing": {"type": "object", "additionalProperties": false, "properties": {
       "memoryResource": {"type": "string", "default": "nvidia.com/gpumem",
         "description": "MiB of each GPU."},
@@ -65,9 +65,9 @@ const char kArgsSchema[] = R"json({
       "coresResource": {"type": "string", "default": "nvidia.com/gpucores",
         "description": "Percent of the computing power of each GPU."},
       "reservationNamespace": {"type": "string", "default": "kai-resource-reservation",
-        "description": "Namespace of pods that only hold a GPU for those that share it."}}}}})json";
+        "description": "Namespace of pods that only hold a GPU for pods that share it."}}}}})json";
 
-// A pod's part in the measure. Interchangeable pods have equal ones.
+// A pod's input to the measure. Equal for interchangeable pods.
 struct Wanted {
   int64_t cpu_millis = 0;
   int64_t memory_bytes = 0;
@@ -75,17 +75,17 @@ struct Wanted {
   friend bool operator==(const Wanted&, const Wanted&) = default;
 };
 
-// Scores of one kind of pod, so that only nodes that changed are looked at again.
+// Scores for one kind of pod, so that only changed nodes are scored again.
 struct KnownScores {
   Wanted wanted;
-  uint64_t used = 0;      // When last.
-  uint64_t workload = 0;  // What they were made with.
+  uint64_t used = 0;      // The last use.
+  uint64_t workload = 0;  // The workload that they are valid for.
   sdk::NodeMemo<int8_t> by_node;
 };
-// At 5,000 nodes 640 kB.
+// 640 kB at 5,000 nodes.
 constexpr size_t kMaxKnown = 64;
 
-// Why a node has no room: the numbers of the reason.
+// The numbers of the reason why a node has no room.
 struct Lack {
   int32_t able = 0;
   int32_t largest = 0;
@@ -98,7 +98,7 @@ struct Lack {
 struct State : sdk::AttemptState {
   Wanted wanted;
   sdk::KnownVerdicts<Lack> verdicts;
-  size_t best = 0;  // Of the nodes that are scored.
+  size_t best = 0;  // Index in the scored nodes.
 };
 
 struct Args {
@@ -148,12 +148,12 @@ class GpuPacking : public sdk::Plugin,
                       [&](int i, sdk::Slot slot) {
                         const GpuRoom& room = rooms_.At(slot);
                         if (room.opaque) {
-                          // Only the node's resources tell, which NodeResourcesFit compares.
+                          // Only the node's resources decide; NodeResourcesFit compares them.
                           if (wanted.annotated) sink.Reject(i, not_shared_);
                           return;
                         }
                         const int32_t milli = wanted.MilliOn(room.memory_mib);
-                        // By number: a node without GPUs was never laid out.
+                        // By number: a node without GPUs has no layout.
                         int32_t able = room.whole;
                         if (milli != kWholeGpu) {
                           able = 0;
@@ -198,8 +198,8 @@ class GpuPacking : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // The best of those that are equal gets one more: so packing and name decide, however ties are
-  // broken afterwards.
+  // The best of equal nodes gets one more point: so packing and name decide, independent of later
+  // tie breaks.
   sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                          absl::Span<int64_t> scores) const override {
     const auto* state = attempt.score_state<State>();
@@ -207,7 +207,7 @@ class GpuPacking : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // A node helps that has GPUs, and a pod that leaves some behind, or turns out to be on others.
+  // Helpful events: a node with GPUs; a pod that releases GPUs, or turns out to use other ones.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_node != nullptr) {
       int64_t gpus = 0;
@@ -257,14 +257,14 @@ class GpuPacking : public sdk::Plugin,
   }
 
  private:
-  // What people see of it.
+  // The metrics' state.
   struct Figures {
     bool shown = false;
     absl::Time found = absl::InfinitePast();
     std::shared_ptr<sdk::Gauge> gpus, idle, fragmented;
   };
 
-  // Nodes on which nothing has changed have their fragmentation from the last time.
+  // Nodes without a change keep their cached fragmentation.
   void FindFigures() {
     if (workload_.learns() && workload_number_ == 0) Learn();
     int64_t gpus = 0, idle_milli = 0;
@@ -282,7 +282,7 @@ class GpuPacking : public sdk::Plugin,
   }
 
   Wanted WantedBy(const sdk::PodView& pod) const {
-    // Where no status says otherwise, what the mirror has counted is what the pod asks for.
+    // Without a status, the requests counted by the cluster cache are the pod's.
     const bool is_counted =
         pod.proto().container_statuses().empty() && !pod.proto().has_pod_actual_requests();
     const sdk::Resources computed =
@@ -295,7 +295,7 @@ class GpuPacking : public sdk::Plugin,
     return wanted;
   }
 
-  // With the numbers that the words need, and no others.
+  // Contains only the numbers that the reason's text needs.
   static Lack LackOf(const PodGpus& wanted, const GpuRoom& room, int32_t milli, int32_t able) {
     Lack lack;
     lack.milli = milli;
@@ -328,7 +328,7 @@ class GpuPacking : public sdk::Plugin,
     if (workload_.Learn(rooms_.lowest_memory_mib()) || workload_number_ == 0) ++workload_number_;
   }
 
-  // Those of the workload as it is now.
+  // The scores for the current workload.
   KnownScores& Known(const Wanted& wanted) const {
     KnownScores& known = Find(wanted);
     known.used = ++uses_;
@@ -353,10 +353,10 @@ class GpuPacking : public sdk::Plugin,
 
   int8_t ScoreSlot(sdk::Slot slot, const Wanted& wanted) const {
     const GpuRoom& room = rooms_.At(slot);
-    // The winner of a tie must stay within the highest score.
+    // The winner of a tie must not exceed the highest score.
     return static_cast<int8_t>(std::min(sdk::kMaxScore - 1, GainScore(Gain(slot, room, wanted))));
   }
-  // Of the nodes whose score is the highest the fullest one, and of those the first by name.
+  // Of the nodes with the highest score, the fullest one; of those the first by name.
   size_t Best(absl::Span<const sdk::Slot> nodes, int8_t highest) const {
     const std::vector<uint32_t>& ranks = rooms_.name_ranks();
     size_t best = 0;
@@ -381,7 +381,7 @@ class GpuPacking : public sdk::Plugin,
     if (wanted.gpus.gpus == 0 &&
         before.cpu_millis - wanted.cpu_millis >= workload_.highest_cpu_millis() &&
         before.memory_bytes - wanted.memory_bytes >= workload_.highest_memory_bytes()) {
-      return 0;  // Whatever could run still can.
+      return 0;  // Every shape that could run still can.
     }
     Demand demand;
     demand.cpu_millis = wanted.cpu_millis;
@@ -392,7 +392,7 @@ class GpuPacking : public sdk::Plugin,
                              rooms_.FragmentationAt(slot, workload_number_), demand, &scratch_);
   }
 
-  // Best fit: the less CPU and GPU the node has left, the better.
+  // Best fit: the less free CPU and GPU the node has, the better.
   int64_t PackingKey(sdk::Slot slot) const {
     constexpr double kScale = 1e9;
     return -static_cast<int64_t>(std::clamp(rooms_.LeftOn(slot) / 2, -1e6, 1e6) * kScale);
@@ -410,17 +410,17 @@ class GpuPacking : public sdk::Plugin,
   const sdk::Verdict not_shared_ =
       sdk::Verdict::Unresolvable("GPUs are not shared by gpu-fraction or gpu-memory here");
   const GpuDemandReader reader_;
-  // What follows from the mirror is brought up to date when it is asked for.
+  // Derived from the cluster cache, and updated on use.
   mutable Workload workload_;
   const bool skips_pods_without_gpus_;
   const sdk::ClusterView cluster_;
   mutable sdk::MalformedValues malformed_{kName};
   mutable NodeRooms rooms_;
-  // Rises whenever the workload changes; 0: not learnt yet.
+  // Increases with every change of the workload; 0: not learnt yet.
   mutable uint64_t workload_number_ = workload_.learns() ? 0 : 1;
   mutable std::vector<KnownScores> known_;
   mutable uint64_t uses_ = 0;
-  mutable std::vector<int8_t> scores_;  // Of the nodes that are scored, in their order.
+  mutable std::vector<int8_t> scores_;  // Of the scored nodes, in their order.
   mutable Scratch scratch_;
   Figures figures_;
 };
@@ -458,7 +458,7 @@ sdk::PluginDescriptor Descriptor() {
   using Type = sdk::MetricType;
   d.metrics = {
       {kGpusMetric, Type::kGauge, {"profile"}, "Number of GPUs on nodes that GPUPacking lays out."},
-      {kIdleMetric, Type::kGauge, {"profile"}, "Idle GPUs among them, shares of GPUs counted."},
+      {kIdleMetric, Type::kGauge, {"profile"}, "Idle GPUs on these nodes, including shares."},
       {kFragmentedMetric,
        Type::kGauge,
        {"profile"},

@@ -1,4 +1,4 @@
-// GPUPacking: keeps idle GPUs in pieces that the workload can use.
+// GPUPacking: keeps idle GPU capacity in pieces that the workload can use.
 #ifndef OUTBOARD_PLUGINS_GPU_PACKING_GPU_PACKING_H_
 #define OUTBOARD_PLUGINS_GPU_PACKING_GPU_PACKING_H_
 

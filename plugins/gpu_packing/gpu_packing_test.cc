@@ -23,8 +23,8 @@ TEST(GPUPackingTest, Cases) {
   sdk::testing::RunCases(Descriptor(), "plugins/gpu_packing/testdata");
 }
 
-// Two whole GPUs and two halves are idle. Of the pods to have room for, two thirds want a whole one
-// and lose the halves, one third wants halves and loses nothing.
+// Two whole GPUs and two halves are idle. Two thirds of the target workload need a whole GPU and
+// lose the halves; one third needs halves and loses nothing.
 TEST(GPUPackingTest, TellsOfFragmentation) {
   auto harness = PluginHarness::Create(
       Descriptor(),
@@ -43,7 +43,7 @@ TEST(GPUPackingTest, TellsOfFragmentation) {
   EXPECT_EQ(value("gpus"), 4);
   EXPECT_EQ(value("idle_gpus"), 3);
   EXPECT_NEAR(value("fragmented_gpus").value_or(-1), 2.0 / 3, 1e-9);
-  // A pod comes; figures follow with a later tick, not with each.
+  // A pod arrives; the metrics follow at a later tick, not at each.
   (*harness)->AddPod(PodBuilder("whole").OnNode("n1").Requests({{"nvidia.com/gpu", "1"}}));
   (*harness)->SetNow(absl::UnixEpoch() + absl::Seconds(4));
   (*harness)->Tick();
@@ -81,7 +81,7 @@ v1alpha1::Node MakeNode(int number) {
       .Label("nvidia.com/gpu.memory", "16384");
 }
 
-// Pods come, go and are asked about; the plugin that saw it all says what a new one says.
+// Pods come and go and are evaluated; the running plugin answers as a new one.
 TEST(GPUPackingTest, BooksFollowTheCluster) {
   for (
       const char* args :
@@ -125,7 +125,7 @@ TEST(GPUPackingTest, BooksFollowTheCluster) {
   }
 }
 
-// Whatever a node's labels say: no crash, and what it says of its GPUs is not made up.
+// Any node labels: no crash, and no invented GPUs.
 TEST(GPUPackingTest, AbsurdLabels) {
   auto harness = PluginHarness::Create(Descriptor(), "");
   ASSERT_TRUE(harness.ok());
@@ -149,7 +149,7 @@ TEST(GPUPackingTest, AbsurdLabels) {
   const v1alpha1::Pod three = PodBuilder("three").Requests({{"nvidia.com/gpu", "3"}});
   int rejected = 0;
   for (const auto& [node, verdict] : (*harness)->Filter(three)) rejected += verdict.ok() ? 0 : 1;
-  // All but `huge`, whose GPUs are too many to be laid out.
+  // All nodes except `huge`, which has too many GPUs for a layout.
   EXPECT_EQ(rejected, number);
   const auto scores = (*harness)->Score(two);
   ASSERT_TRUE(scores.ok());
@@ -168,7 +168,7 @@ TEST(GPUPackingTest, SeesWhatWouldBeWithoutAPod) {
   EXPECT_THAT(answer.candidates(0).victim_uids(), testing::ElementsAre("default/large"));
 }
 
-// What the cluster's pods are decides which pieces are worth keeping.
+// The cluster's pods decide which pieces are worth keeping.
 TEST(GPUPackingTest, LearnsFromThePodsThatThereAre) {
   for (const bool whole : {true, false}) {
     auto harness = PluginHarness::Create(Descriptor(), "");
@@ -192,7 +192,7 @@ TEST(GPUPackingTest, LearnsFromThePodsThatThereAre) {
     if (whole) {
       EXPECT_GT(scores->at("n0"), scores->at("n1") + 10) << "a whole GPU is worth keeping";
     } else {
-      EXPECT_EQ(scores->at("n0"), scores->at("n1")) << "any piece serves";
+      EXPECT_EQ(scores->at("n0"), scores->at("n1")) << "any piece is useful";
     }
   }
 }

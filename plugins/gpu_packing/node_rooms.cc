@@ -7,7 +7,7 @@
 namespace outboard::gpu_packing {
 namespace {
 
-// Amounts of nodes that make sense; beyond, they are as large as this.
+// Larger amounts are capped at this.
 constexpr int64_t kMaxAmount = int64_t{1} << 40;
 
 int64_t CountLabel(const sdk::NodeView& node, const char* key, sdk::MalformedValues* malformed) {
@@ -135,7 +135,7 @@ const std::vector<uint32_t>& NodeRooms::name_ranks() {
   return name_ranks_;
 }
 
-// Names that went leave gaps, which change no order.
+// Names of removed nodes leave gaps, which do not change the order.
 void NodeRooms::RankNames() {
   ranked_ = true;
   std::vector<sdk::Slot> slots(cluster_.node_order().begin(), cluster_.node_order().end());

@@ -1,4 +1,4 @@
-// What is idle on the GPUs of each node, kept as pods come and go.
+// The idle GPU capacity of each node, updated as pods come and go.
 #ifndef OUTBOARD_PLUGINS_GPU_PACKING_NODE_ROOMS_H_
 #define OUTBOARD_PLUGINS_GPU_PACKING_NODE_ROOMS_H_
 
@@ -13,18 +13,18 @@
 
 namespace outboard::gpu_packing {
 
-// GPU Feature Discovery's labels. The first: GPUs that there are, where the node's resource counts
-// shares of them.
+// GPU Feature Discovery's labels. The first: the number of GPUs, where the node's resource counts
+// shares.
 inline constexpr char kCountLabel[] = "nvidia.com/gpu.count";
-inline constexpr char kMemoryLabel[] = "nvidia.com/gpu.memory";      // MiB, of one.
+inline constexpr char kMemoryLabel[] = "nvidia.com/gpu.memory";      // MiB of one GPU.
 inline constexpr char kReplicasLabel[] = "nvidia.com/gpu.replicas";  // Above 1: time-sliced, MPS.
 
 // One node's GPUs.
 struct GpuRoom {
-  uint64_t generation = 0;  // Of the node, when it was laid out.
+  uint64_t generation = 0;  // Of the node, at the time of the layout.
   int32_t gpus = 0;
-  int32_t whole = 0;  // Of them, wholly idle; 0 if opaque.
-  // The device plugin deals out slices by rules of its own, or there are too many GPUs: no layout.
+  int32_t whole = 0;  // Completely idle GPUs; 0 if opaque.
+  // No layout: the device plugin slices GPUs by its own rules, or there are too many GPUs.
   bool opaque = false;
   int64_t memory_mib = 0;  // Of one GPU; 0: unknown.
   int64_t idle_total = 0;
@@ -35,10 +35,11 @@ struct GpuRoom {
   double fragmentation = 0;
 };
 
-// By slot. A node is laid out again when it is asked for and anything on it has changed; by what
-// the cluster's view says then, so also with pods that are there or gone by hypothesis.
+// By slot. A node's layout is computed on use after any change. It reads the cluster's view, so it
+// includes the changes of dry runs.
 //
-// Threading: thread-compatible. Lifetime: a reference from At holds until the next call.
+// Threading: thread-compatible.
+// Lifetime: a reference from At is valid until the next call.
 class NodeRooms {
  public:
   NodeRooms(const GpuDemandReader* reader, Workload* workload, sdk::MalformedValues* malformed,
@@ -55,29 +56,28 @@ class NodeRooms {
   void OnNodeRemoved(sdk::Slot slot, const std::string& name);
 
   const GpuRoom& At(sdk::Slot slot);
-  // GpuRoom::whole, and -1 where there is no layout; apart from the rest, since most nodes are only
-  // asked for that.
+  // GpuRoom::whole, or -1 without a layout. Stored separately, since most calls need only this.
   int32_t WholeAt(sdk::Slot slot) {
     return whole_.Of(cluster_.nodes(), slot, [&] {
       const GpuRoom& room = At(slot);
       return room.opaque ? -1 : room.whole;
     });
   }
-  // As FragmentationGain takes it; `room` is At(slot).
+  // The input of FragmentationGain; `room` is At(slot).
   NodeRoom RoomFor(sdk::Slot slot, const GpuRoom& room) const;
-  // The node's fragmentation; computed once for each state and number of the workload.
+  // The node's fragmentation; cached per state of the node and number of the workload.
   double FragmentationAt(sdk::Slot slot, uint64_t workload_number);
 
-  // What is left of CPU and GPU on a node, as parts of the largest node's: 0 if it is full.
+  // Free CPU and GPU of a node, as parts of the largest node's: 0 if it is full.
   double LeftOn(sdk::Slot slot);
-  // The place of the node's name among all names in order; by slot.
+  // By slot: the rank of the node's name in sorted order.
   const std::vector<uint32_t>& name_ranks();
-  // The smallest memory of a GPU that is known; 0: of none.
+  // The smallest known memory of a GPU; 0: all unknown.
   int64_t lowest_memory_mib();
   bool any_gpus();
 
  private:
-  // The largest node's.
+  // The inverse amounts of the largest node.
   struct Scale {
     double per_cpu_milli = 1;
     double per_gpu_milli = 1;
@@ -92,10 +92,10 @@ class NodeRooms {
   const sdk::ClusterView cluster_;
   std::vector<GpuRoom> rooms_;
   sdk::NodeMemo<int32_t> whole_;
-  sdk::NodeMemo<double> left_;  // by scale_
+  sdk::NodeMemo<double> left_;   // by scale_
   std::vector<Tenant> tenants_;  // Scratch.
   bool summed_ = false;
-  std::vector<std::string> names_;    // By slot, as when they were ranked.
+  std::vector<std::string> names_;    // By slot, at the last ranking.
   std::vector<uint32_t> name_ranks_;  // By slot.
   bool ranked_ = false;
   Scale scale_;

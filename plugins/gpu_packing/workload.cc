@@ -98,7 +98,7 @@ std::vector<std::string> Workload::ModelsOf(const v1alpha1::Pod& pod) const {
                           .node_affinity()
                           .required_during_scheduling_ignored_during_execution()
                           .node_selector_terms();
-  // Terms are alternatives: one that names no models allows any.
+  // Terms are alternatives: a term without models allows any model.
   for (const v1alpha1::NodeSelectorTerm& term : terms) {
     bool names_models = false;
     for (const v1alpha1::SelectorRequirement& requirement : term.match_expressions()) {
@@ -172,8 +172,8 @@ bool Workload::Learn(int64_t gpu_memory_mib) {
     for (const std::string& model : it->first.models) shape.models.push_back(ModelId(model));
     std::sort(shape.models.begin(), shape.models.end());
     covered += static_cast<double>(it->second);
-    // In half percents: else every pod that comes or goes would make all that is known of nodes
-    // worthless. A kind that is learnt counts.
+    // Rounded to half percents: otherwise every pod that comes or goes would invalidate all cached
+    // results. A learnt kind never rounds to zero.
     shape.weight = std::max(1.0, std::round(kWeightSteps * static_cast<double>(it->second) /
                                             static_cast<double>(counted_)));
     sum += shape.weight;

@@ -1,5 +1,5 @@
-// The pods that the cluster is to have room for: said in the arguments, or learnt from those that
-// it has.
+// The target workload: the pods to keep room for, from the arguments, or learnt from the cluster's
+// pods.
 #ifndef OUTBOARD_PLUGINS_GPU_PACKING_WORKLOAD_H_
 #define OUTBOARD_PLUGINS_GPU_PACKING_WORKLOAD_H_
 
@@ -18,7 +18,8 @@ namespace outboard::gpu_packing {
 
 // The target workload, and numbers for the models of GPUs.
 //
-// Threading: thread-compatible. Lifetime: a learnt one follows from the mirror's pods alone.
+// Threading: thread-compatible.
+// Lifetime: a value; a learnt workload depends only on the cluster cache's pods.
 class Workload {
  public:
   static constexpr size_t kMaxShapes = 256;
@@ -29,24 +30,24 @@ class Workload {
   bool learns() const { return learns_; }
   const std::string& model_label() const { return model_label_; }
   absl::Span<const Shape> shapes() const { return shapes_; }
-  // The most that a shape asks for: a node with more left can run any of them.
+  // The largest demand of a shape: a node with more room can run all shapes.
   int64_t highest_cpu_millis() const { return highest_cpu_millis_; }
   int64_t highest_memory_bytes() const { return highest_memory_bytes_; }
 
   // 0 for an empty name.
   uint32_t ModelId(absl::string_view name);
 
-  // Whether the pod was counted as it is.
+  // Returns true if the pod is counted in its current state.
   bool Knows(const sdk::PodRecord& pod) const;
-  // A pod appeared or changed, with what it wants; or it goes.
+  // A pod appeared or changed, with its demand; or it was removed.
   void Count(const sdk::PodRecord& pod, const PodGpus& gpus);
   void Forget(const sdk::PodRecord& pod);
   void Clear();
   // True if pods were counted since Learn.
   bool stale() const { return stale_; }
-  // Makes shapes of the pods counted: the most frequent ones, until they cover enough pods or are
-  // enough. GPUs have at least `gpu_memory_mib` (0: unknown), which pods that ask for memory need
-  // to know. True if anything changed.
+  // Builds shapes from the counted pods: the most frequent ones, up to the coverage or the maximum
+  // number. GPUs have at least `gpu_memory_mib` (0: unknown), which the demands of pods that
+  // request memory depend on. Returns true if anything changed.
   bool Learn(int64_t gpu_memory_mib);
 
  private:
@@ -57,7 +58,7 @@ class Workload {
     bool operator<(const Kind& other) const;
   };
   std::vector<std::string> ModelsOf(const v1alpha1::Pod& pod) const;
-  // False if they are the same as before.
+  // Returns false if they are unchanged.
   bool SetShapes(std::vector<Shape> shapes);
 
   bool learns_ = true;
@@ -72,7 +73,7 @@ class Workload {
   using Kinds = std::map<Kind, int64_t>;
   Kinds kinds_;
   int64_t counted_ = 0;
-  // The pod's generation, and what it counts as.
+  // The pod's generation, and its kind.
   absl::flat_hash_map<const sdk::PodRecord*, std::pair<uint64_t, Kinds::iterator>> by_pod_;
   bool stale_ = false;
 };

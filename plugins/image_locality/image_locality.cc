@@ -14,7 +14,7 @@ constexpr int64_t kMebibyte = 1024 * 1024;
 constexpr int64_t kMinThreshold = 23 * kMebibyte;
 constexpr int64_t kMaxContainerThreshold = 1000 * kMebibyte;
 
-// Adds the tag that runtimes add; names that already have a tag or a digest stay as they are.
+// Adds `:latest` as runtimes do; a name with a tag or a digest stays unchanged.
 std::string NormalizedImageName(std::string name) {
   const size_t colon = name.rfind(':');
   const size_t slash = name.rfind('/');
@@ -23,7 +23,7 @@ std::string NormalizedImageName(std::string name) {
   return name;
 }
 
-// An image of the pod that some node has, with what it adds to the sum of each such node.
+// An image of the pod that some nodes have, and the amount that it adds to the sum of such a node.
 struct KnownImage {
   uint32_t id;
   int64_t score;
@@ -65,7 +65,7 @@ class ImageLocality : public sdk::Plugin, public sdk::NodeLocalPlugin, public sd
   }
 
  private:
-  // An image counts less while few nodes have it, lest these few take all pods.
+  // An image on few nodes counts less, so that these nodes do not attract all pods.
   static void AddImage(const sdk::NodeTable& table, const std::string& name,
                        std::vector<KnownImage>* images) {
     const uint32_t id = table.image_names.Find(NormalizedImageName(name));

@@ -1,4 +1,4 @@
-// ImageLocality: prefers nodes that already have the pod's images.
+// ImageLocality: prefers nodes that have the pod's images.
 #ifndef OUTBOARD_PLUGINS_IMAGE_LOCALITY_IMAGE_LOCALITY_H_
 #define OUTBOARD_PLUGINS_IMAGE_LOCALITY_IMAGE_LOCALITY_H_
 

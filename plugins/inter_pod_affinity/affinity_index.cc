@@ -12,13 +12,13 @@ using sdk::Slot;
 
 namespace {
 
-// Terms of pods to be placed that are counted at a time. Each costs a test for every pod that comes
-// or goes in its namespaces with its label, and some bytes for every domain that it finds.
+// The maximum number of counted terms of incoming pods. Each term costs one match per pod added or
+// removed in its namespaces with its label, and some bytes per domain.
 constexpr size_t kMaxCounted = 1024;
 constexpr uint64_t kIdleTicks = 600;
 constexpr uint64_t kTicksBetweenSweeps = 60;
 
-// Terms that name their namespaces are found by these; a selector has to be asked each time.
+// A term with a namespace selector cannot be indexed by namespace.
 bool FoundEverywhere(const PodTerm& existing) { return existing.has_namespace_selector; }
 
 }  // namespace
@@ -175,7 +175,7 @@ void AffinityIndex::CountAnew(CountedPods* counted) {
     return;
   }
   for (size_t i = 0; i < first.namespaces.size(); ++i) {
-    if (i > 0 && first.namespaces[i] == first.namespaces[i - 1]) continue;  // They are sorted.
+    if (i > 0 && first.namespaces[i] == first.namespaces[i - 1]) continue;  // Sorted.
     auto it = by_namespace_.find(first.namespaces[i]);
     if (it != by_namespace_.end()) count(it->second);
   }

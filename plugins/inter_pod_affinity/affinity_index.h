@@ -1,4 +1,4 @@
-// What affinity has to know of the pods that run, counted by domain and kept by deltas.
+// Affinity terms and matching pods of the running pods, counted by domain and updated by deltas.
 #ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_AFFINITY_INDEX_H_
 #define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_AFFINITY_INDEX_H_
 
@@ -16,17 +16,18 @@
 
 namespace outboard::inter_pod_affinity {
 
-// A term that pods on nodes have, and in which domains they are.
+// A term of pods on nodes, with the number of these pods by domain.
 struct ExistingTerm {
   PodTerm term;
   std::shared_ptr<const Topology> topology;
   DomainCounts counts;
-  int64_t uses = 0;  // By pods, also those on nodes outside every domain.
+  int64_t uses = 0;  // Pods with the term, also on nodes outside every domain.
 };
 
-// The distinct terms of one kind that pods on nodes have.
+// The distinct terms of one kind of the pods on nodes.
 //
-// Threading: thread-compatible. Lifetime: addresses of terms hold while they are in use.
+// Threading: thread-compatible.
+// Lifetime:  the address of a term is valid while the term is in use.
 // Errors:    none.
 class ExistingTerms {
  public:
@@ -47,27 +48,27 @@ class ExistingTerms {
   TermFinder<ExistingTerm> finder_;
 };
 
-// The pods on nodes that match all of some terms of pods to be placed, by domain.
+// Pods on nodes that match all of some terms of incoming pods, counted by domain.
 struct CountedPods {
   std::shared_ptr<const std::vector<PodTerm>> terms;  // Resolved.
   std::shared_ptr<const Topology> topology;
   DomainCounts counts;
-  uint64_t namespaces_version = 0;  // At which the terms were resolved.
-  uint64_t last_use = 0;            // By the index's count of uses.
-  uint64_t last_tick = 0;           // Of the last use.
+  uint64_t namespaces_version = 0;  // The version at which the terms were resolved.
+  uint64_t last_use = 0;            // Value of AffinityIndex::uses_ at the last use.
+  uint64_t last_tick = 0;           // Value of AffinityIndex::ticks_ at the last use.
 };
 
-// The index. Costs follow the distinct terms, never the pods times the nodes:
-// - terms that existing pods have are kept once each, with the number of their pods by domain;
-// - pods that match a term of a pod to be placed are counted when the term is first asked for, and
-//   from then on by deltas; terms that nobody asks for any more are dropped.
+// The index. The cost of an attempt grows with the distinct terms, not with pods times nodes:
+// - Each distinct term of existing pods is stored once, with the number of its pods by domain.
+// - Pods that match a term of an incoming pod are counted on the first request for the term, then
+//   updated by deltas. Terms without requests for some time are dropped.
 //
-// Threading: thread-compatible; the mirror's thread.
-// Lifetime:  of what it is told, as sdk::ClusterObserver; the cluster must outlive it.
-// Errors:    none; terms that cannot be parsed count as kube-scheduler counts them.
+// Threading: thread-compatible; called on the cluster cache's thread.
+// Lifetime:  pods and nodes as in sdk::ClusterObserver; the cluster must outlive the index.
+// Errors:    none; a term that cannot be parsed counts as in kube-scheduler.
 class AffinityIndex {
  public:
-  // `hard_weight` is what a required affinity term of an existing pod is worth to scores.
+  // `hard_weight`: the score weight of a required affinity term of an existing pod.
   AffinityIndex(sdk::ClusterView cluster, int64_t hard_weight);
 
   void Reset();
@@ -77,14 +78,14 @@ class AffinityIndex {
   void UpdateNamespaces() { ++namespaces_version_; }
   void Tick();  // About once a second.
 
-  // Null for a pod without terms.
+  // Returns null for a pod without terms.
   std::shared_ptr<const PodRules> Rules(const v1alpha1::Pod& pod) { return rules_.Get(pod); }
-  // The pods that match all of `terms`, of which there must be some. Holds until the next call of
-  // anything.
+  // Counts the pods that match all of `terms`, which must not be empty. The result is valid until
+  // the next call of any method.
   const CountedPods& Count(absl::Span<const PodTerm> terms, const std::string& topology_key);
   // Required anti-affinity of existing pods.
   const ExistingTerms& repelling() const { return repelling_; }
-  // Terms of existing pods that score nodes, with their weights.
+  // Terms of existing pods that affect scores, with their weights.
   const ExistingTerms& scoring() const { return scoring_; }
   size_t counted_size() const { return counted_.size(); }
 
@@ -100,10 +101,10 @@ class AffinityIndex {
   };
   using PodList = std::vector<const sdk::PodRecord*>;
 
-  // Counts a pod on a node once more, or once less.
+  // Adds a pod on a node to the counts (`sign` 1), or removes it (-1).
   void Shift(const sdk::PodRecord& pod, const PodEntry& entry, sdk::Slot slot, int32_t sign);
   void TakeUses(const PodRules& rules, PodEntry* entry);
-  // Makes its terms fit the namespaces' labels; counts anew if that changes them.
+  // Resolves the terms against the current namespace labels; recounts if the terms changed.
   void Refresh(absl::Span<const PodTerm> terms, CountedPods* counted);
   void CountAnew(CountedPods* counted);
   void Drop(absl::flat_hash_map<std::string, std::unique_ptr<CountedPods>>::iterator it);

@@ -61,7 +61,7 @@ bool FilterState::SatisfiesAffinity(const NodeView& node) const {
     if (sums.At(node.slot()) + DeltaOf(kAffinity, *sums.topology, node) <= 0) found = false;
   }
   if (found || !counts_->matches_itself) return found;
-  // The first of pods that want to be together may go anywhere where all keys are.
+  // The first pod of a group that matches its own terms may go to any node with all keys.
   int64_t total = counts_->affinity_total;
   for (const Delta& delta : deltas_) {
     if (delta.kind == kAffinity) total += delta.count;
@@ -76,7 +76,7 @@ bool FilterState::Blocked(Kind kind, const NodeView& node) const {
   return false;
 }
 
-// Pods that were added may have terms over keys that no counted pod's term has.
+// Pods added by AddPod may have terms with keys that no counted term has.
 bool FilterState::BlockedByOtherKeys(const NodeView& node) const {
   return std::any_of(deltas_.begin(), deltas_.end(), [&](const Delta& delta) {
     if (delta.kind != kExisting || delta.count <= 0) return false;

@@ -1,4 +1,4 @@
-// What InterPodAffinity remembers of a pod from PreFilter to Filter.
+// InterPodAffinity's state of one pod, from PreFilter to Filter.
 #ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_FILTER_STATE_H_
 #define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_FILTER_STATE_H_
 
@@ -26,7 +26,7 @@ struct ByDomain {
   }
 };
 
-// One list entry a topology key; made if there is none.
+// Returns the list entry of a topology key; adds it if it is missing.
 template <typename Number>
 ByDomain<Number>& NumbersOf(const std::shared_ptr<const Topology>& topology,
                             std::vector<ByDomain<Number>>* list) {
@@ -37,13 +37,15 @@ ByDomain<Number>& NumbersOf(const std::shared_ptr<const Topology>& topology,
   return list->back();
 }
 
-// The pods that PreFilter counted, and what AddPod and RemovePod change of it. Copies share the
-// counts, so a copy costs no more than the changes.
+// The counts of PreFilter, plus the changes of AddPod and RemovePod. Copies share the counts, so a
+// copy costs only the changes.
 //
-// Threading: thread-compatible. Lifetime: an attempt's. Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  one attempt.
+// Errors:    none.
 class FilterState : public sdk::AttemptState {
  public:
-  // What keeps a pod off a node, in the order in which it is asked.
+  // Why a node is rejected, in the order of the checks.
   enum class Obstacle { kNone, kAffinity, kAntiAffinity, kExistingAntiAffinity };
 
   // `rules` may be null. `labels` are those of the pod's namespace.
@@ -53,10 +55,10 @@ class FilterState : public sdk::AttemptState {
     return std::make_unique<FilterState>(*this);
   }
 
-  // Whether no node can be refused, now or by pods that run already.
+  // True if no node can be rejected, now or because of running pods.
   bool idle() const { return counts_ == nullptr; }
   Obstacle Judge(const sdk::NodeView& node) const;
-  // `other` came to the node, or left it (`sign` -1). `pod` is the one to be placed.
+  // `other` was added to the node (`sign` 1) or removed from it (-1). `pod` is the incoming pod.
   void Change(const v1alpha1::Pod& pod, const NamespaceLabels& labels, const v1alpha1::Pod& other,
               const PodRules* other_rules, const sdk::NodeView& node, int32_t sign);
 
@@ -64,12 +66,11 @@ class FilterState : public sdk::AttemptState {
   enum Kind { kAffinity, kAntiAffinity, kExisting, kKinds };
   struct Counts {
     std::array<std::vector<ByDomain<int32_t>>, kKinds> of;
-    std::shared_ptr<const std::vector<PodTerm>> affinity;  // Resolved; null if there are none.
+    std::shared_ptr<const std::vector<PodTerm>> affinity;  // Resolved; null without terms.
     std::vector<std::shared_ptr<const std::vector<PodTerm>>> anti_affinity;  // One term each.
     int64_t affinity_total = 0;  // Over all keys and domains.
     bool matches_itself = false;
   };
-  // A change of one count.
   struct Delta {
     Kind kind;
     uint32_t key_id;    // In NodeTable::label_keys,

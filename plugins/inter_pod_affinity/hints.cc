@@ -10,7 +10,7 @@ bool HasPlace(const v1alpha1::Pod& pod) {
   return !pod.node_name().empty() || !pod.nominated_node_name().empty();
 }
 
-// What a node's label is, was and becomes.
+// A node's label before and after the change.
 struct LabelChange {
   LabelChange(const v1alpha1::Node* before, const v1alpha1::Node& after, const std::string& key) {
     const auto now = after.labels().find(key);
@@ -33,7 +33,7 @@ bool AfterNode(const PodRules& rules, const v1alpha1::Node* before, const v1alph
                                           return (!label.had && label.has) || label.moved;
                                         });
   if (joins_domain) return true;
-  // A node without the label takes every pod that only avoids others.
+  // A node without the label accepts a pod that has only anti-affinity.
   return std::any_of(rules.required_anti_affinity.begin(), rules.required_anti_affinity.end(),
                      [&](const PodTerm& term) {
                        const LabelChange label(before, after, term.topology_key);
@@ -53,7 +53,7 @@ sdk::Hint HintOf(const v1alpha1::Pod& pod, const PodRules* rules, const sdk::Obj
 
   const v1alpha1::Pod* before = change.old_pod;
   const v1alpha1::Pod* after = change.new_pod;
-  // Only its labels can have changed, and others may avoid these.
+  // Only the pod's own labels can have changed; other pods may avoid them.
   if (before != nullptr && after != nullptr && after->uid() == pod.uid()) return answer(true);
   if ((after != nullptr && !HasPlace(*after)) || (before != nullptr && !HasPlace(*before))) {
     return answer(false);

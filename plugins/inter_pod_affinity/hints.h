@@ -1,5 +1,4 @@
-// Which events may let a pod stand with the pods that it asks for, and without those that it avoids
-// or that avoid it.
+// Queueing hints: which events may make a node satisfy affinity and anti-affinity of a pod.
 #ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_HINTS_H_
 #define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_HINTS_H_
 
@@ -8,11 +7,11 @@
 
 namespace outboard::inter_pod_affinity {
 
-// kube-scheduler's hints (v1.36). `rules` are the pod's, `rules_of_gone` those of a pod that went;
-// null: there are none. Pure.
+// kube-scheduler's hints (v1.36). `rules` belong to the pod, `rules_of_gone` to the deleted pod;
+// null: no rules. Pure.
 //
-// As in kube-scheduler no namespace is looked up here: a term's namespace selector counts only
-// where it matches a namespace without labels, and so every namespace.
+// As in kube-scheduler, this does not look up namespaces: a term's namespace selector counts only
+// if it matches a namespace without labels, and therefore every namespace.
 sdk::Hint HintOf(const v1alpha1::Pod& pod, const PodRules* rules, const sdk::ObjectChange& change,
                  const PodRules* rules_of_gone);
 

@@ -15,8 +15,7 @@
 namespace outboard::inter_pod_affinity {
 namespace {
 
-// kube-scheduler's words for a profile that has Filter without PreFilter, or Score without
-// PreScore.
+// kube-scheduler's messages if a profile has Filter without PreFilter, or Score without PreScore.
 constexpr char kNoFilterState[] =
     "error reading \"PreFilterInterPodAffinity\" from cycleState: not found";
 constexpr char kNoScoreState[] =
@@ -27,17 +26,17 @@ constexpr char kArgsSchema[] = R"json({
   "properties": {
     "hardPodAffinityWeight": {
       "type": "integer", "minimum": 0, "maximum": 100, "default": 1,
-      "description": "What a running pod's required affinity adds to the score of nodes in its domain for pods that it asks for."},
+      "description": "Score that a running pod's required affinity adds to the nodes of its domain, for pods that it selects."},
     "ignorePreferredTermsOfExistingPods": {
       "type": "boolean", "default": false,
-      "description": "Whether pods without preferred pod affinity and anti-affinity of their own are not scored by that of running pods."}}})json";
+      "description": "If true, preferred pod affinity and anti-affinity of running pods score only pods with preferred terms of their own."}}})json";
 
 struct Args {
   int64_t hard_weight = 1;
   bool ignore_existing = false;
 };
 
-// What running pods in each domain are worth to a pod.
+// Sums of weights by domain.
 struct ScoreState : sdk::AttemptState {
   std::vector<ByDomain<int64_t>> sums;
 };
@@ -133,7 +132,7 @@ class InterPodAffinity : public sdk::Plugin,
         score = 0;
         continue;
       }
-      // kube-scheduler's arithmetic, to the bit.
+      // Bit for bit kube-scheduler's arithmetic.
       score = static_cast<int64_t>(static_cast<double>(sdk::kMaxScore) *
                                    (static_cast<double>(score - min) / static_cast<double>(range)));
     }
@@ -182,7 +181,7 @@ class InterPodAffinity : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // Empty if no running pod has a say.
+  // Empty if no running pod affects the score.
   std::vector<ByDomain<int64_t>> SumUp(const sdk::Attempt& attempt, const PodRules* rules) const {
     const v1alpha1::Pod& pod = attempt.pod().proto();
     std::vector<ByDomain<int64_t>> sums;

@@ -1,5 +1,5 @@
-// InterPodAffinity: pods that want to share a zone, a host or any other domain with certain pods,
-// or to keep away from them.
+// InterPodAffinity: places pods in the same zone, host or other domain as certain pods, or away
+// from them.
 #ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_INTER_POD_AFFINITY_H_
 #define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_INTER_POD_AFFINITY_H_
 

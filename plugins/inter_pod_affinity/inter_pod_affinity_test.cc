@@ -21,7 +21,7 @@ TEST(InterPodAffinityTest, Cases) {
   sdk::testing::RunCases(Descriptor(), "plugins/inter_pod_affinity/testdata");
 }
 
-// A profile may have Filter without PreFilter, and Score without PreScore.
+// A profile may enable Filter without PreFilter, and Score without PreScore.
 TEST(InterPodAffinityTest, WithoutPreFilterOrPreScoreItIsAnErrorAsInKubeScheduler) {
   auto harness = *PluginHarness::Create(Descriptor());
   harness->AddNode(NodeBuilder("n1"));

@@ -15,10 +15,10 @@ namespace {
 using Terms = google::protobuf::RepeatedPtrField<v1alpha1::PodAffinityTerm>;
 using WeightedTerms = google::protobuf::RepeatedPtrField<v1alpha1::WeightedPodAffinityTerm>;
 
-// Distinct rules that are remembered; far more than a cluster has templates.
+// The maximum number of cached rules; far more than a cluster has templates.
 constexpr size_t kMaxRules = 8192;
 
-// Appends a message so that equal ones give equal bytes: maps are written in order.
+// Appends a message deterministically (maps in order), so that equal messages give equal bytes.
 void AppendMessage(const google::protobuf::MessageLite& message, std::string* out) {
   google::protobuf::io::StringOutputStream stream(out);
   google::protobuf::io::CodedOutputStream coded(&stream);
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<WeightedPodTerm>> ParseWeighted(const WeightedTerms& 
   return terms;
 }
 
-// As Go joins errors: a single one as it is, several distinct ones as a list.
+// Joins errors as Go does: one error unchanged, several distinct errors as a list.
 std::string Joined(const std::vector<std::string>& errors) {
   std::vector<std::string> distinct;
   for (const std::string& error : errors) {
@@ -85,7 +85,7 @@ absl::StatusOr<PodTerm> PodTerm::Parse(const v1alpha1::PodAffinityTerm& proto,
     term.namespaces.push_back(owner_namespace);
     term.signature = owner_namespace;
   }
-  // No name of a namespace has a zero byte.
+  // A namespace name contains no zero byte.
   term.signature.push_back('\0');
   AppendMessage(proto, &term.signature);
   std::sort(term.namespaces.begin(), term.namespaces.end());
@@ -124,7 +124,7 @@ PodRules PodRules::Parse(const v1alpha1::Pod& pod) {
   PodRules rules;
   std::vector<std::string> errors;
   const std::string& owner = pod.namespace_();
-  // Whether the list could be parsed.
+  // Returns false if the list cannot be parsed.
   auto take = [&](auto parsed, const char* list, auto* out) {
     if (!parsed.ok()) {
       errors.push_back(absl::StrCat(list, ": ", parsed.status().message()));
@@ -163,7 +163,7 @@ std::shared_ptr<const PodRules> RulesCache::Get(const v1alpha1::Pod& pod) {
   if (!HasRules(pod)) return nullptr;
   key_.assign(pod.namespace_());
   key_.push_back('\0');
-  // The length tells where the first part ends.
+  // The length marks the end of the first part.
   absl::StrAppend(&key_, pod.affinity().pod_affinity().ByteSizeLong(), "/");
   AppendMessage(pod.affinity().pod_affinity(), &key_);
   AppendMessage(pod.affinity().pod_anti_affinity(), &key_);

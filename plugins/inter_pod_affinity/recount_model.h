@@ -1,4 +1,4 @@
-// For tests: what InterPodAffinity must say, counted anew over all pods and all nodes each time.
+// For tests: the expected results of InterPodAffinity, recounted over all pods and nodes each time.
 #ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_RECOUNT_MODEL_H_
 #define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_RECOUNT_MODEL_H_
 
@@ -15,17 +15,19 @@
 
 namespace outboard::inter_pod_affinity {
 
-// A pod with its place.
+// A pod with its node.
 struct ModelPod {
   v1alpha1::Pod pod;
-  std::string node;       // Where it runs; maybe a node that there is not.
-  std::string nominated;  // The node that is kept in mind for it.
+  std::string node;       // The node on which it runs; the node may not exist.
+  std::string nominated;  // The nominated node.
 };
 
-// A cluster as plain maps, and kube-scheduler's rules written down as they are told, without any
+// A cluster as plain maps, with a direct implementation of kube-scheduler's rules, without any
 // index. Slow on purpose.
 //
-// Threading: a value. Lifetime: a value. Errors: none.
+// Threading: a value.
+// Lifetime:  a value.
+// Errors:    none.
 struct RecountModel {
   struct Term {
     std::set<std::string> namespaces;
@@ -38,10 +40,10 @@ struct RecountModel {
   using Labels = std::map<std::string, std::string>;
   using Pair = std::pair<std::string, std::string>;  // Key and value of a node's label.
 
-  // nullopt: Skip. Otherwise a text for each node, empty if it passes. Nominated pods count as on
-  // the node in question if they are at least as important.
+  // nullopt: Skip. Otherwise a reason for each node, empty if the node passes. A nominated pod
+  // counts as on its node if its priority is at least the pod's.
   std::optional<std::map<std::string, std::string>> Filter(const v1alpha1::Pod& pod) const;
-  // As Filter, of a cluster without nominated pods, but never skips.
+  // As Filter, without nominated pods; never skips.
   std::map<std::string, std::string> FilterNodes(const v1alpha1::Pod& pod) const;
   // nullopt: Skip.
   std::optional<std::map<std::string, int64_t>> RawScores(const v1alpha1::Pod& pod) const;

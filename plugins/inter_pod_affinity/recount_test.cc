@@ -1,4 +1,4 @@
-// The index against a model that counts everything anew, over random clusters and random changes.
+// Compares the index with a model that recounts everything, over random clusters and changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using v1alpha1::SelectorRequirement;
 
-// Draws clusters and pods of few, often equal, labels, so that terms match often.
+// Draws clusters and pods with few distinct labels, so that terms match often.
 class Dice {
  public:
   explicit Dice(uint32_t seed) : random_(seed) {}
@@ -114,7 +114,7 @@ class Dice {
   std::mt19937 random_;
 };
 
-// A plugin and a model that are told the same.
+// A plugin and a model that get the same changes.
 class World {
  public:
   World(uint32_t seed, const sdk::PluginDescriptor& descriptor) : dice(seed) {
@@ -138,7 +138,7 @@ class World {
     TellAnew();
   }
 
-  // A pod to ask about; the same ones come again and again.
+  // An incoming pod; equal pods repeat.
   v1alpha1::Pod Question() {
     const int number = dice.Below(12);
     auto [it, inserted] = questions_.try_emplace(number);
@@ -164,7 +164,7 @@ class World {
       }
       return;
     }
-    // New, or other labels.
+    // A new node, or other labels.
     model.nodes[name] = dice.Node(name);
     harness->AddNode(model.nodes[name]);
   }
@@ -198,7 +198,7 @@ class World {
         harness->RemovePod(pod.pod.uid());
         model.pods.erase(known);
         return;
-      case 1:  // Moves: gone from one node, there again on another.
+      case 1:  // Moves: removed from one node, added to another.
         harness->RemovePod(pod.pod.uid());
         model.pods.erase(known);
         return NewPod(absl::StrCat("e", number));
@@ -218,7 +218,7 @@ class World {
     harness->AddPod(pod);
     if (pod.node_name().empty()) Place(&model.pods[pod.uid()]);
   }
-  // As the shim does with a pod that the API server has on no node.
+  // As the shim does for a pod that has no node in the API server.
   void Place(ModelPod* pod) {
     pod->node.clear();
     pod->nominated.clear();
@@ -231,7 +231,7 @@ class World {
     harness->Place(pod->pod.uid(), nominated ? v1alpha1::NOMINATED : v1alpha1::ASSUMED, node);
   }
 
-  // As the mirror does for a plugin that comes late, or after a snapshot.
+  // As the cluster cache does for a plugin added later, or after a snapshot.
   void TellAnew() {
     auto& observer = dynamic_cast<sdk::ClusterObserver&>(harness->plugin());
     observer.OnReset();
@@ -255,7 +255,7 @@ std::map<std::string, std::string> Texts(const std::map<std::string, sdk::Verdic
   return texts;
 }
 
-// How often there was something to say.
+// How often each case occurred.
 struct Tried {
   int skipped = 0;
   int filtered = 0;
@@ -274,7 +274,7 @@ void CheckAgainstModel(World* world, const v1alpha1::Pod& pod, Tried* tried) {
   const auto raw = world->harness->RawScore(pod);
   ASSERT_TRUE(raw.ok()) << raw.status();
   if (!expected_raw) {
-    ASSERT_TRUE(raw->empty()) << "scored, though there was nothing to score by";
+    ASSERT_TRUE(raw->empty()) << "scored, although no term matches";
     return;
   }
   ++tried->scored;
@@ -296,13 +296,13 @@ TEST(RecountTest, AnyChangeLeavesTheIndexRight) {
       }
     }
   }
-  // The dice must not be such that nothing is tried.
+  // Ensures that the random clusters exercise every case.
   EXPECT_GT(tried.skipped, 500);
   EXPECT_GT(tried.filtered, 500);
   EXPECT_GT(tried.scored, 500);
 }
 
-// Attempts whose states are changed by hand, as preemption does it.
+// Attempts whose states the test changes, as preemption does.
 class Rehearsal {
  public:
   Rehearsal(PluginHarness* harness, const v1alpha1::Pod& pod)
@@ -368,7 +368,7 @@ void CheckAddAndRemove(World* world, const v1alpha1::Pod& pod) {
     if (changed.nodes.contains(model_pod.node)) {
       rehearsal.Remove(record, model_pod.node);
       model_pod.node.clear();
-      if (world->dice.Chance(70)) continue;  // The others come back: on the same or another node.
+      if (world->dice.Chance(70)) continue;  // The others return to the same or another node.
     }
     auto node = changed.nodes.begin();
     if (changed.nodes.empty()) continue;

@@ -1,4 +1,4 @@
-// Finds, among many terms, those that may speak of a pod.
+// Finds the terms, among many, that may match a pod.
 #ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_TERM_FINDER_H_
 #define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_TERM_FINDER_H_
 
@@ -11,18 +11,20 @@
 
 namespace outboard::inter_pod_affinity {
 
-// Values by the namespaces of a term and a label that its selector asks for, so that a pod meets
-// few terms beside those that match it, however many there are.
+// Indexes values by the namespaces of a term and one label that its selector requires. A lookup
+// for a pod returns few terms that do not match, however many terms exist.
 //
-// Threading: thread-compatible. Lifetime: does not own the values. Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  does not own the values.
+// Errors:    none.
 template <typename T>
 class TermFinder {
  public:
-  // `everywhere`: the term is to be found for pods of every namespace, not only of those it names.
+  // `everywhere`: find the term for pods of every namespace, not only of the namespaces it names.
   void Add(const PodTerm& term, bool everywhere, T* value) {
     ForEachList(term, everywhere, [&](std::vector<T*>& list) { list.push_back(value); });
   }
-  // With what Add was given.
+  // Takes the same arguments as Add.
   void Remove(const PodTerm& term, bool everywhere, T* value) {
     ForEachList(term, everywhere, [&](std::vector<T*>& list) {
       list.erase(std::remove(list.begin(), list.end(), value), list.end());
@@ -33,7 +35,7 @@ class TermFinder {
       if (it != by_namespace_.end() && it->second.empty()) by_namespace_.erase(it);
     }
   }
-  // Calls fn(T*) once for each value whose term may match the pod; fn must still ask the term.
+  // Calls fn(T*) once for each value whose term may match the pod; fn must check the match.
   template <typename Fn>
   void ForEachCandidate(const v1alpha1::Pod& pod, Fn&& fn) const {
     anywhere_.ForEach(pod, fn);
@@ -64,7 +66,7 @@ class TermFinder {
       }
     }
     bool empty() const { return others.empty() && by_label.empty(); }
-    // Takes away what a removal left empty.
+    // Removes the lists that a removal left empty.
     void Prune(const std::string& key, const std::string& label) {
       auto of_key = by_label.find(key);
       auto of_value = of_key->second.find(label);
@@ -74,7 +76,7 @@ class TermFinder {
     }
   };
 
-  // The first requirement that a label must have one of some values.
+  // The first IN requirement; null if there is none.
   static const sdk::Requirement* Anchor(const PodTerm& term) {
     for (const sdk::Requirement& requirement : term.selector.requirements()) {
       if (requirement.op == v1alpha1::SelectorRequirement::IN) return &requirement;

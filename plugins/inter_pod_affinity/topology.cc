@@ -68,7 +68,7 @@ void DomainCounts::Add(uint32_t domain, int32_t count, int64_t weight) {
   cell.count += count;
   cell.weight += weight;
   if (cell.count != 0) return;
-  // The last one takes the place of the one that goes.
+  // Moves the last cell to the position of the removed cell.
   const uint32_t place = it->second;
   position_.erase(it);
   if (place + 1 != cells_.size()) {

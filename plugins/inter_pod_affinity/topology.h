@@ -1,4 +1,4 @@
-// Domains: the values that a node label takes, in which pods are counted.
+// Domains: the values of a node label, by which pods are counted.
 #ifndef OUTBOARD_PLUGINS_INTER_POD_AFFINITY_TOPOLOGY_H_
 #define OUTBOARD_PLUGINS_INTER_POD_AFFINITY_TOPOLOGY_H_
 
@@ -14,11 +14,11 @@ namespace outboard::inter_pod_affinity {
 
 inline constexpr uint32_t kNoDomain = 0xffffffff;
 
-// The domain of every node under one topology key, as a column over slots. Domains are small
-// numbers, in the order in which their values appeared; a number is never used for another value.
+// The domain of every node for one topology key, as a column over slots. Domains are numbered in
+// the order in which their values appeared. A number is never reused for another value.
 //
 // Threading: thread-compatible.
-// Lifetime:  kept up to date by Topologies while anybody holds it, until its Clear.
+// Lifetime:  Topologies updates it while a shared_ptr to it exists, until Topologies::Clear.
 // Errors:    none.
 class Topology {
  public:
@@ -26,15 +26,15 @@ class Topology {
   uint32_t DomainOf(sdk::Slot slot) const {
     return slot < domains_.size() ? domains_[slot] : kNoDomain;
   }
-  // How many domains there have been.
+  // The number of domains so far, including those without nodes now.
   uint32_t size() const { return static_cast<uint32_t>(domain_of_value_.size()); }
-  // The key in NodeTable::label_keys; StringTable::kNone while no node ever had it.
+  // Index in NodeTable::label_keys; StringTable::kNone if no node has had the key yet.
   uint32_t key_id() const { return key_id_; }
 
  private:
   friend class Topologies;
   explicit Topology(std::string key) : key_(std::move(key)) {}
-  // What the node's labels say now.
+  // The value id in the node's current labels.
   uint32_t ValueOf(const sdk::NodeView& node);
   bool Moves(const sdk::NodeView& node);
   void Update(const sdk::NodeView& node);
@@ -46,19 +46,21 @@ class Topology {
   absl::flat_hash_map<uint32_t, uint32_t> domain_of_value_;  // By the value's id.
 };
 
-// The columns that somebody holds.
+// The columns that are in use.
 //
-// Threading: thread-compatible. Lifetime: as the cluster. Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  the cluster must outlive it.
+// Errors:    none.
 class Topologies {
  public:
   explicit Topologies(sdk::ClusterView cluster) : cluster_(cluster) {}
-  // Made over all nodes if nobody holds it yet.
+  // Builds the column over all nodes if it is not in use yet.
   std::shared_ptr<const Topology> Get(const std::string& key);
-  // Whether a node's labels put it into another domain of any column than it is in.
+  // Whether the node's current labels move it to another domain in any column.
   bool Moves(sdk::Slot slot);
-  // Follows the node's labels, or its removal.
+  // Applies the node's current labels, or its removal.
   void Update(sdk::Slot slot);
-  // Forgets keys whose columns nobody holds any more.
+  // Removes keys whose columns are not in use any more.
   void Sweep();
   void Clear() { held_.clear(); }
 
@@ -67,10 +69,11 @@ class Topologies {
   absl::flat_hash_map<std::string, std::weak_ptr<Topology>> held_;
 };
 
-// How often something is in each domain, and what it weighs there. Only domains in which it is
-// take memory.
+// Counts and sums of weights by domain. Domains with count 0 use no memory.
 //
-// Threading: thread-compatible. Lifetime: a value. Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  a value.
+// Errors:    none.
 class DomainCounts {
  public:
   struct Cell {

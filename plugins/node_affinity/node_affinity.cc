@@ -29,7 +29,7 @@ const v1alpha1::NodeAffinity& AffinityOf(const sdk::Attempt& attempt) {
   return attempt.pod().proto().affinity().node_affinity();
 }
 
-// The names that a term allows; absent: it says nothing of names.
+// The node names that a term allows; nullopt: the term does not restrict names.
 std::optional<std::set<std::string>> NamesOfTerm(const v1alpha1::NodeSelectorTerm& term) {
   std::optional<std::set<std::string>> names;
   for (const SelectorRequirement& field : term.match_fields()) {
@@ -60,7 +60,7 @@ class NodeAffinity : public sdk::Plugin,
     }
     const auto& preferred = added.preferred_during_scheduling_ignored_during_execution();
     if (!preferred.empty()) {
-      // The arguments were checked before.
+      // The arguments are already validated.
       added_preferred_ =
           sdk::PreferredNodeTerms::Parse(preferred).value_or(sdk::PreferredNodeTerms());
     }
@@ -80,7 +80,7 @@ class NodeAffinity : public sdk::Plugin,
     std::set<std::string> names;
     for (const v1alpha1::NodeSelectorTerm& term : terms) {
       std::optional<std::set<std::string>> of_term = NamesOfTerm(term);
-      if (!of_term) return sdk::Verdict::Success();  // Terms are alternatives: any node may do.
+      if (!of_term) return sdk::Verdict::Success();  // Terms are alternatives: any node may match.
       names.merge(*of_term);
     }
     if (names.empty()) return sdk::Verdict::Unresolvable("pod affinity terms conflict");
@@ -91,14 +91,14 @@ class NodeAffinity : public sdk::Plugin,
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
     const auto* state = attempt.filter_state<RequiredState>();
-    if (state == nullptr) {  // A profile may leave PreFilter out.
+    if (state == nullptr) {  // The profile may have no PreFilter.
       auto& made = attempt.NewFilterState<RequiredState>();
       made.required = sdk::RequiredNodeAffinity(attempt.pod().proto());
       state = &made;
     }
     block.ForEach([&](int i, sdk::Slot slot) {
       const sdk::NodeView node = attempt.cluster().node(slot);
-      // A term that cannot be parsed matches nothing, here as in kube-scheduler.
+      // As in kube-scheduler, a term that cannot be parsed matches nothing.
       if (added_required_ && !added_required_->Matches(node).value_or(false)) {
         sink.Reject(i, enforced_);
       } else if (!state->required.Matches(node).value_or(false)) {
@@ -116,7 +116,7 @@ class NodeAffinity : public sdk::Plugin,
 
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    if (attempt.score_state<PreferredState>() == nullptr) {  // A profile may leave PreScore out.
+    if (attempt.score_state<PreferredState>() == nullptr) {  // The profile may have no PreScore.
       sdk::Verdict verdict = MakePreferred(attempt);
       if (!verdict.ok()) return verdict;
     }

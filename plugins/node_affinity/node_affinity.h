@@ -1,5 +1,4 @@
-// NodeAffinity: nodeSelector, required and preferred node affinity, and the affinity that the
-// profile adds.
+// NodeAffinity: nodeSelector, required and preferred node affinity, and the profile's affinity.
 #ifndef OUTBOARD_PLUGINS_NODE_AFFINITY_NODE_AFFINITY_H_
 #define OUTBOARD_PLUGINS_NODE_AFFINITY_NODE_AFFINITY_H_
 

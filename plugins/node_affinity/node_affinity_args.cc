@@ -27,7 +27,7 @@ const std::vector<std::pair<std::string, SelectorRequirement::Operator>>& Operat
   return operators;
 }
 
-// False if a requirement cannot be expressed; that is reported then.
+// Returns false and reports the problem if a requirement is invalid.
 bool ReadRequirements(const std::vector<sdk::ArgsObject>& objects,
                       google::protobuf::RepeatedPtrField<SelectorRequirement>* out) {
   bool ok = true;
@@ -58,7 +58,7 @@ NodeSelectorTerm ReadTerm(const sdk::ArgsObject& object) {
   if (!labels_ok || !fields_ok) return term;
   const absl::Status error = sdk::CompiledNodeTerm::Parse(term, "").error();
   if (error.ok()) return term;
-  // A single error begins with its path within the term; several come as a list.
+  // One error begins with its path within the term; several errors form a list.
   const std::string text(error.message());
   const size_t colon = text.find(": ");
   if (text.front() == '[' || colon == std::string::npos) {
@@ -75,7 +75,7 @@ const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {"addedAffinity": {
     "type": "object", "additionalProperties": false,
-    "description": "Node affinity that every pod of the profile has beside its own.",
+    "description": "Node affinity added to that of every pod of the profile.",
     "properties": {
       "requiredDuringSchedulingIgnoredDuringExecution": {
         "type": "object", "additionalProperties": false,

@@ -10,7 +10,8 @@ namespace outboard::node_affinity {
 // A JSON schema of the arguments.
 extern const char kArgsSchema[];
 
-// Reads and checks `addedAffinity`; faults go to the reader. Absent: an affinity without rules.
+// Reads and checks `addedAffinity`; reports errors to the reader. Absent: an affinity without
+// rules.
 v1alpha1::NodeAffinity ReadAddedAffinity(const sdk::ArgsObject& args);
 
 }  // namespace outboard::node_affinity

@@ -10,10 +10,10 @@ namespace {
 
 using Event = v1alpha1::ClusterEvent;
 
-// Nothing but that PreFilter ran: what the pod needs stands in the pod.
+// Marks that PreFilter ran; the required features are in the pod.
 struct Required : sdk::AttemptState {};
 
-// Which features a pod needs was worked out at the shim's edge, from fields that the contract does
+// The shim infers the required features when it reads the pod, from fields that the contract does
 // not have.
 class NodeDeclaredFeatures : public sdk::Plugin,
                              public sdk::PreFilterPlugin,
@@ -35,7 +35,7 @@ class NodeDeclaredFeatures : public sdk::Plugin,
         sink.Fail(i, "error reading \"PreFilterNodeDeclaredFeatures\" from cycle-state: not found");
         return;
       }
-      // Both are sorted.
+      // Both lists are sorted.
       const auto& declared = attempt.cluster().node(slot).proto().declared_features();
       if (!std::includes(declared.begin(), declared.end(), required.begin(), required.end())) {
         sink.Reject(i, mismatch_);
@@ -43,8 +43,8 @@ class NodeDeclaredFeatures : public sdk::Plugin,
     });
   }
 
-  // A node with other features than before helps whatever the pod needs; a pod helps itself alone,
-  // and only by needing others.
+  // Any change of a node's features queues the pod. A pod's own update queues only that pod, and
+  // only if its required features changed.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     const auto same = [](const auto& a, const auto& b) {
       return std::equal(a.begin(), a.end(), b.begin(), b.end());

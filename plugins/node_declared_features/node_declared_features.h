@@ -1,4 +1,4 @@
-// NodeDeclaredFeatures: keeps pods off nodes that do not declare what the pods need.
+// NodeDeclaredFeatures: rejects nodes that do not declare a feature that the pod needs.
 #ifndef OUTBOARD_PLUGINS_NODE_DECLARED_FEATURES_NODE_DECLARED_FEATURES_H_
 #define OUTBOARD_PLUGINS_NODE_DECLARED_FEATURES_NODE_DECLARED_FEATURES_H_
 

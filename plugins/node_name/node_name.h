@@ -1,4 +1,4 @@
-// NodeName: a pod that names a node goes to no other.
+// NodeName: rejects every node except the one that the pod names.
 #ifndef OUTBOARD_PLUGINS_NODE_NAME_NODE_NAME_H_
 #define OUTBOARD_PLUGINS_NODE_NAME_NODE_NAME_H_
 

@@ -30,7 +30,7 @@ void AppendPorts(const v1alpha1::Container& container, std::vector<sdk::HostPort
 
 std::vector<sdk::HostPort> PortsOf(const v1alpha1::Pod& pod) {
   std::vector<sdk::HostPort> ports;
-  // An init container gives its ports back before the pod runs, unless it is a sidecar.
+  // An init container releases its ports before the pod runs, unless it is a sidecar.
   for (const v1alpha1::Container& container : pod.init_containers()) {
     if (container.restart_policy_always()) AppendPorts(container, &ports);
   }
@@ -69,7 +69,7 @@ class NodePorts : public sdk::Plugin,
     });
   }
 
-  // A pod that goes helps if it had a port that this one wants, on whatever node.
+  // A deleted pod helps if it had a port that this pod requests, on any node.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.old_pod == nullptr) return sdk::Hint::kQueue;  // A node was added.
     const v1alpha1::Pod& gone = *change.old_pod;

@@ -1,4 +1,4 @@
-// NodePorts: keeps pods off nodes where a host port that they want is taken.
+// NodePorts: rejects nodes where a requested host port is in use.
 #ifndef OUTBOARD_PLUGINS_NODE_PORTS_NODE_PORTS_H_
 #define OUTBOARD_PLUGINS_NODE_PORTS_NODE_PORTS_H_
 

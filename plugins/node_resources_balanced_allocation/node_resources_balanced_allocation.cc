@@ -21,14 +21,14 @@ const char kArgsSchema[] = R"json({
       "properties": {
         "name": {"type": "string"}, "weight": {"type": "integer", "enum": [0, 1]}}}}}})json";
 
-// One resource of the pod and where nodes keep theirs.
+// A resource that the pod requests, and the columns of the nodes.
 struct BalancedResource {
   const std::vector<int64_t>* allocatable;  // By slot.
   const std::vector<int64_t>* requested;
   int64_t pod_request;
 };
 
-// Amounts of one node, for the resources that it has.
+// Amounts of one node, only for resources that it has.
 struct NodeAmounts {
   std::vector<int64_t> with_pod, without_pod, allocatable;
 };
@@ -37,8 +37,8 @@ struct PodRequestState : sdk::AttemptState {
   std::vector<int64_t> requests;  // In the order of the arguments.
 };
 
-// 100 where all resources are used to the same degree, 50 at worst. The operations and their order
-// are kube-scheduler's, since the truncation at the end makes the last bit of a double visible.
+// 100 if all resources are used to the same degree, 50 at worst. Operations and their order are
+// kube-scheduler's, because the final truncation exposes the last bit of a double.
 int64_t Balance(const std::vector<int64_t>& requested, const std::vector<int64_t>& allocatable) {
   double total = 0;
   auto fraction_of = [&](size_t i) {
@@ -70,7 +70,7 @@ class NodeResourcesBalancedAllocation : public sdk::Plugin,
   explicit NodeResourcesBalancedAllocation(std::vector<std::string> resources)
       : resources_(std::move(resources)) {}
 
-  // A pod that asks for none of the resources leaves every node's balance as it is.
+  // A pod that requests none of the resources does not change the balance of any node.
   sdk::Verdict PreScore(const sdk::Attempt& attempt,
                         absl::Span<const sdk::Slot> nodes) const override {
     std::vector<int64_t> requests = PodRequests(attempt.pod().proto());
@@ -84,7 +84,7 @@ class NodeResourcesBalancedAllocation : public sdk::Plugin,
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
     const auto* state = attempt.score_state<PodRequestState>();
-    if (state == nullptr) {  // A profile may leave PreScore out.
+    if (state == nullptr) {  // The profile may have no PreScore.
       if (PreScore(attempt, nodes).skip()) {
         std::fill(raw.begin(), raw.end(), 0);
         return sdk::Verdict::Success();
@@ -120,7 +120,7 @@ class NodeResourcesBalancedAllocation : public sdk::Plugin,
       } else if (name == "ephemeral-storage") {
         result.push_back({&table.allocatable_ephemeral, &table.requested_ephemeral, requests[i]});
       } else if (requests[i] != 0) {
-        // A resource that the pod does not ask for is left out, and so is one that no node has.
+        // Ignore resources that the pod does not request, and resources that no node has.
         auto it = table.extended_by_name.find(name);
         if (it == table.extended_by_name.end()) continue;
         const sdk::ExtendedColumn& column = table.extended[it->second];
@@ -130,7 +130,7 @@ class NodeResourcesBalancedAllocation : public sdk::Plugin,
     return result;
   }
 
-  // How much the pod improves the balance: 75 means not at all.
+  // How much the pod improves the balance; 75 means no change.
   static int64_t ScoreNode(const std::vector<BalancedResource>& resources, sdk::Slot slot,
                            NodeAmounts* amounts) {
     amounts->with_pod.clear();
@@ -162,7 +162,7 @@ std::vector<std::string> ReadResources(const sdk::ArgsObject& args) {
     }
     names.push_back(name);
     const int64_t weight = resources[i].Int("weight", 1);
-    if (weight != 0 && weight != 1) {  // 0 stands for the default.
+    if (weight != 0 && weight != 1) {  // 0 means the default.
       resources[i].Problem("weight", sdk::InvalidValue(weight, "must be 1"));
     }
   }

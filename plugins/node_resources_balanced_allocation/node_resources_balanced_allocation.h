@@ -1,4 +1,4 @@
-// NodeResourcesBalancedAllocation: prefers nodes whose resources the pod brings into balance.
+// NodeResourcesBalancedAllocation: prefers nodes whose resource use the pod balances.
 #ifndef OUTBOARD_PLUGINS_NODE_RESOURCES_BALANCED_ALLOCATION_NODE_RESOURCES_BALANCED_ALLOCATION_H_
 #define OUTBOARD_PLUGINS_NODE_RESOURCES_BALANCED_ALLOCATION_NODE_RESOURCES_BALANCED_ALLOCATION_H_
 

@@ -17,8 +17,8 @@ int64_t ExtendedOf(const v1alpha1::Node& node, const std::string& name) {
   return it == extended.end() ? 0 : it->second;
 }
 
-// Calls fn(wanted amount, amount of `before`, amount of `after`, whether DynamicResources judges
-// `after`) for every resource that the pod asks for; true once fn is.
+// Calls fn(requested amount, amount of `before`, amount of `after`, whether DynamicResources checks
+// `after`) for every resource that the pod requests. Returns true as soon as fn does.
 template <typename Fn>
 bool AnyRequest(const sdk::Resources& wanted, const v1alpha1::Node& before,
                 const v1alpha1::Node& after, const sdk::DeviceClasses& classes, Fn fn) {
@@ -109,7 +109,7 @@ Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
         change.new_object->device_class());
   }
   if (change.new_pod != nullptr) return AfterScaleDown(pod, *change.old_pod, *change.new_pod);
-  // A pod went: whatever it had may be what is missing.
+  // A pod was deleted: any of its resources may be the missing one.
   const v1alpha1::Pod& gone = *change.old_pod;
   return gone.node_name().empty() && gone.nominated_node_name().empty() ? Hint::kSkip
                                                                         : Hint::kQueue;

@@ -1,4 +1,4 @@
-// Which events give room to a pod that did not fit.
+// Queueing hints: which events may make room for a pod that did not fit.
 #ifndef OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_HINTS_H_
 #define OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_HINTS_H_
 
@@ -7,8 +7,8 @@
 
 namespace outboard::node_resources_fit {
 
-// kube-scheduler's hints (v1.36). Of a node only its size is looked at, not the pods on it, and no
-// resource is ignored, whatever the profile's arguments say. Pure.
+// kube-scheduler's hints (v1.36). Uses only the size of a node, not the pods on it. Ignores no
+// resource, whatever the profile's arguments say. Pure.
 sdk::Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
                  const sdk::DeviceClasses& classes);
 

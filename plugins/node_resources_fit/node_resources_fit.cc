@@ -24,24 +24,24 @@ using sdk::Slot;
 using sdk::Verdict;
 
 constexpr uint32_t kNoColumn = 0xffffffff;
-// Bits of a set of lacking resources; extended ones follow.
+// Bits in a set of insufficient resources; extended resources follow.
 constexpr int kPodsBit = 0, kCpuBit = 1, kMemoryBit = 2, kEphemeralBit = 3, kFirstExtendedBit = 4;
 constexpr size_t kMaxExtended = 56;
 constexpr uint64_t kUnresolvableBit = uint64_t{1} << 63;
 
-// What the pod asks for, ready to be compared.
+// The pod's requests, with the columns of the nodes.
 struct FilterState : sdk::AttemptState {
   struct Extended {
     std::string name;
     uint32_t column = kNoColumn;  // kNoColumn: no node has it.
     int64_t amount = 0;
-    // A DeviceClass stands for it: DynamicResources judges nodes that have none of it.
+    // A DeviceClass represents the resource: DynamicResources checks nodes that have none of it.
     bool of_class = false;
   };
   int64_t cpu = 0, memory = 0, ephemeral = 0;
   bool counts_pods_only = false;
   std::vector<Extended> extended;
-  // Verdicts already made, by the set of what lacks.
+  // Cached verdicts, by the set of insufficient resources.
   std::vector<std::pair<uint64_t, std::unique_ptr<Verdict>>> verdicts;
 
   const Verdict& VerdictFor(uint64_t lacking);
@@ -70,7 +70,7 @@ const Verdict& FilterState::VerdictFor(uint64_t lacking) {
   return *verdicts.back().second;
 }
 
-// What the pod asks for of each resource that is scored.
+// The pod's request for each scored resource.
 struct ScoreState : sdk::AttemptState {
   std::vector<int64_t> requests;
 };
@@ -79,7 +79,7 @@ class NodeResourcesFit : public sdk::Plugin,
                          public sdk::NodeLocalPlugin,
                          public sdk::PreFilterPlugin,
                          public sdk::FilterPlugin,
-                         public sdk::RoomPlugin,
+                         public sdk::CapacityPlugin,
                          public sdk::PreScorePlugin,
                          public sdk::ScorePlugin,
                          public sdk::QueueingHintPlugin,
@@ -98,8 +98,8 @@ class NodeResourcesFit : public sdk::Plugin,
   Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override;
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override;
-  void LimitRoom(const sdk::Attempt& attempt, absl::Span<const Slot> slots,
-                 absl::Span<int64_t> at_most) const override;
+  void LimitCapacity(const sdk::Attempt& attempt, absl::Span<const Slot> slots,
+                     absl::Span<int64_t> at_most) const override;
   Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const Slot> nodes) const override;
   Verdict Score(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
                 absl::Span<int64_t> raw) const override;
@@ -133,7 +133,7 @@ bool NodeResourcesFit::Ignored(const std::string& resource) const {
 }
 
 Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const {
-  // A pending pod is judged by its spec; what statuses say counts only on nodes.
+  // A pending pod counts by its spec; statuses count only for pods on nodes.
   const v1alpha1::Pod& pod = attempt.pod().proto();
   const bool spec_is_usage = pod.container_statuses().empty();
   const sdk::Resources computed = spec_is_usage ? sdk::Resources() : sdk::ComputePodRequests(pod);
@@ -148,7 +148,7 @@ Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterR
     if (amount == 0 || !sdk::IsScalarResourceName(name) || Ignored(name)) continue;
     if (state.extended.size() == kMaxExtended) {
       return Verdict::Error(
-          absl::StrCat("pod asks for more than ", kMaxExtended, " extended resources"));
+          absl::StrCat("pod requests more than ", kMaxExtended, " extended resources"));
     }
     auto column = nodes.extended_by_name.find(name);
     state.extended.push_back({name,
@@ -208,8 +208,8 @@ void NodeResourcesFit::Filter(const sdk::Attempt& attempt, const sdk::NodeBlock&
   });
 }
 
-void NodeResourcesFit::LimitRoom(const sdk::Attempt& attempt, absl::Span<const Slot> slots,
-                                 absl::Span<int64_t> at_most) const {
+void NodeResourcesFit::LimitCapacity(const sdk::Attempt& attempt, absl::Span<const Slot> slots,
+                                     absl::Span<int64_t> at_most) const {
   const FilterState* state = attempt.filter_state<FilterState>();
   if (state == nullptr) return;
   const sdk::NodeTable& nodes = attempt.cluster().nodes();
@@ -226,7 +226,8 @@ void NodeResourcesFit::LimitRoom(const sdk::Attempt& attempt, absl::Span<const S
   limit(state->memory, nodes.allocatable_memory, nodes.requested_memory);
   limit(state->ephemeral, nodes.allocatable_ephemeral, nodes.requested_ephemeral);
   for (const FilterState::Extended& wanted : state->extended) {
-    // Without the column no node has any; what a class stands for is not counted here.
+    // Without a column no node has the resource. DynamicResources counts resources of a
+    // DeviceClass.
     if (wanted.of_class || wanted.column == kNoColumn) continue;
     const auto& column = nodes.extended[wanted.column];
     limit(wanted.amount, column.allocatable, column.requested);
@@ -234,7 +235,7 @@ void NodeResourcesFit::LimitRoom(const sdk::Attempt& attempt, absl::Span<const S
 }
 
 void NodeResourcesFit::MakeScoreState(const sdk::Attempt& attempt) const {
-  // kube-scheduler looks at containers only here, also where the pod has requests of its own.
+  // kube-scheduler uses only the containers here, even if the pod has pod-level requests.
   sdk::PodRequestsOptions options;
   options.skip_pod_level = true;
   options.missing_cpu_millis = sdk::kDefaultCpuMillis;
@@ -338,9 +339,9 @@ constexpr char kArgsSchema[] = R"({
   "type": "object", "additionalProperties": false,
   "properties": {
     "ignoredResources": {"type": "array", "items": {"type": "string"},
-      "description": "Extended resources that Filter does not look at."},
+      "description": "Extended resources that Filter ignores."},
     "ignoredResourceGroups": {"type": "array", "items": {"type": "string"},
-      "description": "Prefixes (example.com) of extended resources that Filter does not look at."},
+      "description": "Prefixes (example.com) of extended resources that Filter ignores."},
     "scoringStrategy": {"type": "object", "additionalProperties": false, "properties": {
       "type": {"enum": ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]},
       "resources": {"type": "array", "items": {"type": "object", "additionalProperties": false,

@@ -1,4 +1,4 @@
-// NodeResourcesFit: the node must have what the pod asks for, and is scored by what it has left.
+// NodeResourcesFit: the node must have the requested resources; scores nodes by their use.
 #ifndef OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_NODE_RESOURCES_FIT_H_
 #define OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_NODE_RESOURCES_FIT_H_
 

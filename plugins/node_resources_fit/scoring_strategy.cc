@@ -6,7 +6,7 @@
 namespace outboard::node_resources_fit {
 namespace {
 
-// Scores of a shape are 0..10 in the arguments.
+// In the arguments, scores of a shape are 0..10.
 constexpr int64_t kMaxShapeScore = 10;
 
 void ReadShape(const sdk::ArgsObject& ratio, std::vector<std::pair<int64_t, int64_t>>* shape) {

@@ -1,4 +1,4 @@
-// How NodeResourcesFit turns amounts into a score.
+// How NodeResourcesFit computes a score from resource amounts.
 #ifndef OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_SCORING_STRATEGY_H_
 #define OUTBOARD_PLUGINS_NODE_RESOURCES_FIT_SCORING_STRATEGY_H_
 
@@ -15,7 +15,6 @@
 
 namespace outboard::node_resources_fit {
 
-// A resource that counts, and how much.
 struct ResourceWeight {
   std::string name;
   int64_t weight = 1;
@@ -23,13 +22,14 @@ struct ResourceWeight {
 
 // The `scoringStrategy` of the arguments.
 //
-// Threading: immutable after Read. Lifetime: a value. Errors: problems in the reader of the
-//            arguments.
+// Threading: immutable after Read.
+// Lifetime:  a value.
+// Errors:    reported to the reader of the arguments.
 class ScoringStrategy {
  public:
   enum class Type { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
 
-  // Reads it from the plugin's arguments, with Kubernetes' defaults and checks.
+  // Applies Kubernetes' defaults and checks.
   static ScoringStrategy Read(const sdk::ArgsObject& args);
 
   Type type() const { return type_; }
@@ -51,7 +51,7 @@ class ScoringStrategy {
     }
     return 0;
   }
-  // Does a resource with this score count? (The ratio leaves out those that score 0.)
+  // Whether a resource with this score counts. RequestedToCapacityRatio ignores scores of 0.
   bool Counts(int64_t resource_score) const {
     return type_ != Type::kRequestedToCapacityRatio || resource_score > 0;
   }
@@ -64,7 +64,7 @@ class ScoringStrategy {
   }
 
  private:
-  // a / b. Most amounts fit 32 bits, where a division takes a third of the time.
+  // a / b. Most amounts fit in 32 bits, where a division takes a third of the time.
   static int64_t Divide(int64_t a, int64_t b) {
     if (((static_cast<uint64_t>(a) | static_cast<uint64_t>(b)) >> 32) == 0) {
       return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);

@@ -1,4 +1,4 @@
-// NodeUnschedulable: keeps pods off cordoned nodes unless they tolerate it.
+// NodeUnschedulable: rejects cordoned nodes, unless the pod tolerates the cordon.
 #ifndef OUTBOARD_PLUGINS_NODE_UNSCHEDULABLE_NODE_UNSCHEDULABLE_H_
 #define OUTBOARD_PLUGINS_NODE_UNSCHEDULABLE_NODE_UNSCHEDULABLE_H_
 

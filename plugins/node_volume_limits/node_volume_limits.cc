@@ -16,16 +16,16 @@
 namespace outboard::node_volume_limits {
 namespace {
 
-// Volumes by `driver/handle`, with the driver.
+// `driver/handle` to driver.
 using VolumeSet = absl::flat_hash_map<std::string, std::string>;
 
-// A volume as a driver sees it.
+// A volume as the CSI driver identifies it.
 struct AttachableVolume {
   absl::string_view driver;
   std::string handle;
 };
 
-// Whether the pod has a volume that some driver might have to attach.
+// Whether the pod has a volume that a driver may have to attach.
 bool HasAttachableVolume(const v1alpha1::Pod& pod) {
   return std::any_of(pod.volumes().begin(), pod.volumes().end(), [](const auto& volume) {
     return sdk::IsClaimVolume(volume) || volume.has_migrated();
@@ -36,8 +36,8 @@ bool IsAttachable(const v1alpha1::CsiVolume& csi) {
   return csi.in_tree_plugin().empty() || sdk::IsMigratedPlugin(csi.in_tree_plugin());
 }
 
-// The volume that will be made for a claim, as far as its class tells. The handle is one that no
-// driver gives.
+// The volume that will be provisioned for a claim, derived from its class. No driver uses such a
+// handle.
 std::optional<AttachableVolume> FutureVolume(const v1alpha1::PersistentVolumeClaim& claim,
                                              const sdk::ClusterObjects& objects) {
   if (claim.storage_class_name().empty()) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<AttachableVolume> FutureVolume(const v1alpha1::PersistentVolumeCla
   return AttachableVolume{driver, absl::StrCat("\n", claim.namespace_(), "/", claim.name())};
 }
 
-// Absent: none that counts.
+// nullopt: the claim has no volume that counts.
 std::optional<AttachableVolume> VolumeOfClaim(const v1alpha1::PersistentVolumeClaim& claim,
                                               const sdk::ClusterObjects& objects) {
   const v1alpha1::PersistentVolume* volume =
@@ -67,8 +67,8 @@ std::string UniqueName(absl::string_view driver, absl::string_view handle) {
   return absl::StrCat(driver, "/", handle);
 }
 
-// Adds the attachable volumes of a pod; success or what kept it from that. Of the new pod every
-// claim must be there; of others those that are not do not count.
+// Adds the attachable volumes of a pod. A missing claim is an error for the new pod, and is ignored
+// for other pods.
 sdk::Verdict AddVolumes(const v1alpha1::Pod& pod, bool is_new, const sdk::ClusterObjects& objects,
                         VolumeSet* volumes) {
   for (const v1alpha1::Volume& volume : pod.volumes()) {
@@ -103,13 +103,13 @@ bool HasLimits(const v1alpha1::CsiNode& node) {
                      [](const auto& driver) { return driver.has_allocatable_count(); });
 }
 
-// Whether the volume's source is in-tree and has a CSI driver in place of its plugin; also one
-// whose name of the volume cannot be translated.
+// Whether the volume's in-tree plugin is migrated to a CSI driver; true even if the volume's name
+// cannot be translated.
 bool IsMigratable(const v1alpha1::Volume& volume) {
   return volume.has_migrated() || volume.source() == "awsElasticBlockStore";
 }
 
-// Whether a pod that went had a place, and a volume there that may have counted.
+// Whether a deleted pod had a node, and a volume there that may have counted.
 bool FreesVolumes(const v1alpha1::Pod& gone) {
   if (gone.node_name().empty() && gone.nominated_node_name().empty()) return false;
   return std::any_of(gone.volumes().begin(), gone.volumes().end(), [](const auto& volume) {
@@ -117,8 +117,8 @@ bool FreesVolumes(const v1alpha1::Pod& gone) {
   });
 }
 
-// Whether what is not attached any more may be of a driver that the pod needs; of a claim's volume
-// that is not looked at.
+// Whether the detached volume may belong to a driver that the pod needs. For a pod with a claim the
+// driver is not checked.
 bool ConcernsPod(const v1alpha1::VolumeAttachment& gone, const v1alpha1::Pod& pod) {
   return std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
     if (volume.source() == "persistentVolumeClaim") return true;
@@ -127,8 +127,7 @@ bool ConcernsPod(const v1alpha1::VolumeAttachment& gone, const v1alpha1::Pod& po
   });
 }
 
-// Whether a driver can attach more than before; one without a limit counts as one that can attach
-// nothing, as in kube-scheduler.
+// Whether the limit of a driver grew. As in kube-scheduler, a driver without a limit counts as 0.
 bool AnyLimitGrew(const v1alpha1::CsiNode& before, const v1alpha1::CsiNode& after) {
   absl::flat_hash_map<absl::string_view, int32_t> limits;
   for (const auto& driver : before.drivers()) limits[driver.name()] = driver.allocatable_count();
@@ -139,7 +138,7 @@ bool AnyLimitGrew(const v1alpha1::CsiNode& before, const v1alpha1::CsiNode& afte
 }
 
 struct NewVolumes : sdk::AttemptState {
-  sdk::Verdict verdict;  // Unless success, of every node.
+  sdk::Verdict verdict;  // If not success: the verdict on every node.
   VolumeSet volumes;
 };
 
@@ -158,7 +157,7 @@ class NodeVolumeLimits : public sdk::Plugin,
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
     const auto* state = attempt.filter_state<NewVolumes>();
-    if (state == nullptr) state = &Collect(attempt);  // A profile may leave PreFilter out.
+    if (state == nullptr) state = &Collect(attempt);  // The profile may have no PreFilter.
     if (!state->verdict.ok()) {
       block.ForEach([&](int i, sdk::Slot) { sink.RejectWith(i, state->verdict); });
       return;
@@ -213,7 +212,7 @@ class NodeVolumeLimits : public sdk::Plugin,
     return state;
   }
 
-  // The pods are counted anew on each node, so that those count which are there only in thought.
+  // Recounts the pods of each node, so that pods of a hypothesis count.
   sdk::Verdict JudgeNode(const NewVolumes& wanted, const sdk::NodeView& node,
                          const v1alpha1::CsiNode& csi_node,
                          const sdk::ClusterObjects& objects) const {
@@ -224,7 +223,7 @@ class NodeVolumeLimits : public sdk::Plugin,
     }
     absl::flat_hash_map<absl::string_view, int64_t> counts;  // By driver.
     for (const auto& [name, driver] : attached) ++counts[driver];
-    // Volumes that are attached though no pod of ours has them (yet, or any more).
+    // Volumes that are attached although no known pod uses them (yet, or any more).
     VolumeSet others;
     AddAttachments(node.name(), objects, attached, &others);
     for (const auto& [name, driver] : others) ++counts[driver];
@@ -253,7 +252,7 @@ class NodeVolumeLimits : public sdk::Plugin,
       if (attachment == nullptr || attachment->attacher().empty()) continue;
       const auto* volume =
           objects.Find<v1alpha1::PersistentVolume>(attachment->persistent_volume_name());
-      // Translated volumes are not looked at here, in kube-scheduler neither.
+      // As in kube-scheduler, translated volumes are ignored here.
       if (volume == nullptr || !volume->has_csi() || !volume->csi().in_tree_plugin().empty()) {
         continue;
       }

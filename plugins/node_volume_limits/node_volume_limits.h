@@ -1,4 +1,4 @@
-// NodeVolumeLimits: no more volumes on a node than its CSI drivers can attach there.
+// NodeVolumeLimits: rejects nodes where a CSI driver cannot attach the pod's volumes.
 #ifndef OUTBOARD_PLUGINS_NODE_VOLUME_LIMITS_NODE_VOLUME_LIMITS_H_
 #define OUTBOARD_PLUGINS_NODE_VOLUME_LIMITS_NODE_VOLUME_LIMITS_H_
 

@@ -24,9 +24,9 @@ const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "served": {"type": "array", "items": {"type": "string", "enum": ["spec.schedulingGroup"]},
-      "default": [], "description": "Fields that another plugin of the profile decides on."}}})json";
+      "default": [], "description": "Fields that another plugin of the profile supports."}}})json";
 
-// What the pod itself needs that nobody judges; absent: nothing.
+// A message about an unsupported feature of the pod; nullopt: none.
 std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod, bool groups_served) {
   for (const v1alpha1::Volume& volume : pod.volumes()) {
     if (volume.source() != "unknown") continue;

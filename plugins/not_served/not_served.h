@@ -1,5 +1,5 @@
-// NotServed: refuses pods that need what no plugin of this host judges yet, rather than place them
-// wrongly.
+// NotServed: rejects pods that use a feature that no plugin of this host supports yet. Without it
+// they would be placed by incomplete rules.
 #ifndef OUTBOARD_PLUGINS_NOT_SERVED_NOT_SERVED_H_
 #define OUTBOARD_PLUGINS_NOT_SERVED_NOT_SERVED_H_
 

@@ -25,7 +25,7 @@ struct Args {
   sdk::GpuResources gpus;
 };
 
-// What is wrong with them is reported there.
+// Reports invalid arguments to `root`.
 Args ReadArgs(const sdk::ArgsObject& root);
 
 }  // namespace outboard::objectives

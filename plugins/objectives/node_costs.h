@@ -1,4 +1,4 @@
-// What nodes cost, and how cheap each is beside others.
+// Costs of nodes, and how cheap each node is compared with others.
 #ifndef OUTBOARD_PLUGINS_OBJECTIVES_NODE_COSTS_H_
 #define OUTBOARD_PLUGINS_OBJECTIVES_NODE_COSTS_H_
 
@@ -11,25 +11,27 @@
 
 namespace outboard::objectives {
 
-// Nodes have few different costs, which change rarely: so they are ranked, and what is asked of
-// many nodes is worked out once for each cost.
+// Nodes have few distinct costs, which change rarely. The class ranks the costs and computes a term
+// once per cost, not per node.
 //
-// Threading: thread-compatible. Lifetime: a value. Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  a value.
+// Errors:    none.
 class NodeCosts {
  public:
   static constexpr double kUnknown = -1;
 
   void Reset();
-  // True if it was another one.
+  // Returns true if the cost changed.
   bool Set(sdk::Slot slot, double cost);
   double At(sdk::Slot slot) const { return by_slot_[slot]; }
 
-  // Of those of the nodes whose cost is known, the lower of two; none if there are none. A median,
-  // since one absurd label moves it little.
+  // The median of the known costs; of two middle values the lower one; nullopt if no cost is known.
+  // A median, because one wrong label changes it little.
   std::optional<double> Median(absl::Span<const sdk::Slot> nodes);
-  // 1 for what costs nothing, a half at the median; 0 where the cost is unknown.
+  // 1 for cost 0, 0.5 at the median, 0 for an unknown cost.
   static double Term(double cost, double median);
-  // Weighed terms of the nodes for which Median was asked last.
+  // Writes the weighted terms of `nodes`, which must be the nodes of the last call of Median.
   void WeighTerms(absl::Span<const sdk::Slot> nodes, double median, double weight,
                   absl::Span<double> weighed);
 
@@ -38,9 +40,9 @@ class NodeCosts {
 
   std::vector<double> by_slot_;
   bool ranked_ = false;
-  std::vector<double> costs_;           // all there are, the unknown one first, then rising
+  std::vector<double> costs_;           // distinct costs: the unknown one first, then ascending
   std::vector<uint32_t> rank_by_slot_;  // in costs_
-  // By rank, for one call.
+  // By rank; valid within one call.
   std::vector<uint32_t> count_;  // of nodes
   std::vector<double> weighed_;
 };

@@ -39,7 +39,7 @@ std::string PodName(const v1alpha1::Pod& pod) {
   return absl::StrCat("pod ", pod.namespace_(), "/", pod.name());
 }
 
-// What a pod insists on, ready to be compared.
+// The pod's bounds, resolved against the cluster.
 struct BoundsState : sdk::AttemptState {
   struct Licence {
     std::string name;
@@ -50,11 +50,11 @@ struct BoundsState : sdk::AttemptState {
 
   Bounds bounds;
   std::vector<uint32_t> regions;  // Ids of bounds.regions among label values.
-  std::vector<Holders> data;      // Of each of bounds.data.
+  std::vector<Holders> data;      // One per entry of bounds.data.
   std::vector<Licence> licences;
-  // Of the licences, for every node.
+  // The verdict on licences; the same for every node.
   sdk::Verdict licence_verdict;
-  // Of nodes: by region, by cost, and one for each of bounds.data.
+  // Cached verdicts: by region, by cost, and one set per entry of bounds.data.
   sdk::KnownVerdicts<uint32_t> region_verdicts;
   sdk::KnownVerdicts<double> cost_verdicts;
   std::vector<sdk::Verdict> data_verdicts;
@@ -69,7 +69,7 @@ struct BoundsState : sdk::AttemptState {
       if (licence.need <= available) continue;
       const std::string reason = absl::StrCat("insufficient licences of ", licence.name, ": need ",
                                               licence.need, ", available ", available);
-      // Evicting pods helps only if there are enough at all.
+      // Evicting pods helps only if the cluster has enough licences in total.
       licence_verdict = licence.need > licence.total ? sdk::Verdict::Unresolvable(reason)
                                                      : sdk::Verdict::Unschedulable(reason);
       return;
@@ -77,11 +77,11 @@ struct BoundsState : sdk::AttemptState {
   }
 };
 
-// What a pod prefers, ready to be compared.
+// The pod's preferences, resolved against the cluster.
 struct PreferencesState : sdk::AttemptState {
   Weights weights;
   Targets pods;
-  std::vector<Holders> data;  // Of those that some node holds.
+  std::vector<Holders> data;  // Only data that a node holds.
   int64_t cpu_millis = 0;
   int64_t gpus = 0;
 };
@@ -134,7 +134,7 @@ class Objectives : public sdk::Plugin,
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
     auto* state = attempt.filter_state<BoundsState>();
-    if (state == nullptr) {  // The profile has the plugin at filter, but not at preFilter.
+    if (state == nullptr) {  // The profile enables filter, but not preFilter.
       sdk::PreFilterResult all;
       const sdk::Verdict verdict = PreFilter(attempt, &all);
       if (verdict.rejected()) block.ForEach([&](int i, sdk::Slot) { sink.RejectWith(i, verdict); });
@@ -161,11 +161,11 @@ class Objectives : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // Within 0..100 as it comes, so that scores of different pods can be compared.
+  // In 0..100 without normalisation, so that scores of different pods can be compared.
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
     if (attempt.score_state<PreferencesState>() == nullptr && PreScore(attempt, nodes).skip()) {
-      // The profile has the plugin at score, but not at preScore.
+      // The profile enables score, but not preScore.
       std::fill(raw.begin(), raw.end(), 0);
       return sdk::Verdict::Success();
     }
@@ -174,7 +174,7 @@ class Objectives : public sdk::Plugin,
     const double scale = weighing.sum() > 0 ? 100 / weighing.sum() : 0;
     AddTerms(weighing, state, attempt.cluster().nodes(), nodes);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      // What is a whole number in decimals need not be one in binary.
+      // 1e-9: a decimal integer may be slightly less in binary.
       const auto score = static_cast<int64_t>(scale * sums_[i] + 1e-9);
       raw[i] = std::clamp<int64_t>(score, 0, sdk::kMaxScore);
     }
@@ -182,7 +182,7 @@ class Objectives : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // Each term's share of the score; those that count.
+  // The share of each term that counts.
   std::vector<std::vector<sdk::ScoreTerm>> Explain(
       const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const override {
     const auto* state = attempt.score_state<PreferencesState>();
@@ -204,8 +204,8 @@ class Objectives : public sdk::Plugin,
     return explained;
   }
 
-  // Any node may be cheap enough, or hold data that makes others near. Of pods, those that give
-  // licences back help, and the pod itself.
+  // Every node event helps: the node may be cheap enough, or hold data that makes others near. Of
+  // pod events, only released licences and the pod's own update help.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.old_pod == nullptr && change.new_pod == nullptr) return sdk::Hint::kQueue;
     if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
@@ -263,7 +263,7 @@ class Objectives : public sdk::Plugin,
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     if (pod.pod.scheduler_name() != profile_) return;
-    // Only to warn, so once for each state of the pod, wherever it is.
+    // Parses only to warn, so once per state of the pod.
     if (std::exchange(warned_at_[&pod], pod.generation) == pod.generation) return;
     ReadPreferences(pod.pod, args_.weights, &malformed_);
     ReadBounds(pod.pod, args_.levels, &malformed_);
@@ -297,7 +297,7 @@ class Objectives : public sdk::Plugin,
     return sdk::Verdict::Success();
   }
 
-  // All but the licences; evicting pods helps against none of it.
+  // Checks all bounds except licences; evicting pods helps with none of them.
   void JudgeNodes(const sdk::ClusterView& cluster, const sdk::NodeBlock& block, BoundsState* state,
                   sdk::FilterSink& sink) const {
     if (!state->regions.empty()) {
@@ -357,7 +357,7 @@ class Objectives : public sdk::Plugin,
             : absl::StrCat("node is not in the ", args_.levels[level - 1], " of data ", data));
   }
 
-  // Looks at every pod of the cluster, which only pods with the annotation pay for.
+  // Visits every pod of the cluster; only pods with the annotation pay this cost.
   void AddNearPods(const sdk::Attempt& attempt, const Pairs& labels, Targets* targets) const {
     const absl::string_view ns = attempt.pod().namespace_name();
     for (const auto& entry : attempt.cluster().pods()) {
@@ -374,7 +374,7 @@ class Objectives : public sdk::Plugin,
   struct Terms {
     double cost = 0, distance = 0, gpu = 0, cpu = 0;  // Each in 0..1.
   };
-  // What the terms of an attempt weigh: nothing where there is nothing to tell nodes apart by.
+  // Weights of the terms in an attempt; 0 for a term that does not apply.
   struct Weighing {
     double cost = 0, distance = 0, gpu = 0, cpu = 0;
     double median_cost = 0;
@@ -416,8 +416,8 @@ class Objectives : public sdk::Plugin,
     return terms;
   }
 
-  // The sum of each node's terms, weighed, into sums_: a term of all nodes at a time, and nothing
-  // of those that weigh nothing. The nodes are those of the weighing.
+  // Writes each node's sum of weighted terms into sums_, one term for all nodes at a time; skips
+  // terms with weight 0. `nodes` must be the nodes of the weighing.
   void AddTerms(const Weighing& weighing, const PreferencesState& state,
                 const sdk::NodeTable& table, absl::Span<const sdk::Slot> nodes) const {
     sums_.assign(nodes.size(), 0);
@@ -483,11 +483,11 @@ class Objectives : public sdk::Plugin,
   const Args args_;
   const std::string profile_;
   const sdk::ClusterView cluster_;
-  // Scoring works out more of them; all calls come on one thread.
+  // Mutable: scoring computes ranks. All calls come on one thread.
   mutable NodeCosts costs_;
-  mutable std::vector<double> sums_;  // Of the nodes that are scored, in their order.
-  std::vector<uint32_t> region_;      // By slot: the label's value, in the mirror's table.
-  // Nodes outside of some regions (BoundsState::regions), and those above a cost or of none.
+  mutable std::vector<double> sums_;  // Of the scored nodes, in their order.
+  std::vector<uint32_t> region_;      // By slot: the id of the label's value in the cluster cache.
+  // Nodes outside of some regions (BoundsState::regions), and nodes above a cost or without one.
   mutable sdk::NodeSets<std::vector<uint32_t>> outside_;
   mutable sdk::NodeSets<double> dear_;
   Places places_;

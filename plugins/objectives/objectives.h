@@ -1,4 +1,4 @@
-// Objectives: cost, network distance, GPU and CPU use weighed together, within hard bounds.
+// Objectives: scores nodes by weighted cost, network distance, GPU and CPU use, within hard bounds.
 #ifndef OUTBOARD_PLUGINS_OBJECTIVES_OBJECTIVES_H_
 #define OUTBOARD_PLUGINS_OBJECTIVES_OBJECTIVES_H_
 

@@ -35,7 +35,7 @@ std::unique_ptr<PluginHarness> Make(const std::string& args) {
 
 TEST(Objectives, Cases) { sdk::testing::RunCases(Descriptor(), "plugins/objectives/testdata"); }
 
-// Whatever pods do, licences in use are those of pods that have a place.
+// After any pod events, licences in use equal those of pods on nodes.
 TEST(Objectives, LicencesAreCountedThroughAllThatPodsDo) {
   auto harness = Make(R"({"licences": {"m": 1000}})");
   for (const char* name : {"a", "b", "c"}) harness->AddNode(NodeBuilder(name));
@@ -50,7 +50,7 @@ TEST(Objectives, LicencesAreCountedThroughAllThatPodsDo) {
     switch (random() % 4) {
       case 0:
       case 1: {
-        // A pod keeps its node once it has one.
+        // A pod with a node keeps it.
         const sdk::PodRecord* record = harness->cluster().FindPod(uid);
         const std::string node = record != nullptr && !record->pod.node_name().empty()
                                      ? record->pod.node_name()
@@ -92,7 +92,7 @@ TEST(Objectives, LicencesAreCountedThroughAllThatPodsDo) {
   }
 }
 
-// Takes all pods off each node in turn, and names the nodes where that would help.
+// Removes all pods from each node in turn, and returns the nodes where that helps.
 class EvictAll : public sdk::Plugin, public sdk::PostFilterPlugin {
  public:
   sdk::Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,
@@ -106,14 +106,14 @@ class EvictAll : public sdk::Plugin, public sdk::PostFilterPlugin {
       for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.RemovePod(*pod).ok());
       if (dry_run.Filter().ok()) helps.push_back(name);
       for (sdk::PodRecord* pod : pods) EXPECT_TRUE(dry_run.AddPod(*pod).ok());
-      EXPECT_FALSE(dry_run.Filter().ok()) << "adding and removing is not the same";
+      EXPECT_FALSE(dry_run.Filter().ok()) << "RemovePod does not undo AddPod";
       dry_run.End();
     }
     return sdk::Verdict::Unschedulable(absl::StrJoin(helps, ","));
   }
 };
 
-// Preemption would otherwise evict pods that hold no licence, or too few.
+// Otherwise preemption would evict pods without licences, or with too few.
 TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
   sdk::PluginDescriptor evict_all;
   evict_all.name = "EvictAll";
@@ -141,7 +141,7 @@ TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
   EXPECT_EQ(response.rejection().reasons(0), "many");
 }
 
-// A profile may name the plugin at single points.
+// A profile may enable the plugin at single extension points.
 TEST(Objectives, JudgesWithoutPreFilterAndPreScore) {
   sdk::PluginDescriptor descriptor = Descriptor();
   descriptor.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
@@ -176,8 +176,8 @@ TEST(Objectives, NodesThatGoLeaveNothingBehind) {
   EXPECT_EQ(costly.at("b").reasons()[0], "node does not say what it costs");
 }
 
-// No text in a label or an annotation takes a score out of 0..100, lets a node that says nothing
-// sensible win by cost, or makes a bound of it.
+// An invalid label or annotation never moves a score out of 0..100, never lets a node win by cost,
+// and never becomes a bound.
 TEST(Objectives, NothingAbsurdWins) {
   const std::vector<std::string> absurd = {"",
                                            "-1",
@@ -218,7 +218,7 @@ TEST(Objectives, NothingAbsurdWins) {
     const auto raw = harness->RawScore(pod);
     ASSERT_TRUE(raw.ok());
     EXPECT_EQ(raw->at("odd"), 0);
-    EXPECT_EQ(raw->at("sane"), 25);  // Half of cost, nothing of cpu.
+    EXPECT_EQ(raw->at("sane"), 25);  // 0.5 of cost, 0 of cpu.
     harness->RemovePod("default/p");
   }
 }

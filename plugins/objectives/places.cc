@@ -10,7 +10,7 @@
 namespace outboard::objectives {
 namespace {
 
-// In no label value, so that joined values are told apart.
+// No label value contains it, so joined values stay distinct.
 constexpr char kSeparator[] = "\n";
 
 }  // namespace
@@ -69,7 +69,7 @@ void Places::Clear(sdk::Slot slot) {
     data_.resize(slot + 1);
     for (std::vector<uint32_t>& column : domain_) column.resize(slot + 1, sdk::StringTable::kNone);
   }
-  // While it is known where the node was.
+  // Before the node's old domains are overwritten.
   for (const std::string& name : data_[slot]) {
     Targets* holders = HoldersToChange(name);
     Remove(slot, holders);
@@ -95,7 +95,7 @@ Holders Places::HoldersOf(const std::string& data) const {
   if (found == holders_.end()) return none;
   Targets& holders = *found->second;
   if (holders.version != version_) {
-    // Nodes rarely change what this depends on, and pods ask for it of every node.
+    // Precomputed: every attempt needs it for every node, and it rarely changes.
     holders.nearest.resize(data_.size());
     for (sdk::Slot slot = 0; slot < data_.size(); ++slot)
       holders.nearest[slot] = static_cast<uint8_t>(FindNearestLevel(holders, slot));
@@ -136,7 +136,7 @@ double Places::MeanCloseness(const Targets& targets, sdk::Slot slot) const {
   double sum = 0;
   int64_t counted = 0;
   for (size_t level = 0; level <= levels_.size(); ++level) {
-    // Those that share a nearer level are among those that share this one.
+    // The count of this level includes the nodes that share a nearer level.
     const int64_t count = CountAt(targets, level, slot);
     if (count <= counted) continue;
     sum += static_cast<double>(count - counted) * closeness_[level];

@@ -1,4 +1,4 @@
-// How far nodes are from each other by their labels, and which of them hold which data.
+// Network distance between nodes by their labels, and which nodes hold which data.
 #ifndef OUTBOARD_PLUGINS_OBJECTIVES_PLACES_H_
 #define OUTBOARD_PLUGINS_OBJECTIVES_PLACES_H_
 
@@ -15,28 +15,29 @@
 
 namespace outboard::objectives {
 
-// Followed by the name of the data; `true`.
+// Label prefix, followed by the name of the data; the value is `true`.
 inline constexpr char kDataPrefix[] = "data.outboard/";
 
-// Some nodes, counted by what they share with others.
+// A set of nodes, counted by the domains they are in.
 struct Targets {
   // By level, then by domain; level 0 by slot.
   std::vector<std::vector<int64_t>> counts;
   int64_t total = 0;
-  // By slot: the nearest level that is shared with one of them. Of holders only, as of `version` of
-  // the places.
+  // By slot: the nearest level shared with one of the nodes. Only for holders; valid at `version`
+  // of Places.
   std::vector<uint8_t> nearest;
   uint64_t version = 0;
 };
-// Those that hold some data; what somebody keeps does not change any more.
+// The nodes that hold some data. A snapshot that a caller keeps never changes.
 using Holders = std::shared_ptr<const Targets>;
 
-// Level 0 is the node itself, levels 1 and up are labels from the nearest to the farthest. Two
-// nodes share a level if its label and those of all farther levels have equal values, so that a
-// rack `r1` in each of two zones is two racks. Beyond the last level is everything else.
+// Level 0 is the node itself. Levels 1 and up are labels from the nearest to the farthest. Two
+// nodes share a level if its label and the labels of all farther levels have equal values; a rack
+// `r1` in each of two zones is two racks. All other nodes are beyond the last level.
 //
-// Threading: thread-compatible. Lifetime: a value. Errors: none; labels that cannot be read are
-//            complained of.
+// Threading: thread-compatible.
+// Lifetime:  a value.
+// Errors:    none; an invalid label is reported to `malformed`.
 class Places {
  public:
   explicit Places(std::vector<std::string> levels);
@@ -47,18 +48,18 @@ class Places {
            sdk::MalformedValues* malformed);
   void Clear(sdk::Slot slot);
 
-  // Never null; empty if no node holds it.
+  // Never null; empty if no node holds the data.
   Holders HoldersOf(const std::string& data) const;
   void Add(sdk::Slot slot, Targets* targets) const { Count(slot, 1, targets); }
-  // One that was added, by the same labels.
+  // `slot` must have been added with its current labels.
   void Remove(sdk::Slot slot, Targets* targets) const { Count(slot, -1, targets); }
-  // 1 on the node itself, 0 beyond the last level: of the nearest target; of all of them on
-  // average.
+  // Closeness to the nearest target, or on average to all targets: 1 on the node itself, 0 beyond
+  // the last level.
   double NearestCloseness(const Targets& targets, sdk::Slot slot) const {
     return closeness_[NearestLevel(targets, slot)];
   }
   double MeanCloseness(const Targets& targets, sdk::Slot slot) const;
-  // Whether a target shares this level or a nearer one.
+  // Whether a target shares `level` or a nearer level.
   bool IsWithin(const Targets& targets, sdk::Slot slot, size_t level) const {
     return NearestLevel(targets, slot) <= level;
   }
@@ -66,10 +67,10 @@ class Places {
  private:
   void Count(sdk::Slot slot, int64_t sign, Targets* targets) const;
   bool IsAt(sdk::Slot slot, const std::vector<uint32_t>& domains) const;
-  // To be changed: a copy if somebody keeps it.
+  // Returns holders to modify; makes a copy if a caller still keeps them.
   Targets* HoldersToChange(const std::string& data);
   int64_t CountAt(const Targets& targets, size_t level, sdk::Slot slot) const;
-  // The number of levels and one more where none is shared.
+  // Number of levels + 1 if no level is shared.
   size_t NearestLevel(const Targets& targets, sdk::Slot slot) const {
     return targets.version == version_ ? targets.nearest[slot] : FindNearestLevel(targets, slot);
   }
@@ -82,7 +83,7 @@ class Places {
   std::vector<std::vector<uint32_t>> domain_;
   std::vector<std::vector<std::string>> data_;  // By slot.
   absl::flat_hash_map<std::string, std::shared_ptr<Targets>> holders_;
-  uint64_t version_ = 1;  // Rises when a node changes its place or its data.
+  uint64_t version_ = 1;  // Increases when a node's levels or data change.
 };
 
 }  // namespace outboard::objectives

@@ -105,7 +105,7 @@ TEST_F(PlacesTest, DataThatCannotBeReadIsNotHeld) {
   EXPECT_EQ(malformed_.warned(), 1);
 }
 
-// Counting by domain gives what looking at each pair gives.
+// Counting by domain equals counting over all pairs.
 TEST_F(PlacesTest, CountsAgreeWithPairs) {
   std::mt19937 random(7);
   const std::vector<std::string> racks = {"", "r1", "r2"}, zones = {"", "a", "b"};

@@ -11,10 +11,10 @@ namespace outboard::objectives {
 namespace {
 
 constexpr size_t kMaxNames = 32;
-constexpr int64_t kMaxLicences = 1000000000;
+constexpr int64_t kMaxLicencesOfPod = 1000000000;
 constexpr char kThisNode[] = "node";
 
-// Complains in the name of a pod, or not at all.
+// Reports invalid values of a pod; silent without `malformed`.
 class Complaints {
  public:
   Complaints(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed)
@@ -23,7 +23,7 @@ class Complaints {
     if (malformed_ == nullptr) return;
     malformed_->Warn(absl::StrCat("pod ", pod_.namespace_(), "/", pod_.name()), key, value, wanted);
   }
-  // What `parse` makes of an annotation; none also if it is absent.
+  // The parsed annotation; nullopt if it is absent or invalid.
   template <typename Parse>
   auto Read(const char* key, absl::string_view wanted, Parse&& parse) const
       -> decltype(parse(absl::string_view())) {
@@ -137,7 +137,7 @@ Licences ReadLicences(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed)
   for (const auto& [key, value] : pod.labels()) {
     absl::string_view name = key;
     if (!absl::ConsumePrefix(&name, kLicencePrefix)) continue;
-    const std::optional<int64_t> count = sdk::ParseCount(value, kMaxLicences);
+    const std::optional<int64_t> count = sdk::ParseCount(value, kMaxLicencesOfPod);
     if (!count) Complaints(pod, malformed).Add(key, value, "a number of licences");
     if (count.value_or(0) > 0) licences.emplace_back(name, *count);
   }

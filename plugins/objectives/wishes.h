@@ -1,4 +1,4 @@
-// What a pod's annotations and labels say of its objectives and bounds.
+// Objectives and bounds from a pod's annotations and labels.
 #ifndef OUTBOARD_PLUGINS_OBJECTIVES_WISHES_H_
 #define OUTBOARD_PLUGINS_OBJECTIVES_WISHES_H_
 
@@ -22,20 +22,20 @@ inline constexpr char kDataWithinAnnotation[] = "outboard/data-within";
 inline constexpr char kLatestStartAnnotation[] = "outboard/sla-latest-start";
 inline constexpr char kHighestCostAnnotation[] = "outboard/sla-highest-cost";
 inline constexpr char kRegionsAnnotation[] = "outboard/allowed-regions";
-// Followed by the name of a licence; a label, so that selectors find who holds it.
+// Prefix of the licence name; a label, so that selectors can find the pods that hold it.
 inline constexpr char kLicencePrefix[] = "licence.outboard/";
 inline constexpr double kMaxWeight = 1000;
 
 struct Weights {
   double cost = 1, distance = 1, gpu = 1, cpu = 1;
-  double* Find(absl::string_view name);  // Null for any other name.
+  double* Find(absl::string_view name);  // Null for an unknown name.
   bool any() const { return cost > 0 || distance > 0 || gpu > 0 || cpu > 0; }
 };
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 using Licences = std::vector<std::pair<std::string, int64_t>>;
 
-// `a=b,c=d`; `a,b`. None if there is nothing, an empty or a repeated name, or more than 32 of them.
+// `a=b,c=d`; `a,b`. Returns nullopt for an empty text, an empty or repeated name, or more than 32.
 std::optional<Pairs> ParsePairs(absl::string_view text);
 std::optional<std::vector<std::string>> ParseNames(absl::string_view text);
 
@@ -43,10 +43,10 @@ std::optional<std::vector<std::string>> ParseNames(absl::string_view text);
 struct Preferences {
   Weights weights;
   Pairs near_pods;                // Labels of pods of its namespace.
-  std::vector<std::string> data;  // That it wants to be near.
+  std::vector<std::string> data;  // Data to be near to.
 };
 
-// What a pod insists on.
+// What a pod requires.
 struct Bounds {
   std::optional<absl::Time> latest_start;
   std::optional<double> highest_cost;
@@ -59,12 +59,12 @@ struct Bounds {
   }
 };
 
-// Read one pod. What cannot be read counts as absent, and is complained of if `malformed` is given.
+// Read one pod. An invalid value counts as absent, and is reported unless `malformed` is null.
 Preferences ReadPreferences(const v1alpha1::Pod& pod, const Weights& defaults,
                             sdk::MalformedValues* malformed);
 Bounds ReadBounds(const v1alpha1::Pod& pod, const std::vector<std::string>& levels,
                   sdk::MalformedValues* malformed);
-// In the order of their names; amounts are above 0.
+// Sorted by name; amounts are above 0.
 Licences ReadLicences(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
 
 }  // namespace outboard::objectives

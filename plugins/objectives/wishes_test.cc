@@ -94,7 +94,7 @@ TEST(Wishes, DataIsABoundOnlyWithALevel) {
                        Levels(), nullptr)
                 .data_within,
             0u);
-  // A level without data is none.
+  // A level without data sets no bound.
   EXPECT_FALSE(
       ReadBounds(PodBuilder("p").Annotation(kDataWithinAnnotation, "zone"), Levels(), nullptr)
           .any());

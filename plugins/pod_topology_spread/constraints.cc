@@ -43,9 +43,9 @@ absl::StatusOr<std::vector<Constraint>> ConstraintsWithAction(
       if (!selector.ok()) return selector.status();
       constraint.selector = *std::move(selector);
     }
-    // The API server puts these into the label selector as well (a feature on by default), with the
-    // values that the labels had when the pod was made. kube-scheduler merges today's values all
-    // the same: a pod whose labels changed since matches nothing.
+    // The API server also merges these into the label selector (on by default), with the label
+    // values at the pod's creation. As kube-scheduler, this merges the current values; a pod whose
+    // labels changed since creation matches nothing.
     for (const std::string& key : proto->match_label_keys()) {
       auto label = pod_labels.find(key);
       if (label != pod_labels.end()) constraint.selector.AddLabel(key, label->second);

@@ -1,4 +1,4 @@
-// A topology spread constraint with its selector ready to match.
+// Topology spread constraints with compiled selectors.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_CONSTRAINTS_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_CONSTRAINTS_H_
 
@@ -17,8 +17,9 @@ using WhenUnsatisfiable = v1alpha1::TopologySpreadConstraint::WhenUnsatisfiable;
 
 // Which pods a constraint counts.
 //
-// Threading: immutable after it is built. Lifetime: a value. Errors: Parse tells what Kubernetes
-//            would.
+// Threading: immutable after it is built.
+// Lifetime:  a value.
+// Errors:    Parse returns Kubernetes' messages.
 class PodSelector {
  public:
   // Matches nothing: an absent label selector.
@@ -28,11 +29,11 @@ class PodSelector {
 
   bool Matches(const sdk::LabelMap& labels) const { return compiled_.Matches(labels); }
   bool nothing() const { return nothing_; }
-  // Matches everything. Kubernetes counts no pod for such a constraint, though the pod that is to
-  // be placed matches it.
+  // Matches everything. Kubernetes counts no pod for such a constraint, although the incoming pod
+  // matches it.
   bool empty() const { return compiled_.matches_everything(); }
   const std::vector<sdk::Requirement>& requirements() const { return compiled_.requirements(); }
-  // Narrows it; nothing stays nothing.
+  // Adds a requirement; a selector that matches nothing stays unchanged.
   void Add(sdk::Requirement requirement) { compiled_.AddRequirement(std::move(requirement)); }
   void AddLabel(const std::string& key, const std::string& value);
 
@@ -50,8 +51,8 @@ struct Constraint {
   bool honor_taints = false;
 };
 
-// Those of `constraints` whose action is `action`. `pod_labels` give matchLabelKeys their values.
-// An error is the first selector's that cannot be parsed.
+// Returns the constraints whose action is `action`. `pod_labels` provide the values of
+// matchLabelKeys. Returns the error of the first selector that cannot be parsed.
 absl::StatusOr<std::vector<Constraint>> ConstraintsWithAction(
     absl::Span<const v1alpha1::TopologySpreadConstraint* const> constraints,
     const sdk::LabelMap& pod_labels, WhenUnsatisfiable action);

@@ -44,7 +44,7 @@ bool AnyCounts(const Constraints& constraints, const v1alpha1::Pod& pod) {
 
 bool AfterPodUpdate(const v1alpha1::Pod& pod, const Constraints& constraints,
                     const v1alpha1::Pod& before, const v1alpha1::Pod& after) {
-  // With one toleration more, other nodes may count.
+  // With other tolerations, other nodes may count.
   if (after.uid() == pod.uid() && !SameTolerations(before, after) &&
       std::any_of(constraints.begin(), constraints.end(),
                   [](const Constraint& constraint) { return constraint.honor_taints; })) {

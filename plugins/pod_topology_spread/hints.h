@@ -1,4 +1,4 @@
-// Which events may let a pod keep its spread constraints.
+// Queueing hints: which events may let a pod satisfy its spread constraints.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_HINTS_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_HINTS_H_
 
@@ -11,12 +11,12 @@ namespace outboard::pod_topology_spread {
 
 // kube-scheduler's hints (v1.36). Pure.
 
-// False if no constraint can make the event help the pod: it is about another pod without a place,
-// or of another namespace.
+// False if the event cannot help the pod under any constraint: it concerns another pod without a
+// node, or in another namespace.
 bool MayConcern(const v1alpha1::Pod& pod, const sdk::ObjectChange& change);
 
-// What an event that may concern the pod means to it. `constraints`: its hard ones, or the
-// profile's.
+// The hint for an event for which MayConcern is true. `constraints`: the pod's hard constraints, or
+// the profile's.
 sdk::Hint HintOf(const v1alpha1::Pod& pod, const std::vector<Constraint>& constraints,
                  const sdk::ObjectChange& change);
 

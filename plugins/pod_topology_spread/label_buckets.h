@@ -1,4 +1,4 @@
-// Finds the selectors that may match a set of labels without trying all of them.
+// Finds the selectors that may match a set of labels, without trying every selector.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_LABEL_BUCKETS_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_LABEL_BUCKETS_H_
 
@@ -11,18 +11,19 @@
 
 namespace outboard::pod_topology_spread {
 
-// Items by one label that their selector demands. Of several demands the one that fewest others
-// share is taken; a selector that demands no value (only Exists, NotIn …) is always a candidate.
+// Items by one label that their selector requires. If a selector has several IN requirements, the
+// one that the fewest items share is used. A selector without IN (only Exists, NotIn …) is always a
+// candidate.
 //
 // Threading: thread-compatible.
-// Lifetime:  keeps copies of T, a pointer.
+// Lifetime:  stores copies of T, which is a pointer.
 // Errors:    none.
 template <typename T>
 class LabelBuckets {
  public:
   using Requirements = std::vector<sdk::Requirement>;
 
-  // Returns the place of the item, which Remove wants back.
+  // Returns the place of the item; pass it to Remove.
   int Add(T item, const Requirements& requirements) {
     int best = kNoDemand;
     size_t fewest = 0;
@@ -40,7 +41,7 @@ class LabelBuckets {
       auto& by_value = by_label_[requirements[best].key];
       for (const std::string& value : requirements[best].values) {
         std::vector<T>& bucket = by_value[value];
-        // Values are sorted: one that is listed twice comes twice in a row.
+        // Values are sorted, so duplicates are adjacent.
         if (bucket.empty() || bucket.back() != item) bucket.push_back(item);
       }
     }
@@ -54,7 +55,7 @@ class LabelBuckets {
     auto label = by_label_.find(requirements[place].key);
     for (const std::string& value : requirements[place].values) {
       auto bucket = label->second.find(value);
-      if (bucket == label->second.end()) continue;  // A value that was listed twice.
+      if (bucket == label->second.end()) continue;  // A duplicate value.
       Erase(&bucket->second, item);
       if (bucket->second.empty()) label->second.erase(bucket);
     }

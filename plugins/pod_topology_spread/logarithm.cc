@@ -21,8 +21,8 @@ constexpr double kHalfSqrt2 = 7.07106781186547524401e-01;
 }  // namespace
 
 double GoLog(double x) {
-  // x = 2^k · (1 + f) with 1 + f in [√½, √2). The order of operations is part of the result; on
-  // amd64 Go's compiler does not fuse them (below GOAMD64=v3), nor does ours.
+  // x = 2^k · (1 + f) with 1 + f in [√½, √2). The order of operations affects the result. On amd64
+  // neither Go's compiler (below GOAMD64=v3) nor ours fuses them.
   int exponent = 0;
   double fraction = std::frexp(x, &exponent);
   if (fraction < kHalfSqrt2) {

@@ -6,9 +6,9 @@ namespace outboard::pod_topology_spread {
 
 // ln(x) for finite x > 0.
 //
-// C's logarithm is rounded better than Go's: of the first 5,000 integers 68 differ in the last bit,
-// ln(3) among them, which weighs a topology of one domain. A score is rounded to an integer after
-// it was multiplied by a count, so such a bit can tip it.
+// C's logarithm is rounded better than Go's: for 68 of the first 5,000 integers the last bit
+// differs, for example ln(3), the weight of a topology with one domain. A score is multiplied by a
+// count and then rounded to an integer, so this bit can change the score.
 double GoLog(double x);
 
 }  // namespace outboard::pod_topology_spread

@@ -20,7 +20,7 @@ void Owners::ObjectChanged(const v1alpha1::ClusterObject& object) {
   if (!object.has_service()) return;
   const v1alpha1::Service& service = object.service();
   RemoveService(service.namespace_(), service.name());
-  // A service without a selector matches no pod, not every pod.
+  // A service without a selector matches no pod.
   if (service.selector().empty()) return;
   auto entry = std::make_unique<ServiceSelector>();
   for (const auto& [key, value] : service.selector()) {
@@ -74,7 +74,7 @@ PodSelector Owners::SelectorOf(const v1alpha1::Pod& pod, const sdk::ClusterObjec
   }
   PodSelector result = PodSelector::Everything();
   for (const auto& [key, value] : labels) result.AddLabel(key, value);
-  // A set without a selector, or with one that cannot be parsed, adds nothing.
+  // A set without a valid selector adds nothing.
   if (workload != nullptr && is_set && workload->has_selector()) {
     absl::StatusOr<PodSelector> own = PodSelector::Parse(workload->selector());
     if (own.ok()) {

@@ -1,4 +1,4 @@
-// Which pods belong to the same service or controller as a pod.
+// Finds the pods with the same service or controller as a pod.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_OWNERS_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_OWNERS_H_
 
@@ -14,11 +14,11 @@
 
 namespace outboard::pod_topology_spread {
 
-// Services by namespace and label, kept by the mirror's changes, so that a pod's services are found
-// without looking at all.
+// Services by namespace and label, updated by changes of the cluster cache. A lookup does not visit
+// all services.
 //
 // Threading: thread-compatible.
-// Lifetime:  keeps copies of selectors.
+// Lifetime:  stores copies of selectors.
 // Errors:    none.
 class Owners {
  public:
@@ -26,8 +26,8 @@ class Owners {
   void ObjectChanged(const v1alpha1::ClusterObject& object);
   void ObjectRemoved(const v1alpha1::ClusterObject& object);
 
-  // The selectors of the services that match the pod and of the ReplicationController, ReplicaSet
-  // or StatefulSet that controls it, all together. Empty if there are none.
+  // The conjunction of the selectors of the services that match the pod, and of the
+  // ReplicationController, ReplicaSet or StatefulSet that controls it. Empty if there are none.
   PodSelector SelectorOf(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objects) const;
 
  private:

@@ -25,7 +25,7 @@ using Proto = v1alpha1::TopologySpreadConstraint;
 
 constexpr char kHostname[] = "kubernetes.io/hostname";
 
-// The labels that a node must have to count for any of the constraints.
+// The labels that a node needs to count for the constraints.
 std::vector<std::string> KeysOf(const std::vector<Constraint>& constraints) {
   std::vector<std::string> keys;
   for (const Constraint& constraint : constraints) keys.push_back(constraint.topology_key);
@@ -34,7 +34,7 @@ std::vector<std::string> KeysOf(const std::vector<Constraint>& constraints) {
   return keys;
 }
 
-// Half away from zero, as Go's math.Round; exact, where x + 0.5 would not be.
+// Rounds half away from zero, as Go's math.Round; exact, unlike x + 0.5.
 int64_t Round(double x) {
   const int64_t whole = static_cast<int64_t>(x);
   const double rest = x - static_cast<double>(whole);
@@ -97,10 +97,10 @@ class PodTopologySpread : public sdk::Plugin,
   void OnTick(absl::Time now) override { index_.Tick(); }
 
  private:
-  // The pod's constraints with this action, or else the profile's.
+  // The pod's constraints with this action, else the profile's.
   absl::StatusOr<std::vector<Constraint>> ConstraintsOf(const v1alpha1::Pod& pod,
                                                         WhenUnsatisfiable action) const;
-  // The columns that tell how a constraint stands. `keys`: labels that nodes must have.
+  // The columns that a constraint reads. `keys`: labels that nodes must have.
   SpreadColumns ColumnsOf(const sdk::Attempt& attempt, const Constraint& constraint,
                           const std::vector<std::string>& keys, bool with_sums) const;
   Verdict UpdateWithPod(const sdk::Attempt& attempt, const sdk::PodView& pod,
@@ -110,7 +110,7 @@ class PodTopologySpread : public sdk::Plugin,
   const std::vector<Proto> default_constraints_;
   std::vector<const Proto*> defaults_;
   const sdk::ClusterView cluster_;
-  mutable SpreadIndex index_;  // Columns are made when they are first asked for.
+  mutable SpreadIndex index_;  // Mutable: creates columns on first use.
   Owners owners_;
   const Verdict mismatch_ =
       Verdict::Unschedulable("node(s) didn't match pod topology spread constraints");
@@ -130,7 +130,7 @@ absl::StatusOr<std::vector<Constraint>> PodTopologySpread::ConstraintsOf(
         absl::StrCat("obtaining pod's ", hard ? "hard" : "soft",
                      " topology spread constraints: ", result.status().message()));
   }
-  // They have no selectors of their own, so they always parse.
+  // Default constraints have no selectors, so they always parse.
   auto result = ConstraintsWithAction(defaults_, pod.labels(), action);
   if (!result.ok() || result->empty()) return result;
   const PodSelector selector = owners_.SelectorOf(pod, cluster_.objects());
@@ -213,14 +213,14 @@ Verdict PodTopologySpread::PreScore(const sdk::Attempt& attempt,
   }
   if (constraints->empty()) return Verdict::Skip();
   auto& state = attempt.NewScoreState<ScoreState>();
-  // The system's defaults leave nodes without a zone in play, so that these still spread by host.
+  // With the system's defaults, nodes without a zone still count, so that pods spread by host.
   state.require_all_labels =
       !attempt.pod().proto().topology_spread_constraints().empty() || !system_defaulted_;
   std::vector<std::string> keys;
   if (state.require_all_labels) keys = KeysOf(*constraints);
   for (const Constraint& constraint : *constraints) {
     SoftConstraint& soft = state.constraints.emplace_back();
-    // A host is a domain of its own, whose pods are those of the node that is scored.
+    // Each host is its own domain; its count is the count of the scored node.
     soft.by_node = constraint.topology_key == kHostname;
     soft.columns = ColumnsOf(attempt, constraint, keys, !soft.by_node);
     soft.max_skew = constraint.max_skew;

@@ -1,5 +1,5 @@
-// PodTopologySpread: spreads pods over zones, nodes and other domains, as their constraints or the
-// profile's defaults say.
+// PodTopologySpread: spreads pods over zones, nodes and other domains, by their constraints or the
+// profile's defaults.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_POD_TOPOLOGY_SPREAD_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_POD_TOPOLOGY_SPREAD_H_
 

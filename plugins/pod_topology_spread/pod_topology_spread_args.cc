@@ -21,7 +21,7 @@ int32_t ReadInt32(const sdk::ArgsObject& object, absl::string_view key) {
   return static_cast<int32_t>(value);
 }
 
-// kube-scheduler does not check this one: any other text than `Honor` means Ignore.
+// kube-scheduler does not validate this field: any text except `Honor` means Ignore.
 Proto::NodeInclusionPolicy ReadPolicy(const sdk::ArgsObject& object, absl::string_view key) {
   if (!object.Has(key)) return Proto::NODE_INCLUSION_POLICY_UNSPECIFIED;
   return object.String(key, "") == "Honor" ? Proto::HONOR : Proto::IGNORE;
@@ -61,7 +61,7 @@ Proto ReadConstraint(const sdk::ArgsObject& object, const std::string& action) {
   if (object.Has("minDomains")) result.set_min_domains(ReadInt32(object, "minDomains"));
   result.set_node_affinity_policy(ReadPolicy(object, "nodeAffinityPolicy"));
   result.set_node_taints_policy(ReadPolicy(object, "nodeTaintsPolicy"));
-  // Without effect: the selector of a default constraint is the pod's owners'.
+  // Accepted without effect: a default constraint uses the selector of the pod's owners.
   object.Strings("matchLabelKeys");
   return result;
 }
@@ -80,7 +80,7 @@ const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "defaultingType": {"enum": ["System", "List"], "default": "System",
-      "description": "Which constraints pods without any get: the system's, or those listed."},
+      "description": "Constraints for pods without any: the system's, or the listed ones."},
     "defaultConstraints": {"type": "array",
       "items": {"type": "object", "additionalProperties": false,
         "required": ["maxSkew", "topologyKey", "whenUnsatisfiable"],

@@ -1,4 +1,4 @@
-// The arguments of PodTopologySpread: what pods without constraints get.
+// The arguments of PodTopologySpread: constraints for pods without any.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_POD_TOPOLOGY_SPREAD_ARGS_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_POD_TOPOLOGY_SPREAD_ARGS_H_
 
@@ -13,12 +13,12 @@ namespace outboard::pod_topology_spread {
 extern const char kArgsSchema[];
 
 struct SpreadArgs {
-  // The constraints are the system's, which leave nodes without one of the labels in play.
+  // The constraints are the system's; nodes without one of the labels still count.
   bool system_defaulted = true;
   std::vector<v1alpha1::TopologySpreadConstraint> default_constraints;
 };
 
-// Reads and checks the arguments; faults go to the reader.
+// Reads and checks the arguments; reports errors to the reader.
 SpreadArgs ReadArgs(sdk::ArgsReader* reader);
 
 }  // namespace outboard::pod_topology_spread

@@ -22,7 +22,7 @@ TEST(PodTopologySpreadTest, Cases) {
   sdk::testing::RunCases(Descriptor(), "plugins/pod_topology_spread/testdata");
 }
 
-// Values that Go 1.26 gave on amd64.
+// Values of Go 1.26 on amd64.
 TEST(GoLogTest, HasGosBits) {
   EXPECT_EQ(std::bit_cast<uint64_t>(GoLog(2)), 0x3fe62e42fefa39efu);
   EXPECT_EQ(std::bit_cast<uint64_t>(GoLog(3)), 0x3ff193ea7aad030au);
@@ -37,7 +37,7 @@ TEST(GoLogTest, HasGosBits) {
   EXPECT_EQ(hash, 0x2d0faa3cdd01273du);
 }
 
-// A pod that wants pods `app: a` spread over zones with a skew of 1.
+// A pod that spreads pods `app: a` over zones with maxSkew 1.
 v1alpha1::Pod Spread(const std::string& name) {
   v1alpha1::Pod pod = PodBuilder(name).Label("app", "a");
   auto* constraint = pod.add_topology_spread_constraints();
@@ -97,7 +97,7 @@ TEST_F(PodTopologySpreadHypothesisTest, RemovedPodsMakeRoomInTheCopyOnly) {
   ASSERT_TRUE(plugin_->RemovePod(Attempt(&copy), Pod("default/on-a"), Node("a")).ok());
   EXPECT_FALSE(Feasible(&copy, "a"));
   ASSERT_TRUE(plugin_->RemovePod(Attempt(&copy), Pod("elsewhere/other"), Node("a")).ok());
-  EXPECT_FALSE(Feasible(&copy, "a"));  // Of another namespace: not counted before either.
+  EXPECT_FALSE(Feasible(&copy, "a"));  // The pod is in another namespace, so it never counted.
   ASSERT_TRUE(plugin_->RemovePod(Attempt(&copy), Pod("default/leaving"), Node("a")).ok());
   EXPECT_TRUE(Feasible(&copy, "a"));
   EXPECT_FALSE(Feasible(&state_, "a"));
@@ -108,7 +108,7 @@ TEST_F(PodTopologySpreadHypothesisTest, RemovedPodsMakeRoomInTheCopyOnly) {
 TEST_F(PodTopologySpreadHypothesisTest, AddedPodsRaiseTheMinimum) {
   sdk::PluginState copy;
   copy.filter = state_.filter->Clone();
-  // Two in a, one in b then: the minimum is 1, and a may have one more only with two in b.
+  // Now two pods in a, one in b: the minimum is 1, so a allows one more only with two in b.
   ASSERT_TRUE(plugin_->AddPod(Attempt(&copy), Pod("default/on-a"), Node("b")).ok());
   EXPECT_FALSE(Feasible(&copy, "a"));
   EXPECT_TRUE(Feasible(&copy, "b"));

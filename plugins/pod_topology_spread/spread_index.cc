@@ -17,7 +17,7 @@ using sdk::StringTable;
 
 constexpr size_t kTicksUnused = 600;
 
-// Neither labels nor names have such a byte.
+// Labels and names never contain this byte.
 constexpr char kEnd = '\0';
 
 void AppendText(std::string* key, absl::string_view text) {
@@ -146,7 +146,7 @@ bool NodeGroup::Admits(const NodeView& node) const {
   for (const std::string& key : keys_) {
     if (!node.Label(key)) return false;
   }
-  // A term that cannot be parsed matches nothing, as in kube-scheduler.
+  // As in kube-scheduler, a term that cannot be parsed matches nothing.
   if (!affinity_.empty() && !affinity_.Matches(node).value_or(false)) return false;
   return !honor_taints_ || sdk::FindUntoleratedTaint(node.taints(), tolerations_) == nullptr;
 }
@@ -287,8 +287,8 @@ void SpreadIndex::NodeChanged(Slot slot) {
     any = any || group->changing_;
   }
   if (!any) return;
-  // The node leaves its domains as it was and enters them as it is. Domains that this empties can
-  // be given to others in between, for all sums over them are 0 by then.
+  // Subtract the node from its old domains, then add it to its new ones. A domain that becomes
+  // empty may be reused in between, because all sums over it are 0 by then.
   auto move = [&](int32_t sign) {
     for (auto& [key, matching] : matching_) {
       for (const auto& sums : matching->sums_) {

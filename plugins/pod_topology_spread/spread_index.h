@@ -1,11 +1,11 @@
-// How many pods match which selector in which domain, kept up to date by the mirror's changes.
+// Counts of pods by selector and domain, updated by changes of the cluster cache.
 //
-// Four kinds of columns over node slots, each made when a constraint first needs it and dropped
-// when none did for a while:
+// There are four kinds of columns over node slots. A constraint creates a column on first use; a
+// column without use for some time is dropped:
 //   Topology      the domain of each node by one label;
-//   NodeGroup     the nodes that count for pods of one kind (keys, affinity, tolerations);
+//   NodeGroup     the nodes that count for equal keys, affinity and tolerations;
 //   MatchingPods  the pods of a namespace that match a selector, by node;
-//   DomainSums    the same by domain, over the nodes of a group.
+//   DomainSums    these pods by domain, over the nodes of a group.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_SPREAD_INDEX_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_SPREAD_INDEX_H_
 
@@ -27,18 +27,18 @@
 
 namespace outboard::pod_topology_spread {
 
-// A domain of a Topology. Ids are dense, and reused once no node is in the domain.
+// A domain of a Topology. Ids are dense. An id is reused once no node is in the domain.
 using Domain = uint32_t;
 inline constexpr Domain kNoDomain = 0xffffffff;  // The node lacks the label.
-// The domain of the empty value. Always there; nodes without the label are counted with it where
-// they count at all, for so kube-scheduler looks them up.
+// The domain of the empty value; always exists. Nodes without the label count here (if they count),
+// as in kube-scheduler's lookup.
 inline constexpr Domain kEmptyValueDomain = 0;
 
 class Topology {
  public:
   explicit Topology(std::string key) : key_(std::move(key)) {}
   Domain Of(sdk::Slot slot) const { return slot < of_slot_.size() ? of_slot_[slot] : kNoDomain; }
-  // All ids are smaller.
+  // Greater than every id.
   size_t size() const { return node_counts_.size(); }
   const std::string& key() const { return key_; }
 
@@ -60,11 +60,11 @@ class Topology {
   bool changing_ = false;
 };
 
-// What makes a node count.
+// The conditions under which a node counts.
 struct NodeGroupSpec {
   std::vector<std::string> keys;  // Labels that it must have; sorted, distinct.
-  // The pod whose node selector and affinity it must match, and the one that must tolerate its
-  // taints; null: does not matter.
+  // The pod whose node selector and affinity the node must match, and the pod that must tolerate
+  // the node's taints; null: not checked.
   const v1alpha1::Pod* affinity_of = nullptr;
   const v1alpha1::Pod* tolerations_of = nullptr;
 };
@@ -84,7 +84,7 @@ class NodeGroup {
   sdk::Tolerations tolerations_;
   std::vector<uint8_t> members_;
   uint64_t last_use_ = 0;
-  bool next_ = false;  // Membership of the node that changes.
+  bool next_ = false;  // New membership of the changing node.
   bool changing_ = false;
 };
 
@@ -94,10 +94,10 @@ class DomainSums {
       : topology_(std::move(topology)), group_(std::move(group)) {}
   // Matching pods of a domain, on nodes of the group.
   int64_t pods(Domain domain) const { return domain < pods_.size() ? pods_[domain] : 0; }
-  // Nodes of the group in it: a domain without any does not exist for the constraint.
+  // Nodes of the group in the domain; without any, the domain does not exist for the constraint.
   int32_t nodes(Domain domain) const { return domain < nodes_.size() ? nodes_[domain] : 0; }
   size_t size() const { return nodes_.size(); }
-  // How many domains exist.
+  // The number of domains that exist.
   int64_t present() const { return present_; }
 
  private:
@@ -116,7 +116,7 @@ class DomainSums {
 
 class MatchingPods {
  public:
-  // Matching pods on the node, whatever group it is in.
+  // Matching pods on the node, independent of groups.
   int32_t On(sdk::Slot slot) const { return slot < on_slot_.size() ? on_slot_[slot] : 0; }
 
  private:
@@ -133,18 +133,16 @@ class MatchingPods {
   uint64_t last_use_ = 0;
 };
 
-// Makes, finds, keeps and drops the columns. Pods on a node count whether they are bound, assumed
-// or waiting; those that are being deleted do not.
+// Creates, finds and drops the columns. Bound, assumed and waiting pods count; pods that are being
+// deleted do not.
 //
-// What it hands out is up to date until the next change of the mirror; held longer, it may not be,
-// but can be read.
-//
-// Threading: thread-compatible; the mirror's thread.
-// Lifetime:  the mirror must outlive it.
+// Threading: thread-compatible; called on the cluster cache's thread.
+// Lifetime:  the cluster cache must outlive it. A result is current until the next change of the
+//            cluster cache; after that it can be read, but may be outdated.
 // Errors:    none.
 class SpreadIndex {
  public:
-  // How many columns of a kind are kept; what was not used for longest goes first.
+  // Maximum number of columns by kind; the least recently used one is dropped first.
   struct Limits {
     size_t topologies = 64;
     size_t groups = 128;
@@ -164,11 +162,11 @@ class SpreadIndex {
                                            const std::shared_ptr<const NodeGroup>& group);
 
   void Reset();
-  // A node appeared, changed or went; its pods as before.
+  // A node was added, changed or removed; its pods are unchanged.
   void NodeChanged(sdk::Slot slot);
   void PodAdded(const sdk::PodRecord& pod, sdk::Slot slot);
   void PodRemoved(const sdk::PodRecord& pod, sdk::Slot slot);
-  // About once a second; drops what no constraint used for ten minutes.
+  // About once a second; drops columns without use for ten minutes.
   void Tick();
 
   // For tests.
@@ -181,7 +179,7 @@ class SpreadIndex {
   };
   using MatchingMap = absl::flat_hash_map<std::string, std::shared_ptr<MatchingPods>>;
 
-  // The entry that was not used for longest.
+  // The least recently used entry.
   template <typename Map>
   static typename Map::iterator Oldest(Map& map) {
     return std::min_element(map.begin(), map.end(), [](const auto& a, const auto& b) {
@@ -191,7 +189,7 @@ class SpreadIndex {
   void Count(const Namespace& ns, const sdk::PodRecord& pod, sdk::Slot slot, int32_t sign);
   void BuildMatching(MatchingPods* matching);
   void DropMatching(MatchingMap::iterator it);
-  // Drops the sums over a topology or group that goes.
+  // Drops the sums over a topology or group that is dropped.
   void DropSumsOver(const void* topology_or_group);
   // Drops topologies and groups not used after `clock`.
   void DropUnused(uint64_t clock);

@@ -20,7 +20,7 @@ using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
 
-// An index with little room, told of a harness's changes.
+// An index with small limits that observes a harness.
 class Watcher : public sdk::Plugin, public sdk::ClusterObserver, public sdk::PreFilterPlugin {
  public:
   explicit Watcher(const sdk::ClusterView& cluster)
@@ -59,7 +59,7 @@ class SpreadIndexTest : public testing::Test {
     selector.AddLabel("app", value);
     return selector;
   }
-  // The sums by value of the label, with the number of nodes.
+  // By label value: matching pods and number of nodes.
   std::map<std::string, std::pair<int64_t, int>> Sums(const std::string& ns, const std::string& app,
                                                       const std::string& key,
                                                       const NodeGroupSpec& group) {
@@ -130,7 +130,7 @@ TEST_F(SpreadIndexTest, IsRightWhateverHadToBeDroppedBefore) {
   }
 }
 
-// Autoscaled clusters see new host names for ever.
+// Autoscaled clusters produce new host names without end.
 TEST_F(SpreadIndexTest, GivesDomainsOfGoneNodesToOthers) {
   harness_->AddNode(NodeBuilder("stays").Label("host", "stays"));
   for (int i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// The index against a recount of everything, over random clusters that change at random.
+// Compares the index with a full recount, over random clusters and random changes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ constexpr char kMissing[] =
 constexpr char kHost[] = "kubernetes.io/hostname";
 constexpr char kZone[] = "topology.kubernetes.io/zone";
 
-// A constraint as the recount sees it.
+// A constraint in the recount.
 struct Rule {
   Proto proto;
   std::optional<sdk::CompiledLabelSelector> selector;  // Absent: matches nothing.
@@ -45,7 +45,7 @@ struct Rule {
   }
 };
 
-// Counts pods anew for every question, straight from the rules.
+// Recounts pods for every query, directly by kube-scheduler's rules.
 class Recount {
  public:
   Recount(const sdk::ClusterView& cluster, const v1alpha1::Pod& pod)
@@ -82,7 +82,7 @@ class Recount {
     return rules;
   }
 
-  // The verdict on each node; `nominated` pods are thought to be on the node that is judged.
+  // The reason for each node; each `nominated` pod counts as on the node that is checked.
   std::map<std::string, std::string> Filter() const {
     const std::vector<Rule> rules = Rules(Proto::DO_NOT_SCHEDULE);
     std::map<std::string, std::string> verdicts;
@@ -103,8 +103,8 @@ class Recount {
     return verdicts;
   }
 
-  // Empty: the node is feasible. `extra`: pods added to the node after counting; `gone`: taken
-  // away.
+  // Empty: the node is feasible. `extra`: pods added to the node after counting; `gone`: pods
+  // removed after counting.
   std::string Judge(const std::vector<Rule>& rules, Slot slot,
                     const std::vector<const PodRecord*>& extra,
                     const std::vector<const PodRecord*>& gone = {}) const {
@@ -133,7 +133,7 @@ class Recount {
     return "";
   }
 
-  // Raw scores; nothing for nodes that are ignored.
+  // Raw scores; nullopt for ignored nodes.
   std::map<std::string, std::optional<int64_t>> Raw(const std::vector<std::string>& nodes) const {
     const std::vector<Rule> rules = Rules(Proto::SCHEDULE_ANYWAY);
     const bool all = !pod_.topology_spread_constraints().empty();
@@ -216,7 +216,7 @@ class Recount {
     }
     return count;
   }
-  // Of the services and the ReplicaSet of the pod.
+  // The selectors of the pod's services and ReplicaSet.
   std::optional<sdk::CompiledLabelSelector> OwnersSelector() const {
     v1alpha1::LabelSelector merged;
     cluster_.objects().ForEach<v1alpha1::Service>([&](const v1alpha1::Service& service) {
@@ -289,7 +289,7 @@ class RandomCluster {
     return builder;
   }
 
-  // A pod to place, with constraints or owners.
+  // An incoming pod, with constraints or owners.
   v1alpha1::Pod Incoming() {
     v1alpha1::Pod pod = RandomPod(absl::StrCat("incoming-", ++names_));
     if (Chance(25)) (*pod.mutable_node_selector())["pool"] = Pick({"p", "q"});
@@ -354,7 +354,7 @@ class RandomCluster {
     return *std::next(pods_.begin(), Below(static_cast<uint32_t>(pods_.size())));
   }
   void ChangeNode() {
-    // Names come back, so that nodes change, and are made anew with pods waiting for them.
+    // Names repeat, so that nodes change, and reappear while pods refer to them.
     const std::string name = absl::StrCat("n", Below(9));
     NodeBuilder node(name);
     if (Chance(90)) node.Label(kHost, Chance(95) ? name : "shared");
@@ -448,7 +448,7 @@ void CheckScores(RandomCluster& cluster, const Recount& recount, const v1alpha1:
   EXPECT_EQ(*cluster.harness().Score(pod, nodes), Recount::Normalized(expected));
 }
 
-// Pods come to a node and leave it in a copy of the state, as in preemption.
+// Adds pods to a node and removes them in a copy of the state, as preemption does.
 void CheckHypotheses(RandomCluster& cluster, const Recount& recount, const v1alpha1::Pod& pod) {
   const sdk::ClusterView view = cluster.harness().cluster();
   const std::vector<Rule> rules = recount.Rules(Proto::DO_NOT_SCHEDULE);

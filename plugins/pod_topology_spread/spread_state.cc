@@ -48,7 +48,7 @@ void FilterState::UpdateWithPod(const v1alpha1::Pod& pod, Slot slot, int64_t cou
   for (size_t i = 0; i < counts_.size(); ++i) {
     const HardConstraint& constraint = (*constraints_)[i];
     const SpreadColumns& columns = constraint.columns;
-    // Nodes of the group have all labels.
+    // Every node of the group has all labels.
     if (!columns.group->Contains(slot) || !constraint.selector.Matches(pod.labels())) continue;
     const Domain domain = columns.topology->Of(slot);
     Counts& counts = counts_[i];
@@ -66,7 +66,7 @@ FilterState::Masks FilterState::Judge(size_t i, absl::Span<const Slot> slots,
   const Counts& counts = counts_[i];
   const Topology& topology = *constraint.columns.topology;
   const DomainSums& sums = *constraint.columns.sums;
-  // With fewer domains than wanted, the emptiest of all is one that does not exist yet.
+  // With fewer domains than minDomains, a domain that does not exist yet has the minimum, 0.
   const int64_t minimum = sums.present() < constraint.min_domains ? 0 : counts.lowest[0].pods;
   const int64_t most = constraint.max_skew + minimum - (constraint.self_match ? 1 : 0);
   Masks masks;

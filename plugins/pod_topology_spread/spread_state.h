@@ -1,4 +1,4 @@
-// What PodTopologySpread remembers of an attempt: its constraints, and the columns they count by.
+// PodTopologySpread's state of an attempt: the constraints and the columns that they read.
 #ifndef OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_SPREAD_STATE_H_
 #define OUTBOARD_PLUGINS_POD_TOPOLOGY_SPREAD_SPREAD_STATE_H_
 
@@ -15,7 +15,7 @@
 
 namespace outboard::pod_topology_spread {
 
-// kube-scheduler's errors where a profile has Filter without PreFilter, or Score without PreScore.
+// kube-scheduler's errors if a profile has Filter without PreFilter, or Score without PreScore.
 inline constexpr char kNoFilterState[] =
     "reading \"PreFilterPodTopologySpread\" from cycleState: not found";
 inline constexpr char kNoScoreState[] =
@@ -25,7 +25,7 @@ inline constexpr char kNoScoreState[] =
 struct SpreadColumns {
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const MatchingPods> matching;
-  std::shared_ptr<const NodeGroup> group;  // Null where no sums are needed.
+  std::shared_ptr<const NodeGroup> group;  // Null if no sums are needed.
   std::shared_ptr<const DomainSums> sums;
 };
 
@@ -34,14 +34,15 @@ struct HardConstraint {
   SpreadColumns columns;
   int32_t max_skew = 1;
   int32_t min_domains = 1;
-  bool self_match = false;  // The pod that is to be placed would count.
+  bool self_match = false;  // The incoming pod would count.
   PodSelector selector;
 };
 
 // The hard constraints of a pod, and how hypotheses change their counts.
 //
-// Threading: within the call. Lifetime: the attempt's; counts are the index's, so they hold until
-//            the mirror changes. Errors: none.
+// Threading: within the call.
+// Lifetime:  one attempt; counts belong to the index and are valid until the cluster cache changes.
+// Errors:    none.
 class FilterState : public sdk::AttemptState {
  public:
   explicit FilterState(std::vector<HardConstraint> constraints);
@@ -51,15 +52,15 @@ class FilterState : public sdk::AttemptState {
   }
   size_t size() const { return counts_.size(); }
 
-  // As if `count` pods like this one came to the node. As in kube-scheduler, pods that are being
-  // deleted change the counts here, though they are not in them.
+  // As if `count` pods like `pod` were added to the node. As in kube-scheduler, a pod that is being
+  // deleted changes the counts here, although the counts do not include it.
   void UpdateWithPod(const v1alpha1::Pod& pod, sdk::Slot slot, int64_t count);
 
   struct Masks {
     uint64_t missing = 0;  // Nodes without the constraint's label.
     uint64_t skewed = 0;   // Nodes on which the pod would make the skew too large.
   };
-  // Which candidates constraint `i` rejects.
+  // The candidates that constraint `i` rejects.
   Masks Judge(size_t i, absl::Span<const sdk::Slot> slots, uint64_t candidates) const;
 
  private:
@@ -67,12 +68,12 @@ class FilterState : public sdk::AttemptState {
     Domain domain = kNoDomain;
     int64_t pods = std::numeric_limits<int32_t>::max();
   };
-  // What a hypothesis may change.
+  // The part that a hypothesis may change.
   struct Counts {
-    // The two domains with the fewest pods, kept as kube-scheduler keeps them: with changes in one
-    // domain only, which is all that hypotheses do, the first is always the minimum.
+    // The two domains with the fewest pods, updated as in kube-scheduler. A hypothesis changes only
+    // one domain, so the first is always the minimum.
     Lowest lowest[2];
-    std::vector<std::pair<Domain, int64_t>> changes;  // Pods more or less than in the sums.
+    std::vector<std::pair<Domain, int64_t>> changes;  // Difference to the sums, in pods.
 
     void Update(Domain domain, int64_t pods);
     int64_t ChangeOf(Domain domain) const;
@@ -87,19 +88,21 @@ struct SoftConstraint {
   SpreadColumns columns;
   int32_t max_skew = 1;
   bool by_node = false;
-  double weight = 0;                  // Of a pod.
+  double weight = 0;                  // Per pod.
   std::vector<double> domain_scores;  // By domain, unless by_node.
 };
 
 // The soft constraints of a pod.
 //
-// Threading: within the call. Lifetime: as FilterState. Errors: none.
+// Threading: within the call.
+// Lifetime:  as FilterState.
+// Errors:    none.
 struct ScoreState : sdk::AttemptState {
-  // Computes weights and domains' scores, given the feasible nodes.
+  // Computes weights and domain scores from the feasible nodes.
   void Weigh(absl::Span<const sdk::Slot> nodes);
-  // The node lacks a label that all need.
+  // The node lacks a required label.
   bool Ignores(sdk::Slot slot) const;
-  // The higher, the more pods are there already.
+  // Raw score: increases with the number of matching pods.
   double Score(sdk::Slot slot) const;
 
   bool require_all_labels = true;

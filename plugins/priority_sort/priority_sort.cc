@@ -9,8 +9,8 @@ namespace {
 
 class PrioritySort : public sdk::Plugin, public sdk::QueueSortPlugin {
  public:
-  // Four bytes, big-endian, that fall as the priority rises. The time of queueing, which decides
-  // among equals, is the queue's own.
+  // Four bytes, big-endian, that decrease as the priority rises. The queue orders equal keys by
+  // queueing time.
   std::string SortKey(const sdk::PodView& pod, const sdk::ClusterView& cluster) const override {
     const uint32_t ascending = static_cast<uint32_t>(pod.priority()) ^ 0x80000000u;
     const uint32_t key = ~ascending;

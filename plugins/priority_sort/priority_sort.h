@@ -1,4 +1,4 @@
-// PrioritySort: the pod of the highest priority first, then the one that has been queued longest.
+// PrioritySort: orders pods by priority, then by queueing time.
 #ifndef OUTBOARD_PLUGINS_PRIORITY_SORT_PRIORITY_SORT_H_
 #define OUTBOARD_PLUGINS_PRIORITY_SORT_PRIORITY_SORT_H_
 

@@ -11,7 +11,7 @@
 
 namespace outboard::static_ip {
 
-// Of IPv4 the value has 32 bits. IPv4 comes before IPv6.
+// An IPv4 value has 32 bits. IPv4 sorts before IPv6.
 struct Address {
   bool v6 = false;
   absl::uint128 value = 0;
@@ -21,29 +21,31 @@ struct Address {
   }
 };
 
-// As the API's own texts: `10.0.0.5`, `fd00::5`; no leading zeros, no zone.
+// Kubernetes' format: `10.0.0.5`, `fd00::5`; without leading zeros and zone.
 std::optional<Address> ParseAddress(absl::string_view text);
 std::string ToText(const Address& address);
-// The only name of an object that stands for the address: `10-0-0-5`; of IPv6 all eight groups of
-// four digits, `fd00-0000-0000-0000-0000-0000-0000-0005`.
+// The unique object name for the address: `10-0-0-5`; for IPv6 all eight groups of four digits,
+// `fd00-0000-0000-0000-0000-0000-0000-0005`.
 std::string NameOf(const Address& address);
 std::optional<Address> AddressOfName(absl::string_view name);
 
-// Both ends belong to it.
+// Includes both ends.
 struct Range {
   Address first, last;
   bool Contains(const Address& address) const {
     return address.v6 == first.v6 && !(address < first) && !(last < address);
   }
 };
-// `10.0.0.0/24`, whose host bits must be zero.
+// `10.0.0.0/24`; the host bits must be zero.
 std::optional<Range> ParseCidr(absl::string_view text);
 // A CIDR, an address, or `10.0.0.10-10.0.0.20`.
 std::optional<Range> ParseRange(absl::string_view text);
 
-// A set as runs, so that its size does not matter.
+// A set stored as runs; costs depend on the runs, not on the size.
 //
-// Threading: thread-compatible. Lifetime: a value. Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  a value.
+// Errors:    none.
 class AddressSet {
  public:
   void Add(const Range& range);
@@ -52,7 +54,7 @@ class AddressSet {
   void Remove(const Address& address) { Remove(Range{address, address}); }
   bool Contains(const Address& address) const;
   bool empty() const { return runs_.empty(); }
-  const Address& lowest() const { return runs_.begin()->first; }  // of one that is not empty
+  const Address& lowest() const { return runs_.begin()->first; }  // requires !empty()
   size_t runs() const { return runs_.size(); }
   AddressSet Intersection(const Range& range) const;
 

@@ -17,7 +17,7 @@ bool IsSelected(const std::map<std::string, std::string>& selector, const sdk::N
   });
 }
 
-// What the effects of a pod create.
+// The addresses of the reservations that the effects create.
 std::vector<Address> AddressesIn(const std::vector<v1alpha1::Effect>& effects) {
   std::vector<Address> addresses;
   for (const v1alpha1::Effect& effect : effects) {
@@ -80,7 +80,7 @@ void AddressBook::Take(const Address& address) {
   for (auto& [name, pool] : pools_) pool.free.Remove(address);
 }
 
-void AddressBook::GiveBack(const Address& address) {
+void AddressBook::Release(const Address& address) {
   const auto it = taken_.find(address);
   if (it == taken_.end() || --it->second > 0) return;
   taken_.erase(it);
@@ -103,7 +103,7 @@ void AddressBook::SetReservation(const v1alpha1::CustomObject& object) {
 void AddressBook::RemoveReservation(const std::string& name) {
   const auto it = reservations_.find(name);
   if (it == reservations_.end()) return;
-  if (it->second.address) GiveBack(*it->second.address);
+  if (it->second.address) Release(*it->second.address);
   Unlink(it->second);
   reservations_.erase(it);
 }
@@ -130,7 +130,7 @@ void AddressBook::SetPod(const sdk::PodRecord& pod) {
     known.ordinal = OrdinalOf(pod.pod.name()).value_or(-1);
   }
   if (!pod.effects.empty()) known.assumed = AddressesIn(pod.effects);
-  // First the new, so that nothing is free in between.
+  // Take the new addresses first, so that no address is free in between.
   for (const Address& address : known.assumed) Take(address);
   Forget(pod.pod.uid());
   if (known.key.empty() && known.assumed.empty()) return;
@@ -149,7 +149,7 @@ void AddressBook::Forget(const std::string& pod_uid) {
   if (it == pods_.end()) return;
   const KnownPod known = std::move(it->second);
   pods_.erase(it);
-  for (const Address& address : known.assumed) GiveBack(address);
+  for (const Address& address : known.assumed) Release(address);
   if (!known.key.empty() && --live_[known.key] == 0) live_.erase(known.key);
   if (known.set.empty()) return;
   std::map<int64_t, int>& ordinals = ordinals_[known.set];
@@ -192,7 +192,7 @@ const sdk::PodRecord* AddressBook::UserOf(const Reservation& reservation) const 
   const std::string& uid = reservation.owner.pod_uid;
   const sdk::PodRecord* pod = uid.empty() ? nullptr : cluster_.FindPod(uid);
   if (pod == nullptr) return nullptr;
-  // Where several say so (a write of a process that was killed came late), one is it.
+  // If several name the pod (a late write of a killed process), only one of them counts.
   for (const std::string& name : by_pod_uid_.at(uid)) {
     if (name == reservation.name) continue;
     const Reservation& other = reservations_.at(name);
@@ -211,7 +211,7 @@ bool AddressBook::Before(const Reservation& a, const Reservation& b) const {
 }
 
 std::string AddressBook::PoolFault(const Reservation& reservation) const {
-  // What counted once goes on, though its pool shrinks or goes.
+  // An accepted reservation stays valid if its pool shrinks or is deleted.
   if (reservation.was_accepted) return "";
   const std::string ip = ToText(*reservation.address);
   const Pool* pool = PoolOf(reservation);
@@ -239,7 +239,8 @@ std::string AddressBook::FaultOf(const Reservation& reservation) const {
   if (const sdk::PodRecord* user = UserOf(reservation)) {
     const std::string name = sdk::NamespacedKey(user->pod.namespace_(), user->pod.name());
     if (name != KeyOf(reservation.owner))
-      return absl::StrCat("pod ", name, " uses the IP; it is kept for that until it has gone");
+      return absl::StrCat("pod ", name,
+                          " uses the IP; the IP stays with that pod until the pod is gone");
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// Which IPs there are, whose they are, and which pods live: pools, reservations and pods, indexed.
+// An index of pools, reservations and pods: which IPs exist, who owns them, which pods exist.
 #ifndef OUTBOARD_PLUGINS_STATIC_IP_ADDRESS_BOOK_H_
 #define OUTBOARD_PLUGINS_STATIC_IP_ADDRESS_BOOK_H_
 
@@ -22,15 +22,16 @@ namespace outboard::static_ip {
 struct Pool {
   std::string name;
   PoolSpec spec;
-  AddressSet free;              // allowed, less what is taken
+  AddressSet free;              // allowed minus taken
   std::vector<uint8_t> serves;  // by slot
 };
 
-// An IP is taken while an object has its name, whatever the object says, and while a pod that was
-// assumed is to get it.
+// An IP is taken while an object has its name, whatever the object contains, and while an assumed
+// pod will get it.
 //
-// Threading: thread-compatible; the mirror's thread. Lifetime: what it hands out holds until the
-// next change. Errors: none; what is malformed counts as absent, or as taken.
+// Threading: thread-compatible; called on the cluster cache's thread.
+// Lifetime:  results are valid until the next change.
+// Errors:    none; an invalid value counts as absent, or as taken.
 class AddressBook {
  public:
   explicit AddressBook(sdk::ClusterView cluster) : cluster_(cluster) {}
@@ -48,35 +49,35 @@ class AddressBook {
   const std::map<std::string, Pool>& pools() const { return pools_; }
   const std::map<std::string, Reservation>& reservations() const { return reservations_; }
   const Reservation* Find(const std::string& name) const;
-  // The reservation that counts for the pod of this name; null: none.
+  // The reservation that applies to the pod of this name; null: none.
   const Reservation* ReservedFor(absl::string_view ns, absl::string_view pod) const;
-  // Where it is served from; null if its pool is gone.
+  // Null if the pool does not exist any more.
   const Pool* PoolOf(const Reservation& reservation) const;
-  // The pod that uses the IP, or is on its way to; null: nobody.
+  // The pod that uses the IP or will use it; null: none.
   const sdk::PodRecord* UserOf(const Reservation& reservation) const;
-  // Why it does not count for the pod that it names; empty: it does.
+  // Why the reservation does not apply to the pod that it names; empty: it applies.
   std::string FaultOf(const Reservation& reservation) const;
-  // A pod of this name is there, with whatever uid.
+  // A pod of this name exists, with any uid.
   bool IsLive(const Owner& owner) const { return live_.contains(KeyOf(owner)); }
-  // Of the set, a pod with a higher ordinal than this one is there.
+  // A pod of the StatefulSet with a higher ordinal exists.
   bool HasHigherOrdinal(const Owner& owner) const;
 
  private:
   struct KnownPod {
-    std::string key;  // namespace/name; empty: it does not matter by name
+    std::string key;  // namespace/name; empty: the name is not tracked
     std::string set;  // namespace/name of its StatefulSet
     int64_t ordinal = -1;
-    std::vector<Address> assumed;  // what its effects take
+    std::vector<Address> assumed;  // taken by its effects
   };
   static std::string KeyOf(const Owner& owner) { return sdk::NamespacedKey(owner.ns, owner.pod); }
   std::string PoolFault(const Reservation& reservation) const;
-  // Of two that are a pod's, whether the first is the one that counts.
+  // Whether `a` takes precedence over `b`, for two reservations of one pod.
   bool Before(const Reservation& a, const Reservation& b) const;
   bool IsUsable(const Reservation& reservation) const {
     return !reservation.deleting && reservation.fault.empty() && PoolFault(reservation).empty();
   }
   void Take(const Address& address);
-  void GiveBack(const Address& address);
+  void Release(const Address& address);
   void Unlink(const Reservation& reservation);
   void Forget(const std::string& pod_uid);
 
@@ -92,7 +93,7 @@ class AddressBook {
   sdk::MalformedValues malformed_{"StaticIP"};
 };
 
-// The number behind the last dash; none where there is none.
+// The number after the last dash; nullopt without one.
 std::optional<int64_t> OrdinalOf(absl::string_view pod_name);
 
 }  // namespace outboard::static_ip

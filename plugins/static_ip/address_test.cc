@@ -54,7 +54,7 @@ TEST(AddressSet, AgreesWithASetOfNumbers) {
   std::mt19937 random(3);
   AddressSet runs;
   std::set<int> plain;
-  // Both ends of what there is, and the border between the families.
+  // Both ends of the address space, and the border between the families.
   const auto address = [](int i) {
     return i < 128 ? Address{false, absl::uint128(0xffffff80u) + i}
                    : Address{true, absl::uint128(i - 128)};
@@ -119,8 +119,7 @@ TEST(ReadPool, LeavesOutWhatIsNotGivenOut) {
     EXPECT_NE(ReadPool(Object("p", std::string(R"({"spec":)") + spec + "}")).fault, "") << spec;
 }
 
-// Objects are written by people: whatever stands where, nothing crashes, and no IP comes out of it
-// that does not stand there.
+// Users write objects: no content causes a crash, or an IP that the object does not contain.
 TEST(Objects, SurviveAnything) {
   using nlohmann::json;
   std::mt19937 random(11);
@@ -154,7 +153,7 @@ TEST(Objects, SurviveAnything) {
       if (random() % 3 == 0) continue;
       try {
         whole[json::json_pointer(path)] = absurd[random() % absurd.size()];
-      } catch (const json::exception&) {  // Something on the way is no object.
+      } catch (const json::exception&) {  // The path passes through a value that is not an object.
       }
     }
     const std::string text = whole.dump(-1, ' ', false, json::error_handler_t::replace);

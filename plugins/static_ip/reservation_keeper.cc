@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// The shim carries a few hundred out at a time; the others come with the next tick.
+// The shim applies a few hundred effects at a time; the rest follows with the next tick.
 constexpr int kMaxPushesPerTick = 100;
 
 bool IsBound(const sdk::PodRecord& pod) { return pod.place == sdk::Place::kBound; }
@@ -30,9 +30,9 @@ void ReservationKeeper::OnRemoved(const Reservation& reservation) {
   absences_.erase(reservation.name);
   const sdk::PodRecord* user = book_->UserOf(reservation);
   if (user == nullptr || !IsBound(*user) || !reservation.address) return;
-  LOG(WARNING) << "StaticIP: the reservation of " << ToText(*reservation.address)
-               << " was forced away while pod " << user->pod.namespace_() << "/" << user->pod.name()
-               << " uses the IP; it is made again";
+  LOG(WARNING) << "StaticIP: reservation of " << ToText(*reservation.address)
+               << " was force-deleted while pod " << user->pod.namespace_() << "/"
+               << user->pod.name() << " uses the IP; creating it again";
   Reservation& lost = lost_[reservation.name] = reservation;
   lost.owner.ns = user->pod.namespace_();
   lost.owner.pod = user->pod.name();
@@ -71,7 +71,7 @@ void ReservationKeeper::Keep(const Reservation& reservation, absl::Time now) {
   const sdk::PodRecord* user = book_->UserOf(reservation);
   Absence& absence = absences_[reservation.name];
   absence.of_user = user != nullptr ? absl::InfiniteFuture() : std::min(absence.of_user, now);
-  // A pod with a higher ordinal says that this one is only being started again.
+  // A pod with a higher ordinal indicates that this pod is only being restarted.
   const bool may_come_back =
       user != nullptr || book_->IsLive(reservation.owner) ||
       (reservation.policy == ReleasePolicy::kOnScaleDown &&
@@ -97,7 +97,7 @@ void ReservationKeeper::Keep(const Reservation& reservation, absl::Time now) {
   const std::string fault = book_->FaultOf(reservation);
   if (!reservation.deleting && IsToBeReleased(reservation, fault, absence, now)) {
     if (!pace_.IsDue(name, now)) return;
-    VLOG(1) << "StaticIP: releases " << name << " of pod " << reservation.owner.ns << "/"
+    VLOG(1) << "StaticIP: releasing " << name << " of pod " << reservation.owner.ns << "/"
             << reservation.owner.pod;
     return Push(name, sdk::DeleteObject(*stored));
   }
@@ -107,12 +107,12 @@ void ReservationKeeper::Keep(const Reservation& reservation, absl::Time now) {
 bool ReservationKeeper::IsToBeReleased(const Reservation& reservation, const std::string& fault,
                                        const Absence& absence, absl::Time now) const {
   const Owner& owner = reservation.owner;
-  // Only what a pod was given.
+  // Only reservations that a pod has received.
   if (owner.pod.empty() || (owner.pod_uid.empty() && reservation.user_uid.empty())) return false;
   const auto passed = [&](absl::Time since, absl::Duration long_enough) {
     return since <= now && now - since >= long_enough;
   };
-  // A second one, which a killed process left; the pod has another.
+  // A second reservation, left by a killed process; the pod has another one.
   if (!fault.empty())
     return reservation.made_by_plugin && passed(absence.of_user, times_.after_deletion);
   switch (reservation.policy.value_or(ReleasePolicy::kNever)) {
@@ -140,7 +140,7 @@ void ReservationKeeper::KeepStatus(const Reservation& reservation, const std::st
                                                             : "Reserved";
   const std::string user_uid = in_use ? user->pod.uid() : "";
   const bool deletion_waits = reservation.deleting && user != nullptr;
-  const std::string message = fault.empty() ? "the IP is kept as spec says" : fault;
+  const std::string message = fault.empty() ? "the IP is reserved as in spec" : fault;
   if (phase == reservation.phase && user_uid == reservation.user_uid &&
       reservation.was_accepted == fault.empty() && reservation.message == message &&
       deletion_waits == reservation.deletion_waits) {
@@ -160,14 +160,13 @@ void ReservationKeeper::KeepStatus(const Reservation& reservation, const std::st
                     now, &status);
   if (deletion_waits) {
     sdk::SetCondition(
-        {"DeletionPending", true, "InUse", "kept until the pod has gone, for it uses the IP"}, now,
+        {"DeletionPending", true, "InUse", "kept until the pod that uses the IP is gone"}, now,
         &status);
   } else {
     sdk::RemoveCondition("DeletionPending", &status);
   }
   if (!fault.empty() && !reservation.made_by_plugin && reservation.message != message)
-    LOG(WARNING) << "StaticIP: StaticIPReservation " << reservation.name
-                 << " is refused: " << fault;
+    LOG(WARNING) << "StaticIP: StaticIPReservation " << reservation.name << " refused: " << fault;
   Push(reservation.name, sdk::ReplaceStatus(*stored, whole));
 }
 

@@ -1,5 +1,5 @@
-// Keeps the objects of reservations as the pods and the policies say: level-triggered, so nothing
-// depends on what a host before this one managed to have written.
+// Reconciles the reservation objects with pods and policies. It is level-triggered, so it does not
+// depend on what an earlier host has written.
 #ifndef OUTBOARD_PLUGINS_STATIC_IP_RESERVATION_KEEPER_H_
 #define OUTBOARD_PLUGINS_STATIC_IP_RESERVATION_KEEPER_H_
 
@@ -16,31 +16,32 @@
 namespace outboard::static_ip {
 
 struct ReleaseTimes {
-  // How long a pod must have been gone before its IP may be another's.
+  // How long a pod must be gone before its IP is released.
   absl::Duration after_deletion = absl::Seconds(10);
-  // The same where only time tells that its StatefulSet was scaled down.
+  // The same, if only the time indicates that its StatefulSet was scaled down.
   absl::Duration after_scale_down = absl::Minutes(5);
 };
 
-// Threading: thread-compatible; the mirror's thread. Lifetime: what it is given outlives it.
-// Errors: none; a write that fails is asked for again.
+// Threading: thread-compatible; called on the cluster cache's thread.
+// Lifetime:  the constructor's arguments must outlive it.
+// Errors:    none; a failed write is requested again.
 class ReservationKeeper {
  public:
   ReservationKeeper(ReleaseTimes times, const AddressBook* book, sdk::ClusterView cluster,
-                    sdk::Pushes* pushes)
+                    sdk::ShimNotifier* pushes)
       : times_(times), book_(book), cluster_(cluster), pushes_(pushes) {}
 
   void Clear();
-  // Before the book forgets it, resp. after it knows it.
+  // Call OnRemoved before the address book removes it, OnChanged after the book has it.
   void OnRemoved(const Reservation& reservation);
   void OnChanged(const std::string& name) { pace_.Changed(name); }
   void Tick(absl::Time now);
 
  private:
-  // Since when, in this host's eyes.
+  // Start of each absence, as this host observed it.
   struct Absence {
-    absl::Time of_user = absl::InfiniteFuture();  // nobody uses the IP
-    absl::Time of_name = absl::InfiniteFuture();  // and no pod has the owner's name
+    absl::Time of_user = absl::InfiniteFuture();  // no pod uses the IP
+    absl::Time of_name = absl::InfiniteFuture();  // no pod has the owner's name either
   };
   void Keep(const Reservation& reservation, absl::Time now);
   bool IsToBeReleased(const Reservation& reservation, const std::string& fault,
@@ -53,9 +54,9 @@ class ReservationKeeper {
   const ReleaseTimes times_;
   const AddressBook* const book_;
   const sdk::ClusterView cluster_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   absl::flat_hash_map<std::string, Absence> absences_;  // by name of the reservation
-  // Reservations whose objects were forced away while a pod used the IP.
+  // Reservations whose objects were force-deleted while a pod used the IP.
   std::map<std::string, Reservation> lost_;
   sdk::WritePace pace_;
   int pushed_ = 0;  // in this tick

@@ -30,22 +30,22 @@ const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "releasePolicy": {"type": "string", "enum": ["Never", "OnScaleDown", "OnDelete"],
-      "default": "OnScaleDown", "description": "When an IP falls free, where neither pod nor pool say."},
+      "default": "OnScaleDown", "description": "When an IP is released, if neither pod nor pool has a policy."},
     "releaseAfter": {"type": "string", "default": "10s",
-      "description": "How long a pod must have been gone before its IP falls free."},
+      "description": "How long a pod must be gone before its IP is released."},
     "scaledDownAfter": {"type": "string", "default": "5m", "description":
-      "The same while its StatefulSet is there and no pod of it has a higher ordinal."}}})json";
+      "The same, while its StatefulSet exists and has no pod with a higher ordinal."}}})json";
 
 struct Args {
   ReleasePolicy policy = ReleasePolicy::kOnScaleDown;
   ReleaseTimes times;
 };
 
-// What PreFilter found, for the nodes. Pools by name, for they may change before Reserve.
+// The result of PreFilter. Reserve looks pools up by name again, because they may change.
 struct Choice : sdk::AttemptState {
-  uint64_t version = 0;            // of the mirror that the pools belong to
-  std::vector<const Pool*> pools;  // one of them has to serve the node
-  Verdict rejection;               // where none does
+  uint64_t version = 0;            // of the cluster cache at which `pools` are valid
+  std::vector<const Pool*> pools;  // one of them must serve the node
+  Verdict rejection;               // if none does
 };
 
 class StaticIp : public sdk::Plugin,
@@ -75,7 +75,7 @@ class StaticIp : public sdk::Plugin,
               sdk::FilterSink& sink) const override {
     const auto* choice = attempt.filter_state<Choice>();
     if (choice == nullptr || choice->version != attempt.cluster().nodes().version) {
-      // A profile may leave PreFilter out.
+      // The profile may have no PreFilter.
       sdk::PreFilterResult ignored;
       const Verdict verdict = PreFilter(attempt, &ignored);
       if (verdict.skip()) return;
@@ -95,7 +95,7 @@ class StaticIp : public sdk::Plugin,
     const sdk::PodView& pod = attempt.pod();
     const Wish wish = WishOf(pod.proto(), nullptr);
     if (!wish.wants_ip) return Verdict::Success();
-    // What was chosen for the filter may have changed.
+    // The choice of PreFilter may be outdated.
     Choice choice;
     Verdict verdict = Choose(pod, wish, &choice);
     if (!verdict.ok()) return verdict;
@@ -113,7 +113,7 @@ class StaticIp : public sdk::Plugin,
     }
     return choice.rejection;
   }
-  // The mirror tells that the pod has no place any more.
+  // The cluster cache reports that the pod has no node any more.
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node_name,
                  std::vector<sdk::WaitDecision>* decisions) override {}
 
@@ -124,7 +124,7 @@ class StaticIp : public sdk::Plugin,
       const Wish wish = WishOf(*change.old_pod, nullptr);
       return wish.wants_ip ? sdk::Hint::kQueue : sdk::Hint::kSkip;
     }
-    // One that comes or changes takes an IP, or is the pod's own.
+    // An added or changed reservation takes an IP, or belongs to the pod.
     if (change.new_object != nullptr && change.new_object->has_custom_object() &&
         change.new_object->custom_object().resource() == kReservations) {
       const Reservation reservation = ReadReservation(change.new_object->custom_object());
@@ -170,7 +170,7 @@ class StaticIp : public sdk::Plugin,
                        [&](const Pool* pool) { return Serves(*pool, slot); });
   }
 
-  // From where the pod's IP can come, or why from nowhere.
+  // Chooses the pools that can provide the pod's IP, or returns why there is none.
   Verdict Choose(const sdk::PodView& pod, const Wish& wish, Choice* choice) const {
     choice->version = cluster_.nodes().version;
     if (const Reservation* reserved = book_.ReservedFor(pod.namespace_name(), pod.name())) {
@@ -209,7 +209,7 @@ class StaticIp : public sdk::Plugin,
     return Verdict::Success();
   }
 
-  // The IP that the pod has, for this pod and node.
+  // Updates the reservation that the pod has, for its new uid and node.
   Verdict Renew(const Reservation& reserved, const sdk::PodView& pod, const sdk::NodeView& node,
                 sdk::ReserveAnswer* answer) const {
     if (reserved.owner.pod_uid == pod.uid() && reserved.node == node.name() &&
@@ -219,7 +219,7 @@ class StaticIp : public sdk::Plugin,
     const auto* stored = cluster_.objects().Find<v1alpha1::CustomObject>(
         sdk::CustomKey(kReservations, "", reserved.name));
     json whole = sdk::ParseCustomObject(*stored);
-    json& spec = whole["spec"];  // objects, or there would be no owner
+    json& spec = whole["spec"];  // spec and owner are objects, otherwise there would be no owner
     spec["owner"]["podUID"] = std::string(pod.uid());
     if (const Owner owner = OwnerOf(pod); !owner.stateful_set.empty())
       spec["owner"]["statefulSet"] = owner.stateful_set;
@@ -238,7 +238,7 @@ class StaticIp : public sdk::Plugin,
       owner.stateful_set = pod.proto().controller().name();
     return owner;
   }
-  // The pods of other controllers have another name each time, so nobody would come back.
+  // Pods of other controllers get a new name each time, so none would return for the IP.
   ReleasePolicy PolicyOf(const sdk::PodView& pod, const Wish& wish, const Pool& pool) const {
     if (pod.proto().has_controller() && OwnerOf(pod).stateful_set.empty())
       return ReleasePolicy::kOnDelete;

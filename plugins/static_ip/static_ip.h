@@ -1,4 +1,4 @@
-// StaticIP: pods that keep their IP go where it can be served.
+// StaticIP: places pods that keep their IP on nodes that can serve it.
 #ifndef OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_H_
 #define OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_H_
 

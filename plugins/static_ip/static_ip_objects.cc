@@ -28,13 +28,13 @@ bool IsObjectName(absl::string_view text) {
                      [&](char c) { return is_plain(c) || c == '-' || c == '.'; });
 }
 
-// The first that cannot be read is the fault.
+// Returns the fault of the first invalid entry; empty if all are valid.
 std::string ReadRanges(const json& spec, const char* key, const Range& cidr,
                        std::vector<Range>* ranges) {
   const json* list = sdk::JsonAt(spec, {key});
   if (list == nullptr || list->is_null()) return "";
   if (!list->is_array() || list->size() > kMaxRanges)
-    return absl::StrCat("spec.", key, ": at most ", kMaxRanges, " texts");
+    return absl::StrCat("spec.", key, ": must be at most ", kMaxRanges, " strings");
   for (size_t i = 0; i < list->size(); ++i) {
     const json& entry = (*list)[i];
     const std::optional<Range> range =
@@ -76,7 +76,7 @@ Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
     if (malformed == nullptr) return;
     malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, value, wanted);
   };
-  // The annotation's word, or else the label's.
+  // The annotation, else the label.
   bool says = false;
   for (const sdk::StringMap* values : {&pod.annotations(), &pod.labels()}) {
     const std::string* asks = says ? nullptr : sdk::FindValue(*values, kAsks);
@@ -131,12 +131,12 @@ PoolSpec ReadPool(const v1alpha1::CustomObject& object) {
   if (const json* selector = sdk::JsonAt(*spec, {"nodeSelector"});
       selector != nullptr && !selector->is_null() &&
       (!selector->is_object() || selector->size() != pool.node_selector.size())) {
-    pool.fault = "spec.nodeSelector: must be labels with texts as values";
+    pool.fault = "spec.nodeSelector: must be a map of strings";
   }
   if (!pool.fault.empty()) return pool;
   if (ranges.empty()) {
     pool.allowed.Add(*parsed);
-    // Of a network its own address, and of IPv4 the one for broadcasts.
+    // The network address, and for IPv4 the broadcast address.
     const absl::uint128 size = parsed->last.value - parsed->first.value;
     if (size > 1) pool.allowed.Remove(parsed->first);
     if (size > 1 && !parsed->first.v6) pool.allowed.Remove(parsed->last);
@@ -156,10 +156,10 @@ Reservation ReadReservation(const v1alpha1::CustomObject& object) {
   read.address = AddressOfName(object.name());
   const std::optional<Address> ip = ParseAddress(text({"spec", "ip"}));
   if (!read.address) {
-    read.fault = "the object's name is no IP; one for 10.0.0.5 is named 10-0-0-5";
+    read.fault = "the object's name is not an IP; the name for 10.0.0.5 is 10-0-0-5";
   } else if (!ip || !(*ip == *read.address)) {
-    read.fault = absl::StrCat("spec.ip is not ", ToText(*read.address),
-                              ", which the object's name stands for");
+    read.fault =
+        absl::StrCat("spec.ip is not ", ToText(*read.address), ", the IP in the object's name");
   }
   read.pool = text({"spec", "pool"});
   read.owner = {text({"spec", "owner", "namespace"}), text({"spec", "owner", "pod"}),

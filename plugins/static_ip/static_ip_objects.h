@@ -1,5 +1,5 @@
-// The custom resources StaticIPPool and StaticIPReservation, as far as they can be read, and what
-// pods ask for.
+// The valid parts of the custom resources StaticIPPool and StaticIPReservation, and the requests of
+// pods.
 #ifndef OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_OBJECTS_H_
 #define OUTBOARD_PLUGINS_STATIC_IP_STATIC_IP_OBJECTS_H_
 
@@ -24,18 +24,18 @@ enum class ReleasePolicy { kNever, kOnScaleDown, kOnDelete };
 absl::string_view PolicyName(ReleasePolicy policy);
 std::optional<ReleasePolicy> ParsePolicy(absl::string_view text);
 
-// What a pod asks for.
+// A pod's request.
 struct Wish {
   bool wants_ip = false;
   std::string pool;                     // empty: any
   std::optional<ReleasePolicy> policy;  // absent: the pool's
 };
-// In our words, and in those of Galaxy and Hybridnet. Complains of what cannot be read if
-// `malformed` is given.
+// Reads our keys and those of Galaxy and Hybridnet. Reports invalid values unless `malformed` is
+// null.
 Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
 
 struct PoolSpec {
-  std::string fault;  // why the pool gives no IPs; empty: it does
+  std::string fault;  // why the pool provides no IPs; empty: valid
   Range cidr;
   AddressSet allowed;  // within the cidr
   std::map<std::string, std::string> node_selector;
@@ -43,18 +43,18 @@ struct PoolSpec {
 };
 PoolSpec ReadPool(const v1alpha1::CustomObject& object);
 
-// Whose an IP is.
+// The owner of an IP.
 struct Owner {
   std::string ns, pod, pod_uid;
-  std::string stateful_set;  // empty: the pod is of none
+  std::string stateful_set;  // empty: not in a StatefulSet
 };
 
 struct Reservation {
   std::string name, uid;
-  // What the name stands for; none: the object reserves nothing.
+  // The address in the object's name; nullopt: the object reserves nothing.
   std::optional<Address> address;
-  std::string fault;  // why it counts for no pod, whatever the pools; empty: it may
-  std::string pool;   // empty: any that has the IP
+  std::string fault;  // why it applies to no pod, independent of pools; empty: it may apply
+  std::string pool;   // empty: any pool with the IP
   Owner owner;
   std::string node;
   std::optional<ReleasePolicy> policy;  // absent: never
@@ -63,11 +63,11 @@ struct Reservation {
   bool made_by_plugin = false;
   std::string created;  // RFC 3339, as the API server writes it
 
-  // Of status.
+  // From status.
   std::string phase;
   std::string user_uid;  // the pod that uses the IP
   bool was_accepted = false;
-  std::string message;          // of the condition Accepted
+  std::string message;          // message of the condition Accepted
   bool deletion_waits = false;  // condition DeletionPending
 };
 Reservation ReadReservation(const v1alpha1::CustomObject& object);

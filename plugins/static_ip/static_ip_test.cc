@@ -77,7 +77,7 @@ class StaticIpTest : public ::testing::Test {
     EXPECT_TRUE(verdict.ok()) << ::testing::PrintToString(verdict.reasons());
     return answer.effects;
   }
-  // As the shim does: effects, then the bind. Returns the IP; empty if an effect failed.
+  // As the shim: applies the effects, then binds. Returns the IP; empty if an effect failed.
   std::string Bind(v1alpha1::Pod pod, const std::string& node) {
     for (const v1alpha1::Effect& effect : Reserve(pod, node)) {
       if (!store_->Write(effect).ok()) return "";
@@ -91,7 +91,7 @@ class StaticIpTest : public ::testing::Test {
     return "none";
   }
   json Get(const std::string& name) { return store_->Get(kReservations, "", name); }
-  // Of the condition Accepted.
+  // Message of the condition Accepted.
   std::string Message(const std::string& name) {
     const json object = Get(name);
     const json* status = sdk::JsonAt(object, {"status"});
@@ -127,11 +127,11 @@ TEST_F(StaticIpTest, GivesTheLowestIpAndKeepsIt) {
   EXPECT_EQ(Get("10-0-0-5")["spec"]["releasePolicy"], "OnScaleDown");
   harness_->RemovePod("default/db-0");
   Wait(absl::Hours(1));
-  EXPECT_EQ(Phase("10-0-0-5"), "Reserved") << "db-1 says that db-0 comes back";
+  EXPECT_EQ(Phase("10-0-0-5"), "Reserved") << "db-1 exists, so db-0 will return";
   EXPECT_EQ(Bind(Pod("db-0", "new"), "n1"), "10.0.0.5");
   Settle();
   EXPECT_EQ(Get("10-0-0-5")["status"]["podUID"], "new");
-  EXPECT_EQ(Settle(), 0) << "nothing changes, nothing is written";
+  EXPECT_EQ(Settle(), 0) << "no write without a change";
 }
 
 TEST_F(StaticIpTest, GoesOnlyWhereTheIpCanBeServed) {
@@ -238,12 +238,13 @@ TEST_F(StaticIpTest, RefusesWhatContradictsAndSaysSo) {
   EXPECT_THAT(make("10-0-1-7", R"({"ip":"10.0.1.7",)" + owner), HasSubstr("is in no StaticIPPool"));
   EXPECT_THAT(make("10-0-0-5", R"({"ip":"10.0.0.6","pool":"a",)" + owner),
               HasSubstr("spec.ip is not 10.0.0.5"));
-  EXPECT_THAT(make("nonsense", R"({"ip":"10.0.0.6","pool":"a",)" + owner), HasSubstr("is no IP"));
-  EXPECT_EQ(Bind(Pod("db-0"), "n1"), "10.0.0.6") << "10-0-0-5 is nobody's, but its name is taken";
+  EXPECT_THAT(make("nonsense", R"({"ip":"10.0.0.6","pool":"a",)" + owner),
+              HasSubstr("is not an IP"));
+  EXPECT_EQ(Bind(Pod("db-0"), "n1"), "10.0.0.6") << "10-0-0-5 has no owner, but its name is taken";
   EXPECT_THAT(make("10-0-0-9", R"({"ip":"10.0.0.9","pool":"a",)" + owner),
               HasSubstr("pod default/db-0 already has 10.0.0.6"));
   Wait(absl::Hours(1));
-  EXPECT_NE(Get("10-0-0-9"), json()) << "what a person made is not deleted";
+  EXPECT_NE(Get("10-0-0-9"), json()) << "the plugin does not delete a user's object";
 }
 
 TEST_F(StaticIpTest, APoolThatShrinksOrGoesKeepsItsReservations) {
@@ -303,7 +304,7 @@ TEST_F(StaticIpTest, AnIpThatAPersonGivesToAnotherPodIsGivenWhenItIsFree) {
 }
 
 TEST_F(StaticIpTest, ALateSecondReservationOfAPodGoes) {
-  // A process that was killed had sent this; it came after another had bound the pod.
+  // A late write of a killed process; another process has already bound the pod.
   const auto late = Reserve(Pod("db-0"), "n1");
   store_->Apply(kReservations, "", "10-0-0-5", R"({"spec":{"ip":"10.0.0.5"}})");
   EXPECT_EQ(Bind(Pod("db-0"), "n1"), "10.0.0.6");
@@ -324,8 +325,8 @@ TEST_F(StaticIpTest, HeldIpsAreGivenToNobody) {
   EXPECT_EQ(Bind(Pod("db-0"), "n1"), "10.0.0.6");
 }
 
-// Pods come, go and come back, writes get lost or come late, hosts begin anew: never two pods with
-// one IP, and at the end what is left is what the pods say.
+// Random adds, deletes and restarts of pods, lost and late writes, host restarts: two pods never
+// share an IP, and at the end the reservations match the pods.
 TEST_F(StaticIpTest, WhateverHappensNoIpIsTwoPods) {
   std::mt19937 random(5);
   store_->Apply(kPools, "", "a", R"({"spec":{"cidr":"10.0.0.0/28"}})");
@@ -395,7 +396,7 @@ TEST_F(StaticIpTest, WhateverHappensNoIpIsTwoPods) {
   for (const std::string& object : store_->Names(kReservations)) {
     const json reservation = Get(object);
     if (Phase(object) != "InUse") {
-      // db-7 may run, and then the others may come back.
+      // While db-7 runs, the others may return.
       EXPECT_EQ(reservation["spec"]["releasePolicy"], "OnScaleDown") << reservation;
       continue;
     }

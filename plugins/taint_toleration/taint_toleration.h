@@ -1,5 +1,5 @@
-// TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes with
-// fewer soft ones.
+// TaintToleration: rejects nodes with untolerated taints, and prefers nodes with fewer untolerated
+// PreferNoSchedule taints.
 #ifndef OUTBOARD_PLUGINS_TAINT_TOLERATION_TAINT_TOLERATION_H_
 #define OUTBOARD_PLUGINS_TAINT_TOLERATION_TAINT_TOLERATION_H_
 

@@ -63,7 +63,7 @@ int64_t Roomiest(const std::vector<IslandUse>& islands) {
 
 bool MustFit(const std::vector<IslandUse>& islands, int64_t wanted, int64_t free, int64_t hidden) {
   if (wanted > free || wanted <= 0) return wanted <= 0;
-  // An island stops fitting when all but wanted - 1 of its GPUs are taken.
+  // An island no longer fits when all but wanted - 1 of its GPUs are in use.
   int64_t needed_to_break_all = 0;
   for (const IslandUse& island : islands)
     needed_to_break_all += std::max<int64_t>(0, island.gpus - island.used - wanted + 1);

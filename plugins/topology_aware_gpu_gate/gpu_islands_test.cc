@@ -45,7 +45,7 @@ TEST(GpuIslandsTest, MustFitWhereverTheHiddenOnesAre) {
   EXPECT_FALSE(MustFit({}, 2, 8, 0));
 }
 
-// The bound is exact: all ways to hide GPUs among two islands are tried.
+// The bound is exact: the test tries all placements of hidden GPUs in two islands.
 TEST(GpuIslandsTest, MustFitIsExact) {
   for (int64_t a = 0; a <= 5; ++a) {
     for (int64_t b = 0; b <= 5; ++b) {

@@ -10,7 +10,7 @@
 namespace outboard::topology_aware_gpu_gate {
 namespace {
 
-// More GPUs, time-sliced ones included, than a machine will have.
+// More GPUs than any machine has, including time-sliced ones.
 constexpr int64_t kMaxGpus = 4096;
 
 }  // namespace
@@ -51,7 +51,7 @@ NodeTopology ReadNodeTopology(const v1alpha1::Node& node, const OnMalformed& mal
     for (const sdk::GpuSet ids : probed->islands)
       result.islands.push_back({std::popcount(ids), ids});
   }
-  // The order of labels is not defined; the same labels are to be the same islands.
+  // The order of labels is undefined; sort, so that equal labels give equal islands.
   std::sort(result.islands.begin(), result.islands.end(),
             [](const NodeTopology::Island& a, const NodeTopology::Island& b) {
               return a.gpus != b.gpus ? a.gpus > b.gpus : a.ids < b.ids;

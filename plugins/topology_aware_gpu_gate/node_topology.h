@@ -1,4 +1,4 @@
-// What a node's labels and its annotation say of how its GPUs are connected.
+// How a node's GPUs are connected, from its labels and its annotation.
 #ifndef OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_NODE_TOPOLOGY_H_
 #define OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_NODE_TOPOLOGY_H_
 
@@ -18,26 +18,27 @@ inline constexpr char kIslandsAnnotation[] = "accelerator.sched.io/gpu-islands";
 
 struct NodeTopology {
   Topology topology = Topology::kUnknown;
-  // NVLink reaches every GPU of the node, for all that is known: there are no islands then.
+  // As far as known, NVLink connects all GPUs of the node; `islands` is empty then.
   bool one_island = false;
   struct Island {
     int64_t gpus = 0;
-    sdk::GpuSet ids = 0;  // 0: which they are is not known.
+    sdk::GpuSet ids = 0;  // 0: unknown.
     friend bool operator==(const Island&, const Island&) = default;
   };
   std::vector<Island> islands;
   friend bool operator==(const NodeTopology&, const NodeTopology&) = default;
 
-  // GPUs of the largest island of the empty node, which has `allocatable`.
+  // GPUs in the largest island of the empty node, which has `allocatable` GPUs.
   int64_t LargestIsland(int64_t allocatable) const;
 };
 
-// Told of each value that cannot be read: key, value, what was wanted.
+// Called for each invalid value: key, value, expected format.
 using OnMalformed =
     std::function<void(absl::string_view, absl::string_view, absl::string_view wanted)>;
 
-// The topology is the label's, else the annotation's. Islands are the annotation's, which knows
-// their GPUs, else the labels'; without either a node with NVLink or NVSwitch is one island. Pure.
+// The topology comes from the label, else from the annotation. Islands come from the annotation,
+// which has GPU ids, else from the labels. Without either, a node with NVLink or NVSwitch is one
+// island. Pure.
 NodeTopology ReadNodeTopology(const v1alpha1::Node& node, const OnMalformed& malformed);
 
 }  // namespace outboard::topology_aware_gpu_gate

@@ -46,7 +46,7 @@ TEST_F(NodeTopologyTest, IslandsByLabel) {
   EXPECT_FALSE(node.one_island);
   EXPECT_EQ(node.islands, (std::vector<NodeTopology::Island>{{4, 0}, {2, 0}}));
   EXPECT_EQ(node.LargestIsland(8), 4);
-  EXPECT_EQ(node.LargestIsland(3), 3) << "some are gone";
+  EXPECT_EQ(node.LargestIsland(3), 3) << "fewer GPUs are allocatable";
 }
 
 TEST_F(NodeTopologyTest, TheProbeKnowsMoreThanLabels) {
@@ -57,7 +57,7 @@ TEST_F(NodeTopologyTest, TheProbeKnowsMoreThanLabels) {
   EXPECT_EQ(node.islands, (std::vector<NodeTopology::Island>{{4, 0x0f}, {4, 0xf0}}));
   const NodeTopology said = Read(
       NodeBuilder("n").Label(kTopologyLabel, "pcie").Annotation(kIslandsAnnotation, "nvlink 0,1"));
-  EXPECT_EQ(said.topology, Topology::kPcie) << "a person's word";
+  EXPECT_EQ(said.topology, Topology::kPcie) << "the label overrides the annotation";
 }
 
 TEST_F(NodeTopologyTest, WhatCannotBeReadIsToldAndCountsAsAbsent) {
@@ -68,7 +68,7 @@ TEST_F(NodeTopologyTest, WhatCannotBeReadIsToldAndCountsAsAbsent) {
                                      .Annotation(kIslandsAnnotation, "0-7"));
   EXPECT_EQ(node, NodeTopology());
   EXPECT_EQ(malformed_.size(), 4u);
-  // As if the label were not there, like any other.
+  // As if the label were absent.
   EXPECT_TRUE(
       Read(
           NodeBuilder("n").Label(kTopologyLabel, "nvlink").Label("nvidia.com/gpu-island.a", "four"))

@@ -13,29 +13,29 @@
 namespace outboard::topology_aware_gpu_gate {
 namespace {
 
-// Far above what is sold; a sane bound for what people may write.
+// Far above any real system; a bound for user input.
 constexpr int64_t kMaxProcesses = int64_t{1} << 20;
 constexpr size_t kMaxCommand = 16 * 1024;
-// What stands between words in a shell's line.
+// Word separators in a shell line.
 constexpr char kSeparators[] = " \t\r\n\"'[]{}(),;&|";
 
-// Of Kubeflow's operators, new and old, on the pods of a PyTorchJob.
+// Labels of Kubeflow's operators, new and old, on pods of a PyTorchJob.
 constexpr char kOperatorLabel[] = "training.kubeflow.org/operator-name";
 constexpr char kPyTorchOperator[] = "pytorchjob-controller";
 constexpr char kOldOperatorLabel[] = "controller-name";
 constexpr char kOldPyTorchOperator[] = "pytorch-operator";
 constexpr char kPyTorchJob[] = "PyTorchJob";
 
-// Programs and modules that start a process for each GPU.
+// Programs and modules that start one process per GPU.
 constexpr const char* kLaunchers[] = {"torchrun", "torch.distributed.run",
                                       "torch.distributed.launch", "deepspeed"};
-// Their flags for the number of processes on a node, without dashes in front; `_` reads as `-`.
+// Their flags for the number of processes per node, without leading dashes; `_` equals `-`.
 constexpr const char* kProcessFlags[] = {"nproc-per-node", "num-gpus"};
 // vLLM, SGLang, Text Generation Inference, Megatron.
 constexpr const char* kTensorFlags[] = {
     "tensor-parallel-size",      "tp", "tp-size", "num-shard", "sharded-tp",
     "tensor-model-parallel-size"};
-// Variables, as a launcher sets or reads them.
+// Variables that launchers set or read.
 constexpr const char* kWorldSizes[] = {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "PET_NPROC_PER_NODE",
                                        "NPROC_PER_NODE"};
 constexpr const char* kTensorSizes[] = {"TENSOR_PARALLEL_SIZE"};
@@ -47,14 +47,14 @@ bool IsOneOf(absl::string_view word, const char* const (&words)[n]) {
 
 enum class Several { kNo, kYes, kUnknown };
 Several ReadSeveral(absl::string_view text) {
-  // torchrun's words for one process a GPU.
+  // torchrun's values for one process per GPU.
   if (text == "gpu" || text == "auto") return Several::kYes;
   const std::optional<int64_t> processes = sdk::ParseCount(text, kMaxProcesses);
   if (!processes) return Several::kUnknown;
   return *processes >= 2 ? Several::kYes : Several::kNo;
 }
 
-// `--nproc_per_node` is `nproc-per-node`; empty for what is no flag.
+// `--nproc_per_node` becomes `nproc-per-node`; empty if the word is not a flag.
 std::string FlagName(absl::string_view word) {
   if (!absl::ConsumePrefix(&word, "-")) return "";
   absl::ConsumePrefix(&word, "-");
@@ -82,7 +82,7 @@ bool LabelIs(const v1alpha1::Pod& pod, const char* key, absl::string_view wanted
   return value != nullptr && *value == wanted;
 }
 
-// Calls read(text) for the label and then the annotation until one is understood.
+// Calls read(text) for the label, then for the annotation, until one is valid.
 template <typename Fn>
 auto ReadEither(const v1alpha1::Pod& pod, const char* key, absl::string_view wanted,
                 sdk::MalformedValues* malformed, Fn read) -> decltype(read("")) {
@@ -101,7 +101,7 @@ auto ReadEither(const v1alpha1::Pod& pod, const char* key, absl::string_view wan
 
 Parallelism ParallelismOfCommand(absl::string_view command) {
   bool launcher = false;
-  Several processes = Several::kUnknown;  // What flags say comes before what variables say.
+  Several processes = Several::kUnknown;  // Flags take precedence over variables.
   bool world = false;
   Parallelism result;
   const std::vector<absl::string_view> words = absl::StrSplit(
@@ -140,7 +140,7 @@ Parallelism ParallelismOfCommand(absl::string_view command) {
 }
 
 Parallelism ParallelismOfContainer(const v1alpha1::Container& container) {
-  // Variables in front, as env(1) takes them: what the program is told comes before them.
+  // Variables in front, as for env(1): the program's flags take precedence over them.
   std::string line;
   for (const auto& [name, value] : container.env()) absl::StrAppend(&line, name, "=", value, "\n");
   for (const auto* words : {&container.command(), &container.args()}) {

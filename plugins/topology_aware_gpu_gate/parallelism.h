@@ -22,15 +22,14 @@ struct Parallelism {
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
-// Of a command line, for example `NCCL_DEBUG=INFO torchrun --nproc-per-node=8 train.py` or `vllm
-// serve -tp 4`. A launcher that is told to start a single process a node is not data parallel.
-// Pure.
+// Reads a command line, for example `NCCL_DEBUG=INFO torchrun --nproc-per-node=8 train.py` or
+// `vllm serve -tp 4`. A launcher that starts a single process per node is not data parallel. Pure.
 Parallelism ParallelismOfCommand(absl::string_view command);
-// Of a container's command and arguments, where a shell's line may be one of them, and of the
-// variables that count processes.
+// Reads a container's command and arguments, one of which may be a shell line, and the variables
+// that count processes.
 Parallelism ParallelismOfContainer(const v1alpha1::Container& container);
 
-// What the pod says of itself decides; else what its labels, its owner and its containers tell.
+// The key kParallelismKey decides; without it the pod's labels, owner and containers.
 // `malformed` may be null.
 Parallelism ParallelismOfPod(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
 // For PluginDescriptor::needed_fields.

@@ -79,7 +79,7 @@ v1alpha1::Container Runs(const std::vector<std::string>& command,
   return container;
 }
 
-// As manifests of the projects have them.
+// Commands from the projects' manifests.
 TEST(ParallelismTest, Containers) {
   EXPECT_EQ(ParallelismOfContainer(Runs({})), kNone);
   EXPECT_EQ(ParallelismOfContainer(Runs({"python3"}, {"train.py"})), kNone);
@@ -106,7 +106,7 @@ TEST(ParallelismTest, Containers) {
   (*world.mutable_env())["WORLD_SIZE"] = "16";
   world.add_args("--nproc-per-node=1");
   world.set_command(0, "torchrun");
-  EXPECT_EQ(ParallelismOfContainer(world), kTensor) << "one process a node needs no island";
+  EXPECT_EQ(ParallelismOfContainer(world), kTensor) << "one process per node needs no island";
 }
 
 TEST(ParallelismTest, PodsOfPyTorchJobs) {
@@ -114,7 +114,7 @@ TEST(ParallelismTest, PodsOfPyTorchJobs) {
   owned.proto().mutable_controller()->set_kind("PyTorchJob");
   owned.proto().mutable_controller()->set_api_version("kubeflow.org/v1");
   EXPECT_EQ(ParallelismOfPod(owned, nullptr), kData);
-  // As the training operator labels them.
+  // Labels of the training operator.
   EXPECT_EQ(
       ParallelismOfPod(PodBuilder("bert-worker-0")
                            .Label("training.kubeflow.org/job-name", "bert")
@@ -127,7 +127,7 @@ TEST(ParallelismTest, PodsOfPyTorchJobs) {
                 PodBuilder("p").Label("training.kubeflow.org/operator-name", "tfjob-controller"),
                 nullptr),
             kNone);
-  // And as its predecessor did.
+  // Labels of its predecessor.
   EXPECT_EQ(ParallelismOfPod(PodBuilder("p")
                                  .Label("group-name", "kubeflow.org")
                                  .Label("controller-name", "pytorch-operator"),

@@ -38,11 +38,11 @@ std::string ArgsSchema() {
   "properties": {
     "requiredTopologies": {"type": "array", "minItems": 1,
       "items": {"enum": ["nvlink", "nvswitch", "pcie"]}, "default": ["nvlink", "nvswitch"],
-      "description": "Topologies that will do for tensor-parallel pods."},
+      "description": "Topologies that tensor-parallel pods accept."},
     "unknownDevices": {"enum": ["MayFit", "MustFit"], "default": "MayFit",
-      "description": "What a node must promise where nobody wrote down which GPUs are in use: that the pod may fit an island, or that it will."},
+      "description": "If the ids of GPUs in use are unknown: whether the pod may fit an island, or must fit for every arrangement."},
     "slowCall": {"type": "string", "default": "50ms",
-      "description": "Warn when judging all nodes for a pod takes longer."},
+      "description": "Log a warning if Filter for a pod takes longer."},
     )json",
                       sdk::kGpuResourceNamesSchema, "}}");
 }
@@ -54,7 +54,7 @@ struct Args {
   absl::Duration slow_call;
 };
 
-// What a pod asks for.
+// A pod's request.
 struct Demand {
   int64_t gpus = 0;
   Parallelism parallelism;
@@ -64,10 +64,10 @@ struct Demand {
 struct FilterState : sdk::AttemptState {
   Demand demand;
   sdk::GpuColumnIds gpu_columns;
-  sdk::Verdict no_room, no_island;  // The same words; the first for nodes where evicting helps.
+  sdk::Verdict no_room, no_island;  // The same text; no_room if evicting pods helps.
   absl::Duration taken;
   bool warned = false;
-  std::vector<IslandUse> islands;  // Of the node that is judged; kept for its memory.
+  std::vector<IslandUse> islands;  // Of the node being checked; a member to reuse its memory.
 };
 
 class TopologyAwareGpuGate : public sdk::Plugin,
@@ -130,7 +130,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   Demand DemandOf(const v1alpha1::Pod& pod) const {
     Demand demand;
     demand.gpus = args_.gpus.DemandOf(pod);
-    // Pods that are not gated are most; they are not read any further.
+    // Most pods request at most one GPU; skip the rest of the pod.
     if (demand.gpus > 1) demand.parallelism = ParallelismOfPod(pod, &malformed_);
     return demand;
   }
@@ -141,17 +141,17 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   }
   struct KnownGpus {
     sdk::GpuSet ids = 0;
-    int64_t asked_for = 0;  // Of them, as GPU resources; 0 for a pod that asks for shares of GPUs.
+    int64_t asked_for = 0;  // Requested as GPU resources; 0 if the pod requests shares of GPUs.
   };
-  // Of the pods on the node, some of which a hypothesis may have taken off it, or put there.
+  // For the pods on the node, including the changes of a hypothesis.
   KnownGpus KnownOn(const sdk::NodeView& node) const;
   bool HasRoom(FilterState& state, const sdk::GpuColumns& gpus, const sdk::NodeView& node) const;
-  // Computed once for each state of a node.
+  // Computed once per state of a node.
   int64_t RoomiestIsland(FilterState& state, const sdk::NodeView& node) const;
   static void ListIslands(const NodeTopology& topology, const KnownGpus& known,
                           std::vector<IslandUse>* islands);
   int64_t AllocatableOf(const v1alpha1::Node& node) const;
-  // Could the node take the pod if it were empty?
+  // Whether the node could take the pod if it were empty.
   bool CouldTake(const Demand& demand, const NodeTopology& topology, int64_t allocatable) const {
     return (!demand.parallelism.tensor || TopologyWillDo(topology.topology)) &&
            (!demand.parallelism.data || topology.LargestIsland(allocatable) >= demand.gpus);
@@ -162,19 +162,19 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   const sdk::Verdict wrong_topology_ =
       sdk::Verdict::Unresolvable("Tensor parallelism demands NVLink/NVSwitch fabric");
   std::vector<NodeTopology> topologies_;  // By slot.
-  // What Filter reads of a node, apart from the rest: it may look at all of them for a pod.
+  // The data that Filter reads per node, kept compact because it may visit all nodes for a pod.
   struct NodeColumn {
-    int64_t largest_island = 0;  // Of the empty node.
+    int64_t largest_island = 0;  // On the empty node.
     bool topology_will_do = false;
   };
   std::vector<NodeColumn> columns_;  // By slot.
-  // GPUs of the island with the most that are not known to be in use.
+  // Result of Roomiest by node.
   mutable sdk::NodeMemo<int64_t> roomiest_;
-  // Pods on nodes whose GPUs somebody wrote down, and how many there are on each node. Records stay
-  // at their addresses while a pod is on a node.
+  // Pods on nodes with known GPU ids, and their number per node. The address of a record is stable
+  // while the pod is on a node.
   absl::flat_hash_map<const sdk::PodRecord*, KnownGpus> known_gpus_;
   std::vector<int64_t> known_pods_;  // By slot.
-  // Pods are read in const calls; all calls come on one thread.
+  // Mutable: const calls read pods. All calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
 
@@ -196,7 +196,7 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   FilterState& state = StateOf(attempt);
   const Demand& demand = state.demand;
   if (!demand.concerned()) return;
-  // The clock decides nothing: it only tells people when this is slow.
+  // The clock does not affect verdicts; it only triggers the warning.
   const Clock::time_point begin = Clock::now();
   const sdk::GpuColumns gpus(attempt.cluster().nodes(), state.gpu_columns);
   uint64_t wrong_topology = 0, no_island = 0, no_room = 0;
@@ -217,8 +217,8 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   state.taken += absl::FromChrono(Clock::now() - begin);
   if (state.taken > args_.slow_call && !state.warned) {
     state.warned = true;
-    LOG(WARNING) << kName << ": judging nodes for pod " << attempt.pod().uid()
-                 << " took longer than " << args_.slow_call;
+    LOG(WARNING) << kName << ": Filter for pod " << attempt.pod().uid() << " took longer than "
+                 << args_.slow_call;
   }
 }
 
@@ -239,7 +239,7 @@ bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gp
   const sdk::Slot slot = node.slot();
   const int64_t wanted = state.demand.gpus;
   const int64_t free = gpus.Free(slot);
-  // It may fit if some island has so many that nobody is known to use; MustFit asks more.
+  // The pod may fit if an island has enough GPUs not known to be in use. MustFit requires more.
   if (wanted > free || wanted > RoomiestIsland(state, node)) return false;
   if (!args_.must_fit || topologies_[slot].one_island) return true;
   const KnownGpus known = KnownOn(node);
@@ -250,7 +250,7 @@ bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gp
     told_apart |= island.ids;
     in_islands += island.gpus;
   }
-  // GPUs in use, or gone (a device plugin takes broken ones away), at places that nobody knows.
+  // GPUs at unknown places that are in use or missing (a device plugin removes broken ones).
   const int64_t at_known_places = told_apart == 0 ? 0 : known.asked_for;
   const int64_t hidden = std::max<int64_t>(0, gpus.Requested(slot) - at_known_places) +
                          std::max<int64_t>(0, in_islands - gpus.Allocatable(slot));
@@ -282,8 +282,8 @@ int64_t TopologyAwareGpuGate::AllocatableOf(const v1alpha1::Node& node) const {
   return sum;
 }
 
-// A node helps that could take the pod when empty, and could not before, or has other islands or
-// more GPUs now; a pod that leaves GPUs, or turns out to have others, helps too.
+// A node helps if it could take the pod when empty, and if it could not before or now has other
+// islands or more GPUs. A pod helps if it releases GPUs or if its GPU ids change.
 sdk::Hint TopologyAwareGpuGate::QueueingHint(const sdk::PodView& pod,
                                              const sdk::ObjectChange& change) const {
   const auto hint = [](bool helps) { return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip; };

@@ -1,4 +1,4 @@
-// TopologyAwareGPUGate: pods that use several GPUs at once go where these reach each other fast.
+// TopologyAwareGPUGate: places multi-GPU pods on nodes whose GPUs have fast connections.
 #ifndef OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_TOPOLOGY_AWARE_GPU_GATE_H_
 #define OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_TOPOLOGY_AWARE_GPU_GATE_H_
 

@@ -55,7 +55,7 @@ TEST(TopologyAwareGPUGateTest, WarnsOnceAnAttemptWhenItIsSlow) {
       (*harness)->AddNode(NodeBuilder(absl::StrCat("n", i)).Allocatable({{"nvidia.com/gpu", "8"}}));
     Warnings warnings("took longer than");
     (*harness)->Filter(PodBuilder("plain").Requests({{"nvidia.com/gpu", "8"}}));
-    EXPECT_EQ(warnings.count(), 0) << "not judged at all";
+    EXPECT_EQ(warnings.count(), 0) << "the gate does not apply";
     (*harness)->Filter(PodBuilder("p")
                            .Requests({{"nvidia.com/gpu", "8"}})
                            .Label("accelerator.sched.io/parallelism", "ddp"));
@@ -85,7 +85,7 @@ TEST(TopologyAwareGPUGateTest, ForgetsTheGpusOfPodsThatWent) {
   EXPECT_FALSE(fits()) << "3 GPUs are free in each island";
   (*harness)->RemovePod("default/a");
   EXPECT_TRUE(fits());
-  // The same pod, now with other GPUs.
+  // The same pod with other GPUs.
   (*harness)->AddPod(PodBuilder("b")
                          .Requests({{"nvidia.com/gpu", "2"}})
                          .OnNode("n")
@@ -116,7 +116,7 @@ TEST(TopologyAwareGPUGateTest, SeesWhatWouldBeWithoutAPod) {
   EXPECT_THAT(answer.candidates(0).victim_uids(), testing::ElementsAre("default/a"));
 }
 
-// Whatever people write: no crash, and no island that nobody named.
+// Invalid labels never cause a crash or an island that no label names.
 TEST(TopologyAwareGPUGateTest, AbsurdLabelsMakeNoIslands) {
   const std::vector<std::string> absurd = {"",        "-1",          "1e9", "99999999999999999999",
                                            "0x8",     "NaN",         " 8 ", "eight",

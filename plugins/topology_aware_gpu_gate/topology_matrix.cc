@@ -19,7 +19,7 @@ namespace {
 // NVLinks of one GPU, of all generations (18: Hopper, Blackwell).
 constexpr int64_t kMaxLinks = 18;
 
-// Links of a pair of GPUs: 0 without NVLink.
+// Number of links by pair of GPUs; 0 without NVLink.
 using Matrix = std::map<int64_t, std::map<int64_t, int64_t>>;
 
 // nvidia-smi underlines the header: ESC [ 4 m … ESC [ 0 m.
@@ -40,7 +40,7 @@ std::optional<int64_t> GpuOf(absl::string_view word) {
   return sdk::ParseCount(word, sdk::kMaxGpuId);
 }
 
-// Links of a cell; none for what is no link.
+// Number of links in a cell; nullopt if the cell is not a link.
 std::optional<int64_t> LinksOf(absl::string_view cell) {
   for (const char* pcie : {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC"}) {
     if (cell == pcie) return 0;
@@ -59,17 +59,17 @@ absl::Status ReadRow(const std::vector<absl::string_view>& words,
                      const std::vector<std::optional<int64_t>>& columns, int64_t gpu,
                      Matrix* matrix) {
   if (words.size() < columns.size() + 1)
-    return Invalid(absl::StrCat("the row of GPU", gpu, " is too short"));
+    return Invalid(absl::StrCat("row of GPU", gpu, " is too short"));
   for (size_t i = 0; i < columns.size(); ++i) {
     if (!columns[i]) continue;
     const absl::string_view cell = words[i + 1];
     if (*columns[i] == gpu) {
-      if (cell != "X") return Invalid(absl::StrCat("GPU", gpu, " is not at its own place"));
+      if (cell != "X") return Invalid(absl::StrCat("GPU", gpu, " has no X in its own column"));
       continue;
     }
     const std::optional<int64_t> links = LinksOf(cell);
     if (!links) {
-      return Invalid(absl::StrCat("GPU", gpu, " and GPU", *columns[i], ": no link is named ",
+      return Invalid(absl::StrCat("GPU", gpu, " and GPU", *columns[i], ": unknown link ",
                                   absl::string_view(cell).substr(0, 20)));
     }
     (*matrix)[gpu][*columns[i]] = *links;
@@ -79,7 +79,7 @@ absl::Status ReadRow(const std::vector<absl::string_view>& words,
 
 absl::StatusOr<Matrix> ReadMatrix(absl::string_view text) {
   const std::string plain = WithoutColours(text);
-  std::vector<std::optional<int64_t>> columns;  // GPU ids; none for network cards.
+  std::vector<std::optional<int64_t>> columns;  // GPU ids; nullopt for network cards.
   Matrix matrix;
   for (const absl::string_view line : absl::StrSplit(plain, '\n')) {
     const std::vector<absl::string_view> words =
@@ -103,7 +103,7 @@ absl::StatusOr<Matrix> ReadMatrix(absl::string_view text) {
     if (!matrix.contains(*column)) return Invalid(absl::StrCat("no row of GPU", *column));
   }
   if (gpus == 0) return Invalid("no GPUs");
-  if (matrix.size() != gpus) return Invalid("rows and columns are of different GPUs");
+  if (matrix.size() != gpus) return Invalid("rows and columns have different GPUs");
   return matrix;
 }
 
@@ -116,7 +116,7 @@ absl::StatusOr<GpuIslands> ParseTopologyMatrix(absl::string_view text) {
   for (const auto& [gpu, row] : matrix) {
     for (const auto& [other, links] : row) {
       if (!matrix[other].contains(gpu) || matrix[other][gpu] != links)
-        return Invalid(absl::StrCat("GPU", gpu, " and GPU", other, " see each other differently"));
+        return Invalid(absl::StrCat("GPU", gpu, " and GPU", other, " have different links"));
     }
   }
   GpuIslands result;

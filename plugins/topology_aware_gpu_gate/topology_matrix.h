@@ -1,4 +1,4 @@
-// What `nvidia-smi topo -m` prints, as islands.
+// Parses the output of `nvidia-smi topo -m` into islands.
 #ifndef OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_TOPOLOGY_MATRIX_H_
 #define OUTBOARD_PLUGINS_TOPOLOGY_AWARE_GPU_GATE_TOPOLOGY_MATRIX_H_
 
@@ -8,14 +8,16 @@
 
 namespace outboard::topology_aware_gpu_gate {
 
-// Reads the matrix (columns of network cards, affinities, the legend and colours are skipped). GPUs
-// are gathered, lowest id first, into islands in which every pair has NVLink; a GPU without NVLink
-// is an island of its own. The topology is that of the largest island: pcie where it is a single
-// GPU, nvswitch where a pair has more links than a GPU could have to each of the others, else
-// nvlink.
+// Reads the matrix; skips columns of network cards, affinities, the legend and colours. Groups
+// GPUs, lowest id first, into islands in which every pair has NVLink; a GPU without NVLink is its
+// own island. The topology is that of the largest island:
+// - pcie: a single GPU
+// - nvswitch: a pair has more links than a GPU could have to each of the others
+// - nvlink: otherwise
+// Pure.
 //
-// Errors: INVALID_ARGUMENT with what is wrong: no GPUs, a row that is missing or too short, a link
-// that nobody knows, two GPUs that see each other differently. Pure.
+// Errors: INVALID_ARGUMENT with the cause: no GPUs, a missing or short row, an unknown link, an
+// asymmetric pair.
 absl::StatusOr<GpuIslands> ParseTopologyMatrix(absl::string_view text);
 
 }  // namespace outboard::topology_aware_gpu_gate

@@ -15,7 +15,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// As nvidia-smi prints it: tabs, a header in underline, network cards, affinities, a legend.
+// nvidia-smi's format: tabs, an underlined header, network cards, affinities, a legend.
 std::string Printed(const Rows& rows, int cards = 2) {
   std::string text = "\x1b[4m";
   for (size_t i = 0; i < rows.size(); ++i) absl::StrAppend(&text, "\tGPU", i);
@@ -38,7 +38,7 @@ std::string Printed(const Rows& rows, int cards = 2) {
          "NIC Legend:\n\n  NIC0: mlx5_0\n  NIC1: mlx5_1\n";
 }
 
-// GPU i and k are connected by link(i, k).
+// link(i, k) connects GPU i and k.
 template <typename Fn>
 Rows Connect(size_t gpus, Fn link) {
   Rows rows(gpus);
@@ -96,7 +96,7 @@ TEST(TopologyMatrixTest, PairsWithBridges) {
             "nvlink 0,1;2,3");
 }
 
-// DGX-1: four and four, and each GPU with its twin in the other four.
+// DGX-1: two groups of four, and each GPU linked with its twin in the other group.
 TEST(TopologyMatrixTest, HybridCubeMesh) {
   EXPECT_EQ(
       IslandsOf(Printed(Connect(8,
@@ -127,22 +127,22 @@ TEST(TopologyMatrixTest, FaultsAreNamed) {
             "nvidia-smi topo -m: no GPUs");
   EXPECT_EQ(IslandsOf(header), "nvidia-smi topo -m: no row of GPU0");
   EXPECT_EQ(IslandsOf(header + "GPU0\tX\tNV1\nGPU1\tNV1\n"),
-            "nvidia-smi topo -m: the row of GPU1 is too short");
+            "nvidia-smi topo -m: row of GPU1 is too short");
   EXPECT_EQ(IslandsOf(header + "GPU0\tX\tNV1\nGPU1\tNV2\tX\n"),
-            "nvidia-smi topo -m: GPU0 and GPU1 see each other differently");
+            "nvidia-smi topo -m: GPU0 and GPU1 have different links");
   EXPECT_EQ(IslandsOf(header + "GPU0\tX\tWARP\nGPU1\tWARP\tX\n"),
-            "nvidia-smi topo -m: GPU0 and GPU1: no link is named WARP");
+            "nvidia-smi topo -m: GPU0 and GPU1: unknown link WARP");
   EXPECT_EQ(IslandsOf(header + "GPU0\tX\tNV0\nGPU1\tNV0\tX\n"),
-            "nvidia-smi topo -m: GPU0 and GPU1: no link is named NV0");
+            "nvidia-smi topo -m: GPU0 and GPU1: unknown link NV0");
   EXPECT_EQ(IslandsOf(header + "GPU0\tNV1\tX\n"),
-            "nvidia-smi topo -m: GPU0 is not at its own place");
+            "nvidia-smi topo -m: GPU0 has no X in its own column");
   EXPECT_EQ(IslandsOf(header + "GPU0\tX\tNV1\nGPU0\tX\tNV1\n"),
             "nvidia-smi topo -m: two rows of GPU0");
   EXPECT_EQ(IslandsOf(header + "GPU0\tX\tNV1\nGPU1\tNV1\tX\nGPU2\tNV1\tX\n").substr(0, 19),
             "nvidia-smi topo -m:");
 }
 
-// Any bytes in place of others: an answer or a fault, and never a GPU in two islands.
+// Random bytes: the result is an answer or an error, and never a GPU in two islands.
 TEST(TopologyMatrixTest, DamagedTextDoesNoHarm) {
   const std::string whole = Printed(All(8, "NV12"));
   std::mt19937 random(7);

@@ -103,7 +103,7 @@ void JobIndex::SetObject(const v1alpha1::CustomObject& object) {
   }
   if (NameOfJob(read.job_id) != object.name()) {
     malformed_.Warn(about, "spec.jobID", read.job_id,
-                    "the job whose name the object has; it counts for no job");
+                    "the job that the object's name stands for; the object is ignored");
     if (!jobs_.contains(key)) return;
   }
   Job& job = jobs_[key];

@@ -1,4 +1,4 @@
-// Jobs, their pods, their objects, and the domains of nodes, kept up to date by the mirror.
+// Jobs with their pods and objects, and the domains of nodes, updated by the cluster cache.
 #ifndef OUTBOARD_PLUGINS_TRAINING_JOB_PLACEMENT_JOB_INDEX_H_
 #define OUTBOARD_PLUGINS_TRAINING_JOB_PLACEMENT_JOB_INDEX_H_
 
@@ -18,17 +18,18 @@ namespace outboard::training_job_placement {
 
 // A job: pods with its label in a namespace, its object, or both.
 struct Job {
-  std::string ns, id;  // id empty: only an object is known, and it does not say
-  // Uids of its pods of this profile.
+  std::string ns, id;  // id empty: only an object is known, and it has no id
+  // Uids of the job's pods of this profile.
   absl::flat_hash_set<std::string> pods;
   absl::flat_hash_map<sdk::Slot, int64_t> on_node;  // bound, assumed and waiting
   bool has_object = false;
   PlacementObject object;
-  nlohmann::json good_status;  // the last that the plugin wrote, as far as seen
+  nlohmann::json good_status;  // the last observed status that the plugin wrote
 };
 
-// Threading: thread-compatible; the mirror's thread. Lifetime: what it hands out holds until the
-// next change. Errors: none; what cannot be read counts as absent, and is warned of once.
+// Threading: thread-compatible; called on the cluster cache's thread.
+// Lifetime:  results are valid until the next change.
+// Errors:    none; an invalid value counts as absent, with one warning.
 class JobIndex {
  public:
   JobIndex(std::string profile, std::vector<std::string> levels, sdk::ClusterView cluster)
@@ -44,24 +45,23 @@ class JobIndex {
   void SetObject(const v1alpha1::CustomObject& object);
   void RemoveObject(const v1alpha1::CustomObject& object);
 
-  // Null: none.
+  // Null if there is none.
   const Job* Find(const v1alpha1::Pod& pod) const;
-  // The id of the value of a level on a node, StringTable::kNone if it has none.
+  // The value id of a node's label for a level; StringTable::kNone without one.
   uint32_t ValueOn(size_t level, sdk::Slot slot) const { return values_[level][slot]; }
   const std::vector<std::string>& levels() const { return levels_; }
 
-  // Jobs about which something changed, by key; who looked at one and found nothing to do takes it
-  // out.
+  // Keys of changed jobs. The caller erases a key after it found nothing to do for the job.
   absl::flat_hash_set<std::string>& changed() { return changed_; }
   const Job* Find(const std::string& key) const;
-  // Drops a job of which nothing is left.
+  // Drops a job without pods and object.
   void DropIfEmpty(const std::string& key);
-  // What its pods say.
+  // The current state of the job's pods.
   Observed Observe(const Job& job) const;
   std::vector<v1alpha1::ControllerReference> ControllersOf(const Job& job) const;
 
  private:
-  // The job that the pod's label names; empty if it is not of one, or of another profile.
+  // The key of the pod's job; empty if the pod has no job or another profile.
   std::string KeyOf(const v1alpha1::Pod& pod) const;
   Job& Get(const v1alpha1::Pod& pod, const std::string& key);
   void Forget(const std::string& pod_uid);

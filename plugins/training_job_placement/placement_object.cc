@@ -19,10 +19,10 @@ using nlohmann::json;
 constexpr char kManagedBy[] = "app.kubernetes.io/managed-by";
 constexpr char kOutboard[] = "outboard";
 constexpr char kKeptBy[] = "accelerator.sched.io/kept-by";
-// An effect holds 256 KiB; a pod takes at most a kilobyte of it.
+// An effect may have 256 KiB; a pod needs at most one KiB.
 constexpr size_t kMaxListed = 200;
 constexpr size_t kMaxOwners = 32;
-// What of status nobody else is to change.
+// Keys of status that only the plugin may change.
 constexpr const char* kOwnKeys[] = {"placements", "podsNotListed", "domains",
                                     "summary",    "pods",          "nodes"};
 
@@ -32,7 +32,7 @@ bool IsDnsLabel(absl::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return is_plain(c) || c == '-'; });
 }
 
-// FNV-1a: finds edits by mistake, not by an enemy.
+// FNV-1a: detects accidental edits, not malicious ones.
 std::string DigestOf(const json& status) {
   uint64_t hash = 14695981039346656037u;
   for (const char* key : kOwnKeys) {
@@ -72,7 +72,7 @@ json ListPods(const std::vector<PlacedPod>& placed) {
   return list;
 }
 
-// The tightest level's domain that has most pods, and how many share the level.
+// The domain with most pods of the tightest level, and the number of pods that share the level.
 std::string Summary(const std::vector<PlacedPod>& placed) {
   for (const PlacedPod& pod : placed) {
     if (pod.domains.empty()) continue;
@@ -132,7 +132,7 @@ PlacementObject ReadPlacement(const json& whole, const std::vector<std::string>&
     const auto level = sdk::TextAt(*domain, {"level"});
     const auto value = sdk::TextAt(*domain, {"value"});
     if (!level || !value || value->empty()) {
-      object.pin_fault = "spec.domain needs a level and a value, both texts";
+      object.pin_fault = "spec.domain needs a level and a value, both strings";
     } else if (std::find(levels.begin(), levels.end(), *level) == levels.end()) {
       object.pin_fault = absl::StrCat("spec.domain.level: \"", level->substr(0, 317),
                                       "\" is none of ", absl::StrJoin(levels, ", "));
@@ -203,13 +203,13 @@ json MakeStatus(const json& whole, const PlacementObject& object, const Observed
   status["nodes"] = nodes.size();
   status["digest"] = DigestOf(status);
   sdk::SetCondition({"Active", observed.has_pods, observed.has_pods ? "HasPods" : "NoPods",
-                     observed.has_pods ? "the job has pods" : "no pod of the job is left"},
+                     observed.has_pods ? "the job has pods" : "the job has no pods"},
                     now, &status);
   if (object.edited) {
     sdk::RemoveCondition("StatusEdited", &status);  // another edit, another time
     sdk::SetCondition({"StatusEdited", true, "Replaced",
-                       "somebody else changed status, which tells where the pods are; it was "
-                       "replaced"},
+                       "status was edited; it reports where the pods are, so the plugin replaced "
+                       "it"},
                       now, &status);
   }
   if (object.pinned) {

@@ -71,7 +71,7 @@ TEST(MakeStatus, IsReadBack) {
   EXPECT_EQ(object.domains,
             (std::map<Domain, int64_t>{
                 {{"fabric", "f1"}, 2}, {{"fabric", "f2"}, 1}, {{"rack", "r1"}, 2}}));
-  // The API server gives it back as text.
+  // The API server returns it as text.
   EXPECT_FALSE(ReadPlacement(json::parse(json{{"status", status}}.dump()), kLevels).edited);
 }
 
@@ -102,8 +102,8 @@ TEST(ReadPlacement, KnowsForeignEdits) {
   }
 }
 
-// Objects are written by people: whatever stands where, nothing crashes, and what is made of it is
-// a status that the plugin knows as its own.
+// Users write objects: no content causes a crash, and MakeStatus always returns a status that the
+// plugin recognises as its own.
 TEST(ReadPlacement, SurvivesAnything) {
   std::mt19937 random(7);
   const std::vector<json> absurd = {
@@ -133,7 +133,7 @@ TEST(ReadPlacement, SurvivesAnything) {
       if (random() % 3 != 0) continue;
       try {
         whole[json::json_pointer(path)] = pick();
-      } catch (const json::exception&) {  // Something on the way is no object.
+      } catch (const json::exception&) {  // The path passes through a value that is not an object.
       }
     }
     const PlacementObject object = ReadPlacement(whole, kLevels);

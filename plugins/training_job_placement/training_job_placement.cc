@@ -27,7 +27,7 @@ constexpr char kName[] = "TrainingJobPlacement";
 constexpr size_t kMaxLevels = 8;
 constexpr double kShareScale = 1000;
 constexpr int64_t kPinned = 2000;  // more than any shares
-// A tick looks at no more jobs than this, so that it stays short.
+// The maximum number of jobs per tick, so that a tick stays short.
 constexpr int kMaxJobsPerTick = 500;
 
 const char kArgsSchema[] = R"json({
@@ -45,7 +45,7 @@ struct Args {
   absl::Duration retention;
 };
 
-// What the nodes of each level's domains have of the job, per mille and weighed.
+// The weighted share of the job's pods in each domain, per mille.
 struct Shares : sdk::AttemptState {
   std::vector<absl::flat_hash_map<uint32_t, double>> by_value;  // by level
   size_t pinned_level = 0;
@@ -137,8 +137,7 @@ class TrainingJobPlacement : public sdk::Plugin,
     pace_.Changed(KeyOf(object.custom_object()));
   }
 
-  // Compares what is with what the objects say, so that nothing depends on what a host before this
-  // one managed to have written.
+  // Compares pods with objects, so that nothing depends on what an earlier host has written.
   void OnTick(absl::Time now) override {
     while (!later_.empty() && later_.begin()->first <= now) {
       jobs_.changed().insert(later_.begin()->second);
@@ -167,7 +166,7 @@ class TrainingJobPlacement : public sdk::Plugin,
     return sdk::NamespacedKey(object.namespace_(), object.name());
   }
 
-  // True if there is nothing to do until something changes.
+  // Returns true if there is nothing to do until the next change.
   bool Keep(const std::string& key, absl::Time now) {
     const Job* job = jobs_.Find(key);
     if (job == nullptr) return true;
@@ -186,7 +185,7 @@ class TrainingJobPlacement : public sdk::Plugin,
       return false;
     }
     if (stored->deleting()) return true;
-    // Another profile's plugin keeps it.
+    // Another profile's plugin owns the object.
     if (!job->object.keeper.empty() && job->object.keeper != profile_) return true;
     if (job->object.keeper.empty() && !has_pods) return true;
     json whole = sdk::ParseCustomObject(*stored);
@@ -210,7 +209,7 @@ class TrainingJobPlacement : public sdk::Plugin,
   }
   Ownership OwnershipOf(const Job& job) const { return {profile_, jobs_.ControllersOf(job)}; }
 
-  // Pods that have a place count; where none has, those that the object remembers.
+  // Placed pods count; without any, the placements in the object.
   void FillShares(const Job& job, Shares* shares) const {
     const size_t levels = jobs_.levels().size();
     shares->by_value.resize(levels);
@@ -268,11 +267,11 @@ class TrainingJobPlacement : public sdk::Plugin,
   const absl::Duration retention_;
   const std::string profile_;
   const sdk::ClusterView cluster_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   JobIndex jobs_;
   sdk::WritePace pace_;
   size_t next_job_ = 0;
-  std::multimap<absl::Time, std::string> later_;  // jobs to look at again though nothing changes
+  std::multimap<absl::Time, std::string> later_;  // jobs to check again without a change
 };
 
 Args ReadArgs(const sdk::ArgsObject& root) {
@@ -281,7 +280,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
       root.Strings("levels", {"nvlink-fabric-id", "nvidia.com/gpu.clique",
                               "topology.kubernetes.io/rack", "topology.kubernetes.io/zone"});
   if (args.levels.empty() || args.levels.size() > kMaxLevels)
-    root.Problem("levels", absl::StrCat("Invalid value: from 1 to ", kMaxLevels, " levels"));
+    root.Problem("levels", absl::StrCat("Invalid value: must have 1 to ", kMaxLevels, " levels"));
   for (size_t i = 0; i < args.levels.size(); ++i) {
     const std::string field = absl::StrCat("levels[", i, "]");
     for (const std::string& error : sdk::QualifiedNameErrors(args.levels[i]))

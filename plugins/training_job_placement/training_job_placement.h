@@ -1,5 +1,4 @@
-// TrainingJobPlacement: keeps the pods of a training job in one topology domain, and remembers
-// which.
+// TrainingJobPlacement: prefers one topology domain for all pods of a training job, and records it.
 #ifndef OUTBOARD_PLUGINS_TRAINING_JOB_PLACEMENT_TRAINING_JOB_PLACEMENT_H_
 #define OUTBOARD_PLUGINS_TRAINING_JOB_PLACEMENT_TRAINING_JOB_PLACEMENT_H_
 

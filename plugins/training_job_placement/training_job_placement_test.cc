@@ -31,7 +31,7 @@ TEST(TrainingJobPlacement, Cases) {
 class KeepingTest : public ::testing::Test {
  protected:
   void SetUp() override { Restart(); }
-  // A new host, which knows nothing; the objects stay.
+  // Starts a new host without state; the objects stay.
   void Restart() {
     auto harness =
         PluginHarness::Create(Descriptor(), R"({"levels": ["fabric"], "retention": "1h"})");
@@ -79,7 +79,7 @@ TEST_F(KeepingTest, SaysWhereThePodsAre) {
   EXPECT_EQ(Status()["placements"][0]["node"], "n1");
   EXPECT_EQ(Status()["placements"][1]["domains"]["fabric"], "f2");
   EXPECT_TRUE(sdk::IsConditionTrue(Status(), "Active"));
-  // A pod that is only assumed may still be placed elsewhere.
+  // An assumed pod may still move to another node.
   harness_->Place("default/w2", v1alpha1::ASSUMED, "n2");
   EXPECT_EQ(Settle(), 0);
   harness_->AddPod(Worker("w2", "n2"));
@@ -110,9 +110,9 @@ TEST_F(KeepingTest, AJobThatStartsAgainGoesBackToItsDomain) {
   harness_->RemovePod("default/w0");
   Settle();
   EXPECT_EQ(Status()["pods"], 0);
-  EXPECT_EQ(Status()["placements"][0]["node"], "n3") << "the last ones are remembered";
+  EXPECT_EQ(Status()["placements"][0]["node"], "n3") << "the object keeps the last placements";
   EXPECT_EQ(Scores(), (std::map<std::string, int64_t>{{"n1", 0}, {"n2", 0}, {"n3", 100}}));
-  // Also after a restart of everything.
+  // Also after a restart of all processes.
   const json before = Object();
   Restart();
   store_->Apply(kResource, "default", "j", before.dump());
@@ -138,13 +138,13 @@ TEST_F(KeepingTest, AnEditedStatusIsReplacedAndThatIsSaid) {
   Settle();
   EXPECT_EQ(Status()["placements"], good["status"]["placements"]);
   EXPECT_TRUE(sdk::IsConditionTrue(Status(), "StatusEdited"));
-  // The same without pods: what was there before is known to this host.
+  // The same without pods: this host knows the earlier status.
   harness_->RemovePod("default/w0");
   Settle();
   edited = Object();
   edited["status"]["domains"] = json::parse(R"([{"level":"fabric","value":"f2","pods":9}])");
   store_->Apply(kResource, "default", "j", edited.dump());
-  EXPECT_THAT(Scores(), IsEmpty()) << "it is not believed";
+  EXPECT_THAT(Scores(), IsEmpty()) << "an edited status is ignored";
   Settle();
   EXPECT_EQ(Status()["domains"], good["status"]["domains"]);
   EXPECT_EQ(Scores().at("n1"), 100);

@@ -21,7 +21,7 @@ bool IsLater(const std::string& a, const std::string& b) {
   return a.size() != b.size() ? a.size() > b.size() : a > b;
 }
 
-// Absent: the volume can be used on the node.
+// nullopt: the volume can be used on the node.
 std::optional<std::string> AffinityFault(const IndexedVolume& volume, const sdk::NodeView& node,
                                          const v1alpha1::CsiNode* csi_node) {
   if (volume.ReachesTranslated(node, csi_node)) return std::nullopt;
@@ -44,7 +44,7 @@ Verdict JudgeBinding(const v1alpha1::BindVolume& bind, const std::string& versio
         sdk::NotFoundText("persistentvolumeclaims",
                           sdk::NamespacedKey(bind.claim().namespace_(), bind.claim().name()))));
   }
-  // The mirror has not seen what was written.
+  // The cluster cache does not have the written version yet.
   if (IsLater(version, volume->volume.resource_version())) return Wait();
   if (auto fault = AffinityFault(*volume, node, csi_node)) return Verdict::Error(*fault);
   if (volume->volume.claim_ref().uid().empty()) {
@@ -64,13 +64,13 @@ Verdict JudgeProvision(const v1alpha1::SelectNode& select, const std::string& ve
                                        sdk::NamespacedKey(select.namespace_(), select.name()))));
   }
   if (IsLater(version, claim->resource_version())) return Wait();
-  // A provisioner that failed takes the annotation away.
+  // A provisioner that fails removes the annotation.
   if (claim->selected_node() != node.name()) {
     return Verdict::Error(absl::StrCat("provisioning failed for PVC ", Quote(claim->name())));
   }
   if (!claim->volume_name().empty()) {
     const IndexedVolume* volume = index.Find(claim->volume_name());
-    if (volume == nullptr) return Wait();  // The mirror may be behind.
+    if (volume == nullptr) return Wait();  // The cluster cache may be behind.
     if (auto fault = AffinityFault(*volume, node, csi_node)) return Verdict::Error(*fault);
   }
   return IsFullyBound(*claim) ? Verdict::Success() : Wait();

@@ -1,4 +1,4 @@
-// Follows the binding of a pod's volumes, until all are bound or one cannot be.
+// Tracks the binding of a pod's volumes, until all are bound or one fails.
 #ifndef OUTBOARD_PLUGINS_VOLUME_BINDING_BINDING_PROGRESS_H_
 #define OUTBOARD_PLUGINS_VOLUME_BINDING_BINDING_PROGRESS_H_
 
@@ -7,7 +7,7 @@
 
 namespace outboard::volume_binding {
 
-// SUCCESS: all are bound; WAIT: not yet; ERROR: what went wrong, or `timeout` has passed.
+// SUCCESS: all are bound; WAIT: not yet; ERROR: a binding failed, or `timeout` has passed.
 sdk::Verdict JudgeProgress(absl::string_view node_name, const sdk::PreBindProgress& progress,
                            const sdk::ClusterView& cluster, const VolumeIndex& index,
                            absl::Duration timeout);

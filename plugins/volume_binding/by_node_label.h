@@ -1,4 +1,4 @@
-// Things that belong to nodes with certain labels, so that only a node's own are looked at.
+// An index of items by node label, so that a search for a node visits few items.
 #ifndef OUTBOARD_PLUGINS_VOLUME_BINDING_BY_NODE_LABEL_H_
 #define OUTBOARD_PLUGINS_VOLUME_BINDING_BY_NODE_LABEL_H_
 
@@ -13,16 +13,18 @@
 
 namespace outboard::volume_binding {
 
-// A label that a node must have, with one of these values; absent key: no such condition is known.
+// A label that a node must have, with one of these values; empty key: no such condition is known.
 struct NodeLabelKey {
   std::string key;
   std::vector<std::string> values;
 };
 
 // Items with a NodeLabelKey are found by the node's value of the label; the others are `unkeyed`.
-// A necessary condition only: what is found must still be checked.
+// The condition is necessary, not sufficient: the caller must check each result.
 //
-// Threading: thread-compatible. Lifetime: does not own the items. Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  does not own the items.
+// Errors:    none.
 template <typename T>
 class ByNodeLabel {
  public:

@@ -19,7 +19,7 @@ absl::string_view ModeOf(const std::string& mode) {
   return mode.empty() ? absl::string_view("Filesystem") : mode;
 }
 
-// What any volume must have, also one that is meant for the claim.
+// Conditions for every volume, also for a volume reserved for the claim.
 bool CanHold(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
   return volume.capacity_bytes() >= claim.request_bytes() &&
          ModeOf(volume.volume_mode()) == ModeOf(claim.volume_mode()) &&
@@ -27,7 +27,7 @@ bool CanHold(const PersistentVolume& volume, const PersistentVolumeClaim& claim)
          !volume.deleting();
 }
 
-// Whether a volume that is nobody's would do, wherever it is.
+// Whether a volume matches the claim and is reserved for no claim, independent of nodes.
 bool WouldDo(const IndexedVolume& candidate, const DelayedClaim& delayed,
              const VolumeIndex& index) {
   const PersistentVolume& volume = candidate.volume;
@@ -41,7 +41,7 @@ bool WouldDo(const IndexedVolume& candidate, const DelayedClaim& delayed,
   });
 }
 
-// The smallest fit is the best; names only make the choice the same every time.
+// The smallest fit is best; names only make the choice deterministic.
 bool Better(const IndexedVolume* a, const IndexedVolume* b) {
   if (a->volume.capacity_bytes() != b->volume.capacity_bytes()) {
     return a->volume.capacity_bytes() < b->volume.capacity_bytes();
@@ -53,12 +53,12 @@ bool Contains(const Chosen& chosen, const IndexedVolume* volume) {
   return std::find(chosen.begin(), chosen.end(), volume) != chosen.end();
 }
 
-// The volume for a claim on a node; null: none.
+// The volume for a claim on a node; null if there is none.
 const IndexedVolume* FindMatch(const DelayedClaim& delayed, const sdk::NodeView& node,
                                const VolumeIndex& index, const Chosen& chosen) {
   for (const IndexedVolume* volume : delayed.meant_for_it) {
     if (Contains(chosen, volume)) continue;
-    // Somebody meant it: no other will do.
+    // A volume is reserved for the claim: no other volume is allowed.
     return volume->Reaches(node) ? volume : nullptr;
   }
   const IndexedVolume* best = nullptr;
@@ -98,7 +98,7 @@ bool InAllowedTopology(const DelayedClaim& delayed, const sdk::NodeView& node) {
                      [&](const sdk::CompiledNodeTerm& term) { return term.Matches(node); });
 }
 
-// Whether volumes can be made for these claims on the node: reasons, 0 if they can.
+// Whether volumes can be provisioned for the claims on the node: reasons, 0 if they can.
 uint8_t JudgeProvisions(const std::vector<const DelayedClaim*>& claims, const sdk::NodeView& node,
                         const VolumeIndex& index, Decision* decision) {
   for (const DelayedClaim* delayed : claims) {
@@ -124,7 +124,7 @@ uint8_t JudgeBound(const PodClaims& claims, const sdk::NodeView& node,
   return 0;
 }
 
-// The error of a claim that forbids to look further; absent: none.
+// The error of a claim that rejects the pod; nullopt: none.
 std::optional<std::string> ClaimFault(const v1alpha1::Pod& pod, const sdk::PodClaim& named,
                                       const PersistentVolumeClaim* claim) {
   if (claim == nullptr) {
@@ -221,7 +221,7 @@ Verdict CollectClaims(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objec
     if (delayed && claim->volume_name().empty()) {
       claims->delayed.push_back(MakeDelayed(*claim, *storage_class, objects, index));
     } else {
-      claims->unbound_immediate = true;  // Pre-bound ones too: somebody else is to bind them.
+      claims->unbound_immediate = true;  // Pre-bound ones too: the volume controller binds them.
     }
   }
   return Verdict::Success();
@@ -246,7 +246,7 @@ Outcome JudgeNode(const PodClaims& claims, const sdk::NodeView& node,
       return outcome;
     }
   }
-  // Small claims first, so that they get the small volumes.
+  // Small claims first, so that they get small volumes.
   std::stable_sort(to_match.begin(), to_match.end(), [](const auto* a, const auto* b) {
     return a->claim->request_bytes() < b->claim->request_bytes();
   });

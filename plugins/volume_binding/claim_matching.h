@@ -1,4 +1,4 @@
-// Judges whether the volumes of a pod's claims reach a node, can be bound there or made for it.
+// Checks whether the volumes of a pod's claims reach a node, or can be bound or provisioned there.
 #ifndef OUTBOARD_PLUGINS_VOLUME_BINDING_CLAIM_MATCHING_H_
 #define OUTBOARD_PLUGINS_VOLUME_BINDING_CLAIM_MATCHING_H_
 
@@ -20,17 +20,17 @@ struct DelayedClaim {
   const v1alpha1::StorageClass* storage_class = nullptr;
   std::optional<std::string> selected_node;
   std::optional<sdk::CompiledLabelSelector> selector;  // Absent: every volume.
-  std::string selector_error;                          // Unless empty: it cannot be parsed.
+  std::string selector_error;                          // Parse error of the selector; empty: valid.
   std::vector<const IndexedVolume*> meant_for_it;
   const ByNodeLabel<IndexedVolume>* of_class = nullptr;
-  // Volumes of the class that are not tied to a node's label and would do; the smallest first.
+  // Matching volumes of the class without a node label key, smallest first.
   std::vector<const IndexedVolume*> unkeyed;
   std::vector<sdk::CompiledNodeTerm> topologies;
-  // Set if its driver publishes how much is left.
+  // Set if its driver publishes the free capacity.
   bool check_capacity = false;
 };
 
-// The claims of a pod. Pointers hold for one version of the mirror.
+// The claims of a pod. Pointers are valid for one version of the cluster cache.
 struct PodClaims {
   std::vector<const IndexedVolume*> bound;  // Null: the volume does not exist.
   bool any_migratable = false;
@@ -38,7 +38,7 @@ struct PodClaims {
   bool unbound_immediate = false;
 };
 
-// What is to be done for a pod on a node.
+// The actions for a pod on a node.
 struct Decision {
   struct Binding {
     const IndexedVolume* volume;
@@ -48,7 +48,7 @@ struct Decision {
   std::vector<const v1alpha1::PersistentVolumeClaim*> provisions;
 };
 
-// Why a node will not do; bits, in the order in which they are told.
+// Why a node is rejected: bits, in the order of the reported reasons.
 enum Reason : uint8_t {
   kNodeConflict = 1,
   kBindConflict = 2,
@@ -58,19 +58,19 @@ enum Reason : uint8_t {
 inline constexpr int kReasonSets = 16;
 
 struct Outcome {
-  uint8_t reasons = 0;  // 0: the node will do.
-  std::string error;    // Unless empty: it cannot be told.
+  uint8_t reasons = 0;  // 0: the node is feasible.
+  std::string error;    // Not empty: the check failed.
 };
 
-// Whether a claim and its volume have found each other for good.
+// Whether the binding between claim and volume is complete.
 bool IsFullyBound(const v1alpha1::PersistentVolumeClaim& claim);
 
-// Sorts the claims of a pod. Not success: PreFilter's verdict. `any` tells whether there are claims
-// at all.
+// Classifies the claims of a pod. A result other than success is PreFilter's verdict. Sets `any` if
+// the pod has claims.
 sdk::Verdict CollectClaims(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objects,
                            const VolumeIndex& index, PodClaims* claims, bool* any);
 
-// Judges a node. `decision` may be null; it is only complete if the node will do.
+// Checks a node. `decision` may be null; it is complete only if the node is feasible.
 Outcome JudgeNode(const PodClaims& claims, const sdk::NodeView& node,
                   const sdk::ClusterObjects& objects, const VolumeIndex& index, Decision* decision);
 

@@ -15,7 +15,7 @@ bool SameRequirement(const v1alpha1::SelectorRequirement& a,
          std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
 }
 
-// In the same order too, as kube-scheduler compares them.
+// Includes the order, as in kube-scheduler.
 bool SameTopologies(const v1alpha1::StorageClass& a, const v1alpha1::StorageClass& b) {
   return std::equal(a.allowed_topologies().begin(), a.allowed_topologies().end(),
                     b.allowed_topologies().begin(), b.allowed_topologies().end(),
@@ -31,7 +31,7 @@ bool SameMigration(const v1alpha1::CsiNode& a, const v1alpha1::CsiNode& b) {
                     b.migrated_plugins().begin(), b.migrated_plugins().end());
 }
 
-// The largest volume that can be made; absent: not known.
+// The largest volume that can be provisioned; nullopt: unknown.
 std::optional<int64_t> VolumeLimit(const v1alpha1::CsiStorageCapacity& capacity) {
   if (capacity.has_maximum_volume_bytes()) return capacity.maximum_volume_bytes();
   if (capacity.has_capacity_bytes()) return capacity.capacity_bytes();
@@ -45,7 +45,7 @@ bool LimitGrew(const v1alpha1::CsiStorageCapacity& before,
   return has && (!had || *has > *had);
 }
 
-// A driver of a volume that stands in the pod itself does not say any more how much room it has.
+// Whether the driver of an inline volume of the pod stopped reporting its capacity.
 bool StoppedLimiting(const v1alpha1::Pod& pod, const v1alpha1::CsiDriver& before,
                      const v1alpha1::CsiDriver& after) {
   return before.storage_capacity() && !after.storage_capacity() &&

@@ -1,4 +1,4 @@
-// Which events may let the volumes of a pod be bound.
+// Queueing hints: which events may let the volumes of a pod be bound.
 #ifndef OUTBOARD_PLUGINS_VOLUME_BINDING_HINTS_H_
 #define OUTBOARD_PLUGINS_VOLUME_BINDING_HINTS_H_
 
@@ -6,8 +6,8 @@
 
 namespace outboard::volume_binding {
 
-// kube-scheduler's hints (v1.36). Nodes and PersistentVolumes always help, and of the other objects
-// only claims and drivers are compared with what the pod names. Pure.
+// kube-scheduler's hints (v1.36). Nodes and PersistentVolumes always help. Only claims and drivers
+// are compared with the pod's. Pure.
 sdk::Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change);
 
 }  // namespace outboard::volume_binding

@@ -43,14 +43,14 @@ std::array<Verdict, kReasonSets> MakeRejections() {
   return rejections;
 }
 
-// Shared by copies in thought, as no pod but the one to place changes it.
+// Hypotheses share it: only the incoming pod affects it.
 struct ClaimsState : sdk::AttemptState {
-  uint64_t version = 0;  // Of the nodes and all else in the mirror.
+  uint64_t version = 0;  // Of the cluster cache.
   PodClaims claims;
 };
 
-// One for each claim, also where two of the pod's volumes name the same; kube-scheduler would write
-// twice, and fail at the second.
+// Adds one effect per claim, even if two volumes of the pod name the same claim; kube-scheduler
+// writes twice, and the second write fails.
 void AddEffects(const Decision& decision, const std::string& node_name,
                 std::vector<v1alpha1::Effect>* effects) {
   absl::flat_hash_set<absl::string_view> claims;  // uids
@@ -114,7 +114,7 @@ class VolumeBinding : public sdk::Plugin,
               sdk::FilterSink& sink) const override {
     const auto* state = attempt.filter_state<ClaimsState>();
     if (state == nullptr || state->version != attempt.cluster().nodes().version) {
-      // A profile may leave PreFilter out.
+      // The profile may have no PreFilter.
       sdk::PreFilterResult ignored;
       const Verdict verdict = PreFilter(attempt, &ignored);
       if (verdict.skip()) return;
@@ -136,7 +136,7 @@ class VolumeBinding : public sdk::Plugin,
     });
   }
 
-  // Nodes are scored only with the feature gate StorageCapacityScoring, which is off.
+  // Only the feature gate StorageCapacityScoring scores nodes; it is off.
   Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const override {
     return Verdict::Skip();
   }
@@ -165,7 +165,7 @@ class VolumeBinding : public sdk::Plugin,
     AddEffects(decision, node.name(), &answer->effects);
     return Verdict::Success();
   }
-  // The mirror tells that the pod has no place any more.
+  // The cluster cache reports that the pod has no node any more.
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node_name,
                  std::vector<sdk::WaitDecision>* decisions) override {}
 

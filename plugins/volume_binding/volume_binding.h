@@ -1,5 +1,5 @@
-// VolumeBinding: nodes that a pod's volumes reach or can be made for, and the binding of claims
-// that wait for a pod.
+// VolumeBinding: accepts nodes that a pod's volumes reach or where they can be provisioned, and
+// binds claims that wait for a pod.
 #ifndef OUTBOARD_PLUGINS_VOLUME_BINDING_VOLUME_BINDING_H_
 #define OUTBOARD_PLUGINS_VOLUME_BINDING_VOLUME_BINDING_H_
 

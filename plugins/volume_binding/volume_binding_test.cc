@@ -22,8 +22,8 @@ TEST(VolumeBindingTest, Cases) {
 
 constexpr char kConflict[] = "node(s) didn't find available persistent volumes to bind";
 
-// Two nodes, a local volume on each, a class that binds late, one that makes volumes, and claims
-// of both.
+// Two nodes, a local volume on each, a class with late binding, a class with provisioning, and
+// claims of both.
 class BindingTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -75,7 +75,7 @@ class BindingTest : public ::testing::Test {
     }
     return pod;
   }
-  // The effects that Reserve names for a pod that fits on the node.
+  // The effects that Reserve returns for a pod that fits on the node.
   std::vector<v1alpha1::Effect> Reserve(const v1alpha1::Pod& pod, const std::string& node) {
     EXPECT_TRUE(harness_->Filter(pod).at(node).ok());
     sdk::ReserveAnswer answer;
@@ -139,14 +139,14 @@ TEST_F(BindingTest, CountsAVolumeAsTakenFromTheReservationOn) {
   const v1alpha1::Pod first = Pod("first", {"a"});
   const v1alpha1::Pod second = Pod("second", {"b"});
   const auto effects = Reserve(first, "n1");
-  EXPECT_TRUE(Judge(second, "n1").ok()) << "the mirror does not know of it yet";
+  EXPECT_TRUE(Judge(second, "n1").ok()) << "the cluster cache does not have it yet";
   harness_->Place("first", v1alpha1::ASSUMED, "n1", effects);
   EXPECT_EQ(Text(Judge(second, "n1")), kConflict);
-  // Another pod with the same claim goes where the volume is.
+  // Another pod with the same claim goes to the node of the volume.
   SetVolume("pv2", "n2", "1", "");
   EXPECT_TRUE(Judge(Pod("third", {"a"}), "n1").ok());
   EXPECT_EQ(Text(Judge(Pod("third", {"a"}), "n2")), kConflict);
-  // The pod gives its place back.
+  // The pod is unreserved.
   harness_->Place("first", v1alpha1::UNPLACED, "");
   EXPECT_TRUE(Judge(second, "n1").ok());
 }
@@ -157,7 +157,7 @@ TEST_F(BindingTest, ANewerVersionOfTheVolumeCounts) {
   const v1alpha1::Pod second = Pod("second", {"b"});
   SetVolume("pv1", "n1", "2", ", claimRef: {namespace: default, name: a, uid: uid-a}");
   EXPECT_EQ(Text(Judge(second, "n1")), kConflict);
-  // Somebody took the binding back.
+  // The binding was removed.
   SetVolume("pv1", "n1", "3", "");
   EXPECT_TRUE(Judge(second, "n1").ok());
 }
@@ -169,7 +169,7 @@ TEST_F(BindingTest, OtherPodsFollowAClaimToTheNodeThatWasSelected) {
   harness_->Place("first", v1alpha1::ASSUMED, "n2", Reserve(first, "n2"));
   EXPECT_EQ(Text(Judge(second, "n1")), kConflict);
   EXPECT_TRUE(Judge(second, "n2").ok());
-  // The provisioner failed and took the annotation away.
+  // The provisioner failed and removed the annotation.
   SetClaim("c", "made", "2", "");
   EXPECT_TRUE(Judge(second, "n1").ok());
   harness_->RemovePod("first");
@@ -238,7 +238,7 @@ TEST_F(BindingTest, WaitsUntilTheVolumeIsMade) {
   EXPECT_EQ(harness_->PreBind(pod, "n1", effects, results).code(), v1alpha1::WAIT);
   SetClaim("c", "made", "10", ", selectedNode: n1, volumeName: made, bindCompleted: true");
   EXPECT_EQ(harness_->PreBind(pod, "n1", effects, results).code(), v1alpha1::WAIT)
-      << "the volume itself has not been seen";
+      << "the cluster cache does not have the volume";
   SetVolume("made", "n1", "11", "");
   EXPECT_TRUE(harness_->PreBind(pod, "n1", effects, results).ok());
 }

@@ -10,7 +10,7 @@ namespace {
 
 using v1alpha1::SelectorRequirement;
 
-// The first label whose value a node must have among a few.
+// The first label for which a node must have one of some values.
 NodeLabelKey KeyOf(const google::protobuf::RepeatedPtrField<SelectorRequirement>& requirements) {
   for (const SelectorRequirement& requirement : requirements) {
     if (requirement.operator_() != SelectorRequirement::IN || requirement.values().empty()) {

@@ -1,4 +1,4 @@
-// Volumes, storage capacities and assumptions about volumes, indexed for the search.
+// Indexes of volumes, storage capacities and assumptions.
 #ifndef OUTBOARD_PLUGINS_VOLUME_BINDING_VOLUME_INDEX_H_
 #define OUTBOARD_PLUGINS_VOLUME_BINDING_VOLUME_INDEX_H_
 
@@ -16,49 +16,51 @@
 
 namespace outboard::volume_binding {
 
-// A volume with its node affinities compiled.
+// A volume with compiled node affinities.
 struct IndexedVolume {
   v1alpha1::PersistentVolume volume;
   sdk::CompiledNodeSelector affinity;
-  // Of the CSI volume that it stands for on nodes where its in-tree plugin is migrated.
+  // The affinity of the translated CSI volume, for nodes where the in-tree plugin is migrated.
   sdk::CompiledNodeSelector migrated_affinity;
   bool migratable = false;
   NodeLabelKey key;
 
-  // As the volume controller sees it.
+  // As the volume controller checks it.
   bool Reaches(const sdk::NodeView& node) const;
-  // As the node sees it; `csi_node` may be null.
+  // As the node checks it; `csi_node` may be null.
   bool ReachesTranslated(const sdk::NodeView& node, const v1alpha1::CsiNode* csi_node) const;
 };
 
-// Storage left for a class on some nodes.
+// Free storage of a class on some nodes.
 struct IndexedCapacity {
   int64_t limit = 0;
   sdk::CompiledLabelSelector nodes;
   NodeLabelKey key;
 };
 
-// Kept by what the mirror tells. Assumptions are the effects of pods that have a place but are not
-// bound: until the mirror has a newer version of the object, they count as carried out.
+// Updated by changes of the cluster cache. Assumptions are the effects of pods that have a node but
+// are not bound. An assumption counts as applied until the cluster cache has a newer version of the
+// object.
 //
-// Threading: thread-compatible. Lifetime: what it hands out holds until the next change.
-// Errors: none.
+// Threading: thread-compatible.
+// Lifetime:  results are valid until the next change.
+// Errors:    none.
 class VolumeIndex {
  public:
   void Clear();
   void Set(const v1alpha1::ClusterObject& object);
   void Remove(const v1alpha1::ClusterObject& object);
-  // What the pod's effects are now; none of a pod that is bound or gone.
+  // Sets the pod's current effects; empty for a bound or deleted pod.
   void SetEffects(const std::string& pod_uid, const std::vector<v1alpha1::Effect>& effects);
 
   const IndexedVolume* Find(absl::string_view name) const;
-  // Volumes of a class; null: none.
+  // Volumes of a class; null if there are none.
   const ByNodeLabel<IndexedVolume>* OfClass(absl::string_view name) const;
-  // Volumes of a class that are meant for the claim, by name.
+  // Volumes reserved for the claim, of its class, by name.
   std::vector<const IndexedVolume*> MeantFor(const v1alpha1::PersistentVolumeClaim& claim) const;
-  // The claim that the volume is, or is assumed to be, meant for; null: none.
+  // The claim for which the volume is reserved or assumed; null: none.
   const v1alpha1::ClaimReference* ClaimOf(const IndexedVolume& volume) const;
-  // The node for which the claim's volume is, or is assumed to be, made.
+  // The node for which the claim's volume is, or is assumed to be, provisioned.
   std::optional<std::string> SelectedNode(const v1alpha1::PersistentVolumeClaim& claim) const;
   const ByNodeLabel<IndexedCapacity>* CapacitiesOf(absl::string_view class_name) const;
 
@@ -86,7 +88,7 @@ class VolumeIndex {
   absl::flat_hash_map<std::string, std::vector<v1alpha1::Effect>> effects_;  // By the pod's uid.
 };
 
-// Whether the volume is meant for the claim: by name, and by uid where the reference has one.
+// Whether the volume is reserved for the claim: by name, and by uid if the reference has one.
 bool IsMeantFor(const v1alpha1::ClaimReference& reference,
                 const v1alpha1::PersistentVolumeClaim& claim);
 

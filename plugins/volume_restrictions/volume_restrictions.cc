@@ -31,7 +31,7 @@ bool ShareMonitor(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
   });
 }
 
-// Whether two pods may not have these volumes on one node.
+// Whether two pods on one node must not use these volumes.
 bool Conflict(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
   if (a.source() != b.source() || !IsRestrictedDisk(a) || a.disk() != b.disk()) return false;
   if (a.source() == "awsElasticBlockStore") return true;  // Not even for reading.
@@ -39,7 +39,7 @@ bool Conflict(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
   return a.source() != "rbd" || (a.pool() == b.pool() && ShareMonitor(a, b));
 }
 
-// Whether two pods may not be on one node.
+// Whether two pods must not share a node.
 bool ConflictOfPods(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
   for (const v1alpha1::Volume& volume : pod.volumes()) {
     if (!IsRestrictedDisk(volume)) continue;
@@ -50,7 +50,7 @@ bool ConflictOfPods(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
   return false;
 }
 
-// Whether both name a claim; which modes it has is not looked at, as in kube-scheduler.
+// Whether both pods name the same claim; as in kube-scheduler, access modes are ignored.
 bool ShareClaim(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
   absl::flat_hash_set<absl::string_view> names;
   for (const v1alpha1::Volume& volume : pod.volumes()) {
@@ -67,16 +67,16 @@ bool ConflictOnNode(const v1alpha1::Pod& pod, const sdk::NodeView& node) {
 }
 
 struct ClaimsState : sdk::AttemptState {
-  // Claims of the pod that one pod alone may use; by their names.
+  // Names of the pod's ReadWriteOncePod claims.
   absl::flat_hash_set<std::string> exclusive;
-  // Pods that use one of them, counted as kube-scheduler counts.
+  // Uses of these claims, counted as in kube-scheduler.
   int users = 0;
   bool has_disks = false;
 
   std::unique_ptr<sdk::AttemptState> Clone() const override {
     return std::make_unique<ClaimsState>(*this);
   }
-  // Looks at the names only, as kube-scheduler does, though the pod may be of another namespace.
+  // As in kube-scheduler, compares only names, although the pod may be in another namespace.
   int Users(const v1alpha1::Pod& pod) const {
     int count = 0;
     for (const v1alpha1::Volume& volume : pod.volumes()) {
@@ -142,7 +142,7 @@ class VolumeRestrictions : public sdk::Plugin,
   }
 
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
-    bool helps = true;  // Every new node does.
+    bool helps = true;  // Every new node helps.
     if (change.old_pod != nullptr) {
       const v1alpha1::Pod& gone = *change.old_pod;
       helps = gone.namespace_() == pod.namespace_name() &&
@@ -181,7 +181,7 @@ class VolumeRestrictions : public sdk::Plugin,
   const sdk::Verdict claim_in_use_ = sdk::Verdict::Unschedulable(
       "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
       "in-use by another pod");
-  // A profile may leave PreFilter out.
+  // The profile may have no PreFilter.
   const sdk::Verdict no_state_ =
       sdk::Verdict::Error("cannot read \"PreFilterVolumeRestrictions\" from cycleState");
 };

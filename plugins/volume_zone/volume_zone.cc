@@ -21,7 +21,7 @@
 namespace outboard::volume_zone {
 namespace {
 
-// A label that says where something is, and its name since Kubernetes 1.17.
+// A zone or region label, and its name since Kubernetes 1.17.
 struct TopologyLabel {
   absl::string_view key;
   absl::string_view current_key;
@@ -36,7 +36,7 @@ constexpr std::array<TopologyLabel, 4> kTopologyLabels = {{
     {kRegion, kRegion},
 }};
 
-// Values of one label of a volume; the node's must be among them.
+// Values of one label of a volume; the node must have one of them.
 struct VolumeTopology {
   TopologyLabel label;
   std::vector<std::string> values;
@@ -46,7 +46,7 @@ struct TopologyState : sdk::AttemptState {
   std::vector<VolumeTopology> topologies;
 };
 
-// `a__b`: in both. Absent if one of them is empty; the label is ignored then.
+// `a__b`: both zones. nullopt if one of them is empty; the label is ignored then.
 std::optional<std::vector<std::string>> ParseZones(absl::string_view text) {
   std::vector<std::string> zones;
   for (absl::string_view part : absl::StrSplit(text, "__")) {
@@ -66,7 +66,7 @@ void AddTopologies(const v1alpha1::PersistentVolume& volume, std::vector<VolumeT
   }
 }
 
-// Whether both say the same, in whatever order.
+// Whether both have the same values, in any order.
 bool SameTopologies(const v1alpha1::PersistentVolume& a, const v1alpha1::PersistentVolume& b) {
   const auto values_of = [](const v1alpha1::PersistentVolume& volume) {
     std::vector<VolumeTopology> topologies;
@@ -85,7 +85,7 @@ class VolumeZone : public sdk::Plugin,
                    public sdk::FilterPlugin,
                    public sdk::QueueingHintPlugin {
  public:
-  // A node helps if it is new or has other labels; which ones is not looked at.
+  // A node helps if it is new or if any label changed.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_object == nullptr) return sdk::Hint::kQueue;
     return Helps(pod.proto(), change.old_object, *change.new_object) ? sdk::Hint::kQueue
@@ -104,7 +104,7 @@ class VolumeZone : public sdk::Plugin,
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
     const auto* state = attempt.filter_state<TopologyState>();
-    if (state == nullptr) {  // A profile may leave PreFilter out.
+    if (state == nullptr) {  // The profile may have no PreFilter.
       auto& made = attempt.NewFilterState<TopologyState>();
       sdk::Verdict verdict = Collect(attempt, &made.topologies);
       if (!verdict.ok()) {
@@ -160,7 +160,7 @@ class VolumeZone : public sdk::Plugin,
     return Verdict::Success();
   }
 
-  // A claim without a volume is no concern of this plugin if the scheduler is to find it one.
+  // A claim without a volume passes if the scheduler will choose its volume.
   static sdk::Verdict JudgeUnbound(const sdk::ClusterObjects& objects,
                                    const v1alpha1::PersistentVolumeClaim& claim) {
     using sdk::Verdict;
@@ -181,7 +181,7 @@ class VolumeZone : public sdk::Plugin,
   }
 
   static bool Matches(const std::vector<VolumeTopology>& topologies, const sdk::NodeView& node) {
-    // A cluster of one zone may do without labels.
+    // A cluster with one zone may have no labels.
     const bool anywhere =
         std::none_of(kTopologyLabels.begin(), kTopologyLabels.end(),
                      [&](const TopologyLabel& label) { return node.Label(label.key).has_value(); });

@@ -1,4 +1,4 @@
-// VolumeZone: a pod goes to the zone and region of its volumes.
+// VolumeZone: keeps a pod in the zone and region of its volumes.
 #ifndef OUTBOARD_PLUGINS_VOLUME_ZONE_VOLUME_ZONE_H_
 #define OUTBOARD_PLUGINS_VOLUME_ZONE_VOLUME_ZONE_H_
 

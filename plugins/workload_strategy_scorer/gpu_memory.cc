@@ -12,7 +12,7 @@ namespace outboard::workload_strategy_scorer {
 namespace {
 
 constexpr double kMibPerGb = 1024;
-// Far above what a pod or a node will have for long; keeps sums far from the ends of a double.
+// Far above any real pod or node; keeps sums within the exact range of a double.
 constexpr double kMaxGb = 1e9;
 constexpr int64_t kMaxGpus = 4096;
 
@@ -57,9 +57,9 @@ const char kGpuMemoryResourcesSchema[] =
     R"json("gpuMemoryResources": {"type": "array", "items": {"type": "object", "additionalProperties": false,
       "required": ["name"], "properties": {
         "name": {"type": "string", "description": "An extended resource."},
-        "unit": {"enum": ["B", "MiB", "GiB"], "default": "MiB", "description": "Of one of it."},
-        "perGPU": {"type": "boolean", "default": false, "description": "It is asked for each GPU."}}},
-      "description": "Extended resources that are GPU memory; instead of HAMi's, Volcano's, Alibaba's and Koordinator's."})json";
+        "unit": {"enum": ["B", "MiB", "GiB"], "default": "MiB", "description": "Unit of the resource."},
+        "perGPU": {"type": "boolean", "default": false, "description": "The request is per GPU."}}},
+      "description": "Extended resources that are GPU memory; replaces HAMi's, Volcano's, Alibaba's and Koordinator's."})json";
 
 GpuMemory GpuMemory::Read(const sdk::ArgsObject& root) {
   GpuMemory memory;
@@ -112,7 +112,7 @@ NodeMemory ReadNodeMemory(const sdk::StringMap& labels,
   std::vector<sdk::MalformedLabel> problems;
   const sdk::GpuFacts facts = sdk::ReadGpuFacts(labels, {}, &problems);
   for (sdk::MalformedLabel& problem : problems) {
-    // Which generations there are is not known here, and does not matter.
+    // GPU generations do not matter here.
     if (problem.key != sdk::kGenerationLabel) malformed->push_back(std::move(problem));
   }
   if (facts.memory_gb && *facts.memory_gb > 0) memory.mib_per_gpu = *facts.memory_gb * kMibPerGb;

@@ -1,4 +1,4 @@
-// GPU memory that pods ask for and nodes have, in MiB.
+// GPU memory of pods (requested) and nodes, in MiB.
 #ifndef OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_GPU_MEMORY_H_
 #define OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_GPU_MEMORY_H_
 
@@ -15,30 +15,32 @@
 
 namespace outboard::workload_strategy_scorer {
 
-// Annotations of pods: ours for the whole pod, KAI's for each of its devices.
+// Annotations of pods: ours is per pod, KAI's per device.
 inline constexpr char kMemoryAnnotation[] = "accelerator.sched.io/gpu-memory-gb";  // GB.
 inline constexpr char kKaiMemoryAnnotation[] = "gpu-memory";                       // MiB.
 inline constexpr char kKaiDevicesAnnotation[] = "gpu-fraction-num-devices";
-// Label of nodes, as GPU Feature Discovery writes it: GPUs that are there, however they are shared.
+// Node label of GPU Feature Discovery: the physical GPUs, however they are shared.
 inline constexpr char kCountLabel[] = "nvidia.com/gpu.count";
 
 // An extended resource that is GPU memory.
 struct MemoryResource {
   std::string name;
-  double mib = 1;  // Of one unit.
+  double mib = 1;  // Per unit.
   bool per_gpu = false;
 };
 
-// What a pod takes: memory, and whole GPUs with all that they have.
+// A pod's demand: memory, and whole GPUs with all their memory.
 struct MemoryDemand {
   double mib = 0;
   int64_t whole_gpus = 0;
 };
 
-// Threading: immutable after Read. Lifetime: a value. Errors: problems in the reader of args.
+// Threading: immutable after Read.
+// Lifetime:  a value.
+// Errors:    reported to the reader of args.
 class GpuMemory {
  public:
-  // The arguments `gpuMemoryResources` and `gpuResourceNames`.
+  // Reads the arguments `gpuMemoryResources` and `gpuResourceNames`.
   static GpuMemory Read(const sdk::ArgsObject& root);
 
   const sdk::GpuResources& gpus() const { return gpus_; }
@@ -53,10 +55,10 @@ class GpuMemory {
 // Part of a JSON schema: the argument `gpuMemoryResources`.
 extern const char kGpuMemoryResourcesSchema[];
 
-// What a node has.
+// A node's GPU memory.
 struct NodeMemory {
-  std::optional<double> mib_per_gpu;  // None: unknown.
-  std::optional<int64_t> gpus;        // As GPU Feature Discovery counts; none: as allocatable.
+  std::optional<double> mib_per_gpu;  // nullopt: unknown.
+  std::optional<int64_t> gpus;        // From GPU Feature Discovery; nullopt: use allocatable.
 };
 NodeMemory ReadNodeMemory(const sdk::StringMap& labels,
                           std::vector<sdk::MalformedLabel>* malformed);

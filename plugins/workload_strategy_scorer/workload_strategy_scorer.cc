@@ -31,7 +31,7 @@ constexpr char kName[] = "WorkloadStrategyScorer";
 constexpr int64_t kNeutral = 50;
 constexpr int64_t kTrainingBesideInference = 10, kTrainingContiguous = 90;
 constexpr int64_t kInferenceGood = 95, kInferenceTooFull = 30, kInferenceElse = 60;
-// Sums of decimal numbers miss the bounds by less.
+// More than the rounding error of sums of decimal numbers.
 constexpr double kRounding = 1e-9;
 
 std::string ArgsSchema() {
@@ -40,9 +40,9 @@ std::string ArgsSchema() {
   "properties": {
     "saturation": {"type": "object", "additionalProperties": false, "properties": {
       "low": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.7,
-        "description": "Share of a node's GPU memory in use by inference, the new pod included, from which the node is good."},
+        "description": "Share of a node's GPU memory used by inference, including the new pod, from which the node is good."},
       "high": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.8,
-        "description": "The share above which it is too full."}}},
+        "description": "The share above which the node is too full."}}},
     )json",
                       sdk::WorkloadTypesSchema(), ",\n    ", kGpuMemoryResourcesSchema, ",\n    ",
                       sdk::kGpuResourceNamesSchema, "}}");
@@ -55,7 +55,7 @@ struct Args {
   GpuMemory memory;
 };
 
-// The longest run of free GPUs that a node with `gpus` of them may have, if `known` are in use.
+// The longest possible run of free GPUs on a node with `gpus` GPUs, if `known` are in use.
 int64_t LongestRun(int64_t gpus, sdk::GpuSet known) {
   constexpr int64_t kIds = sdk::kMaxGpuId + 1;
   int64_t longest = 0, run = 0;
@@ -150,18 +150,18 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   }
 
  private:
-  // What is counted of a pod on a node.
+  // Facts about a pod on a node.
   struct PodFacts {
     bool infers = false;
-    MemoryDemand memory;              // Of inference.
-    std::optional<sdk::GpuSet> gpus;  // None: nobody wrote down which it has.
+    MemoryDemand memory;              // Only for inference.
+    std::optional<sdk::GpuSet> gpus;  // nullopt: the ids are unknown.
   };
   struct NodeFacts {
     NodeMemory memory;
     int64_t inference_pods = 0;
     double inference_mib = 0;
     int64_t inference_gpus = 0;  // Whole ones.
-    int64_t known_pods = 0;      // Whose GPUs somebody wrote down.
+    int64_t known_pods = 0;      // Pods with known GPU ids.
   };
 
   const sdk::GpuResources& gpus() const { return args_.memory.gpus(); }
@@ -175,13 +175,13 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     node.inference_pods += sign;
     node.inference_gpus += sign * pod.memory.whole_gpus;
     node.inference_mib += static_cast<double>(sign) * pod.memory.mib;
-    // What rounding left of sums that are over.
+    // Remove the rounding error of a finished sum.
     if (node.inference_pods == 0) node.inference_mib = 0;
   }
-  // What a node has for training.
+  // Room of a node for training.
   struct TrainingRoom {
     int32_t inference_pods = 0;
-    int32_t run = 0;  // GPUs one after the other, at most.
+    int32_t run = 0;  // Longest run of contiguous free GPUs.
   };
   TrainingRoom RoomOf(const sdk::GpuColumns& columns, const sdk::NodeView& node) const;
   static int64_t ScoreTraining(int64_t demand, const TrainingRoom& room) {
@@ -193,11 +193,11 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   // GPU memory of a node, in MiB.
   struct Saturation {
     double used = 0;    // By inference.
-    double wanted = 0;  // By the pod.
-    double has = 0;     // 0: unknown.
+    double wanted = 0;  // By the new pod.
+    double has = 0;     // Total; 0: unknown.
     double share() const { return (used + wanted) / has; }
   };
-  // What of that is the node's alone.
+  // The part that does not depend on the pod.
   struct NodeUse {
     double used = 0;
     double per_gpu = 0;
@@ -214,7 +214,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     return {node.used, demand.mib + static_cast<double>(demand.whole_gpus) * node.per_gpu,
             node.has};
   }
-  // In sums, for processors cannot foresee which bounds a node is beyond.
+  // Sums instead of branches, because the branches would be unpredictable.
   int64_t ScoreInference(const Saturation& node) const {
     if (!(node.has > 0)) return kNeutral;
     const int64_t above_low = node.share() >= args_.low - kRounding ? 1 : 0;
@@ -228,15 +228,15 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   const Args args_;
   const sdk::ClusterView cluster_;
   std::vector<NodeFacts> nodes_;  // By slot.
-  // What follows from those and from the GPUs in use.
+  // Derived from nodes_ and from the GPUs in use.
   mutable sdk::NodeMemo<NodeUse> uses_;
   mutable sdk::NodeMemo<TrainingRoom> rooms_;
-  // Of the nodes that are scored, in their order.
+  // Of the scored nodes, in their order.
   mutable std::vector<NodeUse> use_;
   mutable std::vector<TrainingRoom> room_;
-  // Pods on nodes that count; records stay at their addresses while a pod is on a node.
+  // Pods on nodes that count. The address of a record is stable while the pod is on a node.
   absl::flat_hash_map<const sdk::PodRecord*, PodFacts> pods_;
-  // Pods are read in const calls; all calls come on one thread.
+  // Mutable: const calls read pods. All calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
 
@@ -250,7 +250,7 @@ WorkloadStrategyScorer::TrainingRoom WorkloadStrategyScorer::RoomOf(
       if (it != pods_.end() && it->second.gpus) known |= *it->second.gpus;
     }
   }
-  // A node takes at most as many as are free, wherever the others are.
+  // At most the number of free GPUs, whichever GPUs are in use.
   int64_t run = columns.Free(node.slot());
   if (known != 0) run = std::min(run, LongestRun(columns.Allocatable(node.slot()), known));
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();

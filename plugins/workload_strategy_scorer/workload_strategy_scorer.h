@@ -1,5 +1,5 @@
-// WorkloadStrategyScorer: training away from inference and on neighbouring GPUs, inference where it
-// fills a node's GPU memory well.
+// WorkloadStrategyScorer: scores training away from inference and towards contiguous GPUs, and
+// inference by how well it fills a node's GPU memory.
 #ifndef OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_STRATEGY_SCORER_H_
 #define OUTBOARD_PLUGINS_WORKLOAD_STRATEGY_SCORER_WORKLOAD_STRATEGY_SCORER_H_
 

@@ -31,7 +31,7 @@ class WorkloadStrategyScorerStateTest : public testing::Test {
     harness_->AddNode(
         NodeBuilder("n").Allocatable({{"nvidia.com/gpu", "4"}}).Label("gpu-memory-gb", "25"));
   }
-  // Of a new pod each time.
+  // Scores a new pod on each call.
   int64_t ScoreOf(const std::string& type, int gpus) {
     const auto scores = harness_->Score(PodBuilder(absl::StrCat("p", ++pods_))
                                             .Label("workload-type", type)
@@ -79,7 +79,7 @@ TEST_F(WorkloadStrategyScorerStateTest, NodesThatComeBackAreReadAgain) {
   EXPECT_EQ(ScoreOf("training", 1), 10);
 }
 
-// Whatever people write: a score of the six, and none of what nobody knows.
+// Invalid labels always give one of the six scores, as if they were absent.
 TEST(WorkloadStrategyScorerTest, AbsurdLabelsScoreAsAbsentOnes) {
   const std::vector<std::string> absurd = {
       "",    "-1", "1e400", "99999999999999999999", "0x8", "NaN", " 8 ", "eight", "\u0668", "inf",

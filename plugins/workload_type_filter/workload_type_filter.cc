@@ -31,7 +31,7 @@ std::string ArgsSchema() {
                       sdk::kGpuResourceNamesSchema, "}}");
 }
 
-// Other values of the label are other plugins' (`training`, `inference`).
+// Other plugins use other values of the label (`training`, `inference`).
 enum class Need { kNothing, kCpu, kGpu };
 
 Need NeedOf(const v1alpha1::Pod& pod) {
@@ -78,7 +78,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
         block.ForEach([&](int i, sdk::Slot slot) {
           const int64_t allocatable = nodes.allocatable_cpu[slot];
           if (allocatable - nodes.requested_cpu[slot] >= min_cpu_millis_) return;
-          // Evicting pods helps only where the node is large enough.
+          // Evicting pods helps only if the node is large enough.
           sink.Reject(i, allocatable >= min_cpu_millis_ ? cpu_taken_ : no_cpu_);
         });
         return;
@@ -91,8 +91,8 @@ class WorkloadTypeFilter : public sdk::Plugin,
     }
   }
 
-  // A node helps that is large enough, and was not or grew; a pod that leaves CPU behind helps
-  // those that need CPU; and so does another label of the pod itself.
+  // A node helps if it is large enough, and if it was not or grew. A pod that releases CPU helps
+  // CPU-intensive pods. A changed label of the pod itself helps it.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     const Need need = NeedOf(pod.proto());
     bool helps;
@@ -123,7 +123,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
   }
 
  private:
-  // Could the node take the pod if it were empty?
+  // Whether the node could take the pod if it were empty.
   bool CouldTake(Need need, const v1alpha1::Node& node) const {
     switch (need) {
       case Need::kNothing:
@@ -145,7 +145,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
   const sdk::GpuResources gpus_;
   const sdk::ClusterView cluster_;
   std::vector<uint8_t> has_gpus_;  // By slot.
-  // All pods that need GPUs mean the same nodes, so there is one set.
+  // One set, because the result is the same for all GPU-intensive pods.
   mutable sdk::NodeSets<int> without_gpus_;
   const sdk::Verdict cpu_taken_ = sdk::Verdict::Unschedulable("Node lacks CPU resources");
   const sdk::Verdict no_cpu_ = sdk::Verdict::Unresolvable("Node lacks CPU resources");
@@ -174,7 +174,7 @@ sdk::PluginDescriptor Descriptor() {
                    absl::StrCat("Invalid value: ", min_cpu, ": not in valid range [0, 1000000]"));
       min_cpu = 0;
     }
-    // Rounded up, as Kubernetes rounds what is asked for.
+    // Rounded up, as Kubernetes rounds requests.
     const auto millis = static_cast<int64_t>(std::ceil(min_cpu * 1000 - 1e-6));
     return std::make_unique<WorkloadTypeFilter>(millis, sdk::GpuResources::Read(root),
                                                 context.cluster);

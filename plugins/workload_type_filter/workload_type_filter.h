@@ -1,4 +1,4 @@
-// WorkloadTypeFilter: pods that say what they need most go to nodes that have it.
+// WorkloadTypeFilter: places CPU- or GPU-intensive pods on nodes with free CPU or with GPUs.
 #ifndef OUTBOARD_PLUGINS_WORKLOAD_TYPE_FILTER_WORKLOAD_TYPE_FILTER_H_
 #define OUTBOARD_PLUGINS_WORKLOAD_TYPE_FILTER_WORKLOAD_TYPE_FILTER_H_
 

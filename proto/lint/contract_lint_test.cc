@@ -38,7 +38,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Files of a set that protoc wrote, built with their comments.
+// The files of a descriptor set from protoc, built with their comments.
 class DescriptorFile {
  public:
   explicit DescriptorFile(const std::string& path) {
@@ -108,12 +108,12 @@ TEST(ContractTest, GoldenDescriptor) {
   }
   EXPECT_EQ(Difference(golden, rendered), "")
       << "The contract's wire format differs from " << kGolden << ".\n"
-      << "If that is meant and other versions of shims and hosts can live with it, say\n"
+      << "If the change is intended and compatible with other versions of shims and hosts, run\n"
       << "  UPDATE_GOLDEN=1 build/release/tests/contract_lint_test\n"
-      << "in the repository's root and commit the changed file together with the .proto files.";
+      << "in the repository root and commit the changed file together with the .proto files.";
 }
 
-// The rules themselves, on files that protoc reads as it reads the contract.
+// The rules themselves, on files parsed by protoc like the contract.
 class RulesTest : public ::testing::Test {
  protected:
   const FileDescriptor* Parse(const std::string& text,

@@ -26,7 +26,7 @@ using google::protobuf::MethodDescriptor;
 using google::protobuf::ServiceDescriptor;
 using google::protobuf::SourceLocation;
 
-// Enums whose zero is the harmless real value, as their comments say.
+// Enums whose zero is a real and safe value, as their comments document.
 bool ZeroIsAValue(const EnumDescriptor& type) {
   static const auto& allowed = *new std::set<std::string>{
       "outboard.v1alpha1.Code",               // SUCCESS, as in Kubernetes

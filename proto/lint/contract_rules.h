@@ -1,4 +1,4 @@
-// What every file of the contract has to keep to, as functions from descriptors to complaints.
+// The rules for every file of the contract, as functions from descriptors to complaints.
 #ifndef OUTBOARD_PROTO_LINT_CONTRACT_RULES_H_
 #define OUTBOARD_PROTO_LINT_CONTRACT_RULES_H_
 
@@ -9,26 +9,24 @@
 
 namespace outboard::lint {
 
-// Complaints about one file, each `file:line: element: what`, in the file's order; empty if it is
-// in order. The rules:
+// Complaints about one file, each `file:line: element: what`, in the file's order; empty if the
+// file keeps the rules:
 //   - the directory is the package, the package ends in a version;
-//   - a comment on every message, field, enum, value, service and RPC; a field's says more than
-//   nothing;
-//   - an enum's zero value is named …_UNSPECIFIED, but for those whose zero is a real and safe
-//   value (listed in the source);
+//   - a comment on every message, field, enum, value, service and RPC, not empty;
+//   - an enum's zero value is named …_UNSPECIFIED, except enums whose zero is a real and safe value
+//     (listed in the source);
 //   - amounts of time name their unit in full (…_millis, …_micros, …_seconds), never …_ms, …_us,
 //   …_sec;
-//   - every RPC has a request and a response of its own, named after it; `Sync`, `Cycle`, … streams
-//   as well;
+//   - every RPC has its own request and response, named after it; also streams such as `Sync`;
 //   - field numbers of removed fields are reserved together with the name (see CheckRemoved).
 //
-// The file must come from a pool that was built with source info.
-// Threading: pure. Errors: none; everything found is a complaint.
+// The file must come from a pool built with source info.
+// Threading: pure.
+// Errors: none; every finding is a complaint.
 std::vector<std::string> CheckFile(const google::protobuf::FileDescriptor& file);
 
-// Complaints about elements that `golden` (what Render gave for an earlier state) has and the files
-// have not: the number and the name of a removed field must be reserved, as must those of a removed
-// enum value.
+// Complaints about elements that `golden` (Render's text of an earlier state) has and the files
+// lack: the number and the name of a removed field or enum value must be reserved.
 std::vector<std::string> CheckRemoved(
     const std::string& golden, const std::vector<const google::protobuf::FileDescriptor*>& files);
 

@@ -1,4 +1,4 @@
-// The contract as stable text, for seeing what a change does to the wire.
+// The contract as stable text, which shows what a change does to the wire.
 #ifndef OUTBOARD_PROTO_LINT_RENDER_H_
 #define OUTBOARD_PROTO_LINT_RENDER_H_
 
@@ -10,10 +10,10 @@
 namespace outboard::lint {
 
 // One line for each element that the wire or generated code depends on, in the order of files and
-// declarations; comments have no part in it. Pure.
+// declarations, without comments. Pure.
 std::string Render(const std::vector<const google::protobuf::FileDescriptor*>& files);
 
-// The lines that only one of two texts has, `-` for `before` and `+` for `after`; empty if they are
+// The lines that only one of the texts has, `-` for `before` and `+` for `after`; empty if they are
 // equal.
 std::string Difference(const std::string& before, const std::string& after);
 

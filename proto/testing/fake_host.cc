@@ -80,7 +80,7 @@ grpc::Status CallFailure(CallError::Reason reason, const std::string& message,
   return grpc::Status(CodeOf(reason), message, error.SerializeAsString());
 }
 
-// All services on one object would make methods of the same name meet; so one small class each.
+// One small class per service, because methods of the same name would collide in one object.
 class FakeHost::Services {
  public:
   explicit Services(FakeHost* host)
@@ -158,18 +158,18 @@ class FakeHost::Services {
     }
     grpc::Status Serve(grpc::ServerContext* context, FakeHost::SyncStream* stream) {
       SyncRequest request;
-      int64_t told_time = 0;
+      int64_t clock_advanced_to = 0;
       while (stream->Read(&request)) {
         host->Record(request);
         const Fault fault = host->TakeFault(SyncRequest::descriptor(), context);
         if (fault.cut_stream || !fault.status.ok()) return fault.status;
         host->Apply(request);
-        if (request.time_unix_nanos() != 0) told_time = request.time_unix_nanos();
+        if (request.time_unix_nanos() != 0) clock_advanced_to = request.time_unix_nanos();
         if (request.phase() != SyncRequest::DELTA && request.phase() != SyncRequest::SNAPSHOT_END)
           continue;
         SyncResponse push;
         push.mutable_ack()->set_version(request.version());
-        push.mutable_ack()->set_time_unix_nanos(told_time);
+        push.mutable_ack()->set_time_unix_nanos(clock_advanced_to);
         absl::MutexLock lock(&host->mu_);
         if (host->acknowledging_) stream->Write(push);
       }
@@ -266,7 +266,7 @@ void FakeHost::CutStreams() {
 }
 
 bool FakeHost::Push(const SyncResponse& push) {
-  // Under the lock, for a stream takes one write at a time.
+  // Under the lock, because a stream allows one write at a time.
   absl::MutexLock lock(&mu_);
   return sync_ != nullptr && sync_->Write(push);
 }
@@ -323,7 +323,7 @@ Fault FakeHost::TakeFault(Type type, grpc::ServerContext* context) {
     mu_.AwaitWithTimeout(absl::Condition(&stopping_),
                          std::min(absl::Milliseconds(2), until - absl::Now()));
   }
-  // A dead host answers nothing.
+  // A killed host does not answer.
   if (stopping_) fault.status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "killed");
   return fault;
 }

@@ -24,18 +24,18 @@
 
 namespace outboard::testing {
 
-// What goes wrong with the next requests of one kind.
+// A failure of the next requests of one kind.
 struct Fault {
-  // Answered instead of an answer; OK: only the delay. Inside a Cycle stream a status with
+  // Returned instead of an answer; OK: only the delay. Inside a Cycle stream a status with
   // CallError details becomes the response's error, any other ends the stream.
   grpc::Status status = grpc::Status();
-  // Before anything is answered. Ends early when the caller gives up or the host stops.
+  // Before the answer. Ends early when the caller cancels or the host stops.
   absl::Duration delay = absl::ZeroDuration();
   // On streams: end the stream here, with `status` or, if that is OK, without one.
   bool cut_stream = false;
-  // How many requests it hits; -1: all.
+  // How many requests it affects; -1: all.
   int times = 1;
-  // How many go unharmed before that.
+  // How many requests pass before that.
   int after = 0;
 };
 
@@ -43,14 +43,15 @@ struct Fault {
 grpc::Status CallFailure(v1alpha1::CallError::Reason reason, const std::string& message,
                          int64_t have_version = 0);
 
-// Serves every service of the contract. Without further ado it takes every pod everywhere: plugin
+// Serves every service of the contract. By default it accepts every pod on every node: plugin
 // `Fake` at every point, every node of the mirror (or of the request) feasible with score 50, no
 // gates, no waits; it acknowledges every version and time.
 //
-// Used as: Start → Answer, Inject → run the code under test → Count, Requests. A request's type
-// says which RPC is meant. Threading: thread-safe; answers run on gRPC's threads, without any lock
-// held. Lifetime: the destructor stops the server. Errors:    Start returns null if the address
-// cannot be listened on.
+// Used as: Start → Answer, Inject → run the code under test → Count, Requests. The type of a
+// request selects the RPC.
+// Threading: thread-safe; answers run on gRPC's threads, without any lock held.
+// Lifetime: the destructor stops the server.
+// Errors: Start returns null if it cannot listen on the address.
 class FakeHost {
  public:
   // `address` as for any host: `unix:PATH`, or 127.0.0.1:0.
@@ -58,12 +59,12 @@ class FakeHost {
                                          const std::string& instance = "fake-1");
   ~FakeHost();
 
-  // Where it listens, with the port that it got.
+  // Where it listens, with the assigned port.
   const std::string& address() const { return address_; }
   const std::string& instance() const { return instance_; }
 
-  // Replaces the answer to one kind of request; null: the default again. Inside a Cycle stream the
-  // answers to its parts are used.
+  // Replaces the answer to one kind of request; null: back to the default. A Cycle stream uses the
+  // answers to its parts.
   template <typename Request, typename Response>
   void Answer(std::function<grpc::Status(const Request&, Response*)> answer) {
     absl::MutexLock lock(&mu_);
@@ -77,14 +78,14 @@ class FakeHost {
       return answer(static_cast<const Request&>(request), static_cast<Response*>(response));
     };
   }
-  // Queues a fault; faults of one kind come in the order of injection.
+  // Queues a fault; faults of one kind occur in the order of injection.
   template <typename Request>
   void Inject(Fault fault) {
     absl::MutexLock lock(&mu_);
     faults_[Request::descriptor()].push_back(std::move(fault));
   }
 
-  // Forgets faults that have hit nothing yet.
+  // Drops faults that have not occurred yet.
   void ClearFaults();
 
   template <typename Request>
@@ -93,7 +94,7 @@ class FakeHost {
     auto it = counts_.find(Request::descriptor());
     return it == counts_.end() ? 0 : it->second;
   }
-  // The last (at most 1,000) requests of one kind, in the order in which they came.
+  // The last (at most 1,000) requests of one kind, in the order of arrival.
   template <typename Request>
   std::vector<Request> Requests() const {
     absl::MutexLock lock(&mu_);
@@ -104,18 +105,18 @@ class FakeHost {
     return all;
   }
 
-  // What the mirror has, of the session that spoke last.
+  // The mirror of the session that called last.
   int64_t version() const;
   std::map<uint32_t, v1alpha1::Node> nodes() const;
   std::map<std::string, v1alpha1::Pod> pods() const;
-  // From now on versions are applied, but not acknowledged.
+  // From now on the host applies versions without acknowledging them.
   void StopAcknowledging();
 
   // Sends a push on the change stream; false if none is open.
   bool Push(const v1alpha1::SyncResponse& push);
-  // Breaks every stream that is open.
+  // Breaks every open stream.
   void CutStreams();
-  // Stops the server as a death would: calls under way fail, the address is free again. Idempotent.
+  // Stops the server like a crash: calls in progress fail, the address is free again. Idempotent.
   void Kill();
 
  private:
@@ -128,7 +129,7 @@ class FakeHost {
   explicit FakeHost(std::string instance);
 
   void Record(const google::protobuf::Message& request) ABSL_LOCKS_EXCLUDED(mu_);
-  // Takes the fault that hits this request, if any, and sits out its delay.
+  // Removes and returns the fault for this request, if any, after its delay.
   Fault TakeFault(Type type, grpc::ServerContext* context) ABSL_LOCKS_EXCLUDED(mu_);
   // The programmed answer, or the default one.
   grpc::Status Respond(const google::protobuf::Message& request,

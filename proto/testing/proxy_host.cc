@@ -38,7 +38,7 @@ grpc::Status Requested(const ProxyHooks& hooks, google::protobuf::Message* reque
 
 }  // namespace
 
-// What is pushed on Sync streams from aside.
+// A Sync stream that ProxyHost::Push can write to.
 class ProxyHost::Pushed {
  public:
   virtual void Push(const SyncResponse& push) = 0;
@@ -47,7 +47,7 @@ class ProxyHost::Pushed {
   ~Pushed() = default;
 };
 
-// A stream, passed on. A thread takes what the other host says.
+// A forwarded stream. A thread reads the other host's messages.
 template <typename Service, typename Request, typename Response>
 class ProxyHost::Forwarded final : public grpc::ServerBidiReactor<Request, Response>,
                                    public Pushed {
@@ -275,7 +275,7 @@ std::unique_ptr<ProxyHost> ProxyHost::Start(const std::string& address,
   proxy->services_->Register(&builder);
   proxy->server_ = builder.BuildAndStart();
   if (proxy->server_ == nullptr) return nullptr;
-  // Not on a hook's thread, which the server would wait for.
+  // Not on a hook's thread, because the server's shutdown waits for it.
   proxy->end_ = std::thread([p = proxy.get()] {
     {
       absl::MutexLock lock(&p->mu_);

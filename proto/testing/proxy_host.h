@@ -1,4 +1,4 @@
-// A host that passes everything on to another one, and lets a test change what goes through.
+// A host that forwards everything to another host, and lets a test change the messages.
 #ifndef OUTBOARD_PROTO_TESTING_PROXY_HOST_H_
 #define OUTBOARD_PROTO_TESTING_PROXY_HOST_H_
 
@@ -18,24 +18,26 @@
 
 namespace outboard::testing {
 
-// What a test changes. Called on gRPC's threads, several at once.
+// A test's changes. Called concurrently on gRPC's threads.
 struct ProxyHooks {
-  // A request of any kind, before it is passed on. A status that is not OK is the answer instead;
-  // on a stream it is the stream's end.
+  // A request of any kind, before forwarding. A status that is not OK is returned instead of an
+  // answer; it ends a stream.
   std::function<grpc::Status(google::protobuf::Message* request)> on_request;
-  // The answer before it is passed back, with the request as it was passed on; on a Cycle stream
-  // the status is OK and stays so.
+  // The answer before it is returned, with the request as forwarded; on a Cycle stream the status
+  // is always OK.
   std::function<void(const google::protobuf::Message& request, google::protobuf::Message* response,
                      grpc::Status* status)>
       on_answer;
-  // What the other host pushes on a Sync stream; false: it is kept back.
+  // A push of the other host on a Sync stream; false: drop it.
   std::function<bool(v1alpha1::SyncResponse* push)> on_push;
 };
 
-// Serves every service of the contract in the name of the host behind `upstream`.
+// Serves every service of the contract on behalf of the host behind `upstream`.
 //
-// Threading: thread-safe. Lifetime: the destructor stops the server. Errors: Start returns null if
-// the address cannot be listened on; if the other host is gone, calls fail with what gRPC says.
+// Threading: thread-safe.
+// Lifetime: the destructor stops the server.
+// Errors: Start returns null if it cannot listen on the address; if the other host is gone, calls
+// fail with gRPC's status.
 class ProxyHost {
  public:
   static std::unique_ptr<ProxyHost> Start(const std::string& address,
@@ -44,9 +46,9 @@ class ProxyHost {
   ~ProxyHost();
 
   const std::string& address() const { return address_; }
-  // Sends a push on every Sync stream that is open.
+  // Sends a push on every open Sync stream.
   void Push(const v1alpha1::SyncResponse& push);
-  // Stops as a death would, soon; also from hooks. Nobody reaches the address any more.
+  // Stops soon, like a crash; hooks may call it. The address is not reachable afterwards.
   void Die();
 
  private:

@@ -1,4 +1,4 @@
-# The package for authors, as component `package` of cmake --install. See README.md.
+# The package for plugin authors: component `package` of cmake --install. See README.md.
 include(GNUInstallDirs)
 set(in COMPONENT package EXCLUDE_FROM_ALL)
 
@@ -9,7 +9,7 @@ install(DIRECTORY plugin_host/sdk/testing/ DESTINATION include/plugin_host/sdk/t
 install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/outboard DESTINATION include/proto ${in} FILES_MATCHING PATTERN *.pb.h
   PATTERN *.grpc.pb.h EXCLUDE)
 
-foreach(part outboard_sdk_testing outboard_runtime outboard_mirror outboard_sdk outboard_contract)
+foreach(part outboard_sdk_testing outboard_runtime outboard_host_cache outboard_sdk outboard_contract)
   install(TARGETS ${part} ARCHIVE DESTINATION lib/outboard ${in})
 endforeach()
 install(FILES sdk/cpp/OutboardConfig.cmake DESTINATION lib/cmake/Outboard ${in})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the environment that the package is tested in, once, and prints its Python.
+# Creates the package's test environment if it is missing, and prints the path of its Python.
 set -euo pipefail
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/outboard/python-1.67.1
 if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import grpc, grpc_tools, mypy' 2>/dev/null; then

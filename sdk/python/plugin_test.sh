@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The package's own tests and types; and the plugin of the README, as it stands there, decides beside the built-in ones, with a mirror and without.
+# Runs the package's tests and type checks. Then runs the README's plugin, unchanged, beside the built-in ones, with and
+# without a cluster cache.
 # Usage: plugin_test.sh FOLDER-WITH-OUTBOARD
 set -euo pipefail
 bin=$1
@@ -58,7 +59,7 @@ profiles:
   plugins: {multiPoint: {enabled: [{name: CheapNodes, weight: 20}]}}
 YAML
 for name in nodes inline; do
-  # It waits for hosts that are not there yet.
+  # simulate waits until the hosts exist.
   "$bin/outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" --config "$dir/config.yaml" \
     --host "unix:$dir/builtin.sock" --host "unix:$dir/$name.sock" -o json >"$dir/out.json" 2>"$dir/log" || {
     cat "$dir/log" "$dir/$name.log"
@@ -72,12 +73,12 @@ for name in nodes inline; do
     fi
   done
 done
-grep -q 'nodes come with each call' "$dir/inline.log" || { echo "FAILED: the second host has a mirror"; exit 1; }
-# The template and the example, on their own.
+grep -q 'nodes come with each call' "$dir/inline.log" || { echo "FAILED: the second host has a cluster cache"; exit 1; }
+# The tests of the template and the example.
 for folder in templates/python examples/price_table; do
   (cd "$here/../$folder" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here "$python" -m unittest --quiet ./*_test.py)
 done
-# conformance HOST FLAGS...: the package keeps the contract, whatever its plugins do, with a mirror and without.
+# conformance HOST FLAGS...: the package conforms to the contract with any plugins, with and without a cluster cache.
 conformance() {
   local host=$1
   shift
@@ -86,7 +87,7 @@ conformance() {
     sleep 0.1
   done
   if ! "$bin/outboard" conformance --host "unix:$dir/$host.sock" "$@" >"$dir/conformance" 2>&1; then
-    echo "FAILED: the package does not keep the contract ($host)"
+    echo "FAILED: the package does not conform to the contract ($host)"
     cat "$dir/conformance" "$dir/$host.log"
     exit 1
   fi
@@ -99,4 +100,4 @@ conformance every_inline
 conformance permit
 conformance template --node-label example-plugin/price=3 --plugin ExamplePlugin --args '{"maxPrice": 5}'
 conformance price_table --node-label node.kubernetes.io/instance-type=small --plugin PriceTable --args "{\"file\": \"$dir/prices.csv\"}"
-echo "ok: a plugin in Python beside the built-in ones, with a mirror and without"
+echo "ok: a plugin in Python beside the built-in ones, with and without a cluster cache"

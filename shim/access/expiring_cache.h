@@ -1,4 +1,4 @@
-// A bounded cache whose entries last for a time.
+// A bounded cache whose entries expire.
 #ifndef OUTBOARD_SHIM_ACCESS_EXPIRING_CACHE_H_
 #define OUTBOARD_SHIM_ACCESS_EXPIRING_CACHE_H_
 
@@ -15,9 +15,10 @@
 
 namespace outboard::access {
 
-// Where it is full, the oldest entry goes.
+// If the cache is full, the oldest entry is evicted.
 //
-// Threading: thread-safe. Errors: none.
+// Threading: thread-safe.
+// Errors: none.
 template <typename Value>
 class ExpiringCache {
  public:
@@ -53,7 +54,7 @@ class ExpiringCache {
   const size_t max_entries_;
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::string> order_ ABSL_GUARDED_BY(mutex_);  // in which keys came; each once
+  std::deque<std::string> order_ ABSL_GUARDED_BY(mutex_);  // keys by arrival; each once
 };
 
 }  // namespace outboard::access

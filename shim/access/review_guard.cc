@@ -28,7 +28,7 @@ std::string Digest(const std::string& text) {
   return digest;
 }
 
-// What anybody sends may be no UTF-8, which would be an exception.
+// Request data may be invalid UTF-8. Without replacement dump() throws.
 std::string Text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -46,7 +46,7 @@ std::vector<std::string> StringsOf(const json& list) {
   return strings;
 }
 
-// A review's `status`; an empty object where the answer is of another form.
+// A review's `status`; an empty object if the answer has another form.
 json StatusOf(const std::string& answer) {
   const json parsed = json::parse(answer, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() || !parsed.contains("status") || !parsed["status"].is_object())
@@ -90,12 +90,11 @@ http::Verdict ReviewGuard::Judge(const http::PageRequest& request) {
     user.groups = request.certificate_groups;
     user.groups.push_back("system:authenticated");
   } else if (request.bearer_token.empty()) {
-    return {401, "Unauthorized: show a bearer token or a client certificate"};
+    return {401, "Unauthorized: a bearer token or a client certificate is required"};
   } else {
     absl::StatusOr<std::optional<User>> known = Authenticate(request.bearer_token);
     if (!known.ok()) return VerdictOf(known.status());
-    if (!known->has_value())
-      return {401, "Unauthorized: the API server does not know the bearer token"};
+    if (!known->has_value()) return {401, "Unauthorized: the API server rejected the bearer token"};
     user = **std::move(known);
   }
   absl::StatusOr<http::Verdict> verdict = Authorize(user, request);
@@ -123,7 +122,7 @@ absl::StatusOr<std::optional<User>> ReviewGuard::Authenticate(const std::string&
     if (extra.is_object())
       for (const auto& [name, values] : extra.items()) user->extra[name] = StringsOf(values);
   } else if (status.empty()) {
-    return absl::InternalError("the API server's answer to a TokenReview cannot be read");
+    return absl::InternalError("invalid TokenReview response from the API server");
   }
   tokens_.Put(key, user, options_.clock() + options_.token_ttl);
   return user;
@@ -146,7 +145,7 @@ absl::StatusOr<http::Verdict> ReviewGuard::Authorize(const User& user,
   if (!answer.ok()) return answer.status();
   const json status = StatusOf(*answer);
   if (status.empty())
-    return absl::InternalError("the API server's answer to a SubjectAccessReview cannot be read");
+    return absl::InternalError("invalid SubjectAccessReview response from the API server");
   http::Verdict verdict;
   const bool allowed = IsTrue(status, "allowed") && !IsTrue(status, "denied");
   if (!allowed) {
@@ -167,24 +166,23 @@ absl::StatusOr<std::string> ReviewGuard::Ask(const char* path, const char* what,
   request.body = std::move(body);
   request.timeout = options_.timeout;
   request.rate_limited = false;
-  request.retry = false;  // Whoever asks for the page waits.
+  request.retry = false;  // The requester of the page is waiting.
   request.max_response_bytes = kMaxAnswer;
   const absl::StatusOr<kube::ApiResponse> answer = client_->Call(std::move(request));
   if (!answer.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("the API server cannot be asked who this is and what they may: ",
+        absl::StrCat("authentication and authorization unavailable: API server request failed: ",
                      answer.status().message()));
   }
   if (answer->ok()) return answer->body;
   const absl::Status status = kube::ToStatus(*answer);
   if (answer->http_status == 401 || answer->http_status == 403) {
     return absl::InternalError(absl::StrCat(
-        "the API server does not let this shim create ", what,
-        ": bind its account to the ClusterRole system:auth-delegator (", status.message(), ")"));
+        "the API server does not allow this shim to create ", what,
+        "; bind its account to the ClusterRole system:auth-delegator (", status.message(), ")"));
   }
-  return absl::UnavailableError(absl::StrCat("the API server gives no answer to ", what,
-                                             ", status ", answer->http_status, ": ",
-                                             status.message()));
+  return absl::UnavailableError(absl::StrCat("the API server failed to answer ", what, ", status ",
+                                             answer->http_status, ": ", status.message()));
 }
 
 }  // namespace outboard::access

@@ -1,4 +1,4 @@
-// Who may see the shim's pages: the API server says who somebody is and what they may.
+// Decides who may see the shim's pages: the API server authenticates and authorizes each user.
 #ifndef OUTBOARD_SHIM_ACCESS_REVIEW_GUARD_H_
 #define OUTBOARD_SHIM_ACCESS_REVIEW_GUARD_H_
 
@@ -19,20 +19,20 @@
 namespace outboard::access {
 
 struct ReviewGuardOptions {
-  // As kube-scheduler: how long an answer of the API server counts, of either kind.
+  // As in kube-scheduler: how long positive and negative answers of the API server are valid.
   absl::Duration token_ttl = absl::Seconds(10);
   absl::Duration allowed_ttl = absl::Seconds(10);
   absl::Duration refused_ttl = absl::Seconds(10);
-  // Of tokens, and of decisions.
+  // For each cache: tokens, and decisions.
   size_t max_entries = 1024;
-  // Of one request to the API server.
+  // For one request to the API server.
   absl::Duration timeout = absl::Seconds(5);
   std::function<absl::Time()> clock = [] { return absl::Now(); };
-  // Called with every verdict: allowed, unauthenticated, forbidden or unavailable.
+  // Called with every decision: allowed, unauthenticated, forbidden or unavailable.
   std::function<void(absl::string_view)> on_verdict;
 };
 
-// Somebody who is known.
+// An authenticated user.
 struct User {
   std::string name;
   std::string uid;
@@ -40,12 +40,15 @@ struct User {
   std::map<std::string, std::vector<std::string>> extra;
 };
 
-// Judges by TokenReview and SubjectAccessReview, as Kubernetes' components do: a verified client
-// certificate counts before a token, and nobody is anonymous. Errors of the API server are not
-// cached: 503 where it cannot be asked, 500 where it does not let the shim ask.
+// Authenticates and authorizes by TokenReview and SubjectAccessReview, as Kubernetes' components
+// do. A verified client certificate takes precedence over a token. Anonymous requests are rejected.
+// Errors of the API server are not cached. Tokens are stored only as salted digests.
 //
-// Threading: Check may be called from any thread but the client's, and blocks it for at most two
-// requests. Lifetime: the client outlives it. Tokens are kept only as salted digests.
+// Threading: Check may be called from any thread except the client's. It blocks for at most two
+// requests.
+// Lifetime: the client outlives this object.
+// Errors: 503 if the API server is unavailable, 500 if it does not allow the shim to create
+// reviews.
 class ReviewGuard {
  public:
   ReviewGuard(kube::ApiClient* client, ReviewGuardOptions options);
@@ -54,10 +57,11 @@ class ReviewGuard {
 
  private:
   http::Verdict Judge(const http::PageRequest& request);
-  // Nobody: the token is not one. Errors: UNAVAILABLE or INTERNAL, for people.
+  // nullopt: the token is invalid.
+  // Errors: UNAVAILABLE or INTERNAL, with readable messages.
   absl::StatusOr<std::optional<User>> Authenticate(const std::string& token);
   absl::StatusOr<http::Verdict> Authorize(const User& user, const http::PageRequest& request);
-  // The answer's JSON text.
+  // Returns the JSON text of the answer.
   absl::StatusOr<std::string> Ask(const char* path, const char* what, std::string body);
 
   kube::ApiClient* const client_;

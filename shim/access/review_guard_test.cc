@@ -28,7 +28,7 @@ class ReviewGuardTest : public ::testing::Test {
     return options;
   }
 
-  // What the API server says to the next review of either kind.
+  // Sets the API server's answer to the next review of either kind.
   void AnswerToken(const json& status) { Answer("tokenreviews", {{"status", status}}); }
   void AnswerAccess(const json& status) { Answer("subjectaccessreviews", {{"status", status}}); }
   void Answer(const std::string& path, const json& body, int code = 201) {
@@ -89,7 +89,7 @@ TEST_F(ReviewGuardTest, AsksAgainOnlyAfterTenSeconds) {
   now_ += absl::Milliseconds(9999);
   EXPECT_EQ(Get("t").http_status, 200);
   EXPECT_EQ(Reviews(""), 2);
-  // Another page is another decision about the same user.
+  // Another page needs another decision about the same user.
   AnswerAccess({{"allowed", false}});
   EXPECT_EQ(Get("t", "/hosts").http_status, 403);
   EXPECT_EQ(Reviews("tokenreviews"), 1);
@@ -97,7 +97,7 @@ TEST_F(ReviewGuardTest, AsksAgainOnlyAfterTenSeconds) {
   AnswerToken({{"error", "the token has expired"}});
   EXPECT_EQ(Get("t").http_status, 401);
   EXPECT_EQ(Reviews("tokenreviews"), 2);
-  // Refusals count as long: of tokens and of pages.
+  // Rejections are cached for the same time, for tokens and for pages.
   EXPECT_EQ(Get("t").http_status, 401);
   EXPECT_EQ(Reviews("tokenreviews"), 2);
 }
@@ -108,7 +108,7 @@ TEST_F(ReviewGuardTest, RefusesInTheAPIServersWords) {
   EXPECT_THAT(verdict.message, HasSubstr("Unauthorized"));
   EXPECT_EQ(Reviews(""), 0);
 
-  // As the API server answers: `authenticated: false` is left out.
+  // As the API server answers: `authenticated: false` is omitted.
   AnswerToken({{"user", json::object()}, {"error", "invalid bearer token"}});
   EXPECT_EQ(Get("wrong").http_status, 401);
 
@@ -138,17 +138,17 @@ TEST_F(ReviewGuardTest, AVerifiedCertificateCountsBeforeAToken) {
   EXPECT_EQ(Reviews("tokenreviews"), 0);
 }
 
-// What went wrong on the way is nobody's fault, and is asked again.
+// Errors on the way to the API server are not cached.
 TEST_F(ReviewGuardTest, SaysThatTheServerCannotBeAsked) {
   Answer("tokenreviews", "it is down", 503);
   http::Verdict verdict = Get("t");
   EXPECT_EQ(verdict.http_status, 503);
-  EXPECT_THAT(verdict.message, HasSubstr("the API server gives no answer to tokenreviews"));
+  EXPECT_THAT(verdict.message, HasSubstr("the API server failed to answer tokenreviews"));
 
   kube::testing::Fault dropped;
   dropped.path_part = "tokenreviews";
   dropped.drop_request = true;
-  dropped.times = 10;  // libcurl may try again by itself
+  dropped.times = 10;  // libcurl may retry by itself
   server_.Inject(dropped);
   EXPECT_EQ(Get("t").http_status, 503);
   server_.ClearFaults();
@@ -184,7 +184,7 @@ TEST_F(ReviewGuardTest, KeepsABoundedNumber) {
   EXPECT_EQ(Get("t1").http_status, 401);
   EXPECT_EQ(Reviews("tokenreviews"), 5);
   AnswerToken({{"authenticated", false}});
-  EXPECT_EQ(Get("t0").http_status, 401) << "the oldest has gone, so it is asked for again";
+  EXPECT_EQ(Get("t0").http_status, 401) << "the oldest entry was evicted";
   EXPECT_EQ(Reviews("tokenreviews"), 6);
 }
 

@@ -14,7 +14,7 @@ constexpr char kHex[] = "0123456789abcdef";
 constexpr size_t kMaxNote = 1024;
 constexpr size_t kMaxName = 253;
 
-// Length of the UTF-8 sequence that begins at `text[at]`, or 0 if it is none (RFC 3629).
+// Length of the UTF-8 sequence at `text[at]`, or 0 if invalid (RFC 3629).
 size_t SequenceLength(absl::string_view text, size_t at) {
   const auto byte = [&](size_t i) {
     return static_cast<unsigned char>(at + i < text.size() ? text[at + i] : 0);
@@ -42,7 +42,7 @@ void AppendField(absl::string_view key, absl::string_view value, std::string* ou
   AppendJsonString(value, out);
 }
 
-// Kubernetes names need none of this; it keeps a strange one from becoming another path.
+// Kubernetes names need no escaping; this prevents an invalid name from forming another path.
 void AppendSegment(absl::string_view text, std::string* out) {
   for (char c : text) {
     if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_' ||
@@ -63,13 +63,13 @@ std::string MicrosText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
 }
 
-// The condition as the patch has it, empty if it stays as it is. Fields stand in the order of the
-// alphabet, as kube-scheduler's do.
+// The condition in the patch; empty if it stays unchanged. Fields are in alphabetical order, like
+// kube-scheduler's.
 std::string ConditionPatch(const PodFacts& pod, const StatusChange& change, absl::Time now) {
   const kube::PodScheduledCondition& old = pod.scheduled;
   const bool had = !old.status.empty();
   const bool status_changes = old.status != "False";
-  // The generation alone is no reason to write.
+  // A change of only the generation does not justify a write.
   if (had && !status_changes && old.reason == change.reason && old.message == change.message)
     return "";
   std::string fields;
@@ -107,7 +107,7 @@ PodFacts FactsOf(const kube::PodObject& pod) {
 
 void AppendJsonString(absl::string_view text, std::string* out) {
   out->push_back('"');
-  size_t run = 0;  // start of what is copied as it is
+  size_t run = 0;  // start of the bytes copied unchanged
   for (size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') {
@@ -323,10 +323,10 @@ absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect, const v1
   if (effect.has_patch_object()) return PatchRequest(effect.patch_object());
   if (effect.has_delete_object()) return DeleteRequest(effect.delete_object());
   if (effect.has_report_extended_resource_claim()) {
-    if (pod == nullptr) return absl::InvalidArgumentError("the claim is of no pod");
+    if (pod == nullptr) return absl::InvalidArgumentError("the claim requires a pod");
     return ReportRequest(effect.report_extended_resource_claim(), *pod);
   }
-  return absl::UnimplementedError("this shim does not know the effect");
+  return absl::UnimplementedError("unknown effect");
 }
 
 std::string EventsPath(absl::string_view event_namespace) {

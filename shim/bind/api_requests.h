@@ -1,5 +1,4 @@
-// Bodies and paths of the API requests that the shim writes, built by hand: no document tree on the
-// hot path.
+// Bodies and paths of the shim's write requests, built as text: no document tree on the hot path.
 #ifndef OUTBOARD_SHIM_BIND_API_REQUESTS_H_
 #define OUTBOARD_SHIM_BIND_API_REQUESTS_H_
 
@@ -16,28 +15,28 @@
 
 namespace outboard::bind {
 
-// A pod goes to a node.
+// Binds a pod to a node.
 struct BindRequest {
   std::string pod_namespace;
   std::string pod_name;
   std::string pod_uid;
   std::string node_name;
-  std::string profile{};  // on whose behalf; not sent
-  // Another process sends it, or has: it is only read back what became of it.
-  bool is_anothers = false;
+  std::string profile{};  // the scheduling profile; not sent
+  // Another process sends or sent the binding: only read its outcome.
+  bool bound_by_other_scheduler = false;
 };
 
 // The outcome of an attempt, for the pod's status.
 struct StatusChange {
-  // PodScheduled=False with this reason ("Unschedulable" or "SchedulerError") and message; an empty
-  // reason leaves the condition alone.
+  // PodScheduled=False with this reason ("Unschedulable" or "SchedulerError") and message. Empty:
+  // keep the condition.
   std::string reason;
   std::string message;
-  // Sets status.nominatedNodeName, or clears it if empty; absent leaves it alone.
+  // Sets status.nominatedNodeName, or clears it if empty. nullopt: keep it.
   std::optional<std::string> nominated_node_name;
 };
 
-// What of a pod its status patch depends on.
+// The fields of a pod that its status patch depends on.
 struct PodFacts {
   std::string pod_namespace;
   std::string pod_name;
@@ -48,7 +47,7 @@ struct PodFacts {
 };
 PodFacts FactsOf(const kube::PodObject& pod);
 
-// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+// Appends `text` as a quoted JSON string. Invalid UTF-8 becomes U+FFFD.
 void AppendJsonString(absl::string_view text, std::string* out);
 
 std::string BindingPath(const BindRequest& request);
@@ -56,12 +55,12 @@ std::string BindingBody(const BindRequest& request);
 
 std::string PodPath(absl::string_view pod_namespace, absl::string_view pod_name);
 std::string PodStatusPath(absl::string_view pod_namespace, absl::string_view pod_name);
-// The strategic merge patch that takes the pod's status to `change`, in kube-scheduler's shape;
-// nothing if there is no difference.
+// The strategic merge patch that changes the pod's status to `change`, in kube-scheduler's form;
+// nullopt if nothing changes.
 std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusChange& change,
                                               absl::Time now);
 
-// A pod that has to leave for a more important one.
+// Evicts a pod for a pod with higher priority.
 struct EvictRequest {
   std::string pod_namespace;
   std::string pod_name;
@@ -74,21 +73,21 @@ struct EvictRequest {
 };
 // The strategic merge patch that adds the condition DisruptionTarget, reason PreemptionByScheduler.
 std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now);
-// Deletes the pod of this UID and no other of its name.
+// Deletes only the pod with this UID, not another one of the same name.
 std::string DeleteBody(const EvictRequest& request);
 
-// The request that carries an effect out, with the object's uid and resourceVersion as
-// preconditions: a patch, or, of a custom resource, the object itself. `pod` is the one that is
-// being placed, null for none.
-// Errors: UNIMPLEMENTED for an effect that is not known; INVALID_ARGUMENT for an object that is
-// none of its resource, and for what only a pod can have without one.
+// The request for an effect, with the object's uid and resourceVersion as preconditions: a patch,
+// or for custom resources the object itself. `pod` is the pod being scheduled; may be null.
+//
+// Errors: UNIMPLEMENTED for an unknown effect. INVALID_ARGUMENT for an object of another resource,
+// and for an effect that requires a pod if `pod` is null.
 struct EffectRequest {
   kube::Method method = kube::Method::kPatch;
   std::string path;
   std::string content_type{kube::kStrategicMergePatch};
   std::string body;
-  // RESOURCE.VERSION.GROUP of the object that the answer is, and where it is read; empty: of
-  // another kind, or none.
+  // RESOURCE.VERSION.GROUP of the object in the answer, and its path. Empty: another kind, or no
+  // object.
   std::string resource;
   std::string object_path;
 };
@@ -108,19 +107,19 @@ struct EventFields {
   std::string reason;
   std::string note;
   std::string type;
-  int32_t series_count = 0;  // 0: no series
+  int32_t series_count = 0;  // 0: not a series
   absl::Time series_last_observed;
 };
 std::string EventsPath(absl::string_view event_namespace);
 std::string EventPath(absl::string_view event_namespace, absl::string_view name);
 std::string EventBody(const EventFields& event);
-// The strategic merge patch that adds or moves on the event's series.
+// The strategic merge patch that adds or updates the event's series.
 std::string EventSeriesPatchBody(const EventFields& event);
 // kube-scheduler's name for an event about `pod_name`: the name and the time in hexadecimal
-// nanoseconds, or a UUID where that is no valid name.
+// nanoseconds, or a UUID if that name is invalid.
 std::string EventName(absl::string_view pod_name, absl::Time time);
 
-// kube-scheduler's cut of an event's note: 1024 bytes, ending in " ...".
+// kube-scheduler's truncation of an event's note: 1024 bytes, ending in " ...".
 std::string TruncateNote(absl::string_view message);
 // "Successfully assigned NS/POD to NODE"
 std::string AssignedNote(const BindRequest& request);

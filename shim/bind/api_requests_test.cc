@@ -24,10 +24,10 @@ TEST(AppendJsonString, EscapesWhatJsonNeedsAndReplacesWhatIsNoText) {
   EXPECT_EQ(Json("é€😀"), "\"é€😀\"");
   EXPECT_EQ(Json("\xff\xc0\xaf"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
   EXPECT_EQ(Json("\xed\xa0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");  // a surrogate
-  EXPECT_EQ(Json("x\xe2\x82"), "\"x\xEF\xBF\xBD\xEF\xBF\xBD\"");                // cut short
+  EXPECT_EQ(Json("x\xe2\x82"), "\"x\xEF\xBF\xBD\xEF\xBF\xBD\"");                // truncated
 }
 
-// Whatever bytes go in, a strict parser takes what comes out.
+// A strict parser accepts the output for any input bytes.
 TEST(AppendJsonString, EveryPairOfBytesIsValidJson) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
@@ -144,7 +144,7 @@ TEST(RequestOf, PatchesAnObjectOrItsStatus) {
       R"({"status":{"reservedFor":[{"uid":"p"}]},"metadata":{"uid":"u","resourceVersion":"7"}})");
   patch->set_resource("widgets.v1.example.com");
   EXPECT_EQ(RequestOf(effect, nullptr)->content_type, kube::kMergePatch)
-      << "an API server knows no other way for custom resources";
+      << "the API server supports only this patch type for custom resources";
   patch->set_json("[]");
   EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status()));
 }
@@ -159,7 +159,7 @@ TEST(RequestOf, ReportsAClaimForExtendedResources) {
     mapping->set_resource_name("example.com/gpu");
     mapping->set_request_name("r");
   }
-  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status())) << "of no pod";
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status())) << "without a pod";
   v1alpha1::Pod pod;
   pod.set_namespace_("ns");
   pod.set_name("p");
@@ -195,11 +195,11 @@ struct PatchCase {
   std::string old_nominated;
   StatusChange change;
   int64_t generation;
-  const char* body;  // null: nothing to write
+  const char* body;  // null: no patch
 };
 
-// The bodies are those that strategicpatch.CreateTwoWayMergePatch makes of the same statuses, <, &
-// and > aside, which Go escapes.
+// The bodies equal those of strategicpatch.CreateTwoWayMergePatch for the same statuses, except <,
+// & and >, which Go escapes.
 TEST(PodStatusPatchBody, IsKubeSchedulers) {
   const PatchCase cases[] = {
       {"first condition",

@@ -22,13 +22,12 @@
 namespace outboard::bind {
 namespace {
 
-// Sendings of one bind: after the third the pod goes through the queue again instead.
+// A bind is sent at most this often; afterwards the pod returns to the queue.
 constexpr int kMaxSendings = 3;
 constexpr absl::Duration kFirstDelay = absl::Milliseconds(100);
 constexpr absl::Duration kMaxDelay = absl::Seconds(5);
 
-// client-go's retry.DefaultBackoff, which kube-scheduler uses for status patches, without its
-// jitter.
+// client-go's retry.DefaultBackoff, used by kube-scheduler for status patches, without jitter.
 constexpr int kStatusTries = 4;
 constexpr absl::Duration kStatusFirstDelay = absl::Milliseconds(10);
 constexpr int kStatusDelayFactor = 5;
@@ -41,11 +40,11 @@ struct BindOperation {
   absl::Time started;
   int sendings = 0;
   int reads = 0;
-  // An earlier sending may have been carried out, or may still be.
+  // An earlier send may have been executed, or may still be.
   bool ambiguous = false;
   bool reading = false;  // the next request is a read
   bool was_read = false;
-  // Why it is being read back, or the last refusal.
+  // Why the pod is being read, or the last rejection.
   std::string message;
   int http_status = 0;
 };
@@ -55,7 +54,7 @@ struct WriteOperation {
   EffectRequest request;
   WriteDone done;
   int sendings = 0;
-  // Not ok: whether it was carried out is open, and the object is being read back.
+  // Not OK: the outcome is unknown, and the object is being read.
   absl::Status failure;
   int reads = 0;
 };
@@ -74,7 +73,7 @@ absl::Duration Backoff(int step) {
   return std::min(delay, kMaxDelay);
 }
 
-// Where the API server says that the pod is.
+// The pod's identity and node according to the API server.
 struct PodPlace {
   std::string uid;
   std::string node_name;
@@ -97,7 +96,7 @@ bool ReadPlace(const std::string& body, PodPlace* out) {
   return true;
 }
 
-// What an answer tells of the object that was written; nothing where it cannot be read.
+// Extracts the written object from an answer; leaves `result` unchanged if it cannot be parsed.
 void ReadWritten(const std::string& body, const std::string& resource, WriteResult* result) {
   const absl::StatusOr<kube::DocNode> object = kube::ParseJson("the answer", body);
   const kube::DocNode* const metadata = object.ok() ? object->Find("metadata") : nullptr;
@@ -109,14 +108,14 @@ void ReadWritten(const std::string& body, const std::string& resource, WriteResu
   if (decoded.ok()) result->object = *std::move(decoded);
 }
 
-// The API server's words alone, as kube-scheduler tells them.
+// Only the API server's message, as kube-scheduler reports it.
 absl::Status WithoutCode(const absl::Status& status, const kube::ApiResponse& answer) {
   absl::string_view message = status.message();
   absl::ConsumeSuffix(&message, absl::StrCat(" (HTTP ", answer.http_status, ")"));
   return absl::Status(status.code(), message);
 }
 
-// The server understood the request and refused to carry it out, whatever is tried.
+// The server understood the request and rejected it: a retry would not help.
 bool IsRefusal(int status) {
   return status >= 400 && status < 500 && status != 408 && status != 409 && status != 429;
 }
@@ -124,8 +123,9 @@ bool IsRefusal(int status) {
 }  // namespace
 
 struct ApiWriter::State : std::enable_shared_from_this<ApiWriter::State> {
-  State(kube::ApiClient* client, Inbox inbox, ApiWriterOptions given)
-      : options(std::move(given)), sender(client, std::move(inbox), options.fence, options.clock) {}
+  State(kube::ApiClient* client, Executor executor, ApiWriterOptions given)
+      : options(std::move(given)),
+        sender(client, std::move(executor), options.fence, options.clock) {}
 
   // Binds.
   void StartReady(absl::Time now);
@@ -165,8 +165,8 @@ struct ApiWriter::State : std::enable_shared_from_this<ApiWriter::State> {
 
   std::deque<StatusPtr> status_ready;
   absl::flat_hash_map<std::string, StatusPtr>
-      status_waiting;                            // by UID: not sent yet, a newer change joins it
-  absl::flat_hash_set<std::string> status_busy;  // UIDs with a patch under way
+      status_waiting;                            // by UID; a newer change merges into an unsent one
+  absl::flat_hash_set<std::string> status_busy;  // UIDs with a patch in flight
   int status_requests = 0;
 };
 
@@ -188,7 +188,7 @@ void ApiWriter::State::StartReady(absl::Time now) {
 }
 
 absl::Status ApiWriter::State::StillFits(const BindOperation& op) const {
-  // What may have been carried out has its room, whatever else came to the node.
+  // A bind that may have been executed keeps its room, whatever else was placed on the node.
   return op.ambiguous ? absl::OkStatus() : options.still_fits(op.request);
 }
 
@@ -207,7 +207,7 @@ void ApiWriter::State::Read(const BindPtr& op) {
   ++bind_requests;
   ++op->reads;
   kube::ApiRequest request;
-  // No resourceVersion: the answer is at least as new as everything that was acknowledged before.
+  // Without resourceVersion: the answer is at least as new as all earlier acknowledged writes.
   request.path = PodPath(op->request.pod_namespace, op->request.pod_name);
   sender.Start(std::move(request), weak_from_this(), &State::OnRead, op);
 }
@@ -239,7 +239,7 @@ void ApiWriter::State::OnSent(const BindPtr& op, const absl::StatusOr<kube::ApiR
   } else if (IsRefusal(op->http_status) && !op->ambiguous) {
     End(op, BindOutcome::kNotBound, now);
   } else {
-    // A conflict says that this sending did nothing, but the client may have sent it before.
+    // A conflict means that this send had no effect, but the client may have sent it before.
     if (op->http_status != 409 && !op->ambiguous) {
       op->ambiguous = true;
       ++stats.binds_ambiguous;
@@ -259,7 +259,7 @@ void ApiWriter::State::OnRead(const BindPtr& op, const absl::StatusOr<kube::ApiR
   if (answer.ok() && answer->http_status == 404) {
     End(op, BindOutcome::kGone, now);
   } else if (!answer.ok() || !answer->ok() || !ReadPlace(answer->body, &place)) {
-    // Settled only by a real answer; until then the room stays taken.
+    // Only a valid answer settles it. Until then the room stays reserved.
     if (now >= options.fence()) {
       EndFenced(op, now);
     } else {
@@ -346,8 +346,8 @@ void ApiWriter::State::OnWritten(const WritePtr& op,
     delays.Add(now + std::max(Backoff(op->sendings), wanted),
                [this, op](absl::Time) { writes_ready.push_back(op); });
   } else {
-    // An effect whose fate is open counts as failed: tried again, its preconditions tell whether it
-    // was carried out, and the pod's next attempt sees the object as it is.
+    // An effect with unknown outcome counts as failed. If it is repeated, its preconditions detect
+    // whether it was executed. The pod's next attempt sees the current object.
     const bool is_open = answer.ok() ? answer->http_status >= 500 : !not_done;
     if (is_open && !op->request.object_path.empty()) {
       op->failure = answer.ok() ? kube::ToStatus(*answer) : answer.status();
@@ -366,10 +366,10 @@ void ApiWriter::State::OnReadBack(const WritePtr& op,
                                   const absl::StatusOr<kube::ApiResponse>& answer, absl::Time now) {
   --write_requests;
   const bool is_read = answer.ok() && answer->ok();
-  // It is gone, or the shim may not read it.
+  // The object is gone, or the shim may not read it.
   const bool is_refused = answer.ok() && IsRefusal(answer->http_status);
   if (!is_read && !is_refused && now < options.fence()) {
-    // As with binds, only a real answer settles it; until then the pod keeps its place.
+    // As with binds, only a valid answer settles it. Until then the pod keeps its node.
     delays.Add(now + Backoff(op->reads), [this, op](absl::Time) { writes_ready.push_back(op); });
   } else {
     WriteResult result;
@@ -381,7 +381,7 @@ void ApiWriter::State::OnReadBack(const WritePtr& op,
 }
 
 void ApiWriter::State::StartStatus(absl::Time now) {
-  size_t held_back = 0;  // patches of pods that have one under way
+  size_t held_back = 0;  // patches of pods with another patch in flight
   while (status_ready.size() > held_back && status_requests < options.max_status_in_flight) {
     StatusPtr op = std::move(status_ready.front());
     status_ready.pop_front();
@@ -422,10 +422,10 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
     delays.Add(now + delay, [this, op](absl::Time) { status_ready.push_front(op); });
   } else {
     ++stats.status_failed;
-    // A pod that went meanwhile has no status to write.
+    // A pod deleted meanwhile has no status to write.
     if (code != 404) {
-      LOG_EVERY_N(WARNING, 100) << "status of pod " << op->pod.pod_namespace << "/"
-                                << op->pod.pod_name << " not written: "
+      LOG_EVERY_N(WARNING, 100) << "Status patch of pod " << op->pod.pod_namespace << "/"
+                                << op->pod.pod_name << " failed: "
                                 << (answer.ok() ? kube::ToStatus(*answer) : answer.status());
     }
     EndStatus(op);
@@ -435,8 +435,8 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
 
 void ApiWriter::State::EndStatus(const StatusPtr& op) { status_busy.erase(op->pod.pod_uid); }
 
-ApiWriter::ApiWriter(kube::ApiClient* client, Inbox inbox, ApiWriterOptions options)
-    : state_(std::make_shared<State>(client, std::move(inbox), std::move(options))) {}
+ApiWriter::ApiWriter(kube::ApiClient* client, Executor executor, ApiWriterOptions options)
+    : state_(std::make_shared<State>(client, std::move(executor), std::move(options))) {}
 ApiWriter::~ApiWriter() = default;
 
 void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
@@ -444,7 +444,7 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
   op->request = std::move(request);
   op->done = std::move(done);
   op->started = now;
-  op->reading = op->was_read = op->request.is_anothers;
+  op->reading = op->was_read = op->request.bound_by_other_scheduler;
   ++state_->stats.binds_started;
   ++state_->stats.binds_in_flight;
   state_->ready.push_back(std::move(op));

@@ -1,4 +1,4 @@
-// Turns decisions into writes of the Kubernetes API: bindings and pod status.
+// Turns decisions into writes to the Kubernetes API: bindings, pod status and effects.
 #ifndef OUTBOARD_SHIM_BIND_API_WRITER_H_
 #define OUTBOARD_SHIM_BIND_API_WRITER_H_
 
@@ -11,54 +11,55 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
-#include "shim/bind/inbox.h"
+#include "shim/bind/executor.h"
 #include "shim/kube/api_client.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::bind {
 
-// What became of a bind. Every bind ends in exactly one of these.
+// The outcome of a bind. Every bind ends in exactly one of these.
 enum class BindOutcome {
-  kBound,     // the API server says that the pod, by UID, is on the node
-  kNotBound,  // it is not, and will not be by this bind; the room can be given away
-  kGone,      // as kNotBound, and the pod no longer exists or is another one
-  kFenced,    // refused here: the lease may be another's; nothing was sent
-  kNoRoom,    // refused here: others took the node's room meanwhile; nothing was carried out
-  kUnknown,   // not settled before the lease was lost: keep the assumption
+  kBound,     // the API server reports the pod, by UID, on the node
+  kNotBound,  // not bound, and this bind will not happen; the room is free
+  kGone,      // as kNotBound; the pod is deleted or was recreated
+  kFenced,    // not sent: another replica may hold the lease
+  kNoRoom,    // not executed: other pods took the node's room
+  kUnknown,   // unsettled when the lease was lost: keep the assumption
 };
 
 struct BindResult {
   BindOutcome outcome = BindOutcome::kUnknown;
-  // Unless bound: the API server's words, or ours.
+  // Unless bound: the reason, from the API server or from this class.
   std::string message;
-  // The HTTP status that decided, 0 if none.
+  // The HTTP status that decided the outcome, 0 if none.
   int http_status = 0;
-  // How often the binding was sent, and whether its fate had to be read back.
+  // How often the binding was sent, and whether a read had to settle it.
   int attempts = 0;
   bool settled_by_read = false;
-  // From Bind to here.
+  // From Bind to the outcome.
   absl::Duration elapsed;
 };
 using BindDone = std::function<void(const BindResult&, absl::Time now)>;
 
-// What became of an effect.
+// The outcome of an effect.
 struct WriteResult {
   absl::Status status;
-  std::string resource_version;  // of the object afterwards
+  std::string resource_version;  // of the object after the write
   std::string uid{};             // of the object
-  // The object, of those that hosts watch as JSON; null: of another kind, or it is about to go.
+  // The object, for resources that hosts watch as JSON. Null: another kind, or the object was
+  // deleted.
   kube::ClusterObjectPtr object{};
 };
 using WriteDone = std::function<void(const WriteResult&, absl::Time now)>;
 
 struct ApiWriterOptions {
-  // Writes are sent only before this moment, the lease's renew deadline; InfiniteFuture without
-  // leader election. Asked on the client's thread too, right before a request leaves: thread-safe.
+  // Writes are sent only before this time, the lease's renew deadline; InfiniteFuture without
+  // leader election. Also called on the client's thread right before a send: must be thread-safe.
   std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
-  // What the fence is compared with on the client's thread.
+  // Compared with the fence on the client's thread.
   std::function<absl::Time()> clock = [] { return absl::Now(); };
-  // Asked on the scheduling thread right before a bind is handed to the client, unless an earlier
-  // sending of it may have been carried out: whether the node can still take the pod.
+  // Called on the scheduling thread right before a bind is passed to the client, unless an earlier
+  // send may have been executed: whether the node can still take the pod.
   std::function<absl::Status(const BindRequest&)> still_fits = [](const BindRequest&) {
     return absl::OkStatus();
   };
@@ -80,44 +81,44 @@ struct ApiWriterStats {
   size_t status_queued = 0;
 };
 
-// Sends binds and status patches, many at a time, and sees each to its end.
+// Sends binds and status patches, many at a time, and tracks each until its outcome is known.
 //
-// A bind carries the pod's UID. An answer that leaves its fate open (timeout, connection lost, 5xx,
-// conflict) is settled by a consistent read, repeated with backoff; if the pod is then still
-// unbound, the same bind is sent again, which its UID makes harmless.
+// A bind contains the pod's UID. An ambiguous answer (timeout, lost connection, 5xx, conflict) is
+// settled by a consistent read, repeated with backoff. If the pod is then still unbound, the same
+// bind is sent again; the UID makes this safe.
 //
-// Threading: scheduling thread only. The API client's callbacks only post to the inbox, which runs
-// them on the scheduling thread.
-// Lifetime:  the client outlives it; answers that come after its end are dropped.
-// Errors:    in BindResult; a status patch that fails is logged and counted, as in kube-scheduler.
+// Threading: scheduling thread only. The API client's callbacks only post to the executor, which
+// runs them on the scheduling thread.
+// Lifetime: the client outlives this object. Answers after its destruction are dropped.
+// Errors: in BindResult. A failed status patch is logged and counted, as in kube-scheduler.
 class ApiWriter {
  public:
-  ApiWriter(kube::ApiClient* client, Inbox inbox, ApiWriterOptions options);
+  ApiWriter(kube::ApiClient* client, Executor executor, ApiWriterOptions options);
   ~ApiWriter();
   ApiWriter(const ApiWriter&) = delete;
   ApiWriter& operator=(const ApiWriter&) = delete;
 
-  // Sent at the next Tick, which comes after the news of others' pods. `done` runs on the
-  // scheduling thread, and never inside Bind itself.
+  // Sends the bind at the next Tick, after pending informer events. `done` runs on the scheduling
+  // thread, never inside Bind itself.
   void Bind(BindRequest request, absl::Time now, BindDone done);
 
-  // Carries an effect out, of the attempt of `pod` (null: of none). `done` runs on the scheduling
-  // thread; inside Write itself only when the fence has passed or the effect is unknown. An error
-  // is the API server's, in its words. Where an answer leaves open whether it was carried out, the
-  // effect has failed, and its object is read back first.
+  // Executes an effect for the attempt of `pod` (null: no attempt). `done` runs on the scheduling
+  // thread, inside Write only if the fence has passed or the effect is unknown. An error has the
+  // API server's message. If the outcome is unknown, the effect has failed, and its object is read
+  // before `done`.
   void Write(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod, absl::Time now,
              WriteDone done);
 
-  // Writes the PodScheduled condition and, if given, status.nominatedNodeName; nothing if the pod,
-  // as the informer has it, says the same already. A newer patch of the same pod replaces one that
-  // was not sent yet.
+  // Writes the PodScheduled condition and, if given, status.nominatedNodeName. Does nothing if the
+  // informer's pod has the same values already. A newer patch of the same pod replaces an unsent
+  // one.
   void PatchStatus(const kube::PodObject& pod, const StatusChange& change, absl::Time now);
 
-  // Starts what was delayed and is due. To be called at NextTick at the latest.
+  // Runs delayed work that is due. Call it at NextTick at the latest.
   void Tick(absl::Time now);
   absl::Time NextTick() const;
 
-  // Bindings that were sent or queued and have not ended; a shutdown waits for 0.
+  // Bindings queued or sent without outcome. A shutdown waits for 0.
   size_t binds_in_flight() const;
   ApiWriterStats stats() const;
 

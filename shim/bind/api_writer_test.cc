@@ -44,7 +44,9 @@ class ApiWriterTest : public ::testing::Test {
     options.clock = [this] { return now_; };
     writer_ = std::make_unique<ApiWriter>(
         &client_,
-        [this](std::function<void(absl::Time)> closure) { inbox_.push_back(std::move(closure)); },
+        [this](std::function<void(absl::Time)> closure) {
+          executor_.push_back(std::move(closure));
+        },
         options);
   }
   void Bind(BindRequest request = kRequest) {
@@ -53,9 +55,9 @@ class ApiWriterTest : public ::testing::Test {
     writer_->Tick(now_);
   }
   void Drain() {
-    while (!inbox_.empty()) {
+    while (!executor_.empty()) {
       std::vector<std::function<void(absl::Time)>> closures;
-      closures.swap(inbox_);
+      closures.swap(executor_);
       for (auto& closure : closures) closure(now_);
     }
   }
@@ -67,7 +69,7 @@ class ApiWriterTest : public ::testing::Test {
     client_.Fail(std::move(status));
     Drain();
   }
-  // Goes to the moment at which the writer wants to be called.
+  // Advances to the time at which the writer requests a Tick.
   void Wait() {
     ASSERT_NE(writer_->NextTick(), absl::InfiniteFuture());
     now_ = std::max(now_, writer_->NextTick());
@@ -84,8 +86,8 @@ class ApiWriterTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1700000000);
   absl::Time fence_ = absl::InfiniteFuture();
-  // Before the client, which answers into it when it ends.
-  std::vector<std::function<void(absl::Time)>> inbox_;
+  // Declared before the client, whose destructor posts answers.
+  std::vector<std::function<void(absl::Time)>> executor_;
   kube::ScriptedApiClient client_;
   std::vector<BindResult> results_;
   std::unique_ptr<ApiWriter> writer_;
@@ -192,7 +194,7 @@ TEST_F(ApiWriterTest, ReadsUntilThereIsAnAnswerThenSendsAgain) {
   Wait();
   ASSERT_EQ(client_.waiting(), 1u);
   EXPECT_EQ(client_.request().method, Method::kPost);
-  // The first sending was carried out after the read: now it is a conflict, and ours.
+  // The first send was executed after the read: now there is a conflict with our own bind.
   Answer(409, StatusJson("already assigned"));
   EXPECT_EQ(client_.request().method, Method::kGet);
   Answer(200, PodJson("uid-1", "n1"));
@@ -247,12 +249,12 @@ TEST_F(ApiWriterTest, FenceIsAskedAgainWhenTheRequestLeaves) {
   fence_ = now_ + absl::Seconds(1);
   Bind();
   ASSERT_EQ(client_.waiting(), 1u);
-  now_ += absl::Seconds(2);  // it waited for the rate limit meanwhile
+  now_ += absl::Seconds(2);  // it was waiting for the rate limit
   Answer(201);
   ExpectEnd(BindOutcome::kFenced, "renew deadline");
 }
 
-// A process that is stopped while it asks compares the fence with the time afterwards.
+// If the process is suspended during the check, the fence is compared with the later time.
 TEST_F(ApiWriterTest, AStopBetweenFenceAndClockIsNoticed) {
   bool stopped = false;
   ApiWriterOptions options;
@@ -274,19 +276,19 @@ TEST_F(ApiWriterTest, UnsettledAtTheFenceIsUnknown) {
   Bind();
   Fail(Lost());
   now_ += absl::Seconds(2);
-  Fail(Lost());  // the read: held back by the fence
+  Fail(Lost());  // the read: stopped by the fence
   ExpectEnd(BindOutcome::kUnknown, "connection reset");
 
   results_.clear();
   fence_ = now_ + absl::Seconds(1);
   Bind();
   now_ += absl::Seconds(2);
-  client_.Fail(Lost());  // the scripted client asks the fence first, so this one was never sent
+  client_.Fail(Lost());  // the scripted client checks the fence first, so this was never sent
   Drain();
   ExpectEnd(BindOutcome::kFenced, "renew deadline");
 }
 
-// What was decided is held against what has become known since, at the last moment.
+// The decision is checked against the newest state, right before the send.
 TEST_F(ApiWriterTest, ABindWhoseRoomWasTakenMeanwhileIsNotSent) {
   absl::Status fits = absl::OkStatus();
   ApiWriterOptions options;
@@ -300,11 +302,11 @@ TEST_F(ApiWriterTest, ABindWhoseRoomWasTakenMeanwhileIsNotSent) {
   request.profile = "profile";
   const auto ended = [this](const BindResult& r, absl::Time) { results_.push_back(r); };
   writer_->Bind(request, now_, ended);
-  EXPECT_EQ(client_.waiting(), 0u);  // news may come until the next Tick
+  EXPECT_EQ(client_.waiting(), 0u);  // events may arrive until the next Tick
   EXPECT_LE(writer_->NextTick(), now_);
   writer_->Tick(now_);
   ASSERT_EQ(client_.waiting(), 1u);
-  writer_->Bind(request, now_, ended);  // waits for its turn
+  writer_->Bind(request, now_, ended);  // waits in the queue
   EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
   fits = absl::ResourceExhaustedError("node n1 can no longer take the pod");
   writer_->Tick(now_);
@@ -318,7 +320,7 @@ TEST_F(ApiWriterTest, ABindWhoseRoomWasTakenMeanwhileIsNotSent) {
   EXPECT_EQ(client_.waiting(), 0u);
 }
 
-// A sending that may have been carried out has the room, and is seen to its end.
+// A send that may have been executed keeps its room and is tracked to its outcome.
 TEST_F(ApiWriterTest, AnAmbiguousBindIsNotGivenUpForWantOfRoom) {
   absl::Status fits = absl::OkStatus();
   ApiWriterOptions options;
@@ -345,7 +347,7 @@ TEST_F(ApiWriterTest, LimitsRequestsInFlight) {
   Answer(201);
   EXPECT_EQ(client_.waiting(), 2u);
   EXPECT_EQ(client_.request(1).path, "/api/v1/namespaces/ns/pods/p2/binding");
-  // A read back goes before new binds.
+  // A read takes precedence over new binds.
   client_.Answer(500, "{}");
   Drain();
   EXPECT_EQ(client_.request(1).method, Method::kGet);
@@ -427,7 +429,7 @@ TEST_F(StatusTest, RetriesAsKubeSchedulerDoes) {
   Fail(Refused());
   EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
   EXPECT_EQ(writer_->stats().status_failed, 1u);
-  // 404 and a lost answer are not tried again.
+  // 404 and lost answers are not retried.
   Patch("m");
   Answer(404);
   Patch("m");
@@ -440,7 +442,7 @@ TEST_F(StatusTest, NewerPatchOfAPodJoinsTheOneThatWaits) {
   Patch("first");
   Patch("second", "n1");
   Patch("third");
-  EXPECT_EQ(client_.waiting(), 1u);  // one at a time for a pod
+  EXPECT_EQ(client_.waiting(), 1u);  // one at a time per pod
   Patch("other", std::nullopt, "uid-2");
   EXPECT_EQ(client_.waiting(), 2u);
   Answer(200);
@@ -483,17 +485,17 @@ TEST_F(ApiWriterTest, CarriesAnEffectOut) {
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_EQ(results[0].resource_version, "42");
   EXPECT_EQ(results[0].uid, "u");
-  // A conflict is the pod's to deal with.
+  // A conflict fails the pod's attempt.
   writer_->Write(SelectEffect(), nullptr, now_, done);
   Answer(409, StatusJson("the object has been modified"));
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[1].status.message(), "the object has been modified");
-  // So is an answer that was lost.
+  // So does a lost answer.
   writer_->Write(SelectEffect(), nullptr, now_, done);
   Fail(Lost());
   ASSERT_EQ(results.size(), 3u);
   EXPECT_FALSE(results[2].status.ok());
-  // What was not carried out for certain is sent again.
+  // A request that was certainly not executed is sent again.
   writer_->Write(SelectEffect(), nullptr, now_, done);
   Fail(Refused());
   EXPECT_EQ(results.size(), 3u);
@@ -518,7 +520,7 @@ TEST_F(ApiWriterTest, TellsWhatAnObjectWrittenIsNow) {
   ASSERT_NE(results[0].object, nullptr);
   EXPECT_EQ(results[0].object->resource_version, "42");
   EXPECT_THAT(results[0].object->object.custom_object().json(), HasSubstr("size"));
-  // It may be gone by now; and a claim for volumes is no object of this kind.
+  // The object may be gone by now; and a claim for volumes is not an object of this kind.
   writer_->Write(effect, nullptr, now_, done);
   Answer(200, named + R"(,"deletionTimestamp":"2026-01-01T00:00:00Z"}})");
   writer_->Write(SelectEffect(), nullptr, now_, done);
@@ -530,7 +532,7 @@ TEST_F(ApiWriterTest, TellsWhatAnObjectWrittenIsNow) {
   }
 }
 
-// It may have been carried out: then hosts must know before the place is given back.
+// It may have been executed: hosts must receive the object before the assumption is dropped.
 TEST_F(ApiWriterTest, ReadsBackAnObjectOfWhichAWriteIsOpen) {
   std::vector<WriteResult> results;
   const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
@@ -548,7 +550,7 @@ TEST_F(ApiWriterTest, ReadsBackAnObjectOfWhichAWriteIsOpen) {
   writer_->Write(effect, nullptr, now_, done);
   Fail(Lost());
   read_back();
-  Fail(Refused());  // Not settled by that.
+  Fail(Refused());  // This does not settle it.
   EXPECT_TRUE(results.empty());
   Wait();
   read_back();
@@ -577,10 +579,10 @@ TEST_F(ApiWriterTest, WritesNothingOnceTheLeaseMayBeAnothers) {
   EXPECT_EQ(client_.waiting(), 0u);
 }
 
-// Of a bind that another process sends: nothing is sent, whatever it turns out to be.
+// A bind of another process: nothing is sent, whatever the outcome is.
 TEST_F(ApiWriterTest, AnothersBindIsOnlyReadBack) {
   BindRequest request = kRequest;
-  request.is_anothers = true;
+  request.bound_by_other_scheduler = true;
   const std::pair<std::string, BindOutcome> places[] = {
       {"n1", BindOutcome::kBound}, {"n2", BindOutcome::kNotBound}, {"", BindOutcome::kNotBound}};
   for (const auto& [node, outcome] : places) {
@@ -589,7 +591,7 @@ TEST_F(ApiWriterTest, AnothersBindIsOnlyReadBack) {
     ASSERT_EQ(client_.waiting(), 1u);
     EXPECT_EQ(client_.request().method, Method::kGet);
     Answer(500);
-    EXPECT_TRUE(results_.empty()) << "that is no answer";
+    EXPECT_TRUE(results_.empty()) << "not an answer";
     Wait();
     Answer(200, PodJson("uid-1", node));
     ASSERT_EQ(results_.size(), 1u);

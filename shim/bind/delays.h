@@ -1,4 +1,4 @@
-// What is to be done later on the scheduling thread.
+// Delayed work on the scheduling thread.
 #ifndef OUTBOARD_SHIM_BIND_DELAYS_H_
 #define OUTBOARD_SHIM_BIND_DELAYS_H_
 
@@ -10,7 +10,8 @@
 
 namespace outboard::bind {
 
-// Threading: scheduling thread only. Errors: none.
+// Threading: scheduling thread only.
+// Errors: none.
 class Delays {
  public:
   using Action = std::function<void(absl::Time now)>;
@@ -19,7 +20,7 @@ class Delays {
   absl::Time next() const {
     return actions_.empty() ? absl::InfiniteFuture() : actions_.begin()->first;
   }
-  // Runs what is due; what that adds runs at the next call at the earliest.
+  // Runs all work that is due. Work added meanwhile runs at the next call at the earliest.
   void RunDue(absl::Time now) {
     std::multimap<absl::Time, Action> due;
     while (!actions_.empty() && actions_.begin()->first <= now)

@@ -18,14 +18,14 @@
 namespace outboard::bind {
 namespace {
 
-// client-go's.
+// As in client-go.
 constexpr int kMaxTries = 12;
 constexpr absl::Duration kRetryDelay = absl::Seconds(10);
 constexpr double kRetryJitter = 0.25;
 constexpr absl::Duration kFinishTime = absl::Minutes(6);
 constexpr absl::Duration kRefreshTime = absl::Minutes(30);
 
-// What must be equal for two events to be one series.
+// The fields that all events of a series share.
 std::string KeyOf(const EventFields& event) {
   return absl::StrJoin(
       {event.type, event.action, event.reason, event.reporting_controller, event.pod_namespace,
@@ -33,13 +33,13 @@ std::string KeyOf(const EventFields& event) {
       absl::string_view("\0", 1));
 }
 
-// One event on its way to the API server.
+// One event to be written.
 struct WriteOperation {
   EventFields event;
   std::string key;
   bool create = false;       // the next request: POST or PATCH
-  bool once = false;         // a refresh: the next period tries again
-  bool ends_series = false;  // forget the series once this is done
+  bool once = false;         // a refresh: not retried before the next period
+  bool ends_series = false;  // forget the series afterwards
   int tries = 0;
 };
 using WritePtr = std::shared_ptr<WriteOperation>;
@@ -52,8 +52,9 @@ struct Remembered {
 }  // namespace
 
 struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State> {
-  State(kube::ApiClient* client, Inbox inbox, EventRecorderOptions given)
-      : options(std::move(given)), sender(client, std::move(inbox), options.fence, options.clock) {}
+  State(kube::ApiClient* client, Executor executor, EventRecorderOptions given)
+      : options(std::move(given)),
+        sender(client, std::move(executor), options.fence, options.clock) {}
 
   void Enqueue(WritePtr op, absl::Time now);
   void StartReady();
@@ -82,7 +83,7 @@ struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State>
 void EventRecorder::State::Enqueue(WritePtr op, absl::Time now) {
   if (ready.size() >= options.max_queued) {
     ++stats.dropped;
-    LOG_EVERY_N(WARNING, 1000) << "events are dropped: " << ready.size() << " wait already";
+    LOG_EVERY_N(WARNING, 1000) << "Event dropped: queue full with " << ready.size() << " events";
     return;
   }
   ready.push_back(std::move(op));
@@ -128,15 +129,15 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
     ++stats.written;
     if (op->ends_series) Forget(op->key);
   } else if (is_series && !op->create && code == 404) {
-    // The event expired on the server, or was never there: it begins again, with its series.
+    // The event expired on the server or was never created: create it again, with its series.
     op->create = true;
     --op->tries;
     ready.push_front(op);
   } else if (answer.ok() && !(is_series && op->create && code == 409)) {
     ++stats.rejected;
     if (op->ends_series) Forget(op->key);
-    LOG_EVERY_N(WARNING, 100) << "event about pod " << op->event.pod_namespace << "/"
-                              << op->event.pod_name << " refused: " << kube::ToStatus(*answer);
+    LOG_EVERY_N(WARNING, 100) << "Event about pod " << op->event.pod_namespace << "/"
+                              << op->event.pod_name << " rejected: " << kube::ToStatus(*answer);
   } else {
     Retry(op, answer.ok() ? kube::ToStatus(*answer) : answer.status(), now);
   }
@@ -147,11 +148,12 @@ void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status,
   if (op->once) return;
   if (op->tries >= kMaxTries || now >= options.fence()) {
     ++stats.rejected;
-    LOG_EVERY_N(WARNING, 100) << "event about pod " << op->event.pod_namespace << "/"
-                              << op->event.pod_name << " given up: " << status;
+    LOG_EVERY_N(WARNING, 100) << "Event about pod " << op->event.pod_namespace << "/"
+                              << op->event.pod_name << " not written: " << status
+                              << "; not retrying";
     return;
   }
-  // A series that could not be patched may have been created meanwhile.
+  // An event whose series could not be patched may have been created meanwhile.
   op->create = op->event.series_count == 0;
   const absl::Duration delay =
       kRetryDelay * (1 + kRetryJitter * absl::Uniform<double>(random, 0, 1));
@@ -243,8 +245,9 @@ PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile
   return event;
 }
 
-EventRecorder::EventRecorder(kube::ApiClient* client, Inbox inbox, EventRecorderOptions options)
-    : state_(std::make_shared<State>(client, std::move(inbox), std::move(options))) {}
+EventRecorder::EventRecorder(kube::ApiClient* client, Executor executor,
+                             EventRecorderOptions options)
+    : state_(std::make_shared<State>(client, std::move(executor), std::move(options))) {}
 EventRecorder::~EventRecorder() = default;
 
 void EventRecorder::Record(PodEvent event, absl::Time now) {
@@ -256,7 +259,7 @@ void EventRecorder::Record(PodEvent event, absl::Time now) {
   auto op = std::make_shared<WriteOperation>();
   op->create = true;
   EventFields& fields = op->event;
-  // Two events of one moment need two names.
+  // Two events at the same time need two names.
   state.last_name = std::max(now, state.last_name + absl::Nanoseconds(1));
   fields.name = EventName(event.pod_name, state.last_name);
   fields.pod_namespace = std::move(event.pod_namespace);

@@ -1,4 +1,4 @@
-// Writes events.k8s.io/v1 events about pods, as client-go's recorder does.
+// Writes events.k8s.io/v1 events about pods, like client-go's recorder.
 #ifndef OUTBOARD_SHIM_BIND_EVENT_RECORDER_H_
 #define OUTBOARD_SHIM_BIND_EVENT_RECORDER_H_
 
@@ -10,37 +10,37 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "shim/bind/inbox.h"
+#include "shim/bind/executor.h"
 #include "shim/kube/api_client.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::bind {
 
 struct EventRecorderOptions {
-  // Ends reportingInstance: `PROFILE-HOSTNAME`.
+  // Suffix of reportingInstance: `PROFILE-HOSTNAME`.
   std::string hostname;
-  // As ApiWriterOptions.
+  // See ApiWriterOptions.
   std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
   std::function<absl::Time()> clock = [] { return absl::Now(); };
-  // Binds come first: an API server that is busy with few events has more time for them. So few
-  // are written at a time, and one more for each so many that wait.
+  // Binds come first: with few events the API server has more time for them. Therefore few events
+  // are written at a time, and more only as the queue grows.
   int min_in_flight = 2;
   int max_in_flight = 32;
   size_t waiting_per_more_in_flight = 1000;
-  size_t max_queued = 50000;  // beyond it new events are dropped and counted
-  size_t max_series = 10000;  // events remembered for series; the oldest are forgotten
+  size_t max_queued = 50000;  // above this, new events are dropped and counted
+  size_t max_series = 10000;  // events remembered for series; the oldest are evicted
 };
 
 struct EventRecorderStats {
   uint64_t written = 0;
   uint64_t dropped = 0;   // the queue was full
-  uint64_t rejected = 0;  // the API server refused, or retries ran out
-  uint64_t merged = 0;    // counted into a series without a write
+  uint64_t rejected = 0;  // rejected by the API server, or retries exhausted
+  uint64_t merged = 0;    // counted in a series without a write
   size_t queued = 0;
   size_t in_flight = 0;
 };
 
-// What happened to a pod.
+// An event about a pod.
 struct PodEvent {
   std::string pod_namespace;
   std::string pod_name;
@@ -53,46 +53,44 @@ struct PodEvent {
   std::string note;  // at most 1024 bytes
 };
 
-// kube-scheduler's events, in its words.
+// kube-scheduler's events, with its texts.
 PodEvent ScheduledEvent(const kube::PodObject& pod, absl::string_view profile,
                         absl::string_view node);
 PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view profile,
                                absl::string_view message);
-// A victim of preemption. `preemptor_uid` had it leave `node`; `in_memory`: it only lost the place
-// that it was about to get.
+// A preemption victim. The preemptor `preemptor_uid` evicted it from `node`. `in_memory`: it was
+// not bound yet and only lost its assumed node.
 PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
                         absl::string_view preemptor_uid, absl::string_view node, bool in_memory);
 
-// Never blocks and never holds up a bind: has its own queue and its own share of requests in
-// flight.
+// Never blocks and never delays a bind: has its own queue and its own limit on requests in flight.
 //
-// Equal events (all but note and time) of the last 6 minutes become one with a series, as client-go
-// has it: the second one patches count 2, later ones only count, and the count is written after 30
-// minutes and when the series ends, 6 minutes after its last event. "Scheduled" happens once to a
-// pod and is not remembered.
+// Equal events (all fields except note and time) within 6 minutes form a series, as in client-go:
+// the second event patches count 2, later ones only count. The count is written after 30 minutes
+// and when the series ends, 6 minutes after its last event. "Scheduled" happens once per pod and is
+// not remembered.
 //
-// Threading: scheduling thread only; the client's callbacks only post to the inbox.
-// Lifetime:  the client outlives it; answers that come after its end are dropped.
-// Errors:    none to the caller: logged and counted, as in client-go (12 tries, 10 s apart, only
-// where no answer came).
+// Threading: scheduling thread only. The client's callbacks only post to the executor.
+// Lifetime: the client outlives this object. Answers after its destruction are dropped.
+// Errors: logged and counted, as in client-go (12 tries, 10 s apart, only without an answer).
 class EventRecorder {
  public:
-  EventRecorder(kube::ApiClient* client, Inbox inbox, EventRecorderOptions options);
+  EventRecorder(kube::ApiClient* client, Executor executor, EventRecorderOptions options);
   ~EventRecorder();
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
   void Record(PodEvent event, absl::Time now);
 
-  // Ends series, refreshes them, retries. To be called at NextTick at the latest.
+  // Ends and refreshes series, and retries. Call it at NextTick at the latest.
   void Tick(absl::Time now);
   absl::Time NextTick() const;
 
-  // Queued or in flight; a shutdown gives it a moment to reach 0.
+  // Events queued or in flight. A shutdown waits briefly for 0.
   size_t pending() const;
-  // Those of them that are not put off until a later try: a process that ends waits for these.
+  // Pending events except those delayed for a retry. A shutdown waits for these.
   size_t under_way() const;
-  // No more binds come: from now on as many events are written at a time as may be.
+  // No more binds follow: from now on, write as many events at a time as allowed.
   void Hurry();
   EventRecorderStats stats() const;
 

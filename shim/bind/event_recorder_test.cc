@@ -25,7 +25,9 @@ class EventRecorderTest : public ::testing::Test {
     options.clock = [this] { return now_; };
     recorder_ = std::make_unique<EventRecorder>(
         &client_,
-        [this](std::function<void(absl::Time)> closure) { inbox_.push_back(std::move(closure)); },
+        [this](std::function<void(absl::Time)> closure) {
+          executor_.push_back(std::move(closure));
+        },
         options);
   }
   static kube::PodObject Pod(const std::string& name) {
@@ -41,7 +43,7 @@ class EventRecorderTest : public ::testing::Test {
   }
   void Drain() {
     std::vector<std::function<void(absl::Time)>> closures;
-    closures.swap(inbox_);
+    closures.swap(executor_);
     for (auto& closure : closures) closure(now_);
   }
   void Answer(int status) {
@@ -62,8 +64,8 @@ class EventRecorderTest : public ::testing::Test {
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1700000000);
-  // Before the client, which answers into it when it ends.
-  std::vector<std::function<void(absl::Time)>> inbox_;
+  // Declared before the client, whose destructor posts answers.
+  std::vector<std::function<void(absl::Time)>> executor_;
   kube::ScriptedApiClient client_;
   std::unique_ptr<EventRecorder> recorder_;
 };
@@ -94,7 +96,7 @@ TEST_F(EventRecorderTest, EqualEventsBecomeASeries) {
   Failed("a");
   Answer(201);
   now_ += absl::Seconds(1);
-  Failed("b");  // the note makes no difference
+  Failed("b");  // the note is not compared
   ASSERT_EQ(client_.waiting(), 1u);
   EXPECT_EQ(client_.request().method, Method::kPatch);
   EXPECT_EQ(client_.request().path,
@@ -141,7 +143,7 @@ TEST_F(EventRecorderTest, SeriesEndsSixMinutesAfterItsLastEvent) {
   EXPECT_THAT(client_.request().body, HasSubstr(R"("count":3)"));
   Answer(200);
   Failed("a");
-  EXPECT_EQ(client_.request().method, Method::kPost);  // a new one
+  EXPECT_EQ(client_.request().method, Method::kPost);  // a new event
 }
 
 TEST_F(EventRecorderTest, SingleEventsAreForgotten) {
@@ -176,7 +178,7 @@ TEST_F(EventRecorderTest, SeriesWhoseEventExpiredBeginsAgain) {
   ASSERT_EQ(client_.waiting(), 1u);
   EXPECT_EQ(client_.request().method, Method::kPost);
   EXPECT_THAT(client_.request().body, HasSubstr(R"("series":{"count":2,)"));
-  // It exists after all: the first one was still on its way. Patch again, later.
+  // It exists after all: the first create was still in flight. Patch again, later.
   Answer(409);
   EXPECT_EQ(client_.waiting(), 0u);
   Advance(absl::Seconds(13));
@@ -193,7 +195,7 @@ TEST_F(EventRecorderTest, TriesTwelveTimesWhereNoAnswerCame) {
     Fail(Delivery::kUnknown);
     EXPECT_EQ(client_.waiting(), 0u);
     EXPECT_EQ(recorder_->pending(), 1u);
-    EXPECT_EQ(recorder_->under_way(), 0u);  // A process that ends does not wait for the next try.
+    EXPECT_EQ(recorder_->under_way(), 0u);  // A shutdown does not wait for the next try.
     const absl::Duration delay = recorder_->NextTick() - now_;
     EXPECT_GE(delay, absl::Seconds(10));
     EXPECT_LE(delay, absl::Seconds(12.5));
@@ -226,8 +228,8 @@ TEST_F(EventRecorderTest, IsBounded) {
   EXPECT_EQ(recorder_->stats().dropped, 5u);
   while (client_.waiting() > 0) Answer(201);
   EXPECT_EQ(recorder_->stats().written, 5u);
-  // Of the five that were taken, the oldest was forgotten for series: it is created anew, while the
-  // others are patched.
+  // Five events are accepted. The series of the oldest was evicted, so it is created again, while
+  // the others are patched.
   Failed("a", "p0");
   EXPECT_EQ(client_.request(0).method, Method::kPost);
   Failed("a", "p4");

@@ -14,8 +14,7 @@
 namespace outboard::bind {
 namespace {
 
-// client-go's retry.DefaultBackoff, which kube-scheduler uses for status patches, without its
-// jitter.
+// client-go's retry.DefaultBackoff, used by kube-scheduler for status patches, without jitter.
 constexpr int kPatchTries = 4;
 constexpr absl::Duration kPatchFirstDelay = absl::Milliseconds(10);
 constexpr int kPatchDelayFactor = 5;
@@ -23,12 +22,12 @@ constexpr int kPatchDelayFactor = 5;
 struct EvictOperation {
   EvictRequest request;
   EvictionDone done;
-  bool patched = false;  // the next request is the deletion
+  bool patched = false;  // the next request is the delete
   int tries = 0;
 };
 using EvictPtr = std::shared_ptr<EvictOperation>;
 
-// The API server's answer to a deletion whose UID is another pod's.
+// The API server's answer to a delete with another pod's UID.
 bool IsAnotherPod(const kube::ApiResponse& answer) {
   return answer.http_status == 409 && absl::StrContains(answer.body, "UID in precondition");
 }
@@ -36,8 +35,9 @@ bool IsAnotherPod(const kube::ApiResponse& answer) {
 }  // namespace
 
 struct PodEvictor::State : std::enable_shared_from_this<PodEvictor::State> {
-  State(kube::ApiClient* client, Inbox inbox, PodEvictorOptions given)
-      : options(std::move(given)), sender(client, std::move(inbox), options.fence, options.clock) {}
+  State(kube::ApiClient* client, Executor executor, PodEvictorOptions given)
+      : options(std::move(given)),
+        sender(client, std::move(executor), options.fence, options.clock) {}
 
   void StartReady(absl::Time now);
   void OnPatched(const EvictPtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
@@ -121,8 +121,8 @@ void PodEvictor::State::End(const EvictPtr& op, EvictionOutcome outcome, const a
   done(EvictionResult{outcome, std::string(status.message())}, now);
 }
 
-PodEvictor::PodEvictor(kube::ApiClient* client, Inbox inbox, PodEvictorOptions options)
-    : state_(std::make_shared<State>(client, std::move(inbox), std::move(options))) {}
+PodEvictor::PodEvictor(kube::ApiClient* client, Executor executor, PodEvictorOptions options)
+    : state_(std::make_shared<State>(client, std::move(executor), std::move(options))) {}
 PodEvictor::~PodEvictor() = default;
 
 void PodEvictor::Evict(EvictRequest request, absl::Time now, EvictionDone done) {

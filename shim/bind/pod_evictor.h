@@ -1,4 +1,4 @@
-// Has pods leave: the condition that says why, then the deletion.
+// Evicts pods: the condition with the reason, then the deletion.
 #ifndef OUTBOARD_SHIM_BIND_POD_EVICTOR_H_
 #define OUTBOARD_SHIM_BIND_POD_EVICTOR_H_
 
@@ -10,40 +10,40 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
-#include "shim/bind/inbox.h"
+#include "shim/bind/executor.h"
 #include "shim/kube/api_client.h"
 
 namespace outboard::bind {
 
-// What became of an eviction.
+// The outcome of an eviction.
 enum class EvictionOutcome {
-  kEvicted,  // the API server took the deletion
-  kGone,     // the pod is no longer there, or another one has its name
-  kFailed,   // refused, unanswered, or not sent for the lease may be another's
+  kEvicted,  // the API server accepted the delete
+  kGone,     // the pod is deleted or was recreated
+  kFailed,   // rejected, unanswered, or not sent (another replica may hold the lease)
 };
 
 struct EvictionResult {
   EvictionOutcome outcome = EvictionOutcome::kFailed;
-  std::string message;  // with kFailed
+  std::string message;  // for kFailed
 };
 using EvictionDone = std::function<void(const EvictionResult&, absl::Time now)>;
 
 struct PodEvictorOptions {
-  // As ApiWriterOptions.
+  // See ApiWriterOptions.
   std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
   std::function<absl::Time()> clock = [] { return absl::Now(); };
   int max_in_flight = 16;
 };
 
-// Patches the DisruptionTarget condition, as kube-scheduler retries it, and then deletes the pod,
-// by UID and once.
+// Patches the DisruptionTarget condition, with kube-scheduler's retries, then deletes the pod by
+// UID, once.
 //
-// Threading: scheduling thread only; the client's callbacks only post to the inbox.
-// Lifetime:  the client outlives it; answers that come after its end are dropped.
-// Errors:    in EvictionResult.
+// Threading: scheduling thread only. The client's callbacks only post to the executor.
+// Lifetime: the client outlives this object. Answers after its destruction are dropped.
+// Errors: in EvictionResult.
 class PodEvictor {
  public:
-  PodEvictor(kube::ApiClient* client, Inbox inbox, PodEvictorOptions options);
+  PodEvictor(kube::ApiClient* client, Executor executor, PodEvictorOptions options);
   ~PodEvictor();
   PodEvictor(const PodEvictor&) = delete;
   PodEvictor& operator=(const PodEvictor&) = delete;
@@ -51,11 +51,11 @@ class PodEvictor {
   // `done` runs on the scheduling thread, after Evict has returned.
   void Evict(EvictRequest request, absl::Time now, EvictionDone done);
 
-  // Starts what was delayed and is due. To be called at NextTick at the latest.
+  // Runs delayed work that is due. Call it at NextTick at the latest.
   void Tick(absl::Time now);
   absl::Time NextTick() const;
 
-  // Evictions that have not ended.
+  // Evictions without outcome.
   size_t pending() const;
 
  private:

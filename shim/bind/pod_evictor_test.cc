@@ -27,7 +27,9 @@ class PodEvictorTest : public ::testing::Test {
     options.max_in_flight = 2;
     evictor_ = std::make_unique<PodEvictor>(
         &client_,
-        [this](std::function<void(absl::Time)> closure) { inbox_.push_back(std::move(closure)); },
+        [this](std::function<void(absl::Time)> closure) {
+          executor_.push_back(std::move(closure));
+        },
         options);
   }
   void Evict(const std::string& name, bool condition_is_set = false) {
@@ -36,9 +38,9 @@ class PodEvictorTest : public ::testing::Test {
         [this](const EvictionResult& result, absl::Time) { results_.push_back(result); });
   }
   void Drain() {
-    while (!inbox_.empty()) {
+    while (!executor_.empty()) {
       std::vector<std::function<void(absl::Time)>> closures;
-      closures.swap(inbox_);
+      closures.swap(executor_);
       for (auto& closure : closures) closure(now_);
     }
   }
@@ -49,8 +51,8 @@ class PodEvictorTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1700000000);
   absl::Time fence_ = absl::InfiniteFuture();
-  std::vector<std::function<void(absl::Time)>> inbox_;
-  kube::ScriptedApiClient client_;  // ends what waits, into the inbox
+  std::vector<std::function<void(absl::Time)>> executor_;
+  kube::ScriptedApiClient client_;  // its destructor ends pending requests into the executor
   std::unique_ptr<PodEvictor> evictor_;
   std::vector<EvictionResult> results_;
 };
@@ -138,7 +140,7 @@ TEST_F(PodEvictorTest, NotMoreThanItMayAreUnderWay) {
   for (const char* name : {"a", "b", "c"}) Evict(name);
   EXPECT_EQ(client_.waiting(), 2u);
   EXPECT_EQ(evictor_->pending(), 3u);
-  // What was begun is finished first.
+  // An eviction in progress is finished first.
   Answer(200);
   EXPECT_EQ(client_.waiting(), 2u);
   EXPECT_EQ(client_.request(1).method, Method::kDelete);

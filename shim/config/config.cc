@@ -42,7 +42,7 @@ constexpr PointEntry kPoints[] = {
     {v1alpha1::POST_BIND, "postBind"},
 };
 
-// Takes the events of a document and does nothing.
+// Ignores all events of a document.
 class NullHandler : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -59,8 +59,8 @@ class NullHandler : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Whether the text has no more than kMaxDocuments. yaml-cpp 0.7 makes empty documents without end
-// of a stray comma at the top; LoadAll would keep them all.
+// Whether the text has at most kMaxDocuments. For a stray comma at the top level, yaml-cpp 0.7
+// produces empty documents without end; LoadAll would keep them all.
 bool FewDocuments(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
@@ -78,10 +78,10 @@ class FileReader {
 
   absl::Status Read(absl::string_view text) {
     std::vector<YAML::Node> documents;
-    // yaml-cpp reports by exceptions, which end here.
+    // yaml-cpp reports errors by exceptions; catch them here.
     try {
       if (!FewDocuments(std::string(text))) {
-        problems_.Add(Location(), "not YAML, or more than 16 documents");
+        problems_.Add(Location(), "invalid YAML, or more than 16 documents");
         return problems_.ToStatus();
       }
       documents = YAML::LoadAll(std::string(text));
@@ -129,7 +129,7 @@ class FileReader {
     return false;
   }
 
-  // The two documents come in either order.
+  // The two documents may be in either order.
   void CheckExtenderProfile() {
     const auto& extender = config_->shim.extender;
     if (!extender.has_value() || extender->profile.empty()) return;
@@ -140,11 +140,11 @@ class FileReader {
     }
     problems_.Add(extender->where,
                   absl::StrCat("no profile has the schedulerName \"", extender->profile,
-                               "\"; there are: ", absl::StrJoin(names, ", ")));
+                               "\"; existing names: ", absl::StrJoin(names, ", ")));
   }
 
   bool CheckOnce(MapReader& reader, bool* seen) {
-    if (*seen) problems_.Add(reader.where("kind"), "a second document of this kind");
+    if (*seen) problems_.Add(reader.where("kind"), "duplicate document of this kind");
     return !std::exchange(*seen, true);
   }
 
@@ -197,7 +197,7 @@ FailurePolicy PolicyFor(const ShimConfig& config, absl::string_view plugin,
   for (const FailurePolicyRule& rule : config.failure_policies) {
     if (rule.plugin == plugin && rule.point == point) return rule.policy;
   }
-  // What PreScore prepares only Score needs.
+  // PreScore only prepares Score.
   if (point == v1alpha1::PRE_SCORE) return PolicyFor(config, plugin, v1alpha1::SCORE);
   return point == v1alpha1::SCORE || point == v1alpha1::POST_BIND ? FailurePolicy::kFailOpen
                                                                   : FailurePolicy::kFailClosed;

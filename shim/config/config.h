@@ -1,12 +1,10 @@
-// The shim's configuration as users write it: a KubeSchedulerConfiguration and, beside it, a
-// ShimConfiguration.
+// The shim's configuration file: a KubeSchedulerConfiguration and a ShimConfiguration.
 //
-// LoadConfig reads YAML (or JSON) strictly, fills in kube-scheduler's defaults and validates. What
-// depends on the plugins that hosts serve is done later, by ResolveProfiles
-// (shim/config/profiles.h).
+// LoadConfigFile reads YAML (or JSON) strictly, fills in kube-scheduler's defaults and validates.
+// Checks that depend on the hosts' plugins follow in ResolveProfiles (shim/config/profiles.h).
 //
-// Threading: everything here is plain data and free functions; safe from any thread.
-// Errors:    INVALID_ARGUMENT with one problem a line, `FILE:LINE:COL: path: what`; NOT_FOUND or
+// Threading: plain data and free functions; thread-safe.
+// Errors: INVALID_ARGUMENT with one problem per line, `FILE:LINE:COL: path: what`; NOT_FOUND or
 // UNKNOWN if the file cannot be read.
 #ifndef OUTBOARD_SHIM_CONFIG_CONFIG_H_
 #define OUTBOARD_SHIM_CONFIG_CONFIG_H_
@@ -24,17 +22,17 @@
 
 namespace outboard::config {
 
-// Where something stands in the configuration file.
+// A position in the configuration file.
 struct Location {
-  int line = 0;      // from 1; 0: a default, stands nowhere
-  int column = 0;    // from 1
+  int line = 0;      // starts at 1; 0: a default without position
+  int column = 0;    // starts at 1
   std::string path;  // "profiles[0].plugins.score.enabled[1]"
 };
 
 // An entry of an `enabled` or `disabled` list.
 struct PluginEntry {
   std::string name;
-  int32_t weight = 0;  // 0: not given
+  int32_t weight = 0;  // 0: not set
   Location where;
 };
 
@@ -46,17 +44,16 @@ struct PluginSet {
 // An entry of `pluginConfig`.
 struct PluginArgs {
   std::string name;
-  // The args as JSON, without apiVersion and kind; "{}" if none were given. Judged by the host that
+  // The args as JSON, without apiVersion and kind; "{}" if absent. Validated by the host that
   // serves the plugin.
   std::string args_json;
-  // Where `args` stands, for messages about what is in it.
-  Location where;
+  Location where;  // of `args`, for messages about their content
 };
 
-// A profile after the default plugins were merged in; multiPoint is not expanded yet.
+// A profile with the default plugins merged in; multiPoint is not expanded yet.
 struct ProfileSpec {
   std::string scheduler_name;
-  std::optional<int32_t> percentage_of_nodes_to_score;  // absent: the global one
+  std::optional<int32_t> percentage_of_nodes_to_score;  // absent: use the global value
   PluginSet multi_point;
   std::map<v1alpha1::ExtensionPoint, PluginSet> points;
   std::vector<PluginArgs> plugin_config;
@@ -67,7 +64,7 @@ struct ClientConnection {
   std::string kubeconfig;  // empty: in-cluster
   std::string accept_content_types;
   std::string content_type = "application/vnd.kubernetes.protobuf";
-  double qps = 50;  // negative: no limit
+  double qps = 50;  // negative: unlimited
   int32_t burst = 100;
 
   bool operator==(const ClientConnection&) const = default;
@@ -87,19 +84,19 @@ struct LeaderElection {
 
 // kubescheduler.config.k8s.io/v1
 struct SchedulerConfig {
-  int32_t parallelism = 16;  // accepted, without effect: a host filters all nodes in one call
+  int32_t parallelism = 16;  // accepted without effect: a host filters all nodes in one call
   LeaderElection leader_election;
   ClientConnection client_connection;
-  bool enable_profiling = true;             // accepted, without effect
-  bool enable_contention_profiling = true;  // accepted, without effect
+  bool enable_profiling = true;             // accepted without effect
+  bool enable_contention_profiling = true;  // accepted without effect
   int32_t percentage_of_nodes_to_score = 0;
   absl::Duration pod_initial_backoff = absl::Seconds(1);
   absl::Duration pod_max_backoff = absl::Seconds(10);
-  bool delay_cache_until_active = false;  // accepted, without effect
+  bool delay_cache_until_active = false;  // accepted without effect
   std::vector<ProfileSpec> profiles;      // at least one
 };
 
-// Files of a mutual TLS connection to a host.
+// Files for mutual TLS with a host.
 struct HostTls {
   std::string ca_file;
   std::string cert_file;
@@ -109,13 +106,13 @@ struct HostTls {
 
 struct HostSpec {
   std::string name;
-  // "unix:PATH" or "HOST:PORT"; empty: its instances are found in the socket directory.
+  // "unix:PATH" or "HOST:PORT"; empty: instances are found in the socket directory.
   std::string address;
-  std::optional<HostTls> tls;  // always with HOST:PORT, never with unix
+  std::optional<HostTls> tls;  // required for HOST:PORT, invalid for unix
   Location where;
 };
 
-// What the shim does when a plugin's host gives no answer.
+// What the shim does when a plugin's host fails.
 enum class FailurePolicy { kFailClosed, kFailOpen, kUseLast };
 absl::string_view FailurePolicyName(FailurePolicy policy);
 
@@ -129,63 +126,62 @@ struct FailurePolicyRule {
 struct Deadlines {
   absl::Duration cycle = absl::Seconds(1);         // PreFilter to Score, over all calls
   absl::Duration reserve = absl::Seconds(1);       // one call; Unreserve too
-  absl::Duration permit = absl::Seconds(1);        // one call; not the wait that it may ask for
+  absl::Duration permit = absl::Seconds(1);        // one call, without the wait that it may request
   absl::Duration queue = absl::Milliseconds(100);  // one call of SortKeys or PreEnqueue
 };
 
-// How one instance of a host takes another's place.
+// How a new instance of a host replaces the serving one.
 struct Replacement {
-  // Cycles that a new instance answers beside the old one, for comparison, before it serves; and
-  // how long they may take to come. 0: none.
+  // Number of cycles in which a new instance runs in the shadow of the old one before it serves,
+  // and the maximum wait for them. 0: no shadow.
   int32_t shadow_cycles = 20;
   absl::Duration shadow_timeout = absl::Seconds(5);
-  // How long the old instance is kept ready to take over again.
-  absl::Duration keep_warm = absl::Minutes(1);
-  // So many calls that were not answered, while the old one is kept, bring it back; of answers that
-  // cannot be used one is enough.
+  absl::Duration keep_warm = absl::Minutes(1);  // the old instance stays ready to take over
+  // While the old instance is kept, this many unanswered calls cause a rollback; a single unusable
+  // answer does too.
   int32_t rollback_failures = 2;
 };
 
-// HTTPS for the network, to whom the API server lets in.
+// HTTPS server; the API server authenticates and authorizes its users.
 struct SecureServing {
   std::string address = "0.0.0.0:10270";
-  std::string cert_file;  // with key_file; empty: a certificate is made in memory
+  std::string cert_file;  // with key_file; empty: create a certificate in memory
   std::string key_file;
   std::string client_ca_file;  // empty: bearer tokens only
 
   bool operator==(const SecureServing&) const = default;
 };
 
-// A custom resource that plugins may use: read, and have written by the shim as far as said here.
+// A custom resource that plugins may use: the shim watches it and writes it within these limits.
 struct CustomResourceRule {
   std::string resource;  // RESOURCE.VERSION.GROUP
   std::vector<v1alpha1::CustomResource::Verb> verbs;
-  std::vector<std::string> namespaces;  // where verbs hold; empty: everywhere
+  std::vector<std::string> namespaces;  // where `verbs` apply; empty: everywhere
   Location where;
 };
 
-// How the extender shows who it is, and whom it lets in.
+// The extender's certificate, and the authority of its clients' certificates.
 struct ServerTls {
   std::string cert_file;
   std::string key_file;
-  std::string client_ca_file;  // empty: everybody
+  std::string client_ca_file;  // empty: accept all clients
 
   bool operator==(const ServerTls&) const = default;
 };
 
-// What a kube-scheduler that has an extender is served.
+// The endpoint for a kube-scheduler that uses this shim as its extender.
 struct ExtenderConfig {
-  std::string address;  // HOST:PORT
-  // Of the profile whose plugins judge: its schedulerName.
-  std::string profile;
-  std::optional<ServerTls> tls;  // always beyond loopback
-  // Within it every request is answered, or told that it will not be.
+  std::string address;           // HOST:PORT
+  std::string profile;           // schedulerName of the profile whose plugins are used
+  std::optional<ServerTls> tls;  // required unless loopback
+  // Every request is answered within this time, if necessary with an error.
   absl::Duration deadline = absl::Seconds(2);
-  // The API server may ask it, as a webhook, whether another's bind leaves a node within its means.
+  // Whether the endpoint also serves the API server's webhook that checks other schedulers' binds
+  // against the nodes' free resources.
   bool admits_bindings = false;
   Location where;  // of `profile`
 
-  // Wherever it stands.
+  // Ignores `where`.
   bool operator==(const ExtenderConfig& other) const {
     return address == other.address && profile == other.profile && tls == other.tls &&
            deadline == other.deadline && admits_bindings == other.admits_bindings;
@@ -195,53 +191,53 @@ struct ExtenderConfig {
 // config.outboard.dev/v1alpha1
 struct ShimConfig {
   std::vector<HostSpec> hosts;
-  // Where hosts put sockets `NAME@ANYTHING.sock`; empty: none is watched.
+  // Where hosts create sockets `NAME@ANYTHING.sock`; empty: no directory is watched.
   std::string socket_directory;
-  // Users whose processes may stand behind a socket; empty: the shim's own and root.
+  // Users whose processes may own a socket; empty: the shim's own user and root.
   std::vector<int64_t> allowed_uids;
   Replacement replacement;
-  std::string serving_address = "127.0.0.1:10269";  // plain HTTP; empty: none
+  std::string serving_address = "127.0.0.1:10269";  // plain HTTP; empty: no server
   std::optional<SecureServing> secure_serving;
   Deadlines deadlines;
   std::vector<FailurePolicyRule> failure_policies;
   std::vector<CustomResourceRule> custom_resources;
-  std::optional<ExtenderConfig> extender;  // absent: none is served
-  int32_t verbosity = 0;                   // of the log, 0..10
+  std::optional<ExtenderConfig> extender;  // absent: no extender
+  int32_t verbosity = 0;                   // log level, 0..10
 };
 
 struct Config {
-  std::string file;  // as given, for messages
+  std::string file;  // as specified, for messages
   SchedulerConfig scheduler;
   ShimConfig shim;
-  // What is accepted but probably not meant, `FILE:LINE:COL: path: what`.
+  // Accepted but probably unintended settings, `FILE:LINE:COL: path: what`.
   std::vector<std::string> warnings;
 };
 
-// Reads `path`; at most 1 MiB.
+// Reads `path`, at most 1 MiB.
 absl::StatusOr<Config> LoadConfigFile(const std::string& path);
-// Reads `text`; `file` is only for messages. Empty text is a configuration of defaults.
+// Parses `text`; `file` is only for messages. Empty text gives the defaults.
 absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);
 
-// Whether `next` can take the place of the configuration in force without a restart. Errors:
-// INVALID_ARGUMENT, a line for each field that cannot. Pure.
+// Whether `next` can replace the current configuration without a restart. Pure.
+// Errors: INVALID_ARGUMENT, one line per field that must not change.
 absl::Status CheckReload(const Config& in_force, const Config& next);
 
-// HOST:PORT or [HOST]:PORT in its parts; false if malformed.
+// Splits HOST:PORT or [HOST]:PORT; false if malformed.
 bool SplitHostPort(absl::string_view address, std::string* host, int* port);
-// Whether a HOST is one of the names of this machine that only it can reach.
+// Whether HOST is a loopback name or address.
 bool IsLoopback(absl::string_view host);
 
-// "updateStatus" for UPDATE_STATUS, as in the configuration; empty if unknown.
+// The configuration's name of a verb: "updateStatus" for UPDATE_STATUS; empty if unknown.
 absl::string_view VerbName(v1alpha1::CustomResource::Verb verb);
 
-// The policy for a plugin at a point: the configured one, else at PreScore that of Score, else
-// FailOpen for Score and PostBind, else FailClosed.
+// The policy for a plugin at a point. Defaults: at PreScore the plugin's policy for Score; FailOpen
+// for Score and PostBind; FailClosed for all others.
 FailurePolicy PolicyFor(const ShimConfig& config, absl::string_view plugin,
                         v1alpha1::ExtensionPoint point);
 
-// "preFilter" for PRE_FILTER, as in the configuration; empty if unknown.
+// The configuration's name of a point: "preFilter" for PRE_FILTER; empty if unknown.
 absl::string_view PointName(v1alpha1::ExtensionPoint point);
-// All points in the order of the configuration API.
+// In the order of the configuration API.
 const std::vector<v1alpha1::ExtensionPoint>& AllPoints();
 
 }  // namespace outboard::config

@@ -1,5 +1,5 @@
-// Any bytes as a configuration file: an error or a configuration that can be written out and read
-// again.
+// Parses any bytes as a configuration file: expects an error, or a configuration that can be
+// written and read again.
 #include <cstdint>
 #include <cstdlib>
 

@@ -150,7 +150,7 @@ verbosity: 3
 
 struct ErrorCase {
   const char* body;
-  const char* error;  // the whole message, or null for none
+  const char* error;  // the whole message; null: no error
 };
 
 // Line 1 of a body is line 3 of the file.
@@ -216,7 +216,7 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
        "\"kubescheduler.config.k8s.io/v1\")"},
       {"profiles: [{plugins: {filter: {enabled: [{name: \"*\"}]}}}]\n",
        "f.yaml:3:43: profiles[0].plugins.filter.enabled[0].name: Invalid value: \"*\": only "
-       "disabled lists may say *"},
+       "allowed in disabled lists"},
       {"profiles: [{plugins: {queueSort: {enabled: [{name: A}, {name: B}]}}}]\n",
        "f.yaml:3:56: profiles[0].plugins.queueSort.enabled: Invalid value: 2: only one queue sort "
        "plugin can be enabled"},
@@ -225,7 +225,7 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
        "f.yaml:3:32: profiles[1].plugins.queueSort: Invalid value: must be the same for all "
        "profiles"},
       {"profiles: [{plugins: {placementScore: {enabled: [{name: A}]}}}]\n",
-       "f.yaml:3:23: profiles[0].plugins.placementScore: placement of pod groups is not served "
+       "f.yaml:3:23: profiles[0].plugins.placementScore: placement of pod groups is not supported "
        "yet"},
       {"profiles: [{pluginConfig: [{name: A}, {name: A}]}]\n",
        "f.yaml:3:39: profiles[0].pluginConfig[1]: Duplicate value: \"A\""},
@@ -241,19 +241,19 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
        "plugin args, expected \"NodeAffinityArgs\""},
       {"extenders: []\n", nullptr},
       {"extenders: [{urlPrefix: http://a, filterVerb: f, nodeCacheCapable: true}]\n",
-       "f.yaml:3:1: extenders: calling HTTP extenders is not served yet; remove them"},
+       "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field"},
       {"extenders: [{urlPrefix: http://a, httpTimeut: 5s}]\n",
        "f.yaml:3:35: extenders[0].httpTimeut: unknown field; did you mean httpTimeout?\n"
-       "f.yaml:3:1: extenders: calling HTTP extenders is not served yet; remove them"},
+       "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field"},
       {"extenders: [{prioritizeVerb: p}]\n",
        "f.yaml:3:13: extenders[0].weight: Invalid value: 0: must have a positive weight applied to "
        "it\n"
-       "f.yaml:3:1: extenders: calling HTTP extenders is not served yet; remove them"},
+       "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field"},
       {"a: [1\n", "f.yaml:4:1: end of sequence flow not found"},
       {"---\nkind: Pod\n",
        "f.yaml:4:1: kind: expected KubeSchedulerConfiguration or ShimConfiguration, got \"Pod\""},
       {"---\nkind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\n",
-       "f.yaml:4:1: kind: a second document of this kind"},
+       "f.yaml:4:1: kind: duplicate document of this kind"},
       {"---\n5\n", "f.yaml:4:1: expected a mapping, got \"5\""},
   };
   for (const ErrorCase& c : cases) {
@@ -281,43 +281,43 @@ TEST(ParseConfig, OldVersionsAreNamed) {
 TEST(ParseConfig, ShimErrors) {
   const ErrorCase cases[] = {
       {"hosts: [{name: a, address: 'unix:'}]\n",
-       "f.yaml:3:19: hosts[0].address: a socket path has 1 to 107 bytes, this one 0"},
+       "f.yaml:3:19: hosts[0].address: a socket path must have 1 to 107 bytes, not 0"},
       {"hosts: [{name: a, address: nowhere}]\n",
        "f.yaml:3:19: hosts[0].address: expected unix:PATH or HOST:PORT, got \"nowhere\""},
       {"hosts: [{name: a, address: 'h:99999'}]\n",
        "f.yaml:3:19: hosts[0].address: expected unix:PATH or HOST:PORT, got \"h:99999\""},
       {"hosts: [{name: a, address: 'h:1'}]\n",
-       "f.yaml:3:19: hosts[0].address: a host on the network needs tls: {caFile, certFile, "
+       "f.yaml:3:19: hosts[0].address: a network address requires tls: {caFile, certFile, "
        "keyFile}"},
       {"hosts: [{name: a, address: 'h:1', tls: {caFile: a, certFile: b}}]\n",
        "f.yaml:3:40: hosts[0].tls.keyFile: Required value"},
       {"hosts: [{name: a, address: 'unix:/s', tls: {caFile: a, certFile: b, keyFile: c}}]\n",
-       "f.yaml:3:39: hosts[0].tls: a Unix socket takes no tls: its permissions say who may "
-       "connect"},
+       "f.yaml:3:39: hosts[0].tls: not supported for Unix sockets; file permissions control "
+       "access"},
       {"hosts: [{name: a, address: 'unix:/s'}, {name: a, address: 'unix:/t'}]\n",
        "f.yaml:3:41: hosts[1].name: Duplicate value: \"a\""},
       {"hosts: [{address: 'unix:/s'}]\n", "f.yaml:3:9: hosts[0].name: Required value"},
       {"servingAddress: 0.0.0.0:80\n",
        "f.yaml:3:1: servingAddress: only loopback addresses (127.0.0.1, ::1, localhost) are served "
-       "without TLS; for others there is secureServing"},
+       "without TLS; use secureServing for other addresses"},
       {"secureServing: {}\n", nullptr},
       {"secureServing: {address: ':443'}\n",
        "f.yaml:3:17: secureServing.address: expected HOST:PORT, for example 0.0.0.0:10270, got "
        "\":443\""},
       {"secureServing: {certFile: /c}\n",
-       "f.yaml:3:16: secureServing.keyFile: Required value: certFile and keyFile belong together"},
+       "f.yaml:3:16: secureServing.keyFile: Required value: set both certFile and keyFile"},
       {"secureServing: {clientCAFile: ca.crt}\n",
        "f.yaml:3:17: secureServing.clientCAFile: must be an absolute path"},
       {"servingAddress: 127.0.0.1:1\nsecureServing: {address: '127.0.0.1:1'}\n",
-       "f.yaml:4:1: secureServing: its address is servingAddress, too"},
+       "f.yaml:4:1: secureServing: its address must differ from servingAddress"},
       {"servingAddress: \"\"\n", nullptr},
       {"deadlines: {cycle: 0s}\n",
        "f.yaml:3:13: deadlines.cycle: Invalid value: \"0\": must be from 1ms to 1m"},
       {"failurePolicies: [{plugin: A, point: filter, policy: UseLast}]\n",
-       "f.yaml:3:46: failurePolicies[0].policy: UseLast is for score only"},
+       "f.yaml:3:46: failurePolicies[0].policy: UseLast is supported for score only"},
       {"failurePolicies: [{plugin: A, point: filer, policy: FailOpen}]\n",
-       "f.yaml:3:31: failurePolicies[0].point: \"filer\" is no extension point; say for example "
-       "filter"},
+       "f.yaml:3:31: failurePolicies[0].point: unknown extension point \"filer\" (for example: "
+       "filter)"},
       {"failurePolicies: [{plugin: A, point: filter, policy: Perhaps}]\n",
        "f.yaml:3:46: failurePolicies[0].policy: expected FailClosed, FailOpen or UseLast, got "
        "\"Perhaps\""},
@@ -347,7 +347,7 @@ TEST(ParseConfig, ShimErrors) {
        "f.yaml:3:65: extender.tls.keyFile: Required value"},
       {"extender: {address: '127.0.0.1:1'}\n", "f.yaml:3:11: extender.profile: Required value"},
       {"extender: {address: '127.0.0.1:1', profile: other}\n",
-       "f.yaml:3:36: extender.profile: no profile has the schedulerName \"other\"; there are: "
+       "f.yaml:3:36: extender.profile: no profile has the schedulerName \"other\"; existing names: "
        "\"default-scheduler\""},
       {"extender: {address: '127.0.0.1:1', profile: default-scheduler, deadline: 1ms}\n",
        "f.yaml:3:64: extender.deadline: must be from 10ms to 1m"},
@@ -383,7 +383,7 @@ TEST(ParseConfig, LimitsItsInput) {
   EXPECT_FALSE(ParseConfig(absl::StrCat(kHead, std::string(100000, '{')), "f").ok());
 }
 
-// Found by the fuzzer: YAML::LoadAll never comes back from these.
+// Found by the fuzzer: YAML::LoadAll does not terminate for these.
 TEST(ParseConfig, EndsWhereYamlCppWouldNot) {
   for (const char* text : {",", ", a: b", "]", "a: b\n---\n, c: d\n"}) {
     EXPECT_FALSE(ParseConfig(text, "f").ok()) << text;

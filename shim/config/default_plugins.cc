@@ -14,7 +14,7 @@ struct DefaultPlugin {
   int32_t weight;
 };
 
-// Weights that kube-scheduler leaves open are 0 here, and become 1.
+// Weights that kube-scheduler leaves unset are 0 here, and become 1.
 constexpr std::array<DefaultPlugin, 20> kDefaults = {{
     {"SchedulingGates", 0},
     {"PrioritySort", 0},
@@ -85,8 +85,8 @@ PluginSet MergePluginSet(const PluginSet& defaults, const PluginSet& custom) {
   std::set<std::string> disabled;
   for (const PluginEntry& entry : merged.disabled) disabled.insert(entry.name);
 
-  // Of several entries with one name the last replaces the default; the others stay, and are found
-  // as duplicates later.
+  // Of several entries with the same name, the last one replaces the default. The others stay and
+  // are reported as duplicates later.
   std::map<std::string, size_t> custom_index;
   for (size_t i = 0; i < custom.enabled.size(); ++i) custom_index[custom.enabled[i].name] = i;
 

@@ -1,4 +1,4 @@
-// kube-scheduler's own plugins: which run by default, and how a profile's lists change that.
+// kube-scheduler's own plugins: the default set, and its merge with a profile's lists.
 #ifndef OUTBOARD_SHIM_CONFIG_DEFAULT_PLUGINS_H_
 #define OUTBOARD_SHIM_CONFIG_DEFAULT_PLUGINS_H_
 
@@ -9,22 +9,20 @@
 
 namespace outboard::config {
 
-// kube-scheduler v1.36's default multiPoint list, in its order and with its weights. `where` is
-// empty.
+// kube-scheduler v1.36's default multiPoint list, with its order and weights. `where` is empty.
 std::vector<PluginEntry> DefaultMultiPoint();
 
-// One of kube-scheduler's plugins, in the default list or behind a feature gate.
+// Whether it is a plugin of kube-scheduler, in the default list or behind a feature gate.
 bool IsUpstreamPlugin(absl::string_view name);
-// One of those that may be missing from every host: pods that need it are refused by NotServed
-// instead.
+// Whether all hosts may lack this plugin: NotServed then rejects pods that need it.
 bool MayBeUnserved(absl::string_view name);
-// Removed from kube-scheduler; naming it is an error there.
+// Removed from kube-scheduler, where using it is an error.
 bool IsRemovedPlugin(absl::string_view name);
 // Whether kube-scheduler has a typed NAMEArgs.
 bool HasUpstreamArgs(absl::string_view name);
 
-// Changes a default list as kube-scheduler does: disabled ones go ("*": all), reconfigured ones
-// keep their place, others are appended.
+// Merges like kube-scheduler: disabled plugins are removed ("*": all), reconfigured ones keep their
+// position, others are appended.
 PluginSet MergePluginSet(const PluginSet& defaults, const PluginSet& custom);
 
 }  // namespace outboard::config

@@ -1,4 +1,4 @@
-// The readers of the two kinds of documents. Internal to this room.
+// The readers of the two kinds of documents. Internal to shim/config.
 #ifndef OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_
 #define OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_
 
@@ -12,16 +12,15 @@
 
 namespace outboard::config {
 
-// Each reads a whole document, fills in defaults and validates; what is wrong goes to the reader's
-// problems.
+// Each reads a whole document, fills in defaults and validates. Problems are added to the reader's.
 void ReadSchedulerConfig(MapReader& reader, SchedulerConfig* out,
                          std::vector<std::string>* warnings);
 void ReadShimConfig(MapReader& reader, ShimConfig* out);
 
-// Defaults where there is no KubeSchedulerConfiguration at all.
+// The defaults for a file without KubeSchedulerConfiguration.
 SchedulerConfig DefaultSchedulerConfig();
 
-// The point that the configuration calls `name`.
+// The point with this name in the configuration.
 std::optional<v1alpha1::ExtensionPoint> PointByName(absl::string_view name);
 
 }  // namespace outboard::config

@@ -21,7 +21,7 @@ void Time(YAML::Emitter& out, absl::string_view key, absl::Duration value) {
   Field(out, key, absl::FormatDuration(value));
 }
 
-// Strings stay strings, which the emitter by itself would not see to.
+// Keeps strings as strings, which the emitter does not guarantee.
 void EmitNode(YAML::Emitter& out, const YAML::Node& node) {
   if (node.IsMap()) {
     out << YAML::BeginMap;
@@ -91,7 +91,7 @@ void EmitProfile(YAML::Emitter& out, const Config& config, const ProfileSpec& sp
     for (const PluginArgs& args : all) {
       out << YAML::BeginMap;
       Text(out, "name", args.name);
-      // JSON that this room wrote, which is YAML too.
+      // Written by this room as JSON, which is valid YAML.
       out << YAML::Key << "args" << YAML::Value;
       EmitNode(out, YAML::Load(args.args_json));
       out << YAML::EndMap;

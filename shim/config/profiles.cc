@@ -64,25 +64,26 @@ class Resolver {
     return it == spec_.points.end() ? empty : it->second;
   }
 
-  // The plugin in the catalog; a null pointer, and a problem unless a default may be missing, if no
-  // host serves it.
+  // The plugin in the catalog. If no host serves it: null, and a problem is added unless a default
+  // plugin may be missing.
   const CatalogPlugin* Find(const PluginEntry& entry) {
     auto it = catalog_.plugins.find(entry.name);
     if (it != catalog_.plugins.end()) return &it->second;
     if (MayBeUnserved(entry.name)) {
       if (entry.where.line > 0) {
-        problems_.Add(entry.where, absl::StrCat("plugin \"", entry.name,
-                                                "\" is not served yet; pods that need it are "
-                                                "refused by NotServed: remove it here"));
+        problems_.Add(entry.where,
+                      absl::StrCat("plugin \"", entry.name,
+                                   "\" is not supported yet; remove it here (NotServed rejects "
+                                   "pods that need it)"));
       }
       return nullptr;
     }
     if (entry.where.line == 0) {
-      problems_.Add(spec_.where, absl::StrCat("plugin \"", entry.name,
-                                              "\" of the default set is served by no host"));
+      problems_.Add(spec_.where,
+                    absl::StrCat("no host serves default plugin \"", entry.name, "\""));
       return nullptr;
     }
-    std::string what = absl::StrCat("plugin \"", entry.name, "\" is served by no host");
+    std::string what = absl::StrCat("no host serves plugin \"", entry.name, "\"");
     const std::string near = Nearest(entry.name, known_);
     if (!near.empty()) absl::StrAppend(&what, "; did you mean ", near, "?");
     absl::StrAppend(&what, " Known: ", known_.empty() ? "none" : absl::StrJoin(known_, ", "));
@@ -98,7 +99,7 @@ class Resolver {
     return served;
   }
 
-  // The plugins that a point itself names.
+  // The plugins that the point itself names.
   std::vector<std::string> Explicit(ExtensionPoint point) {
     std::vector<std::string> names;
     for (const PluginEntry& entry : SetOf(point).enabled) {
@@ -146,7 +147,7 @@ class Resolver {
     return names;
   }
 
-  // A plugin's weight at its first mention, those at score before those of multiPoint.
+  // A plugin's weight at its first occurrence; entries of score precede those of multiPoint.
   std::map<std::string, int32_t> ScoreWeights() {
     std::map<std::string, int32_t> weights;
     const std::vector<PluginEntry>* lists[] = {&SetOf(v1alpha1::SCORE).enabled, &multi_point_};
@@ -177,8 +178,8 @@ class Resolver {
     if (plugin == catalog_.plugins.end() ||
         plugin->second.points.count(v1alpha1::PRE_FILTER) == 0) {
       problems_.Add(spec_.where,
-                    "no host serves NotServed, which refuses pods that need what no plugin serves; "
-                    "to do without, name it in plugins.preFilter.disabled");
+                    "no host serves NotServed, which rejects pods that need an unsupported plugin; "
+                    "to run without it, add it to plugins.preFilter.disabled");
       return;
     }
     pre_filter.insert(pre_filter.begin(), EnabledPlugin{kNotServedPlugin, 0});
@@ -230,7 +231,7 @@ class Resolver {
         }
         const std::string near = Nearest(entry.name, known_);
         Warn(entry.where,
-             absl::StrCat("plugin \"", entry.name, "\" is not known; disabling it has no effect",
+             absl::StrCat("unknown plugin \"", entry.name, "\": disabling it has no effect",
                           near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
       }
     }
@@ -260,7 +261,7 @@ void CheckOneQueueSort(const Config& config, const std::vector<Profile>& profile
   const std::vector<EnabledPlugin>& first = profiles[0].at(v1alpha1::QUEUE_SORT);
   for (size_t i = 1; i < profiles.size(); ++i) {
     const std::vector<EnabledPlugin>& other = profiles[i].at(v1alpha1::QUEUE_SORT);
-    if (first.size() != 1 || other.size() != 1) continue;  // reported already
+    if (first.size() != 1 || other.size() != 1) continue;  // already reported
     const Location& where = config.scheduler.profiles[i].where;
     if (first[0].name != other[0].name) {
       problems->Add(where,
@@ -285,7 +286,7 @@ void CheckPolicies(const ShimConfig& shim, const PluginCatalog& catalog, Problem
     if (it == catalog.plugins.end()) {
       const std::string near = Nearest(rule.plugin, known);
       problems->Add(rule.where,
-                    absl::StrCat("plugin \"", rule.plugin, "\" is served by no host",
+                    absl::StrCat("no host serves plugin \"", rule.plugin, "\"",
                                  near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
     } else if (it->second.points.count(rule.point) == 0) {
       problems->Add(rule.where, absl::StrCat("plugin \"", rule.plugin, "\" does not implement ",
@@ -301,7 +302,7 @@ void PluginCatalog::Add(const v1alpha1::GetHostInfoResponse& info) {
   for (const v1alpha1::PluginInfo& plugin : info.plugins()) {
     CatalogPlugin& entry = plugins[plugin.name()];
     for (int point : plugin.extension_points()) {
-      // Points that this shim does not know are ignored, as the contract says.
+      // Unknown points are ignored, as the contract requires.
       if (!PointName(static_cast<ExtensionPoint>(point)).empty())
         entry.points.insert(static_cast<ExtensionPoint>(point));
     }

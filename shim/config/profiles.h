@@ -1,5 +1,5 @@
-// Which plugins run at which point of each profile, in which order and with which weight, given
-// what hosts serve.
+// Resolves profiles: the plugins at each point with order and weight, given the plugins that hosts
+// serve.
 #ifndef OUTBOARD_SHIM_CONFIG_PROFILES_H_
 #define OUTBOARD_SHIM_CONFIG_PROFILES_H_
 
@@ -15,40 +15,40 @@
 
 namespace outboard::config {
 
-// The plugin that refuses pods which need something that no plugin serves. First at PreFilter of
-// every profile unless disabled by name.
+// The plugin that rejects pods which need an unsupported plugin. First at PreFilter of every
+// profile unless disabled by name.
 inline constexpr char kNotServedPlugin[] = "NotServed";
 
-// What one plugin can do, as its host said.
+// The capabilities of one plugin, as reported by its host.
 struct CatalogPlugin {
   std::set<v1alpha1::ExtensionPoint> points;
-  int32_t default_weight = 0;  // 0: 1; not used for kube-scheduler's own plugins, whose defaults
-                               // stand in the configuration API
+  int32_t default_weight = 0;  // 0: 1. Not used for kube-scheduler's own plugins: the configuration
+                               // API has their defaults.
 };
 
-// Plugins by name, over all hosts.
+// The plugins of all hosts, by name.
 struct PluginCatalog {
   std::map<std::string, CatalogPlugin> plugins;
 
-  // Adds what a host serves; where two hosts serve a name, the points of both.
+  // Adds a host's plugins. If two hosts serve a plugin, it has the points of both.
   void Add(const v1alpha1::GetHostInfoResponse& info);
 };
 
 struct EnabledPlugin {
   std::string name;
-  int32_t weight = 0;  // only at Score, never 0 there
+  int32_t weight = 0;  // only at Score; never 0 there
 
   friend bool operator==(const EnabledPlugin&, const EnabledPlugin&) = default;
 };
 
 struct Profile {
   std::string name;
-  // Every point of the contract is present; those without a plugin are empty.
+  // Contains every point of the contract; points without plugins are empty.
   std::map<v1alpha1::ExtensionPoint, std::vector<EnabledPlugin>> points;
-  // Args of plugins that run somewhere in the profile.
+  // Args of plugins that run in the profile.
   std::vector<PluginArgs> args;
   int32_t percentage_of_nodes_to_score =
-      0;  // the profile's, else the global one; 0: by the size of the cluster
+      0;  // the profile's, otherwise the global value; 0: depends on cluster size
 
   const std::vector<EnabledPlugin>& at(v1alpha1::ExtensionPoint point) const {
     return points.at(point);
@@ -56,22 +56,25 @@ struct Profile {
 };
 
 struct Profiles {
-  std::vector<Profile> profiles;  // in the order of the configuration
+  std::vector<Profile> profiles;  // in configuration order
   std::vector<std::string> warnings;
 };
 
-// Expands multiPoint as kube-scheduler does: at each point first the plugins that the point and
-// multiPoint both name, in the point's order; then multiPoint's; then the point's others.
+// Expands multiPoint like kube-scheduler. The order at each point:
+// - plugins that both the point and multiPoint name, in the point's order;
+// - the other plugins of multiPoint;
+// - the other plugins of the point.
 //
-// kube-scheduler's plugins that no host serves yet are left out of the defaults, and NotServed
-// stands in for them.
-// Errors: INVALID_ARGUMENT, one problem a line with file and line: a plugin that no host serves
-// (with the nearest names), a plugin at a point that it does not implement, twice the same plugin,
-// not exactly one QueueSort plugin or not the same one in all profiles, no Bind plugin.
+// kube-scheduler's plugins that no host serves yet are removed from the defaults, and NotServed
+// replaces them.
+//
+// Errors: INVALID_ARGUMENT, one problem per line with file and line: a plugin that no host serves
+// (with the nearest names), a plugin at a point that it does not implement, a duplicate plugin, not
+// exactly one QueueSort plugin or not the same one in all profiles, no Bind plugin.
 absl::StatusOr<Profiles> ResolveProfiles(const Config& config, const PluginCatalog& catalog);
 
-// The configuration in force as YAML: both documents with all defaults, and if `resolved` is given,
-// with plugins per point instead of multiPoint.
+// The configuration in force as YAML: both documents with all defaults; with `resolved`, plugins
+// per point instead of multiPoint.
 std::string EffectiveConfigYaml(const Config& config, const Profiles* resolved);
 
 }  // namespace outboard::config

@@ -40,7 +40,7 @@ PluginCatalog Catalog() {
   AddPlugin(&info, "NodeVolumeLimits", {PRE_FILTER, FILTER});
   AddPlugin(&info, "VolumeBinding", {PRE_FILTER, FILTER, RESERVE, PRE_BIND});
   AddPlugin(&info, "VolumeZone", {PRE_FILTER, FILTER});
-  // Without their scores, for which the others are enough.
+  // Without score points: those of the other plugins are sufficient.
   AddPlugin(&info, "PodTopologySpread", {PRE_FILTER, FILTER});
   AddPlugin(&info, "InterPodAffinity", {PRE_FILTER, FILTER});
   AddPlugin(&info, "DynamicResources",
@@ -110,7 +110,7 @@ TEST(ResolveProfiles, Defaults) {
 
 struct OrderCase {
   const char* what;
-  const char* plugins;  // flow style, of one profile
+  const char* plugins;  // flow style, for one profile
   std::vector<std::string> filter;
   std::vector<std::string> score;
 };
@@ -264,10 +264,9 @@ TEST(ResolveProfiles, Errors) {
   const ErrorCase cases[] = {
       {"profiles: [{plugins: {permit: {enabled: [{name: GangScheduling}]}}}]\n",
        "f.yaml:3:42: profiles[0].plugins.permit.enabled[0]: plugin \"GangScheduling\" is not "
-       "served yet; pods that "
-       "need it are refused by NotServed: remove it here"},
+       "supported yet; remove it here (NotServed rejects pods that need it)"},
       {"profiles: [{plugins: {multiPoint: {enabled: [{name: GPUAwere}]}}}]\n",
-       "plugin \"GPUAwere\" is served by no host; did you mean GPUAware? Known: DefaultBinder, "
+       "no host serves plugin \"GPUAwere\"; did you mean GPUAware? Known: DefaultBinder, "
        "DefaultPreemption, "
        "DynamicResources, GPUAware, Gang, "},
       {"profiles: [{plugins: {score: {enabled: [{name: Gang}]}}}]\n",
@@ -299,7 +298,7 @@ TEST(ResolveProfiles, Errors) {
       {"---\napiVersion: config.outboard.dev/v1alpha1\nkind: ShimConfiguration\nfailurePolicies: "
        "[{plugin: Gong, point: "
        "permit, policy: FailOpen}]\n",
-       "f.yaml:6:19: failurePolicies[0]: plugin \"Gong\" is served by no host; did you mean Gang?"},
+       "f.yaml:6:19: failurePolicies[0]: no host serves plugin \"Gong\"; did you mean Gang?"},
       {"---\napiVersion: config.outboard.dev/v1alpha1\nkind: ShimConfiguration\nfailurePolicies: "
        "[{plugin: Gang, point: "
        "score, policy: FailOpen}]\n",
@@ -311,26 +310,23 @@ TEST(ResolveProfiles, Errors) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.body;
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.error)) << c.body;
   }
-  EXPECT_THAT(
-      std::string(Resolve("", PluginCatalog()).status().message()),
-      HasSubstr(
-          "f.yaml: profiles[0]: plugin \"NodeName\" of the default set is served by no host"));
+  EXPECT_THAT(std::string(Resolve("", PluginCatalog()).status().message()),
+              HasSubstr("f.yaml: profiles[0]: no host serves default plugin \"NodeName\""));
 }
 
 TEST(ResolveProfiles, WarnsAboutUnknownDisabledPlugins) {
   absl::StatusOr<Profiles> p =
       Resolve("profiles: [{plugins: {score: {disabled: [{name: ImageLocalty}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
-  EXPECT_THAT(
-      p->warnings,
-      ElementsAre(HasSubstr("plugin \"ImageLocalty\" is not known; disabling it has no effect; did "
-                            "you mean ImageLocality?")));
+  EXPECT_THAT(p->warnings, ElementsAre(HasSubstr(
+                               "unknown plugin \"ImageLocalty\": disabling it has no effect; did "
+                               "you mean ImageLocality?")));
 }
 
 TEST(PluginCatalog, JoinsHosts) {
   PluginCatalog catalog = Catalog();
   EXPECT_THAT(catalog.plugins["Gang"].points,
-              ElementsAre(v1alpha1::PERMIT));  // 99 is of a later contract
+              ElementsAre(v1alpha1::PERMIT));  // 99 is from a later contract
   v1alpha1::GetHostInfoResponse other;
   AddPlugin(&other, "Gang", {v1alpha1::RESERVE});
   catalog.Add(other);

@@ -11,8 +11,8 @@ absl::Status CheckReload(const Config& in_force, const Config& next) {
   std::vector<std::string> problems;
   const auto same = [&](const char* field, bool is_same) {
     if (is_same) return;
-    problems.push_back(
-        absl::StrCat(next.file, ": ", field, ": cannot change while the shim runs; restart it"));
+    problems.push_back(absl::StrCat(next.file, ": ", field,
+                                    ": cannot be changed while the shim runs; restart the shim"));
   };
   const SchedulerConfig& a = in_force.scheduler;
   const SchedulerConfig& b = next.scheduler;
@@ -23,7 +23,7 @@ absl::Status CheckReload(const Config& in_force, const Config& next) {
   same("servingAddress", in_force.shim.serving_address == next.shim.serving_address);
   same("secureServing", in_force.shim.secure_serving == next.shim.secure_serving);
   same("extender", in_force.shim.extender == next.shim.extender);
-  // Whoever was let read a resource keeps a mirror of it.
+  // Hosts that may read a resource have its objects in their caches.
   const auto same_rule = [](const CustomResourceRule& x, const CustomResourceRule& y) {
     return x.resource == y.resource && x.verbs == y.verbs && x.namespaces == y.namespaces;
   };

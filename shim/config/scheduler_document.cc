@@ -41,7 +41,7 @@ void ReadPluginEntries(MapReader& reader, absl::string_view key, bool enabled,
     if (!entry.String("name", &plugin.name) || plugin.name.empty()) Required(entry, "name");
     entry.Int32("weight", &plugin.weight);
     if (enabled && plugin.name == "*") {
-      Invalid(entry, "name", Quoted(plugin.name), "only disabled lists may say *");
+      Invalid(entry, "name", Quoted(plugin.name), "only allowed in disabled lists");
     } else if (enabled && IsRemovedPlugin(plugin.name)) {
       entry.problems().Add(
           entry.where(),
@@ -71,12 +71,12 @@ void ReadPlugins(MapReader& reader, ProfileSpec* profile) {
   }
   for (const char* key : {"placementGenerate", "placementScore"}) {
     if (!ReadPluginSet(reader, key).enabled.empty()) {
-      reader.problems().Add(reader.where(key), "placement of pod groups is not served yet");
+      reader.problems().Add(reader.where(key), "placement of pod groups is not supported yet");
     }
   }
 }
 
-// Takes apiVersion and kind off the args, and checks them where kube-scheduler would.
+// Removes apiVersion and kind from the args, and validates them if kube-scheduler would.
 void ReadArgs(const YAML::Node& node, PluginArgs* out, Problems* problems) {
   if (!node.IsMap()) {
     problems->Add(out->where, "expected a mapping");
@@ -161,8 +161,8 @@ std::string QueueSortKey(const ProfileSpec& profile) {
   return key;
 }
 
-// The part of the rule that can be told without knowing plugins; ResolveProfiles checks what comes
-// out of multiPoint.
+// The part of the check that does not need to know plugins. ResolveProfiles checks the result of
+// multiPoint.
 void CheckCommonQueueSort(const std::vector<ProfileSpec>& profiles, Problems* problems) {
   for (size_t i = 0; i < profiles.size(); ++i) {
     const std::string path = absl::StrCat("profiles[", i, "].plugins.queueSort");
@@ -242,7 +242,7 @@ void ReadExtenderTls(MapReader& reader) {
   }
 }
 
-// Read in full, so that a mistake in them is found, and then refused.
+// Extenders are read completely, so that errors in them are found, and then rejected.
 void ReadExtenders(MapReader& reader) {
   bool any = false;
   int binders = 0;
@@ -283,7 +283,7 @@ void ReadExtenders(MapReader& reader) {
   }
   if (any)
     reader.problems().Add(reader.where("extenders"),
-                          "calling HTTP extenders is not served yet; remove them");
+                          "HTTP extenders are not supported yet; remove this field");
 }
 
 void ReadBackoff(MapReader& reader, SchedulerConfig* out) {
@@ -348,7 +348,7 @@ void ReadSchedulerConfig(MapReader& reader, SchedulerConfig* out,
     warnings->push_back(
         reader.problems().Line(reader.where("leaderElection"), "leaderElection.resourceName",
                                "this is the lease of the cluster's own kube-scheduler: only one of "
-                               "the two will work; name another one"));
+                               "the two would schedule; use another name"));
   }
 }
 

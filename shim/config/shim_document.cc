@@ -14,7 +14,7 @@
 namespace outboard::config {
 namespace {
 
-// The longest path that a Unix socket can have on Linux.
+// Maximum length of a Unix socket path on Linux.
 constexpr size_t kMaxSocketPath = 107;
 
 void ReadTls(MapReader& reader, HostTls* out) {
@@ -32,12 +32,12 @@ void CheckHostAddress(MapReader& reader, const HostSpec& host) {
   if (absl::StartsWith(host.address, "unix:")) {
     const size_t length = host.address.size() - 5;
     if (length == 0 || length > kMaxSocketPath) {
-      reader.problems().Add(where, absl::StrCat("a socket path has 1 to ", kMaxSocketPath,
-                                                " bytes, this one ", length));
+      reader.problems().Add(where, absl::StrCat("a socket path must have 1 to ", kMaxSocketPath,
+                                                " bytes, not ", length));
     }
     if (host.tls.has_value()) {
       reader.problems().Add(reader.where("tls"),
-                            "a Unix socket takes no tls: its permissions say who may connect");
+                            "not supported for Unix sockets; file permissions control access");
     }
     return;
   }
@@ -47,7 +47,7 @@ void CheckHostAddress(MapReader& reader, const HostSpec& host) {
     reader.problems().Add(
         where, absl::StrCat("expected unix:PATH or HOST:PORT, got \"", host.address, "\""));
   } else if (!host.tls.has_value()) {
-    reader.problems().Add(where, "a host on the network needs tls: {caFile, certFile, keyFile}");
+    reader.problems().Add(where, "a network address requires tls: {caFile, certFile, keyFile}");
   }
 }
 
@@ -103,9 +103,8 @@ void ReadPolicy(MapReader& reader, FailurePolicyRule* rule) {
   if (std::optional<v1alpha1::ExtensionPoint> found = PointByName(point)) {
     rule->point = *found;
   } else {
-    reader.problems().Add(
-        reader.where("point"),
-        absl::StrCat("\"", point, "\" is no extension point; say for example filter"));
+    reader.problems().Add(reader.where("point"), absl::StrCat("unknown extension point \"", point,
+                                                              "\" (for example: filter)"));
   }
   std::string policy;
   reader.String("policy", &policy);
@@ -116,7 +115,7 @@ void ReadPolicy(MapReader& reader, FailurePolicyRule* rule) {
   } else if (policy == "UseLast") {
     rule->policy = FailurePolicy::kUseLast;
     if (rule->point != v1alpha1::SCORE) {
-      reader.problems().Add(reader.where("policy"), "UseLast is for score only");
+      reader.problems().Add(reader.where("policy"), "UseLast is supported for score only");
     }
   } else {
     reader.problems().Add(
@@ -136,8 +135,8 @@ void CheckServingAddress(MapReader& reader, const std::string& address) {
   } else if (!IsLoopback(host)) {
     reader.problems().Add(
         reader.where("servingAddress"),
-        "only loopback addresses (127.0.0.1, ::1, localhost) are served without TLS; for others "
-        "there is secureServing");
+        "only loopback addresses (127.0.0.1, ::1, localhost) are served without TLS; use "
+        "secureServing for other addresses");
   }
 }
 
@@ -160,7 +159,7 @@ void ReadSecureServing(MapReader& reader, SecureServing* out) {
   }
   if (out->cert_file.empty() != out->key_file.empty()) {
     reader.problems().Add(reader.where(out->cert_file.empty() ? "certFile" : "keyFile"),
-                          "Required value: certFile and keyFile belong together");
+                          "Required value: set both certFile and keyFile");
   }
 }
 
@@ -304,7 +303,8 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out) {
              [&](MapReader& r) { ReadSecureServing(r, &out->secure_serving.emplace()); });
   if (out->secure_serving.has_value() && !out->serving_address.empty() &&
       out->secure_serving->address == out->serving_address) {
-    reader.problems().Add(reader.where("secureServing"), "its address is servingAddress, too");
+    reader.problems().Add(reader.where("secureServing"),
+                          "its address must differ from servingAddress");
   }
   reader.Map("deadlines", [&](MapReader& r) { ReadDeadlines(r, &out->deadlines); });
   std::set<std::pair<std::string, int>> seen;

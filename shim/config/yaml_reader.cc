@@ -24,7 +24,7 @@ constexpr size_t kMaxJson = 256 << 10;
 
 enum class ScalarType { kNull, kBool, kInt, kUint, kFloat, kString, kBadFloat };
 
-// A scalar as kube-scheduler's YAML reader takes it (YAML 1.1: `yes` is a bool, 010 is eight).
+// A scalar as kube-scheduler's YAML reader interprets it (YAML 1.1: `yes` is a bool, 010 is eight).
 struct Scalar {
   ScalarType type = ScalarType::kString;
   bool boolean = false;
@@ -102,7 +102,7 @@ Scalar Resolve(const YAML::Node& node) {
     out.type = ScalarType::kNull;
     return out;
   }
-  if (node.Tag() != "?" && !node.Tag().empty()) return out;  // quoted, or tagged: a string
+  if (node.Tag() != "?" && !node.Tag().empty()) return out;  // quoted or tagged: a string
   const std::string& text = node.Scalar();
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") {
     out.type = ScalarType::kNull;
@@ -222,7 +222,7 @@ void Problems::Add(const Location& where, absl::string_view path, absl::string_v
     return;
   }
   std::string line = Line(where, path, what);
-  // One fault may be met twice, for example by two profiles that share it.
+  // A fault can occur twice, for example in two profiles that share it.
   if (std::find(lines_.begin(), lines_.end(), line) == lines_.end())
     lines_.push_back(std::move(line));
 }
@@ -267,7 +267,7 @@ MapReader::MapReader(const YAML::Node& node, std::string path, Problems* problem
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : std::string();
     const Location where = LocationOf(entry.first, PathOf(key));
     if (!entry.first.IsScalar()) {
-      problems_->Add(LocationOf(entry.first, path_), "a key must be a plain name");
+      problems_->Add(LocationOf(entry.first, path_), "a key must be a scalar");
     } else if (!seen.insert(key).second) {
       problems_->Add(where, "duplicate field");
     } else {
@@ -380,7 +380,7 @@ bool MapReader::Duration(absl::string_view key, absl::Duration* out) {
   const Field* field = Find(key);
   if (field == nullptr) return false;
   absl::Duration value;
-  // absl also reads "inf", which Go does not.
+  // absl also accepts "inf", unlike Go.
   if (!field->value.IsScalar() || !absl::ParseDuration(field->value.Scalar(), &value) ||
       value == absl::InfiniteDuration() || value == -absl::InfiniteDuration()) {
     problems_->Add(field->where, absl::StrCat("expected a duration such as 15s or 1m30s, got ",

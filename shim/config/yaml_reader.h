@@ -1,5 +1,5 @@
-// Reads YAML strictly: every field is known, appears once and has the right type, or there is a
-// problem with its place.
+// Reads YAML strictly: every field must be known, unique and of the right type; otherwise there is
+// a problem with its position.
 #ifndef OUTBOARD_SHIM_CONFIG_YAML_READER_H_
 #define OUTBOARD_SHIM_CONFIG_YAML_READER_H_
 
@@ -18,19 +18,19 @@
 
 namespace outboard::config {
 
-// What is wrong with a file, in the order of discovery.
+// The problems of a file, in order of discovery.
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
 
   void Add(const Location& where, absl::string_view what);
-  // `path` of the field, where it differs from where the problem stands.
+  // `path` is the field's path, if it differs from the problem's position.
   void Add(const Location& where, absl::string_view path, absl::string_view what);
   bool empty() const { return lines_.empty(); }
-  // OK, or INVALID_ARGUMENT with one problem a line.
+  // OK, or INVALID_ARGUMENT with one problem per line.
   absl::Status ToStatus() const;
 
-  // "FILE:LINE:COL: path: what", without the parts that are not known.
+  // "FILE:LINE:COL: path: what", without unknown parts.
   std::string Line(const Location& where, absl::string_view path, absl::string_view what) const;
 
  private:
@@ -39,13 +39,14 @@ class Problems {
   size_t left_out_ = 0;
 };
 
-// Where a node stands.
+// The position of a node.
 Location LocationOf(const YAML::Node& node, std::string path);
 
-// One mapping whose fields are asked for one by one; then Finish complains about the rest.
+// One mapping. The caller gets fields one by one; Finish then reports the remaining ones. A getter
+// leaves `out` unchanged if the field is absent or null.
 //
-// A getter leaves `out` alone where the field is absent or null. Threading: one thread. Lifetime:
-// within the reading function.
+// Threading: one thread.
+// Lifetime: within the reading function.
 class MapReader {
  public:
   MapReader(const YAML::Node& node, std::string path, Problems* problems);
@@ -60,18 +61,18 @@ class MapReader {
   // Calls `read` for each element of a list.
   bool List(absl::string_view key,
             const std::function<void(const YAML::Node&, const std::string& path)>& read);
-  // As List, where elements are mappings; unknown fields in them are found too.
+  // Like List, for elements that are mappings; reports their unknown fields too.
   bool MapList(absl::string_view key, const std::function<void(MapReader&)>& read);
   bool StringList(absl::string_view key, std::vector<std::string>* out);
-  // The field as it is; false if absent or null.
+  // The unparsed field; false if absent or null.
   bool Any(absl::string_view key, YAML::Node* out, Location* where);
 
-  // Reports the fields that were not asked for.
+  // Reports the fields that were not read.
   void Finish();
 
   const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view key) const;
-  // Of the mapping, or of a field where it is present.
+  // The position of the mapping, or of a field if present.
   Location where() const { return where_; }
   Location where(absl::string_view key) const;
   Problems& problems() { return *problems_; }
@@ -93,11 +94,12 @@ class MapReader {
   std::vector<std::string> asked_;
 };
 
-// The value as JSON. Errors: a NaN or infinity, nesting over 64, more than 256 KiB (the contract's
-// limit for a plugin's args), or a duplicate key.
+// The value as JSON.
+// Errors: a NaN or infinity, nesting over 64, more than 256 KiB (the contract's limit for plugin
+// args), or a duplicate key.
 absl::StatusOr<std::string> YamlToJson(const YAML::Node& node);
 
-// The candidate nearest to `name` if one is near enough to be a slip of the pen, else empty.
+// The candidate nearest to `name` if it is close enough to be a typo, otherwise empty.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace outboard::config

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 struct JsonCase {
   const char* yaml;
-  const char* json;  // null: an error
+  const char* json;  // null: expect an error
 };
 
 TEST(YamlToJson, TakesScalarsAsKubeSchedulersYamlReaderDoes) {

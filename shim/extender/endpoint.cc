@@ -14,7 +14,7 @@ namespace {
 
 constexpr absl::Duration kReplyGrace = absl::Milliseconds(200);
 
-// A reply on its way from the scheduling thread to a server's, which may have given up.
+// A reply from the scheduling thread to a server thread, which may have timed out.
 template <typename T>
 class Reply {
  public:
@@ -27,7 +27,7 @@ class Reply {
     const auto is_there = [this]()
                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return value_.has_value(); };
     if (mutex_.AwaitWithDeadline(absl::Condition(&is_there), deadline)) return *std::move(value_);
-    return absl::DeadlineExceededError("the extender did not come to it in time");
+    return absl::DeadlineExceededError("the extender did not answer in time");
   }
 
  private:
@@ -35,7 +35,7 @@ class Reply {
   std::optional<absl::StatusOr<T>> value_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A question keeps the body that it points into.
+// A question with the body that it points into.
 template <typename Question>
 absl::StatusOr<std::shared_ptr<const Question>> Decode(
     absl::StatusOr<Question> (*decode)(absl::string_view),
@@ -69,7 +69,7 @@ absl::string_view VerbName(Verb verb) {
 }
 
 absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Start(EndpointOptions options,
-                                                          FrontDesk* desk) {
+                                                          ExtenderHandler* desk) {
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(options), desk));
   ServerOptions server = std::move(endpoint->options_.server);
   server.answer = [raw = endpoint.get()](Verb verb, std::string body) {
@@ -93,7 +93,7 @@ HttpAnswer Endpoint::Answer(Verb verb, std::string body) {
                    absl::Now() - began);
   if (answer.ok()) return {200, *std::move(answer)};
   const std::string why(answer.status().message());
-  VLOG(2) << "A request to " << VerbName(verb) << " failed: " << why;
+  VLOG(2) << "Extender request " << VerbName(verb) << " failed: " << why;
   if (malformed) return {400, why + "\n"};
   if (verb == Verb::kFilter || verb == Verb::kBind) return {200, EncodeError(why)};
   return {503, why + "\n"};
@@ -108,12 +108,12 @@ absl::StatusOr<T> Endpoint::OnSchedulingThread(
   auto reply = std::make_shared<Reply<T>>();
   options_.post(
       [reply, work = std::move(work), deadline, is_ready = options_.is_ready](absl::Time now) {
-        // Nobody listens any more: hosts are not asked in vain.
+        // The server thread has timed out: do not call hosts in vain.
         if (now >= deadline) return;
         if (absl::Status ready = is_ready(); !ready.ok()) return reply->Set(std::move(ready));
         work(deadline, now, [reply](absl::StatusOr<T> value) { reply->Set(std::move(value)); });
       });
-  // Why it came to nothing is said at the deadline, and takes a moment to get here.
+  // At the deadline the handler replies with the reason, which takes a moment to arrive.
   return reply->Await(deadline + kReplyGrace);
 }
 
@@ -140,7 +140,7 @@ absl::StatusOr<NodesAnswer> Endpoint::Judge(Verb verb,
 }
 
 absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::string> body) {
-  FrontDesk* const desk = desk_;
+  ExtenderHandler* const desk = desk_;
   switch (verb) {
     case Verb::kFilter:
     case Verb::kPrioritize: {
@@ -188,7 +188,7 @@ absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::
       return EncodeBindReview(**review, *objection);
     }
   }
-  return absl::InternalError("no such verb");
+  return absl::InternalError("unknown verb");
 }
 
 }  // namespace outboard::extender

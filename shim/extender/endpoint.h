@@ -1,4 +1,4 @@
-// The extender, put together: the server's threads decode, ask the scheduling thread, and encode.
+// The complete extender: server threads decode, ask the scheduling thread, and encode.
 #ifndef OUTBOARD_SHIM_EXTENDER_ENDPOINT_H_
 #define OUTBOARD_SHIM_EXTENDER_ENDPOINT_H_
 
@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "shim/extender/front_desk.h"
-#include "shim/extender/kept_scores.h"
+#include "shim/extender/extender_handler.h"
+#include "shim/extender/score_cache.h"
 #include "shim/extender/server.h"
 
 namespace outboard::extender {
@@ -19,38 +19,42 @@ namespace outboard::extender {
 struct EndpointOptions {
   ServerOptions server;  // without `answer`
   absl::Duration deadline = absl::Seconds(2);
-  // Has work done on the scheduling thread, soon; from any thread.
+  // Runs work on the scheduling thread, soon. Called from any thread.
   std::function<void(std::function<void(absl::Time now)>)> post;
-  // Asked there: whether anything may be answered, and whether a pod may be bound.
+  // Called on the scheduling thread: whether requests may be answered, and whether pods may be
+  // bound.
   std::function<absl::Status()> is_ready;
   std::function<absl::Status()> may_bind;
-  // Told how a request ended (answered, failed, malformed); from any thread.
+  // Called with the result of a request (answered, failed, malformed), from any thread.
   std::function<void(Verb verb, absl::string_view result, absl::Duration elapsed)> observe;
-  // Told of a bind that was not admitted; from any thread.
+  // Called with the reason of a denied bind, from any thread.
   std::function<void(const std::string& objection)> on_objection = [](const std::string&) {};
 };
 
 absl::string_view VerbName(Verb verb);
 
-// What goes wrong is told as upstream reads it: an `Error` in the answer to filter and bind; to
-// prioritize, preempt and admit, whose answers have no place for one, status 503. 400 for a body
-// that is not understood.
+// Errors are reported in upstream's form: an `Error` in the answer to filter and bind; status 503
+// for prioritize, preempt and admit, whose answers have no error field; status 400 for an invalid
+// body.
 //
-// Threading: Start and destruction on one thread. Lifetime: the front desk, and what the options
-// use, outlive it; work that was posted may be done later than that.
+// Threading: Start and destruction on one thread.
+// Lifetime: the handler and the objects used by the options outlive this object. Posted work may
+// run after its destruction.
 class Endpoint {
  public:
-  // Errors: the server's.
-  static absl::StatusOr<std::unique_ptr<Endpoint>> Start(EndpointOptions options, FrontDesk* desk);
+  // Errors: see Server.
+  static absl::StatusOr<std::unique_ptr<Endpoint>> Start(EndpointOptions options,
+                                                         ExtenderHandler* desk);
 
   int port() const { return server_->port(); }
 
  private:
-  Endpoint(EndpointOptions options, FrontDesk* desk) : options_(std::move(options)), desk_(desk) {}
+  Endpoint(EndpointOptions options, ExtenderHandler* desk)
+      : options_(std::move(options)), desk_(desk) {}
 
   HttpAnswer Answer(Verb verb, std::string body);
   absl::StatusOr<NodesAnswer> Judge(Verb verb, std::shared_ptr<const NodesQuestion> question);
-  // The answer's body; INVALID_ARGUMENT: the request is malformed.
+  // The answer's body. INVALID_ARGUMENT: malformed request.
   absl::StatusOr<std::string> Ask(Verb verb, std::shared_ptr<const std::string> body);
   template <typename T>
   absl::StatusOr<T> OnSchedulingThread(
@@ -58,9 +62,9 @@ class Endpoint {
                          std::function<void(absl::StatusOr<T>)> reply)>
           work);
 
-  EndpointOptions options_;  // without the server's, which it has taken
-  FrontDesk* const desk_;
-  KeptScores kept_;
+  EndpointOptions options_;  // without `server`, which was moved
+  ExtenderHandler* const desk_;
+  ScoreCache kept_;
   std::unique_ptr<Server> server_;
 };
 

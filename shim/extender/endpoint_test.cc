@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "shim/cycle/testing/no_effects.h"
 #include "shim/extender/testing/test_certificates.h"
+#include "shim/scheduler/testing/no_cluster_actions.h"
 
 namespace outboard::extender {
 namespace {
@@ -34,7 +34,7 @@ ServerOptions Loopback() {
   return options;
 }
 
-// A server that answers with the verb and the length of what came.
+// A server that answers with the verb and the length of the body.
 class ServerTest : public ::testing::Test {
  protected:
   void StartServer(ServerOptions options) {
@@ -88,7 +88,7 @@ TEST_F(ServerTest, BodiesAreBounded) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 413);
   EXPECT_EQ(answer->body, "the body is longer than 1000 bytes\n");
-  // Of unknown length, and one that grows when it is unpacked.
+  // A body of unknown length, and one that grows when decompressed.
   int pieces = 0;
   answer = Client()->Post(
       "/filter",
@@ -102,7 +102,7 @@ TEST_F(ServerTest, BodiesAreBounded) {
         return true;
       },
       "application/json");
-  // Or the connection ended while it was sent.
+  // Or the connection was closed during the upload.
   EXPECT_TRUE(!answer || answer->status == 413);
   auto packing = Client();
   packing->set_compress(true);
@@ -129,7 +129,7 @@ TEST_F(ServerTest, RequestsAreBounded) {
   EXPECT_EQ(refused->status, 503);
   LetAnswer(true);
   first.join();
-  // The connection is as good as before.
+  // The connection is still usable.
   EXPECT_EQ(client->Post("/filter", "3", "application/json")->body, "\"filter 1\"");
 }
 
@@ -175,7 +175,7 @@ class TlsServerTest : public ServerTest {
     if (certificate.ok()) options.certificate = *std::move(certificate);
     return options;
   }
-  // The serial of the certificate that the server shows; 0: it lets nobody in.
+  // The serial of the server's certificate; 0: the server rejects the client.
   long Shown(const TestCertificate* client_certificate = nullptr) {
     std::unique_ptr<httplib::SSLClient> client;
     if (client_certificate == nullptr) {
@@ -209,7 +209,7 @@ TEST_F(TlsServerTest, ShowsTheCertificateThatTheFilesHold) {
   TestCertificate(10, &authority_).Write(Path("tls.crt"), Path("tls.key"));
   StartServer(Tls(/*clients=*/false));
   EXPECT_EQ(Shown(), 10);
-  // Half of a new one is of no use, and changes nothing.
+  // A half-written pair is invalid and changes nothing.
   const TestCertificate next(11, &authority_);
   next.Write(Path("tls.crt"), "");
   const absl::Time changed = absl::Now();
@@ -232,7 +232,7 @@ TEST_F(TlsServerTest, ClientsWithoutACertificateOfTheAuthorityAreRefused) {
   EXPECT_EQ(answered_, 1);
 }
 
-// What the scheduling thread is to others: closures, done in order, by this test.
+// Replaces the scheduling thread: the test runs the posted closures in order.
 class EndpointTest : public ::testing::Test {
  protected:
   EndpointTest() {
@@ -252,7 +252,7 @@ class EndpointTest : public ::testing::Test {
     };
     endpoint_ = *Endpoint::Start(std::move(options), &desk_);
   }
-  // Posts a request, and does one piece of work if the request needs one.
+  // Posts a request and, if needed, runs one closure.
   httplib::Response Post(const std::string& path, const std::string& body, bool needs_work) {
     httplib::Response got;
     std::thread client([&] {
@@ -280,34 +280,34 @@ class EndpointTest : public ::testing::Test {
   std::vector<std::string> observed_;
   absl::Status ready_;
   absl::Status may_bind_;
-  cycle::NoEffects effects_;
-  cycle::Observer observer_;
-  cycle::Scheduler scheduler_{cycle::SchedulerOptions(),
-                              queue::QueueOptions(),
-                              &effects_,
-                              &observer_,
-                              nullptr,
-                              absl::Now()};
-  cycle::ForeignPods pods_{&scheduler_, &effects_};
-  FrontDesk desk_{&pods_, "extender"};
+  scheduler::NoClusterActions effects_;
+  scheduler::Observer observer_;
+  scheduler::Scheduler scheduler_{scheduler::SchedulerOptions(),
+                                  queue::QueueOptions(),
+                                  &effects_,
+                                  &observer_,
+                                  nullptr,
+                                  absl::Now()};
+  scheduler::ExternallyScheduledPods pods_{scheduler_.shared_parts(), &effects_};
+  ExtenderHandler desk_{&pods_, "extender"};
   std::unique_ptr<Endpoint> endpoint_;
 };
 
 TEST_F(EndpointTest, ErrorsAreToldAsUpstreamReadsThem) {
-  ready_ = absl::UnavailableError("first lists have not been taken in: pods");
+  ready_ = absl::UnavailableError("informers not synced: pods");
   httplib::Response got = Post("/filter", kQuestion, true);
   EXPECT_EQ(got.status, 200);
-  EXPECT_EQ(got.body, R"({"Error":"first lists have not been taken in: pods"})");
-  // A HostPriorityList has no place for an error.
+  EXPECT_EQ(got.body, R"({"Error":"informers not synced: pods"})");
+  // HostPriorityList has no error field.
   got = Post("/prioritize", kQuestion, true);
   EXPECT_EQ(got.status, 503);
-  EXPECT_EQ(got.body, "first lists have not been taken in: pods\n");
+  EXPECT_EQ(got.body, "informers not synced: pods\n");
   EXPECT_EQ(Post("/preempt", kQuestion, true).status, 503);
   ready_ = absl::OkStatus();
-  may_bind_ = absl::FailedPreconditionError("the lease is another's");
+  may_bind_ = absl::FailedPreconditionError("the lease is held by another replica");
   got = Post("/bind", R"({"PodUID":"u","PodName":"p","PodNamespace":"ns","Node":"a"})", true);
   EXPECT_EQ(got.status, 200);
-  EXPECT_EQ(got.body, R"({"Error":"the lease is another's"})");
+  EXPECT_EQ(got.body, R"({"Error":"the lease is held by another replica"})");
   EXPECT_THAT(observed_,
               ElementsAre("filter failed", "prioritize failed", "preempt failed", "bind failed"));
 }

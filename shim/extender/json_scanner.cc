@@ -35,7 +35,7 @@ bool JsonScanner::Take(char wanted) {
 }
 
 bool JsonScanner::TakeWord(absl::string_view word) {
-  if (text_.substr(at_, word.size()) != word) return Fail("no JSON value begins like this");
+  if (text_.substr(at_, word.size()) != word) return Fail("invalid JSON value");
   at_ += word.size();
   return true;
 }
@@ -107,7 +107,7 @@ bool JsonScanner::Name(std::string* buffer, absl::string_view* out) {
   if (!escaped) return true;
   const auto value =
       nlohmann::json::parse(text_.substr(begin, at_ - begin), nullptr, /*allow_exceptions=*/false);
-  if (!value.is_string()) return Fail("this string means nothing");
+  if (!value.is_string()) return Fail("invalid string");
   *buffer = value.get<std::string>();
   *out = *buffer;
   return true;
@@ -178,7 +178,7 @@ bool JsonScanner::Object(absl::FunctionRef<bool(absl::string_view name)> member)
     SkipSpace();
     absl::string_view name;
     if (!Name(&buffer, &name) || !Take(':')) return false;
-    if (!member(name) || !status_.ok()) return Fail("a member is not understood");
+    if (!member(name) || !status_.ok()) return Fail("invalid member");
   }
   --depth_;
   return Take('}');
@@ -191,7 +191,7 @@ bool JsonScanner::List(absl::FunctionRef<bool()> element) {
   while (Peek() != ']') {
     if (!first && !Take(',')) return false;
     first = false;
-    if (!element() || !status_.ok()) return Fail("an element is not understood");
+    if (!element() || !status_.ok()) return Fail("invalid element");
   }
   --depth_;
   return Take(']');
@@ -227,8 +227,7 @@ bool JsonScanner::Skip() {
     case '9':
       return Number(&unused);
     default:
-      return Fail(at_ == text_.size() ? "the text ends where a value should be"
-                                      : "no JSON value begins like this");
+      return Fail(at_ == text_.size() ? "the text ends before a value" : "invalid JSON value");
   }
 }
 
@@ -240,12 +239,12 @@ size_t JsonScanner::Mark() {
 bool JsonScanner::End() {
   if (!status_.ok()) return false;
   SkipSpace();
-  if (at_ != text_.size()) return Fail("something follows the value");
+  if (at_ != text_.size()) return Fail("unexpected text after the value");
   if (all_ascii_) return true;
   const size_t good = kube::Utf8Prefix(text_);
   if (good == text_.size()) return true;
   at_ = good;
-  return Fail("this is not UTF-8");
+  return Fail("invalid UTF-8");
 }
 
 void AppendJsonString(absl::string_view text, std::string* out) {

@@ -1,4 +1,5 @@
-// Goes over JSON once and builds nothing: for bodies of megabytes of which a few strings are read.
+// Scans JSON once without building a tree: for bodies of megabytes of which a few strings are
+// needed.
 #ifndef OUTBOARD_SHIM_EXTENDER_JSON_SCANNER_H_
 #define OUTBOARD_SHIM_EXTENDER_JSON_SCANNER_H_
 
@@ -12,47 +13,49 @@
 
 namespace outboard::extender {
 
-// Reads values in the order in which they stand. A tree of such a body (kube/wire/document.h) would
-// be several times its size, and nodes are to be answered byte for byte.
+// Reads values in document order. A tree of such a body (kube/wire/document.h) would be several
+// times its size, and nodes must be returned byte for byte.
 //
-// Every byte is checked: what a scan took as a value is JSON by RFC 8259 in UTF-8, at most
-// kMaxDepth deep. Members of a name that came before are no fault.
-// Threading: thread-compatible. Lifetime: the text outlives it, and what Since gives.
-// Errors:    a method that fails returns false, as does every one after it; status() says what is
-// wrong and at which byte.
+// Every byte is checked: a scanned value is JSON by RFC 8259 in UTF-8, at most kMaxDepth deep.
+// Duplicate members are allowed.
+//
+// Threading: thread-compatible.
+// Lifetime: the text outlives the scanner and the results of Since.
+// Errors: a failed method returns false, as do all later calls; status() has the fault and its byte
+// offset.
 class JsonScanner {
  public:
   static constexpr int kMaxDepth = 200;
 
   explicit JsonScanner(absl::string_view text) : text_(text) {}
 
-  // `member` takes the value of the name that it is given, or fails.
+  // `member` reads the value of the given name, or fails.
   bool Object(absl::FunctionRef<bool(absl::string_view name)> member);
   bool List(absl::FunctionRef<bool()> element);
   bool String(std::string* out);
   bool Int(int64_t* out);
   bool Bool(bool* out);
-  // Any value.
+  // Skips any value.
   bool Skip();
-  // Where the next value begins, and the text from there to here.
+  // The start of the next value, and the text from there to the current position.
   size_t Mark();
   absl::string_view Since(size_t mark) const { return text_.substr(mark, at_ - mark); }
-  // True, and takes it, if the next value is null.
+  // If the next value is null, reads it and returns true.
   bool TakeNull();
-  // Nothing but space is left.
+  // Whether only whitespace is left.
   bool End();
 
-  // Makes the scan fail for a reason of the caller's.
+  // Fails the scan with a reason of the caller.
   bool Fail(absl::string_view what);
   absl::Status status() const { return status_; }
 
  private:
   void SkipSpace();
-  // The next byte behind space; 0 at the end.
+  // The next byte after whitespace; 0 at the end.
   char Peek();
   bool Take(char wanted);
   bool TakeWord(absl::string_view word);
-  // The text between the quotes; `escaped`: it is not what it means.
+  // The text between the quotes; `escaped`: it contains escapes.
   bool Quoted(absl::string_view* out, bool* escaped);
   bool Escape();
   bool Number(absl::string_view* out);
@@ -66,7 +69,7 @@ class JsonScanner {
   absl::Status status_;
 };
 
-// `text` between quotes, as JSON has it; bytes that are not UTF-8 become U+FFFD.
+// `text` as a quoted JSON string; invalid UTF-8 becomes U+FFFD.
 void AppendJsonString(absl::string_view text, std::string* out);
 
 }  // namespace outboard::extender

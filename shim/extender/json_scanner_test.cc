@@ -37,7 +37,7 @@ TEST(JsonScanner, RefusesWhatIsNot) {
         "\"\n\"",    "[] []", "\"\xff\"", "\"\xc3\"",    "'a'",         "\xc3\xa9"}) {
     EXPECT_FALSE(Scan(text).ok()) << text;
   }
-  EXPECT_EQ(Scan("{\"a\": tru}").message(), "byte 6: no JSON value begins like this");
+  EXPECT_EQ(Scan("{\"a\": tru}").message(), "byte 6: invalid JSON value");
 }
 
 TEST(JsonScanner, DepthIsBounded) {
@@ -80,7 +80,7 @@ TEST(JsonScanner, SaysWhatWasExpected) {
   EXPECT_EQ(number_scan.status().message(), "byte 4: expected an integer");
   JsonScanner string_scan("5");
   EXPECT_FALSE(string_scan.String(&text));
-  EXPECT_FALSE(string_scan.Skip());  // It stays failed.
+  EXPECT_FALSE(string_scan.Skip());  // The error is permanent.
   EXPECT_EQ(string_scan.status().message(), "byte 0: expected a string");
 }
 

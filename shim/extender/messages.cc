@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kUnknownNode[] = "node(s) were not known to the extender";
 
-// A list that Go may write as null.
+// A list, or null as Go may encode it.
 bool ListOrNull(JsonScanner& scan, absl::FunctionRef<bool()> element) {
   return scan.TakeNull() || scan.List(element);
 }
@@ -69,11 +69,11 @@ absl::Status Wrong(absl::string_view what) {
 
 absl::Status CheckPod(const JsonScanner& scan, const PodName& pod) {
   if (!scan.status().ok()) return Wrong(absl::StrCat("is malformed: ", scan.status().message()));
-  if (pod.uid.empty()) return Wrong("names no pod with a uid");
+  if (pod.uid.empty()) return Wrong("has no pod with a uid");
   return absl::OkStatus();
 }
 
-// The uids of Victims' or MetaVictims' pods.
+// The uids of the pods in Victims or MetaVictims.
 bool ReadVictims(JsonScanner& scan, bool meta, Victims* out) {
   return scan.TakeNull() || scan.Object([&](absl::string_view field) {
     if (absl::EqualsIgnoreCase(field, "NumPDBViolations")) return scan.Int(&out->budget_violations);
@@ -118,13 +118,13 @@ absl::StatusOr<NodesQuestion> DecodeNodesQuestion(absl::string_view body) {
     if (absl::EqualsIgnoreCase(field, "Pod")) return ReadPod(scan, &question.pod);
     if (absl::EqualsIgnoreCase(field, "Nodes")) {
       if (scan.TakeNull()) return true;
-      if (question.by_name || by_node) return scan.Fail("nodes are named twice");
+      if (question.by_name || by_node) return scan.Fail("nodes are specified twice");
       by_node = true;
       return ReadNodes(scan, &question);
     }
     if (absl::EqualsIgnoreCase(field, "NodeNames")) {
       if (scan.TakeNull()) return true;
-      if (question.by_name || by_node) return scan.Fail("nodes are named twice");
+      if (question.by_name || by_node) return scan.Fail("nodes are specified twice");
       question.by_name = true;
       return scan.List([&] { return scan.String(&question.names.emplace_back()); });
     }
@@ -165,7 +165,7 @@ absl::StatusOr<BindingOrder> DecodeBinding(absl::string_view body) {
   (void)(read && scan.End());
   order.pod.key = absl::StrCat(name_space, "/", name);
   if (absl::Status checked = CheckPod(scan, order.pod); !checked.ok()) return checked;
-  if (order.node.empty()) return Wrong("names no node");
+  if (order.node.empty()) return Wrong("has no node");
   return order;
 }
 
@@ -201,11 +201,11 @@ absl::StatusOr<BindReview> DecodeBindReview(absl::string_view body) {
   });
   (void)(read && scan.End());
   if (!scan.status().ok()) return Wrong(absl::StrCat("is malformed: ", scan.status().message()));
-  if (review.uid.empty()) return Wrong("is no AdmissionReview with a request.uid");
+  if (review.uid.empty()) return Wrong("is not an AdmissionReview with a request.uid");
   if (resource != "pods" || subresource != "binding" || operation != "CREATE")
-    return Wrong("is not the review of a CREATE of pods/binding");
+    return Wrong("is not a review of a CREATE of pods/binding");
   if (metadata.name.empty() || review.order.node.empty() || (!kind.empty() && kind != "Node"))
-    return Wrong("names no pod, or no node");
+    return Wrong("has no pod or no node");
   review.order.pod = {metadata.uid, absl::StrCat(name_space, "/", metadata.name)};
   return review;
 }

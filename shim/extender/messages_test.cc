@@ -68,15 +68,15 @@ TEST(DecodeNodesQuestion, SaysWhatIsWrong) {
   };
   EXPECT_EQ(error("{"), "the request is malformed: byte 1: expected '\"'");
   EXPECT_EQ(error("5"), "the request is malformed: byte 0: expected '{'");
-  EXPECT_EQ(error("{}"), "the request names no pod with a uid");
-  EXPECT_EQ(error(R"({"Pod":null,"NodeNames":[]})"), "the request names no pod with a uid");
+  EXPECT_EQ(error("{}"), "the request has no pod with a uid");
+  EXPECT_EQ(error(R"({"Pod":null,"NodeNames":[]})"), "the request has no pod with a uid");
   EXPECT_EQ(error(Body(R"("Nodes":null)")), "the request has neither Nodes nor NodeNames");
   EXPECT_THAT(error(Body(R"("NodeNames":[],"Nodes":{"items":[]})")),
-              HasSubstr("nodes are named twice"));
+              HasSubstr("nodes are specified twice"));
   EXPECT_THAT(error(Body(R"("Nodes":{"items":[{}]})")), HasSubstr("a node has no name"));
   EXPECT_THAT(error(Body(R"("NodeNames":["a",5])")), HasSubstr("expected a string"));
   EXPECT_THAT(error(Body(R"("NodeNames":["a"]) x)")), HasSubstr("malformed"));
-  EXPECT_THAT(error(Body(R"("NodeNames":["a"])") + "x"), HasSubstr("something follows"));
+  EXPECT_THAT(error(Body(R"("NodeNames":["a"])") + "x"), HasSubstr("unexpected text"));
 }
 
 TEST(DecodePreemption, BothForms) {
@@ -146,7 +146,7 @@ TEST(Encode, TheOthers) {
   EXPECT_EQ(EncodeError(""), R"({"Error":""})");
 }
 
-// What kube-apiserver sends for a bind of kube-scheduler's, with `change` made to the review.
+// kube-apiserver's review for a bind by kube-scheduler, modified by `change`.
 absl::StatusOr<BindReview> Reviewed(const std::function<void(nlohmann::json&)>& change) {
   nlohmann::json review =
       nlohmann::json::parse(std::ifstream("shim/extender/testdata/bind_review.json"));
@@ -163,7 +163,7 @@ TEST(BindReview, NamesThePodAndTheNode) {
   EXPECT_FALSE(review->dry_run);
   const auto tried = Reviewed([](nlohmann::json& request) {
     request["dryRun"] = true;
-    request["object"]["metadata"].erase("uid");  // a Binding need not have it
+    request["object"]["metadata"].erase("uid");  // optional in a Binding
   });
   ASSERT_TRUE(tried.ok()) << tried.status();
   EXPECT_TRUE(tried->dry_run);
@@ -173,12 +173,12 @@ TEST(BindReview, NamesThePodAndTheNode) {
 TEST(BindReview, OfAnythingElseIsRefused) {
   using Json = nlohmann::json;
   const std::pair<std::function<void(Json&)>, const char*> wrong[] = {
-      {[](Json& r) { r["subResource"] = "eviction"; }, "is not the review of a CREATE"},
-      {[](Json& r) { r["operation"] = "DELETE"; }, "is not the review of a CREATE"},
-      {[](Json& r) { r["object"] = nullptr; }, "names no pod, or no node"},
-      {[](Json& r) { r["object"]["target"]["kind"] = "Pod"; }, "names no pod, or no node"},
+      {[](Json& r) { r["subResource"] = "eviction"; }, "is not a review of a CREATE"},
+      {[](Json& r) { r["operation"] = "DELETE"; }, "is not a review of a CREATE"},
+      {[](Json& r) { r["object"] = nullptr; }, "has no pod or no node"},
+      {[](Json& r) { r["object"]["target"]["kind"] = "Pod"; }, "has no pod or no node"},
       {[](Json& r) { r["dryRun"] = "yes"; }, "is malformed"},
-      {[](Json& r) { r.erase("uid"); }, "is no AdmissionReview"}};
+      {[](Json& r) { r.erase("uid"); }, "is not an AdmissionReview"}};
   for (const auto& [change, message] : wrong)
     EXPECT_THAT(std::string(Reviewed(change).status().message()), HasSubstr(message));
   EXPECT_FALSE(DecodeBindReview("{}").ok());
@@ -206,7 +206,7 @@ TEST(FuzzRequest, Seeds) {
     FuzzRequest(seed);
     EXPECT_TRUE(DecodeNodesQuestion(seed).ok() || DecodePreemption(seed).ok() ||
                 DecodeBinding(seed).ok() || DecodeBindReview(seed).ok());
-    // Also cut off and broken anywhere.
+    // Also truncated and corrupted at every position.
     for (size_t i = 0; i < seed.size(); ++i) {
       FuzzRequest(seed.substr(0, i));
       for (const char broken : {'"', '\\', '{', ']', ',', '\xff', '0'}) {

@@ -20,8 +20,8 @@ namespace {
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr char kJson[] = "application/json";
 
-// Ends what clients may still say on connections to the port: the library waits for idle ones
-// until their time is over, and does not tell which there are.
+// Shuts down reading on the port's connections. The library would wait until idle ones time out,
+// and it does not expose them.
 void EndConnections(int port) {
   DIR* const folder = opendir("/proc/self/fd");
   if (folder == nullptr) return;
@@ -59,8 +59,9 @@ struct Server::Impl {
   void Serve(Verb verb, const httplib::Request& request, const httplib::ContentReader& read,
              httplib::Response& response) {
     if (!TakeTurn()) {
-      read([](const char*, size_t) { return true; });  // What is left would be the next request.
-      return Refuse(503, "too many requests at a time", response);
+      // Unread bytes would be parsed as the next request.
+      read([](const char*, size_t) { return true; });
+      return Refuse(503, "too many concurrent requests", response);
     }
     std::string body;
     bool too_long = false;
@@ -73,11 +74,11 @@ struct Server::Impl {
       Refuse(413, absl::StrCat("the body is longer than ", options.max_body_bytes, " bytes"),
              response);
     } else if (!complete) {
-      Refuse(400, "the body did not come to its end", response);
+      Refuse(400, "the body is incomplete", response);
     } else if (verb == Verb::kBind && !options.serves_bind) {
-      Refuse(403, "bind is served to clients with a certificate, or on loopback", response);
+      Refuse(403, "bind requires a client certificate or loopback", response);
     } else if (verb == Verb::kAdmit && !options.serves_admit) {
-      Refuse(403, "binds are not admitted here: extender.admitsBindings is not set", response);
+      Refuse(403, "admit is disabled: extender.admitsBindings is not set", response);
     } else {
       HttpAnswer answer = options.answer(verb, std::move(body));
       response.status = answer.status;
@@ -125,7 +126,7 @@ struct Server::Impl {
   std::unique_ptr<httplib::Server> server;
   absl::Mutex turns;
   size_t requests ABSL_GUARDED_BY(turns) = 0;
-  http::ServingThread serving;  // the last: requests use the others
+  http::ServingThread serving;  // last member: requests use the others
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -1,5 +1,5 @@
-// The extender's HTTP(S) endpoint: connections, bounds and certificates; what is asked is
-// another's.
+// The extender's HTTP(S) endpoint: connections, limits and certificates. The content of requests is
+// opaque.
 #ifndef OUTBOARD_SHIM_EXTENDER_SERVER_H_
 #define OUTBOARD_SHIM_EXTENDER_SERVER_H_
 
@@ -18,39 +18,39 @@ enum class Verb { kFilter, kPrioritize, kPreempt, kBind, kAdmit };
 
 struct HttpAnswer {
   int status = 200;
-  std::string body;  // JSON with 200, else a line of text
+  std::string body;  // JSON for 200, otherwise a line of text
 };
 
 struct ServerOptions {
   std::string host;
-  int port = 0;  // 0: any free one
-  // None: plain HTTP.
+  int port = 0;  // 0: any free port
+  // Not set: plain HTTP.
   std::unique_ptr<http::ServingCertificate> certificate;
-  // Whether whoever gets through may bind pods.
+  // Whether accepted clients may bind pods.
   bool serves_bind = false;
-  // Whether the API server may ask about others' binds.
+  // Whether the API server may ask about other schedulers' binds.
   bool serves_admit = false;
-  // 5,000 nodes with all that a kubelet writes into their status are some 50 MiB.
+  // 5,000 nodes with a kubelet's full status have about 50 MiB.
   size_t max_body_bytes = size_t{64} << 20;
-  // Each connection that is open has a thread; more wait in the kernel's backlog.
+  // Each open connection has a thread; more connections wait in the kernel's backlog.
   size_t max_connections = 32;
-  // So many requests are read and answered at a time, which bounds the memory for bodies.
+  // Number of requests read and answered at a time; bounds the memory for bodies.
   size_t max_requests = 8;
-  // What a request waits for its turn.
+  // How long a request waits for its turn.
   absl::Duration max_wait = absl::Seconds(2);
-  // By an idle connection's end its client has closed it: kube-scheduler does after 90 s, and a
-  // request that meets a closed connection fails its pod's attempt.
+  // Longer than the client's own limit: kube-scheduler closes idle connections after 90 s. A
+  // request on a connection that the server has closed would fail its pod's attempt.
   absl::Duration idle_timeout = absl::Seconds(120);
   absl::Duration io_timeout = absl::Seconds(5);
-  // Called on server threads, several at a time.
+  // Called on server threads, possibly concurrently.
   std::function<HttpAnswer(Verb verb, std::string body)> answer;
 };
 
-// POST /filter, /prioritize, /preempt, /bind and /admit. Answers of its own: 403 to /bind and
-// /admit where they are not served, 404, 413 to a longer body, 503 to whom no turn came.
+// POST /filter, /prioritize, /preempt, /bind and /admit. The server itself answers 403 to disabled
+// /bind and /admit, 404, 413 to a longer body, and 503 if a request's turn did not come in time.
 //
-// Threading: Start and Stop from one thread. Lifetime: stops when destroyed; what the callback uses
-// outlives it.
+// Threading: Start and Stop from one thread.
+// Lifetime: stops when destroyed; objects used by the callback outlive it.
 class Server {
  public:
   // Errors: UNAVAILABLE if the address cannot be bound.
@@ -60,7 +60,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   int port() const;
-  // Lets requests under way end, and closes. Idempotent.
+  // Waits for requests in progress and closes. Idempotent.
   void Stop();
 
  private:

@@ -1,4 +1,4 @@
-// Connections behind which nobody speaks HTTP/2, or speaks it wrongly, or slowly.
+// Connections whose peer does not speak HTTP/2, or speaks it wrongly, or slowly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -44,8 +44,8 @@ sockaddr_un NameOf(const std::string& path) {
   return name;
 }
 
-// Listens on a Unix socket and gives each connection to `serve`, on a thread of its own; that ends
-// when the connection is shut down.
+// Listens on a Unix socket and gives each connection to `serve`, on its own thread, which ends when
+// the connection is shut down.
 class Listener {
  public:
   Listener(const std::string& path, std::function<void(int fd)> serve)
@@ -82,7 +82,7 @@ class Listener {
   std::thread acceptor_;
 };
 
-// What becomes of the host's bytes on their way.
+// What happens to the host's bytes on their way.
 enum class Way { kClean, kGarbled, kSlow };
 
 // Passes connections on to a host.
@@ -126,10 +126,10 @@ class BadConnectionsTest : public ::testing::Test {
  protected:
   BadConnectionsTest() : good_(FakeHost::Start(absl::StrCat("unix:", PathFor("good")))) {}
 
-  // A client by way of `address` whose snapshot was acknowledged, or null.
+  // A client through `address` whose snapshot was acknowledged, or null.
   std::unique_ptr<GrpcHostClient> Connect(const std::string& address) {
     auto channel = NewHostChannel(address);
-    // As whoever connects hosts: again, where a busy machine was too slow for the first.
+    // Like HostConnector: retries if a busy machine was too slow at first.
     const absl::Time limit = absl::Now() + absl::Seconds(10);
     auto info = Handshake(channel, absl::Seconds(10));
     while (!info.ok() && absl::Now() < limit) info = Handshake(channel, absl::Seconds(10));
@@ -150,7 +150,7 @@ class BadConnectionsTest : public ::testing::Test {
     EXPECT_TRUE(client->usable());
     return client;
   }
-  // Some calls; each ends in time, whatever it says.
+  // Some calls; each ends in time, with any result.
   void CallAround(GrpcHostClient* client, uint64_t attempt) {
     const absl::Time began = absl::Now();
     CycleRequest cycle;
@@ -222,7 +222,7 @@ TEST_F(BadConnectionsTest, AConnectorGoesOnToHostsThatAnswer) {
     send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     shutdown(fd, SHUT_RDWR);
   });
-  // Speaks the contract, and says what cannot be.
+  // Speaks the contract, with invalid answers.
   const auto says = [&](const std::string& name, std::function<void(GetHostInfoResponse*)> change) {
     testing::ProxyHooks hooks;
     hooks.on_answer = [change](const google::protobuf::Message&,

@@ -25,7 +25,7 @@
 namespace outboard::hosts {
 namespace {
 
-// A host that answers more than this is broken: a bitmap of 20,000 nodes takes 2.5 KB.
+// A host with larger answers is broken: a bitmap of 20,000 nodes takes 2.5 KB.
 constexpr int kMaxMessageBytes = 16 << 20;
 constexpr int kMaxMetadataBytes = 64 << 10;
 
@@ -46,7 +46,7 @@ absl::Status Unavailable(absl::string_view path, int error) {
   return absl::UnavailableError(absl::StrCat(path, ": ", strerror(error)));
 }
 
-// Closes what nobody took.
+// Closes the descriptor unless it was taken.
 struct Socket {
   explicit Socket(int fd) : fd(fd) {}
   ~Socket() {
@@ -65,7 +65,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> DialUnix(const std::string& path,
   memcpy(name.sun_path, path.c_str(), path.size() + 1);
   Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.fd < 0) return Unavailable(path, errno);
-  // A Unix socket connects at once, or says EAGAIN: the listener's backlog is full.
+  // A Unix socket connects at once, or returns EAGAIN: the listener's backlog is full.
   if (connect(socket.fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0)
     return Unavailable(path, errno);
   ucred peer = {};
@@ -77,8 +77,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> DialUnix(const std::string& path,
                                                            int64_t{peer.uid}) != allowed_uids.end();
   if (!is_allowed) {
     return absl::PermissionDeniedError(absl::StrCat(path, ": the process behind the socket (pid ",
-                                                    peer.pid, ") is user ", peer.uid,
-                                                    "'s, which allowedUids does not name"));
+                                                    peer.pid, ") runs as user ", peer.uid,
+                                                    ", which allowedUids does not list"));
   }
   const int fd = std::exchange(socket.fd, -1);
   return grpc::CreateCustomInsecureChannelFromFd("outboard-host", fd, HostChannelArguments());
@@ -156,10 +156,9 @@ absl::StatusOr<std::vector<Endpoint>> ListSockets(const std::string& directory,
     if (IsHostName(endpoint.host)) {
       found.push_back(std::move(endpoint));
     } else {
-      complaints->push_back(
-          absl::StrCat(entries->path().string(),
-                       ": the part before @ or .sock is no name of a host: it must "
-                       "match [a-z0-9-]{1,63}"));
+      complaints->push_back(absl::StrCat(entries->path().string(),
+                                         ": the part before @ or .sock is not a host name: it must "
+                                         "match [a-z0-9-]{1,63}"));
     }
   }
   std::sort(found.begin(), found.end(),

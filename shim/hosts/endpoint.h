@@ -1,4 +1,4 @@
-// Where instances of hosts are, and how they are reached.
+// Where the instances of hosts are, and how to connect to them.
 #ifndef OUTBOARD_SHIM_HOSTS_ENDPOINT_H_
 #define OUTBOARD_SHIM_HOSTS_ENDPOINT_H_
 
@@ -15,31 +15,34 @@
 
 namespace outboard::hosts {
 
-// A place where one instance of a host may answer. The address tells endpoints apart.
+// A place where one instance of a host may answer. The address identifies the endpoint.
 struct Endpoint {
   std::string host;     // its name in the configuration
   std::string address;  // unix:PATH or HOST:PORT
   std::optional<config::HostTls> tls;
-  // Of a socket that was found in the directory: another file there is another endpoint.
+  // Of a socket found in the directory: another file there is another endpoint.
   uint64_t inode = 0;
 };
 
-// A channel to `address` that shares nothing with channels to other instances, so that a host that
-// starts anew is never reached through a predecessor's connection or backoff. For tests, and for
-// hosts that this process started itself: who answers is not checked.
+// A channel to `address` that shares nothing with channels to other instances, so that a restarted
+// host is never reached through its predecessor's connection or backoff. For tests, and for hosts
+// that this process started: the peer is not checked.
 std::shared_ptr<grpc::Channel> NewHostChannel(const std::string& address);
 
-// A channel to whoever answers at the endpoint now. Behind a Unix socket it must be a process of
-// one of `allowed_uids` (empty: this process's user and root), and the channel is that one
-// connection; it does not come back when that breaks. Over the network both sides show certificates
-// (files are read anew each time). Blocks for at most a second; any thread.
-// Errors: UNAVAILABLE if nobody answers; PERMISSION_DENIED for another user's process; NOT_FOUND
-// for files of certificates.
+// A channel to the process that answers at the endpoint now.
+//
+// - Unix socket: the peer must run as one of `allowed_uids` (empty: this process's user and root).
+//   The channel is this one connection; it does not reconnect.
+// - Network: both sides show certificates; the files are read each time.
+//
+// Threading: any thread; blocks for at most a second.
+// Errors: UNAVAILABLE if nothing answers; PERMISSION_DENIED for another user's process; NOT_FOUND
+// for certificate files.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Dial(const Endpoint& endpoint,
                                                     const std::vector<int64_t>& allowed_uids);
 
 // Sockets `NAME.sock` and `NAME@ANYTHING.sock` in a directory, as endpoints of host NAME, by name.
-// What else is there is left alone; names that cannot be those of hosts are named in `complaints`.
+// Other files are ignored; sockets with an invalid host name go to `complaints`.
 // Errors: NOT_FOUND or UNKNOWN if the directory cannot be read.
 absl::StatusOr<std::vector<Endpoint>> ListSockets(const std::string& directory,
                                                   std::vector<std::string>* complaints);

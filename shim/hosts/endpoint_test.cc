@@ -30,7 +30,7 @@ class EndpointTest : public ::testing::Test {
     std::filesystem::create_directory(directory_);
   }
   ~EndpointTest() override { std::filesystem::remove_all(directory_); }
-  // A socket that nobody listens on.
+  // A socket without a listener.
   void Socket(const std::string& name) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un address = {};
@@ -70,7 +70,7 @@ TEST_F(EndpointTest, WhoAnswersMustBeAnAllowedUser) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(
       std::string(refused.status().message()),
-      HasSubstr(absl::StrCat("is user ", geteuid(), "'s, which allowedUids does not name")));
+      HasSubstr(absl::StrCat("runs as user ", geteuid(), ", which allowedUids does not list")));
   for (const std::vector<int64_t>& allowed :
        {std::vector<int64_t>{}, std::vector<int64_t>{int64_t{geteuid()}}}) {
     auto channel = Dial(endpoint, allowed);

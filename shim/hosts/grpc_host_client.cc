@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "shim/cycle/answer_check.h"
-#include "shim/cycle/inline_host.h"
+#include "shim/framework/answer_check.h"
+#include "shim/hosts/inline_host.h"
 
 namespace outboard::hosts {
 namespace {
@@ -18,7 +18,7 @@ using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vo
 
 constexpr char kContractVersion[] = "v1alpha1";
 constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
-// What is waited for the last word of a stream that has ended.
+// How long to wait for the final status of a stream that has ended.
 constexpr absl::Duration kFinishDeadline = absl::Milliseconds(100);
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
@@ -30,10 +30,10 @@ absl::Status ToAbslStatus(const grpc::Status& status) {
   CallError error;
   if (!status.error_details().empty() && error.ParseFromString(status.error_details()) &&
       error.reason() != CallError::REASON_UNSPECIFIED) {
-    return cycle::CallErrorStatus(error);
+    return framework::CallErrorStatus(error);
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      cycle::CutText(status.error_message()));
+                      framework::CutText(status.error_message()));
 }
 
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
@@ -62,20 +62,20 @@ absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channe
     return ToAbslStatus(status);
   }
   if (!absl::c_linear_search(info.contract_versions(), kContractVersion)) {
-    return absl::FailedPreconditionError(absl::StrCat("the host speaks contract ",
+    return absl::FailedPreconditionError(absl::StrCat("the host supports contract versions ",
                                                       absl::StrJoin(info.contract_versions(), ", "),
-                                                      ", this shim speaks ", kContractVersion));
+                                                      ", this shim supports ", kContractVersion));
   }
   if (!IsInstance(info.host_instance())) {
     return absl::FailedPreconditionError(absl::StrCat("host_instance \"",
-                                                      cycle::CutText(info.host_instance(), 100),
+                                                      framework::CutText(info.host_instance(), 100),
                                                       "\" must match [a-z0-9-]{1,63}"));
   }
-  if (absl::Status possible = cycle::CheckInlineInfo(info); !possible.ok()) return possible;
+  if (absl::Status possible = hosts::CheckInlineInfo(info); !possible.ok()) return possible;
   return info;
 }
 
-// The change stream. One write is in flight at a time; what comes meanwhile waits in order.
+// The change stream. One write is in flight at a time; later messages wait in order.
 class GrpcHostClient::SyncStream {
  public:
   explicit SyncStream(GrpcHostClient* client)
@@ -95,7 +95,7 @@ class GrpcHostClient::SyncStream {
   bool busy() const { return writing_; }
   bool idle() const { return started_ok_ && !writing_ && waiting_.empty(); }
 
-  // The client goes; the stream follows once gRPC has returned every operation.
+  // Detaches the client; the stream deletes itself once gRPC has returned every operation.
   void Abandon() {
     client_ = nullptr;
     context_.TryCancel();
@@ -184,7 +184,7 @@ class GrpcHostClient::SyncStream {
 };
 
 // The fast path's stream: one request, one answer. A stream that missed a deadline is abandoned,
-// since its late answer would be read as the next one's.
+// because its late answer would be read as the next one's.
 class GrpcHostClient::CycleStream {
  public:
   explicit CycleStream(GrpcHostClient* client)
@@ -194,7 +194,7 @@ class GrpcHostClient::CycleStream {
     stream_->StartCall(&started_);
   }
 
-  // False if `deadline` came first or the stream broke; `broken()` tells which.
+  // False at `deadline` or if the stream broke; see `broken()`.
   bool Exchange(HostLoop* loop, const CycleRequest& request, absl::Time deadline,
                 CycleResponse* response) {
     if (!loop->RunUntil(start_done_, deadline) || broken_) return false;
@@ -203,14 +203,14 @@ class GrpcHostClient::CycleStream {
     stream_->Write(request, &written_);
     stream_->Read(&response_, &read_);
     if (!loop->RunUntil(answered_, deadline) || broken_) return false;
-    // The write is done too, or its answer could not be here; its completion must be taken before
+    // The write is done too, or its answer could not be here. Its completion must be taken before
     // the next write.
     if (!loop->RunUntil(write_done_, deadline)) return false;
     write_done_ = false;
     response->Swap(&response_);
     return true;
   }
-  // The same without waiting: Begin, then TryTake until it is true.
+  // The same without waiting: Begin, then TryTake until it returns true.
   bool CanBegin() const { return start_done_ && !broken_ && !under_way_; }
   bool under_way() const { return under_way_; }
   void Begin(const CycleRequest& request) {
@@ -247,7 +247,7 @@ class GrpcHostClient::CycleStream {
   struct Step : Completion {
     explicit Step(CycleStream* stream) : stream(stream) {}
     void OnDone(bool ok) override {
-      // This step goes with its owner.
+      // Deleted with its owner.
       CycleStream* const owner = stream;
       if (!ok) owner->broken_ = true;
       (owner->*method)(ok);
@@ -299,7 +299,7 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
       pre_bind_stub_(PreBindService::NewStub(channel_)) {}
 
 void GrpcHostClient::OnPush(SyncResponse push) {
-  // What was never sent cannot have arrived.
+  // A version that was never sent cannot have arrived.
   if (push.has_ack() && push.ack().version() <= sent_version_) {
     acknowledged_version_ = std::max(acknowledged_version_, push.ack().version());
     if (const int64_t told = push.ack().time_unix_nanos(); told != 0)
@@ -321,7 +321,7 @@ void GrpcHostClient::SendChanges(const SyncRequest& request) {
     sync_->Send(first);
     return;
   }
-  // The last write has usually completed during the last call; take its completion, or this request
+  // The last write has usually completed during the last call. Take its completion, or this request
   // would wait for the next poll.
   if (sync_->busy()) loop_->RunReady();
   sync_->Send(request);
@@ -349,11 +349,11 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
     absl::Status why = absl::DeadlineExceededError("the host did not answer in time");
     if (cycle_->broken()) why = cycle_->Finish(loop_);
     std::exchange(cycle_, nullptr)->Abandon();
-    // The change stream tells whether the host is gone or only this stream.
+    // The change stream shows whether the host is gone or only this stream.
     loop_->RunReady();
     return why;
   }
-  if (response->has_error()) return cycle::CallErrorStatus(response->error());
+  if (response->has_error()) return framework::CallErrorStatus(response->error());
   if (response->attempt_id() != request.header().attempt_id()) {
     return absl::InternalError(absl::StrCat("the host answered attempt ", response->attempt_id(),
                                             " instead of ", request.header().attempt_id()));
@@ -383,11 +383,11 @@ std::optional<absl::StatusOr<CycleResponse>> GrpcHostClient::TakeCycle() {
   if (!cycle_under_way()) return std::nullopt;
   if (cycle_->broken()) {
     std::exchange(cycle_, nullptr)->Abandon();
-    return absl::UnavailableError("the stream of cycles broke");
+    return absl::UnavailableError("the Cycle stream broke");
   }
   CycleResponse response;
   if (!cycle_->TryTake(&response)) return std::nullopt;
-  if (response.has_error()) return cycle::CallErrorStatus(response.error());
+  if (response.has_error()) return framework::CallErrorStatus(response.error());
   return response;
 }
 
@@ -410,7 +410,7 @@ class GrpcHostClient::UnaryCall final : public Completion {
     reader_->StartCall();
     reader_->Finish(&response_, &status_, this);
   }
-  // gRPC keeps the deadline, and this must not go before its completion.
+  // gRPC enforces the deadline, and this must outlive its completion.
   ~UnaryCall() override {
     if (done_) return;
     context_.TryCancel();
@@ -447,17 +447,17 @@ absl::StatusOr<Response> GrpcHostClient::Unary(Stub* stub, Prepare prepare, Requ
 
 template <typename Response>
 absl::StatusOr<Response> GrpcHostClient::Heard(absl::StatusOr<Response> answer) {
-  // No stream tells of a connection that broke.
+  // There is no stream that would report a broken connection.
   if (readiness_ != nullptr && absl::IsUnavailable(answer.status()) &&
-      cycle::CallErrorReason(answer.status()) == CallError::REASON_UNSPECIFIED) {
+      framework::CallErrorReason(answer.status()) == CallError::REASON_UNSPECIFIED) {
     lost_ = true;
   }
   return answer;
 }
 
 template <typename Response, typename Stub, typename Request, typename Prepare>
-cycle::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare, Request request,
-                                                     absl::Time deadline) {
+framework::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare,
+                                                         Request request, absl::Time deadline) {
   if (lost_) return []() -> absl::StatusOr<Response> { return LostStatus(); };
   request.mutable_header()->set_session_id(session_id_);
   request.mutable_header()->set_host_instance(info_.host_instance());
@@ -466,7 +466,7 @@ cycle::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare
   return {[this, call = std::move(call)] { return Heard(call->Take()); }, std::move(is_there)};
 }
 
-// Owns itself until the host has answered; the client may go before that.
+// Owns itself until the host has answered; the client may be deleted before that.
 class GrpcHostClient::ConfigureCall final : public Completion {
  public:
   ConfigureCall(GrpcHostClient* client, const ConfigureRequest& request, absl::Time deadline)
@@ -523,7 +523,7 @@ void GrpcHostClient::StartConfigure(ConfigureRequest request, absl::Time deadlin
 absl::StatusOr<ConfigureResponse> GrpcHostClient::Configure(ConfigureRequest request,
                                                             absl::Time deadline) {
   StartConfigure(std::move(request), deadline);
-  // gRPC keeps the deadline.
+  // gRPC enforces the deadline.
   while (!configured_.has_value()) loop_->Wait(absl::InfiniteFuture());
   return *TakeConfigured();
 }
@@ -558,7 +558,7 @@ void GrpcHostClient::SendDrain() {
   DrainCall::Start(loop_, host_stub_.get(), request);
 }
 
-// Every other unary call differs only in its names.
+// All other unary calls differ only in their names.
 #define OUTBOARD_UNARY(Method, Service, stub)                                        \
   absl::StatusOr<Method##Response> GrpcHostClient::Method(Method##Request request,   \
                                                           absl::Time deadline) {     \
@@ -580,11 +580,11 @@ OUTBOARD_UNARY(Permit, PermitService, permit_stub_)
 OUTBOARD_UNARY(PreBind, PreBindService, pre_bind_stub_)
 #undef OUTBOARD_UNARY
 
-#define OUTBOARD_START(Method, Service, stub)                                           \
-  cycle::PendingAnswer<Method##Response> GrpcHostClient::Start(Method##Request request, \
-                                                               absl::Time deadline) {   \
-    return Begin<Method##Response>(stub.get(), &Service::Stub::PrepareAsync##Method,    \
-                                   std::move(request), deadline);                       \
+#define OUTBOARD_START(Method, Service, stub)                                               \
+  framework::PendingAnswer<Method##Response> GrpcHostClient::Start(Method##Request request, \
+                                                                   absl::Time deadline) {   \
+    return Begin<Method##Response>(stub.get(), &Service::Stub::PrepareAsync##Method,        \
+                                   std::move(request), deadline);                           \
   }
 OUTBOARD_START(PreFilter, PreFilterService, pre_filter_stub_)
 OUTBOARD_START(Filter, FilterService, filter_stub_)

@@ -1,4 +1,4 @@
-// A plugin host over gRPC, as the scheduling thread sees it.
+// A plugin host over gRPC, for the scheduling thread.
 #ifndef OUTBOARD_SHIM_HOSTS_GRPC_HOST_CLIENT_H_
 #define OUTBOARD_SHIM_HOSTS_GRPC_HOST_CLIENT_H_
 
@@ -20,47 +20,51 @@
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
 #include "proto/outboard/v1alpha1/score.grpc.pb.h"
-#include "shim/cycle/host_client.h"
+#include "shim/framework/host_client.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/readiness_watch.h"
 
 namespace outboard::hosts {
 
-// Asks a host who it is and checks that a contract version is common. Blocks; any thread.
-// Errors: UNAVAILABLE while nobody answers; FAILED_PRECONDITION if the versions do not meet or the
-// answer is malformed.
+// Reads a host's info and checks for a common contract version.
+//
+// Threading: any thread; blocks.
+// Errors: UNAVAILABLE while nothing answers; FAILED_PRECONDITION without a common version or for a
+// malformed answer.
 absl::StatusOr<v1alpha1::GetHostInfoResponse> Handshake(
     const std::shared_ptr<grpc::Channel>& channel, absl::Duration timeout);
 
 // One instance of a host.
 //
-// Used as: construct → StartConfigure, until TakeConfigured has the answer → SendChanges(snapshot…)
-// → usable() once the host acknowledged it.
-// Streams open by themselves.
-// Threading: scheduling thread. Lifetime: `loop` outlives it. Errors: as cycle::HostClient.
-class GrpcHostClient final : public cycle::HostClient {
+// Usage: construct → StartConfigure, until TakeConfigured has the answer → SendChanges(snapshot…) →
+// usable() once the host acknowledged it. Streams open by themselves.
+//
+// Threading: scheduling thread.
+// Lifetime: `loop` outlives it.
+// Errors: as framework::HostClient.
+class GrpcHostClient final : public framework::HostClient {
  public:
   GrpcHostClient(HostLoop* loop, std::string session_id, std::shared_ptr<grpc::Channel> channel,
                  v1alpha1::GetHostInfoResponse info);
   ~GrpcHostClient() override;
 
-  // Waits for the answer; for programs that do nothing else meanwhile.
+  // Waits for the answer; for programs that have nothing else to do.
   absl::StatusOr<v1alpha1::ConfigureResponse> Configure(v1alpha1::ConfigureRequest request,
                                                         absl::Time deadline);
-  // Does not wait: a host that is not used yet must not hold up those that are.
+  // Does not wait: a host that does not serve yet must not delay the serving ones.
   void StartConfigure(v1alpha1::ConfigureRequest request, absl::Time deadline);
-  // The answer, once it is there; none before, and after it was taken.
+  // The answer once it has arrived; nullopt before that, and after it was taken.
   std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> TakeConfigured();
-  // The host is usable from the moment when it acknowledges `version`.
+  // The host is usable once it acknowledges `version`.
   void AwaitSnapshot(int64_t version) { snapshot_version_ = version; }
-  // The host has no mirror: it is usable from the moment when it says that it is ready.
+  // The host keeps no cluster cache: it is usable once it reports that it is ready.
   void AwaitReady();
-  // Nothing new is sent to it from now on.
+  // No new calls from now on.
   void MarkDraining() { draining_ = true; }
-  // Tells the host that this session takes its leave; does not wait for an answer.
+  // Notifies the host that this session ends, without waiting for an answer.
   void SendDrain();
-  // The connection broke; the instance is gone for good.
+  // The connection broke; the instance is gone permanently.
   bool lost() const { return lost_; }
   int64_t acknowledged_version() const override { return acknowledged_version_; }
   absl::Time acknowledged_time() const override { return acknowledged_time_; }
@@ -71,15 +75,15 @@ class GrpcHostClient final : public cycle::HostClient {
     if (readiness_ != nullptr) return readiness_->ready();
     return snapshot_version_ > 0 && acknowledged_version_ >= snapshot_version_;
   }
-  // A cycle of which nobody waits for the answer, one at a time. False: the stream is not open yet,
-  // or an answer is still to come.
+  // A cycle whose answer the scheduler does not wait for; one at a time. False: the stream is not
+  // open yet, or an answer is outstanding.
   bool StartCycle(const v1alpha1::CycleRequest& request);
-  // The answer, once it is there; an error if the stream broke.
+  // The answer once it has arrived; an error if the stream broke.
   std::optional<absl::StatusOr<v1alpha1::CycleResponse>> TakeCycle();
   bool cycle_under_way() const;
-  // Gives up waiting.
+  // Stops waiting.
   void DropCycle();
-  // Whether what was sent last is still on its way out.
+  // Whether the last changes are still being sent.
   bool sending() const;
   void SendChanges(const v1alpha1::SyncRequest& request) override;
   std::vector<v1alpha1::SyncResponse> TakePushes() override;
@@ -107,14 +111,14 @@ class GrpcHostClient final : public cycle::HostClient {
                                                   absl::Time deadline) override;
   absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
                                                     absl::Time deadline) override;
-  cycle::PendingAnswer<v1alpha1::PreFilterResponse> Start(v1alpha1::PreFilterRequest request,
+  framework::PendingAnswer<v1alpha1::PreFilterResponse> Start(v1alpha1::PreFilterRequest request,
+                                                              absl::Time deadline) override;
+  framework::PendingAnswer<v1alpha1::FilterResponse> Start(v1alpha1::FilterRequest request,
+                                                           absl::Time deadline) override;
+  framework::PendingAnswer<v1alpha1::PreScoreResponse> Start(v1alpha1::PreScoreRequest request,
+                                                             absl::Time deadline) override;
+  framework::PendingAnswer<v1alpha1::ScoreResponse> Start(v1alpha1::ScoreRequest request,
                                                           absl::Time deadline) override;
-  cycle::PendingAnswer<v1alpha1::FilterResponse> Start(v1alpha1::FilterRequest request,
-                                                       absl::Time deadline) override;
-  cycle::PendingAnswer<v1alpha1::PreScoreResponse> Start(v1alpha1::PreScoreRequest request,
-                                                         absl::Time deadline) override;
-  cycle::PendingAnswer<v1alpha1::ScoreResponse> Start(v1alpha1::ScoreRequest request,
-                                                      absl::Time deadline) override;
 
  private:
   template <typename Response>
@@ -127,9 +131,9 @@ class GrpcHostClient final : public cycle::HostClient {
   template <typename Response, typename Stub, typename Request, typename Prepare>
   absl::StatusOr<Response> Unary(Stub* stub, Prepare prepare, Request request, absl::Time deadline);
   template <typename Response, typename Stub, typename Request, typename Prepare>
-  cycle::PendingAnswer<Response> Begin(Stub* stub, Prepare prepare, Request request,
-                                       absl::Time deadline);
-  // Notices what the answer to a call says of the connection.
+  framework::PendingAnswer<Response> Begin(Stub* stub, Prepare prepare, Request request,
+                                           absl::Time deadline);
+  // Notes what the answer of a call reveals about the connection.
   template <typename Response>
   absl::StatusOr<Response> Heard(absl::StatusOr<Response> answer);
   void OnPush(v1alpha1::SyncResponse push);
@@ -156,10 +160,10 @@ class GrpcHostClient final : public cycle::HostClient {
   // Streams own themselves: they live until gRPC has returned their last operation.
   SyncStream* sync_ = nullptr;
   CycleStream* cycle_ = nullptr;
-  bool cycle_introduced_ = false;  // the stream's first message was sent, which says whose it is
-  // Likewise.
+  bool cycle_introduced_ = false;  // the stream's first message, with the session, was sent
+  // Like the streams.
   ConfigureCall* configure_ = nullptr;
-  ReadinessWatch* readiness_ = nullptr;  // of a host without a mirror
+  ReadinessWatch* readiness_ = nullptr;  // of a host without a cluster cache
   std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> configured_;
 
   int64_t snapshot_version_ = 0;

@@ -24,7 +24,7 @@ constexpr int kNodes = 100;
 
 class GrpcHostClientStressTest : public ::testing::Test {
  protected:
-  // A host at a path of its own, and a client whose snapshot it has acknowledged.
+  // A host at its own path, and a client whose snapshot the host acknowledged.
   void Connect() {
     client_.reset();
     host_.reset();
@@ -81,7 +81,7 @@ class GrpcHostClientStressTest : public ::testing::Test {
     EXPECT_EQ(response_.score().plugins(0).scores().size(), static_cast<size_t>(kNodes));
   }
 
-  // The loop outlives the client, the host goes last.
+  // The loop outlives the client; the host is deleted last.
   std::unique_ptr<FakeHost> host_;
   HostLoop loop_;
   std::unique_ptr<GrpcHostClient> client_;
@@ -108,7 +108,7 @@ TEST_F(GrpcHostClientStressTest, CyclesBetweenFaultsOfEveryKind) {
       case 1: {  // Refused with a reason.
         host_->Inject<CycleRequest>({.status = CallFailure(CallError::STALE, "behind")});
         const absl::Status status = client_->Cycle(NextCycle(), Soon(), &response_);
-        EXPECT_EQ(cycle::CallErrorReason(status), CallError::STALE) << status;
+        EXPECT_EQ(framework::CallErrorReason(status), CallError::STALE) << status;
         break;
       }
       case 2: {  // The stream breaks, the host lives.
@@ -133,7 +133,7 @@ TEST_F(GrpcHostClientStressTest, CyclesBetweenFaultsOfEveryKind) {
         filter.mutable_header()->set_attempt_id(attempt_);
         EXPECT_EQ(client_->Filter(filter, Soon())->processed(), static_cast<uint32_t>(kNodes));
         host_->Inject<PermitRequest>({.status = CallFailure(CallError::ATTEMPT_UNKNOWN, "who?")});
-        EXPECT_EQ(cycle::CallErrorReason(client_->Permit(PermitRequest(), Soon()).status()),
+        EXPECT_EQ(framework::CallErrorReason(client_->Permit(PermitRequest(), Soon()).status()),
                   CallError::ATTEMPT_UNKNOWN);
         host_->Inject<ReserveRequest>({.delay = absl::Seconds(60)});
         EXPECT_EQ(
@@ -176,7 +176,7 @@ TEST_F(GrpcHostClientStressTest, HostsDieInTheMiddleOfCalls) {
     SCOPED_TRACE(absl::StrCat("host ", i));
     ASSERT_NO_FATAL_FAILURE(Connect());
     ASSERT_NO_FATAL_FAILURE(ExpectAnswer());
-    // Two of three die in the middle of a call, the others while changes and calls are under way.
+    // Two of three hosts die during a call, the others while changes and calls are in flight.
     const bool in_a_call = i % 3 != 0;
     const int calls = static_cast<int>(random() % 10);
     if (in_a_call) host_->Inject<CycleRequest>({.delay = absl::Seconds(60), .after = calls});

@@ -41,7 +41,7 @@ void HostConnector::SetConfig(const config::ShimConfig& config) {
   for (const config::HostSpec& spec : config.hosts) {
     if (spec.address.empty()) continue;
     Door& door = doors[spec.address];
-    // What is connected stays so under its name; what is not is tried anew.
+    // A connected endpoint with the same name stays connected; others are retried.
     if (const auto old = doors_.find(spec.address);
         old != doors_.end() && old->second.endpoint.host == spec.name) {
       door = old->second;
@@ -89,7 +89,7 @@ void HostConnector::Run() {
     if (probe) next_probe = absl::Now() + kProbePeriod;
     for (const Door& door : doors) {
       if (door.connected && !probe) continue;
-      // Each on a thread of its own, so that one that hangs keeps no other waiting.
+      // Each on its own thread, so that a host that hangs delays no other.
       std::future<void>& visit = visits_[door.endpoint.address];
       if (visit.valid() && visit.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
         continue;
@@ -140,8 +140,8 @@ void HostConnector::LookAround() {
     door = Door();
     door.endpoint = std::move(endpoint);
   }
-  // A socket that is gone and was never answered, or not any more, is nothing to come back to. A
-  // host that is connected goes on without its socket.
+  // A deleted socket without a connected host is forgotten. A connected host continues without its
+  // socket.
   for (auto it = doors_.begin(); it != doors_.end();) {
     const Door& door = it->second;
     const bool is_gone = !door.is_configured && addresses.count(it->first) == 0;
@@ -152,7 +152,7 @@ void HostConnector::LookAround() {
 void HostConnector::TryHandshake(const Door& door) {
   const Endpoint& endpoint = door.endpoint;
   {
-    // The visit before this one may have ended well meanwhile.
+    // The previous visit may have succeeded meanwhile.
     absl::MutexLock lock(&mu_);
     const auto it = doors_.find(endpoint.address);
     if (it == doors_.end() || it->second.connected) return;
@@ -164,7 +164,7 @@ void HostConnector::TryHandshake(const Door& door) {
     const std::string error(info.status().message());
     if (error != door.last_error) {
       LOG(WARNING) << "Host \"" << endpoint.host << "\" at " << endpoint.address
-                   << " does not answer: " << error;
+                   << " does not answer: " << error << "; retrying";
     }
     absl::MutexLock lock(&mu_);
     if (const auto it = doors_.find(endpoint.address); it != doors_.end())
@@ -183,8 +183,7 @@ void HostConnector::TryHandshake(const Door& door) {
 }
 
 void HostConnector::Probe(const Door& door) {
-  // A connection of its own, so that the scheduling thread alone polls the one that carries the
-  // calls.
+  // A separate connection, so that only the scheduling thread polls the one that carries the calls.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(door.endpoint, allowed_uids());
   if (!channel.ok()) {
     if (absl::IsUnavailable(channel.status()))
@@ -195,8 +194,8 @@ void HostConnector::Probe(const Door& door) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kHandshakeTimeout));
   v1alpha1::ProbeResponse response;
-  // A probe that is not answered says nothing: a host that is gone has closed its connection, a
-  // slow one misses deadlines of calls.
+  // A probe without an answer has no meaning: a host that is gone has closed its connection, a slow
+  // one misses the deadlines of calls.
   if (!stub->Probe(&context, v1alpha1::ProbeRequest(), &response).ok()) return;
   if (response.host_instance() != door.instance) {
     callbacks_.on_gone(door.endpoint.host, door.instance);

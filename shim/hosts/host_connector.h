@@ -1,4 +1,4 @@
-// Knocks at the hosts' doors: finds sockets, handshakes and probes, off the scheduling thread.
+// Finds hosts: sockets, handshakes and probes, off the scheduling thread.
 #ifndef OUTBOARD_SHIM_HOSTS_HOST_CONNECTOR_H_
 #define OUTBOARD_SHIM_HOSTS_HOST_CONNECTOR_H_
 
@@ -21,34 +21,34 @@
 
 namespace outboard::hosts {
 
-// Tries every endpoint that is not connected again and again, looks for new sockets in the
-// directory, and asks connected hosts once a second how they are.
+// Tries every endpoint that is not connected periodically, looks for new sockets in the directory,
+// and probes connected hosts once a second.
 //
-// Threading: a thread of its own, and one for each visit, on which the callbacks run; they post to
-// the scheduling thread.
-// Other methods from any thread.
-// Lifetime:  the thread ends with the object.
-// Errors:    a host that does not answer is tried again after 200 ms; logged once a change.
+// Threading: its own thread, and one for each visit, on which the callbacks run; they post to the
+// scheduling thread. Other methods from any thread.
+// Lifetime: the thread ends with the object.
+// Errors: a host that does not answer is retried after 200 ms; each change of the error is logged
+// once.
 class HostConnector {
  public:
   struct Callbacks {
     std::function<void(Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
                        v1alpha1::GetHostInfoResponse info)>
         on_handshake;
-    // `warning`: what people should know of it all the same; usually nothing.
+    // `warning`: the host's warning for the administrator; usually empty.
     std::function<void(std::string host, std::string instance, std::string warning)> on_ready;
     std::function<void(std::string host, std::string instance)> on_draining;
-    // Nobody listens there any more, or another instance does.
+    // Nothing answers there any more, or another instance does.
     std::function<void(std::string host, std::string instance)> on_gone;
   };
   HostConnector(const config::ShimConfig& config, Callbacks callbacks);
   ~HostConnector();
 
-  // The configuration has changed.
+  // Call after the configuration changed.
   void SetConfig(const config::ShimConfig& config);
-  // The connection to this address is gone: find whoever answers there now.
+  // The connection to this address is gone: handshake with the process that answers there now.
   void NeedsHandshake(const std::string& address);
-  // Whoever is at this address has done its duty: leave it alone unless the file is another one.
+  // The instance at this address is no longer used: ignore it unless the file is another one.
   void Retire(const std::string& address);
 
  private:
@@ -61,7 +61,7 @@ class HostConnector {
     std::string last_error;
   };
   void Run();
-  // Takes in what has come to the directory, and what has gone from it.
+  // Adds new sockets of the directory, and removes deleted ones.
   void LookAround();
   void TryHandshake(const Door& door);
   void Probe(const Door& door);
@@ -73,9 +73,9 @@ class HostConnector {
   std::map<std::string, Door> doors_ ABSL_GUARDED_BY(mu_);  // by address
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool poked_ ABSL_GUARDED_BY(mu_) = false;
-  std::set<std::string> complaints_;  // that were logged; of the thread
+  std::set<std::string> complaints_;  // already logged; of the thread
   std::thread thread_;
-  std::map<std::string, std::future<void>> visits_;  // under way, by address; of the thread
+  std::map<std::string, std::future<void>> visits_;  // in progress, by address; of the thread
 };
 
 }  // namespace outboard::hosts

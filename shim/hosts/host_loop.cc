@@ -10,10 +10,10 @@ namespace {
 
 gpr_timespec ToGprDeadline(absl::Time deadline) {
   if (deadline == absl::InfiniteFuture()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-  // Monotonic, so that a clock that is set does not stretch or cut a wait.
+  // Monotonic, so that setting the clock does not lengthen or shorten a wait.
   const int64_t nanos = std::min<int64_t>(absl::ToInt64Nanoseconds(deadline - absl::Now()),
                                           int64_t{86400} * 1000000000);
-  // gRPC rounds up to milliseconds, so "now" would be a wait of one.
+  // gRPC rounds up to milliseconds, so "now" would wait for one.
   if (nanos <= 0) return gpr_time_0(GPR_CLOCK_MONOTONIC);
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(nanos, GPR_TIMESPAN));
 }
@@ -24,8 +24,8 @@ gpr_timespec ToGprDeadline(absl::Time deadline) {
 class HostLoop::WakeUp final : public Completion {
  public:
   explicit WakeUp(HostLoop* loop) : loop_(loop) {}
-  // At a time that is over: gRPC rounds up to milliseconds, so "now" would come one late, and by
-  // way of its timer's thread.
+  // At a past time: gRPC rounds up to milliseconds, so "now" would fire a millisecond late, and
+  // through its timer thread.
   void Start() { alarm_.Set(loop_->queue(), gpr_time_0(GPR_CLOCK_MONOTONIC), this); }
   void OnDone(bool) override {
     loop_->wake_up_in_flight_.store(false);

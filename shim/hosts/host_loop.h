@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "absl/time/time.h"
-#include "shim/cycle/waiter.h"
+#include "shim/framework/waiter.h"
 
 namespace outboard::hosts {
 
@@ -21,13 +21,13 @@ class Completion {
   virtual void OnDone(bool ok) = 0;
 };
 
-// Owns the completion queue and turns it by hand: no gRPC thread ever runs our code, and a call
-// costs one sleep and one wake-up. The same queue is where the idle scheduling thread waits, so
-// that what hosts push is seen at once.
+// Owns the completion queue and polls it on the scheduling thread: no gRPC thread ever runs our
+// code, and a call costs one sleep and one wake-up. The idle scheduling thread waits on the same
+// queue, so that pushes of hosts are seen at once.
 //
-// Threading: everything on the scheduling thread, but Wake.
-// Lifetime:  outlives all clients made on it; the destructor drains the queue.
-class HostLoop final : public cycle::Waiter {
+// Threading: the scheduling thread, except Wake.
+// Lifetime: outlives all clients made on it; the destructor drains the queue.
+class HostLoop final : public framework::Waiter {
  public:
   HostLoop();
   ~HostLoop() override;
@@ -36,9 +36,9 @@ class HostLoop final : public cycle::Waiter {
 
   grpc::CompletionQueue* queue() { return &queue_; }
 
-  // Runs completions until `done` holds; false if `deadline` came first.
+  // Runs completions until `done` holds; false at `deadline`.
   bool RunUntil(const bool& done, absl::Time deadline);
-  // Runs what has completed already, without waiting.
+  // Runs what has already completed, without waiting.
   void RunReady();
 
   void Wait(absl::Time deadline) override;

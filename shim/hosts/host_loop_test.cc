@@ -21,7 +21,7 @@ struct Noted final : Completion {
 TEST(HostLoopTest, LookingForWhatIsReadyTakesNoTime) {
   HostLoop loop;
   loop.RunReady();
-  // The scheduling thread looks several times a pod.
+  // The scheduling thread checks several times per pod.
   constexpr int kLooks = 1000;
   const absl::Time began = absl::Now();
   for (int i = 0; i < kLooks; ++i) loop.RunReady();
@@ -48,7 +48,7 @@ TEST(HostLoopTest, AnotherThreadWakesItAtOnce) {
   std::thread waker([&] {
     for (int i = 0; i < kTimes; ++i) {
       while (woken_at != 0) std::this_thread::yield();
-      absl::SleepFor(absl::Milliseconds(1));  // By then it waits, mostly.
+      absl::SleepFor(absl::Milliseconds(1));  // By then it usually waits.
       woken_at = absl::GetCurrentTimeNanos();
       loop.Wake();
     }
@@ -62,7 +62,8 @@ TEST(HostLoopTest, AnotherThreadWakesItAtOnce) {
     }
   }
   waker.join();
-  // Others may use the machine; but were it rounded to milliseconds, hardly any would be as quick.
+  // Others may use the machine; but if it were rounded to milliseconds, hardly any would be as
+  // quick.
   absl::c_sort(took);
   EXPECT_LT(took[kTimes / 4], absl::Microseconds(200)) << "the middle one: " << took[kTimes / 2];
 }

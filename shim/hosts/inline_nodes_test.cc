@@ -1,4 +1,4 @@
-// A host without a mirror beside one that has one: comes, serves, is replaced, goes.
+// A host without a cluster cache beside one with a cache: comes, serves, is replaced, goes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
-#include "shim/cycle/testing/no_effects.h"
-#include "shim/hosts/host_set.h"
+#include "shim/hosts/host_registry.h"
+#include "shim/scheduler/testing/no_cluster_actions.h"
 
 namespace outboard::hosts {
 namespace {
@@ -27,9 +27,9 @@ using v1alpha1::GetHostInfoResponse;
 using v1alpha1::ProbeRequest;
 using v1alpha1::ProbeResponse;
 
-class CountedEffects final : public cycle::NoEffects {
+class CountedEffects final : public scheduler::NoClusterActions {
  public:
-  void Bind(const cycle::BindOrder& order, absl::Time) override {
+  void Bind(const scheduler::BindOrder& order, absl::Time) override {
     bound.push_back(absl::StrCat(order.pod->pod.name(), " ", order.node_name));
   }
   void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
@@ -53,7 +53,7 @@ hosts: [{name: main, address: "unix:/main"}, {name: inline, address: "unix:/inli
 replacement: {shadowCycles: 0, keepWarm: 1m}
 )";
 
-// Host "main" filters with One, and instances of host "inline" with Fake, which stands behind it.
+// Host "main" filters with One, and instances of host "inline" with Fake, which comes after it.
 class InlineNodesTest : public ::testing::Test {
  protected:
   InlineNodesTest()
@@ -68,7 +68,7 @@ class InlineNodesTest : public ::testing::Test {
       node->node.set_uid(absl::StrCat("uid-", name));
       (*node->node.mutable_labels())["name"] = name;
       node->node.mutable_allocatable()->set_pods(100);
-      scheduler_.OnNodeUpsert(node, absl::Now());
+      scheduler_.events()->OnNodeUpsert(node, absl::Now());
     }
     Comes("main", "main-1", {"Sort", "One", "Binder"}, /*started=*/1);
   }
@@ -98,7 +98,7 @@ class InlineNodesTest : public ::testing::Test {
                            NewHostChannel(fakes_[id]->address()), info, absl::Now());
     EXPECT_TRUE(taken.ok()) << taken;
   }
-  // An instance without a mirror. It only takes pods to this node.
+  // An instance without a cluster cache. It accepts pods only on this node.
   void InlineComes(const std::string& id, int started, const std::string& node, bool ready = true) {
     Comes("inline", id, {"Fake"}, started);
     SetReady(id, ready);
@@ -140,7 +140,7 @@ class InlineNodesTest : public ::testing::Test {
     EXPECT_TRUE(condition()) << what;
   }
   std::string Serving() {
-    for (const HostSet::View& view : hosts_.Describe()) {
+    for (const HostRegistry::View& view : hosts_.Describe()) {
       if (view.host == "inline" && view.state == InstanceState::kServing && view.usable)
         return view.instance;
     }
@@ -156,16 +156,16 @@ class InlineNodesTest : public ::testing::Test {
     pod->pod.set_uid("uid-" + name);
     pod->pod.set_scheduler_name("p");
     pod->pod.add_containers();
-    scheduler_.OnPodUpsert(pod, absl::Now());
+    scheduler_.events()->OnPodUpsert(pod, absl::Now());
     EXPECT_TRUE(scheduler_.ScheduleOne(absl::Now()));
   }
 
   HostLoop loop_;
   CountedEffects effects_;
-  cycle::Observer observer_;
-  cycle::Scheduler scheduler_;
+  scheduler::Observer observer_;
+  scheduler::Scheduler scheduler_;
   std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
-  HostSet hosts_;
+  HostRegistry hosts_;
   std::vector<std::string> lost_;
 };
 
@@ -178,7 +178,7 @@ TEST_F(InlineNodesTest, ServesOnceItSaysThatItIsReady) {
   EXPECT_EQ(fakes_["a"]->Requests<ProbeRequest>()[0].session_id(), "session");
   Schedule("p1");
   EXPECT_THAT(effects_.bound, ElementsAre("p1 n2"));
-  // It was told nothing but what came with the call.
+  // It received only what came with the call.
   EXPECT_EQ(fakes_["a"]->Count<v1alpha1::SyncRequest>(), 0);
   EXPECT_EQ(fakes_["a"]->Count<v1alpha1::PreFilterRequest>(), 0);
   ASSERT_EQ(fakes_["a"]->Count<FilterRequest>(), 1);
@@ -206,7 +206,7 @@ TEST_F(InlineNodesTest, ANewerInstanceTakesItsPlace) {
   Schedule("p3");
   EXPECT_THAT(effects_.bound, ElementsAre("p1 n1", "p2 n1", "p3 n2"));
   EXPECT_THAT(lost_, IsEmpty());
-  // The predecessor is warm, and takes over at once.
+  // The predecessor is still ready, and takes over at once.
   fakes_["b"]->Kill();
   UntilServes("a");
   Schedule("p4");
@@ -220,12 +220,12 @@ TEST_F(InlineNodesTest, OneThatDiesIsNoticedByACallOrWithoutOne) {
   Schedule("p1");
   EXPECT_THAT(effects_.bound, IsEmpty());
   EXPECT_THAT(effects_.failed, SizeIs(1));
-  Until("the call told", [&] { return lost_.size() == 1; });
+  Until("the call reported it", [&] { return lost_.size() == 1; });
   EXPECT_FALSE(hosts_.AllReady());
   InlineComes("b", 2, "n2");
   UntilServes("b");
   fakes_["b"]->Kill();
-  Until("a probe told", [&] { return lost_.size() == 2; });
+  Until("a probe reported it", [&] { return lost_.size() == 2; });
 }
 
 TEST_F(InlineNodesTest, AnAnswerThatCannotBeReadIsRefused) {
@@ -240,7 +240,7 @@ TEST_F(InlineNodesTest, AnAnswerThatCannotBeReadIsRefused) {
   Schedule("p1");
   EXPECT_THAT(effects_.bound, IsEmpty());
   EXPECT_THAT(effects_.failed, ElementsAre(::testing::HasSubstr("\"inline\" gave no answer")));
-  EXPECT_EQ(Serving(), "a") << "one bad answer is no reason to leave it";
+  EXPECT_EQ(Serving(), "a") << "one bad answer does not replace it";
 }
 
 TEST_F(InlineNodesTest, AHandshakeWithOneThatWantsTheImpossibleFails) {

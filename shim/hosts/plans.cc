@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "shim/cycle/custom_resources.h"
-#include "shim/cycle/inline_host.h"
+#include "shim/framework/custom_resources.h"
+#include "shim/hosts/inline_host.h"
 #include "shim/queue/cluster_event.h"
 
 namespace outboard::hosts {
@@ -42,11 +42,12 @@ bool Serves(const GetHostInfoResponse& info, const std::string& name, ExtensionP
              plugin->extension_points().end();
 }
 
-// Which host, by name, runs each plugin of a profile.
+// The host, by name, of each plugin of a profile.
 using HostOfPlugin = std::map<std::string, std::string>;
 
-// For each plugin the first of `hosts` that serves it wherever the profile has it: what a plugin
-// computes at one point is in that host at the next. `problems` receives plugins that have none.
+// For each plugin the first of `hosts` that serves it at all its points in the profile: what a
+// plugin computes at one point must be in the same host at the next. `problems` receives plugins
+// without a host.
 HostOfPlugin AssignHosts(const config::Config& config, const std::vector<std::string>& hosts,
                          const HostInfos& infos, const config::Profile& profile,
                          std::vector<std::string>* problems) {
@@ -80,18 +81,20 @@ bool Allows(const config::CustomResourceRule& rule, const v1alpha1::CustomResour
                         [&](int verb) { return absl::c_linear_search(rule.verbs, verb); });
 }
 
-// Whether the plugin may have objects written: what it can do without only counts where it may.
-bool KeepsObjects(v1alpha1::PluginInfo plugin, const config::Config& config) {
+// Whether the plugin may request writes of objects; optional resources count only if they are
+// allowed.
+bool WritesObjects(v1alpha1::PluginInfo plugin, const config::Config& config) {
   for (v1alpha1::CustomResource& used : *plugin.mutable_custom_resources()) {
     const bool may = absl::c_any_of(config.shim.custom_resources, [&](const auto& rule) {
       return rule.resource == used.resource() && Allows(rule, used);
     });
     if (used.optional() && !may) used.clear_verbs();
   }
-  return cycle::KeepsObjects(plugin);
+  return framework::WritesObjects(plugin);
 }
 
-// What a plugin of the profile declares and the configuration does not allow: one line a resource.
+// Custom resources that a plugin of the profile declares and the configuration does not allow: one
+// line per resource.
 void CheckCustomResources(const config::Config& config, const config::Profile& profile,
                           const HostOfPlugin& host_of, const HostInfos& infos,
                           std::vector<std::string>* problems) {
@@ -110,7 +113,7 @@ void CheckCustomResources(const config::Config& config, const config::Profile& p
         if (rule == rules.end()) continue;
         LOG(WARNING) << "Profile \"" << profile.name << "\": plugin " << plugin
                      << " writes nothing to " << wanted.resource()
-                     << ", for customResources does not name it with all of the verbs ["
+                     << ": customResources does not allow it with all of the verbs ["
                      << absl::StrJoin(all, ", ") << "]";
         continue;
       }
@@ -139,20 +142,20 @@ class Planner {
     num_algorithm_hosts_ = others - plan_.host_names.begin();
   }
 
-  cycle::ProfilePlan Make();
-  // What the plugin says at PostFilter of pods that it is spared.
-  cycle::SparedWord WordOf(const std::string& plugin) const;
-  // Plans for pods that one of the hosts is spared.
-  std::vector<cycle::SparedHost> Spared() const;
+  framework::ProfilePlan Make();
+  // The plugin's PostFilter answer for pods for which its host is skipped.
+  framework::SkippedPostFilterStatus WordOf(const std::string& plugin) const;
+  // Plans for the pods for which one of the hosts is skipped.
+  std::vector<framework::SkippedHost> Spared() const;
   const std::vector<std::string>& host_names() const { return plan_.host_names; }
-  // What the host has to know of the profile.
+  // Adds what the host must know of the profile.
   void AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const;
 
  private:
   const PluginInfo& InfoOf(const std::string& plugin) const {
     return *FindPlugin(infos_.at(host_of_.at(plugin)), plugin);
   }
-  // Whether it has to hear of an attempt from PreFilter on.
+  // Whether the host must be called in an attempt from PreFilter on.
   bool TakesPartInAlgorithm(const std::string& host) const {
     using namespace v1alpha1;  // NOLINT: names of points
     const auto points = {PRE_FILTER, FILTER, POST_FILTER, PRE_SCORE, SCORE};
@@ -161,28 +164,28 @@ class Planner {
   }
   // Names at the point, of one host or of all.
   std::vector<std::string> Names(ExtensionPoint point, const std::string* host = nullptr) const;
-  std::vector<cycle::WeightedPlugin> Weighted(const std::string* host = nullptr) const;
+  std::vector<framework::WeightedPlugin> Weighted(const std::string* host = nullptr) const;
   // Hosts at the point, in the order of their first plugins there.
-  std::vector<cycle::PointShare> Shares(ExtensionPoint point) const;
+  std::vector<framework::HostExtensionPoint> Shares(ExtensionPoint point) const;
 
   bool KeepsNoMirror(const std::string& host) const {
     const auto info = infos_.find(host);
-    return info != infos_.end() && cycle::KeepsNoMirror(info->second);
+    return info != infos_.end() && hosts::KeepsNoMirror(info->second);
   }
   bool Can(const std::string& host, v1alpha1::Capability wanted) const {
     return absl::c_linear_search(infos_.at(host).capabilities(), wanted);
   }
   bool CanFuse(const std::string& host) const { return Can(host, v1alpha1::FUSED_CYCLE); }
-  // Then it chooses among nodes itself.
+  // Such a host selects nodes itself.
   bool PlacesSeveral(const std::string& host) const {
     return Can(host, v1alpha1::BATCH) || Can(host, v1alpha1::GROUP_PLAN);
   }
-  // The host that is asked all points in one message: of those that can be, the one with the most
-  // filters, since its search is the one that ends with the sample; of several the one with the
-  // first. Empty: there is none.
+  // The host that answers all points in one message: of those that can, the one with the most
+  // filters, because its search is the one that ends with the sample; if several, the one with the
+  // first filter. Empty: none.
   std::string MainHost() const;
 
-  // Whether none of the plugins insists on being heard at the point.
+  // Whether the failure policies of all these plugins allow a missing answer at the point.
   bool IsOpen(ExtensionPoint point, const std::vector<std::string>& plugins) const {
     return std::all_of(plugins.begin(), plugins.end(), [&](const std::string& plugin) {
       return config::PolicyFor(config_.shim, plugin, point) != config::FailurePolicy::kFailClosed;
@@ -193,7 +196,7 @@ class Planner {
   const HostInfos& infos_;
   const config::Profile& profile_;
   const HostOfPlugin host_of_;
-  cycle::ProfilePlan plan_;
+  framework::ProfilePlan plan_;
   std::ptrdiff_t num_algorithm_hosts_ = 0;
 };
 
@@ -205,8 +208,8 @@ std::vector<std::string> Planner::Names(ExtensionPoint point, const std::string*
   return names;
 }
 
-std::vector<cycle::WeightedPlugin> Planner::Weighted(const std::string* host) const {
-  std::vector<cycle::WeightedPlugin> weighted;
+std::vector<framework::WeightedPlugin> Planner::Weighted(const std::string* host) const {
+  std::vector<framework::WeightedPlugin> weighted;
   for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
     if (host != nullptr && host_of_.at(plugin.name) != *host) continue;
     weighted.push_back({plugin.name, plugin.weight});
@@ -214,11 +217,11 @@ std::vector<cycle::WeightedPlugin> Planner::Weighted(const std::string* host) co
   return weighted;
 }
 
-std::vector<cycle::PointShare> Planner::Shares(ExtensionPoint point) const {
-  std::vector<cycle::PointShare> shares;
+std::vector<framework::HostExtensionPoint> Planner::Shares(ExtensionPoint point) const {
+  std::vector<framework::HostExtensionPoint> shares;
   const std::vector<config::EnabledPlugin>& enabled = profile_.at(point);
   for (size_t position = 0; position < enabled.size(); ++position) {
-    cycle::InterestedPlugin plugin;
+    framework::InterestedPlugin plugin;
     plugin.name = enabled[position].name;
     plugin.position = position;
     bool is_called = true;
@@ -232,11 +235,11 @@ std::vector<cycle::PointShare> Planner::Shares(ExtensionPoint point) const {
     auto share = std::find_if(shares.begin(), shares.end(),
                               [&](const auto& other) { return other.host_name == host; });
     if (share == shares.end()) {
-      share = shares.insert(shares.end(), cycle::PointShare());
+      share = shares.insert(shares.end(), framework::HostExtensionPoint());
       share->host_name = host;
-      share->is_open = true;
+      share->fail_open = true;
     }
-    share->is_open &= IsOpen(point, {plugin.name});
+    share->fail_open &= IsOpen(point, {plugin.name});
     share->plugins.push_back(std::move(plugin));
   }
   return shares;
@@ -268,12 +271,12 @@ ExtensionPoint InterestPoint(ExtensionPoint point) {
   }
 }
 
-// In which pods the plugin is interested at its points in the profile; nothing: in every pod.
-std::optional<std::vector<cycle::PodField>> InterestOf(const PluginInfo& plugin,
-                                                       const config::Profile& profile) {
-  std::vector<cycle::PodField> fields;
+// The pods in which the plugin is interested at its points in the profile; nullopt: all pods.
+std::optional<std::vector<framework::PodField>> InterestOf(const PluginInfo& plugin,
+                                                           const config::Profile& profile) {
+  std::vector<framework::PodField> fields;
   for (const auto& [point, enabled] : profile.points) {
-    // Only what Reserve named comes before PreBind.
+    // PreBind only gets what Reserve named.
     if (point == v1alpha1::PRE_BIND) continue;
     if (absl::c_none_of(enabled, [&](const auto& other) { return other.name == plugin.name(); }))
       continue;
@@ -286,21 +289,21 @@ std::optional<std::vector<cycle::PodField>> InterestOf(const PluginInfo& plugin,
   return fields;
 }
 
-// What a plugin that is spared would have said, in this plan and in those without more hosts.
-void SpeakFor(const cycle::SparedWord& word, bool is_after, cycle::ProfilePlan* plan) {
+// Adds the answer of a skipped plugin to this plan and to its plans without further hosts.
+void SpeakFor(const framework::SkippedPostFilterStatus& word, bool is_after,
+              framework::ProfilePlan* plan) {
   (is_after ? plan->spared_after : plan->spared_before).push_back(word);
-  for (cycle::SparedHost& next : plan->spared) SpeakFor(word, is_after, next.without.get());
+  for (framework::SkippedHost& next : plan->spared) SpeakFor(word, is_after, next.without.get());
 }
 
-void ScoreNothing(const std::string& plugin, cycle::ProfilePlan* plan) {
+void ScoreNothing(const std::string& plugin, framework::ProfilePlan* plan) {
   plan->algorithm.spared_score_plugins.push_back(plugin);
-  for (cycle::SparedHost& next : plan->spared) ScoreNothing(plugin, next.without.get());
+  for (framework::SkippedHost& next : plan->spared) ScoreNothing(plugin, next.without.get());
 }
 
-// What the administrator exempts from the shim's own check. Arguments that are not as they should
-// be are the host's to complain about.
-cycle::GuardScope GuardOf(const config::Profile& profile) {
-  cycle::GuardScope scope;
+// The administrator's exemptions from the shim's own check. The host reports invalid arguments.
+cache::GuardScope GuardOf(const config::Profile& profile) {
+  cache::GuardScope scope;
   const auto filters = [&](absl::string_view name) {
     const auto& plugins = profile.at(v1alpha1::FILTER);
     return std::any_of(plugins.begin(), plugins.end(),
@@ -326,8 +329,8 @@ cycle::GuardScope GuardOf(const config::Profile& profile) {
   return scope;
 }
 
-cycle::ProfilePlan Planner::Make() {
-  cycle::AlgorithmProfile& algorithm = plan_.algorithm;
+framework::ProfilePlan Planner::Make() {
+  framework::AlgorithmProfile& algorithm = plan_.algorithm;
   algorithm.name = profile_.name;
   algorithm.percentage_of_nodes_to_score =
       static_cast<uint32_t>(profile_.percentage_of_nodes_to_score);
@@ -340,14 +343,14 @@ cycle::ProfilePlan Planner::Make() {
     const std::string main = MainHost();
     for (std::ptrdiff_t i = 0; i < num_algorithm_hosts_; ++i) {
       const std::string& host = plan_.host_names[static_cast<size_t>(i)];
-      cycle::AlgorithmShare& share = algorithm.shares.emplace_back();
+      framework::HostProfile& share = algorithm.shares.emplace_back();
       share.pre_filter_plugins = Names(v1alpha1::PRE_FILTER, &host);
       share.filter_plugins = Names(v1alpha1::FILTER, &host);
       share.pre_score_plugins = Names(v1alpha1::PRE_SCORE, &host);
       share.score_plugins = Weighted(&host);
       if (host == main) algorithm.main_host = static_cast<size_t>(i);
       share.can_fuse = CanFuse(host);
-      if (num_algorithm_hosts_ == 1) continue;  // Nobody can do without the only one.
+      if (num_algorithm_hosts_ == 1) continue;  // The only host is always needed.
       share.pre_filter_is_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
       share.filter_is_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);
       const std::vector<std::string> scoring = Names(v1alpha1::SCORE, &host);
@@ -364,7 +367,8 @@ cycle::ProfilePlan Planner::Make() {
     std::vector<std::string>& hosts = plan_.post_filter_hosts;
     const std::string& host = host_of_.at(plugin);
     if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
-    if (cycle::SparedWord word = WordOf(plugin); num_algorithm_hosts_ > 1 && !word.reason.empty())
+    if (framework::SkippedPostFilterStatus word = WordOf(plugin);
+        num_algorithm_hosts_ > 1 && !word.reason.empty())
       plan_.pre_filter_behind[host] = std::move(word.behind);
     for (const config::EnabledPlugin& gate : profile_.at(v1alpha1::PRE_ENQUEUE)) {
       if (gate.name == plugin) plan_.preemption_gates.push_back(plugin);
@@ -380,7 +384,7 @@ cycle::ProfilePlan Planner::Make() {
     if (plugin.name != kPrioritySort) plan_.sort_host = host_of_.at(plugin.name);
   }
   for (const auto& [plugin, host] : host_of_) {
-    if (KeepsObjects(InfoOf(plugin), config_)) plan_.object_keepers.insert(host);
+    if (WritesObjects(InfoOf(plugin), config_)) plan_.object_writers.insert(host);
     auto& events = plan_.wake_up_events[plugin];
     for (const v1alpha1::ClusterEvent& event : InfoOf(plugin).wake_up_events()) {
       events.push_back(queue::FromContract(event));
@@ -390,8 +394,8 @@ cycle::ProfilePlan Planner::Make() {
   return plan_;
 }
 
-cycle::SparedWord Planner::WordOf(const std::string& plugin) const {
-  cycle::SparedWord word;
+framework::SkippedPostFilterStatus Planner::WordOf(const std::string& plugin) const {
+  framework::SkippedPostFilterStatus word;
   for (const v1alpha1::Interest& interest : InfoOf(plugin).interests()) {
     if (interest.extension_point() == v1alpha1::PRE_FILTER)
       word.reason = interest.post_filter_reason();
@@ -402,10 +406,10 @@ cycle::SparedWord Planner::WordOf(const std::string& plugin) const {
   return word;
 }
 
-std::vector<cycle::SparedHost> Planner::Spared() const {
-  std::vector<cycle::SparedHost> spared;
+std::vector<framework::SkippedHost> Planner::Spared() const {
+  std::vector<framework::SkippedHost> spared;
   for (const std::string& host : plan_.host_names) {
-    cycle::SparedHost candidate;
+    framework::SkippedHost candidate;
     candidate.host_name = host;
     candidate.interest.name = host;
     HostOfPlugin others;
@@ -426,16 +430,16 @@ std::vector<cycle::SparedHost> Planner::Spared() const {
     for (auto& [point, plugins] : rest.points) {
       std::erase_if(plugins, [&](const auto& plugin) { return !others.contains(plugin.name); });
     }
-    // Without scores the first feasible node would do.
+    // Without scores the first feasible node would be enough.
     if (rest.at(v1alpha1::SCORE).empty() != profile_.at(v1alpha1::SCORE).empty()) continue;
     Planner planner(config_, plan_.host_names, infos_, rest, std::move(others));
-    candidate.without = std::make_shared<cycle::ProfilePlan>(planner.Make());
+    candidate.without = std::make_shared<framework::ProfilePlan>(planner.Make());
     bool others_came = false;
     for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::POST_FILTER)) {
       const bool is_own = host_of_.at(plugin.name) == host;
       others_came |= !is_own;
       if (!is_own) continue;
-      const cycle::SparedWord word = WordOf(plugin.name);
+      const framework::SkippedPostFilterStatus word = WordOf(plugin.name);
       if (!word.reason.empty()) SpeakFor(word, others_came, candidate.without.get());
     }
     for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
@@ -456,7 +460,7 @@ void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest
     point_config->set_extension_point(point);
     point_config->mutable_plugins()->Assign(names.begin(), names.end());
     if (point != v1alpha1::SCORE || !PlacesSeveral(host)) continue;
-    for (const cycle::WeightedPlugin& plugin : Weighted(&host))
+    for (const framework::WeightedPlugin& plugin : Weighted(&host))
       point_config->add_weights(plugin.weight);
   }
   for (const config::PluginArgs& args : profile_.args) {
@@ -518,16 +522,16 @@ absl::Status ConfigureError(const config::Config& config, const config::Profiles
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
 }
 
-std::vector<cycle::CustomResourceRule> AllowedResources(
+std::vector<framework::CustomResourceRule> AllowedResources(
     const std::vector<config::CustomResourceRule>& configured) {
-  std::vector<cycle::CustomResourceRule> rules;
+  std::vector<framework::CustomResourceRule> rules;
   for (const config::CustomResourceRule& rule : configured)
     rules.push_back({rule.resource, rule.verbs, rule.namespaces});
   return rules;
 }
 
-cycle::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
-  cycle::ChangeEncoder::Fields fields;
+cache::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
+  cache::ChangeEncoder::Fields fields;
   for (const PluginInfo& plugin : info.plugins()) {
     for (const std::string& path : plugin.needed_fields()) {
       fields.command |= path == "Pod.spec.containers[*].command";
@@ -548,15 +552,16 @@ cycle::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
   return fields;
 }
 
-std::map<std::string, cycle::AlgorithmShare> SharesOf(const Plans& plans, const std::string& host) {
-  std::map<std::string, cycle::AlgorithmShare> shares;
-  for (const cycle::ProfilePlan& plan : plans.profiles) {
+std::map<std::string, framework::HostProfile> SharesOf(const Plans& plans,
+                                                       const std::string& host) {
+  std::map<std::string, framework::HostProfile> shares;
+  for (const framework::ProfilePlan& plan : plans.profiles) {
     const auto end =
         plan.host_names.begin() +
         static_cast<std::ptrdiff_t>(std::min(plan.num_algorithm_hosts(), plan.host_names.size()));
     const auto found = std::find(plan.host_names.begin(), end, host);
     if (found == end) continue;
-    cycle::AlgorithmShare share;
+    framework::HostProfile share;
     if (plan.algorithm.shares.empty()) {
       share.pre_filter_plugins = plan.algorithm.pre_filter_plugins;
       share.filter_plugins = plan.algorithm.filter_plugins;

@@ -1,5 +1,4 @@
-// From the configuration and what hosts say of themselves to plans that the scheduler can follow.
-// Pure functions.
+// Builds the scheduler's plans from the configuration and the hosts' infos. Pure functions.
 #ifndef OUTBOARD_SHIM_HOSTS_PLANS_H_
 #define OUTBOARD_SHIM_HOSTS_PLANS_H_
 
@@ -9,46 +8,46 @@
 
 #include "absl/status/statusor.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "shim/cache/change_log.h"
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
-#include "shim/cycle/change_log.h"
-#include "shim/cycle/custom_resources.h"
-#include "shim/cycle/scheduler.h"
+#include "shim/framework/custom_resources.h"
+#include "shim/scheduler/scheduler.h"
 
 namespace outboard::hosts {
 
-// What a host with the configured name said of itself.
+// The info of each host, by its configured name.
 using HostInfos = std::map<std::string, v1alpha1::GetHostInfoResponse>;
 
 struct Plans {
-  std::vector<cycle::ProfilePlan> profiles;
-  // By host name; a host that serves no profile has none.
+  std::vector<framework::ProfilePlan> profiles;
+  // By host name; without hosts that serve no profile.
   std::map<std::string, v1alpha1::ConfigureRequest> configure;
-  // As resolved, for showing.
+  // For display.
   config::Profiles resolved;
 };
 
-// Resolves the profiles over what all hosts serve and gives each plugin of a profile to the first
-// of `hosts` (names, in order of preference) that serves it. Errors: INVALID_ARGUMENT with file and
-// line: what ResolveProfiles says, or that a plugin's points are served by different hosts only.
+// Resolves the profiles over the plugins of all hosts and assigns each plugin of a profile to the
+// first of `hosts` (names, in order of preference) that serves it.
+// Errors: INVALID_ARGUMENT with file and line: those of ResolveProfiles, or no single host serves
+// all of a plugin's points.
 absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<std::string>& hosts,
                                 const HostInfos& infos);
 
-// What the host is asked from PreFilter to Score, by profile; profiles in which that is nothing are
-// left out.
-std::map<std::string, cycle::AlgorithmShare> SharesOf(const Plans& plans, const std::string& host);
+// The host's part from PreFilter to Score, by profile; only profiles in which it has one.
+std::map<std::string, framework::HostProfile> SharesOf(const Plans& plans, const std::string& host);
 
-// Problems of a Configure answer as one error that names file, line and field.
+// Problems of a Configure answer as one error with file, line and field.
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
                             const v1alpha1::ConfigureResponse& response);
 
-// What plugins may have done with custom resources.
-std::vector<cycle::CustomResourceRule> AllowedResources(
+// Which writes of custom resources plugins may request.
+std::vector<framework::CustomResourceRule> AllowedResources(
     const std::vector<config::CustomResourceRule>& configured);
 
-// What the host's plugins read beyond what every host is sent: annotations, commands, arguments and
-// variables of containers, custom resources.
-cycle::ChangeEncoder::Fields NeededFields(const v1alpha1::GetHostInfoResponse& info);
+// What the host's plugins read in addition to what every host receives: annotations, commands,
+// arguments and variables of containers, custom resources.
+cache::ChangeEncoder::Fields NeededFields(const v1alpha1::GetHostInfoResponse& info);
 
 }  // namespace outboard::hosts
 

@@ -42,7 +42,7 @@ v1alpha1::GetHostInfoResponse Host(const std::vector<std::string>& plugins) {
   return info;
 }
 
-// All plugins of PointsOf, in this order, on hosts named in the configuration's order.
+// All plugins of PointsOf, in this order, on hosts in the configuration's order.
 config::Config Configuration(const std::vector<std::string>& hosts) {
   std::string text = R"(apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -80,9 +80,9 @@ std::vector<std::string> Told(const v1alpha1::ConfigureRequest& request) {
   return points;
 }
 
-std::vector<std::string> Shares(const std::vector<cycle::PointShare>& shares) {
+std::vector<std::string> Shares(const std::vector<framework::HostExtensionPoint>& shares) {
   std::vector<std::string> all;
-  for (const cycle::PointShare& share : shares) {
+  for (const framework::HostExtensionPoint& share : shares) {
     std::string text = absl::StrCat(share.host_name, ":");
     for (const auto& plugin : share.plugins) {
       absl::StrAppend(&text, " ", plugin.name, "@", plugin.position);
@@ -97,7 +97,7 @@ TEST(PlansTest, AHostThatServesAllDoesItAlone) {
       Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
   auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"}, {{"a", all}, {"b", all}});
   ASSERT_TRUE(plans.ok()) << plans.status();
-  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  const framework::ProfilePlan& plan = plans->profiles.at(0);
   EXPECT_THAT(plan.host_names, ElementsAre("a"));
   EXPECT_THAT(plan.algorithm.shares, IsEmpty());
   EXPECT_THAT(plan.preemption_gates, ElementsAre("Preempting"));
@@ -105,11 +105,11 @@ TEST(PlansTest, AHostThatServesAllDoesItAlone) {
   EXPECT_THAT(plans->configure, SizeIs(1));
 }
 
-// Its name; empty: there is none.
+// Its name; empty: none.
 std::string MainHost(const std::vector<std::string>& hosts, const HostInfos& infos) {
   auto plans = MakePlans(Configuration(hosts), hosts, infos);
   EXPECT_TRUE(plans.ok()) << plans.status();
-  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  const framework::ProfilePlan& plan = plans->profiles.at(0);
   return plan.algorithm.main_host.has_value() ? plan.host_names[*plan.algorithm.main_host] : "";
 }
 
@@ -125,7 +125,7 @@ TEST(PlansTest, TheMainHostIsTheOneOfTheMostFiltersThatCanBeAskedAllAtOnce) {
   EXPECT_EQ(MainHost({"a", "b", "c"}, {{"a", one}, {"b", fused(two)}, {"c", fused(others)}}), "b");
   EXPECT_EQ(MainHost({"a", "b", "c"}, {{"a", fused(one)}, {"b", fused(two)}, {"c", others}}), "b");
   EXPECT_EQ(MainHost({"a", "b", "c"}, {{"a", one}, {"b", two}, {"c", fused(others)}}), "");
-  // As many: the first of the profile, whatever the order of the hosts.
+  // As many filters: the first in the profile, whatever the order of the hosts.
   EXPECT_EQ(MainHost({"c", "b", "a", "d"}, {{"a", fused(Host({"Second"}))},
                                             {"b", fused(Host({"Third"}))},
                                             {"c", fused(one)},
@@ -149,23 +149,23 @@ TEST(PlansTest, AHostWithoutAMirrorHasAShareEvenAlone) {
 }
 
 TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
-  // b comes first, so that it runs Third, which a serves as well.
+  // b comes first, so that it runs Third, which a also serves.
   auto plans =
       MakePlans(Configuration({"b", "a"}), {"b", "a"},
                 {{"a", Host({"PrioritySort", "First", "Third", "Preempting", "DefaultBinder"})},
                  {"b", Host({"Second", "Third", "Gate"})}});
   ASSERT_TRUE(plans.ok()) << plans.status();
-  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  const framework::ProfilePlan& plan = plans->profiles.at(0);
   EXPECT_THAT(plan.host_names, ElementsAre("b", "a"));
   EXPECT_THAT(plan.algorithm.filter_plugins, ElementsAre("First", "Second", "Third"));
   ASSERT_THAT(plan.algorithm.shares, SizeIs(2));
-  const cycle::AlgorithmShare& b = plan.algorithm.shares[0];
+  const framework::HostProfile& b = plan.algorithm.shares[0];
   EXPECT_THAT(b.pre_filter_plugins, ElementsAre("Third"));
   EXPECT_THAT(b.filter_plugins, ElementsAre("Second", "Third"));
   EXPECT_THAT(b.pre_score_plugins, ElementsAre("Second"));
   ASSERT_THAT(b.score_plugins, SizeIs(2));
   EXPECT_EQ(b.score_plugins[0].weight, 3);
-  const cycle::AlgorithmShare& a = plan.algorithm.shares[1];
+  const framework::HostProfile& a = plan.algorithm.shares[1];
   EXPECT_THAT(a.filter_plugins, ElementsAre("First"));
   EXPECT_THAT(a.score_plugins, IsEmpty());
   // Hosts in the order of their first plugins.
@@ -173,7 +173,7 @@ TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
   EXPECT_THAT(Shares(plan.permit), ElementsAre("a: First@0", "b: Second@1"));
   EXPECT_THAT(Shares(plan.pre_enqueue), ElementsAre("b: Gate@0", "a: Preempting@1"));
   EXPECT_THAT(plan.post_filter_hosts, ElementsAre("a"));
-  // A host knows its own plugins only, and their arguments.
+  // A host gets only its own plugins and their arguments.
   EXPECT_THAT(
       Told(plans->configure.at("b")),
       ElementsAre("PRE_ENQUEUE: Gate", "PRE_FILTER: Third", "FILTER: Second Third",
@@ -189,7 +189,7 @@ TEST(PlansTest, AHostThatOnlyComesAfterThePlacementLeavesTheOtherFused) {
                           {"main", Host({"PrioritySort", "First", "Second", "Third", "Preempting",
                                          "DefaultBinder"})}});
   ASSERT_TRUE(plans.ok()) << plans.status();
-  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  const framework::ProfilePlan& plan = plans->profiles.at(0);
   EXPECT_THAT(plan.host_names, ElementsAre("main", "gate"));
   EXPECT_THAT(plan.algorithm.shares, IsEmpty());
   EXPECT_EQ(plan.num_algorithm_hosts(), 1u);
@@ -227,11 +227,11 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
             "not allow; add to it: {resource: widgets.v1.example.com, verbs: [create, "
             "updateStatus]}");
   const auto keepers = [&] {
-    return MakePlans(config, {"a"}, {{"a", info}})->profiles[0].object_keepers;
+    return MakePlans(config, {"a"}, {{"a", info}})->profiles[0].object_writers;
   };
   wanted->set_optional(true);
   EXPECT_EQ(problem(), "");
-  EXPECT_THAT(keepers(), IsEmpty()) << "it may not";
+  EXPECT_THAT(keepers(), IsEmpty()) << "it is not allowed";
   wanted->set_optional(false);
   config.shim.custom_resources = {
       {"widgets.v1.example.com", {v1alpha1::CustomResource::CREATE}, {}, {}}};
@@ -255,29 +255,30 @@ TEST(Interests, AnyFieldIsEnough) {
   for (const char* field :
        {"metadata.labels['l']", "metadata.annotations['a']", "spec.schedulingGates",
         "spec.schedulingGroup", "spec.volumes[*].hostPath", "spec.resourceClaims"}) {
-    EXPECT_TRUE(cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, pod, {}))
+    EXPECT_TRUE(framework::AnyInterestedIn(std::vector<framework::InterestedPlugin>{{"P", {field}}},
+                                           pod, {}))
         << field;
-    EXPECT_FALSE(
-        cycle::AnyConcerns(std::vector<cycle::InterestedPlugin>{{"P", {field}}}, plain, {}))
+    EXPECT_FALSE(framework::AnyInterestedIn(
+        std::vector<framework::InterestedPlugin>{{"P", {field}}}, plain, {}))
         << field;
   }
-  const std::vector<cycle::InterestedPlugin> unknown = {{"P", {"spec.colour"}}};
-  EXPECT_TRUE(cycle::AnyConcerns(unknown, plain, {}));
+  const std::vector<framework::InterestedPlugin> unknown = {{"P", {"spec.colour"}}};
+  EXPECT_TRUE(framework::AnyInterestedIn(unknown, plain, {}));
 }
 
 TEST(Interests, AResourceForWhichADeviceClassStands) {
-  const std::vector<cycle::InterestedPlugin> plugins = {
+  const std::vector<framework::InterestedPlugin> plugins = {
       {"P", {"spec.containers[*].resources.requests[deviceClass]"}}};
   v1alpha1::Pod pod;
   pod.add_containers();
   v1alpha1::Container* init = pod.add_init_containers();
   (*init->mutable_requests()->mutable_extended())["example.com/gpu"] = 1;
-  EXPECT_FALSE(cycle::AnyConcerns(plugins, pod, {}));
-  EXPECT_FALSE(cycle::AnyConcerns(plugins, pod, {{"example.com/nic", 1}}));
-  EXPECT_TRUE(cycle::AnyConcerns(plugins, pod, {{"example.com/gpu", 1}}));
+  EXPECT_FALSE(framework::AnyInterestedIn(plugins, pod, {}));
+  EXPECT_FALSE(framework::AnyInterestedIn(plugins, pod, {{"example.com/nic", 1}}));
+  EXPECT_TRUE(framework::AnyInterestedIn(plugins, pod, {{"example.com/gpu", 1}}));
 }
 
-// "First" of host "a" cares about pods with claims only.
+// "First" of host "a" is only interested in pods with claims.
 HostInfos WithInterests(const std::vector<ExtensionPoint>& points) {
   HostInfos infos = {
       {"a", Host({"First"})},
@@ -300,14 +301,14 @@ TEST(PlansTest, AHostIsSparedPodsThatNoneOfItsPluginsCaresAbout) {
       MakePlans(Configuration({"a", "b"}), {"a", "b"},
                 WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE, v1alpha1::PERMIT}));
   ASSERT_TRUE(plans.ok()) << plans.status();
-  const cycle::ProfilePlan& plan = plans->profiles.at(0);
+  const framework::ProfilePlan& plan = plans->profiles.at(0);
   EXPECT_THAT(plan.host_names, ElementsAre("a", "b"));
   v1alpha1::Pod pod;
-  const cycle::ProfilePlan& without = *plan.For(pod, {});
+  const framework::ProfilePlan& without = *plan.For(pod, {});
   ASSERT_NE(&without, &plan);
   EXPECT_EQ(without.algorithm.name, "p");
   EXPECT_THAT(without.host_names, ElementsAre("b"));
-  EXPECT_THAT(without.algorithm.shares, IsEmpty()) << "one host does it alone";
+  EXPECT_THAT(without.algorithm.shares, IsEmpty()) << "a single host serves them";
   EXPECT_THAT(without.algorithm.filter_plugins, ElementsAre("Second", "Third"));
   EXPECT_THAT(without.algorithm.spared_score_plugins, ElementsAre("First"));
   ASSERT_THAT(without.spared_before, SizeIs(1));
@@ -333,7 +334,7 @@ TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
   plugin->add_needed_fields("Pod.spec.containers[*].args");
   plugin->add_needed_fields("Pod.spec.containers[*].env['WORLD_SIZE']");
   plugin->add_custom_resources()->set_resource("widgets.v1.example.com");
-  const cycle::ChangeEncoder::Fields fields = NeededFields(info);
+  const cache::ChangeEncoder::Fields fields = NeededFields(info);
   EXPECT_THAT(fields.pod_annotations, ElementsAre("a"));
   EXPECT_FALSE(fields.command);
   EXPECT_TRUE(fields.args);

@@ -1,4 +1,4 @@
-// Whether a host that has no change stream is ready, and whether it is still there.
+// Watches whether a host without a change stream is ready and still running.
 #ifndef OUTBOARD_SHIM_HOSTS_READINESS_WATCH_H_
 #define OUTBOARD_SHIM_HOSTS_READINESS_WATCH_H_
 
@@ -14,20 +14,20 @@
 
 namespace outboard::hosts {
 
-// Probes an instance over the channel that carries its calls: ten times a second until it is ready,
-// then once a second. A stream would tell at once that a connection broke; here a call finds out,
-// or the next probe. A probe that is not answered in time says nothing: a slow host misses the
-// deadlines of calls.
+// Probes an instance over the channel of its calls: ten times a second until it is ready, then once
+// a second. A stream would report a broken connection at once; here the next call or probe detects
+// it. A probe without an answer in time has no meaning: a slow host misses the deadlines of calls.
 //
-// Threading: scheduling thread. Lifetime: owns itself; ends itself some time after Abandon, once
-// gRPC has returned what is under way. `loop` outlives it.
+// Threading: scheduling thread.
+// Lifetime: owns itself; deletes itself some time after Abandon, once gRPC has returned its
+// operations. `loop` outlives it.
 class ReadinessWatch {
  public:
-  // `on_lost` is called once, when nobody is there any more, or another instance.
+  // `on_lost` is called once, when nothing answers any more, or another instance does.
   ReadinessWatch(HostLoop* loop, const std::shared_ptr<grpc::Channel>& channel,
                  v1alpha1::ProbeRequest request, std::string instance,
                  std::function<void()> on_lost);
-  // Nothing is called after this.
+  // No callback after this.
   void Abandon();
   bool ready() const { return ready_; }
 

@@ -1,4 +1,4 @@
-// How one instance of a host takes another's place.
+// How one instance of a host replaces another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
-#include "shim/cycle/testing/no_effects.h"
-#include "shim/hosts/host_set.h"
+#include "shim/hosts/host_registry.h"
+#include "shim/scheduler/testing/no_cluster_actions.h"
 
 namespace outboard::hosts {
 namespace {
@@ -31,9 +31,9 @@ using v1alpha1::FilterRequest;
 using v1alpha1::FilterResponse;
 using v1alpha1::GetHostInfoResponse;
 
-class CountedEffects final : public cycle::NoEffects {
+class CountedEffects final : public scheduler::NoClusterActions {
  public:
-  void Bind(const cycle::BindOrder& order, absl::Time) override {
+  void Bind(const scheduler::BindOrder& order, absl::Time) override {
     bound.push_back(absl::StrCat(order.pod->pod.name(), " ", order.node_name));
   }
   void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
@@ -43,11 +43,11 @@ class CountedEffects final : public cycle::NoEffects {
   std::vector<std::string> bound, failed;
 };
 
-struct Failures final : cycle::Observer {
-  void OnNoAnswer(const std::string& instance, const absl::Status& status) override {
-    if (hosts != nullptr) hosts->OnNoAnswer(instance, status);
+struct Failures final : scheduler::Observer {
+  void OnHostCallFailed(const std::string& instance, const absl::Status& status) override {
+    if (hosts != nullptr) hosts->OnHostCallFailed(instance, status);
   }
-  HostSet* hosts = nullptr;
+  HostRegistry* hosts = nullptr;
 };
 
 constexpr char kConfiguration[] = R"(apiVersion: kubescheduler.config.k8s.io/v1
@@ -74,17 +74,17 @@ class ReplacementTest : public ::testing::Test {
     failures_.hosts = &hosts_;
     hosts_.SetCallbacks({[this](const std::string& address) { lost_.push_back(address); },
                          [this](const std::string& address) { retired_.push_back(address); }});
-    scheduler_.SetWitness(&hosts_);
+    scheduler_.SetShadowObserver(&hosts_);
     scheduler_.SetProfileNames({"p"});
     for (const char* name : {"n1", "n2"}) {
       auto node = std::make_shared<kube::NodeObject>();
       node->node.set_name(name);
       node->node.set_uid(absl::StrCat("uid-", name));
       node->node.mutable_allocatable()->set_pods(100);
-      scheduler_.OnNodeUpsert(node, now_);
+      scheduler_.events()->OnNodeUpsert(node, now_);
     }
   }
-  ~ReplacementTest() override { scheduler_.SetWitness(nullptr); }
+  ~ReplacementTest() override { scheduler_.SetShadowObserver(nullptr); }
 
   static std::shared_ptr<const config::Config> Configuration(int shadow_cycles,
                                                              std::string text = kConfiguration) {
@@ -120,21 +120,21 @@ class ReplacementTest : public ::testing::Test {
         hosts_.OnHandshake({"main", address, std::nullopt, 0}, NewHostChannel(address), info, now_);
     EXPECT_TRUE(taken.ok()) << taken;
   }
-  // `instance state` of all, in the order in which they came.
+  // `instance state` of all, in order of arrival.
   std::vector<std::string> States() const {
     std::vector<std::string> states;
-    for (const HostSet::View& view : hosts_.Describe())
+    for (const HostRegistry::View& view : hosts_.Describe())
       states.push_back(absl::StrCat(view.instance, " ", StateName(view.state)));
     return states;
   }
-  HostSet::View ViewOf(const std::string& id) const {
-    for (const HostSet::View& view : hosts_.Describe()) {
+  HostRegistry::View ViewOf(const std::string& id) const {
+    for (const HostRegistry::View& view : hosts_.Describe()) {
       if (view.instance == id) return view;
     }
     ADD_FAILURE() << "no instance " << id;
     return {};
   }
-  void Turn() {
+  void RunOnce() {
     hosts_.Tick(now_);
     scheduler_.Tick(now_);
   }
@@ -142,7 +142,7 @@ class ReplacementTest : public ::testing::Test {
   void WaitFor(const std::vector<std::string>& states) {
     const absl::Time limit = absl::Now() + absl::Seconds(30);
     while (States() != states && absl::Now() < limit) {
-      Turn();
+      RunOnce();
       if (States() != states) loop_.Wait(absl::Now() + absl::Milliseconds(5));
     }
     ASSERT_EQ(States(), states);
@@ -153,7 +153,7 @@ class ReplacementTest : public ::testing::Test {
     pod->pod.set_namespace_("ns");
     pod->pod.set_uid(absl::StrCat("uid-", name));
     pod->pod.set_scheduler_name("p");
-    scheduler_.OnPodUpsert(pod, now_);
+    scheduler_.events()->OnPodUpsert(pod, now_);
     EXPECT_TRUE(scheduler_.ScheduleOne(now_));
     while (scheduler_.ScheduleOne(now_)) {
     }
@@ -165,11 +165,11 @@ class ReplacementTest : public ::testing::Test {
     for (int i = 0; !done() && absl::Now() < limit; ++i) {
       Schedule(absl::StrCat("pod-", ++pods_));
       loop_.Wait(absl::Now() + absl::Milliseconds(2));
-      Turn();
+      RunOnce();
     }
     ASSERT_TRUE(done());
   }
-  // No node is feasible for whoever asks this instance.
+  // Every node is infeasible according to this instance.
   void RejectsAll(const std::string& id) {
     fakes_[id]->Answer<FilterRequest, FilterResponse>(
         [](const FilterRequest&, FilterResponse* response) {
@@ -189,11 +189,11 @@ class ReplacementTest : public ::testing::Test {
   HostLoop loop_;
   CountedEffects effects_;
   Failures failures_;
-  cycle::Scheduler scheduler_;
+  scheduler::Scheduler scheduler_;
   std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
   std::vector<std::string> lost_, retired_;
   int pods_ = 0;
-  HostSet hosts_;
+  HostRegistry hosts_;
 };
 
 TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
@@ -202,7 +202,7 @@ TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
   Schedule("one");
   Comes("b", 2);
   EXPECT_THAT(States(), ElementsAre("a serving", "b syncing"));
-  Schedule("two");  // The old one goes on while the new one is made ready.
+  Schedule("two");  // The old one continues while the new one is prepared.
   WaitFor({"a standby", "b serving"});
   Schedule("three");
   EXPECT_THAT(effects_.failed, IsEmpty());
@@ -211,7 +211,7 @@ TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
   EXPECT_EQ(fakes_["b"]->Count<CycleRequest>(), 1);
   EXPECT_EQ(ViewOf("b").why, "it is newer than a");
   now_ += absl::Minutes(1);
-  Turn();
+  RunOnce();
   EXPECT_THAT(States(), ElementsAre("b serving"));
   EXPECT_THAT(retired_, ElementsAre(fakes_["a"]->address()));
   const absl::Time limit = absl::Now() + absl::Seconds(30);
@@ -261,10 +261,10 @@ TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
   broken.times = -1;
   fakes_["b"]->Inject<CycleRequest>(broken);
   Schedule("one");
-  Turn();
+  RunOnce();
   EXPECT_THAT(States(), ElementsAre("a standby", "b serving")) << "once may be chance";
   Schedule("two");
-  Turn();
+  RunOnce();
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
   EXPECT_THAT(ViewOf("b").why, HasSubstr("calls without a usable answer within 0, the last: "));
   EXPECT_THAT(effects_.bound, IsEmpty());
@@ -276,8 +276,8 @@ TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined", "c quarantined"));
   Comes("d", 4, "better");
   WaitFor({"a standby", "b quarantined", "c quarantined", "d serving"});
-  // A person may allow it.
-  EXPECT_TRUE(hosts_.Forgive("main", now_).ok());
+  // An administrator may allow it again.
+  EXPECT_TRUE(hosts_.ClearQuarantine("main", now_).ok());
   WaitFor({"a standby", "b standby", "c standby", "d serving"});
 }
 
@@ -290,11 +290,11 @@ TEST_F(ReplacementTest, AnAnswerOfNoUseSoonAfterAReplacementIsNoChance) {
   broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
   fakes_["b"]->Inject<CycleRequest>(broken);
   Schedule("one");
-  Turn();
+  RunOnce();
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
   EXPECT_EQ(ViewOf("b").why, "1 calls without a usable answer within 0, the last: out of ideas");
   Schedule("two");
-  EXPECT_THAT(effects_.bound, SizeIs(2)) << "the one that had no answer among them";
+  EXPECT_THAT(effects_.bound, SizeIs(2)) << "including the one without an answer";
 }
 
 TEST_F(ReplacementTest, OneThatAnswersNothingIsHeldBackUntilItHasAnsweredAProbe) {
@@ -309,28 +309,28 @@ TEST_F(ReplacementTest, OneThatAnswersNothingIsHeldBackUntilItHasAnsweredAProbe)
   Schedule("three");
   EXPECT_TRUE(ViewOf("a").held_back);
   const int calls = fakes_["a"]->Count<CycleRequest>();
-  // It is not asked, and pods wait where they are; after a while they are told why.
+  // It is not called, and pods wait where they are; after a while they get the reason.
   auto pod = std::make_shared<kube::PodObject>();
   pod->pod.set_name("four");
   pod->pod.set_namespace_("ns");
   pod->pod.set_uid("uid-four");
   pod->pod.set_scheduler_name("p");
-  scheduler_.OnPodUpsert(pod, now_);
-  Turn();
+  scheduler_.events()->OnPodUpsert(pod, now_);
+  RunOnce();
   EXPECT_FALSE(scheduler_.ScheduleOne(now_));
   now_ += absl::Seconds(10);
-  Turn();
+  RunOnce();
   EXPECT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.failed, SizeIs(4));
   EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls);
-  // One more failure after a probe, and it is held back again.
+  // One more failure after a probe opens the breaker again.
   hosts_.OnProbedReady("main", "a", "a set of plugins was refused", now_);
   EXPECT_EQ(ViewOf("a").warning, "a set of plugins was refused");
   EXPECT_FALSE(ViewOf("a").held_back);
   EXPECT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls + 1);
   EXPECT_TRUE(ViewOf("a").held_back);
-  // In good health again.
+  // It is healthy again.
   fakes_["a"]->ClearFaults();
   now_ += absl::Seconds(10);
   hosts_.OnProbedReady("main", "a", "", now_);
@@ -346,14 +346,14 @@ TEST_F(ReplacementTest, FailuresLongAfterAReplacementAreNotItsFault) {
   Comes("b", 2);
   WaitFor({"a standby", "b serving"});
   now_ += absl::Seconds(61);
-  Turn();
+  RunOnce();
   Fault broken;
   broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
   broken.times = -1;
   fakes_["b"]->Inject<CycleRequest>(broken);
   for (const char* name : {"one", "two"}) {
     Schedule(name);
-    Turn();
+    RunOnce();
   }
   EXPECT_THAT(States(), ElementsAre("b serving"));
 }
@@ -363,20 +363,21 @@ TEST_F(ReplacementTest, APersonMayGoBackAndForth) {
   Comes("a", 1);
   WaitFor({"a serving"});
   EXPECT_EQ(hosts_.Swap("main", "", now_).message(), "no other instance of host \"main\" is ready");
-  EXPECT_EQ(hosts_.Swap("main", "a", now_).message(), "instance a serves already");
+  EXPECT_EQ(hosts_.Swap("main", "a", now_).message(), "instance a is already serving");
   EXPECT_EQ(hosts_.Swap("main", "x", now_).message(), "host \"main\" has no instance x");
   Comes("b", 2);
   WaitFor({"a standby", "b serving"});
   EXPECT_TRUE(hosts_.Swap("main", "a", now_).ok());
-  Turn();
-  EXPECT_THAT(States(), ElementsAre("a serving", "b standby")) << "newer, but not newly come";
+  RunOnce();
+  EXPECT_THAT(States(), ElementsAre("a serving", "b standby"))
+      << "newer, but it did not just arrive";
   EXPECT_TRUE(hosts_.Swap("main", "", now_).ok());
   EXPECT_THAT(States(), ElementsAre("a standby", "b serving"));
   EXPECT_TRUE(hosts_.Rollback("main", now_).ok());
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
   EXPECT_EQ(hosts_.Swap("main", "b", now_).message(),
-            "instance b is quarantined: a person asked for it");
-  EXPECT_EQ(hosts_.switches().at({"main", "person"}), 2);
+            "instance b is quarantined: requested by an administrator");
+  EXPECT_EQ(hosts_.switches().at({"main", "manual"}), 2);
 }
 
 TEST_F(ReplacementTest, OneThatIsDrainingIsReplacedIfAnotherIsReady) {
@@ -396,14 +397,15 @@ TEST_F(ReplacementTest, InTheShadowItIsComparedBeforeItServes) {
   RejectsAll("b");
   WaitFor({"a serving", "b shadow"});
   ScheduleUntil([&] { return ViewOf("b").state == InstanceState::kServing; });
-  EXPECT_THAT(effects_.failed, IsEmpty()) << "nobody asked the shadow";
+  EXPECT_THAT(effects_.failed, IsEmpty()) << "the shadow does not affect pods";
   const ShadowReport report = ViewOf("b").shadow;
   EXPECT_EQ(report.cycles, 3);
   EXPECT_EQ(report.placements, 3);
   EXPECT_EQ(report.plugins.at("Fake").verdicts, 6);
   ASSERT_THAT(report.examples, SizeIs(9));
   EXPECT_THAT(report.examples[0], HasSubstr("node n1: feasible → UNSCHEDULABLE by Fake (no)"));
-  EXPECT_THAT(report.Summary(), HasSubstr("3 cycles, 3 pods would go elsewhere; Fake: 6 verdicts"));
+  EXPECT_THAT(report.Summary(),
+              HasSubstr("3 cycles, 3 pods would get another node; Fake: 6 verdicts"));
 }
 
 TEST_F(ReplacementTest, AnswersOfNoUseInTheShadowQuarantineTheBuild) {
@@ -436,7 +438,7 @@ TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndHoldsNobodyUp) {
   const absl::Time began = absl::Now();
   ScheduleUntil([&] { return fakes_["b"]->Count<CycleRequest>() > 0; });
   now_ += absl::Milliseconds(200);
-  Turn();
+  RunOnce();
   EXPECT_LT(absl::Now() - began, absl::Seconds(20));
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
   EXPECT_THAT(ViewOf("b").why, HasSubstr("it did not answer in time"));
@@ -463,13 +465,13 @@ TEST_F(ReplacementTest, AConfigurationThatCannotBeUsedChangesNothing) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("f.yaml:6"));
   Schedule("one");
   EXPECT_THAT(effects_.bound, SizeIs(1));
-  // Weights are the shim's business.
+  // Weights only concern the shim.
   text = kConfiguration;
   text.replace(text.find("{name: Fake}"), 12, "{name: Fake, weight: 3}");
   EXPECT_TRUE(hosts_.Reload(Configuration(0, text), now_).ok());
   EXPECT_TRUE(hosts_.AllReady());
   EXPECT_EQ(fakes_["a"]->Count<ConfigureRequest>(), 1);
-  // One that asks the host for something else has it begin anew.
+  // A change of the host's own configuration restarts it.
   text = kConfiguration;
   text.replace(text.find("- schedulerName: p"), 18,
                "- schedulerName: p\n  pluginConfig: [{name: Fake, args: {a: 1}}]");

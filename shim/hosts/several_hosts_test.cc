@@ -1,4 +1,4 @@
-// Two hosts over gRPC, asked at once.
+// Two hosts over gRPC, called in parallel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
-#include "shim/cycle/host_panel.h"
+#include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
 
@@ -50,12 +50,12 @@ class SeveralGrpcHostsTest : public ::testing::Test {
   HostLoop loop_;
   std::unique_ptr<FakeHost> fakes_[2];
   std::unique_ptr<GrpcHostClient> clients_[2];
-  cycle::AttemptHosts hosts_;
-  cycle::AlgorithmProfile profile_;
+  framework::AttemptHosts hosts_;
+  framework::AlgorithmProfile profile_;
 };
 
 TEST_F(SeveralGrpcHostsTest, TwoSlowHostsTakeTheTimeOfOne) {
-  cycle::HostPanel panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(30));
+  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(30));
   for (size_t i = 0; i < 2; ++i) {
     MakeSlow<PreFilterRequest>(i);
     MakeSlow<FilterRequest>(i);
@@ -78,21 +78,21 @@ TEST_F(SeveralGrpcHostsTest, NamesTheHostThatGivesNoAnswerAndLetsTheOtherGo) {
   failure.status = testing::CallFailure(CallError::STALE, "behind");
   fakes_[0]->Inject<PreFilterRequest>(failure);
   MakeSlow<PreFilterRequest>(1);
-  cycle::HostPanel panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(30));
+  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(30));
   const auto answer = panel.PreFilter("pod");
-  EXPECT_EQ(cycle::CallErrorReason(answer.status()), CallError::STALE);
-  EXPECT_EQ(panel.silent_host(), 0u);
-  // The next attempt is answered as if nothing had been.
+  EXPECT_EQ(framework::CallErrorReason(answer.status()), CallError::STALE);
+  EXPECT_EQ(panel.failed_host(), 0u);
+  // The next attempt is answered normally.
   const auto next = panel.PreFilter("pod");
   EXPECT_TRUE(next.ok()) << next.status();
 }
 
 TEST_F(SeveralGrpcHostsTest, AHostThatDiedIsNamed) {
   fakes_[1]->Kill();
-  cycle::HostPanel panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(10));
+  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(10));
   const auto answer = panel.PreFilter("pod");
   EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
-  EXPECT_EQ(panel.silent_host(), 1u);
+  EXPECT_EQ(panel.failed_host(), 1u);
 }
 
 }  // namespace

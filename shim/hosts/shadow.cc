@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "shim/cycle/answer_check.h"
-#include "shim/cycle/rejections.h"
-#include "shim/cycle/select_host.h"
+#include "shim/framework/answer_check.h"
+#include "shim/framework/rejections.h"
+#include "shim/framework/select_node.h"
 
 namespace outboard::hosts {
 namespace {
@@ -34,10 +34,10 @@ std::string Words(const PluginStatus* verdict, absl::string_view none) {
                       absl::StrJoin(verdict->reasons(), ", "), ")");
 }
 
-// What is said of each node, null where it is feasible.
+// The verdict on each node, null if it is feasible.
 std::vector<const PluginStatus*> Verdicts(const FilterResponse& filter) {
   std::vector<const PluginStatus*> verdicts(filter.processed(), nullptr);
-  cycle::RejectedNodes rejected;
+  framework::RejectedNodes rejected;
   for (uint32_t i = 0; i < filter.processed(); ++i) {
     if ((filter.feasible()[i / 8] >> (i % 8) & 1) != 0) continue;
     verdicts[i] = &filter.reasons(static_cast<int>(*rejected.NextReason(filter, i)));
@@ -57,7 +57,7 @@ class Comparison {
     if (report_.examples.size() < kMaxExamples)
       report_.examples.push_back(absl::StrCat("pod ", served_.pod, ", ", text));
   }
-  // Of verdicts, and of failures; null: there is none, for which people are told `none`.
+  // Of verdicts and failures; null: none, shown as `none`.
   bool AreSame(const PluginStatus* old, const PluginStatus* now);
   void Differ(const std::string& where, const PluginStatus* old, const PluginStatus* now,
               absl::string_view none);
@@ -69,14 +69,14 @@ class Comparison {
   absl::Status CompareFilter();
   absl::Status CompareScores();
   void ComparePlacement();
-  // The node that the answers come to, empty: none; nothing if that cannot be told.
+  // The node that the answers select; empty: none; nullopt: unknown.
   std::optional<std::string> Place() const;
 
   const ShadowCycle& served_;
   const CycleResponse& shadow_;
   ShadowReport& report_;
   std::map<std::pair<const PluginStatus*, const PluginStatus*>, bool> same_;
-  // Of the shadow: the feasible nodes of its sample, and the sums of the scores of `scored_`.
+  // Of the shadow: the feasible nodes of its sample, and the score sums of `scored_`.
   std::vector<std::string> feasible_;
   std::vector<std::string> scored_;
   std::vector<int64_t> totals_;
@@ -107,7 +107,7 @@ bool Comparison::CompareRestrictions() {
   std::set<std::string> plugins(before.restricted_by().begin(), before.restricted_by().end());
   plugins.insert(after.restricted_by().begin(), after.restricted_by().end());
   for (const std::string& plugin : plugins) ++report_.plugins[plugin].verdicts;
-  Example("PreFilter leaves other nodes");
+  Example("PreFilter selects other nodes");
   return false;
 }
 
@@ -115,15 +115,15 @@ absl::Status Comparison::CompareFilter() {
   const FilterResponse& filter = shadow_.filter();
   std::vector<uint32_t> feasible;
   absl::Status checked =
-      cycle::CheckFilter(filter, served_.num_nodes, served_.num_to_find, &feasible);
-  checked.Update(cycle::CheckNames(filter, served_.own.filter_plugins));
+      framework::CheckFilter(filter, served_.num_nodes, served_.num_to_find, &feasible);
+  checked.Update(framework::CheckNames(filter, served_.own.filter_plugins));
   if (!checked.ok()) return checked;
   for (const uint32_t position : feasible) {
     if (feasible_.size() < served_.sample) feasible_.push_back(served_.NodeAt(position));
   }
   const std::vector<const PluginStatus*> before = Verdicts(served_.response.filter());
   const std::vector<const PluginStatus*> after = Verdicts(filter);
-  // One that finds more feasible nodes ends its search earlier.
+  // An instance that finds more feasible nodes ends its search earlier.
   const uint32_t both = static_cast<uint32_t>(std::min(before.size(), after.size()));
   for (uint32_t i = 0; i < both; ++i) {
     if (!AreSame(before[i], after[i]))
@@ -135,13 +135,13 @@ absl::Status Comparison::CompareFilter() {
 
 absl::Status Comparison::CompareScores() {
   const v1alpha1::ScoreResponse& score = shadow_.score();
-  absl::Status checked = cycle::CheckPreScore(shadow_.pre_score());
+  absl::Status checked = framework::CheckPreScore(shadow_.pre_score());
   if (!checked.ok()) return checked;
   CompareVerdict("PreScore", ErrorOf(served_.response.pre_score()), ErrorOf(shadow_.pre_score()));
   if (shadow_.pre_score().has_error() || !served_.asks_score) return absl::OkStatus();
   scored_ = served_.is_fused ? feasible_ : served_.scored;
-  checked = cycle::CheckScores(score, static_cast<uint32_t>(scored_.size()),
-                               served_.own.score_plugins, &totals_);
+  checked = framework::CheckScores(score, static_cast<uint32_t>(scored_.size()),
+                                   served_.own.score_plugins, &totals_);
   if (!checked.ok()) return checked;
   CompareVerdict("Score", ErrorOf(served_.response.score()), ErrorOf(score));
   if (scored_ != served_.scored) return absl::OkStatus();
@@ -166,13 +166,13 @@ absl::Status Comparison::CompareScores() {
 std::optional<std::string> Comparison::Place() const {
   const std::string none;
   if (shadow_.pre_filter().has_rejection() || shadow_.filter().has_error()) return none;
-  // Where the list ends before the search would have, nobody knows what else there is.
+  // If the list ends before the search would have, the remaining nodes are unknown.
   if (!served_.is_whole && feasible_.size() < served_.sample) return std::nullopt;
   if (feasible_.empty()) return none;
   if (feasible_.size() == 1 || served_.own.score_plugins.empty()) return feasible_.front();
   if (shadow_.pre_score().has_error() || shadow_.score().has_error()) return none;
   if (scored_ != feasible_ || totals_.size() != feasible_.size()) return std::nullopt;
-  return feasible_[cycle::SelectHost(totals_)];
+  return feasible_[framework::SelectNode(totals_)];
 }
 
 void Comparison::ComparePlacement() {
@@ -198,8 +198,8 @@ void Comparison::ComparePlacement() {
 absl::Status Comparison::Run() {
   const v1alpha1::PreFilterResponse& before = served_.response.pre_filter();
   const v1alpha1::PreFilterResponse& after = shadow_.pre_filter();
-  absl::Status checked = cycle::CheckPreFilter(after);
-  checked.Update(cycle::CheckNames(after, served_.own.pre_filter_plugins));
+  absl::Status checked = framework::CheckPreFilter(after);
+  checked.Update(framework::CheckNames(after, served_.own.pre_filter_plugins));
   if (!checked.ok()) return checked;
   ++report_.cycles;
   CompareVerdict("PreFilter", before.has_rejection() ? &before.rejection() : nullptr,
@@ -208,7 +208,7 @@ absl::Status Comparison::Run() {
     ComparePlacement();
     return absl::OkStatus();
   }
-  // It is not known which nodes it would have been asked about.
+  // The nodes of its further questions are unknown.
   if (before.has_rejection()) return absl::OkStatus();
   const bool same_nodes = CompareRestrictions();
   if (!same_nodes && served_.is_fused) return absl::OkStatus();
@@ -231,9 +231,9 @@ absl::Status Comparison::Run() {
 std::string ShadowReport::Summary() const {
   std::string text = absl::StrCat(cycles, cycles == 1 ? " cycle" : " cycles");
   if (placements_told < cycles)
-    absl::StrAppend(&text, ", in ", placements_told, " of which a place could be told");
+    absl::StrAppend(&text, ", in ", placements_told, " of which placements could be compared");
   if (!differs()) return absl::StrCat(text, ", no difference");
-  if (placements_told > 0) absl::StrAppend(&text, ", ", placements, " pods would go elsewhere");
+  if (placements_told > 0) absl::StrAppend(&text, ", ", placements, " pods would get another node");
   for (const auto& [plugin, differences] : plugins) {
     absl::StrAppend(&text, "; ", plugin, ": ", differences.verdicts, " verdicts, ",
                     differences.scores, " scores");

@@ -1,4 +1,4 @@
-// What would change if another instance served: both answers to the same questions, compared.
+// What would change if another instance served: compares both answers to the same questions.
 #ifndef OUTBOARD_SHIM_HOSTS_SHADOW_H_
 #define OUTBOARD_SHIM_HOSTS_SHADOW_H_
 
@@ -11,64 +11,62 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "shim/cycle/host_panel.h"
+#include "shim/framework/multi_host/extension_point_runner.h"
 
 namespace outboard::hosts {
 
-// One plugin's part in the differences.
+// One plugin's differences.
 struct PluginDifferences {
-  int64_t verdicts = 0;  // nodes, or whole pods at PreFilter, that it judges otherwise
-  int64_t scores = 0;    // nodes that it gives another score
+  int64_t verdicts = 0;  // nodes, or whole pods at PreFilter, with another verdict
+  int64_t scores = 0;    // nodes with another score
 };
 
 struct ShadowReport {
   int64_t cycles = 0;
-  int64_t placements = 0;  // pods that would have got another node, or none, or one
-  // Cycles in which that could be told: not where other hosts decide, too, nor where the host was
-  // asked point by point and would have scored other nodes than the serving one.
+  int64_t placements = 0;  // pods with another node, or with one instead of none or vice versa
+  // Cycles in which placements could be compared. Not if other hosts decide too, nor if the host
+  // was called point by point and would have scored other nodes than the serving one.
   int64_t placements_told = 0;
   std::map<std::string, PluginDifferences> plugins;
-  // The first few, for people: `pod ns/p, node n1: Feasible → Unschedulable by Fit: Insufficient
-  // cpu`.
+  // The first few, for display: `pod ns/p, node n1: feasible → UNSCHEDULABLE by Fit (Insufficient
+  // cpu)`.
   std::vector<std::string> examples;
 
   bool differs() const { return placements > 0 || !plugins.empty(); }
-  // `20 cycles, no difference`, or what differs, in a line.
+  // `20 cycles, no difference`, or the differences, in one line.
   std::string Summary() const;
 };
 
-// A cycle as the serving instance answered it, kept until the other has answered too.
+// A cycle as the serving instance answered it, kept until the other instance has answered.
 struct ShadowCycle {
   uint64_t attempt_id = 0;
   std::string pod;
-  cycle::AlgorithmShare own;         // what the other is to answer for
+  framework::HostProfile own;        // the points of the other instance
   v1alpha1::CycleResponse response;  // of the serving one
-  // In one message: it scored those nodes that it found feasible. Else those in `scored`.
+  // In one message: it scored the nodes that it found feasible. Else those in `scored`.
   bool is_fused = false;
-  // Whether the other is asked there, if it lets the pod come so far.
+  // Whether the other instance is called there, if it does not reject the pod before.
   bool asks_filter = true;
   bool asks_score = true;
-  // Names of the nodes that were searched, as far as the serving one examined them, and of those
-  // that it scored.
+  // Names of the searched nodes that the serving one examined, and of those that it scored.
   std::vector<std::string> examined;
   std::vector<std::string> scored;
   std::string NodeAt(uint32_t position) const {
     return position < examined.size() ? examined[position] : absl::StrCat("#", position);
   }
-  // What Filter's answer is checked against: the length of the list, and how many feasible nodes
-  // end the search.
+  // To check Filter's answer: the length of the list, and how many feasible nodes end the search.
   uint32_t num_nodes = 0;
   uint32_t num_to_find = 0;
-  // No other host takes part, so that the answers come to a place.
+  // Only this host takes part, so the answers determine the placement.
   bool decides = true;
   std::optional<std::string> placed;  // the node
-  // Whether the list has all nodes that the pod may go to, and how many feasible ones are enough.
+  // Whether the list has all nodes that the pod may use, and how many feasible ones are enough.
   bool is_whole = true;
   uint32_t sample = 0;
 };
 
-// Adds what differs to the report. `shadow` lacks what was not asked. Errors: INTERNAL: the
-// shadow's answer could not have been used. Pure.
+// Adds the differences to the report. `shadow` lacks the points that were not called. Pure.
+// Errors: INTERNAL: the shadow's answer was not usable.
 absl::Status CompareCycle(const ShadowCycle& served, const v1alpha1::CycleResponse& shadow,
                           ShadowReport* report);
 

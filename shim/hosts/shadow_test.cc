@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
-#include "shim/cycle/testing/no_effects.h"
-#include "shim/hosts/host_set.h"
+#include "shim/hosts/host_registry.h"
+#include "shim/scheduler/testing/no_cluster_actions.h"
 
 namespace outboard::hosts {
 namespace {
@@ -39,9 +39,9 @@ using v1alpha1::ProbeResponse;
 using v1alpha1::ScoreRequest;
 using v1alpha1::ScoreResponse;
 
-class CountedEffects final : public cycle::NoEffects {
+class CountedEffects final : public scheduler::NoClusterActions {
  public:
-  void Bind(const cycle::BindOrder& order, absl::Time) override {
+  void Bind(const scheduler::BindOrder& order, absl::Time) override {
     bound.push_back(order.node_name);
   }
   void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
@@ -68,11 +68,11 @@ replacement: {shadowCycles: 3, shadowTimeout: 1h, keepWarm: 1m, rollbackFailures
 
 enum class Kind { kFused, kPlain, kInline };
 
-// What an instance says of nodes, by slot: plugin `plugin` rejects some, and scores.
+// An instance's answers about nodes, by slot: plugin `plugin` rejects some, and scores.
 struct Opinion {
   std::string plugin = "Fake";
   std::map<uint32_t, std::string> rejects = {};
-  std::map<uint32_t, int> scores = {};  // 50 where there is none
+  std::map<uint32_t, int> scores = {};  // 50 by default
   std::vector<v1alpha1::ExtensionPoint> points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER,
                                                   v1alpha1::PRE_SCORE, v1alpha1::SCORE};
 };
@@ -84,8 +84,8 @@ std::vector<uint32_t> SlotsOf(const Request& request, uint32_t num_nodes) {
   return slots;
 }
 
-// Three nodes, n0 in slot 0. Host "main" has plugin Fake and, where there is a host "other", that
-// has One. Time is the test's.
+// Three nodes, n0 in slot 0. Host "main" has plugin Fake, host "other", if any, has One. The test
+// controls the time.
 class ShadowTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kNodes = 3;
@@ -98,19 +98,19 @@ class ShadowTest : public ::testing::Test {
                  two_hosts ? ", {name: other, address: \"unix:/other\"}" : "");
     auto config = config::ParseConfig(text, "f.yaml");
     ASSERT_TRUE(config.ok()) << config.status();
-    hosts_ = std::make_unique<HostSet>(std::make_shared<config::Config>(*config), "session", &loop_,
-                                       &scheduler_);
-    scheduler_.SetWitness(hosts_.get());
+    hosts_ = std::make_unique<HostRegistry>(std::make_shared<config::Config>(*config), "session",
+                                            &loop_, &scheduler_);
+    scheduler_.SetShadowObserver(hosts_.get());
     scheduler_.SetProfileNames({"p"});
     for (uint32_t i = 0; i < kNodes; ++i) {
       auto node = std::make_shared<kube::NodeObject>();
       node->node.set_name(absl::StrCat("n", i));
       node->node.set_uid(absl::StrCat("uid-n", i));
       node->node.mutable_allocatable()->set_pods(1000);
-      scheduler_.OnNodeUpsert(node, now_);
+      scheduler_.events()->OnNodeUpsert(node, now_);
     }
   }
-  ~ShadowTest() override { scheduler_.SetWitness(nullptr); }
+  ~ShadowTest() override { scheduler_.SetShadowObserver(nullptr); }
 
   void Comes(const std::string& host, const std::string& id, int started, Kind kind,
              Opinion opinion) {
@@ -174,21 +174,21 @@ class ShadowTest : public ::testing::Test {
           return grpc::Status::OK;
         });
   }
-  HostSet::View ViewOf(const std::string& id) const {
-    for (const HostSet::View& view : hosts_->Describe()) {
+  HostRegistry::View ViewOf(const std::string& id) const {
+    for (const HostRegistry::View& view : hosts_->Describe()) {
       if (view.instance == id) return view;
     }
     ADD_FAILURE() << "no instance " << id;
     return {};
   }
-  void Turn() {
+  void RunOnce() {
     hosts_->Tick(now_);
     scheduler_.Tick(now_);
   }
   void WaitFor(const std::string& id, InstanceState state) {
     const absl::Time limit = absl::Now() + absl::Seconds(30);
     while (ViewOf(id).state != state && absl::Now() < limit) {
-      Turn();
+      RunOnce();
       if (ViewOf(id).state != state) loop_.Wait(absl::Now() + absl::Milliseconds(5));
     }
     ASSERT_EQ(ViewOf(id).state, state) << ViewOf(id).why;
@@ -200,17 +200,17 @@ class ShadowTest : public ::testing::Test {
     pod->pod.set_uid("uid-" + pod->pod.name());
     pod->pod.set_scheduler_name("p");
     pod->pod.add_containers();
-    scheduler_.OnPodUpsert(pod, now_);
+    scheduler_.events()->OnPodUpsert(pod, now_);
     EXPECT_TRUE(scheduler_.ScheduleOne(now_));
   }
-  // As a busy cluster would, until the instance is out of the shadow.
+  // Like a busy cluster, until the instance is out of the shadow.
   void ScheduleUntilCompared(const std::string& id) {
     const absl::Time limit = absl::Now() + absl::Seconds(30);
     while (ViewOf(id).state == InstanceState::kShadow && absl::Now() < limit) {
       Schedule();
       loop_.Wait(absl::Now() + absl::Milliseconds(2));
-      now_ += absl::Milliseconds(60);  // Long enough for changes to be told.
-      Turn();
+      now_ += absl::Milliseconds(60);  // Long enough for changes to be sent.
+      RunOnce();
     }
     EXPECT_THAT(effects_.failed, IsEmpty()) << "no pod notices";
   }
@@ -227,10 +227,10 @@ class ShadowTest : public ::testing::Test {
   absl::Time now_ = absl::FromUnixSeconds(100000);
   HostLoop loop_;
   CountedEffects effects_;
-  cycle::Observer observer_;
-  cycle::Scheduler scheduler_{{}, queue::QueueOptions(), &effects_, &observer_, nullptr, now_};
+  scheduler::Observer observer_;
+  scheduler::Scheduler scheduler_{{}, queue::QueueOptions(), &effects_, &observer_, nullptr, now_};
   std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
-  std::unique_ptr<HostSet> hosts_;
+  std::unique_ptr<HostRegistry> hosts_;
   int pods_ = 0;
 };
 
@@ -278,7 +278,7 @@ TEST_F(ShadowTest, WhereItWouldScoreOtherNodesThePlaceIsNotTold) {
   const ShadowReport report = ViewOf("b").shadow;
   EXPECT_EQ(report.placements_told, 0);
   EXPECT_EQ(report.plugins.at("Fake").verdicts, 3);
-  EXPECT_THAT(report.Summary(), HasSubstr("3 cycles, in 0 of which a place could be told; "
+  EXPECT_THAT(report.Summary(), HasSubstr("3 cycles, in 0 of which placements could be compared; "
                                           "Fake: 3 verdicts, 0 scores; for example pod ns/pod-1, "
                                           "node n2: UNSCHEDULABLE by Fake (full) → feasible"));
 }
@@ -347,7 +347,7 @@ TEST_F(ShadowTest, NodesThatAreSentAlongAreThoseOfTheCycle) {
   same([&](const char* id) { return fakes_[id]->Requests<FilterRequest>(); });
   same([&](const char* id) { return fakes_[id]->Requests<PreScoreRequest>(); });
   same([&](const char* id) { return fakes_[id]->Requests<ScoreRequest>(); });
-  // The last question of an attempt goes out long after its pod was put on n1.
+  // The last question of an attempt is sent long after its pod was put on n1.
   const ScoreRequest last = fakes_["b"]->Requests<ScoreRequest>().back();
   EXPECT_GT(last.inline_nodes(1).requested().pods(), 0) << "those of the pods before";
 }
@@ -371,7 +371,8 @@ TEST_F(ShadowTest, TwoHostsOfAProfileAreReplacedInTurn) {
   EXPECT_EQ(report.plugins.count("Fake"), 0u);
   EXPECT_EQ(report.examples[0], "pod ns/pod-1, node n1: feasible → UNSCHEDULABLE by One (no)");
   EXPECT_EQ(report.examples[2], "pod ns/pod-1, node n0: One scores 50 → 51");
-  EXPECT_THAT(report.Summary(), HasSubstr("3 cycles, in 0 of which a place could be told; One: "));
+  EXPECT_THAT(report.Summary(),
+              HasSubstr("3 cycles, in 0 of which placements could be compared; One: "));
 
   const size_t compared = effects_.bound.size();
   Comes("main", "b", 3, Kind::kFused, {.scores = {{0, 10}}});
@@ -401,10 +402,10 @@ TEST_F(ShadowTest, SilenceAtFilterQuarantinesTheBuildAndHoldsNobodyUp) {
   const absl::Time began = absl::Now();
   while (ViewOf("y").state == InstanceState::kShadow && absl::Now() - began < absl::Seconds(20)) {
     Schedule();
-    Turn();
+    RunOnce();
     loop_.Wait(absl::Now() + absl::Milliseconds(10));
   }
-  EXPECT_GT(pods_, 4) << "somebody waited for it";
+  EXPECT_GT(pods_, 4) << "pods waited for it";
   EXPECT_EQ(ViewOf("y").state, InstanceState::kQuarantined);
   EXPECT_EQ(ViewOf("y").why, "in the shadow, pod ns/pod-1: Filter: it did not answer in time");
   EXPECT_GE(absl::Now() - began, absl::Milliseconds(400));
@@ -456,13 +457,14 @@ TEST_F(ShadowTest, ItsMirrorStaysAtTheVersionOfTheCycle) {
   EXPECT_EQ(ViewOf("b").state, InstanceState::kServing) << ViewOf("b").why;
   EXPECT_GE(asked, 3);
   EXPECT_EQ(wrong, 0);
-  // Each attempt at one version, and each at a later one than the one before: the pods came there.
+  // Each attempt is at one version, and each at a later one than the one before, with the pods
+  // placed there.
   int64_t last = 0;
   for (const ScoreRequest& request : fake->Requests<ScoreRequest>()) {
     EXPECT_GT(request.header().snapshot_version(), last);
     last = request.header().snapshot_version();
   }
-  // What it kept under the attempts is let go.
+  // Its state of the attempts is released.
   const auto ended = [&] {
     size_t count = 0;
     for (const auto& sync : fake->Requests<v1alpha1::SyncRequest>())
@@ -472,7 +474,7 @@ TEST_F(ShadowTest, ItsMirrorStaysAtTheVersionOfTheCycle) {
   const absl::Time limit = absl::Now() + absl::Seconds(10);
   while (ended() < 3 && absl::Now() < limit) {
     Schedule();
-    Turn();
+    RunOnce();
     loop_.Wait(absl::Now() + absl::Milliseconds(5));
   }
   EXPECT_GE(ended(), 3u);
@@ -488,7 +490,7 @@ TEST_F(ShadowTest, AHostWithNothingToCompareServesOnceItIsReady) {
   EXPECT_EQ(ViewOf("y").shadow.cycles, 0);
 }
 
-// Hosts that are asked late are asked about a part of the list.
+// Late hosts are asked about a part of the list.
 TEST(CompareCycleTest, WhereTheListIsNotWholeOnlyALossIsCertain) {
   ShadowCycle served;
   served.pod = "ns/pod";

@@ -31,12 +31,12 @@ absl::StatusOr<std::unique_ptr<httplib::Client>> NewClient(const ShimAddress& sh
   client->set_read_timeout(absl::ToInt64Seconds(timeout));
   if (!shim.token_file.empty()) {
     if (!IsHttps(shim))
-      return absl::InvalidArgumentError("a token is sent over https:// only; see --server");
+      return absl::InvalidArgumentError("a token is sent over https:// only; check --server");
     std::ifstream file(shim.token_file);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     const std::string token(absl::StripAsciiWhitespace(text));
     if (token.empty())
-      return absl::InvalidArgumentError(absl::StrCat("no token can be read in ", shim.token_file));
+      return absl::InvalidArgumentError(absl::StrCat("cannot read a token from ", shim.token_file));
     client->set_bearer_token_auth(token);
   }
   if (!IsHttps(shim)) return client;
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<httplib::Client>> NewClient(const ShimAddress& sh
   return client;
 }
 
-// The message of a Kubernetes Status, or the text as it is.
+// The message of a Kubernetes Status, or the unchanged text.
 std::string Said(const std::string& body) {
   const nlohmann::json parsed = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_object() && parsed.contains("message") && parsed["message"].is_string())
@@ -63,13 +63,13 @@ absl::StatusOr<std::string> BodyOf(const ShimAddress& shim, const httplib::Resul
                            result.error() == httplib::Error::SSLLoadingCerts;
     return absl::UnavailableError(absl::StrCat(
         "cannot reach a shim at ", shim.server, ": ", httplib::to_string(result.error()),
-        untrusted ? "; --certificate-authority names who signed its certificate"
-                  : "; --server names the servingAddress of its configuration, or https:// and its "
-                    "secureServing"));
+        untrusted ? "; set --certificate-authority to the authority of the shim's certificate"
+                  : "; set --server to the shim's servingAddress, or to https:// and its "
+                    "secureServing address"));
   }
   if (result->status == 200) return result->body;
   std::string said = result->body.empty()
-                         ? absl::StrCat("the shim answered with status ", result->status)
+                         ? absl::StrCat("the shim returned status ", result->status)
                          : Said(result->body);
   if (result->status == 401) absl::StrAppend(&said, "; see --token-file");
   return absl::UnavailableError(said);
@@ -77,35 +77,10 @@ absl::StatusOr<std::string> BodyOf(const ShimAddress& shim, const httplib::Resul
 
 }  // namespace
 
-absl::StatusOr<ShimAddress> TakeShimFlags(absl::string_view server,
-                                          std::vector<std::string>* arguments) {
-  ShimAddress shim;
-  shim.server = std::string(server);
-  std::vector<std::string> others;
-  for (size_t i = 0; i < arguments->size(); ++i) {
-    const std::string& argument = (*arguments)[i];
-    const size_t equals = argument.find('=');
-    const std::string flag = argument.substr(0, equals);
-    if (argument == "--insecure-skip-tls-verify") {
-      shim.insecure_skip_tls_verify = true;
-      continue;
-    }
-    std::string* const value = flag == "--server"                  ? &shim.server
-                               : flag == "--token-file"            ? &shim.token_file
-                               : flag == "--certificate-authority" ? &shim.certificate_authority
-                                                                   : nullptr;
-    if (value == nullptr) {
-      others.push_back(argument);
-    } else if (equals != std::string::npos) {
-      *value = argument.substr(equals + 1);
-    } else if (i + 1 < arguments->size()) {
-      *value = (*arguments)[++i];
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value"));
-    }
-  }
-  *arguments = std::move(others);
-  return shim;
+void AddCredentialFlags(config::FlagTable* flags, ShimAddress* shim) {
+  flags->Text("--token-file", &shim->token_file);
+  flags->Text("--certificate-authority", &shim->certificate_authority);
+  flags->Switch("--insecure-skip-tls-verify", &shim->insecure_skip_tls_verify);
 }
 
 absl::StatusOr<std::string> GetPage(const ShimAddress& shim, const std::string& path,

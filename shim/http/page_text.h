@@ -1,4 +1,4 @@
-// How commands show what a shim's pages say.
+// Text output of commands that show a shim's pages.
 #ifndef OUTBOARD_SHIM_HTTP_PAGE_TEXT_H_
 #define OUTBOARD_SHIM_HTTP_PAGE_TEXT_H_
 
@@ -10,14 +10,14 @@
 
 namespace outboard::http {
 
-// As kubectl shows ages: 5s, 12m, 3h, 2d; 0s for one that lies ahead. Pure.
+// Like ages in kubectl: 5s, 12m, 3h, 2d; 0s for a negative age. Pure.
 std::string Age(absl::Duration age);
 
-// A page's time (RFC 3339); InfinitePast if the text is none. Pure.
+// A page's time (RFC 3339); InfinitePast if invalid. Pure.
 absl::Time TimeOf(absl::string_view text);
 
-// Rows with aligned columns, two blanks apart, a line each. All have as many cells as the first, of
-// which there is one. Pure.
+// Aligned columns, two blanks apart, one line per row. All rows must have as many cells as the
+// first row, which must exist. Pure.
 std::string AlignedRows(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace outboard::http

@@ -1,4 +1,4 @@
-// The server over HTTPS: certificates, who is let in, and what slow or many clients can do.
+// The HTTPS server: certificates, access control, slow clients and many clients.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ std::string Pem(const std::function<void(BIO*)>& write) {
   return text;
 }
 
-// Signs what it is asked for.
+// Signs certificates.
 class Authority {
  public:
   explicit Authority(const char* name) : key_(EVP_EC_gen("P-256")) {
@@ -113,7 +113,7 @@ struct Connecting {
   Pair certificate = {};
 };
 
-// One TLS connection; nothing is verified.
+// One TLS connection; verifies nothing.
 class Connection {
  public:
   Connection(int port, const Connecting& how = {}) {
@@ -126,7 +126,7 @@ class Connection {
     inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
     EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
     context_ = SSL_CTX_new(TLS_client_method());
-    // Else this library itself would refuse to speak what the server must refuse.
+    // Otherwise this library would reject the old protocols itself, before the server can.
     SSL_CTX_set_security_level(context_, 0);
     SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
     SSL_CTX_set_max_proto_version(context_, how.max_version);
@@ -140,7 +140,7 @@ class Connection {
     close(fd_);
   }
   bool Handshake() { return SSL_connect(ssl_) == 1; }
-  // The common name that the server shows.
+  // The common name of the server's certificate.
   std::string Shown() {
     char name[256] = {};
     X509* const certificate = SSL_get1_peer_certificate(ssl_);
@@ -195,7 +195,7 @@ class SecureServerTest : public ::testing::Test {
   }
 
   std::string File(const std::string& name) const { return directory_ + "/" + name; }
-  // As Kubernetes replaces files of Secrets: the name comes to stand for another file.
+  // Replaces a file like Kubernetes does for Secrets: by a rename.
   std::string Write(const std::string& name, const std::string& text) {
     std::ofstream(File(name + ".new")) << text;
     std::filesystem::rename(File(name + ".new"), File(name));
@@ -299,12 +299,12 @@ TEST_F(SecureServerTest, TakesANewPairWithoutARestart) {
   WritePair(authority.Issue("first", "serverAuth"));
   Start();
   EXPECT_EQ(Shown(), "first");
-  // Between the two files the pair is none, and the old one serves.
+  // Between the two writes the pair does not match, and the old pair stays in use.
   const Pair second = authority.Issue("second", "serverAuth");
   Write("tls.crt", second.certificate);
   EXPECT_EQ(Shown(), "first");
   EXPECT_EQ(Shown(), "first");
-  EXPECT_THAT(changes_, ElementsAre(false)) << "said once";
+  EXPECT_THAT(changes_, ElementsAre(false)) << "reported once";
   Write("tls.key", second.key);
   EXPECT_EQ(Shown(), "second");
   EXPECT_THAT(changes_, ElementsAre(false, true));
@@ -326,18 +326,18 @@ TEST_F(SecureServerTest, SaysWhatIsWrongWithTheFilesAtTheStart) {
   };
   const Pair one = authority.Issue("one", "serverAuth");
   WritePair({one.certificate, authority.Issue("two", "serverAuth").key});
-  EXPECT_THAT(error(), HasSubstr("tls.key: is not the key of "));
+  EXPECT_THAT(error(), HasSubstr("tls.key: does not match "));
   WritePair({"x", one.key});
-  EXPECT_THAT(error(), HasSubstr("tls.crt: holds no PEM certificate"));
+  EXPECT_THAT(error(), HasSubstr("tls.crt: contains no PEM certificate"));
   WritePair({one.certificate, "x"});
-  EXPECT_THAT(error(), HasSubstr("tls.key: holds no PEM key"));
+  EXPECT_THAT(error(), HasSubstr("tls.key: contains no PEM key"));
   WritePair({one.certificate + "-----BEGIN CERTIFICATE-----\nAAAA\n", one.key});
-  EXPECT_THAT(error(), HasSubstr("tls.crt: a certificate in it cannot be read"));
+  EXPECT_THAT(error(), HasSubstr("tls.crt: contains an invalid certificate"));
   WritePair(one);
   files_.client_ca_file = File("none");
   EXPECT_THAT(error(), HasSubstr("none: No such file"));
   files_.key_file = "";
-  EXPECT_THAT(error(), HasSubstr("needs a key file"));
+  EXPECT_THAT(error(), HasSubstr("must be set together"));
 }
 
 TEST_F(SecureServerTest, KnowsClientsByCertificatesOfTheAuthority) {
@@ -349,14 +349,14 @@ TEST_F(SecureServerTest, KnowsClientsByCertificatesOfTheAuthority) {
   ASSERT_EQ(asked_.size(), 1u);
   EXPECT_EQ(asked_[0].certificate_user, "jane");
   EXPECT_THAT(asked_[0].certificate_groups, ElementsAre("ops"));
-  // Somebody else's, and one that is for servers, say nothing; a token beside them counts.
+  // Certificates of another authority, and server certificates, are ignored; a token still counts.
   const Pair strange = other.Issue("jane", "clientAuth", "ops");
   for (const Pair& pair : {strange, authority.Issue("jane", "serverAuth", "ops")})
     EXPECT_THAT(Get("/metrics", "", {.certificate = pair}), StartsWith("HTTP/1.1 401"));
   EXPECT_THAT(Get("/metrics", "Authorization: Bearer good\r\n", {.certificate = strange}),
               EndsWith("\r\n\r\nm 1\n"));
   EXPECT_THAT(Get("/metrics"), StartsWith("HTTP/1.1 401"));
-  // The authorities are read again, too.
+  // The authorities are reloaded, too.
   Write("ca.crt", other.pem());
   EXPECT_THAT(Get("/metrics", "", {.certificate = strange}), EndsWith("\r\n\r\nm 1\n"));
 }
@@ -368,7 +368,7 @@ TEST_F(SecureServerTest, IgnoresCertificatesWithoutAnAuthority) {
               StartsWith("HTTP/1.1 401"));
 }
 
-// Half of the threads may wait for the API server; health is served by the others.
+// Half of the threads may wait for the API server; the others serve health.
 TEST_F(SecureServerTest, ServesHealthWhileTheGuardWaits) {
   Start();
   std::vector<std::thread> clients;
@@ -382,7 +382,7 @@ TEST_F(SecureServerTest, ServesHealthWhileTheGuardWaits) {
   for (std::thread& client : clients) client.join();
 }
 
-// One that opens connections and says nothing keeps half of the threads, and for ten seconds.
+// A client that opens connections and sends nothing occupies half of the threads, for ten seconds.
 TEST_F(SecureServerTest, OnePeerLeavesRoomForOthers) {
   Start();
   std::vector<std::unique_ptr<Connection>> silent;
@@ -390,7 +390,7 @@ TEST_F(SecureServerTest, OnePeerLeavesRoomForOthers) {
   EXPECT_THAT(Get("/livez", "", {.from = "127.0.0.2"}), StartsWith("HTTP/1.1 200"));
   const absl::Time began = absl::Now();
   server_->Stop();
-  EXPECT_LT(absl::Now() - began, absl::Seconds(5)) << "it does not wait for those who say nothing";
+  EXPECT_LT(absl::Now() - began, absl::Seconds(5)) << "it does not wait for silent clients";
 }
 
 TEST_F(SecureServerTest, CommandsTrustAndConvinceIt) {
@@ -403,7 +403,7 @@ TEST_F(SecureServerTest, CommandsTrustAndConvinceIt) {
     const auto page = GetPage(shim, "/metrics", {}, absl::Seconds(10));
     return page.ok() ? *page : std::string(page.status().message());
   };
-  EXPECT_THAT(get(), HasSubstr("--certificate-authority names who signed its certificate"));
+  EXPECT_THAT(get(), HasSubstr("set --certificate-authority to the authority"));
   shim.certificate_authority = Write("ca.crt", authority.pem());
   EXPECT_EQ(get(), "Unauthorized; see --token-file");
   shim.token_file = Write("token", "other\n");
@@ -417,7 +417,7 @@ TEST_F(SecureServerTest, CommandsTrustAndConvinceIt) {
   shim.insecure_skip_tls_verify = true;
   EXPECT_EQ(get(), "m 1\n");
   shim.server = absl::StrCat("127.0.0.1:", server_->port());
-  EXPECT_EQ(get(), "a token is sent over https:// only; see --server");
+  EXPECT_EQ(get(), "a token is sent over https:// only; check --server");
 }
 
 TEST(SecureServer, NeedsAGuard) {
@@ -427,25 +427,18 @@ TEST(SecureServer, NeedsAGuard) {
   EXPECT_EQ(Server::Start(std::move(options)).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(ShimFlags, AreTakenOutOfTheArguments) {
-  std::vector<std::string> arguments = {"pod",
-                                        "--server=https://h:1",
-                                        "ns/a",
-                                        "--token-file",
-                                        "t",
-                                        "--insecure-skip-tls-verify",
-                                        "-o",
-                                        "json",
-                                        "--certificate-authority=ca"};
-  const absl::StatusOr<ShimAddress> shim = TakeShimFlags("x", &arguments);
-  ASSERT_TRUE(shim.ok());
-  EXPECT_EQ(shim->server, "https://h:1");
-  EXPECT_EQ(shim->token_file, "t");
-  EXPECT_EQ(shim->certificate_authority, "ca");
-  EXPECT_TRUE(shim->insecure_skip_tls_verify);
-  EXPECT_THAT(arguments, ElementsAre("pod", "ns/a", "-o", "json"));
-  arguments = {"--token-file"};
-  EXPECT_EQ(TakeShimFlags("x", &arguments).status().message(), "--token-file needs a value");
+TEST(CredentialFlags, FillTheAddress) {
+  ShimAddress shim;
+  config::FlagTable flags;
+  AddCredentialFlags(&flags, &shim);
+  ASSERT_TRUE(flags
+                  .Parse({"pod", "--token-file", "t", "--insecure-skip-tls-verify",
+                          "--certificate-authority=ca"})
+                  .ok());
+  EXPECT_EQ(shim.token_file, "t");
+  EXPECT_EQ(shim.certificate_authority, "ca");
+  EXPECT_TRUE(shim.insecure_skip_tls_verify);
+  EXPECT_THAT(flags.words(), ElementsAre("pod"));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ constexpr size_t kThreads = 4;
 constexpr size_t kTlsThreads = 16;
 constexpr size_t kMaxWaiting = 64;
 constexpr int kIoSeconds = 5;
+constexpr char kOldClearQuarantine[] = "/hosts/forgive";
 constexpr char kCommandHeader[] = "X-Outboard-Command";
 constexpr char kText[] = "text/plain; charset=utf-8";
 
@@ -44,13 +45,14 @@ absl::Status ParseAddress(absl::string_view address, bool anywhere, std::string*
   if (name.empty() || (!anywhere && name != "127.0.0.1" && name != "::1" && name != "localhost")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "serving address \"", address,
-        "\" is not a loopback address (127.0.0.1, ::1, localhost), and there is no TLS here"));
+        "\" is not a loopback address (127.0.0.1, ::1, localhost); other addresses require "
+        "secureServing"));
   }
   *host = std::string(name);
   return absl::OkStatus();
 }
 
-// Answers a health path as Kubernetes' components do: reasons go to the log only.
+// Answers a health path like Kubernetes' components: reasons are only logged.
 void ServeHealth(const std::string& path, const std::vector<Check>& checks,
                  const httplib::Request& request, httplib::Response& response) {
   std::set<std::string> excluded;
@@ -101,7 +103,7 @@ void ServeCheck(const Check& check, httplib::Response& response) {
   }
 }
 
-// As Kubernetes' API says no.
+// Rejects a request in the form of Kubernetes' API.
 void Refuse(const Verdict& verdict, httplib::Response& response) {
   const char* reason = verdict.http_status == 401   ? "Unauthorized"
                        : verdict.http_status == 403 ? "Forbidden"
@@ -116,12 +118,12 @@ void Refuse(const Verdict& verdict, httplib::Response& response) {
                                  {"code", verdict.http_status}};
   response.status = verdict.http_status;
   if (verdict.http_status == 401) response.set_header("WWW-Authenticate", "Bearer");
-  // What is not UTF-8 in a request's path would be an error.
+  // A path may contain invalid UTF-8, for which dump() would throw.
   response.set_content(status.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
                        "application/json");
 }
 
-// "" unless the header is `Bearer TOKEN`.
+// "" unless the header has the form `Bearer TOKEN`.
 std::string BearerToken(const httplib::Request& request) {
   const std::string header = request.get_header_value("Authorization");
   absl::string_view rest = absl::StripAsciiWhitespace(header);
@@ -152,7 +154,7 @@ PageRequest Describe(const httplib::Request& request) {
   described.bearer_token = BearerToken(request);
   X509* const shown = request.ssl == nullptr ? nullptr : VerifiedClient(request.ssl);
   if (shown == nullptr) return described;
-  // As Kubernetes reads certificates.
+  // As Kubernetes interprets certificates.
   X509_NAME* const subject = X509_get_subject_name(shown);
   const std::vector<std::string> names = PartsOf(subject, NID_commonName);
   if (!names.empty()) described.certificate_user = names.back();
@@ -174,7 +176,7 @@ struct Server::Impl {
     }
   }
 
-  // Refuses what the guard does not let through.
+  // Rejects requests that the guard does not allow.
   httplib::Server::HandlerResponse Guard(const httplib::Request& request,
                                          httplib::Response& response) {
     constexpr auto kServe = httplib::Server::HandlerResponse::Unhandled;
@@ -184,7 +186,7 @@ struct Server::Impl {
     if (++in_guard <= static_cast<int>(threads / 2)) {
       verdict = options.guard(Describe(request));
     } else {
-      verdict = {503, "too many requests wait to be authorized"};
+      verdict = {503, "too many requests wait for authorization"};
     }
     --in_guard;
     if (verdict.http_status == 200) return kServe;
@@ -198,7 +200,7 @@ struct Server::Impl {
                 [path, checks](const httplib::Request& request, httplib::Response& response) {
                   ServeHealth(path, *checks, request, response);
                 });
-    // Names are compared, not matched: the library takes a path for a regular expression.
+    // Check names are compared here: the library would interpret a path as a regular expression.
     server->Get("/" + path + "/(.+)",
                 [checks](const httplib::Request& request, httplib::Response& response) {
                   for (const Check& check : *checks) {
@@ -237,7 +239,7 @@ struct Server::Impl {
       const std::string pod = request.get_param_value("pod");
       if (pod.find('/') == std::string::npos) {
         response.status = 400;
-        response.set_content("say which pod: /explain?pod=NAMESPACE/NAME\n", kText);
+        response.set_content("pod is required: /explain?pod=NAMESPACE/NAME\n", kText);
         return;
       }
       const absl::StatusOr<std::string> known = options.explain(pod);
@@ -277,7 +279,9 @@ struct Server::Impl {
     if (!options.command_host) return;
     AddCommand("/hosts/swap", HostCommand::Kind::kSwap);
     AddCommand("/hosts/rollback", HostCommand::Kind::kRollback);
-    AddCommand("/hosts/forgive", HostCommand::Kind::kForgive);
+    AddCommand("/hosts/clear-quarantine", HostCommand::Kind::kClearQuarantine);
+    // The old path, for one release.
+    AddCommand(kOldClearQuarantine, HostCommand::Kind::kClearQuarantine);
   }
 
   void AddCommand(const char* path, HostCommand::Kind kind) {
@@ -287,12 +291,16 @@ struct Server::Impl {
         response.set_content(absl::StrCat(why, "\n"), kText);
       };
       if (request.get_header_value(kCommandHeader) != "1")
-        return refuse(403, absl::StrCat("the header ", kCommandHeader, ": 1 is missing"));
+        return refuse(403, absl::StrCat("header ", kCommandHeader, ": 1 is required"));
+      if (request.path == kOldClearQuarantine) {
+        LOG(WARNING) << "Path " << request.path
+                     << " is deprecated and will be removed; use /hosts/clear-quarantine";
+      }
       HostCommand command;
       command.kind = kind;
       command.host = request.get_param_value("host");
       command.instance = request.get_param_value("instance");
-      if (command.host.empty()) return refuse(400, "say which host: ?host=NAME");
+      if (command.host.empty()) return refuse(400, "host is required: ?host=NAME");
       const absl::Status done = options.command_host(command);
       if (done.ok()) return response.set_content("ok\n", kText);
       refuse(absl::IsNotFound(done)             ? 404
@@ -324,15 +332,15 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   absl::Status status = ParseAddress(options.address, tls, &host, &port);
   if (!status.ok()) return status;
   if (tls && !options.guard)
-    return absl::InvalidArgumentError("whoever serves the network needs a guard");
+    return absl::InvalidArgumentError("a server with a certificate needs a guard");
 
   auto impl = std::make_unique<Impl>(std::move(options));
   httplib::Server& server = *impl->server;
-  if (!server.is_valid()) return absl::InternalError("TLS cannot be set up");
+  if (!server.is_valid()) return absl::InternalError("TLS setup failed");
   server.set_read_timeout(kIoSeconds);
   server.set_write_timeout(kIoSeconds);
   server.set_keep_alive_timeout(kIoSeconds);
-  server.set_keep_alive_max_count(1);  // a request a connection: a stop then waits for no idle one
+  server.set_keep_alive_max_count(1);  // one per connection: Stop never waits for an idle one
   server.set_payload_max_length(0);
   impl->AddHandlers();
   status = impl->serving.Start(&server, host, port, {impl->threads, kMaxWaiting});

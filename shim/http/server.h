@@ -1,4 +1,5 @@
-// The shim's own HTTP endpoints: health, metrics, configuration, version, and what people ask.
+// The shim's HTTP endpoints: health, metrics, configuration, version, status pages and host
+// commands.
 #ifndef OUTBOARD_SHIM_HTTP_SERVER_H_
 #define OUTBOARD_SHIM_HTTP_SERVER_H_
 
@@ -14,56 +15,56 @@
 
 namespace outboard::http {
 
-// A named health check; the status says why it fails. Called on server threads.
+// A named health check; the status contains the reason of a failure. Called on server threads.
 struct Check {
   std::string name;
   std::function<absl::Status()> run;
 };
 
-// What a person wants of a host.
+// A command to a host.
 struct HostCommand {
-  enum class Kind { kSwap, kRollback, kForgive };
+  enum class Kind { kSwap, kRollback, kClearQuarantine };
   Kind kind = Kind::kSwap;
   std::string host;
-  std::string instance;  // kSwap; empty: the newest on standby
+  std::string instance;  // for kSwap; empty: the newest standby
 };
 
-// Who asks for which page, with which proof. What stands in it comes from anybody.
+// A request for a page with its credentials. The content is not trusted.
 struct PageRequest {
   std::string verb;  // the HTTP method in lower case
   std::string path;
   std::string bearer_token;  // empty: none
-  // Of a client certificate that an authority of `certificate` has signed; empty: none was shown.
+  // From a client certificate that an authority of `certificate` has signed. Empty: no certificate.
   std::string certificate_user;
   std::vector<std::string> certificate_groups;
 };
 
-// 200, or the status and the reason with which a page is refused.
+// 200, or the status and the reason of a rejection.
 struct Verdict {
   int http_status = 200;
   std::string message;
 };
 
 struct ServerOptions {
-  // HOST:PORT; without a certificate HOST is loopback. Port 0: any free one.
+  // HOST:PORT; without a certificate HOST must be loopback. Port 0: any free port.
   std::string address;
-  // With it the server speaks HTTPS only, and needs a guard.
+  // If set, the server speaks HTTPS only and needs a guard.
   std::unique_ptr<ServingCertificate> certificate;
-  // Asked before every page but /healthz, /livez and /readyz themselves. Runs on server threads and
-  // may block there; when half of the threads wait in it, further requests get 503, so that health
-  // is served. None: everybody may see everything.
+  // Called for every page except /healthz, /livez and /readyz themselves. Runs on server threads
+  // and may block. If half of the threads wait in it, further requests get 503, so that health is
+  // always served. Not set: all pages are public.
   std::function<Verdict(const PageRequest&)> guard;
-  // As kube-scheduler: leaderElection at /healthz and /readyz; shutdown and sched-handler-sync at
-  // /readyz; /livez is only a ping. A path without checks has `ping`.
+  // As in kube-scheduler: leaderElection at /healthz and /readyz; shutdown and sched-handler-sync
+  // at /readyz; /livez is only a ping. A path without checks has `ping`.
   std::vector<Check> healthz;
   std::vector<Check> livez;
   std::vector<Check> readyz;
   std::function<std::string()> metrics;  // Prometheus' text format
   std::function<std::string()> configz;  // YAML
-  // What is known of the attempts at a pod (namespace/name), as JSON. NOT_FOUND: nothing.
+  // The recorded attempts at a pod (namespace/name), as JSON. NOT_FOUND: none.
   std::function<absl::StatusOr<std::string>(const std::string& pod)> explain;
-  // At most `limit` pods of the scheduling queue (0: as many as it sees fit), or only the one of
-  // that name (namespace/name), as JSON. An error: the queue could not be looked at.
+  // At most `limit` pods of the scheduling queue (0: default limit), or only the pod of that name
+  // (namespace/name), as JSON. Errors: the scheduling thread did not answer.
   std::function<absl::StatusOr<std::string>(size_t limit, const std::string& pod)> queue;
   // All instances of hosts, as JSON.
   std::function<absl::StatusOr<std::string>()> hosts;
@@ -71,21 +72,25 @@ struct ServerOptions {
   std::string version_json;
 };
 
-// Serves plain HTTP on loopback, or HTTPS on any address to those whom a guard lets in: what these
-// endpoints tell is not for everyone. A refusal is a Kubernetes Status in JSON.
+// Serves plain HTTP on loopback, or HTTPS on any address to users that a guard allows: the pages
+// are not public. A rejection is a Kubernetes Status in JSON.
 //
-// Paths: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
-// /configz, /version, /explain?pod=NAMESPACE/NAME, /queue?limit=N&pod=NAMESPACE/NAME, /hosts. POST
-// /hosts/swap?host=NAME&instance=ID, /hosts/rollback?host=NAME, /hosts/forgive?host=NAME, with the
-// header `X-Outboard-Command: 1`, which no page in a browser can send. Bounded: 4 threads (HTTPS:
-// 16, of which one address gets 8), 64 waiting connections, requests of 8 KiB without a body, 5 s
-// to read or write (HTTPS: 10 s for handshake and request, 30 s for the answer). Threading: Start
-// and Stop from one thread; callbacks run on server threads. Lifetime:  stops when destroyed; what
-// callbacks use outlives it.
+// GET: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
+// /configz, /version, /explain?pod=NAMESPACE/NAME, /queue?limit=N&pod=NAMESPACE/NAME, /hosts.
+// POST: /hosts/swap?host=NAME&instance=ID, /hosts/rollback?host=NAME,
+// /hosts/clear-quarantine?host=NAME, with the header `X-Outboard-Command: 1`, which a page in a
+// browser cannot send.
+//
+// Limits: 4 threads (HTTPS: 16, at most 8 for one address), 64 waiting connections, requests of 8
+// KiB without a body, 5 s to read or write (HTTPS: 10 s for handshake and request, 30 s for the
+// answer).
+//
+// Threading: Start and Stop from one thread; callbacks run on server threads.
+// Lifetime: stops when destroyed; objects used by callbacks outlive it.
 class Server {
  public:
-  // Errors: INVALID_ARGUMENT for an address that is malformed, or not loopback without a
-  // certificate, and for a certificate without a guard; UNAVAILABLE if it cannot be bound.
+  // Errors: INVALID_ARGUMENT for a malformed address, a non-loopback address without a certificate,
+  // or a certificate without a guard; UNAVAILABLE if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   ~Server();
   Server(const Server&) = delete;
@@ -93,7 +98,7 @@ class Server {
 
   // The port in use.
   int port() const;
-  // Ends requests under way and closes. Idempotent.
+  // Waits for requests in progress and closes. Idempotent.
   void Stop();
 
  private:

@@ -1,6 +1,7 @@
 #include "shim/http/server.h"
 
 #include <arpa/inet.h>
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -8,7 +9,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -17,6 +20,7 @@
 namespace outboard::http {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -34,7 +38,7 @@ int Connect(int port) {
   return fd;
 }
 
-// The whole answer to `request`, headers and all.
+// The whole answer to `request`, including headers.
 std::string Exchange(int port, const std::string& request) {
   const int fd = Connect(port);
   if (fd < 0) return "no connection";
@@ -163,7 +167,40 @@ TEST(Server, StopEndsRequestsUnderWay) {
   client.join();
   EXPECT_THAT(answer, EndsWith("late"));
   EXPECT_EQ(Connect(port), -1);
-  (*server)->Stop();  // again: nothing happens
+  (*server)->Stop();  // the second call has no effect
+}
+
+TEST(Server, AcceptsTheOldPathOfClearQuarantineWithAWarning) {
+  class Sink : public google::LogSink {
+   public:
+    void send(google::LogSeverity severity, const char*, const char*, int,
+              const google::LogMessageTime&, const char* message, size_t length) override {
+      if (severity == google::GLOG_WARNING) warnings.emplace_back(message, length);
+    }
+    std::vector<std::string> warnings;
+  };
+  ServerOptions options;
+  options.address = "127.0.0.1:0";
+  std::vector<std::string> cleared;
+  options.command_host = [&](const HostCommand& command) {
+    if (command.kind == HostCommand::Kind::kClearQuarantine) cleared.push_back(command.host);
+    return absl::OkStatus();
+  };
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options));
+  ASSERT_TRUE(server.ok()) << server.status();
+  Sink sink;
+  google::AddLogSink(&sink);
+  for (const char* path : {"/hosts/clear-quarantine", "/hosts/forgive"}) {
+    EXPECT_THAT(Exchange((*server)->port(),
+                         absl::StrCat("POST ", path,
+                                      "?host=a HTTP/1.1\r\nHost: localhost\r\nX-Outboard-Command: "
+                                      "1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")),
+                StartsWith("HTTP/1.1 200 OK"))
+        << path;
+  }
+  google::RemoveLogSink(&sink);
+  EXPECT_THAT(cleared, ElementsAre("a", "a"));
+  EXPECT_THAT(sink.warnings, ElementsAre(HasSubstr("/hosts/forgive is deprecated")));
 }
 
 TEST(Server, RefusesAddresses) {

@@ -27,7 +27,7 @@
 namespace outboard::http {
 namespace {
 
-// As kube-scheduler's. The one in memory is made anew long before it ends.
+// As in kube-scheduler. The self-signed certificate is renewed long before it expires.
 constexpr int64_t kSelfSignedDays = 365;
 constexpr absl::Duration kSelfSignedRenewal = absl::Hours(24 * kSelfSignedDays / 2);
 
@@ -42,12 +42,12 @@ struct Free {
 template <typename T>
 using Owned = std::unique_ptr<T, Free>;
 
-// What handshakes use. Immutable; a change makes a new one.
+// The data of handshakes. Immutable; a change creates a new object.
 struct Material {
   Owned<X509> certificate;
   Owned<EVP_PKEY> key;
   Owned<STACK_OF(X509)> chain;
-  // Null where clients are not asked for certificates.
+  // Null: clients are not asked for certificates.
   Owned<X509_STORE> client_authorities;
   Owned<STACK_OF(X509_NAME)> client_authority_names;
 };
@@ -73,9 +73,9 @@ absl::StatusOr<Owned<STACK_OF(X509)>> ReadCertificates(const std::string& file) 
   while (X509* one = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr))
     sk_X509_push(all.get(), one);
   if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
-    return Invalid(file, "a certificate in it cannot be read");
+    return Invalid(file, "contains an invalid certificate");
   ERR_clear_error();
-  if (sk_X509_num(all.get()) == 0) return Invalid(file, "holds no PEM certificate");
+  if (sk_X509_num(all.get()) == 0) return Invalid(file, "contains no PEM certificate");
   return all;
 }
 
@@ -85,14 +85,15 @@ absl::Status ReadPair(const ServingCertificateOptions& options, Material* out) {
   const absl::StatusOr<std::string> text = Read(options.key_file);
   if (!text.ok()) return text.status();
   Owned<BIO> bio(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
-  // Without a function the library would ask for a password on the terminal.
+  // Without a callback the library would prompt for a password on the terminal.
   const auto no_password = [](char*, int, int, void*) { return -1; };
   out->key.reset(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr));
-  if (out->key == nullptr) return Invalid(options.key_file, "holds no PEM key without a password");
+  if (out->key == nullptr)
+    return Invalid(options.key_file, "contains no PEM key without a password");
   out->chain = *std::move(chain);
   out->certificate.reset(sk_X509_shift(out->chain.get()));
   if (X509_check_private_key(out->certificate.get(), out->key.get()) != 1)
-    return Invalid(options.key_file, absl::StrCat("is not the key of ", options.cert_file));
+    return Invalid(options.key_file, absl::StrCat("does not match ", options.cert_file));
   return absl::OkStatus();
 }
 
@@ -141,8 +142,7 @@ absl::Status MakeSelfSigned(const std::vector<std::string>& names, Material* out
       X509_sign(made, out->key.get(), EVP_sha256()) > 0;
   ERR_clear_error();
   if (signed_by_itself) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat("a certificate for ", alternatives, " could not be made"));
+  return absl::InternalError(absl::StrCat("cannot create a certificate for ", alternatives));
 }
 
 absl::Status ReadClientAuthorities(const std::string& file, Material* out) {
@@ -153,19 +153,19 @@ absl::Status ReadClientAuthorities(const std::string& file, Material* out) {
   for (int i = 0; i < sk_X509_num(authorities->get()); ++i) {
     X509* const one = sk_X509_value(authorities->get(), i);
     if (X509_STORE_add_cert(out->client_authorities.get(), one) != 1)
-      return Invalid(file, absl::StrCat("certificate ", i, " cannot be used"));
+      return Invalid(file, absl::StrCat("certificate ", i, " is invalid"));
     sk_X509_NAME_push(out->client_authority_names.get(), X509_NAME_dup(X509_get_subject_name(one)));
   }
   return absl::OkStatus();
 }
 
-// A connection's mark: its client's certificate was not signed by one of the authorities.
+// Marks a connection whose client certificate was not signed by one of the authorities.
 int UnverifiedMark() {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return index;
 }
 
-// Lets the handshake go on, so that who shows a certificate of somebody else's may still show a
+// Continues the handshake, so that a client with another authority's certificate can still send a
 // token.
 int NoteVerification(int verified, X509_STORE_CTX* context) {
   if (verified == 1) return 1;
@@ -176,7 +176,7 @@ int NoteVerification(int verified, X509_STORE_CTX* context) {
   return SSL_set_ex_data(connection, UnverifiedMark(), &mark);
 }
 
-// Tells one content of a file from the next; all zero where there is none.
+// Identifies one version of a file; all zero if it does not exist.
 struct Stamp {
   uint64_t inode = 0;
   int64_t size = 0;
@@ -215,13 +215,13 @@ struct ServingCertificate::State {
     return made;
   }
 
-  // Only between handshakes of one second; the others take what is there.
+  // At most one check per period; other handshakes use the current material.
   std::shared_ptr<const Material> Current() {
     absl::MutexLock lock(&mutex);
     const absl::Time now = absl::Now();
     if (now - looked < options.period) return material;
     looked = now;
-    // Before reading: a file that changes while it is read differs at the next look.
+    // Before reading: a file that changes during the read differs at the next check.
     const Files files = Look();
     const bool outlived = options.cert_file.empty() && now - made_at > kSelfSignedRenewal;
     if (files == seen && !outlived) return material;
@@ -230,9 +230,10 @@ struct ServingCertificate::State {
     if (made.ok()) {
       material = *std::move(made);
       made_at = now;
-      LOG(INFO) << "The serving certificate was read again and is in use";
+      LOG(INFO) << "Serving certificate reloaded";
     } else {
-      LOG(ERROR) << "The serving certificate stays as it was: " << made.status().message();
+      LOG(ERROR) << "Serving certificate reload failed; keeping the current certificate: "
+                 << made.status().message();
     }
     if (options.on_change) options.on_change(made.ok());
     return material;
@@ -269,8 +270,7 @@ ServingCertificate::~ServingCertificate() = default;
 absl::StatusOr<std::unique_ptr<ServingCertificate>> ServingCertificate::Load(
     ServingCertificateOptions options) {
   if (options.cert_file.empty() != options.key_file.empty())
-    return absl::InvalidArgumentError(
-        "a certificate file needs a key file, and the other way round");
+    return absl::InvalidArgumentError("certificate file and key file must be set together");
   auto state = std::make_unique<State>(std::move(options));
   {
     absl::MutexLock lock(&state->mutex);
@@ -288,10 +288,10 @@ void ServingCertificate::InstallOn(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET);
   SSL_CTX_set_mode(context, SSL_MODE_NO_AUTO_CHAIN);
-  // Each connection shows its certificates anew: a resumed one would keep what was true before.
+  // Each connection verifies certificates again: a resumed session would keep an old result.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
-  // As Go's servers: nothing without forward secrecy and authenticated encryption.
+  // Like Go's servers: only ciphers with forward secrecy and authenticated encryption.
   SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_cert_cb(context, &State::OnHandshake, state_.get());
 }

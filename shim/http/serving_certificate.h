@@ -1,4 +1,4 @@
-// The certificate that a server shows, kept up with files that others replace.
+// The certificate of a server, reloaded when its files change.
 #ifndef OUTBOARD_SHIM_HTTP_SERVING_CERTIFICATE_H_
 #define OUTBOARD_SHIM_HTTP_SERVING_CERTIFICATE_H_
 
@@ -15,27 +15,27 @@
 namespace outboard::http {
 
 struct ServingCertificateOptions {
-  // PEM: the certificate, then those that signed it; its private key, without a password. Both or
-  // neither: then one that signs itself is made in memory, as kube-scheduler does.
+  // PEM: the certificate and its chain; its private key, without a password. Set both, or none:
+  // then a self-signed certificate is created in memory, as in kube-scheduler.
   std::string cert_file;
   std::string key_file;
-  // PEM: the authorities of client certificates. Empty: clients are not asked for one.
+  // PEM: the authorities of client certificates. Empty: clients are not asked for certificates.
   std::string client_ca_file;
-  // With client_ca_file: the handshake fails for clients without a certificate of one of these.
+  // With client_ca_file: the handshake fails without a certificate of one of these authorities.
   bool clients_must_show_one = false;
-  // What the certificate made in memory is for, besides localhost and this machine's name: DNS
-  // names and addresses.
+  // DNS names and addresses of the self-signed certificate, besides localhost and the host name.
   std::vector<std::string> names;
-  // A handshake looks at the files if the last look is older.
+  // A handshake checks the files if the last check is older than this.
   absl::Duration period = absl::Seconds(1);
-  // Called when files have changed, with whether their content serves from now on; on a thread that
-  // makes a handshake. It must not block.
+  // Called after the files changed, with whether their content is now in use; on the thread of a
+  // handshake. It must not block.
   std::function<void(bool in_use)> on_change;
 };
 
-// Threading: thread-safe. Lifetime: outlives the contexts that it is installed on, and their
-// connections. Errors: Load says what is wrong with which file. Afterwards, a content that cannot
-// be used is logged once, and what served goes on serving.
+// Threading: thread-safe.
+// Lifetime: outlives the contexts it is installed on, and their connections.
+// Errors: Load reports the file and its fault. Later, unusable content is logged once and the
+// previous certificate stays in use.
 class ServingCertificate {
  public:
   static absl::StatusOr<std::unique_ptr<ServingCertificate>> Load(
@@ -44,9 +44,9 @@ class ServingCertificate {
   ServingCertificate(const ServingCertificate&) = delete;
   ServingCertificate& operator=(const ServingCertificate&) = delete;
 
-  // Servers on `context` speak TLS 1.2 or newer and show what is in the files at each handshake.
-  // Clients may show a certificate where there are authorities for it; unless they must, a bad one
-  // does not end the handshake, see VerifiedClient.
+  // Servers on `context` speak TLS 1.2 or newer and use the current files at each handshake.
+  // Clients may present a certificate if there are authorities for it. Unless a certificate is
+  // required, an invalid one does not end the handshake; see VerifiedClient.
   void InstallOn(SSL_CTX* context);
 
  private:
@@ -56,8 +56,8 @@ class ServingCertificate {
   std::unique_ptr<State> state_;
 };
 
-// The certificate that the client of a server's connection has shown and that one of the
-// authorities has signed for clients; else null. Owned by the connection.
+// The certificate of a connection's client if one of the authorities has signed it for clients;
+// otherwise null. Owned by the connection.
 X509* VerifiedClient(const SSL* connection);
 
 }  // namespace outboard::http

@@ -58,8 +58,8 @@ class ConnectionPool : public httplib::TaskQueue {
   }
 
   const size_t max_waiting_;
-  std::mutex mutex_;  // with its condition variable the standard library's, as the base class asks
-                      // for nothing of ours
+  // Standard library types: the httplib base class needs none of absl.
+  std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   size_t busy_ = 0;
@@ -83,8 +83,7 @@ ServingThread::~ServingThread() { Stop(); }
 absl::Status ServingThread::Start(httplib::Server* server, const std::string& host, int port,
                                   const ServingBounds& bounds) {
   server->new_task_queue = [bounds] { return new ConnectionPool(bounds); };
-  // Without the library's default SO_REUSEPORT, which would let two shims share one port in
-  // silence.
+  // Without the library's default SO_REUSEPORT, which would let two shims share one port silently.
   server->set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -99,10 +98,10 @@ absl::Status ServingThread::Start(httplib::Server* server, const std::string& ho
   impl_->server = server;
   impl_->thread = std::thread([impl = impl_.get()] {
     if (!impl->server->listen_after_bind())
-      LOG(ERROR) << "the HTTP server on port " << impl->port << " ended";
+      LOG(ERROR) << "HTTP server on port " << impl->port << " ended unexpectedly";
     impl->ended = true;
   });
-  // The library's stop has no effect before this.
+  // The library's stop() has no effect before the server runs.
   while (!server->is_running() && !impl_->ended) std::this_thread::yield();
   return absl::OkStatus();
 }

@@ -39,15 +39,15 @@ void PeerOf(socket_t socket, std::string* ip, int* port) {
     AddressOf(address, ip, port);
 }
 
-// A server that stops waits this long for the peers that it serves.
+// How long a stopping server waits for its current clients.
 constexpr absl::Duration kStopPatience = absl::Milliseconds(200);
 
-// A connection's socket, and the server's own, which is invalid once it stops.
+// A connection's socket, and the server's own, which becomes invalid when it stops.
 struct Sockets {
   socket_t peer;
   const std::atomic<socket_t>& listening;
 
-  // Waits until the peer's can do `events`. False at the deadline.
+  // Waits until the client's socket is ready for `events`. False at the deadline.
   bool Await(short events, absl::Time deadline) const {
     while (true) {
       const absl::Duration left = deadline - absl::Now();
@@ -62,7 +62,7 @@ struct Sockets {
   }
 };
 
-// Does `step` (an SSL_… function, > 0: done) until it is done, has failed or the time is over.
+// Repeats `step` (an SSL_… function, > 0: done) until it is done, has failed or time is over.
 template <typename Step>
 int Drive(SSL* connection, const Sockets& sockets, absl::Time deadline, Step step) {
   while (true) {
@@ -117,7 +117,7 @@ class TlsStream final : public httplib::Stream {
   const Sockets& sockets_;
   const absl::Time read_by_;
   const absl::Duration answer_;
-  mutable absl::Time write_by_ = absl::InfiniteFuture();  // until the first word of the answer
+  mutable absl::Time write_by_ = absl::InfiniteFuture();  // until the answer starts
 };
 
 }  // namespace
@@ -167,7 +167,7 @@ bool TlsServer::Serve(socket_t socket) {
     served = process_request(stream, /*close_connection=*/true, closed,
                              [&](httplib::Request& request) { request.ssl = connection; });
     ERR_clear_error();
-    SSL_shutdown(connection);  // tells the client that this was all; its answer is not waited for
+    SSL_shutdown(connection);  // signals the end to the client; does not wait for its reply
   }
   SSL_free(connection);
   ERR_clear_error();

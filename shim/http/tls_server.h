@@ -1,4 +1,4 @@
-// Private to this room: httplib's server over TLS.
+// Internal to shim/http: httplib's server over TLS.
 #ifndef OUTBOARD_SHIM_HTTP_TLS_SERVER_H_
 #define OUTBOARD_SHIM_HTTP_TLS_SERVER_H_
 
@@ -16,18 +16,19 @@
 namespace outboard::http {
 
 struct TlsLimits {
-  // From the moment a thread takes the connection: handshake and request. The library's own server
-  // would let a client that sends a byte now and then keep a thread.
+  // Limit for handshake and request, starting when a thread takes the connection. The library's own
+  // server would let a client that sends a byte now and then occupy a thread.
   absl::Duration request = absl::Seconds(10);
   absl::Duration answer = absl::Seconds(30);
-  // Connections of one address on threads at once; more are closed. One peer so leaves threads to
-  // others.
+  // Connections of one client address on threads; more are closed, so that one client leaves
+  // threads for others.
   int per_peer = 8;
 };
 
-// One request a connection; `Request::ssl` is the connection.
+// One request per connection; `Request::ssl` is the connection.
 //
-// Threading and lifetime: as httplib::Server. Errors: is_valid is false where TLS cannot be set up.
+// Threading, Lifetime: as httplib::Server.
+// Errors: is_valid is false if the TLS setup failed.
 class TlsServer final : public httplib::Server {
  public:
   TlsServer(std::unique_ptr<ServingCertificate> certificate, TlsLimits limits);

@@ -1,4 +1,4 @@
-// One resource of the API server, kept up to date and told to a handler.
+// Keeps one resource of the API server up to date and reports changes to a handler.
 #ifndef OUTBOARD_SHIM_INFORMER_INFORMER_H_
 #define OUTBOARD_SHIM_INFORMER_INFORMER_H_
 
@@ -26,11 +26,10 @@ namespace outboard::informer {
 //   Informer<kube::PodObject> pods(client, Pods(), &handler);
 //   pods.Start();
 //
-// Threading: Start and Stop from one thread; the handler hears on the informer's own thread;
-// counters and synced() may be read anywhere.
-// Lifetime: client, resource and handler outlive it; the destructor stops.
-// Errors: retried for ever (see Reflector). An object that cannot be understood is logged and
-// counted, and is as if it did not exist.
+// Threading: Start and Stop from one thread. The handler is called on the informer's own thread.
+// Counters and synced() may be read from any thread.
+// Lifetime: client, resource and handler outlive this object; the destructor stops it.
+// Errors: retried forever (see Reflector). An invalid object is logged, counted and ignored.
 template <typename T>
 class Informer : private ReflectorTarget {
  public:
@@ -50,12 +49,12 @@ class Informer : private ReflectorTarget {
   void Stop() { reflector_.Stop(); }
 
   const std::string& name() const { return resource_.name; }
-  // The first complete state has been delivered.
+  // Whether the first complete state was delivered.
   bool synced() const { return synced_.load(std::memory_order_acquire); }
   const ReflectorStats& stats() const { return reflector_.stats(); }
-  // Events that told of an object less than was known.
+  // Events with an older version of an object than the store's.
   uint64_t stale_events() const { return stale_events_; }
-  // Objects that could not be understood.
+  // Objects that could not be decoded.
   uint64_t rejected_objects() const { return rejected_objects_; }
   size_t objects() const { return objects_; }
 
@@ -99,7 +98,7 @@ class Informer : private ReflectorTarget {
 
   void Collect() override {
     if (object_ == nullptr) return;
-    // A deletion during the initial events leaves an entry that is removed when they are complete.
+    // Deletions during the initial events are recorded and applied when these are complete.
     if (type_ == kube::WatchEventType::kDeleted) {
       deleted_while_collecting_.push_back(object_->uid());
     }
@@ -114,7 +113,7 @@ class Informer : private ReflectorTarget {
   }
 
   void RemoveDeleted() {
-    // UIDs are never used twice: what was deleted stays so.
+    // UIDs are never reused, so a deleted object stays deleted.
     for (const std::string& uid : std::exchange(deleted_while_collecting_, {})) {
       collected_.erase(std::remove_if(collected_.begin(), collected_.end(),
                                       [&](const Ptr& object) { return object->uid() == uid; }),
@@ -205,7 +204,7 @@ class Informer : private ReflectorTarget {
 
   void Reject(absl::string_view why) {
     ++rejected_objects_;
-    LOG(ERROR) << resource_.name << ": an object cannot be understood and is left out: " << why;
+    LOG(ERROR) << resource_.name << ": invalid object ignored: " << why;
   }
 
   const Resource<T>& resource_;
@@ -215,7 +214,7 @@ class Informer : private ReflectorTarget {
   std::atomic<uint64_t> rejected_objects_{0};
   std::atomic<size_t> objects_{0};
 
-  // Of the reflector's thread.
+  // Used by the reflector's thread only.
   kube::Decoder decoder_;
   Store<T> store_;
   std::vector<Ptr> collected_;
@@ -223,7 +222,7 @@ class Informer : private ReflectorTarget {
   Ptr object_;
   kube::WatchEventType type_ = kube::WatchEventType::kError;
 
-  // Last, so that its thread ends before what it uses.
+  // Last, so that its thread ends before the members it uses are destroyed.
   Reflector reflector_;
 };
 

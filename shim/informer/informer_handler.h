@@ -1,4 +1,4 @@
-// What an informer tells about one kind of object.
+// The interface between an informer and the receiver of its changes.
 #ifndef OUTBOARD_SHIM_INFORMER_INFORMER_HANDLER_H_
 #define OUTBOARD_SHIM_INFORMER_INFORMER_HANDLER_H_
 
@@ -9,15 +9,18 @@ namespace outboard::informer {
 // Receives the changes of one resource, in the order in which the informer's store changed. T is
 // kube::PodObject, kube::NodeObject, ….
 //
-// The calls form a consistent story: OnAdd of a UID that is not present, OnUpdate and OnDelete only
-// of one that is; a name that was recreated is OnDelete of the old UID and then OnAdd of the new
-// one. After a relist the differences to the last known state are told the same way, deletes first.
-// OnSynced comes once, after every object of the first list was delivered.
+// Guarantees:
+// - OnAdd is called only for a UID that is absent; OnUpdate and OnDelete only for one that is
+//   present.
+// - A recreated name is OnDelete of the old UID, then OnAdd of the new one.
+// - After a relist the differences to the last known state are reported the same way, deletes
+//   first.
+// - OnSynced is called once, after all objects of the first list.
 //
-// Threading: all calls come on the informer's own thread; implementations post to the scheduling
-// thread's inbox and return.
-// Lifetime: the handler outlives the informer. Errors: none; a handler that cannot take an event
-// has to deal with that itself.
+// Threading: all calls are on the informer's own thread. Implementations post to the scheduling
+// thread's task_queue and return.
+// Lifetime: the handler outlives the informer.
+// Errors: none; the handler must handle its own failures.
 template <typename T>
 class InformerHandler {
  public:
@@ -26,8 +29,8 @@ class InformerHandler {
   virtual ~InformerHandler() = default;
   virtual void OnAdd(const Ptr& object) = 0;
   virtual void OnUpdate(const Ptr& old_object, const Ptr& new_object) = 0;
-  // `object` is the last state known: from the DELETED event where there was one, else what the
-  // store had.
+  // `object` is the last known state: from the DELETED event if there was one, otherwise from the
+  // store.
   virtual void OnDelete(const Ptr& object) = 0;
   virtual void OnSynced() = 0;
 };

@@ -19,7 +19,7 @@ using kube::testing::FakeApiServer;
 using kube::testing::Fault;
 using nlohmann::json;
 
-// Keeps the picture that the handler's calls draw, and checks that they are a consistent story.
+// Keeps the state that the handler's calls describe, and checks the guarantees of InformerHandler.
 class Picture : public InformerHandler<PodObject> {
  public:
   void OnAdd(const Ptr& object) override {
@@ -47,7 +47,7 @@ class Picture : public InformerHandler<PodObject> {
     ++synced_;
   }
 
-  // Waits until the picture is `nodes` (by "namespace/name") and the first state was delivered.
+  // Waits until the state is `nodes` (by "namespace/name") and the first state was delivered.
   bool Reaches(const std::map<std::string, std::string>& nodes, absl::Duration timeout) {
     absl::MutexLock lock(&mutex_);
     auto reached = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -86,7 +86,7 @@ json Pod(const std::string& name, const std::string& node = "", const std::strin
   return pod;
 }
 
-// The same story over both encodings, with WatchList and with pages of two.
+// The same test with both encodings, with WatchList and with pages of two.
 struct Way {
   bool protobuf;
   bool watch_list;
@@ -164,7 +164,7 @@ TEST_P(InformerTest, ExpiredEitherWayListsAgainAndTellsTheDifference) {
   server_.Put("pods", Pod("b", "", "old-b"));
   Start();
   picture_.Expect({{"ns/a", ""}, {"ns/b", ""}});
-  // In the stream.
+  // As an event in the stream.
   server_.Compact();
   server_.Delete("pods", "ns/a");
   server_.Put("pods", Pod("b", "n1", "new-b"));
@@ -173,17 +173,17 @@ TEST_P(InformerTest, ExpiredEitherWayListsAgainAndTellsTheDifference) {
   server_.CloseConnections();
   picture_.Expect({{"ns/b", "n1"}, {"ns/c", ""}});
   EXPECT_EQ(picture_.deletes(), 2);
-  // The picture may have come by the old stream; the list after it is the one that counts.
+  // The state may have come from the old stream; the list after it is the relevant one.
   ASSERT_TRUE(
       server_.AwaitCount("GET", GetParam().watch_list ? "sendInitialEvents" : "limit=2", 2));
-  // As a status of HTTP.
+  // As an HTTP status.
   Fault gone;
   gone.path_part = "resourceVersion=1";
   gone.http_status = 410;
   gone.body = "gone";
   const uint64_t expired_before = informer_->stats().expired;
-  // A connection cut in the middle of the second list only begins that anew, and an answer may be
-  // cut on its way; cut and answer until a watch was resumed and told that it is gone.
+  // A connection cut in the middle of the second list only restarts that list, and the 410 answer
+  // may be cut too. Repeat both faults until a resumed watch has received 410.
   const absl::Time give_up = absl::Now() + absl::Seconds(20);
   while (informer_->stats().expired == expired_before && absl::Now() < give_up) {
     server_.Inject(gone);
@@ -239,7 +239,7 @@ TEST_P(InformerTest, AServerThatWentBackInTimeIsNoticedByItsBookmark) {
   picture_.Expect({{"ns/a", "n19"}, {"ns/b", ""}});
   server_.Rewind(110);
   server_.Delete("pods", "ns/b");
-  // As a real server does, again and again: the first may come before the watch is open.
+  // A real server sends it repeatedly: the first may arrive before the watch is open.
   bool noticed = false;
   for (int i = 0; i < 100 && !noticed; ++i) {
     server_.SendBookmarks();
@@ -283,7 +283,7 @@ TEST(InformerWatchList, WithoutItsEndMarkFallsBackToAList) {
   EXPECT_EQ(server.Count("GET", "sendInitialEvents"), 1);
 }
 
-// Remembers what there is by key, and whether the first state has come.
+// Remembers objects by key, and whether the first state has arrived.
 class ObjectPicture : public InformerHandler<kube::ClusterObject> {
  public:
   void OnAdd(const Ptr& object) override { Set(object); }
@@ -296,7 +296,7 @@ class ObjectPicture : public InformerHandler<kube::ClusterObject> {
     absl::MutexLock lock(&mutex_);
     synced_ = true;
   }
-  // Waits until the first state has come and the keys are `keys`, joined by blanks.
+  // Waits until the first state has arrived and the keys, joined by blanks, are `keys`.
   bool Reaches(const std::string& keys, absl::Duration timeout = absl::Seconds(20)) {
     absl::MutexLock lock(&mutex_);
     auto reached = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -333,7 +333,7 @@ TEST(ObjectInformer, EveryKindIsListedAndWatchedInBothEncodings) {
       const std::string plural = resource.path.substr(resource.path.rfind('/') + 1);
       FakeApiServer server;
       server.SetProtobufSupported(protobuf);
-      // Without WatchList the same server also lists.
+      // Without WatchList the same server also tests lists.
       server.SetWatchListSupported(protobuf);
       kube::CurlApiClientOptions client_options;
       client_options.qps = -1;
@@ -362,7 +362,7 @@ TEST(ObjectInformer, EveryKindIsListedAndWatchedInBothEncodings) {
   }
 }
 
-// Kubernetes' own groups of pods, for instance, which a plugin reads as it reads other projects'.
+// For example Kubernetes' own pod group API, which a plugin reads like other projects' resources.
 TEST(ObjectInformer, ResourcesThatPluginsNameAreAskedForAsJsonWhereThereIsMore) {
   FakeApiServer server;
   server.SetProtobufSupported(true);
@@ -404,7 +404,7 @@ TEST(ObjectInformer, AKindThatIsNotServedIsEmptyUntilItIs) {
     ASSERT_TRUE(server.AwaitCount("GET", "deviceclasses", 4));
     server.ClearFaults();
     EXPECT_TRUE(picture.Reaches("gpu"));
-    // Once known, a proxy's 404 does not make it forgotten.
+    // Known objects are kept despite a proxy's 404.
     server.Compact();
     unknown.times = 12;
     server.Inject(unknown);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kJson[] = "application/json";
 constexpr char kProtobufOrJson[] = "application/vnd.kubernetes.protobuf, application/json";
-// Enough for any Status; the rest of an error page is not wanted.
+// Enough for any Status. The rest of an error page is dropped.
 constexpr size_t kMaxErrorBody = 64 << 10;
 
 std::optional<Encoding> EncodingOf(absl::string_view content_type) {
@@ -40,7 +40,7 @@ Failure FromStatus(Failure::Kind kind, const kube::ApiStatus& status) {
   for (const kube::StatusCause& cause : status.causes) {
     if (cause.reason == "ResourceVersionTooLarge") failure.version_too_large = true;
   }
-  // Servers before the cause was introduced say it only in words.
+  // Older servers report the cause only in the message.
   if (status.code == 504 && absl::StrContains(status.message, "Too large resource version")) {
     failure.version_too_large = true;
   }
@@ -54,7 +54,7 @@ Failure Undecodable(absl::string_view message) {
   return failure;
 }
 
-// The failure in an answer with an error status: its body is a Status, or plain text from a proxy
+// The failure in an answer with an error status. Its body is a Status, or plain text from a proxy
 // or a filter before the API.
 Failure FromHttp(ReflectorTarget& target, int http_status, absl::string_view content_type,
                  absl::string_view body, absl::Duration retry_after) {
@@ -78,7 +78,7 @@ Failure FromTransport(const absl::Status& status) {
   return failure;
 }
 
-// ApiClient::Call that Stop can end; an answer that comes later is dropped.
+// Like ApiClient::Call, but Stop ends it. A later answer is dropped.
 absl::StatusOr<kube::ApiResponse> CallUnlessCancelled(kube::ApiClient& client,
                                                       kube::ApiRequest request,
                                                       const kube::CancelToken& cancel) {
@@ -105,7 +105,7 @@ absl::StatusOr<kube::ApiResponse> CallUnlessCancelled(kube::ApiClient& client,
 
 }  // namespace
 
-// Takes one watch's bytes to the target, as the policy says.
+// Passes one watch's bytes to the target, as the policy decides.
 class Reflector::WatchSink : public kube::StreamSink {
  public:
   WatchSink(Reflector& reflector, bool collecting)
@@ -142,14 +142,14 @@ class Reflector::WatchSink : public kube::StreamSink {
 
   absl::Time SilenceDeadline() override { return policy_.SilenceDeadline(); }
 
-  // Why the stream that ended with `status` did.
+  // Why the stream that ended with `status` ended.
   Failure Ended(const absl::Status& status) {
     if (end_.has_value()) return *end_;
     if (http_status_ != 0 && http_status_ != 200) {
       return FromHttp(reflector_.target_, http_status_, content_type_, error_body_, retry_after_);
     }
     if (status.ok()) return Failure();
-    // The client's own limit on silence; half a frame that is left is dropped with the decoder.
+    // The silence limit of this side. An incomplete frame is dropped with the decoder.
     Failure failure = FromTransport(status);
     if (absl::IsDeadlineExceeded(status) && http_status_ == 200) {
       failure.kind = Failure::Kind::kSilence;
@@ -274,16 +274,14 @@ void Reflector::Count(const Step& step, const Failure& failure) {
   }
   if (step.kind == Step::Kind::kWatchList && failure.kind == Failure::Kind::kHttp &&
       (failure.code == 400 || failure.code == 422)) {
-    LOG_FIRST_N(INFO, 1)
-        << "The API server streams no lists (feature WatchList); all are asked for "
-        << "page by page: " << failure.message;
+    LOG_FIRST_N(INFO, 1) << "The API server does not support WatchList; using paged lists for all "
+                         << "resources: " << failure.message;
     return;
   }
   if (failure.kind == Failure::Kind::kHttp && failure.code == 403) {
     LOG(ERROR) << options_.name
-               << ": listing and watching them is forbidden (403); the scheduler's "
-               << "account needs get, list and watch on " << options_.name << ": "
-               << failure.message;
+               << ": list and watch forbidden (403); the scheduler's account needs get, list and "
+               << "watch on " << options_.name << ": " << failure.message;
     return;
   }
   LOG(WARNING) << options_.name << ": list or watch ended: " << failure.message << " (code "
@@ -295,15 +293,15 @@ bool Reflector::IsAbsent(const Step& step, const Failure& failure) {
       failure.kind != Failure::Kind::kHttp || failure.code != 404) {
     return false;
   }
-  // What was known once is not forgotten for a proxy's 404.
+  // Known objects are not dropped because of a proxy's 404.
   if (!have_state_) {
     have_state_ = true;
     target_.BeginSnapshot();
     target_.CommitSnapshot();
   }
   if (!absence_logged_) {
-    LOG(WARNING) << options_.name << ": the API server does not serve them (404 for "
-                 << options_.path << "); going on with what is known, and asking again";
+    LOG(WARNING) << options_.name << ": the API server does not serve this resource (404 for "
+                 << options_.path << "); keeping the known objects and retrying";
   }
   absence_logged_ = true;
   return true;
@@ -318,7 +316,7 @@ std::string Reflector::Query(const Step& step) const {
   };
   if (!options_.field_selector.empty()) add("fieldSelector", options_.field_selector);
   if (step.kind == Step::Kind::kList) {
-    // No resourceVersion: the most recent state, never an older one than before a restart.
+    // Without resourceVersion: the most recent state, never an older one than before a restart.
     if (step.page_size > 0) add("limit", absl::StrCat(step.page_size));
     if (!step.continue_token.empty()) add("continue", step.continue_token);
     return query;
@@ -341,7 +339,7 @@ Failure Reflector::List(const Step& step, bool* failed) {
   request.accept = options_.only_json ? kJson : kProtobufOrJson;
   request.timeout = absl::Minutes(2);
   request.rate_limited = false;
-  // The policy has the pauses; the client's own would hold up Stop.
+  // The policy decides on pauses; the client's own would delay Stop.
   request.retry = false;
   auto response = CallUnlessCancelled(client_, std::move(request), cancel_);
   if (!response.ok()) return FromTransport(response.status());

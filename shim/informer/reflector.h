@@ -1,4 +1,4 @@
-// Lists and watches one resource of the API server for ever.
+// Lists and watches one resource of the API server until stopped.
 #ifndef OUTBOARD_SHIM_INFORMER_REFLECTOR_H_
 #define OUTBOARD_SHIM_INFORMER_REFLECTOR_H_
 
@@ -23,20 +23,20 @@ struct PageInfo {
   std::string continue_token;
 };
 
-// One decoded event; the object itself stays with the target until it is told what to do with it.
+// One decoded event. The target keeps the object until Apply or Collect.
 struct EventInfo {
   kube::WatchEventType type = kube::WatchEventType::kError;
   std::string resource_version;
   bool initial_events_end = false;
-  kube::ApiStatus status;  // with kError
+  kube::ApiStatus status;  // for kError
 };
 
-// Holds the objects; the reflector knows nothing of their type. All calls come on the reflector's
+// Holds the objects; the reflector does not know their type. All calls are on the reflector's
 // thread.
 class ReflectorTarget {
  public:
   virtual ~ReflectorTarget() = default;
-  // Forgets what was collected so far.
+  // Discards the collected objects.
   virtual void BeginSnapshot() = 0;
   // Collects the items of one page.
   virtual absl::StatusOr<PageInfo> AddPage(Encoding encoding, absl::string_view body) = 0;
@@ -44,25 +44,25 @@ class ReflectorTarget {
   virtual absl::StatusOr<EventInfo> Decode(Encoding encoding, absl::string_view frame) = 0;
   virtual absl::StatusOr<kube::ApiStatus> DecodeStatus(Encoding encoding,
                                                        absl::string_view body) = 0;
-  // Applies the last decoded event to the store / to what is being collected.
+  // Applies the last decoded event to the store, or to the collected objects.
   virtual void Apply() = 0;
   virtual void Collect() = 0;
-  // What was collected becomes the store.
+  // Replaces the store by the collected objects.
   virtual void CommitSnapshot() = 0;
 };
 
-// Counters; each is only ever added to.
+// Counters; never reset.
 struct ReflectorStats {
-  std::atomic<uint64_t> lists{0};  // complete states received, by either way
+  std::atomic<uint64_t> lists{0};  // complete states received, by list or watch
   std::atomic<uint64_t> pages{0};
   std::atomic<uint64_t> watches{0};  // opened
   std::atomic<uint64_t> events{0};
   std::atomic<uint64_t> bookmarks{0};
-  std::atomic<uint64_t> ignored_events{0};  // from the past
+  std::atomic<uint64_t> ignored_events{0};  // outdated
   std::atomic<uint64_t> expired{0};
   std::atomic<uint64_t> silences{0};
-  std::atomic<uint64_t> failures{0};  // all others
-  std::atomic<uint64_t> rewinds{0};   // the server's version went backwards: an alarm
+  std::atomic<uint64_t> failures{0};  // all other failures
+  std::atomic<uint64_t> rewinds{0};   // resource version went backwards; an alarm
 };
 
 struct ReflectorOptions {
@@ -70,17 +70,17 @@ struct ReflectorOptions {
   std::string name;
   std::string path;
   std::string field_selector;
-  // 404 instead of a first list means that there are none, and is no failure. Asked again all the
-  // same, as after a failure.
+  // A 404 for the first list means an empty resource. It is not a failure, but is retried
+  // like one.
   bool may_be_absent = false;
   bool only_json = false;
   ReflectorPolicyOptions policy;
 };
 
-// Threading: Start and Stop from one thread; the work and all calls of the target happen on the
-// reflector's own. Stats may be read anywhere.
-// Lifetime: client and target outlive it; the destructor stops. Errors: none to the caller: every
-// failure is retried for ever, counted and logged.
+// Threading: Start and Stop from one thread. All work and all calls of the target happen on the
+// reflector's own thread. Stats may be read from any thread.
+// Lifetime: client and target outlive this object; the destructor stops it.
+// Errors: every failure is logged, counted and retried forever.
 class Reflector {
  public:
   Reflector(kube::ApiClient& client, ReflectorTarget& target, ReflectorOptions options);
@@ -99,10 +99,10 @@ class Reflector {
   void Run();
   Failure List(const Step& step, bool* failed);
   Failure Watch(const Step& step);
-  // What was collected becomes the target's state.
+  // Replaces the target's state by the collected objects.
   void Commit();
   void Count(const Step& step, const Failure& failure);
-  // Whether `failure` says that the server does not know the resource; then it is empty.
+  // Whether `failure` means that the server does not know the resource; its state is then empty.
   bool IsAbsent(const Step& step, const Failure& failure);
   std::string Query(const Step& step) const;
 
@@ -111,7 +111,7 @@ class Reflector {
   const ReflectorOptions options_;
   ReflectorPolicy policy_;
   ReflectorStats stats_;
-  // A complete state has been given to the target. Of the reflector's thread.
+  // The target has received a complete state. Reflector's thread only.
   bool have_state_ = false;
   bool absence_logged_ = false;
   kube::CancelToken cancel_;

@@ -8,18 +8,18 @@
 namespace outboard::informer {
 namespace {
 
-// A watch that ends before this without an event is a failure, or a broken proxy makes us spin.
+// A shorter watch without an event is a failure. Otherwise a broken proxy would cause a busy loop.
 constexpr absl::Duration kVeryShortWatch = absl::Seconds(1);
-// How much longer than it was told to a server may keep a watch open.
+// How much longer than requested a server may keep a watch open.
 constexpr absl::Duration kGrace = absl::Seconds(30);
-// After so many failures from one version something is wrong with the version.
+// After this many failures from one version, the version is considered invalid.
 constexpr int kMaxFailuresAtVersion = 5;
 
 bool IsExpired(const Failure& failure) {
   return failure.code == 410 || failure.reason == "Expired" || failure.reason == "Gone";
 }
 
-// Answers that say that the server does not know sendInitialEvents, and will not next time.
+// The server does not support sendInitialEvents and will not support it next time.
 bool IsUnsupported(const Failure& failure) {
   return failure.code == 400 || failure.code == 404 || failure.code == 405 || failure.code == 406 ||
          failure.code == 422;
@@ -63,12 +63,12 @@ Step ReflectorPolicy::Next(absl::Time now) {
 
 bool ReflectorPolicy::OnPage(const std::string& resource_version,
                              const std::string& continue_token) {
-  // All pages show the state at the version of the first.
+  // All pages show the state at the version of the first page.
   if (continue_token_.empty()) list_version_ = resource_version;
   continue_token_ = continue_token;
   if (!continue_token.empty()) return false;
   if (IsOlderVersion(list_version_, newest_version_)) ++rewinds_;
-  // Older or not: a consistent list is the truth.
+  // Accepted even if older: a consistent list is authoritative.
   resource_version_ = newest_version_ = list_version_;
   list_this_time_ = false;
   page_size_ = options_.page_size;
@@ -87,7 +87,7 @@ EventVerdict ReflectorPolicy::OnEvent(kube::WatchEventType type,
                                       bool initial_events_end) {
   ++events_;
   if (resource_version_.empty()) {
-    // The initial state comes in any order: only its end has a version that counts.
+    // The initial state arrives in any order: only the version of its end counts.
     if (type != kube::WatchEventType::kBookmark) return EventVerdict::kApply;
     if (!initial_events_end) return EventVerdict::kBookmark;
     if (IsOlderVersion(resource_version, newest_version_)) ++rewinds_;
@@ -134,15 +134,14 @@ void ReflectorPolicy::OnInitialWatchEnd(const Failure& failure, absl::Time now) 
     case Failure::Kind::kConnection:
       break;
     case Failure::Kind::kClean:
-      // It lasted its time without the mark of completeness, or ended at once: it does not know
-      // how.
+      // The watch ended at once, or timed out without the end mark: the server does not support it.
     case Failure::Kind::kSilence:
       watch_list_ = false;
       break;
     case Failure::Kind::kHttp:
     case Failure::Kind::kEvent:
       if (IsUnsupported(failure)) {
-        // Nothing is wrong with the server; no pause.
+        // The server is healthy: no pause.
         watch_list_ = false;
         return;
       }
@@ -159,7 +158,7 @@ void ReflectorPolicy::OnInitialWatchEnd(const Failure& failure, absl::Time now) 
 
 void ReflectorPolicy::OnEnd(const Failure& failure, absl::Time now) {
   if (doing_ == Step::Kind::kList) {
-    // A continue token that expired: everything again, at once in one page, which cannot expire.
+    // An expired continue token: restart with a single page, which cannot expire.
     if (IsExpired(failure) && !continue_token_.empty()) page_size_ = 0;
     StartOver();
     Fail(now, failure.retry_after);
@@ -170,7 +169,7 @@ void ReflectorPolicy::OnEnd(const Failure& failure, absl::Time now) {
     return;
   }
   if (IsExpired(failure) || failure.version_too_large) {
-    // Both mean that the version cannot be resumed from; asking with it again would loop.
+    // In both cases the watch cannot resume from the version; a retry would loop.
     StartOver();
     Fail(now, failure.retry_after);
     return;
@@ -181,10 +180,10 @@ void ReflectorPolicy::OnEnd(const Failure& failure, absl::Time now) {
       if (very_short) Fail(now, failure.retry_after);
       return;
     case Failure::Kind::kSilence:
-      // The path was dead. The next attempt tells whether the server is.
+      // The connection was dead. The next attempt shows whether the server is too.
       return;
     case Failure::Kind::kConnection:
-      // Lost after a while: try at once. Not reached, or lost at once: with pauses.
+      // Lost after some time: retry at once. Not established, or lost at once: retry with pauses.
       if (!open_ || very_short) Fail(now, failure.retry_after);
       return;
     case Failure::Kind::kHttp:

@@ -39,7 +39,7 @@ class ReflectorPolicyTest : public ::testing::Test {
     return failure;
   }
 
-  // Brings the policy into a watch from version 100, opened at kStart.
+  // Puts the policy into a watch from version 100, opened at kStart.
   void Watching() {
     ASSERT_EQ(policy_.Next(kStart).kind, Kind::kWatchList);
     policy_.OnWatchOpened(kStart);
@@ -73,8 +73,8 @@ TEST_F(ReflectorPolicyTest, InitialEventsComeInAnyOrderAndOnlyTheEndHasAVersion)
   EXPECT_EQ(policy_.OnEvent(WatchEventType::kModified, "101", false), EventVerdict::kApply);
   policy_.OnEnd(Of(Failure::Kind::kClean), kStart + absl::Minutes(6));
   step = policy_.Next(kStart + absl::Minutes(6));
-  // Resumed as a plain watch, at once: asking for the initial events again would send everything
-  // again.
+  // Resumed at once as a plain watch: requesting the initial events again would send the whole
+  // state again.
   EXPECT_EQ(step.kind, Kind::kWatch);
   EXPECT_EQ(step.resource_version, "101");
   EXPECT_EQ(step.delay, absl::ZeroDuration());
@@ -148,7 +148,7 @@ TEST_F(ReflectorPolicyTest, ABookmarkFromThePastIsARewind) {
   policy_.OnEnd(InStream(410, "Rewound"), kStart);
   ASSERT_EQ(policy_.Next(kStart).kind, Kind::kWatchList);
   policy_.OnWatchOpened(kStart);
-  // The complete state of the older world is taken as it is.
+  // The complete state with older versions is accepted.
   EXPECT_EQ(policy_.OnEvent(WatchEventType::kBookmark, "60", true), EventVerdict::kInitialDone);
   EXPECT_EQ(policy_.rewinds(), 2u);
   EXPECT_EQ(policy_.resource_version(), "60");
@@ -187,7 +187,7 @@ TEST_F(ReflectorPolicyTest, AVeryShortWatchIsPausedAfter) {
 
 TEST_F(ReflectorPolicyTest, BackoffGrowsToThirtySecondsWithJitterAndIsResetByHealth) {
   Watching();
-  // A connection that worked and was lost is replaced at once; pauses are for those that fail.
+  // A working connection that was lost is replaced at once. Pauses follow failed connections only.
   policy_.OnEnd(Of(Failure::Kind::kConnection), kStart);
   EXPECT_EQ(policy_.Next(kStart).delay, absl::ZeroDuration());
   absl::Duration expected = absl::Milliseconds(800);

@@ -1,4 +1,4 @@
-// Order of resource versions, as far as they have one.
+// Order of resource versions, if they are comparable.
 #ifndef OUTBOARD_SHIM_INFORMER_RESOURCE_VERSION_H_
 #define OUTBOARD_SHIM_INFORMER_RESOURCE_VERSION_H_
 
@@ -10,15 +10,15 @@
 
 namespace outboard::informer {
 
-// Whether `text` is a decimal number without leading zeros; anything else is opaque.
+// Whether `text` is a decimal number without leading zeros. Other versions are opaque.
 inline bool IsComparableVersion(absl::string_view text) {
   return !text.empty() && text[0] != '0' && std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isdigit(static_cast<unsigned char>(c));
   });
 }
 
-// Less, equal or greater than zero as a is older, the same or newer; nothing where either is
-// opaque.
+// Less than, equal to or greater than zero if a is older than, equal to or newer than b; nullopt if
+// either is opaque.
 inline std::optional<int> CompareVersions(absl::string_view a, absl::string_view b) {
   if (!IsComparableVersion(a) || !IsComparableVersion(b)) return std::nullopt;
   if (a.size() != b.size()) return a.size() < b.size() ? -1 : 1;

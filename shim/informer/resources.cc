@@ -26,7 +26,7 @@ Resource<kube::ClusterObject> ResourceOf(const ObjectKind& kind) {
   resource.decode_list_json = [&kind](const DocNode& document) {
     return kube::DecodeObjectListJson(kind, document);
   };
-  // Which groups are served depends on the server's version and configuration.
+  // The served groups depend on the server's version and configuration.
   resource.may_be_absent = true;
   return resource;
 }
@@ -75,7 +75,7 @@ const Resource<kube::NamespaceObject>& Namespaces() {
 
 Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& resource) {
   const std::string name = resource.full_name();
-  const auto not_served = absl::UnimplementedError("JSON was asked for");
+  const auto not_served = absl::UnimplementedError("only JSON is supported");
   Resource<kube::ClusterObject> custom;
   custom.name = absl::StrCat(resource.resource, ".", resource.group);
   custom.path = resource.path();

@@ -1,6 +1,5 @@
-// The resources that can be watched: where each is and how it is decoded. Those of
-// shim/kube/wire/object_kinds.h are all there by themselves; a new one of another type is one entry
-// in resources.cc.
+// The watchable resources: API path and decoders. All kinds of shim/kube/wire/object_kinds.h are
+// included automatically; a resource of another type is one entry in resources.cc.
 #ifndef OUTBOARD_SHIM_INFORMER_RESOURCES_H_
 #define OUTBOARD_SHIM_INFORMER_RESOURCES_H_
 
@@ -25,26 +24,26 @@ struct Resource {
   std::string name;  // plural, for messages
   std::string path;
   std::string field_selector;
-  std::string list_kind;  // empty: not known
+  std::string list_kind;  // empty: unknown
   std::function<absl::StatusOr<Ptr>(kube::Decoder&, absl::string_view raw)> decode;
   std::function<absl::StatusOr<kube::ListPage<T>>(kube::Decoder&, absl::string_view raw)>
       decode_list;
   std::function<absl::StatusOr<Ptr>(const kube::DocNode& document)> decode_json;
   std::function<absl::StatusOr<kube::ListPage<T>>(const kube::DocNode& document)> decode_list_json;
-  // A server may not know it (404); there are none then.
+  // The server may not know it (404); it then has no objects.
   bool may_be_absent = false;
-  // Asked for as JSON, whatever else the server has.
+  // Request JSON only, even if the server offers protobuf.
   bool only_json = false;
 };
 
-// Pods that have not ended, as kube-scheduler watches them: a pod that ends looks deleted.
+// Pods that have not terminated, as kube-scheduler watches them: a terminated pod appears deleted.
 const Resource<kube::PodObject>& Pods();
 const Resource<kube::NodeObject>& Nodes();
 const Resource<kube::NamespaceObject>& Namespaces();
-// One for each kind of shim/kube/wire/object_kinds.h, in its order.
+// One per kind of shim/kube/wire/object_kinds.h, in its order.
 const std::vector<Resource<kube::ClusterObject>>& ClusterObjects();
-// Objects of a resource that a plugin named: all of their fields, so as JSON, which is all that the
-// API server has where there is a CustomResourceDefinition, and only for as long as there is one.
+// Objects of a resource that a plugin declared, with all fields. Uses JSON, the only encoding of
+// custom resources. The resource exists only as long as its CustomResourceDefinition.
 Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& resource);
 
 }  // namespace outboard::informer

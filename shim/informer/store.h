@@ -1,4 +1,4 @@
-// The objects of one resource by UID, and what changed when something new is known of them.
+// The objects of one resource by UID; computes the changes for the handler.
 #ifndef OUTBOARD_SHIM_INFORMER_STORE_H_
 #define OUTBOARD_SHIM_INFORMER_STORE_H_
 
@@ -14,11 +14,11 @@
 
 namespace outboard::informer {
 
-// Tells a handler the story that InformerHandler promises; the store is changed before the handler
-// hears of it.
+// Keeps the guarantees of InformerHandler. The store is updated before the handler is called.
 //
-// Threading: thread-compatible. Lifetime: the handler outlives it. Errors: none; events that
-// contradict what is known are ignored and counted.
+// Threading: thread-compatible.
+// Lifetime: the handler outlives this object.
+// Errors: none; events that contradict the known state are ignored and counted.
 template <typename T>
 class Store {
  public:
@@ -26,7 +26,7 @@ class Store {
 
   explicit Store(InformerHandler<T>* handler) : handler_(handler) {}
 
-  // ADDED or MODIFIED: the object is as given. False if that is older news than what is known.
+  // ADDED or MODIFIED. Returns false if the store has a newer version.
   bool Put(const Ptr& object) {
     auto it = by_uid_.find(object->uid());
     if (it != by_uid_.end()) {
@@ -36,7 +36,7 @@ class Store {
       handler_->OnUpdate(old, object);
       return true;
     }
-    // The same name with another UID: the old object is gone, though nobody said so.
+    // The same name with another UID: the old object was deleted without an event.
     auto name = by_key_.find(object->key());
     if (name != by_key_.end()) {
       const std::string old_uid = name->second;
@@ -48,7 +48,7 @@ class Store {
     return true;
   }
 
-  // DELETED. False if it is not known, or older news.
+  // DELETED. Returns false if the object is unknown or the store has a newer version.
   bool Delete(const Ptr& object) {
     auto it = by_uid_.find(object->uid());
     if (it == by_uid_.end()) return false;
@@ -57,7 +57,7 @@ class Store {
     return true;
   }
 
-  // The whole state, which is true whatever was known: deletes first, then the rest in its order.
+  // Sets the whole state, whatever was known: deletes first, then the rest in its order.
   void Replace(std::vector<Ptr> objects) {
     absl::flat_hash_map<std::string, Ptr> fresh;
     fresh.reserve(objects.size());
@@ -68,7 +68,7 @@ class Store {
     }
     for (const std::string& uid : gone) Erase(uid, nullptr);
     for (const Ptr& object : objects) {
-      // The last of several entries with one UID counts.
+      // If a UID occurs several times, the last entry counts.
       if (fresh.find(object->uid())->second != object) continue;
       auto it = by_uid_.find(object->uid());
       if (it == by_uid_.end()) {
@@ -87,7 +87,7 @@ class Store {
   }
 
  private:
-  // `last` is the last state where a DELETED event gave one.
+  // `last` is the last state from a DELETED event, if any.
   void Erase(const std::string& uid, Ptr last) {
     auto it = by_uid_.find(uid);
     if (last == nullptr) last = it->second;

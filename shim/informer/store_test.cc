@@ -22,7 +22,7 @@ std::shared_ptr<const Thing> Make(const std::string& uid, const std::string& nam
   return std::make_shared<const Thing>(Thing{uid, name, version});
 }
 
-// Writes the story down.
+// Records the handler's calls.
 class Story : public InformerHandler<Thing> {
  public:
   void OnAdd(const Ptr& object) override { Tell("+", object); }
@@ -71,7 +71,7 @@ TEST_F(StoreTest, ARecreatedNameIsADeleteAndAnAdd) {
   store_.Put(Make("u1", "a", "5"));
   store_.Put(Make("u2", "a", "7"));
   EXPECT_EQ(story_.Take(), (Lines{"+u1@5", "-u1@5", "+u2@7"}));
-  // The late deletion of the first must not touch the second.
+  // The late deletion of the first object must not affect the second.
   EXPECT_FALSE(store_.Delete(Make("u1", "a", "6")));
   EXPECT_EQ(store_.size(), 1u);
   EXPECT_TRUE(store_.Put(Make("u3", "a", "9")));

@@ -45,7 +45,7 @@ absl::StatusCode CodeOf(int http_status, absl::string_view reason) {
   }
 }
 
-// A field of a JSON object as a string; empty where it is absent or of another type.
+// A string field of a JSON object; empty if absent or of another type.
 std::string StringField(const nlohmann::json& object, const char* name) {
   auto it = object.find(name);
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -86,7 +86,7 @@ absl::Status ToStatus(const ApiResponse& response) {
   if (response.ok()) return absl::OkStatus();
   std::string message;
   std::string reason;
-  // The answers of the priority-and-fairness filter and of proxies are plain text.
+  // Answers of the priority-and-fairness filter and of proxies are plain text.
   if (absl::StartsWith(response.content_type, kProtobuf)) {
     auto envelope = OpenEnvelope(response.body);
     Decoder decoder;

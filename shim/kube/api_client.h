@@ -1,9 +1,9 @@
-// The seam between Outboard and a Kubernetes API server: unary requests that end in a callback, and
-// streams for watches.
+// The interface between Outboard and a Kubernetes API server: unary requests that end in a
+// callback, and streams for watches.
 //
-// What a caller sees of HTTP is a path, a body and a status. An answer of any HTTP status is an
-// `ApiResponse`; an absl::Status other than OK means that there is no answer at all, and
-// `DeliveryOf` then says whether the server may have acted on the request.
+// Callers see only a path, a body and a status. An answer with any HTTP status is an `ApiResponse`.
+// An absl::Status other than OK means that no answer arrived; `DeliveryOf` then says whether the
+// server may have acted on the request.
 #ifndef OUTBOARD_SHIM_KUBE_API_CLIENT_H_
 #define OUTBOARD_SHIM_KUBE_API_CLIENT_H_
 
@@ -26,93 +26,97 @@ inline constexpr absl::string_view kJson = "application/json";
 inline constexpr absl::string_view kStrategicMergePatch = "application/strategic-merge-patch+json";
 inline constexpr absl::string_view kMergePatch = "application/merge-patch+json";
 inline constexpr absl::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
-// What a write accepts whose caller does not look at the object: its metadata. Writing a whole pod
-// as JSON costs the API server more than some writes themselves.
+// The Accept header of writes that need only the object's metadata. Encoding a whole pod as JSON
+// costs the API server more than some writes.
 inline constexpr absl::string_view kMetadataOnly =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
     "application/vnd.kubernetes.protobuf,application/json";
 
 struct ApiRequest {
   Method method = Method::kGet;
-  // Path and query, percent-encoded, beginning with '/'.
+  // Path and query, percent-encoded, starting with '/'.
   std::string path;
   // Media type of `body`; ignored when the body is empty.
   std::string content_type = std::string(kJson);
   std::string accept = std::string(kJson);
   std::string body;
-  // Longest time of one attempt, from handing it to the connection to the last byte of the answer.
-  // Waiting for the rate limit or for a free place among the requests in flight is not counted.
+  // Maximum duration of one attempt, from start on the connection to the last byte of the answer.
+  // Waiting for the rate limit or for a free slot is not counted.
   absl::Duration timeout = absl::Seconds(30);
   // Whether the request takes a token of the configured QPS and burst.
   bool rate_limited = true;
-  // Whether the client itself sends the request again after 429 and 5xx answers with Retry-After
-  // (as client-go does) and, for GET, after a lost connection. Turned off by callers with a loop of
-  // their own.
+  // Whether the client itself retries: after 429 and 5xx answers with Retry-After (as client-go
+  // does) and, for GET, after a lost connection. Turned off by callers with their own retry loop.
   bool retry = true;
-  // Asks for a compressed answer. Never set it on a watch.
+  // Requests a compressed answer. Never set it on a watch.
   bool accept_gzip = false;
   // Answers larger than this end the request with RESOURCE_EXHAUSTED.
   size_t max_response_bytes = size_t{512} << 20;
-  // Asked on the client's thread immediately before every sending, retries included; any status but
-  // OK ends the request with that status, marked as not sent. A bind puts its lease fence here.
+  // Called on the client's thread immediately before every send, including retries. Any status
+  // except OK ends the request with that status, marked as not sent. A bind checks its lease fence
+  // here.
   absl::AnyInvocable<absl::Status()> before_send;
 };
 
 struct ApiResponse {
   int http_status = 0;
-  // As the server sent it, parameters included; decode by this, not by what was asked for.
+  // As sent by the server, with parameters. Decode by this, not by the requested type.
   std::string content_type;
   std::string body;
-  // Zero where the server gave none.
+  // Zero: none given.
   absl::Duration retry_after = absl::ZeroDuration();
 
   bool ok() const { return http_status >= 200 && http_status < 300; }
 };
 
-// What is known of a request that ended without an answer.
+// Whether a request that ended without an answer may have had an effect.
 enum class Delivery {
-  // No byte of it left this process: it has had no effect.
+  // No byte left this process: the request had no effect.
   kNotSent,
-  // It may have been carried out. A bind is then settled by a consistent GET.
+  // The server may have executed it. A bind is then settled by a consistent GET.
   kUnknown,
 };
 
-// Reads the mark from a status made by an ApiClient. A status without a mark is kUnknown, the
-// careful answer.
+// Reads the mark from a status of an ApiClient. A status without a mark is kUnknown, the safe
+// answer.
 Delivery DeliveryOf(const absl::Status& status);
 absl::Status WithDelivery(absl::Status status, Delivery delivery);
 
-// An answer with a status outside 200..299 as an absl::Status, with the message of the Kubernetes
-// Status in the body (JSON or protobuf) where there is one: 401 UNAUTHENTICATED, 403
+// Converts an answer with a status outside 200..299 to an absl::Status, with the message of the
+// Kubernetes Status in the body (JSON or protobuf), if any: 401 UNAUTHENTICATED, 403
 // PERMISSION_DENIED, 404 NOT_FOUND, 409 ABORTED (or ALREADY_EXISTS by its reason), 410
 // OUT_OF_RANGE, 400/415/422 INVALID_ARGUMENT, 429 RESOURCE_EXHAUSTED, 500 INTERNAL, 503
-// UNAVAILABLE, 504 DEADLINE_EXCEEDED, else UNKNOWN. OK for an answer that is ok(). For writes: 5xx
+// UNAVAILABLE, 504 DEADLINE_EXCEEDED, others UNKNOWN. OK if the answer is ok(). For writes: 5xx
 // answers may follow a commit.
 absl::Status ToStatus(const ApiResponse& response);
 
-// Takes the bytes of a stream. Called on the thread that called ApiClient::Stream.
+// Receives the bytes of a stream, on the thread that called ApiClient::Stream.
 class StreamSink {
  public:
   virtual ~StreamSink() = default;
-  // Once, before any data. A status other than OK ends the stream with it.
+  // Called once, before any data. A status other than OK ends the stream with it.
   virtual absl::Status OnHeaders(int http_status, absl::string_view content_type,
                                  absl::Duration retry_after) = 0;
-  // Bytes as they arrive, cut anywhere. A status other than OK ends the stream with it.
+  // Called with bytes as they arrive, split anywhere. A status other than OK ends the stream with
+  // it.
   virtual absl::Status OnData(absl::string_view data) = 0;
-  // When to give the stream up unless data comes first; asked again after each piece of data. The
-  // stream then ends with DEADLINE_EXCEEDED.
+  // The stream ends with DEADLINE_EXCEEDED at this time unless data arrives first. Called again
+  // after each piece of data.
   virtual absl::Time SilenceDeadline() { return absl::InfiniteFuture(); }
 };
 
-// A connection to one API server under one identity.
+// A connection to one API server with one identity.
+//
+// Two traps for callers that write:
+// - A 409 may be caused by our own earlier attempt (a retried POST whose first answer was lost). A
+//   bind that gets 409 reads the pod before it concludes anything.
+// - A 5xx may follow a commit.
 //
 // Threading: all methods may be called from any thread. `done` runs on the client's own thread: it
-// must not block and must not call `Call`; it may call `Start`.
-// Lifetime: the destructor ends what is in flight with CANCELLED (each `done` is called exactly
-// once) before it returns; streams must have ended before it is called.
-// Errors: transport only; see ApiResponse and DeliveryOf. Two traps for writers: a 409 may be the
-// echo of our own earlier attempt (a retried POST whose first answer was lost), so a bind that gets
-// 409 reads the pod before it concludes anything; and a 5xx may follow a commit.
+// must not block or call `Call`; it may call `Start`.
+// Lifetime: the destructor ends requests in flight with CANCELLED before it returns; each `done` is
+// called exactly once. Streams must have ended before.
+// Errors: transport only; see ApiResponse and DeliveryOf.
 class ApiClient {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<ApiResponse>)>;
@@ -122,13 +126,13 @@ class ApiClient {
   // Queues a request and returns at once.
   virtual void Start(ApiRequest request, Done done) = 0;
 
-  // Start and wait for the end. Not on the client's thread.
+  // Starts a request and waits for its end. Not on the client's thread.
   virtual absl::StatusOr<ApiResponse> Call(ApiRequest request);
 
   // Runs a watch on the calling thread until the server ends it (OK), the sink ends it (the sink's
-  // status), the connection fails or `cancel` is triggered (CANCELLED). On a connection of its own,
-  // without rate limit, compression or total time limit (`timeout` bounds only connecting and the
-  // wait for headers). `method` must be kGet and `body` empty.
+  // status), the connection fails or `cancel` is triggered (CANCELLED). Uses its own connection,
+  // without rate limit, compression or total time limit: `timeout` bounds only connecting and the
+  // wait for headers. `method` must be kGet and `body` empty.
   virtual absl::Status Stream(const ApiRequest& request, StreamSink& sink,
                               const CancelToken& cancel) = 0;
 };

@@ -14,7 +14,7 @@
 
 namespace outboard::kube {
 
-// The state that the copies of one token share; not used directly.
+// The shared state of all copies of one token. Not used directly.
 struct CancelState {
   absl::Mutex mutex;
   bool cancelled ABSL_GUARDED_BY(mutex) = false;
@@ -22,14 +22,15 @@ struct CancelState {
   std::map<uint64_t, std::function<void()>> listeners ABSL_GUARDED_BY(mutex);
 };
 
-// Shared by the one who cancels and those who wait.
+// Shared by the canceller and the waiting callers.
 //
-// Threading: thread-safe. Lifetime: copies share one switch; a Listener may outlive or predecease
-// the token. A listener runs on the cancelling thread, under the token's lock, so it must be short
-// and must not touch the token. Errors: none.
+// Threading: thread-safe. A listener runs on the cancelling thread, under the token's lock: it must
+// be short and must not use the token.
+// Lifetime: copies share one switch; a Listener may outlive the token or end before it.
+// Errors: none.
 class CancelToken {
  public:
-  // Unregisters on destruction; afterwards the callback does not run and is not running.
+  // Unregisters on destruction. Afterwards the callback is not running and will not run.
   class Listener {
    public:
     Listener(const CancelToken& token, std::function<void()> callback) : state_(token.state_) {
@@ -58,7 +59,7 @@ class CancelToken {
 
   void Cancel() const;
   bool cancelled() const;
-  // Waits until cancelled or `duration` has passed; true when cancelled.
+  // Waits until cancelled or until `duration` has passed. True if cancelled.
   bool WaitFor(absl::Duration duration) const;
 
  private:

@@ -1,5 +1,4 @@
-// Where an API server is and how to trust and convince it; what kubeconfig and in-cluster loading
-// produce.
+// Address of an API server, trust and credentials. Produced by kubeconfig and in-cluster loading.
 #ifndef OUTBOARD_SHIM_KUBE_CLIENT_CONFIG_H_
 #define OUTBOARD_SHIM_KUBE_CLIENT_CONFIG_H_
 
@@ -13,15 +12,15 @@ namespace outboard::kube {
 struct ClientConfig {
   // scheme://host[:port][/prefix], without a trailing slash.
   std::string server;
-  // The certificate authorities to trust; the file wins and is read again every second.
-  // Without either the system's are used.
+  // Trusted certificate authorities. The file takes precedence and is reread every second. Without
+  // both, the system's authorities are used.
   std::string ca_pem;
   std::string ca_file;
-  // Set only where the administrator allowed it.
+  // Set only if the administrator allowed it.
   bool insecure_skip_tls_verify = false;
-  // The name to verify and to send as SNI, where it is not the host of `server`.
+  // The name to verify and to send as SNI, if it differs from the host of `server`.
   std::string tls_server_name;
-  // Empty: the environment decides (HTTPS_PROXY, NO_PROXY), never for a loopback server.
+  // Empty: use HTTPS_PROXY and NO_PROXY, but never a proxy for a loopback server.
   std::string proxy_url;
   // Default namespace of the context or of the service account.
   std::string default_namespace;

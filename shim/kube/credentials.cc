@@ -14,8 +14,8 @@
 namespace outboard::kube {
 namespace {
 
-// Whether the private key belongs to the certificate. While two files are being replaced one by
-// one, a reader can see the new certificate with the old key; such a pair must not be used.
+// Whether the private key belongs to the certificate. While two files are replaced one after the
+// other, a reader can see the new certificate with the old key; such a pair must not be used.
 bool PairMatches(const std::string& certificate_pem, const std::string& key_pem) {
   BIO* cert_bio = BIO_new_mem_buf(certificate_pem.data(), static_cast<int>(certificate_pem.size()));
   BIO* key_bio = BIO_new_mem_buf(key_pem.data(), static_cast<int>(key_pem.size()));
@@ -62,7 +62,7 @@ class StaticCredentials : public CredentialSource {
 
   void Rejected(const CredentialsPtr& used, absl::Time now) override {
     absl::MutexLock lock(&mutex_);
-    // An answer to an older token says nothing about the one that replaced it.
+    // A rejection of an older token does not concern its replacement.
     if (used != current_) return;
     token_file_.Invalidate();
     certificate_file_.Invalidate();
@@ -121,7 +121,7 @@ absl::StatusOr<std::string> ReloadingFile::Get(absl::Time now) {
     return content_;
   }
   if (!content_.empty()) {
-    // Looked at again soon, but not at every request.
+    // Reread soon, but not at every request.
     read_at_ = now - period_ + std::min(period_, absl::Seconds(1));
     return content_;
   }

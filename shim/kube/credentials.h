@@ -1,4 +1,4 @@
-// Who we are to the API server, and how that is kept fresh.
+// Credentials for the API server, and their renewal.
 #ifndef OUTBOARD_SHIM_KUBE_CREDENTIALS_H_
 #define OUTBOARD_SHIM_KUBE_CREDENTIALS_H_
 
@@ -12,7 +12,7 @@
 
 namespace outboard::kube {
 
-// One identity as it is at a moment. Immutable; a rotation makes a new one.
+// One identity at one moment. Immutable; a rotation creates a new object.
 struct Credentials {
   std::string bearer_token;
   std::string client_certificate_pem;
@@ -20,16 +20,17 @@ struct Credentials {
 };
 using CredentialsPtr = std::shared_ptr<const Credentials>;
 
-// A file that others replace: read again when it is older than `period`, and the last good content
-// is kept while the file is missing, unreadable or empty.
+// A file that others replace. Rereads it when older than `period`; keeps the last good content
+// while the file is missing, unreadable or empty.
 //
-// Threading: thread-safe. Errors: only until the first successful read.
+// Threading: thread-safe.
+// Errors: only before the first successful read.
 class ReloadingFile {
  public:
   ReloadingFile(std::string path, absl::Duration period);
 
   absl::StatusOr<std::string> Get(absl::Time now);
-  // Reads at the next Get, whatever the age.
+  // Forces a reread at the next Get.
   void Invalidate();
 
  private:
@@ -40,22 +41,24 @@ class ReloadingFile {
   std::string content_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Gives the current credentials to a client, before every request and every reconnect.
+// Provides the current credentials before every request and every reconnect.
 //
-// Threading: thread-safe. Lifetime: shared by the clients that use it.
-// Errors: Get fails only where no usable credentials were ever had; a failed refresh keeps the old.
+// Threading: thread-safe.
+// Lifetime: shared by the clients that use it.
+// Errors: Get fails only if there were never usable credentials; a failed refresh keeps the old
+// ones.
 class CredentialSource {
  public:
   virtual ~CredentialSource() = default;
   virtual absl::StatusOr<CredentialsPtr> Get(absl::Time now) = 0;
-  // The server answered 401 to `used`: look for something newer at the next Get.
+  // The server answered 401 to `used`: check for newer credentials at the next Get.
   virtual void Rejected(const CredentialsPtr& used, absl::Time now) {}
 };
 
-// What a kubeconfig user or a service account names: each part either given or in a file.
+// Identity of a kubeconfig user or a service account: each part is a value or a file.
 struct StaticCredentialOptions {
   std::string token;
-  std::string token_file;  // Wins over `token`, as in client-go.
+  std::string token_file;  // Takes precedence over `token`, as in client-go.
   std::string client_certificate_pem;
   std::string client_certificate_file;
   std::string client_key_pem;
@@ -64,7 +67,7 @@ struct StaticCredentialOptions {
   absl::Duration certificate_period = absl::Minutes(5);
 };
 
-// Nothing, fixed values or reloaded files.
+// No credentials, fixed values or reloaded files.
 std::shared_ptr<CredentialSource> MakeStaticCredentials(StaticCredentialOptions options);
 
 }  // namespace outboard::kube

@@ -18,7 +18,7 @@ constexpr int kMaxRetries = 10;
 
 }  // namespace
 
-// One request on the connection, and the handle that carries it; kept for reuse when it ends.
+// One request on the connection, and its handle. Reused after its end.
 struct CurlApiClient::Transfer {
   CurlApiClient* client = nullptr;
   CurlEasy easy;
@@ -28,7 +28,7 @@ struct CurlApiClient::Transfer {
   HeaderReader headers;
   std::string body;
   bool too_large = false;
-  // How often before_send allowed this to be sent, and why it did not in the end.
+  // How often before_send allowed a send, and the status of its last refusal.
   int allowed = 0;
   absl::Status refused;
   absl::Time sent_at;
@@ -63,7 +63,7 @@ void CurlApiClient::Start(ApiRequest request, Done done) {
   {
     absl::MutexLock lock(&mutex_);
     if (!stopping_) {
-      inbox_.push_back(std::move(pending));
+      task_queue_.push_back(std::move(pending));
       wake = !std::exchange(woken_, true);
     }
   }
@@ -72,7 +72,7 @@ void CurlApiClient::Start(ApiRequest request, Done done) {
         WithDelivery(absl::CancelledError("the API client is shutting down"), Delivery::kNotSent));
     return;
   }
-  // One wake-up is enough for all that arrives until the thread looks.
+  // One wake-up is enough for all requests that arrive before the thread runs.
   if (wake) Wake();
 }
 
@@ -84,7 +84,7 @@ absl::Status CurlApiClient::Stream(const ApiRequest& request, StreamSink& sink,
 
 void CurlApiClient::Wake() {
   const uint64_t one = 1;
-  // Fails only where the counter is full, and then the thread wakes anyway.
+  // Fails only if the counter is full; then the thread wakes up anyway.
   [[maybe_unused]] ssize_t written = write(wake_fd_, &one, sizeof(one));
 }
 
@@ -100,7 +100,7 @@ void CurlApiClient::Run() {
     StartReady(absl::Now());
     int running = 0;
     curl_multi_perform(multi_, &running);
-    // Ended requests make room for others, which should be on their way before we sleep.
+    // Ended requests free slots: start waiting requests before sleeping.
     if (TakeResults()) continue;
     Wait();
   }
@@ -112,7 +112,7 @@ void CurlApiClient::TakeInbox() {
   std::vector<PendingPtr> arrived;
   {
     absl::MutexLock lock(&mutex_);
-    arrived.swap(inbox_);
+    arrived.swap(task_queue_);
     woken_ = false;
   }
   for (PendingPtr& pending : arrived) {
@@ -188,8 +188,8 @@ void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer.get());
   curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer.get());
   if (request.before_send) {
-    // There is a connection, and the request is written next. libcurl asks again when it finds that
-    // the connection was dead and takes another.
+    // The connection is ready, and the request is written next. libcurl calls this again if the
+    // connection turns out to be dead and it takes another.
     constexpr auto kAsk = +[](void* user, char*, char*, int, int) -> int {
       auto* sending = static_cast<Transfer*>(user);
       sending->refused = sending->pending->request.before_send();
@@ -240,8 +240,7 @@ bool CurlApiClient::TakeResults() {
 
 void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
   const absl::Time now = absl::Now();
-  // libcurl takes the end of a connection in the middle of the headers for an answer without a
-  // body.
+  // libcurl treats a connection that ends within the headers as an answer without a body.
   if (code == CURLE_OK && !transfer->headers.complete()) code = CURLE_GOT_NOTHING;
   PendingPtr pending = std::move(transfer->pending);
   curl_multi_remove_handle(multi_, transfer->easy.get());
@@ -253,11 +252,11 @@ void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
   bool retried = false;
   bool connection_is_deaf = false;
   if (!transfer->refused.ok()) {
-    // An earlier sending may have arrived: only the first refusal proves that nothing did.
+    // An earlier send may have arrived: only a refusal of the first send proves that none did.
     const bool never_sent = pending->attempts == 1 && transfer->allowed == 0;
     result = WithDelivery(transfer->refused, never_sent ? Delivery::kNotSent : Delivery::kUnknown);
   } else if (transfer->too_large) {
-    result = WithDelivery(absl::ResourceExhaustedError("the answer is larger than allowed"),
+    result = WithDelivery(absl::ResourceExhaustedError("the answer exceeds the size limit"),
                           Delivery::kUnknown);
   } else if (code == CURLE_OK) {
     retried = RetryAnswer(pending, *transfer, now);
@@ -284,7 +283,7 @@ bool CurlApiClient::RetryAnswer(PendingPtr& pending, const Transfer& transfer, a
   const int status = transfer.headers.http_status();
   if (status == 401) {
     config_.credentials->Rejected(transfer.credentials, now);
-    // A 401 has had no effect. Once more, if there is something newer to show.
+    // A 401 had no effect. Retry once if there are newer credentials.
     auto renewed = config_.credentials->Get(now);
     if (pending->renewed_credentials || !renewed.ok() || *renewed == transfer.credentials) {
       return false;
@@ -308,18 +307,17 @@ bool CurlApiClient::RetryError(PendingPtr& pending, CURLcode code, absl::Time no
 }
 
 void CurlApiClient::GiveUpConnection() {
-  // libcurl keeps an HTTP/2 connection after a request on it timed out, and would put the next
-  // request on it too. A new multi handle has no connections.
+  // libcurl keeps an HTTP/2 connection after a request on it timed out, and would use it again. A
+  // new multi handle has no connections.
   std::vector<std::unique_ptr<Transfer>> lost;
   lost.swap(in_flight_);
   std::vector<std::pair<PendingPtr, absl::Status>> ended;
   const absl::Time now = absl::Now();
   for (auto& transfer : lost) {
     PendingPtr pending = std::move(transfer->pending);
-    absl::Status status =
-        TransportError(transfer->easy.get(), CURLE_RECV_ERROR,
-                       "the connection was given up: it has been silent while a request timed out",
-                       pending->request);
+    absl::Status status = TransportError(
+        transfer->easy.get(), CURLE_RECV_ERROR,
+        "connection closed: nothing was received while a request timed out", pending->request);
     if (pending->attempts > 1) status = WithDelivery(status, Delivery::kUnknown);
     curl_multi_remove_handle(multi_, transfer->easy.get());
     if (!RetryError(pending, CURLE_RECV_ERROR, now)) {
@@ -327,7 +325,7 @@ void CurlApiClient::GiveUpConnection() {
     }
   }
   lost.clear();
-  // Idle handles may remember their last connection.
+  // Idle handles may refer to their last connection.
   idle_.clear();
   curl_multi_cleanup(multi_);
   multi_ = curl_multi_init();

@@ -21,27 +21,26 @@ namespace outboard::kube {
 
 struct CurlApiClientOptions {
   std::string user_agent = "outboard-shim";
-  // As in KubeSchedulerConfiguration's clientConnection: a negative qps means no limit.
+  // As clientConnection of KubeSchedulerConfiguration: a negative qps means unlimited.
   double qps = 50;
   int burst = 100;
-  // Requests on the connection at once; more wait in order. More than this costs CPU and gains
-  // nothing.
+  // Maximum number of requests on the connection; others wait in order. More costs CPU without
+  // gain.
   int max_in_flight = 32;
-  // Called on the client's thread after each attempt of a request, with status 0 where there was no
-  // answer.
+  // Called on the client's thread after each attempt of a request; status 0 without an answer.
   std::function<void(Method, int http_status, absl::Duration)> observer;
 };
 
 // One thread drives one HTTP/2 connection with many requests in flight. Watches run on their
-// callers' threads, on HTTP/1.1 connections of their own, so that a large list never stands before
-// an event.
+// callers' threads, on their own HTTP/1.1 connections, so that a large list never delays an event.
+// The lease has its own client: its renewals must not wait behind binds.
 //
-// What differs from client-go: 401 is tried once more when the credentials could be renewed; a
-// connection on which a request timed out while nothing at all was received is given up with
-// everything on it (client-go finds it by HTTP/2 pings, which libcurl has not).
+// Differences from client-go:
+// - A 401 is retried once if the credentials could be renewed.
+// - A connection is closed, with all requests on it, if a request timed out while no data at all
+//   was received. client-go detects this by HTTP/2 pings, which libcurl lacks.
 //
-// Threading, lifetime, errors: as ApiClient says. The lease has a client of its own: its renewals
-// must not wait behind binds.
+// Threading, Lifetime, Errors: see ApiClient.
 class CurlApiClient : public ApiClient {
  public:
   CurlApiClient(ClientConfig config, CurlApiClientOptions options);
@@ -67,10 +66,10 @@ class CurlApiClient : public ApiClient {
   void TakeInbox();
   void StartReady(absl::Time now);
   void StartOne(PendingPtr pending, absl::Time now);
-  // True when something ended.
+  // True if a request ended.
   bool TakeResults();
   void Finish(Transfer* transfer, CURLcode code);
-  // Whether `pending` was put back to be sent again.
+  // Whether `pending` was queued again.
   bool RetryAnswer(PendingPtr& pending, const Transfer& transfer, absl::Time now);
   bool RetryError(PendingPtr& pending, CURLcode code, absl::Time now);
   void GiveUpConnection();
@@ -89,9 +88,9 @@ class CurlApiClient : public ApiClient {
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<PendingPtr> inbox_ ABSL_GUARDED_BY(mutex_);
+  std::vector<PendingPtr> task_queue_ ABSL_GUARDED_BY(mutex_);
 
-  // Only the thread touches what follows.
+  // Members below are used by the client's thread only.
   CurlSetup setup_;
   TokenBucket bucket_;
   CURLM* multi_ = nullptr;

@@ -153,7 +153,7 @@ TEST(CurlApiClient, ATimeoutIsOfUnknownDelivery) {
   auto late = client.Call(std::move(request));
   EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(DeliveryOf(late.status()), Delivery::kUnknown);
-  // The connection was given up; others get a new one.
+  // The client closed that connection; later requests get a new one.
   EXPECT_TRUE(client.Call(CreatePod("b"))->ok());
 }
 
@@ -219,7 +219,7 @@ TEST(CurlApiClient, TheFenceIsAskedRightBeforeEverySending) {
   EXPECT_EQ(fenced.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(server.Count("POST", "/pods"), 1);
-  // The first attempt was answered with 429, but the client does not argue from that.
+  // The first attempt was answered with 429, but the client draws no conclusion from that.
   EXPECT_EQ(DeliveryOf(fenced.status()), Delivery::kUnknown);
   ApiRequest never = CreatePod("b");
   never.before_send = [] { return absl::FailedPreconditionError("not the leader"); };
@@ -227,8 +227,8 @@ TEST(CurlApiClient, TheFenceIsAskedRightBeforeEverySending) {
   EXPECT_EQ(server.Count("POST", "/pods"), 1);
 }
 
-// Many requests are started together, and each may have to wait for the connection: what was
-// allowed before that says little about the moment at which it leaves.
+// Many requests start together, and each may wait for the connection. A check before that wait does
+// not hold for the moment at which the request is sent.
 TEST(CurlApiClient, TheFenceIsAskedWhenTheConnectionIsThere) {
   auto server = std::make_unique<FakeApiServer>();
   CurlApiClient client(server->Config(), NoLimit());
@@ -271,7 +271,7 @@ TEST(CurlApiClient, KeepsToTheRate) {
   CurlApiClient client(server.Config(), options);
   const absl::Time begin = absl::Now();
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(client.Call(CreatePod(absl::StrCat("p", i)))->ok());
-  // Two at once, six at 50 ms each.
+  // Two at once, then six at intervals of 50 ms.
   EXPECT_GE(absl::Now() - begin, absl::Milliseconds(290));
   ApiRequest urgent = CreatePod("urgent");
   urgent.rate_limited = false;
@@ -312,7 +312,7 @@ TEST(CurlApiClient, RefusesAnAnswerThatIsTooLarge) {
   EXPECT_EQ(client.Call(std::move(request)).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-// Credentials that become better after a 401.
+// Returns newer credentials after a 401.
 class TwoTokens : public CredentialSource {
  public:
   absl::StatusOr<CredentialsPtr> Get(absl::Time) override {
@@ -347,7 +347,7 @@ TEST(CurlApiClient, RenewsCredentialsAfter401AndTriesOnceMore) {
   EXPECT_EQ(client.Call(CreatePod("b"))->http_status, 401);
 }
 
-// Keeps what a stream says.
+// Records the calls of a stream.
 class Recorder : public StreamSink {
  public:
   absl::Status OnHeaders(int http_status, absl::string_view content_type, absl::Duration) override {

@@ -13,7 +13,7 @@ struct MultiDeleter {
   void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
 };
 
-// What libcurl's callbacks share with the loop.
+// State shared by libcurl's callbacks and the loop.
 struct StreamState {
   StreamSink* sink;
   HeaderReader headers;
@@ -46,7 +46,7 @@ size_t OnBody(char* data, size_t size, size_t count, void* user) {
   return state->end.ok() ? bytes : 0;
 }
 
-// Runs the transfer to its end, which is in `code`, unless something else ends it before.
+// Runs the transfer to its end, which is in `code`, unless sink, deadline or `cancel` end it first.
 absl::Status Loop(CURLM* multi, StreamState& state, StreamSink& sink, const CancelToken& cancel,
                   absl::Time header_deadline, CURLcode* code) {
   for (;;) {
@@ -65,10 +65,10 @@ absl::Status Loop(CURLM* multi, StreamState& state, StreamSink& sink, const Canc
     const absl::Time deadline = state.told_headers ? sink.SilenceDeadline() : header_deadline;
     if (now >= deadline) {
       return absl::DeadlineExceededError(state.told_headers
-                                             ? "nothing was received for too long"
+                                             ? "no data was received within the limit"
                                              : "no answer to the request for a watch");
     }
-    // Rounded up, so that the loop does not spin through the last millisecond.
+    // Rounded up, so that the loop does not spin in the last millisecond.
     const absl::Duration wait = std::min(deadline - now, absl::Minutes(5));
     curl_multi_poll(multi, nullptr, 0, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1,
                     nullptr);
@@ -103,7 +103,7 @@ absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const Api
   curl_easy_setopt(easy.get(), CURLOPT_HEADERDATA, &state);
   curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, &OnBody);
   curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &state);
-  // A large first list comes in larger pieces.
+  // A large first list arrives in larger pieces.
   curl_easy_setopt(easy.get(), CURLOPT_BUFFERSIZE, 256L << 10);
   curl_multi_add_handle(multi.get(), easy.get());
   CURLcode code = CURLE_OK;
@@ -112,7 +112,7 @@ absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const Api
     CancelToken::Listener wake(cancel, [&multi] { curl_multi_wakeup(multi.get()); });
     ended = Loop(multi.get(), state, sink, cancel, now + request.timeout, &code);
   }
-  // libcurl takes the end of a connection in the middle of the headers for an answer.
+  // libcurl treats a connection that ends within the headers as an answer.
   if (ended.ok() && code == CURLE_OK && !state.headers.complete()) code = CURLE_GOT_NOTHING;
   if (state.headers.http_status() == 401) source.Rejected(*credentials, absl::Now());
   absl::Status result = ended;

@@ -1,5 +1,4 @@
-// A watch over libcurl, on the calling thread and on a connection of its own. Internal to
-// CurlApiClient.
+// A watch over libcurl, on the calling thread and its own connection. Internal to CurlApiClient.
 #ifndef OUTBOARD_SHIM_KUBE_CURL_STREAM_H_
 #define OUTBOARD_SHIM_KUBE_CURL_STREAM_H_
 
@@ -9,7 +8,7 @@
 
 namespace outboard::kube {
 
-// ApiClient::Stream for one watch; `setup` and `source` are the client's.
+// Implements ApiClient::Stream for one watch. `setup` and `source` belong to the client.
 absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const ApiRequest& request,
                            StreamSink& sink, const CancelToken& cancel);
 

@@ -18,13 +18,14 @@
 namespace outboard::kube {
 namespace {
 
-// A server that shows the next authority's certificate is not trusted before the file was read
-// again: until then no request gets through.
+// Certificates of a new authority are not trusted before the file is reread: until then all
+// requests fail.
 constexpr absl::Duration kAuthorityPeriod = absl::Seconds(1);
 
 constexpr size_t kMaxHeaderBytes = 64 << 10;
 
-// A dead path is found in 30 s: by probes where nothing is in flight, by the user timeout else.
+// Detects a dead path within 30 s: by probes if nothing is in flight, otherwise by the user
+// timeout.
 int SetSocketOptions(void*, curl_socket_t fd, curlsocktype) {
   auto set = [fd](int level, int name, int value) {
     return setsockopt(fd, level, name, &value, sizeof(value));
@@ -47,9 +48,9 @@ void SetBlob(CURL* easy, CURLoption option, const std::string& pem) {
   curl_easy_setopt(easy, option, &blob);
 }
 
-// OpenSSL would add the authority, which it knows from checking the server, to our certificate.
-// The API server verifies every certificate of the chain for every request that comes in, so this
-// would double what it pays to know us. Certificates that stand in the client's file are sent.
+// OpenSSL would add the authority, which it knows from verifying the server, to our certificate.
+// The API server verifies every certificate of the chain for every request, so this would double
+// its cost of authentication. Certificates in the client's own file are sent.
 CURLcode SendOnlyOwnCertificates(CURL*, void* context, void*) {
   SSL_CTX_set_mode(static_cast<SSL_CTX*>(context), SSL_MODE_NO_AUTO_CHAIN);
   return CURLE_OK;
@@ -71,7 +72,7 @@ bool HeaderReader::Add(absl::string_view line) {
   if (bytes_ > kMaxHeaderBytes) return false;
   line = absl::StripSuffix(absl::StripSuffix(line, "\n"), "\r");
   if (absl::StartsWith(line, "HTTP/")) {
-    // A new block: what an interim answer (1xx) said does not count.
+    // A new header block: discard an interim answer (1xx).
     *this = HeaderReader();
     size_t space = line.find(' ');
     if (space != absl::string_view::npos) {
@@ -91,7 +92,7 @@ bool HeaderReader::Add(absl::string_view line) {
     content_type_ = std::string(value);
   } else if (absl::EqualsIgnoreCase(name, "retry-after")) {
     int64_t seconds;
-    // The date form is not used by API servers.
+    // API servers do not use the date form.
     if (absl::SimpleAtoi(value, &seconds) && seconds >= 0) {
       has_retry_after_ = true;
       retry_after_ = absl::Seconds(std::min<int64_t>(seconds, 3600));
@@ -130,7 +131,7 @@ CurlSetup::CurlSetup(ClientConfig config, std::string user_agent)
 
 absl::Status CurlSetup::PrepareTls(CURL* easy, const Credentials& credentials, absl::Time now) {
   curl_easy_setopt(easy, CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
-  // A resumed session would carry an identity that has been replaced since.
+  // A resumed session would carry an identity that may have been replaced.
   curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
   if (config_.insecure_skip_tls_verify) {
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
@@ -142,7 +143,7 @@ absl::Status CurlSetup::PrepareTls(CURL* easy, const Credentials& credentials, a
       if (!content.ok()) return content.status();
       pem = *std::move(content);
     }
-    // Only these authorities: the system's folder would be asked as well.
+    // Trust only these authorities: libcurl would also use the system's directory.
     curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
     curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
     SetBlob(easy, CURLOPT_CAINFO_BLOB, pem);
@@ -175,8 +176,8 @@ absl::Status CurlSetup::Prepare(CURL* easy, const ApiRequest& request,
   }
   if (multiplex) {
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_2TLS});
-    // Waits for the handshake of the first connection instead of opening a second. Without TLS only
-    // the first answer would tell, and all would wait for it.
+    // Waits for the handshake of the first connection instead of opening a second one. Without TLS,
+    // only the first answer ends that wait, so all requests would wait for it.
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, absl::StartsWith(url_base_, "https:") ? 1L : 0L);
   } else {
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});

@@ -1,4 +1,4 @@
-// One HTTP exchange over libcurl: its options, and what comes back. Internal to CurlApiClient.
+// One HTTP exchange over libcurl: its options and its answer. Internal to CurlApiClient.
 #ifndef OUTBOARD_SHIM_KUBE_CURL_TRANSFER_H_
 #define OUTBOARD_SHIM_KUBE_CURL_TRANSFER_H_
 
@@ -15,10 +15,10 @@
 
 namespace outboard::kube {
 
-// Reads the headers of an answer as libcurl hands them over, line by line.
+// Parses the headers of an answer from libcurl, line by line.
 //
-// Threading: thread-compatible. Errors: more than 64 KiB of headers are refused (Add returns
-// false).
+// Threading: thread-compatible.
+// Errors: Add returns false for more than 64 KiB of headers.
 class HeaderReader {
  public:
   bool Add(absl::string_view line);
@@ -38,7 +38,7 @@ class HeaderReader {
   absl::Duration retry_after_ = absl::ZeroDuration();
 };
 
-// Frees curl's lists and handles.
+// Frees libcurl's lists and handles.
 struct CurlDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
@@ -46,16 +46,17 @@ struct CurlDeleter {
 using CurlList = std::unique_ptr<curl_slist, CurlDeleter>;
 using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 
-// The part of every exchange that depends on the server and not on the request.
+// The part of every exchange that depends on the server, not on the request. Rereads the CA file
+// every second.
 //
-// Threading: thread-compatible (one per thread); it reads the CA file again every second.
+// Threading: thread-compatible; one object per thread.
 class CurlSetup {
  public:
   CurlSetup(ClientConfig config, std::string user_agent);
 
-  // Sets everything but callbacks and body on a reset handle. `headers` receives the list that must
-  // live as long as the exchange. `multiplex`: HTTP/2 on a shared connection, else HTTP/1.1 on one
-  // of its own.
+  // Sets all options except callbacks and body on a reset handle. The list in `headers` must
+  // outlive the exchange. `multiplex`: HTTP/2 on a shared connection, otherwise HTTP/1.1 on its own
+  // connection.
   absl::Status Prepare(CURL* easy, const ApiRequest& request, const Credentials& credentials,
                        bool multiplex, absl::Time now, curl_slist** headers);
 
@@ -67,20 +68,19 @@ class CurlSetup {
   const ClientConfig config_;
   const std::string user_agent_;
   ReloadingFile ca_file_;
-  std::string url_base_;     // With tls_server_name in place of the host, where one is given.
-  std::string host_header_;  // The true host, where url_base_ has another.
+  std::string url_base_;     // With tls_server_name as the host, if set.
+  std::string host_header_;  // The real host, if url_base_ has another.
   CurlList connect_to_;
   bool loopback_ = false;
 };
 
-// The status of an exchange that ended without an answer, marked with what is known of its
-// delivery.
+// The status of an exchange that ended without an answer, marked with its Delivery.
 absl::Status TransportError(CURL* easy, CURLcode code, const char* detail,
                             const ApiRequest& request);
-// Whether client-go would send a GET again after this.
+// Whether client-go would retry a GET after this error.
 bool IsLostConnection(CURLcode code);
 
-// Makes curl_global_init happen once.
+// Calls curl_global_init exactly once.
 void InitCurl();
 
 }  // namespace outboard::kube

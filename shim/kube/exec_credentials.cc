@@ -28,7 +28,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Starts the program in a process group of its own with its standard output on `out_fd`.
+// Starts the program in its own process group, with standard output redirected to `out_fd`.
 absl::StatusOr<pid_t> Spawn(const std::string& command, const std::vector<std::string>& args,
                             const std::vector<std::string>& env, int out_fd) {
   posix_spawn_file_actions_t actions;
@@ -77,7 +77,7 @@ absl::Status ReadAll(int fd, absl::Time deadline, std::string* output) {
   }
 }
 
-// Waits for the end of a program that has closed its output, at most until `deadline`.
+// Waits until `deadline` for the exit of a program that has closed its output.
 absl::StatusOr<int> WaitForExit(pid_t pid, absl::Time deadline) {
   absl::Duration pause = absl::Milliseconds(1);
   for (;;) {
@@ -210,7 +210,7 @@ absl::StatusOr<std::string> RunProgram(const std::string& command,
   close(pipe_fds[0]);
   absl::StatusOr<int> exit = read.ok() ? WaitForExit(*pid, deadline) : absl::StatusOr<int>(read);
   if (!exit.ok()) {
-    // The group, so that what the program started ends as well.
+    // Kill the process group, so that children of the program end too.
     kill(-*pid, SIGKILL);
     waitpid(*pid, nullptr, 0);
     return exit.status();

@@ -1,4 +1,5 @@
-// Credentials from an exec plugin (client.authentication.k8s.io), as kubeconfig files name them.
+// Credentials from an exec plugin (client.authentication.k8s.io), as configured in kubeconfig
+// files.
 #ifndef OUTBOARD_SHIM_KUBE_EXEC_CREDENTIALS_H_
 #define OUTBOARD_SHIM_KUBE_EXEC_CREDENTIALS_H_
 
@@ -16,27 +17,28 @@ namespace outboard::kube {
 struct ExecCredentialOptions {
   std::string command;
   std::vector<std::string> args;
-  // Added to our own environment.
+  // Added to this process's environment.
   std::vector<std::pair<std::string, std::string>> env;
   std::string api_version;  // client.authentication.k8s.io/v1 or /v1beta1
-  // The JSON of spec.cluster where the plugin wants to know; empty otherwise.
+  // The JSON of spec.cluster if provideClusterInfo is set; otherwise empty.
   std::string cluster_json;
   std::string install_hint;
-  // client-go has none and hangs with the plugin.
+  // client-go has no timeout and hangs with the plugin.
   absl::Duration timeout = absl::Seconds(30);
-  // After a failure, how long the old credentials are used before the plugin is asked again.
+  // How long the old credentials are used after a failure before the next run.
   absl::Duration retry_period = absl::Seconds(10);
 };
 
-// Runs the plugin when there are no credentials yet, when they have expired and after a 401; never
-// through a shell, without our file descriptors, and no longer than `timeout`. A failed refresh
-// keeps the old credentials.
+// Runs the plugin without credentials, after their expiry and after a 401; never through a shell,
+// without our file descriptors, and at most for `timeout`. A failed refresh keeps the old
+// credentials.
 //
-// Threading: thread-safe; Get blocks while the plugin runs. Errors: a plugin that cannot be
-// started, fails, or answers with something else than an ExecCredential of the same version.
+// Threading: thread-safe; Get blocks while the plugin runs.
+// Errors: the plugin cannot be started, fails, or prints anything but an ExecCredential of the same
+// version.
 std::shared_ptr<CredentialSource> MakeExecCredentials(ExecCredentialOptions options);
 
-// What a program wrote to its standard output. `env` is the whole environment.
+// Returns a program's standard output. `env` is the whole environment.
 absl::StatusOr<std::string> RunProgram(const std::string& command,
                                        const std::vector<std::string>& args,
                                        const std::vector<std::string>& env, absl::Duration timeout);

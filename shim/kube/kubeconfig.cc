@@ -19,7 +19,7 @@
 namespace outboard::kube {
 namespace {
 
-// A mapping in the file with the path that leads to it, for messages.
+// A mapping in the file with its path, for messages.
 class Section {
  public:
   Section(YAML::Node node, std::string path) : node_(std::move(node)), path_(std::move(path)) {}
@@ -33,7 +33,7 @@ class Section {
     return value.IsDefined() && !value.IsNull() && !(value.IsScalar() && value.Scalar().empty());
   }
 
-  // The text of a field; empty where it is absent.
+  // The text of a field; empty if absent.
   absl::StatusOr<std::string> Text(const char* field) const {
     if (!Has(field)) return std::string();
     const YAML::Node value = node_[field];
@@ -58,7 +58,7 @@ class Section {
     return decoded;
   }
 
-  // The mapping under `field`; empty where it is absent.
+  // The mapping under `field`; empty if absent.
   absl::StatusOr<Section> Child(const char* field) const {
     YAML::Node value = node_[field];
     if (!value.IsDefined() || value.IsNull()) value = YAML::Node(YAML::NodeType::Map);
@@ -90,7 +90,7 @@ class Section {
   std::string path_;
 };
 
-// Joins the error handling of reading many fields one after the other.
+// Collects the first error of many field reads.
 class Reader {
  public:
   std::string Text(const Section& section, const char* field) {
@@ -136,13 +136,13 @@ absl::Status ReadCluster(const Section& cluster, const std::string& path,
       !absl::StartsWith(config->server, "http://")) {
     return cluster.Error("server", "expected a URL with https:// or http://");
   }
-  // Data wins, as in client-go.
+  // Data takes precedence, as in client-go.
   if (!config->ca_pem.empty()) config->ca_file.clear();
   if (config->insecure_skip_tls_verify) {
     if (!options.allow_insecure) {
       return cluster.Error("insecure-skip-tls-verify",
-                           "the server's identity would not be checked; give its "
-                           "certificate-authority instead");
+                           "the server's identity would not be verified; set certificate-authority "
+                           "instead");
     }
     if (!config->ca_pem.empty() || !config->ca_file.empty()) {
       return cluster.Error("insecure-skip-tls-verify",
@@ -160,7 +160,7 @@ absl::Status ReadCluster(const Section& cluster, const std::string& path,
 absl::Status CheckRefused(const Section& user) {
   if (user.Has("username") || user.Has("password")) {
     return user.Error("username",
-                      "basic authentication is not supported (kube-apiserver has not had it since "
+                      "basic authentication is not supported (kube-apiserver removed it in "
                       "1.19); use a token, a client certificate or exec");
   }
   if (user.Has("auth-provider")) {
@@ -192,7 +192,8 @@ absl::StatusOr<std::shared_ptr<CredentialSource>> ReadExec(const Section& user,
     return exec->Error("apiVersion", "expected client.authentication.k8s.io/v1 or /v1beta1");
   }
   if (interactive == "Always") {
-    return exec->Error("interactiveMode", "this process has nobody to ask; Always cannot work");
+    return exec->Error("interactiveMode",
+                       "Always is not supported: this process is not interactive");
   }
   if (!interactive.empty() && interactive != "Never" && interactive != "IfAvailable") {
     return exec->Error("interactiveMode", "expected Never, IfAvailable or Always");
@@ -267,7 +268,7 @@ absl::StatusOr<std::shared_ptr<CredentialSource>> ReadUser(const Section& user,
     return ReadExec(user, path, cluster);
   }
   auto source = MakeStaticCredentials(std::move(options));
-  // Files that are missing now are a mistake in the configuration, not an outage to wait through.
+  // Files that are missing now indicate a configuration error, not an outage to wait for.
   auto first = source->Get(absl::Now());
   if (!first.ok()) return user.Error("", first.status().message());
   return source;
@@ -331,8 +332,8 @@ absl::StatusOr<ClientConfig> LoadInClusterConfig(const std::string& directory) {
   const char* port = std::getenv("KUBERNETES_SERVICE_PORT");
   if (host == nullptr || port == nullptr || *host == '\0' || *port == '\0') {
     return absl::FailedPreconditionError(
-        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; name a "
-        "kubeconfig file");
+        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; use "
+        "a kubeconfig file");
   }
   ClientConfig config;
   const bool bare_v6 = absl::StrContains(host, ":") && host[0] != '[';

@@ -1,4 +1,4 @@
-// Where the cluster is, from a kubeconfig file or from inside a pod.
+// Loads the cluster address and credentials from a kubeconfig file or from inside a pod.
 #ifndef OUTBOARD_SHIM_KUBE_KUBECONFIG_H_
 #define OUTBOARD_SHIM_KUBE_KUBECONFIG_H_
 
@@ -10,7 +10,7 @@
 namespace outboard::kube {
 
 struct KubeconfigOptions {
-  // Empty: the file's current-context.
+  // Empty: use the file's current-context.
   std::string context;
   // Whether `insecure-skip-tls-verify: true` is accepted.
   bool allow_insecure = false;
@@ -18,13 +18,13 @@ struct KubeconfigOptions {
 
 // Reads a kubeconfig file (YAML or JSON). Paths in it are relative to its folder.
 //
-// Understood: cluster server, certificate-authority(-data), tls-server-name, proxy-url,
+// Supported: cluster server, certificate-authority(-data), tls-server-name, proxy-url,
 // insecure-skip-tls-verify (if allowed); user token, tokenFile, client-certificate(-data),
-// client-key(-data), exec. Refused, because leaving them out would act as somebody else: username
-// and password, auth-provider, impersonation (as…).
+// client-key(-data), exec. Rejected, because ignoring them would act under another identity:
+// username and password, auth-provider, impersonation (as…).
 //
-// Threading: pure apart from reading files. Errors: with file and field path ("f.yaml:
-// users[name=a].user.token: …").
+// Threading: pure apart from reading files.
+// Errors: with file and field path ("f.yaml: users[name=a].user.token: …").
 absl::StatusOr<ClientConfig> LoadKubeconfig(const std::string& path,
                                             const KubeconfigOptions& options = {});
 

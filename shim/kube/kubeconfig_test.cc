@@ -35,7 +35,7 @@ class KubeconfigTest : public ::testing::Test {
     return path;
   }
 
-  // A file whose cluster and user have these fields, in flow style.
+  // A kubeconfig whose cluster and user have these fields, in flow style.
   std::string File(const std::string& cluster, const std::string& user) {
     return Write("config",
                  absl::StrCat("current-context: c\n"
@@ -210,7 +210,7 @@ TEST_F(KubeconfigTest, ExecPluginRunsAgainAfter401AndKeepsTheOldOnFailure) {
   ASSERT_TRUE(kept.ok());
   EXPECT_EQ(*kept, *first);
   std::filesystem::remove(directory_ + "/fail");
-  // Not at every request after a failure, but after a while.
+  // After a failure the plugin runs again only after the retry period.
   EXPECT_EQ(*source->Get(now + absl::Seconds(1)), *first);
   EXPECT_NE(*source->Get(now + absl::Seconds(11)), *first);
 }

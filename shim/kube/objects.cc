@@ -13,13 +13,13 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// The field of the kind that `object` holds; null for none.
+// The set field of the oneof in `object`; null: none.
 const FieldDescriptor* HeldField(const v1alpha1::ClusterObject& object) {
   static const auto* const kinds = v1alpha1::ClusterObject::descriptor()->FindOneofByName("object");
   return object.GetReflection()->GetOneofFieldDescriptor(object, kinds);
 }
 
-// The string field `name` of `message`; empty where it has none.
+// The string field `name` of `message`; empty without such a field.
 std::string TextOf(const Message& message, const std::string& name) {
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
   return field == nullptr ? "" : message.GetReflection()->GetString(message, field);
@@ -32,7 +32,7 @@ std::string KindOf(const v1alpha1::ClusterObject& object) {
   if (held == nullptr) return "";
   if (object.has_workload()) return object.workload().kind();
   if (object.has_custom_object()) return object.custom_object().resource();
-  // The contract's names follow C++ where Kubernetes writes CSI in capitals.
+  // The contract's names follow C++ style, whereas Kubernetes writes CSI in capitals.
   const std::string& name = held->message_type()->name();
   return absl::StartsWith(name, "Csi") ? "CSI" + name.substr(3) : name;
 }

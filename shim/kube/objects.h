@@ -1,8 +1,8 @@
-// What the shim keeps of each Kubernetes object: the contract's message, and the few fields that
+// The shim's representation of Kubernetes objects: the contract's message, and the few fields that
 // only the shim needs.
 //
-// Objects are immutable once made and shared by pointer between the informer, the queue and the
-// cycle; an update is a new object.
+// Objects are immutable and shared by pointer between informer, queue and scheduler. An update is a
+// new object.
 #ifndef OUTBOARD_SHIM_KUBE_OBJECTS_H_
 #define OUTBOARD_SHIM_KUBE_OBJECTS_H_
 
@@ -15,7 +15,7 @@
 
 namespace outboard::kube {
 
-// The PodScheduled condition as the API server has it; `status` is empty where the pod has none.
+// The PodScheduled condition in the API. `status` is empty if the pod has no such condition.
 struct PodScheduledCondition {
   std::string status;  // "True", "False" or "Unknown"
   std::string reason;
@@ -24,13 +24,13 @@ struct PodScheduledCondition {
 };
 
 struct PodObject {
-  // All annotations are present here; the host registry strips those that no plugin declared before
-  // it sends the pod.
+  // Contains all annotations. The host registry removes those not declared by a plugin before it
+  // sends the pod.
   v1alpha1::Pod pod;
   std::string resource_version;
   std::string phase;  // "Pending", "Running", …
   PodScheduledCondition scheduled;
-  // Nothing is left to wait for before it is removed: news of that follows within milliseconds.
+  // Deleted without grace period and finalizers: the DELETED event follows within milliseconds.
   bool vanishes = false;
 
   const std::string& uid() const { return pod.uid(); }
@@ -41,8 +41,8 @@ struct PodObject {
 struct NodeObject {
   v1alpha1::Node node;
   std::string resource_version;
-  // The node's conditions as "Type=Status" joined by commas in the API's order, to tell one state
-  // from another; not interpreted.
+  // The node's conditions as "Type=Status", joined by commas in the API's order. Only compared, not
+  // interpreted.
   std::string conditions;
 
   const std::string& uid() const { return node.uid(); }
@@ -58,14 +58,14 @@ struct NamespaceObject {
   std::string key() const { return ns.name(); }
 };
 
-// An object of one of the kinds of objects.proto.
+// An object of one of the kinds in objects.proto.
 struct ClusterObject {
   v1alpha1::ClusterObject object;
   std::string object_uid;
   std::string resource_version;
 
   const std::string& uid() const { return object_uid; }
-  // As NamespacedName; unique among objects of the same Kubernetes kind.
+  // As NamespacedName. Unique among objects of the same Kubernetes kind.
   std::string key() const;
 };
 
@@ -74,14 +74,13 @@ using NodePtr = std::shared_ptr<const NodeObject>;
 using NamespacePtr = std::shared_ptr<const NamespaceObject>;
 using ClusterObjectPtr = std::shared_ptr<const ClusterObject>;
 
-// Its Kubernetes kind: `Service`, `ReplicaSet`, `CSINode`, …, or a custom object's resource,
-// `RESOURCE.VERSION.GROUP`, which is also what kube-scheduler calls events of it; empty where it
-// holds nothing.
+// The Kubernetes kind: `Service`, `ReplicaSet`, `CSINode`, …, or a custom object's resource
+// `RESOURCE.VERSION.GROUP`, which kube-scheduler also uses in events. Empty if `object` is empty.
 std::string KindOf(const v1alpha1::ClusterObject& object);
-// `namespace/name`, or `name` where the kind has no namespaces.
+// `namespace/name`, or `name` if the kind is cluster-scoped.
 std::string NamespacedName(const v1alpha1::ClusterObject& object);
-// Only the fields that name it, as a host is told that an object went: `namespace`, `name`, and a
-// workload's `kind` or a custom object's `resource`.
+// Only the identifying fields, as a host receives them for a deleted object: `namespace`, `name`,
+// and a workload's `kind` or a custom object's `resource`.
 v1alpha1::ClusterObject NameOnly(const v1alpha1::ClusterObject& object);
 
 }  // namespace outboard::kube

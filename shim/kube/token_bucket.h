@@ -1,4 +1,4 @@
-// The rate limit of client-go's flowcontrol: `burst` requests at once, refilled at `qps`.
+// The rate limit of client-go's flowcontrol: a burst of `burst` requests, refilled at `qps`.
 #ifndef OUTBOARD_SHIM_KUBE_TOKEN_BUCKET_H_
 #define OUTBOARD_SHIM_KUBE_TOKEN_BUCKET_H_
 
@@ -8,14 +8,17 @@
 
 namespace outboard::kube {
 
-// Threading: thread-compatible. Time is passed in. Errors: none.
+// Time is passed in.
+//
+// Threading: thread-compatible.
+// Errors: none.
 class TokenBucket {
  public:
   // A negative `qps` means no limit. Zero means client-go's defaults: 5, and 10 for `burst`.
   TokenBucket(double qps, int burst)
       : qps_(qps == 0 ? 5 : qps), burst_(burst <= 0 ? 10 : burst), tokens_(burst_) {}
 
-  // Takes a token if there is one.
+  // Takes a token if one is available.
   bool TryTake(absl::Time now) {
     if (qps_ < 0) return true;
     Refill(now);
@@ -24,12 +27,12 @@ class TokenBucket {
     return true;
   }
 
-  // When the next token is there; in the past or now where one is.
+  // When the next token is available; not after `now` if there is one.
   absl::Time NextToken(absl::Time now) {
     if (qps_ < 0) return now;
     Refill(now);
     if (tokens_ >= 1) return now;
-    // A nanosecond over, so that rounding never wakes the caller just before the token.
+    // One nanosecond more, so that rounding never wakes the caller just before the token.
     return now + absl::Seconds((1 - tokens_) / qps_) + absl::Nanoseconds(1);
   }
 

@@ -31,7 +31,7 @@ absl::Status WatchDecoder::AddLengthPrefixed(absl::string_view piece, OnFrame on
       frame = piece.substr(0, length_);
       piece.remove_prefix(length_);
     } else {
-      // Grows with what has really come, whatever length was announced.
+      // The buffer grows with the received bytes, whatever length was announced.
       const size_t take = std::min<size_t>(length_ - partial_.size(), piece.size());
       partial_.append(piece.data(), take);
       piece.remove_prefix(take);

@@ -1,4 +1,4 @@
-// Cuts the bytes of a watch into frames.
+// Splits the bytes of a watch into frames.
 #ifndef OUTBOARD_SHIM_KUBE_WATCH_DECODER_H_
 #define OUTBOARD_SHIM_KUBE_WATCH_DECODER_H_
 
@@ -12,21 +12,23 @@
 
 namespace outboard::kube {
 
-// client-go's bound on one frame; checked before anything is reserved for it.
+// client-go's limit for one frame. Checked before memory is reserved.
 inline constexpr size_t kMaxWatchFrame = size_t{16} << 20;
 
-// How a watch separates its frames; its Content-Type says which.
+// How a watch separates frames; depends on its Content-Type.
 enum class WatchFraming {
   kLengthPrefixed,    // protobuf: 4 bytes of length, big-endian, then the frame
-  kNewlineDelimited,  // JSON: one document a line
+  kNewlineDelimited,  // JSON: one document per line
 };
 
-// A resumable state machine: frames do not align with the pieces in which bytes arrive. A frame is
-// a view, into the caller's piece where it lies whole in it, valid during the call. What is left in
-// the decoder when a stream ends is half a frame, to be dropped.
+// A resumable state machine: frames do not align with received pieces. A frame is a view, into the
+// caller's piece if that contains the whole frame, valid during the call. Bytes left when a stream
+// ends are an incomplete frame, to be discarded.
 //
-// Threading: thread-compatible. Lifetime: one per stream. Errors: RESOURCE_EXHAUSTED for a frame
-// over the bound; the first error of `on_frame` is returned and the decoder is then unusable.
+// Threading: thread-compatible.
+// Lifetime: one per stream.
+// Errors: RESOURCE_EXHAUSTED for a frame over the limit. The first error of `on_frame` is returned;
+// afterwards the decoder is unusable.
 class WatchDecoder {
  public:
   explicit WatchDecoder(WatchFraming framing, size_t max_frame = kMaxWatchFrame)
@@ -35,7 +37,7 @@ class WatchDecoder {
   using OnFrame = absl::FunctionRef<absl::Status(absl::string_view frame)>;
   absl::Status Add(absl::string_view piece, OnFrame on_frame);
 
-  // Bytes of a frame that has not ended.
+  // Bytes of an incomplete frame.
   size_t pending_bytes() const { return header_bytes_ + partial_.size(); }
 
  private:
@@ -45,7 +47,7 @@ class WatchDecoder {
 
   const WatchFraming framing_;
   const size_t max_frame_;
-  size_t header_bytes_ = 0;  // of the 4, how many have come
+  size_t header_bytes_ = 0;  // received bytes of the 4-byte length
   uint32_t length_ = 0;
   std::string partial_;
 };

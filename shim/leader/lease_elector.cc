@@ -13,7 +13,7 @@ namespace outboard::leader {
 namespace {
 
 constexpr int64_t kNotLeading = std::numeric_limits<int64_t>::min();
-// How often to ask again whether leading is of use, while a lease could be had.
+// How often `useful` is called again while the lease is free.
 constexpr absl::Duration kUsefulPeriod = absl::Milliseconds(100);
 
 std::string LeasePath(const LeaseElectorOptions& options, bool with_name) {
@@ -78,10 +78,11 @@ bool LeaseElector::LeavesLease(absl::Time now) {
     return false;
   }
   if (now - last_useful_ < options_.patience) return true;
-  // Once for each time that this thread has been patient, and had to be no longer.
+  // Logged once per period of waiting that ended without becoming useful.
   if (std::exchange(leaves_lease_, false)) {
     LOG(WARNING) << "lease " << options_.lease_name
-                 << ": not ready to schedule; campaigning all the same after " << options_.patience;
+                 << ": this process cannot schedule yet; trying to acquire the lease after "
+                 << options_.patience << " all the same";
   }
   return false;
 }
@@ -92,7 +93,8 @@ void LeaseElector::Run() {
             << options_.lease_name << " as " << options_.identity;
   while (!cancel_.cancelled()) {
     const absl::Time now = BootTimeNow();
-    // Asked also while another leads, so that patience has run out, if it has to, before that ends.
+    // Also called while another replica leads, so that the patience is already used up when its
+    // lease ends.
     const bool leaves_lease = LeavesLease(now);
     const LeaseAction action = step_.Next(now, absl::Now());
     switch (action.kind) {
@@ -107,10 +109,10 @@ void LeaseElector::Run() {
       case LeaseAction::Kind::kCreate:
       case LeaseAction::Kind::kUpdate: {
         if (leaves_lease) {
-          // What was read grows old meanwhile; the update's resource version sees to that.
+          // The lease may change meanwhile; the update's resource version detects that.
           if (!std::exchange(leaves_lease_, true))
             LOG(INFO) << "lease " << options_.lease_name
-                      << " is free; leaving it to others until this process can schedule";
+                      << " is free; leaving it to other replicas until this process can schedule";
           cancel_.WaitFor(kUsefulPeriod);
           continue;
         }
@@ -155,7 +157,7 @@ void LeaseElector::StopLeading() {
 }
 
 void LeaseElector::Release() {
-  // What was ours may have become another's meanwhile; the update's resource version sees to that.
+  // Another replica may hold the lease by now; the update's resource version detects that.
   const absl::Duration timeout = options_.timings.renew_deadline / 2;
   auto current = Read(timeout);
   if (!current.ok() || current->record.holder != options_.identity) return;
@@ -192,13 +194,13 @@ absl::StatusOr<Lease> LeaseElector::Write(const LeaseAction& action, absl::Durat
 
 absl::StatusOr<Lease> LeaseElector::Send(kube::ApiRequest request) {
   request.rate_limited = false;
-  // The step has the timing; a retry inside the client would run past the deadline.
+  // The state machine has the timing; a retry inside the client would exceed the deadline.
   request.retry = false;
   const bool read = request.method == kube::Method::kGet;
   auto response = client_.Call(std::move(request));
   absl::Status status = response.ok() ? kube::ToStatus(*response) : response.status();
   if (status.ok()) return ParseLease(response->body);
-  // An absent lease and a conflict are part of the game.
+  // An absent lease and a conflict are expected.
   if (!(read && absl::IsNotFound(status)) && !absl::IsAborted(status)) {
     LOG(WARNING) << "lease " << options_.lease_name << ": " << status;
   }

@@ -1,4 +1,4 @@
-// Takes part in leader election by a Lease.
+// Participates in leader election by a Lease.
 #ifndef OUTBOARD_SHIM_LEADER_LEASE_ELECTOR_H_
 #define OUTBOARD_SHIM_LEADER_LEASE_ELECTOR_H_
 
@@ -23,35 +23,36 @@ struct LeaseElectorOptions {
   // Unique for this process: host name, underscore, UUID.
   std::string identity;
   LeaseTimings timings;
-  // Whether Stop gives the lease up, so that another need not wait for it to expire.
+  // Whether Stop releases the lease, so that other replicas need not wait for its expiry.
   bool release_on_stop = true;
-  // Whether leading would be of use; asked on the elector's thread. A lease that is free is left to
-  // others while it says no, but only until `patience` after the last yes, or Start: then anybody
-  // who leads is better than nobody. None: always of use.
+  // Whether this process could schedule as leader; called on the elector's thread. While false, a
+  // free lease is left to other replicas, but at most for `patience` after the last true (or
+  // Start): any leader is better than none. Not set: always true.
   std::function<bool()> useful;
   absl::Duration patience = absl::Seconds(10);
 };
 
-// All on the elector's thread.
+// All called on the elector's thread.
 struct LeaseCallbacks {
-  // We lead; `transitions` is the lease's count and tells our term from others.
+  // This process leads. `transitions` is the lease's count and identifies the term.
   std::function<void(int transitions)> on_started;
-  // We lead no more: after the deadline, or before the lease is released, which waits for the
-  // return of this call. The process is expected to end.
+  // This process no longer leads: after the deadline, or before the lease is released, which waits
+  // for the return of this call. The process is expected to end.
   std::function<void()> on_stopped;
-  // Another holder was seen (or none: empty).
+  // Another holder was seen (empty: no holder).
   std::function<void(const std::string& identity)> on_new_leader;
 };
 
 // The fence: a bind is sent only while BootTimeNow() < BindDeadline(), checked immediately before
-// it leaves. From there to the earliest moment at which another can lead are lease_duration -
-// renew_deadline, 5 s, which a bind's timeout must stay under.
+// the send. Another replica can lead at the earliest lease_duration - renew_deadline (5 s) later; a
+// bind's timeout must be shorter.
 //
-// Threading: BindDeadline, leading, Check and leader may be read anywhere; Start and Stop from one
+// Threading: BindDeadline, leading, Check and leader from any thread; Start and Stop from one
 // thread.
-// Lifetime: the client outlives it and is its own: renewals must not wait behind binds. The
-// destructor stops. It is used once: after the loss of leadership it stays stopped.
-// Errors: ValidateTimings before; failures of requests are retried as the timings say, and logged.
+// Lifetime: the client outlives this object and is used only by it: renewals must not wait behind
+// binds. The destructor stops. Single use: after the loss of leadership it stays stopped.
+// Errors: call ValidateTimings before. Failed requests are logged and retried according to the
+// timings.
 class LeaseElector {
  public:
   LeaseElector(kube::ApiClient& client, LeaseElectorOptions options, LeaseCallbacks callbacks);
@@ -60,17 +61,17 @@ class LeaseElector {
   LeaseElector& operator=(const LeaseElector&) = delete;
 
   void Start();
-  // Ends the participation; if leading: on_stopped, then the release. Waits for both.
+  // Ends the participation. If leading: on_stopped, then the release. Waits for both.
   void Stop();
 
-  // The last successful renewal's beginning plus renew_deadline, on BootTimeNow's clock;
-  // InfinitePast when not leading.
+  // Start of the last successful renewal plus renew_deadline, on BootTimeNow's clock; InfinitePast
+  // when not leading.
   absl::Time BindDeadline() const;
   bool leading() const { return BootTimeNow() < BindDeadline(); }
-  // For liveness: not OK when we still believe to lead `tolerance` after the lease expired, that
-  // is, when this class hangs.
+  // For liveness: an error if this object still believes to lead `tolerance` after the lease
+  // expired, which means that its thread hangs.
   absl::Status Check(absl::Duration tolerance) const;
-  // The holder last seen.
+  // The last seen holder.
   std::string leader() const;
 
  private:
@@ -79,7 +80,7 @@ class LeaseElector {
   absl::StatusOr<Lease> Write(const LeaseAction& action, absl::Duration timeout);
   absl::StatusOr<Lease> Send(kube::ApiRequest request);
   absl::Duration RequestTimeout() const;
-  // Whether a lease that could be had is left alone at `now`.
+  // Whether a free lease is left to others at `now`.
   bool LeavesLease(absl::Time now);
   void Publish();
   void StopLeading();
@@ -89,17 +90,17 @@ class LeaseElector {
   const LeaseElectorOptions options_;
   const LeaseCallbacks callbacks_;
   kube::CancelToken cancel_;
-  // Nanoseconds of BootTimeNow; the minimum when not leading.
+  // BootTimeNow in nanoseconds; the minimum when not leading.
   std::atomic<int64_t> deadline_ns_;
 
   mutable absl::Mutex mutex_;
   std::string leader_ ABSL_GUARDED_BY(mutex_);
 
-  // Of the thread.
+  // Used by the thread only.
   LeaseStep step_;
   bool told_started_ = false;
   absl::Time last_useful_;
-  bool leaves_lease_ = false;  // and has said so
+  bool leaves_lease_ = false;  // and it was logged
 
   std::thread thread_;
 };

@@ -65,7 +65,7 @@ TEST(LeaseElector, LeadsRenewsReleasesAndTheNextTakesOver) {
   EXPECT_GT(first.elector_.BindDeadline(), BootTimeNow());
   EXPECT_EQ(server.Get("leases", "kube-system/outboard")["spec"]["holderIdentity"], "first");
   Candidate second(server, "second");
-  // The first goes on renewing while the second looks on.
+  // The first candidate keeps renewing while the second watches.
   ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", 15));
   EXPECT_FALSE(second.started.HasBeenNotified());
   EXPECT_TRUE(first.elector_.leading());
@@ -89,26 +89,26 @@ TEST(LeaseElector, LeavesAFreeLeaseToThoseWhoCanUseIt) {
     return useful.load();
   };
   Candidate waiting(server, options);
-  // It has read that there is none, and was asked whether it wants it.
+  // It has read that there is no lease, and has called `useful`.
   ASSERT_TRUE(server.AwaitCount("GET", "/leases/outboard", 1));
   while (asked < 3) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_FALSE(waiting.started.HasBeenNotified());
   {
     Candidate ready(server, "ready");
     ASSERT_TRUE(Await(ready.started));
-    // Of use or not: another leads.
+    // Useful or not: another replica leads.
     useful = true;
     ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", 5));
     EXPECT_FALSE(waiting.started.HasBeenNotified());
     useful = false;
   }
-  // Given up by the other.
+  // The other candidate has released the lease.
   const int before = asked;
   while (asked < before + 20) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_FALSE(waiting.started.HasBeenNotified());
   useful = true;
   ASSERT_TRUE(Await(waiting.started));
-  // To lead needs no more than to have begun.
+  // `useful` does not matter once this candidate leads.
   useful = false;
   const int renewals = server.Count("PUT", "/leases/outboard");
   ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", renewals + 3));
@@ -149,7 +149,7 @@ TEST(LeaseElector, StopsByTheDeadlineWhenTheServerHangs) {
   hanging.times = 1 << 20;
   server.Inject(hanging);
   ASSERT_TRUE(Await(candidate.stopped));
-  // The fence had fallen before, by itself.
+  // The fence had expired before, by itself.
   EXPECT_FALSE(candidate.elector_.leading());
 }
 

@@ -26,7 +26,7 @@ void SetSpec(const LeaseRecord& record, json* spec) {
   (*spec)["leaseTransitions"] = record.transitions;
 }
 
-// Bytes that are not UTF-8 are replaced, where the default would throw.
+// Replaces invalid UTF-8, for which the default throws.
 std::string Dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -36,7 +36,7 @@ std::string Dump(const json& object) {
 absl::StatusOr<Lease> ParseLease(absl::string_view text) {
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || Text(object, "kind") != "Lease") {
-    return absl::InvalidArgumentError("the answer is not a Lease in JSON");
+    return absl::InvalidArgumentError("the answer is not a JSON Lease");
   }
   Lease lease;
   lease.json = std::string(text);

@@ -1,4 +1,4 @@
-// The Lease object as the API has it, in JSON.
+// The Lease object of the API, as JSON.
 #ifndef OUTBOARD_SHIM_LEADER_LEASE_RECORD_H_
 #define OUTBOARD_SHIM_LEADER_LEASE_RECORD_H_
 
@@ -10,8 +10,8 @@
 
 namespace outboard::leader {
 
-// coordination.k8s.io/v1 LeaseSpec. Times are as written by their writer's clock and only ever
-// compared for equality: clocks of two machines are not comparable.
+// LeaseSpec of coordination.k8s.io/v1. Times are from their writer's clock and are only compared
+// for equality: clocks of two machines are not comparable.
 struct LeaseRecord {
   std::string holder;
   int duration_seconds = 0;
@@ -24,16 +24,16 @@ struct LeaseRecord {
 
 struct Lease {
   LeaseRecord record;
-  // The whole object, so that an update keeps what others wrote into it.
+  // The whole object, so that an update preserves fields of other writers.
   std::string json;
 };
 
 absl::StatusOr<Lease> ParseLease(absl::string_view json);
 
-// The body of a create.
+// Body of a create request.
 std::string NewLeaseJson(absl::string_view lease_namespace, absl::string_view name,
                          const LeaseRecord& record);
-// The body of an update: `base` with another record, its resourceVersion unchanged.
+// Body of an update request: `base` with another record and unchanged resourceVersion.
 std::string UpdatedLeaseJson(const Lease& base, const LeaseRecord& record);
 
 // metav1.MicroTime: UTC with exactly six decimals.

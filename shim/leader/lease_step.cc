@@ -11,9 +11,9 @@ namespace outboard::leader {
 namespace {
 
 constexpr double kJitterFactor = 1.2;
-// A standby looks twice as often as a leader renews, a little apart from other standbys: a lease
-// that is given up waits for the next look, and one whose holder died expires by what was seen
-// last.
+// A standby checks twice as often as a leader renews, with jitter between standbys. A released
+// lease is acquired at the next check; the lease of a dead holder expires according to the last
+// check.
 constexpr double kStandbyPause = 0.5;
 constexpr double kStandbyJitter = 0.2;
 
@@ -98,7 +98,7 @@ LeaseAction LeaseStep::Next(absl::Time now, absl::Time wall) {
       }
       return action;
     }
-    // The leader knows its lease and updates it at once.
+    // The leader knows its lease and updates it without a read.
     optimistic_ = state_ == State::kLeading && lease_.has_value();
     phase_ = optimistic_ ? Phase::kMustWrite : Phase::kMustRead;
   }
@@ -144,7 +144,7 @@ void LeaseStep::OnRead(const absl::StatusOr<Lease>& lease, absl::Time now) {
     return;
   }
   if (absl::IsNotFound(lease.status())) {
-    // Somebody deleted it, or it never was.
+    // The lease was deleted or never existed.
     lease_.reset();
     phase_ = Phase::kMustWrite;
     return;
@@ -161,7 +161,7 @@ void LeaseStep::OnWritten(const absl::StatusOr<Lease>& lease, absl::Time now) {
     return;
   }
   if (optimistic_) {
-    // Perhaps only our idea of it was old.
+    // The local copy may have been outdated: read it again.
     optimistic_ = false;
     phase_ = Phase::kMustRead;
     return;

@@ -1,4 +1,4 @@
-// Leader election without I/O: from what is known and what time it is to the next request.
+// Leader election without I/O: computes the next request from the known state and the time.
 #ifndef OUTBOARD_SHIM_LEADER_LEASE_STEP_H_
 #define OUTBOARD_SHIM_LEADER_LEASE_STEP_H_
 
@@ -27,44 +27,51 @@ struct LeaseAction {
   enum class Kind {
     kRead,    // GET the lease
     kCreate,  // POST `record`
-    kUpdate,  // PUT `record` over the lease last seen
-    kWait,    // nothing until `until`
-    kLost,    // we were the leader and are no more; final
+    kUpdate,  // PUT `record` over the last seen lease
+    kWait,    // wait until `until`
+    kLost,    // leadership was lost; final
   };
   Kind kind = Kind::kRead;
   LeaseRecord record;
   absl::Time until;
 };
 
-// What client-go's LeaderElector does, as a state machine. Two things are stricter: leadership ends
-// `renew_deadline` after the last successful renewal *began*, not one retry period later, and at
-// once when the lease is seen in another's hands. Two make a takeover faster: a standby looks every
-// half retry period and up to a fifth more (client-go: every retry period and up to 1.2 more), and
-// at the very moment when the lease expires.
+// client-go's LeaderElector as a state machine.
 //
-// `now` is of a clock that only goes forward and counts suspension (BootTimeNow); `wall` is only
-// written into the lease. Whether another's lease has expired is judged by how long we have seen it
-// unchanged and by the duration that its holder published.
+// Stricter than client-go:
+// - Leadership ends `renew_deadline` after the last successful renewal *started*, not one retry
+//   period later.
+// - It ends at once if another holder appears in the lease.
+// Faster than client-go:
+// - A standby checks every half retry period plus up to a fifth (client-go: every retry period plus
+//   up to 1.2 of it).
+// - It also checks at the moment when the lease expires.
 //
-// Use: Next; carry it out; tell its end with OnRead or OnWritten (nothing after kWait); Next.
-// Threading: thread-compatible. Errors: as input.
+// `now` is from a monotonic clock that counts suspension (BootTimeNow). `wall` is only written into
+// the lease. Another holder's lease expires when it was seen unchanged for the duration that its
+// holder published.
+//
+// Use: Next; execute it; report its end with OnRead or OnWritten (nothing after kWait); Next.
+//
+// Threading: thread-compatible.
+// Errors: as input.
 class LeaseStep {
  public:
   LeaseStep(std::string identity, LeaseTimings timings, uint64_t seed = 0);
 
   LeaseAction Next(absl::Time now, absl::Time wall);
 
-  // The read has ended: with the lease, with NOT_FOUND, or with another failure.
+  // The read has ended: with the lease, NOT_FOUND or another failure.
   void OnRead(const absl::StatusOr<Lease>& lease, absl::Time now);
-  // The create or update has ended: with the lease as it is now, or with a failure.
+  // The create or update has ended: with the current lease or a failure.
   void OnWritten(const absl::StatusOr<Lease>& lease, absl::Time now);
 
   bool leading() const { return state_ == State::kLeading; }
-  // Until when we may act as the leader; InfinitePast when we are not.
+  // The end of leadership; InfinitePast when not leading.
   absl::Time leading_until() const;
-  // The lease last seen; nothing before the first answer and where there is none.
+  // The last seen lease. Empty before the first answer and without a lease.
   const std::optional<Lease>& lease() const { return lease_; }
-  // What to write to give the lease up.
+  // The record that releases the lease.
   LeaseRecord ReleaseRecord(absl::Time wall) const;
 
  private:
@@ -72,7 +79,7 @@ class LeaseStep {
   enum class Phase { kIdle, kMustRead, kMustWrite };
 
   bool HeldByOther(absl::Time now) const;
-  // When the lease last seen runs out unless its holder renews it; there must be one.
+  // When the last seen lease expires unless its holder renews it. Requires a lease.
   absl::Time OtherExpires() const;
   LeaseRecord OwnRecord(absl::Time wall) const;
   void Observe(const Lease& lease, absl::Time now);
@@ -87,15 +94,15 @@ class LeaseStep {
   absl::Time next_attempt_ = absl::InfinitePast();
   std::optional<Lease> lease_;
   absl::Time observed_at_ = absl::InfinitePast();
-  // Whether the write in progress uses the lease of the last success, without having read it again.
+  // Whether the pending write uses the lease of the last success, without a new read.
   bool optimistic_ = false;
   LeaseRecord written_;
   absl::Time write_began_;
   absl::Time renewed_at_ = absl::InfinitePast();
 };
 
-// CLOCK_BOOTTIME as an absl::Time: goes forward through suspension, unmoved by clock changes. Only
-// to be compared with itself.
+// CLOCK_BOOTTIME as an absl::Time: counts suspension and ignores clock changes. Compare only with
+// itself.
 absl::Time BootTimeNow();
 
 }  // namespace outboard::leader

@@ -20,7 +20,7 @@ Lease Of(const std::string& holder, int seconds, const std::string& renewed, int
 class LeaseStepTest : public ::testing::Test {
  protected:
   LeaseAction Next() { return step_.Next(now_, kWall); }
-  // Answers the write in progress with what it wrote.
+  // Answers the pending write with its content.
   void Written(const LeaseAction& action) {
     Lease lease;
     lease.record = action.record;
@@ -50,7 +50,7 @@ TEST_F(LeaseStepTest, CreatesALeaseThatIsAbsent) {
   EXPECT_EQ(action.record.renew_time, "2023-11-14T22:13:20.000000Z");
   now_ += absl::Seconds(1);
   Written(action);
-  // From the beginning of the write, not from its end.
+  // Counted from the start of the write, not from its end.
   EXPECT_EQ(step_.leading_until(), now_ - absl::Seconds(1) + absl::Seconds(10));
   LeaseAction wait = Next();
   EXPECT_EQ(wait.kind, Kind::kWait);
@@ -60,13 +60,13 @@ TEST_F(LeaseStepTest, CreatesALeaseThatIsAbsent) {
 TEST_F(LeaseStepTest, AnothersLeaseExpiresByItsOwnDurationSinceWeSawItChange) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(Next().kind, Kind::kRead);
-    // Far in the past by the clock on the wall, which does not matter.
+    // Far in the past by wall-clock time, which is ignored.
     step_.OnRead(Of("other", 40, "old", 3), now_);
     LeaseAction wait = Next();
     ASSERT_EQ(wait.kind, Kind::kWait);
     now_ += absl::Seconds(10);
   }
-  // Renewed: the 40 seconds begin again.
+  // Renewed: the 40 seconds start again.
   ASSERT_EQ(Next().kind, Kind::kRead);
   step_.OnRead(Of("other", 40, "new", 3), now_);
   now_ += absl::Seconds(39);
@@ -82,7 +82,8 @@ TEST_F(LeaseStepTest, AnothersLeaseExpiresByItsOwnDurationSinceWeSawItChange) {
   EXPECT_EQ(update.record.transitions, 4);
 }
 
-// A lease that is given up is not announced: how often the standby looks is how long nobody leads.
+// The release of a lease is not announced: the standby's check period bounds the time without a
+// leader.
 TEST_F(LeaseStepTest, AStandbyLooksTwiceAsOftenAsALeaderRenews) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(Next().kind, Kind::kRead);
@@ -109,7 +110,7 @@ TEST_F(LeaseStepTest, AStandbyWakesWhenTheLeaseExpires) {
   EXPECT_EQ(now_, expiry);
 }
 
-// Neither a failed read nor a lost race after the expiry makes it ask without a pause.
+// Neither a failed read nor a lost race after expiry makes it send without a pause.
 TEST_F(LeaseStepTest, AnExpiredLeaseIsNotAskedForWithoutAPause) {
   Next();
   step_.OnRead(Of("other", 15, "last", 3), now_);
@@ -155,7 +156,7 @@ TEST_F(LeaseStepTest, AConflictWhenRenewingIsReadOnceAndTriedAgain) {
   Next();
   step_.OnWritten(absl::AbortedError("conflict"), now_);
   ASSERT_EQ(Next().kind, Kind::kRead);
-  // Our own lost update was it.
+  // This candidate's own update, whose answer was lost, caused the conflict.
   step_.OnRead(Of("me", 15, "newer", 0), now_);
   LeaseAction again = Next();
   ASSERT_EQ(again.kind, Kind::kUpdate);
@@ -184,7 +185,7 @@ TEST_F(LeaseStepTest, FailuresDoNotMoveTheDeadlineAndThenItIsOver) {
   EXPECT_EQ(now_, deadline);
   EXPECT_GE(reads, 3);
   EXPECT_EQ(step_.leading_until(), absl::InfinitePast());
-  // For good.
+  // Permanently.
   now_ += absl::Seconds(100);
   EXPECT_EQ(Next().kind, Kind::kLost);
 }
@@ -193,7 +194,7 @@ TEST_F(LeaseStepTest, AnAnswerAfterTheDeadlineDoesNotBringLeadershipBackPastIt) 
   Lead();
   now_ += absl::Seconds(2);
   LeaseAction renew = Next();
-  now_ += absl::Seconds(60);  // Stopped meanwhile.
+  now_ += absl::Seconds(60);  // Suspended meanwhile.
   Written(renew);
   EXPECT_LT(step_.leading_until(), now_);
   EXPECT_EQ(Next().kind, Kind::kLost);

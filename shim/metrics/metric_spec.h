@@ -1,4 +1,4 @@
-// What a metric is.
+// Definition of a metric.
 #ifndef OUTBOARD_SHIM_METRICS_METRIC_SPEC_H_
 #define OUTBOARD_SHIM_METRICS_METRIC_SPEC_H_
 
@@ -8,7 +8,7 @@ namespace outboard::metrics {
 
 enum class MetricType { kCounter, kGauge, kHistogram };
 
-// Bucket bounds start, start*factor, …, or those of `bounds`: `count` of them, and +Inf.
+// `count` bucket bounds: start, start*factor, …, or those of `bounds`; and +Inf.
 struct Buckets {
   double start = 0;
   double factor = 0;
@@ -19,7 +19,7 @@ struct Buckets {
 struct MetricSpec {
   const char* name;
   MetricType type;
-  std::array<const char*, 4> labels;  // unused ones are null
+  std::array<const char*, 4> labels;  // unused entries are null
   Buckets buckets;                    // histograms only
   const char* help;
 };

@@ -65,7 +65,7 @@ T& Children<T>::With(std::initializer_list<absl::string_view> labels) {
     prometheus::Labels named;
     size_t i = 0;
     for (absl::string_view label : labels) {
-      // A label too many is a fault of the caller, and would otherwise be lost.
+      // Excess labels are a bug of the caller and are ignored.
       if (i < spec_.labels.size() && spec_.labels[i] != nullptr)
         named.emplace(spec_.labels[i], std::string(label));
       ++i;
@@ -132,7 +132,7 @@ Metrics::Metrics(absl::string_view version)
       binds(*registry_, kBinds),
       effects(*registry_, kEffects),
       binds_settled_by_read(Single<Counter>(*registry_, kBindsSettledByRead)),
-      binds_objected(Single<Counter>(*registry_, kBindsObjected)),
+      bindings_denied(Single<Counter>(*registry_, kBindingsDenied)),
       bind_duration(Single<Histogram>(*registry_, kBindDuration)),
       status_patches(*registry_, kStatusPatches),
       events(*registry_, kEvents),
@@ -143,7 +143,7 @@ Metrics::Metrics(absl::string_view version)
       ai_attempts(*registry_, kAiAttempts),
       gang_wait(*registry_, kGangWait),
       serving_certificate_reloads(*registry_, kServingCertificateReloads),
-      page_verdicts(*registry_, kPageVerdicts),
+      http_authorization(*registry_, kHttpAuthorization),
       extender_duration(*registry_, kExtenderDuration) {
   AddChild(MakeFamily<Gauge>(*registry_, kBuildInfo), kBuildInfo,
            {{"version", std::string(version)}})

@@ -1,4 +1,4 @@
-// The shim's metrics: children bound once, cheap to observe, read as Prometheus text.
+// The shim's metrics: children bound once, cheap observations, Prometheus text output.
 #ifndef OUTBOARD_SHIM_METRICS_METRICS_H_
 #define OUTBOARD_SHIM_METRICS_METRICS_H_
 
@@ -30,17 +30,19 @@ inline void Observe(Histogram& histogram, absl::Duration duration) {
   histogram.Observe(absl::ToDoubleSeconds(duration));
 }
 
-// The children of one metric, made when first asked for. With costs a lock and a look-up (about 0.1
-// us); keep the reference on hot paths.
+// The children of one metric, created at first use. With costs a lock and a look-up (about 0.1 us);
+// keep the reference on hot paths.
 //
-// Threading: thread-safe. Lifetime: references hold as long as the Metrics object. Errors: as many
-// labels as the spec has, else a crash in tests.
+// Threading: thread-safe.
+// Lifetime: references are valid as long as the Metrics object.
+// Errors: a number of labels other than in the spec crashes tests.
 template <typename T>
 class Children {
  public:
   Children(prometheus::Registry& registry, const MetricSpec& spec);
   T& With(std::initializer_list<absl::string_view> labels);
-  // Forgets all children, for gauges whose labels go (a host that left). References to them die.
+  // Removes all children, for gauges whose labels disappear (a removed host). Invalidates
+  // references.
   void Clear();
 
  private:
@@ -54,7 +56,7 @@ enum class AttemptResult { kScheduled, kUnschedulable, kError };
 inline constexpr std::array<const char*, 3> kAttemptResults = {"scheduled", "unschedulable",
                                                                "error"};
 
-// Children that every attempt of one profile touches.
+// The children that every attempt of one profile uses.
 struct ProfileMetrics {
   std::array<Counter*, 3> attempts;            // by AttemptResult
   std::array<Histogram*, 3> attempt_duration;  // by AttemptResult
@@ -65,9 +67,11 @@ struct ProfileMetrics {
   }
 };
 
-// All metrics of one shim process; make one and hand it around.
+// All metrics of one shim process; create one and share it.
 //
-// Threading: thread-safe. Lifetime: outlives its users. Errors: none.
+// Threading: thread-safe.
+// Lifetime: outlives its users.
+// Errors: none.
 class Metrics {
  public:
   explicit Metrics(absl::string_view version);
@@ -77,18 +81,18 @@ class Metrics {
   // Prometheus' text format, version 0.0.4.
   std::string Text() const;
 
-  // The same object for the same name.
+  // Returns the same object for the same name.
   ProfileMetrics& Profile(absl::string_view name);
-  // Both histograms of the algorithm.
+  // Observes both histograms of the algorithm.
   void AlgorithmEnded(absl::Duration duration) {
     Observe(algorithm_duration, duration);
     Observe(fine_algorithm_duration, duration);
   }
-  // A pod was bound after `attempts` attempts, `since_queued` after it first came.
+  // A pod was bound after `attempts` attempts, `since_queued` after it first arrived.
   void PodScheduled(int attempts, absl::Duration since_queued);
 
  private:
-  std::shared_ptr<prometheus::Registry> registry_;  // before the families that live in it
+  std::shared_ptr<prometheus::Registry> registry_;  // declared before the families, which it owns
 
  public:
   Children<Counter> schedule_attempts;
@@ -137,7 +141,7 @@ class Metrics {
   Children<Counter> binds;
   Children<Counter> effects;
   Counter& binds_settled_by_read;
-  Counter& binds_objected;
+  Counter& bindings_denied;
   Histogram& bind_duration;
   Children<Counter> status_patches;
   Children<Counter> events;
@@ -148,7 +152,7 @@ class Metrics {
   Children<Counter> ai_attempts;
   Children<Histogram> gang_wait;
   Children<Counter> serving_certificate_reloads;
-  Children<Counter> page_verdicts;
+  Children<Counter> http_authorization;
   Children<Histogram> extender_duration;
 
  private:

@@ -31,7 +31,7 @@ const char* TypeName(MetricType type) {
                                       : "histogram";
 }
 
-// Gives every metric with labels one child, for one without children has no lines at all.
+// Creates one child of every metric with labels: without children a metric has no output.
 void TouchAll(Metrics& m) {
   m.Profile("p");
   m.event_handling_duration.With({"e"});
@@ -51,7 +51,7 @@ void TouchAll(Metrics& m) {
   m.host_failure_policies.With({"h", "score", "FailOpen"});
   m.host_state.With({"h", "i", "serving"});
   m.serving_certificate_reloads.With({"reloaded"});
-  m.page_verdicts.With({"allowed"});
+  m.http_authorization.With({"allowed"});
   m.host_info.With({"h", "i", "b", "v1alpha1"});
   m.host_switches.With({"h", "switched"});
   m.host_acked_version.With({"h"});
@@ -63,7 +63,7 @@ void TouchAll(Metrics& m) {
   m.informer_objects.With({"Pod"});
   m.informer_events.With({"Pod", "ADDED"});
   m.informer_lists.With({"Pod", "first"});
-  m.effects.With({"StaticIP", "carried_out"});
+  m.effects.With({"StaticIP", "applied"});
   m.ai_attempts.With({"training", "scheduled"});
   m.gang_wait.With({"job"});
   m.extender_duration.With({"filter", "answered"});
@@ -100,7 +100,7 @@ TEST(Metrics, EveryNameIsExposedWithItsTypeLabelsAndBuckets) {
   }
 }
 
-// What a Prometheus server would refuse.
+// Lines that a Prometheus server would reject.
 TEST(Metrics, TextIsWellFormed) {
   Metrics metrics("0.1.0");
   TouchAll(metrics);
@@ -193,8 +193,8 @@ TEST(Metrics, ThreadsMayObserveWhileOthersRead) {
   EXPECT_EQ(metrics.schedule_attempts.With({"scheduled", "p1"}).Value(), 2000);
 }
 
-// The README's table is what people read: `| name | type | labels | help |`, in the order of the
-// header.
+// Compares the README's table, `| name | type | labels | help |`, with the header, in the same
+// order.
 TEST(Readme, HasTheTableOfTheHeader) {
   std::ifstream file("shim/metrics/README.md");
   ASSERT_TRUE(file.good());

@@ -1,4 +1,4 @@
-// What it costs to count and to observe, next to a cycle of about 100 us.
+// The cost of counting and observing, compared with a cycle of about 100 us.
 #include <benchmark/benchmark.h>
 
 #include "shim/metrics/metrics.h"

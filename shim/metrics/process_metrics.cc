@@ -52,10 +52,10 @@ std::optional<double> OpenFds() {
     if (entry->d_name[0] != '.') ++count;
   }
   closedir(directory);
-  return count - 1;  // not the one that reads
+  return count - 1;  // without the descriptor of this read
 }
 
-// Start of the process: boot time and field 22 of /proc/self/stat.
+// Start of the process, from boot time and field 22 of /proc/self/stat.
 std::optional<double> StartTime() {
   std::ifstream stat("/proc/self/stat");
   std::string text;

@@ -1,4 +1,4 @@
-// What the kernel says of this process, read when it is scraped.
+// The kernel's figures about this process, read when scraped.
 #ifndef OUTBOARD_SHIM_METRICS_PROCESS_METRICS_H_
 #define OUTBOARD_SHIM_METRICS_PROCESS_METRICS_H_
 
@@ -8,8 +8,9 @@
 
 namespace outboard::metrics {
 
-// Threading: thread-safe. Lifetime: registered in a registry that does not own it. Errors: what
-// cannot be read is left out.
+// Threading: thread-safe.
+// Lifetime: registered in a registry that does not own it.
+// Errors: unreadable values are omitted.
 class ProcessMetrics : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

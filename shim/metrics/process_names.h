@@ -1,4 +1,4 @@
-// The metrics that every process has. With names.h.
+// The metrics of every process. Part of names.h.
 #ifndef OUTBOARD_SHIM_METRICS_PROCESS_NAMES_H_
 #define OUTBOARD_SHIM_METRICS_PROCESS_NAMES_H_
 
@@ -6,7 +6,7 @@
 
 namespace outboard::metrics {
 
-// As every Prometheus client has them; read when scraped.
+// Standard metrics of Prometheus clients, read when scraped.
 inline constexpr MetricSpec kProcessCpu{"process_cpu_seconds_total",
                                         MetricType::kCounter,
                                         {},

@@ -11,14 +11,14 @@ inline constexpr MetricSpec kServingCertificateReloads{
     MetricType::kCounter,
     {"result"},
     {},
-    "Times that the files of the serving certificate had changed: reloaded, or failed and what was "
-    "there kept."};
-inline constexpr MetricSpec kPageVerdicts{
-    "outboard_page_verdicts_total",
+    "Reloads of the serving certificate after its files changed: reloaded, or failed and the "
+    "previous one kept."};
+inline constexpr MetricSpec kHttpAuthorization{
+    "outboard_http_authorization_total",
     MetricType::kCounter,
-    {"verdict"},
+    {"decision"},
     {},
-    "Requests for pages over HTTPS by the verdict: allowed, unauthenticated, forbidden, "
+    "Authorizations of requests over HTTPS: allowed, unauthenticated, forbidden, "
     "unavailable."};
 
 }  // namespace outboard::metrics

@@ -43,8 +43,8 @@ absl::string_view ActionLabel(uint32_t actions) {
   }
 }
 
-// kube-scheduler's names of resources, in labels: with the API group, but for the core one, which
-// is left out as registrations and the contract leave out all of them.
+// kube-scheduler's resource names in labels: with the API group, except for the core group.
+// Registrations and the contract omit all groups.
 std::string ResourceLabel(absl::string_view resource) {
   static const auto& groups = *new absl::flat_hash_map<absl::string_view, absl::string_view>{
       {"CSINode", "storage.k8s.io/"},
@@ -103,7 +103,7 @@ v1alpha1::ClusterEvent ToContract(const ClusterEvent& event) {
 
 bool Matches(const ClusterEvent& registered, const ClusterEvent& incoming) {
   if (registered.is_wildcard()) return true;
-  // An incoming wildcard is a command to move pods; it matches no plugin's ordinary registration.
+  // An incoming wildcard is a command to move pods; it matches no ordinary registration.
   if (incoming.is_wildcard()) return false;
   return (registered.actions & incoming.actions) != 0 &&
          ResourceMatches(registered.resource, incoming.resource);

@@ -1,4 +1,4 @@
-// What happened in the cluster, as the queue needs to know it: kube-scheduler's ClusterEvent.
+// What happened in the cluster, in the queue's terms: kube-scheduler's ClusterEvent.
 #ifndef OUTBOARD_SHIM_QUEUE_CLUSTER_EVENT_H_
 #define OUTBOARD_SHIM_QUEUE_CLUSTER_EVENT_H_
 
@@ -31,10 +31,10 @@ enum Action : uint32_t {
   kAllActions = (1u << 13) - 1,
 };
 
-// Resources with a meaning of their own; others go by their Kubernetes names.
+// Resources with a special meaning. Others are identified by their Kubernetes names.
 inline constexpr absl::string_view kAnyResource = "*";
 inline constexpr absl::string_view kPod = "Pod";
-// Pod events tell pods that have a node from pods that wait for one; a registration for "Pod"
+// Events distinguish pods that have a node from pods that wait for one; a registration for "Pod"
 // matches both. kube-scheduler's labels call the latter "UnschedulablePod".
 inline constexpr absl::string_view kAssignedPod = "AssignedPod";
 inline constexpr absl::string_view kUnscheduledPod = "UnscheduledPod";
@@ -44,11 +44,11 @@ inline constexpr absl::string_view kNode = "Node";
 struct ClusterEvent {
   std::string resource;
   uint32_t actions = kNoAction;
-  // Replaces the label made of resource and action; only special events have one.
+  // Replaces the label built from resource and action; only special events have one.
   std::string custom_label;
 
   bool is_wildcard() const { return resource == kAnyResource && actions == kAllActions; }
-  // kube-scheduler's, for metrics and logs: "NodeAdd", "AssignedPodDelete",
+  // kube-scheduler's label, for metrics and logs: "NodeAdd", "AssignedPodDelete",
   // "storage.k8s.io/CSINodeAdd", "UnschedulableTimeout", …
   std::string Label() const;
 
@@ -66,15 +66,15 @@ ClusterEvent AssignedPodDelete();
 ClusterEvent UnscheduledPodAdd();
 ClusterEvent NodeEvent(Action action);
 
-// A registration of the contract; actions that this build does not know are left out, so that they
+// A registration of the contract. Actions that this build does not know are dropped, so that they
 // never match.
 ClusterEvent FromContract(const v1alpha1::ClusterEvent& event);
 v1alpha1::ClusterEvent ToContract(const ClusterEvent& event);
 
-// Whether an event that comes in concerns a plugin that registered `registered`.
+// Whether an incoming event matches a plugin's registration.
 bool Matches(const ClusterEvent& registered, const ClusterEvent& incoming);
 
-// Labels of moves that no cluster event caused.
+// Labels of moves without a cluster event.
 inline constexpr absl::string_view kScheduleAttemptFailure = "ScheduleAttemptFailure";
 inline constexpr absl::string_view kBackoffComplete = "BackoffComplete";
 inline constexpr absl::string_view kPopFromBackoffQ = "PopFromBackoffQ";
@@ -82,7 +82,7 @@ inline constexpr absl::string_view kForceActivate = "ForceActivate";
 inline constexpr absl::string_view kUnschedulableTimeout = "UnschedulableTimeout";
 inline constexpr absl::string_view kUnscheduledPodAdd = "UnschedulablePodAdd";
 inline constexpr absl::string_view kUnscheduledPodUpdate = "UnschedulablePodUpdate";
-// Ours, without a counterpart in kube-scheduler.
+// The shim's own labels, without a counterpart in kube-scheduler.
 inline constexpr absl::string_view kGateChanged = "GateChanged";
 inline constexpr absl::string_view kHostReturned = "HostReturned";
 inline constexpr absl::string_view kHostUnavailable = "HostUnavailable";

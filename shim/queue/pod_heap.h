@@ -12,7 +12,7 @@
 
 namespace outboard::queue {
 
-// Whose turn comes first. A total order: no two pods share a sequence.
+// Orders pods by their turn. A total order: no two pods share a sequence.
 struct ActiveOrder {
   bool operator()(const QueuedPod& a, const QueuedPod& b) const {
     // std::string compares as unsigned bytes.
@@ -22,7 +22,7 @@ struct ActiveOrder {
   }
 };
 
-// Whose backoff ends first; within a second, whose turn comes first. The queue fills in
+// Orders pods by the end of their backoff; within a second, by their turn. The queue sets
 // `backoff_expiration` before it adds a pod.
 struct BackoffOrder {
   bool operator()(const QueuedPod& a, const QueuedPod& b) const {
@@ -33,8 +33,8 @@ struct BackoffOrder {
   }
 };
 
-// A pod is in at most one heap at a time, which is what `QueuedPod::heap_index` relies on. Does not
-// own the pods.
+// A pod is in at most one heap at a time; `QueuedPod::heap_index` relies on that. Does not own the
+// pods.
 template <typename Order>
 class PodHeap {
  public:
@@ -44,7 +44,7 @@ class PodHeap {
 
   // The first `count`, in order.
   std::vector<const QueuedPod*> First(size_t count) const {
-    // A heap of its own, of those whose turn may come next.
+    // A separate heap of the pods that may come next.
     std::vector<size_t> open;
     const auto later = [&](size_t i, size_t j) { return Order()(*items_[j], *items_[i]); };
     const auto add = [&](size_t i) {

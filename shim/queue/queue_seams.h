@@ -1,4 +1,4 @@
-// What the scheduling queue asks of, and tells, its surroundings.
+// What the scheduling queue asks its surroundings, and reports to them.
 #ifndef OUTBOARD_SHIM_QUEUE_QUEUE_SEAMS_H_
 #define OUTBOARD_SHIM_QUEUE_QUEUE_SEAMS_H_
 
@@ -13,8 +13,8 @@
 
 namespace outboard::queue {
 
-// What PreEnqueue says of a pod.
-struct GateVerdict {
+// The result of PreEnqueue for a pod.
+struct PreEnqueueResult {
   enum class Kind {
     kPass,
     kGated,        // `plugin` keeps it out
@@ -26,37 +26,37 @@ struct GateVerdict {
   std::string host;
 };
 
-// PreEnqueue. Asked before a pod enters the active or the backoff queue, many pods at a time where
-// many move.
+// PreEnqueue. Called before a pod enters the active or the backoff queue, with all pods that move
+// at once.
 //
-// Threading: called by the queue, on its thread, and must not call the queue back.
+// Threading: the queue calls it on its thread; it must not call the queue back.
 class PreEnqueueGate {
  public:
   virtual ~PreEnqueueGate() = default;
-  // One verdict for each pod, in order.
-  virtual std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods,
-                                         absl::Time now) = 0;
-  // Whether the pod is certainly kept out until SchedulingQueue::Release: then nobody has to judge
-  // meanwhile what helps it.
-  virtual bool Holds(const QueuedPod& pod) const { return false; }
+  // One result per pod, in order.
+  virtual std::vector<PreEnqueueResult> PreEnqueue(absl::Span<const QueuedPod* const> pods,
+                                                   absl::Time now) = 0;
+  // Whether the pod certainly stays out until SchedulingQueue::Release. Until then no host
+  // evaluates events for it.
+  virtual bool IgnoresEvents(const QueuedPod& pod) const { return false; }
 };
 
-// Hosts that judge themselves which events help which of the pods that their plugins rejected. The
-// queue moves such a pod on no event; it says that the pod waits, and hears by Wake.
+// Hosts that decide themselves which events help the pods that their plugins rejected. The queue
+// moves such a pod on no event: it reports that the pod waits, and Wake moves it.
 //
-// Threading: called by the queue, on its thread, and must not call the queue back.
-class HintJudge {
+// Threading: the queue calls it on its thread; it must not call the queue back.
+class QueueingHintDelegate {
  public:
-  virtual ~HintJudge() = default;
-  // Whether the pod's hosts know, or will be told of, every event from number `since` on.
+  virtual ~QueueingHintDelegate() = default;
+  // Whether the pod's hosts know, or will receive, every event from number `since` on.
   virtual bool Judges(const kube::PodObject& pod, uint64_t since) = 0;
-  // The pod waits, for its rejectors as they are now, since `pod.judged_since`.
+  // The pod waits, with its current rejectors, since `pod.judged_since`.
   virtual void OnWaiting(const QueuedPod& pod) = 0;
-  // A pod of which OnWaiting told waits no more.
+  // A pod reported by OnWaiting waits no longer.
   virtual void OnNotWaiting(const QueuedPod& pod) = 0;
 };
 
-// Told of every move; for metrics.
+// Receives every move; for metrics.
 class QueueObserver {
  public:
   virtual ~QueueObserver() = default;

@@ -1,4 +1,4 @@
-// A pod in the scheduling queue, or in an attempt, with what the queue remembers about it.
+// A pod in the scheduling queue, or in an attempt, with the queue's data about it.
 #ifndef OUTBOARD_SHIM_QUEUE_QUEUED_POD_H_
 #define OUTBOARD_SHIM_QUEUE_QUEUED_POD_H_
 
@@ -15,41 +15,41 @@
 
 namespace outboard::queue {
 
-// Where a pod is. It is in exactly one of these.
+// The place of a pod. It is in exactly one of these.
 enum class Place {
-  kNone,           // on its way from one place to another, within a call to the queue
+  kNone,           // between two places, within a call to the queue
   kActive,         // waits for its turn
   kBackoff,        // was rejected, waits for the end of its backoff
-  kErrorBackoff,   // failed for no fault of its own, waits for the end of its backoff
+  kErrorBackoff,   // failed with an error, waits for the end of its backoff
   kUnschedulable,  // was rejected, waits for an event
   kGated,          // PreEnqueue keeps it out, waits for an event
   kParked,         // a host that it needs is away, waits for that host
-  kInFlight,       // popped, and not given back yet
+  kInFlight,       // popped; its attempt has not ended
 };
 
 // Metrics and the cycle read these fields; only the queue writes them.
 struct QueuedPod {
-  // Always the newest object that the queue was given, also while an attempt is under way.
+  // Always the newest object that the queue received, also during an attempt.
   kube::PodPtr pod;
   Place place = Place::kNone;
-  // Gone from the cluster, or bound, while an attempt was under way: the attempt's end forgets it.
+  // Deleted or bound during an attempt; the pod is forgotten when the attempt ends.
   bool deleted = false;
   // The attempt's events are still recorded (between Pop and Done).
   bool recording = false;
 
-  // Attempts begun, the present one included; one that ends in Park is taken off again.
+  // Attempts begun, including the current one. An attempt that ends in Park is not counted.
   int attempts = 0;
   int unschedulable_count = 0;
   int consecutive_errors = 0;
-  // When it entered the queue last: orders equals, and starts backoff and the flush timeout.
+  // When it last entered the queue: orders equal pods, and starts backoff and the flush timeout.
   absl::Time timestamp = absl::InfinitePast();
   // When it first entered the active queue (start of the scheduling SLI); unset while it was always
   // gated.
   std::optional<absl::Time> initial_attempt_time;
-  // When it came to the place where it is.
+  // When it came to its current place.
   absl::Time last_transition = absl::InfinitePast();
-  // Label of what let it into the active or the backoff queue last, and how often that was so since
-  // it was added; ends of backoff and attempts do not count.
+  // Label of what last let it into the active or the backoff queue, and how often that happened
+  // since it was added; ends of backoff and attempts do not count.
   std::string last_event;
   int requeues = 0;
   // It came back by the flush timeout, not by an event.
@@ -58,16 +58,16 @@ struct QueuedPod {
   // Plugins that rejected it in its last attempt, or at PreEnqueue.
   absl::btree_set<std::string> unschedulable_plugins;
   absl::btree_set<std::string> pending_plugins;
-  // Those that found no help for it.
+  // PostFilter plugins that found no help for it.
   absl::btree_set<std::string> post_filter_plugins;
-  // With kGated: who gates, and why.
+  // With kGated: the gating plugin and its message.
   std::string gating_plugin;
   std::string gate_message;
-  // With kUnschedulable and kGated: a host judges the events from number `judged_since` on, and no
-  // event moves the pod here.
+  // With kUnschedulable and kGated: a host evaluates the events from number `judged_since` on, and
+  // no event moves the pod here.
   bool judged = false;
   uint64_t judged_since = 0;
-  // A host would judge, but the gate holds the pod, so that no event helps it.
+  // A host would evaluate events, but the gate holds the pod, so that no event helps it.
   bool held = false;
   // Number of the first event after it began to wait.
   uint64_t waiting_since = 0;
@@ -75,15 +75,15 @@ struct QueuedPod {
   std::string parked_host;
   absl::Time parked_since = absl::InfinitePast();
 
-  // The rest serves the queue alone.
+  // Used by the queue only.
   std::string sort_key;
   bool has_custom_key = false;
   uint64_t sequence = 0;
   std::optional<absl::Time> backoff_expiration;
   size_t heap_index = 0;
   uint64_t recording_since = 0;
-  std::vector<ClusterEvent> own_events;  // events about this very pod since recording began
-  bool activate_requested = false;       // Activate came while in flight
+  std::vector<ClusterEvent> own_events;  // events about this pod since recording began
+  bool activate_requested = false;       // Activate was called while in flight
 
   const std::string& uid() const { return pod->uid(); }
   bool has_rejectors() const { return !unschedulable_plugins.empty() || !pending_plugins.empty(); }

@@ -6,8 +6,8 @@
 namespace outboard::queue {
 namespace {
 
-// Backoffs end on whole seconds, and all of a second end together: pods inside one are then in the
-// order of the active queue.
+// Backoffs end on whole seconds, and all of one second end together: the pods of one second are
+// then in the order of the active queue.
 constexpr absl::Duration kWindow = absl::Seconds(1);
 constexpr absl::Duration kUnschedulableScan = absl::Seconds(30);
 
@@ -22,7 +22,7 @@ absl::Duration BackoffOf(int count, const QueueOptions& options) {
 }  // namespace
 
 SchedulingQueue::SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueueGate* gate,
-                                 HintJudge* judge, QueueObserver* observer)
+                                 QueueingHintDelegate* judge, QueueObserver* observer)
     : options_(options),
       gate_(gate),
       judge_(judge),
@@ -33,8 +33,8 @@ SchedulingQueue::SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueu
 SchedulingQueue::~SchedulingQueue() = default;
 
 std::string SchedulingQueue::DefaultSortKey(int32_t priority) {
-  // Order-preserving: flipping the sign bit makes signed order unsigned order, the complement turns
-  // it round.
+  // Order-preserving: flipping the sign bit makes signed order unsigned order, the complement
+  // reverses it.
   const uint32_t rank = ~(static_cast<uint32_t>(priority) ^ 0x80000000u);
   std::string key(4, '\0');
   for (int i = 0; i < 4; ++i) key[i] = static_cast<char>((rank >> (24 - 8 * i)) & 0xff);
@@ -119,7 +119,7 @@ void SchedulingQueue::Update(kube::PodPtr pod, absl::Span<const ClusterEvent> ev
 void SchedulingQueue::UpdateWaiting(QueuedPod& info, absl::Span<const ClusterEvent> events,
                                     absl::Time now) {
   for (const ClusterEvent& event : events) {
-    // Whoever gates a pod is asked again about every change of it.
+    // The gate is called again for every change of a gated pod.
     const Strategy strategy = info.place == Place::kGated
                                   ? Strategy::kAfterBackoff
                                   : WorthRequeuing(info, event, /*about_itself=*/true);
@@ -215,7 +215,7 @@ bool SchedulingQueue::AddUnschedulable(const std::string& uid, Rejectors rejecto
   info->backoff_expiration.reset();
   info->was_flushed = false;
   NoteRejectors(*info, +1);
-  // A judging host looks at what happened during the attempt; what was looked at here it need not.
+  // A delegate evaluates what happened during the attempt; events evaluated here it does not need.
   const bool judged = judge_ != nullptr && judge_->Judges(*info->pod, info->recording_since);
   const Strategy strategy = StrategyAfterAttempt(*info, judged);
   StopRecording(*info);
@@ -264,7 +264,7 @@ absl::Time SchedulingQueue::BackoffEnd(QueuedPod& pod) const {
 }
 
 bool SchedulingQueue::IsBackingOff(QueuedPod& pod, absl::Time now) const {
-  // A backoff that ends within the present second is not over yet.
+  // A backoff that ends within the current second is not over yet.
   return BackoffEnd(pod) >= AlignToWindow(now);
 }
 
@@ -298,7 +298,7 @@ void SchedulingQueue::FlushBackoff(absl::Time now) {
     while (!heap->empty() && !IsBackingOff(heap->top(), now)) {
       QueuedPod& info = heap->top();
       Leave(info);
-      // The gate was asked when the pod entered backoff.
+      // The gate was called when the pod entered backoff.
       EnterActive(info, kBackoffComplete, now);
     }
   }

@@ -1,4 +1,4 @@
-// The pods that wait for a node, in the order in which they get their turn.
+// The pods that wait for a node, in the order of their turns.
 #ifndef OUTBOARD_SHIM_QUEUE_SCHEDULING_QUEUE_H_
 #define OUTBOARD_SHIM_QUEUE_SCHEDULING_QUEUE_H_
 
@@ -26,7 +26,7 @@ namespace outboard::queue {
 
 struct QueueOptions {
   absl::Duration initial_backoff = absl::Seconds(1);
-  // Zero switches backoff off.
+  // Zero disables backoff.
   absl::Duration max_backoff = absl::Seconds(10);
   absl::Duration max_in_unschedulable = absl::Minutes(5);
 };
@@ -43,124 +43,118 @@ struct QueueCounts {
 // kube-scheduler's scheduling queue (backend/queue, v1.36) on a single thread and a given clock.
 //
 // A pod's way: Add → active → Pop → in flight, and from there exactly one of
-//   Forget (bound, or gone) · AddUnschedulable (rejected or failed) · Park (its host is away).
-// Done, as upstream's, ends the recording of events for the attempt; it may come before any of
-// these, and comes with each of them. Order in the active queue: sort key (unsigned bytes, smaller
-// first; by default priority, higher first), then the time of queueing, then the order of arrival.
+// Forget (bound, or deleted) · AddUnschedulable (rejected or failed) · Park (its host is away).
+// Each of these implies Done, which, as upstream's, ends the recording of the attempt's events and
+// may come earlier. Active order: sort key (unsigned bytes, smaller first; by default priority,
+// higher first), then queueing time, then arrival.
 //
-// Threading: thread-compatible; all calls on the scheduling thread. Never waits, logs or reads a
-// clock; calls only its seams.
-// Lifetime:  seams must outlive the queue and may be null (no gate, no judge: every registered
-// event counts, no observer).
-//            A QueuedPod pointer is valid until the pod is forgotten: for a popped pod, until its
-//            attempt is given back or forgotten.
-// Errors:    calls about unknown pods do nothing, or return false; nothing here fails.
+// Threading: thread-compatible; the scheduling thread. Never waits, logs or reads a clock; calls
+// only its seams.
+// Lifetime: seams outlive the queue and may be null (no gate, no delegate: every registered event
+// counts, no observer). A QueuedPod pointer is valid until the pod is forgotten; for a popped pod,
+// until its attempt ends.
+// Errors: calls about unknown pods do nothing, or return false.
 class SchedulingQueue {
  public:
   SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueueGate* gate = nullptr,
-                  HintJudge* judge = nullptr, QueueObserver* observer = nullptr);
+                  QueueingHintDelegate* judge = nullptr, QueueObserver* observer = nullptr);
   ~SchedulingQueue();
   SchedulingQueue(const SchedulingQueue&) = delete;
   SchedulingQueue& operator=(const SchedulingQueue&) = delete;
 
-  // Per plugin of a profile, the events that may help pods which it rejected. Replaces what the
-  // profile had. A plugin without an entry, or with an empty one, is helped only by an update of
-  // the pod itself and by the flush.
+  // Per plugin of a profile, the events that may help pods that it rejected. Replaces the profile's
+  // old events. Without events, only an update of the pod itself and the flush help.
   using WakeUpEvents = absl::flat_hash_map<std::string, std::vector<ClusterEvent>>;
   void SetWakeUpEvents(const std::string& profile, WakeUpEvents events);
 
-  // A new pod. One that is known already is updated.
+  // Adds a new pod, or updates a known one.
   void Add(kube::PodPtr pod, absl::Time now) { AddAll({&pod, 1}, now); }
-  // Many at once: the gate is asked once.
+  // Many at once, with one call of the gate.
   void AddAll(absl::Span<const kube::PodPtr> pods, absl::Time now);
-  // A pod changed. `events` says how (cycle/cluster_events.h); without any, the new object is only
-  // kept. The same resource version again is ignored. A pod that is not here is added.
+  // A pod changed. `events` says how (cache/cluster_events.h); without events, only the object is
+  // replaced. A known resource version is ignored. An unknown pod is added.
   void Update(kube::PodPtr pod, absl::Span<const ClusterEvent> events, absl::Time now);
-  // A pod is gone from the cluster, or was bound. In flight, it stays until its attempt ends,
-  // marked `deleted`.
+  // A pod was deleted or bound. In flight, it stays until its attempt ends, marked `deleted`.
   void Delete(const std::string& uid);
 
-  // The next pod to try, now in flight; null if there is none. With an empty active queue, pods in
-  // backoff are taken before their time.
+  // The next pod to try, now in flight; null if none. With an empty active queue, takes pods in
+  // backoff early.
   QueuedPod* Pop(absl::Time now);
-  // Those whose turn comes first, in order, at most so many; only of the active queue.
+  // The first `count` pods of the active queue, in order.
   std::vector<const QueuedPod*> Next(size_t count) const { return active_.First(count); }
-  // A pod out of its turn, now in flight as if popped; null if nothing may be tried with it now.
+  // Takes a pod out of turn, as if popped; null if it cannot be tried now.
   QueuedPod* Take(const std::string& uid, absl::Time now);
-  // No more events are recorded for this attempt (it is past Permit). Without effect on a pod that
-  // is not in flight.
+  // Ends the recording of events for this attempt (it is past Permit). Only for a pod in flight.
   void Done(const std::string& uid);
-  // The attempt ended, and the pod needs no further one: it is bound, or gone.
+  // The attempt ended, and the pod needs no other: it is bound, or deleted.
   void Forget(const std::string& uid);
 
-  // Plugins that rejected an attempt; none: the attempt failed with an error.
+  // Plugins that rejected an attempt; without any, the attempt failed with an error.
   struct Rejectors {
     absl::btree_set<std::string> unschedulable;
     absl::btree_set<std::string> pending;
-    // PostFilter plugins that found no help. Events mean nothing to them, but they may have the pod
-    // tried again (Activate).
+    // PostFilter plugins that found no help. Events do not help them, but they may Activate the
+    // pod.
     absl::btree_set<std::string> post_filter = {};
   };
-  // The attempt ended without a node. The pod waits for an event, or, if a helpful one came during
-  // the attempt or nobody rejected it, for the end of its backoff; after a pending plugin's event
-  // it does not even wait for that. False: it was deleted meanwhile and is forgotten.
+  // The attempt ended without a node. The pod waits for an event. If a helpful event came during
+  // the attempt, or no plugin rejected it, it waits for the end of its backoff; after a pending
+  // plugin's event not even for that. False: it was deleted meanwhile and is forgotten.
   bool AddUnschedulable(const std::string& uid, Rejectors rejectors, absl::Time now);
-  // The attempt could not be made because a host is away; not counted as one. False: as above.
+  // The attempt was not possible because a host is away; it is not counted. False: as above.
   bool Park(const std::string& uid, const std::string& host, absl::Time now);
-  // A host is back: pods parked for it go on.
+  // A host is back: the pods parked for it are requeued.
   void HostReturned(const std::string& host, absl::Time now);
 
-  // Something happened in the cluster. `precheck`, if given, limits it to some pods.
+  // Something happened in the cluster. `precheck`, if given, selects pods.
   using PodFilter = absl::FunctionRef<bool(const QueuedPod&)>;
   void MoveAllToActiveOrBackoff(const ClusterEvent& event, absl::Time now);
   void MoveAllToActiveOrBackoff(const ClusterEvent& event, PodFilter precheck, absl::Time now);
 
-  // A host's judgement: a plugin that rejected the pod is helped by an event.
+  // A host's queueing hint: an event helps a plugin that rejected the pod.
   struct WakeUp {
     std::string uid;
     std::string plugin;
     ClusterEvent event;
-    uint64_t number = 0;  // the event's; 0: what happened since the attempt is not known
+    uint64_t number = 0;  // the event's; 0: events since the attempt are unknown
   };
-  // Moves the pods that wait still: one that began to wait after the event hears of its own events.
+  // Moves pods that still wait. A pod that began to wait after the event is not moved by it.
   void Wake(absl::Span<const WakeUp> wakes, absl::Time now);
-  // The gate does not hold the pod any more: events help it from now on.
+  // The gate no longer holds the pod: events help it from now on.
   void Release(const std::string& uid);
-  // The judging host of a profile is another, or its word was lost: pods that waited for it are
-  // tried.
-  void JudgeLost(const std::string& profile, absl::Time now);
-  // Whether a judging host must be told of an event: one that may help a waiting pod, or one that
-  // is being tried.
-  bool MustTell(const ClusterEvent& event) const;
-  // The same of an update of a pod.
-  bool MustTell(const std::string& uid) const;
-  // Numbers an event that a judging host is told of.
+  // A profile's delegate changed or lost its state: retries the pods that waited for it.
+  void DelegateReset(const std::string& profile, absl::Time now);
+  // Whether a delegate needs an event: it may help a waiting pod or a pod in flight.
+  bool IsEventRelevant(const ClusterEvent& event) const;
+  // The same for an update of a pod.
+  bool IsEventRelevant(const std::string& uid) const;
+  // Numbers an event that is sent to a delegate.
   uint64_t TakeEventNumber() { return event_clock_++; }
   uint64_t next_event_number() const { return event_clock_; }
-  // The first event that concerns an attempt under way.
+  // The first event that a current attempt needs.
   uint64_t EventsNeededFrom() const;
 
-  // For whoever spares attempts (PreEnqueueGate::Holds): pods that wait go on, each at once or
-  // after its backoff.
+  // For a cache that skips attempts (PreEnqueueGate::IgnoresEvents): requeues waiting pods, at once
+  // or after backoff.
   void TryAgain(absl::Span<const std::string> uids, absl::Time now);
 
-  // Tries these pods at once, whatever rejected them; those in flight, as soon as they come back,
-  // after backoff. With `plugin`, only pods that it rejected.
+  // Tries these pods at once, whatever rejected them; those in flight when they return, after
+  // backoff. With `plugin`, only pods that it rejected.
   void Activate(absl::Span<const std::string> uids, absl::Time now,
                 absl::string_view plugin = absl::string_view());
-  // Asks the gate again about gated pods.
+  // Calls the gate again for gated pods.
   void RecheckGates(absl::Span<const std::string> uids, absl::Time now);
   void RecheckGates(PodFilter which, absl::Time now);
 
-  // Orders a pod by `key`; an empty one means priority again.
+  // Orders a pod by `key`; empty: by priority again.
   void SetSortKey(const std::string& uid, std::string key);
-  // The key of pods without one of their own.
+  // The key of pods without their own.
   static std::string DefaultSortKey(int32_t priority);
 
-  // Does what has become due: ends backoffs (on whole seconds), moves pods that have been
-  // unschedulable for too long (every 30 s). Cheap when nothing is due.
+  // Ends backoffs (on whole seconds) and moves pods that were unschedulable for too long (every 30
+  // s). Cheap when nothing is due.
   void FlushDue(absl::Time now);
-  // When FlushDue may have something to do next; InfiniteFuture if never.
+  // When FlushDue is due next; InfiniteFuture if never.
   absl::Time NextWakeup() const;
 
   // Whether Pop would return a pod.
@@ -168,12 +162,12 @@ class SchedulingQueue {
   const QueuedPod* Find(const std::string& uid) const;
   QueueCounts counts() const;
   void ForEach(absl::FunctionRef<void(const QueuedPod&)> visit) const;
-  // When the pod's backoff ends; InfinitePast: it has none.
+  // When the pod's backoff ends; InfinitePast: no backoff.
   absl::Time BackoffEnd(QueuedPod& pod) const;
 
  private:
   enum class Strategy { kSkip, kAfterBackoff, kImmediately };
-  // A pod on its way into the active or the backoff queue, still to be judged by the gate.
+  // A pod on its way into the active or the backoff queue, before the gate.
   struct Move {
     QueuedPod* pod;
     bool to_backoff;
@@ -188,8 +182,8 @@ class SchedulingQueue {
                           absl::Time now);
   void EnterParked(QueuedPod& pod, const std::string& host, absl::string_view event,
                    absl::Time now);
-  std::vector<GateVerdict> Judge(const std::vector<Move>& moves, absl::Time now) const;
-  void EnterGated(QueuedPod& pod, const GateVerdict& verdict, absl::string_view event,
+  std::vector<PreEnqueueResult> Judge(const std::vector<Move>& moves, absl::Time now) const;
+  void EnterGated(QueuedPod& pod, const PreEnqueueResult& verdict, absl::string_view event,
                   absl::Time now);
   void Requeue(const std::vector<Move>& moves, absl::string_view event, absl::Time now);
   void RequeueOne(QueuedPod& pod, Strategy strategy, absl::string_view event, absl::Time now);
@@ -218,15 +212,15 @@ class SchedulingQueue {
 
   const QueueOptions options_;
   PreEnqueueGate* const gate_;
-  HintJudge* const judge_;
+  QueueingHintDelegate* const judge_;
   QueueObserver* const observer_;
 
   absl::flat_hash_map<std::string, std::unique_ptr<QueuedPod>> pods_;
   PodHeap<ActiveOrder> active_;
   PodHeap<BackoffOrder> backoff_;
   PodHeap<BackoffOrder> error_backoff_;
-  // Pods in kUnschedulable and kGated by each plugin that rejected them, so that an event costs
-  // only the pods it can help; of those that a host judges only how many.
+  // Pods in kUnschedulable and kGated by rejecting plugin, so that an event costs only the pods it
+  // can help; of those that a host evaluates only their number.
   absl::flat_hash_map<std::string, absl::flat_hash_set<QueuedPod*>> by_rejector_;
   absl::flat_hash_map<std::string, size_t> judged_rejectors_;
   size_t unschedulable_ = 0;
@@ -236,8 +230,7 @@ class SchedulingQueue {
   uint64_t next_sequence_ = 1;
 
   absl::flat_hash_map<std::string, WakeUpEvents> wake_up_;
-  // Events since the oldest attempt that still records, each kind with the time it came last: which
-  // is all that replaying needs.
+  // Events since the oldest recording attempt: the last time of each kind is enough for a replay.
   absl::flat_hash_map<ClusterEvent, uint64_t> recorded_;
   absl::btree_multiset<uint64_t> recording_since_;
   uint64_t event_clock_ = 1;

@@ -1,4 +1,4 @@
-// Which events wake which pods, also those that are being scheduled when the event comes.
+// Which events wake which pods, also pods in flight when the event comes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -184,7 +184,7 @@ TEST_F(QueueEventsTest, AnUpdateOfTheWaitingPodWakesItIfItsPluginCares) {
 TEST_F(QueueEventsTest, APluginWithoutEventsIsHelpedByAnyChangeOfThePod) {
   Reject("p", {{"Quiet"}, {}});
   queue_.Update(MakePod("p", 0, "2"), {}, now_);
-  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable) << "a change of the status is none";
+  EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable) << "a status change is not an event";
   queue_.Update(MakePod("p", 0, "3"), {{"UnscheduledPod", kUpdate, ""}}, now_);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
 }
@@ -223,7 +223,7 @@ TEST_F(QueueEventsTest, ActivateForAPluginTakesOnlyPodsThatItRejected) {
 TEST_F(QueueEventsTest, ActivateForAPluginTakesPodsThatItCouldNotHelp) {
   Reject("fit", {{"Fit"}, {}, {"Preemption"}});
   Reject("other", {{"Fit"}, {}, {}});
-  EXPECT_EQ(queue_.Find("fit")->unschedulable_plugins.size(), 1u) << "it rejected nobody";
+  EXPECT_EQ(queue_.Find("fit")->unschedulable_plugins.size(), 1u) << "it rejected no pod";
   queue_.Activate(std::vector<std::string>{"fit", "other"}, now_, "Preemption");
   EXPECT_EQ(PlaceOf("fit"), Place::kActive);
   EXPECT_EQ(PlaceOf("other"), Place::kUnschedulable);

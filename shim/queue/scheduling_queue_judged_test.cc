@@ -1,4 +1,5 @@
-// Pods whose host judges events: the queue tells who waits, and moves them when the host says so.
+// Pods whose host evaluates events: the queue reports the waiting pods and moves them on the host's
+// hints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ class JudgedQueueTest : public ::testing::Test {
     ASSERT_EQ(pod->uid(), uid);
     ASSERT_TRUE(queue_.AddUnschedulable(uid, std::move(rejectors), now_));
   }
-  // An event that hosts are told of, by the number that it gets.
+  // An event that is sent to hosts, with its number.
   uint64_t Happens(const ClusterEvent& event) {
     const uint64_t number = queue_.TakeEventNumber();
     queue_.MoveAllToActiveOrBackoff(event, now_);
@@ -121,7 +122,7 @@ TEST_F(JudgedQueueTest, EventsThatTheHostDoesNotKnowAreJudgedByKind) {
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
   EXPECT_EQ(PlaceOf("q"), Place::kUnschedulable);
   EXPECT_THAT(judge_.waiting, ElementsAre(Pair("q", judge_.knows_from)))
-      << "from now on the host judges";
+      << "from now on the host evaluates events";
 }
 
 TEST_F(JudgedQueueTest, AnAwayHostsPodsAreMovedByKind) {
@@ -151,10 +152,10 @@ TEST_F(JudgedQueueTest, WhenTheHostIsReplacedWhoWaitsIsTried) {
   queue_.Add(MakePod("g"), now_);
   ASSERT_THAT(judge_.waiting, ElementsAre(Key("g"), Key("p")));
   judge_.waiting.clear();
-  queue_.JudgeLost("default", now_);
+  queue_.DelegateReset("default", now_);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
-  EXPECT_EQ(PlaceOf("g"), Place::kGated) << "the gate was asked again";
-  EXPECT_THAT(judge_.waiting, ElementsAre(Key("g"))) << "and the new host is told";
+  EXPECT_EQ(PlaceOf("g"), Place::kGated) << "the gate was called again";
+  EXPECT_THAT(judge_.waiting, ElementsAre(Key("g"))) << "and the new host is notified";
 }
 
 TEST_F(JudgedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
@@ -163,7 +164,7 @@ TEST_F(JudgedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
   gate_.gated_by.clear();
   gate_.calls.clear();
   const ClusterEvent labels{"UnscheduledPod", kUpdatePodLabel, ""};
-  EXPECT_TRUE(queue_.MustTell("g"));
+  EXPECT_TRUE(queue_.IsEventRelevant("g"));
   const uint64_t number = queue_.TakeEventNumber();
   queue_.Update(MakePod("g", 0, "2"), {labels}, now_);
   EXPECT_EQ(PlaceOf("g"), Place::kGated);
@@ -188,16 +189,16 @@ TEST_F(JudgedQueueTest, WhatHelpsAPodThatIsHeldIsJudgedFromItsReleaseOn) {
   gate_.gated_by["p"] = "Gates";
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
   EXPECT_THAT(judge_.waiting, IsEmpty());
-  EXPECT_FALSE(queue_.MustTell(NodeEvent(kAdd))) << "it helps nobody";
+  EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd))) << "it helps no pod";
   Wake("p", "Fit", Happens(NodeEvent(kAdd)));
   queue_.Release("p");
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
-  EXPECT_THAT(judge_.waiting, IsEmpty()) << "the gate holds it still";
+  EXPECT_THAT(judge_.waiting, IsEmpty()) << "the gate still holds it";
 
   gate_.held.clear();
   gate_.gated_by.clear();
   queue_.Release("p");
-  EXPECT_TRUE(queue_.MustTell(NodeEvent(kAdd)));
+  EXPECT_TRUE(queue_.IsEventRelevant(NodeEvent(kAdd)));
   const uint64_t number = Happens(NodeEvent(kAdd));
   EXPECT_EQ(judge_.waiting.at("p"), number);
   now_ += absl::Seconds(30);
@@ -215,20 +216,22 @@ TEST_F(JudgedQueueTest, TheFlushTakesJudgedPodsToo) {
 }
 
 TEST_F(JudgedQueueTest, OnlyEventsThatMayHelpSomebodyAreTold) {
-  EXPECT_FALSE(queue_.MustTell(NodeEvent(kAdd))) << "nobody waits";
+  EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd))) << "no pod waits";
   Reject("p", {{"Fit"}, {}});
-  EXPECT_TRUE(queue_.MustTell(NodeEvent(kAdd)));
-  EXPECT_FALSE(queue_.MustTell(NodeEvent(kUpdateNodeTaint)));
-  EXPECT_FALSE(queue_.MustTell("q"));
+  EXPECT_TRUE(queue_.IsEventRelevant(NodeEvent(kAdd)));
+  EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kUpdateNodeTaint)));
+  EXPECT_FALSE(queue_.IsEventRelevant("q"));
   queue_.Add(MakePod("q"), now_);
-  EXPECT_FALSE(queue_.MustTell("q")) << "its attempt will see everything";
+  EXPECT_FALSE(queue_.IsEventRelevant("q")) << "its attempt will see everything";
   queue_.Pop(now_);
-  EXPECT_TRUE(queue_.MustTell("q"));
-  EXPECT_TRUE(queue_.MustTell(NodeEvent(kUpdateNodeTaint))) << "whatever may yet reject it";
-  EXPECT_FALSE(queue_.MustTell(NodeEvent(kUpdateNodeCondition))) << "nobody registered it";
+  EXPECT_TRUE(queue_.IsEventRelevant("q"));
+  EXPECT_TRUE(queue_.IsEventRelevant(NodeEvent(kUpdateNodeTaint)))
+      << "any plugin may still reject it";
+  EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kUpdateNodeCondition)))
+      << "no plugin registered it";
   queue_.Forget("q");
   queue_.Delete("p");
-  EXPECT_FALSE(queue_.MustTell(NodeEvent(kAdd)));
+  EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd)));
   EXPECT_THAT(judge_.waiting, IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-// How pods get from one place of the queue to another, and which events move them.
+// How pods move from one place of the queue to another, and which events move them.
 #include <algorithm>
 #include <utility>
 
@@ -83,9 +83,9 @@ void SchedulingQueue::EnterUnschedulable(QueuedPod& pod, absl::string_view event
   Incoming("unschedulable", event);
 }
 
-void SchedulingQueue::EnterGated(QueuedPod& pod, const GateVerdict& verdict,
+void SchedulingQueue::EnterGated(QueuedPod& pod, const PreEnqueueResult& verdict,
                                  absl::string_view event, absl::Time now) {
-  // A pod that was gated and is again has not come in anew.
+  // A pod that stays gated is not counted as incoming again.
   const bool was_here = pod.place == Place::kGated || pod.place == Place::kUnschedulable;
   Leave(pod);
   if (pod.unschedulable_plugins.insert(verdict.plugin).second &&
@@ -115,7 +115,7 @@ void SchedulingQueue::BeginWaiting(QueuedPod& pod, uint64_t judged_since) {
   pod.waiting_since = event_clock_;
   pod.judged_since = judged_since;
   pod.judged = judge_ != nullptr && judge_->Judges(*pod.pod, judged_since);
-  pod.held = pod.judged && gate_ != nullptr && gate_->Holds(pod);
+  pod.held = pod.judged && gate_ != nullptr && gate_->IgnoresEvents(pod);
   if (pod.held) pod.judged = false;
   IndexRejectors(pod, /*insert=*/true);
   if (pod.judged) judge_->OnWaiting(pod);
@@ -149,9 +149,9 @@ void SchedulingQueue::IndexRejectors(QueuedPod& pod, bool insert) {
   for (const std::string& plugin : pod.pending_plugins) index(plugin);
 }
 
-std::vector<GateVerdict> SchedulingQueue::Judge(const std::vector<Move>& moves,
-                                                absl::Time now) const {
-  std::vector<GateVerdict> verdicts;
+std::vector<PreEnqueueResult> SchedulingQueue::Judge(const std::vector<Move>& moves,
+                                                     absl::Time now) const {
+  std::vector<PreEnqueueResult> verdicts;
   if (gate_ == nullptr) {
     verdicts.resize(moves.size());
     return verdicts;
@@ -159,23 +159,23 @@ std::vector<GateVerdict> SchedulingQueue::Judge(const std::vector<Move>& moves,
   std::vector<const QueuedPod*> pods;
   pods.reserve(moves.size());
   for (const Move& move : moves) pods.push_back(move.pod);
-  verdicts = gate_->Judge(pods, now);
-  // No verdict is no answer: the pod waits for the flush.
+  verdicts = gate_->PreEnqueue(pods, now);
+  // A missing result means no answer: the pod waits for the flush.
   verdicts.resize(
       moves.size(),
-      GateVerdict{
-          .kind = GateVerdict::Kind::kUnavailable, .plugin = "", .message = "", .host = ""});
+      PreEnqueueResult{
+          .kind = PreEnqueueResult::Kind::kUnavailable, .plugin = "", .message = "", .host = ""});
   return verdicts;
 }
 
 void SchedulingQueue::Requeue(const std::vector<Move>& moves, absl::string_view event,
                               absl::Time now) {
   if (moves.empty()) return;
-  const std::vector<GateVerdict> verdicts = Judge(moves, now);
+  const std::vector<PreEnqueueResult> verdicts = Judge(moves, now);
   for (size_t i = 0; i < moves.size(); ++i) {
     QueuedPod& pod = *moves[i].pod;
     switch (verdicts[i].kind) {
-      case GateVerdict::Kind::kPass:
+      case PreEnqueueResult::Kind::kPass:
         Leave(pod);
         pod.gating_plugin.clear();
         pod.gate_message.clear();
@@ -187,10 +187,10 @@ void SchedulingQueue::Requeue(const std::vector<Move>& moves, absl::string_view 
           EnterActive(pod, event, now);
         }
         break;
-      case GateVerdict::Kind::kGated:
+      case PreEnqueueResult::Kind::kGated:
         EnterGated(pod, verdicts[i], event, now);
         break;
-      case GateVerdict::Kind::kUnavailable:
+      case PreEnqueueResult::Kind::kUnavailable:
         Leave(pod);
         EnterParked(pod, verdicts[i].host, event, now);
         break;
@@ -244,7 +244,7 @@ SchedulingQueue::Strategy SchedulingQueue::WorthRequeuing(const QueuedPod& pod,
                                                           bool about_itself) const {
   if (!pod.has_rejectors() || event.is_wildcard()) return Strategy::kAfterBackoff;
   const auto plugins = wake_up_.find(pod.pod->pod.scheduler_name());
-  // A profile that nobody described: better a try too many than a pod that is stuck.
+  // An unknown profile: one try too many is better than a stuck pod.
   if (plugins == wake_up_.end()) return Strategy::kAfterBackoff;
   const auto helped = [&](const std::string& plugin) {
     const auto it = plugins->second.find(plugin);
@@ -262,8 +262,8 @@ SchedulingQueue::Strategy SchedulingQueue::WorthRequeuing(const QueuedPod& pod,
 
 SchedulingQueue::Strategy SchedulingQueue::StrategyAfterAttempt(const QueuedPod& pod,
                                                                 bool judged) const {
-  // Nobody rejected it: something unusual happened. Or it failed past Permit, and what happened
-  // since is not known.
+  // No plugin rejected it: something unusual happened. Or it failed after Permit, and later events
+  // were not recorded.
   if (!pod.has_rejectors() || !pod.recording || pod.activate_requested) {
     return Strategy::kAfterBackoff;
   }
@@ -313,7 +313,7 @@ void SchedulingQueue::MoveAllToActiveOrBackoff(const ClusterEvent& event, PodFil
 
 void SchedulingQueue::MoveMatching(std::vector<QueuedPod*> pods, const ClusterEvent& event,
                                    absl::Time now) {
-  // In order of arrival, each once: what the gate is asked must not depend on a hash.
+  // In order of arrival, each once: calls of the gate must not depend on a hash.
   std::sort(pods.begin(), pods.end(),
             [](const QueuedPod* a, const QueuedPod* b) { return a->sequence < b->sequence; });
   pods.erase(std::unique(pods.begin(), pods.end()), pods.end());
@@ -326,7 +326,7 @@ void SchedulingQueue::MoveMatching(std::vector<QueuedPod*> pods, const ClusterEv
     const Strategy strategy = WorthRequeuing(*pod, event, /*about_itself=*/false);
     if (strategy == Strategy::kSkip) continue;
     moves.push_back({pod, strategy == Strategy::kAfterBackoff && IsBackingOff(*pod, now)});
-    // Counted as coming in again if the gate sends it back, as kube-scheduler counts.
+    // Counted as incoming again if the gate rejects it, as in kube-scheduler.
     Leave(*pod);
   }
   Requeue(moves, event.Label(), now);
@@ -346,7 +346,7 @@ void SchedulingQueue::Wake(absl::Span<const WakeUp> wakes, absl::Time now) {
     if (wake.number != 0 && wake.number < pod->judged_since) continue;
     const bool pending = pod->pending_plugins.count(wake.plugin) > 0;
     if (!pending && pod->unschedulable_plugins.count(wake.plugin) == 0) continue;
-    // kube-scheduler judges what happened during an attempt when the attempt ends.
+    // kube-scheduler evaluates what happened during an attempt when the attempt ends.
     std::string its_label = wake.number < pod->waiting_since ? std::string(kScheduleAttemptFailure)
                                                              : wake.event.Label();
     if (its_label != label) {
@@ -354,8 +354,8 @@ void SchedulingQueue::Wake(absl::Span<const WakeUp> wakes, absl::Time now) {
       label = std::move(its_label);
     }
     moves.push_back({pod, !pending && IsBackingOff(*pod, now)});
-    // As with every event: counted as coming in again if the gate sends it back. An update of the
-    // pod itself is counted otherwise there.
+    // As with every event: counted as incoming again if the gate rejects it. kube-scheduler counts
+    // an update of the pod itself differently.
     if (wake.event.resource != kUnscheduledPod) Leave(*pod);
   }
   flush();
@@ -368,7 +368,7 @@ void SchedulingQueue::Release(const std::string& uid) {
   BeginWaiting(*pod, event_clock_);
 }
 
-void SchedulingQueue::JudgeLost(const std::string& profile, absl::Time now) {
+void SchedulingQueue::DelegateReset(const std::string& profile, absl::Time now) {
   std::vector<Move> moves;
   for (const auto& [uid, pod] : pods_) {
     if (!pod->judged || pod->pod->pod.scheduler_name() != profile) continue;
@@ -379,13 +379,13 @@ void SchedulingQueue::JudgeLost(const std::string& profile, absl::Time now) {
   Requeue(moves, kHostReturned, now);
 }
 
-bool SchedulingQueue::MustTell(const ClusterEvent& event) const {
+bool SchedulingQueue::IsEventRelevant(const ClusterEvent& event) const {
   if (!recording_since_.empty()) return IsOfInterest(event);
   return std::any_of(judged_rejectors_.begin(), judged_rejectors_.end(),
                      [&](const auto& entry) { return AnyProfileMatches(entry.first, event); });
 }
 
-bool SchedulingQueue::MustTell(const std::string& uid) const {
+bool SchedulingQueue::IsEventRelevant(const std::string& uid) const {
   const QueuedPod* pod = Find(uid);
   return pod != nullptr && (pod->judged || pod->recording);
 }

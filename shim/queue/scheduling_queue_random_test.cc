@@ -1,5 +1,5 @@
-// Random operations; after each of them the queue's books must balance, and in the end no pod may
-// be lost.
+// Random operations. After each of them the queue's counters must balance, and in the end no pod
+// may be lost.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -66,7 +66,7 @@ class RandomRun {
       case 1:
       case 2:
         // A pod that is in flight and deleted may not come back before its attempt has ended;
-        // informers deliver nothing of the kind.
+        // informers do not deliver that.
         if (in_flight_.count(uid) == 0) {
           queue_.Add(NewVersion(uid), now_);
           alive_.insert(uid);
@@ -86,7 +86,7 @@ class RandomRun {
       case 7:
         if (QueuedPod* pod = queue_.Pop(now_)) {
           ASSERT_TRUE(in_flight_.insert(pod->uid()).second) << "popped twice";
-          ASSERT_EQ(alive_.count(pod->uid()), 1u) << "popped after its end";
+          ASSERT_EQ(alive_.count(pod->uid()), 1u) << "popped after its deletion";
         }
         break;
       case 8:
@@ -164,7 +164,7 @@ class RandomRun {
             judge_.knows_from = queue_.next_event_number();
             break;
           case 8:
-            queue_.JudgeLost("default", now_);
+            queue_.DelegateReset("default", now_);
             break;
         }
         break;
@@ -179,7 +179,7 @@ class RandomRun {
       ++pods;
       switch (pod.place) {
         case Place::kNone:
-          ADD_FAILURE() << pod.uid() << " is nowhere";
+          ADD_FAILURE() << pod.uid() << " is in no place";
           break;
         case Place::kActive:
           ++seen.active;
@@ -225,7 +225,7 @@ class RandomRun {
     ASSERT_EQ(observer_.unschedulable, reasons);
   }
 
-  // With every attempt over, every gate open and every host back, time alone must bring each living
+  // With every attempt over, every gate open and every host back, time alone must give each living
   // pod its turn, in order.
   void Finish() {
     const std::set<std::string> open = in_flight_;
@@ -252,7 +252,7 @@ class RandomRun {
         queue_.Forget(std::string(pod->uid()));
       }
       const absl::Time wakeup = queue_.NextWakeup();
-      ASSERT_TRUE(wakeup > next) << "asks to be woken for nothing";
+      ASSERT_TRUE(wakeup > next) << "requests a wake-up without need";
       next = wakeup;
     }
     EXPECT_EQ(tried, alive_);
@@ -265,7 +265,7 @@ class RandomRun {
   FakeJudge judge_;
   SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &judge_, &observer_};
   std::set<std::string> alive_;      // in the cluster and unbound
-  std::set<std::string> in_flight_;  // popped, and not given back
+  std::set<std::string> in_flight_;  // popped; the attempt has not ended
   int version_ = 0;
 };
 

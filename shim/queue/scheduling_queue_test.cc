@@ -1,4 +1,4 @@
-// Order, backoff, flushes and the ways of a pod through the queue.
+// Order, backoff, flushes, and a pod's ways through the queue.
 #include "shim/queue/scheduling_queue.h"
 
 #include <gmock/gmock.h>
@@ -155,14 +155,14 @@ TEST_F(QueueTest, ErrorsHaveABackoffOfTheirOwnAndAreNotTakenBeforeTime) {
   EXPECT_EQ(queue_.Find("p")->unschedulable_count, 0);
   EXPECT_EQ(queue_.NextWakeup(), now_ + absl::Seconds(2));
   Advance(absl::Seconds(1));
-  EXPECT_EQ(PlaceOf("p"), Place::kErrorBackoff) << "within its second it still backs off";
+  EXPECT_EQ(PlaceOf("p"), Place::kErrorBackoff) << "within its second it is still in backoff";
   Advance(absl::Seconds(1));
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
   ASSERT_EQ(PopUid(), "p");
   ASSERT_TRUE(queue_.AddUnschedulable("p", {}, now_));
   EXPECT_EQ(queue_.BackoffEnd(*const_cast<QueuedPod*>(queue_.Find("p"))) - now_, absl::Seconds(2));
   Advance(absl::Seconds(5));
-  // A rejection ends the row of errors.
+  // A rejection ends the series of errors.
   Reject("p");
   EXPECT_EQ(queue_.Find("p")->consecutive_errors, 0);
   EXPECT_EQ(queue_.Find("p")->unschedulable_count, 1);
@@ -309,7 +309,7 @@ TEST_F(QueueTest, ParkedPodsWaitForTheirHostAndKeepTheirTurn) {
 TEST_F(QueueTest, ParkingDoesNotTouchBackoffOrReasons) {
   Reject("p");
   queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
-  ASSERT_EQ(PopUid(), "p");  // from backoff, before its time
+  ASSERT_EQ(PopUid(), "p");  // from backoff, early
   ASSERT_TRUE(queue_.Park("p", "h", now_));
   EXPECT_EQ(observer_.unschedulable["Fit/default"], 1);
   queue_.HostReturned("h", now_);

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// evictor writes what a scheduler writes for a pod that preempts: the nomination and why there was no room, and for every victim
-// its condition, its deletion and an event. It takes whichever pods are on the node.
+// evictor makes the writes of a preempting scheduler: for the pod the nomination and the reason; for every victim its
+// condition, its deletion and an event. It takes any pods of the node.
 type evictor struct {
 	client kubernetes.Interface
 	mu     sync.Mutex
-	byNode map[string][]*corev1.Pod // those that are still there
+	byNode map[string][]*corev1.Pod // not evicted yet
 }
 
 func newEvictor(ctx context.Context, client kubernetes.Interface) (*evictor, error) {

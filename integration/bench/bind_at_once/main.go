@@ -1,6 +1,6 @@
-// Command bind_at_once is the ceiling that a scheduler is measured against: it binds every pod as soon as it sees it, to
-// the next node in a row, and writes the same Scheduled event as a scheduler. It decides nothing and checks nothing. With
-// --victims it makes room first, by the requests of a scheduler that preempts.
+// Command bind_at_once is the upper limit for schedulers: it binds every pod as soon as it sees it, to the next node
+// in turn, and writes a scheduler's Scheduled event. It decides nothing and checks nothing. With --victims it first
+// makes room, with the requests of a scheduler that preempts.
 package main
 
 import (
@@ -21,10 +21,10 @@ import (
 )
 
 var (
-	kubeconfig    = flag.String("kubeconfig", "", "the cluster")
-	schedulerName = flag.String("scheduler-name", "default-scheduler", "whose pods to bind")
-	inFlight      = flag.Int("in-flight", 32, "how many requests at a time")
-	victims       = flag.Int("victims", 0, "how many pods of the node go before a pod of a priority above 0 is bound")
+	kubeconfig    = flag.String("kubeconfig", "", "kubeconfig of the cluster")
+	schedulerName = flag.String("scheduler-name", "default-scheduler", "bind pods of this scheduler")
+	inFlight      = flag.Int("in-flight", 32, "number of concurrent requests")
+	victims       = flag.Int("victims", 0, "number of pods of the node to evict before a pod with a priority above 0 is bound")
 )
 
 func main() {
@@ -85,7 +85,7 @@ func run(ctx context.Context) error {
 		work <- func() {
 			if evicting != nil && pod.Spec.Priority != nil && *pod.Spec.Priority > 0 {
 				if err := evicting.makeRoom(ctx, pod, node); err != nil {
-					log.Printf("room for %s: %v", pod.Name, err)
+					log.Printf("eviction for %s failed: %v", pod.Name, err)
 					return
 				}
 			}
@@ -95,7 +95,7 @@ func run(ctx context.Context) error {
 			}
 			work <- func() {
 				if err := recordScheduled(ctx, client, pod, node); err != nil {
-					log.Printf("event of %s: %v", pod.Name, err)
+					log.Printf("event of %s failed: %v", pod.Name, err)
 				}
 			}
 		}
@@ -118,7 +118,7 @@ func run(ctx context.Context) error {
 				schedule(pod)
 			}
 		}
-		// The API server closes the watch of a client that is slow for a moment. Resume where it ended.
+		// The API server closes the watch of a client that is slow for a moment. Resume at its last version.
 	}
 }
 

@@ -1,4 +1,4 @@
-// Command check judges what schedulers have done on a control plane, from etcd's history and the API.
+// Command check checks the work of schedulers on a control plane, from etcd's history and the API.
 package main
 
 import (

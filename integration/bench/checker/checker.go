@@ -1,4 +1,4 @@
-// Package checker judges a scheduler's work afterwards, from etcd's history and the API alone. It shares no code with
+// Package checker checks a scheduler's work afterwards, from etcd's history and the API alone. It shares no code with
 // any scheduler.
 package checker
 
@@ -20,7 +20,7 @@ import (
 	"outboard.dev/integration/bench/history"
 )
 
-// Report counts what was found. The first six numbers describe, the others are faults and must be zero.
+// Report counts the findings. The first six numbers describe; the others are faults and must be zero.
 type Report struct {
 	PodsNow     int `json:"podsNow"`     // pods that exist
 	PodsEver    int `json:"podsEver"`    // pod UIDs in the history
@@ -43,19 +43,20 @@ type Report struct {
 	Overcommits []Overcommit `json:"-"` // each bind that `overcommitted` counts, once
 }
 
-// Overcommit is a bind after which its node held more than its allocatable, in etcd's order of binds: whose it was, and beside whom.
+// Overcommit is a bind after which its node held more than its allocatable, in etcd's order of binds, with the other
+// pods of the node.
 type Overcommit struct {
 	Pod, Scheduler, Node string // the pod as namespace/name
 	Beside               []string
 }
 
-// Faults are all faults together.
+// Faults is the sum of all faults.
 func (r *Report) Faults() int {
 	return r.Unbound + r.BoundTwice + r.UnknownNode + r.Overcommitted + r.NoEvent + r.SeveralEvents + r.EventOfUnbound +
 		r.EventWrongNode + r.HistoryDiffers
 }
 
-// String is one line for people, and one more for each example of a fault.
+// String returns one line, and one more line for each example of a fault.
 func (r *Report) String() string {
 	line := fmt.Sprintf("%d pods, %d binds, %d nodes (at most %d pods on one): %d unbound, %d bound twice, "+
 		"%d overcommitted, %d on unknown nodes, %d without a Scheduled event, %d with several, %d other faults",
@@ -71,8 +72,8 @@ func (r *Report) fault(counter *int, format string, args ...any) {
 	}
 }
 
-// Check reads etcd's whole history and the API's present state. It expects a history that was never compacted, and no
-// writes to pods and nodes meanwhile.
+// Check reads etcd's whole history and the API's present state. The history must not be compacted, and nothing may
+// write pods or nodes meanwhile.
 func Check(ctx context.Context, etcdURL string, client kubernetes.Interface) (*Report, error) {
 	report := &Report{}
 	replay := newReplay(report)
@@ -143,7 +144,7 @@ func checkText(event *eventsv1.Event, pod *podHistory, report *Report) {
 	}
 }
 
-// replay is the state of pods and nodes at one revision, and what has happened up to it.
+// replay is the state of pods and nodes at one revision, and the history up to it.
 type replay struct {
 	report *Report
 	pods   map[types.UID]*podHistory
@@ -153,12 +154,12 @@ type replay struct {
 
 type podHistory struct {
 	key string // namespace/name
-	// scheduler is whom the pod asks for a node.
+	// scheduler is the pod's schedulerName.
 	scheduler string
 	node      string
 	binds     int
 	request   corev1.ResourceList
-	holds     bool // it takes room on its node
+	holds     bool // it counts on its node
 }
 
 type nodeState struct {
@@ -247,7 +248,7 @@ func (r *replay) podIs(key string, object *corev1.Pod, revision int64) {
 		pod = &podHistory{key: object.Namespace + "/" + object.Name, scheduler: object.Spec.SchedulerName, node: object.Spec.NodeName}
 		r.pods[object.UID] = pod
 		r.byKey[key] = object.UID
-		if pod.node != "" { // Created on a node: nobody's decision.
+		if pod.node != "" { // Created on a node: not a scheduler's decision.
 			pod.request = resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})
 			r.occupy(pod)
 		}
@@ -314,7 +315,7 @@ func (r *replay) checkRoom(pod *podHistory, revision int64) {
 	}
 }
 
-// others are the pods that take room on a pod's node beside it.
+// others returns the other pods that count on a pod's node.
 func (r *replay) others(pod *podHistory) (keys []string) {
 	for _, other := range r.pods {
 		if other.holds && other.node == pod.node && other != pod {

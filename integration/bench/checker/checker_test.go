@@ -21,15 +21,15 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// world is a control plane without a scheduler: the tests bind, rightly and wrongly, themselves.
+// world is a control plane without a scheduler: the tests make correct and wrong binds themselves.
 type world struct {
 	*testing.T
 	c      *controlplane.ControlPlane
 	client kubernetes.Interface
 }
 
-// TestEveryFaultIsFound commits each fault once and wants exactly that one reported. One story, told on one control
-// plane, in an order in which no fault hides another.
+// TestEveryFaultIsFound commits each fault once and expects exactly that one in the report. All on one control plane,
+// in an order in which no fault hides another.
 func TestEveryFaultIsFound(t *testing.T) {
 	w := &world{T: t, c: controlplane.ForTest(t, controlplane.Options{})}
 	var err error
@@ -70,11 +70,11 @@ func TestEveryFaultIsFound(t *testing.T) {
 	want["Overcommitted"]++
 	w.expect("more CPU than there is", want)
 
-	w.delete("too-much") // What has happened stays a fault.
+	w.delete("too-much") // A fault of the past stays a fault.
 	w.pod("fills-up", "1")
 	w.bind("fills-up", "node-00000")
 	w.scheduled("fills-up", "node-00000", "")
-	w.expect("a deleted pod gives its room back", want)
+	w.expect("a deleted pod frees its room", want)
 
 	w.pod("nowhere", "1")
 	w.bind("nowhere", "no-such-node")
@@ -85,7 +85,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 	w.pod("twice", "1")
 	w.bind("twice", "node-00001")
 	w.scheduled("twice", "node-00001", "")
-	w.move("twice", "node-00002") // The API server refuses this, so it is written behind its back.
+	w.move("twice", "node-00002") // The API server rejects this, so the test writes to etcd.
 	want["BoundTwice"]++
 	want["EventWrongNode"]++
 	w.expect("a pod moves", want)

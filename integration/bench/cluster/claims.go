@@ -15,14 +15,14 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// The shapes are those of scheduler_perf's SchedulingWithResourceClaimTemplate and SteadyStateClusterResourceClaimTemplate: ten devices a
-// node, and pods that want one each.
+// The shapes are those of scheduler_perf's SchedulingWithResourceClaimTemplate and
+// SteadyStateClusterResourceClaimTemplate: ten devices a node, and pods that request one each.
 const (
 	claimDriver    = "test-driver.cdi.k8s.io"
 	claimClass     = "test-class"
 	claimTemplate  = "test-claim-template"
 	devicesPerNode = 10
-	// How many pods of a steady state come at a time. They are deleted when all have a node.
+	// Number of pods of a steady state at a time. They are deleted when all have a node.
 	steadyPods = 10
 )
 
@@ -54,7 +54,7 @@ func withClaim(int) *corev1.Pod {
 	return pod
 }
 
-// createDevices creates slices, the class and the template, and claims that have some of the devices before.
+// createDevices creates slices, the class and the template, and claims that hold some of the devices from the start.
 func (w *workload) createDevices(ctx context.Context, client kubernetes.Interface) error {
 	if !w.claims {
 		return nil
@@ -98,8 +98,8 @@ func deviceSlice(node string) *resourcev1.ResourceSlice {
 	return slice
 }
 
-// takeDevice makes a claim that has the i-th device in a row over all nodes, so that each node loses as many. It is reserved for something
-// that is no pod, or the controller would give it back.
+// takeDevice creates a claim that holds the i-th device in turn over all nodes, so that each node loses equally many.
+// It is reserved for an object that is not a pod; otherwise the controller would release it.
 func (w *workload) takeDevice(ctx context.Context, client kubernetes.Interface, i int, spec resourcev1.ResourceClaimSpec) error {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: podName("taken", i), Finalizers: []string{resourcev1.Finalizer}}, Spec: spec}
 	claim, err := client.ResourceV1().ResourceClaims(extraNamespace).Create(ctx, claim, metav1.CreateOptions{})
@@ -118,7 +118,7 @@ func (w *workload) takeDevice(ctx context.Context, client kubernetes.Interface, 
 	return err
 }
 
-// createInTurns creates pods some at a time, and deletes them when all of these have a node.
+// createInTurns creates pods in batches, and deletes each batch when all of it have a node.
 func createInTurns(ctx context.Context, client kubernetes.Interface, watcher *podWatcher, work workload) ([]time.Time, error) {
 	started := make([]time.Time, work.measured)
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
@@ -138,7 +138,7 @@ func createInTurns(ctx context.Context, client kubernetes.Interface, watcher *po
 			return nil, err
 		}
 		if first+count == work.measured {
-			break // What is left is for the checkers.
+			break // The checkers report the rest.
 		}
 		err = controlplane.InParallel(ctx, *creators, count, func(ctx context.Context, i int) error {
 			return client.CoreV1().Pods(benchNamespace).Delete(ctx, podName("pod", first+i), now)
@@ -150,7 +150,7 @@ func createInTurns(ctx context.Context, client kubernetes.Interface, watcher *po
 	return started, nil
 }
 
-// waitForEach waits until these pods are bound. It looks often: the next ones come at once.
+// waitForEach waits until these pods are bound. It polls often, because the next batch follows at once.
 func (w *podWatcher) waitForEach(ctx context.Context, prefix string, first, count int) error {
 	missing := func() int {
 		w.mu.Lock()
@@ -165,18 +165,18 @@ func (w *podWatcher) waitForEach(ctx context.Context, prefix string, first, coun
 	}
 	for deadline := time.Now().Add(time.Minute); missing() > 0; {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d of the pods from %s on are not bound after a minute", missing(), podName(prefix, first))
+			return fmt.Errorf("%d of the pods from %s on not bound after a minute", missing(), podName(prefix, first))
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(2 * time.Millisecond): // Between two looks.
+		case <-time.After(2 * time.Millisecond): // Poll interval.
 		}
 	}
 	return nil
 }
 
-// judgeDevices reads who had which device.
+// judgeDevices checks the allocation of devices.
 func (w *workload) judgeDevices(ctx context.Context, c *controlplane.ControlPlane, client kubernetes.Interface) (*devices.Report, error) {
 	if !w.claims {
 		return nil, nil

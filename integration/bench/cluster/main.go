@@ -1,6 +1,6 @@
-// Command cluster measures schedulers side by side on real API servers: the real kube-scheduler, Outboard, and a program
-// that binds at once as the machine's ceiling. Every measurement has a fresh control plane of its own; the contenders
-// take turns. See ../README.md for what the columns mean.
+// Command cluster measures schedulers side by side on real API servers: the real kube-scheduler, Outboard, and a
+// program that binds at once, as the machine's limit. Every measurement has its own control plane; the contenders
+// take turns. See README.md for the meaning of the columns.
 package main
 
 import (
@@ -19,19 +19,19 @@ import (
 )
 
 var (
-	nodes      = flag.Int("nodes", 5000, "how many nodes; workloads with claims have 500 unless this is given")
-	pods       = flag.Int("pods", 0, "how many pods are measured; 0: as many as the workload says, 10000 of the basic one")
-	shape      = flag.String("workload", "basic", "what the pods ask for: names separated by commas, or all; see ../README.md")
-	initial    = flag.Int("initial", -1, "how many pods are there before; -1: as many as the workload says")
-	creators   = flag.Int("creators", 30, "how many pods are created at a time")
+	nodes      = flag.Int("nodes", 5000, "number of nodes; without this flag workloads with claims have 500")
+	pods       = flag.Int("pods", 0, "number of measured pods; 0: the workload's default (basic: 10000)")
+	shape      = flag.String("workload", "basic", "workloads: names separated by commas, or all; see README.md")
+	initial    = flag.Int("initial", -1, "number of pods that exist before; -1: the workload's default")
+	creators   = flag.Int("creators", 30, "number of concurrent creators of pods")
 	qps        = flag.Int("qps", 5000, "client QPS and burst of every scheduler")
-	runs       = flag.Int("runs", 3, "how often each contender is measured")
-	contenders = flag.String("contenders", "kube-scheduler,outboard,bind-at-once", "who is measured, in this order")
-	backlog    = flag.Bool("backlog", false, "create the pods first and start the scheduler then; no warm-up")
+	runs       = flag.Int("runs", 3, "number of measurements of each contender")
+	contenders = flag.String("contenders", "kube-scheduler,outboard,bind-at-once", "contenders, in this order")
+	backlog    = flag.Bool("backlog", false, "create the pods before the scheduler starts; no warm-up")
 	configFile = flag.String("config", "", "a KubeSchedulerConfiguration for both schedulers; default: the default profile")
 	ceiling    = flag.String("ceiling-command", "", "another program for bind-at-once; it gets --kubeconfig FILE --victims N")
 	jsonFile   = flag.String("json", "", "write all results into this file")
-	readme     = flag.String("readme", "", "put the medians of every workload without a fault into the table of this document, once it is measured")
+	readme     = flag.String("readme", "", "write the medians of every workload without a fault into the table of this document")
 	keepLogs   = flag.Bool("keep-logs", false, "keep the logs of every measurement")
 )
 
@@ -121,7 +121,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// writeReadme puts a table into a document; rows about other workloads stay in it.
+// writeReadme writes a table into a document; rows of other workloads stay in it.
 func writeReadme(file, table string) error {
 	document, err := os.ReadFile(file)
 	if err != nil {
@@ -150,13 +150,13 @@ func chosenWorkload(shape string) workload {
 	return work
 }
 
-// runWorkload measures every contender as often as asked, in turns.
+// runWorkload measures every contender --runs times, in turns.
 func runWorkload(ctx context.Context, shape string, work workload, names []string, config controlplane.SchedulerConfig,
 ) (all map[string][]*Result, faults int, err error) {
 	say("%s: %s. %d nodes, %d pods after %d, %d creators, QPS %d, %d CPUs; scheduler starts %s the pods exist; %d runs, contenders in turns.",
 		shape, work.about, work.nodes, work.measured, work.initial, *creators, *qps, runtime.NumCPU(),
 		map[bool]string{false: "before", true: "after"}[*backlog], *runs)
-	if work.claims { // What binds at once knows nothing of claims.
+	if work.claims { // bind-at-once does not support claims.
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "bind-at-once" })
 	}
 	all = map[string][]*Result{}

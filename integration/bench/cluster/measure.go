@@ -22,7 +22,7 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// measure takes one measurement on a control plane of its own.
+// measure takes one measurement on its own control plane.
 func measure(ctx context.Context, contender string, config controlplane.SchedulerConfig, work workload) (*Result, error) {
 	options := controlplane.Options{Progress: say}
 	if work.claims {
@@ -112,7 +112,7 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if err := errors.Join(err, end()); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, scheduler.Processes()[0].LogTail())
 	}
-	// Scheduled, and for a pod that preempts also FailedScheduling and its victims' Preempted.
+	// Scheduled; for a preempting pod also FailedScheduling and its victims' Preempted.
 	events := work.measured
 	if work.victims > 0 {
 		events *= 2 + work.victims
@@ -132,7 +132,7 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 		return nil, err
 	}
 	scheduler.Stop()
-	// Pods that are to find no node are not for the checker to judge.
+	// The checker must not count pods that never get a node.
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	if err := client.CoreV1().Pods(extraNamespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	return result, err
 }
 
-// foreignLoad begins to measure which share of the machine others use meanwhile; the function it returns ends it.
+// foreignLoad starts to measure the CPU share of other programs; the returned function ends the measurement.
 func foreignLoad(c *controlplane.ControlPlane) func() (float64, error) {
 	begin := time.Now()
 	machineBefore, err1 := controlplane.MachineCPU()
@@ -174,7 +174,7 @@ func createSurroundings(ctx context.Context, client kubernetes.Interface) error 
 	return err
 }
 
-// begin starts what goes on while pods are measured; the function it returns ends it, and tells what went wrong.
+// begin starts the background activity of the measurement; the returned function ends it and returns its error.
 func (w *workload) begin(ctx context.Context, client kubernetes.Interface) (end func() error) {
 	if w.meanwhile == nil {
 		return func() error { return nil }
@@ -201,7 +201,7 @@ func benchPod(name string) *corev1.Pod {
 	}
 }
 
-// createOnNodes creates the initial pods on nodes in a row.
+// createOnNodes creates the initial pods, on the nodes in turn.
 func createOnNodes(ctx context.Context, client kubernetes.Interface, work workload) error {
 	_, err := createPods(ctx, client, "initial", work.initial, func(i int) *corev1.Pod {
 		pod := work.initialPod(i)
@@ -213,7 +213,7 @@ func createOnNodes(ctx context.Context, client kubernetes.Interface, work worklo
 
 func podName(prefix string, i int) string { return fmt.Sprintf("%s-%05d", prefix, i) }
 
-// createPods returns when the request to create each pod was sent.
+// createPods returns the time of each create request.
 func createPods(ctx context.Context, client kubernetes.Interface, prefix string, n int, template func(int) *corev1.Pod,
 ) ([]time.Time, error) {
 	started := make([]time.Time, n)
@@ -234,7 +234,7 @@ func start(ctx context.Context, c *controlplane.ControlPlane, contender string, 
 	case "outboard":
 		return c.StartOutboard(ctx, controlplane.OutboardOptions{Config: config, Claims: work.claims})
 	default:
-		kubeconfig, err := c.Kubeconfig("system:kube-scheduler") // The same rights and the same precedence.
+		kubeconfig, err := c.Kubeconfig("system:kube-scheduler") // The same rights and the same API priority.
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +243,7 @@ func start(ctx context.Context, c *controlplane.ControlPlane, contender string, 
 	}
 }
 
-// ceilingProcess is the program that binds at once, seen as a scheduler without metrics.
+// ceilingProcess wraps the program that binds at once as a scheduler without metrics.
 type ceilingProcess struct{ process *controlplane.Process }
 
 func (ceilingProcess) Name() string { return "bind-at-once" }

@@ -26,7 +26,7 @@ type Result struct {
 	CPUMillisPerPod      float64            `json:"cpuMillisPerPod"`      // all processes of the scheduler
 	CPUMillisByProcess   map[string]float64 `json:"cpuMillisByProcess"`
 	RSSMiB               float64            `json:"rssMiB"` // all processes, at their peaks
-	// What the scheduler's requests and watches cost the others.
+	// What the scheduler's requests and watches cost API server and etcd.
 	APIServerCPUMillisPerPod float64         `json:"apiServerCpuMillisPerPod"`
 	EtcdCPUMillisPerPod      float64         `json:"etcdCpuMillisPerPod"`
 	AlgorithmP50             float64         `json:"algorithmP50Millis,omitzero"`
@@ -40,7 +40,7 @@ type Result struct {
 	Devices                  *devices.Report `json:"devices,omitempty"` // of workloads with claims
 }
 
-// judgedFaults are the checker's faults, as far as the contender promises anything: the ceiling counts no resources.
+// judgedFaults returns the checker's faults that apply to the contender: the ceiling does not check resources.
 func (r *Result) judgedFaults() int {
 	faults := r.Check.Faults()
 	if r.Devices != nil {
@@ -72,7 +72,7 @@ func (r *Result) String() string {
 	return text
 }
 
-// snapshot is what is read before and after. The zero value stands for the scheduler's start.
+// snapshot holds the values read before and after. The zero value stands for the scheduler's start.
 type snapshot struct {
 	usage   map[string]controlplane.Usage
 	metrics map[string]*dto.MetricFamily
@@ -114,7 +114,7 @@ func evaluate(contender string, created, bound []time.Time, before, after snapsh
 		r.CPUMillisPerPod += millis
 		r.RSSMiB += float64(usage.PeakRSS) / (1 << 20)
 	}
-	if before.cpu != nil { // With a backlog they have done much else before.
+	if before.cpu != nil { // With a backlog they did other work before.
 		others := func(name string) float64 {
 			return float64((after.cpu[name] - before.cpu[name]).Microseconds()) / 1000 / n
 		}
@@ -134,8 +134,8 @@ func percentile(sorted []time.Duration, p int) float64 {
 	return float64(sorted[(len(sorted)-1)*p/100].Microseconds()) / 1000
 }
 
-// schedulingThroughput is computed as scheduler_perf does it: pods bound in each second, the first second dropped, a
-// second without any merged with the next; the average of these rates.
+// schedulingThroughput computes the same as scheduler_perf: pods bound in each second, without the first second; a
+// second without binds is merged with the next; the average of these rates.
 func schedulingThroughput(bound []time.Time) float64 {
 	times := slices.SortedFunc(slices.Values(bound), time.Time.Compare)
 	begin := times[0]
@@ -165,7 +165,7 @@ func schedulingThroughput(bound []time.Time) float64 {
 	return sum / float64(len(rates))
 }
 
-// algorithmHistograms are looked for in this order. The first has the finer buckets: those of the second begin at a
+// algorithmHistograms in order of preference. The first has finer buckets; those of the second begin at a
 // millisecond.
 var algorithmHistograms = []string{
 	"outboard_algorithm_duration_seconds",
@@ -186,7 +186,7 @@ func (r *Result) algorithm(before, after map[string]*dto.MetricFamily) {
 	}
 }
 
-// difference is what was added to a histogram: cumulative counts by upper bound, the sum and the count.
+// difference returns the increase of a histogram: cumulative counts by upper bound, the sum and the count.
 func difference(before, after *dto.MetricFamily) (buckets map[float64]float64, sum, count float64) {
 	buckets = map[float64]float64{}
 	add := func(family *dto.MetricFamily, sign float64) {

@@ -113,6 +113,6 @@ func TestSummaryGoesIntoItsPlace(t *testing.T) {
 		t.Errorf("%v: got %s want %s", err, got, want)
 	}
 	if _, err := updateTable(after+before, table); err == nil {
-		t.Error("a document without the marks is taken")
+		t.Error("a document without the marks is accepted")
 	}
 }

@@ -47,7 +47,8 @@ func median(results []*Result, value func(*Result) float64) float64 {
 	return (values[middle-1] + values[middle]) / 2
 }
 
-// table shows medians, one row a figure and one column a contender, and the ratios to the first contender.
+// table shows medians, one row for each figure and one column for each contender, and the ratios to the first
+// contender.
 func table(names []string, all map[string][]*Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| median of %d runs ", len(all[names[0]]))
@@ -76,7 +77,7 @@ func table(names []string, all map[string][]*Result) string {
 	return b.String()
 }
 
-// verdict puts the figures that matter most into words, where there is something to compare with.
+// verdict summarizes the most important figures, if there is a second contender to compare with.
 func verdict(all map[string][]*Result) string {
 	podsPerSecond := func(r *Result) float64 { return r.PodsPerSecond }
 	cpu := func(r *Result) float64 { return r.CPUMillisPerPod }
@@ -105,7 +106,7 @@ func orDash(value float64, format func(float64) string) string {
 	return format(value)
 }
 
-// summary is one row a workload: what matters of the medians, for the README.
+// summary has one row for each workload, for the README.
 func summary(shapes []string, works map[string]workload, all map[string]map[string][]*Result) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "| workload | pods, after | kube-scheduler pods/s | Outboard pods/s | ratio | bind at once pods/s | Outboard of it | CPU ms a pod, ratio | RSS MiB, both |")
@@ -127,7 +128,7 @@ func summary(shapes []string, works map[string]workload, all map[string]map[stri
 
 func percent(value float64) string { return fmt.Sprintf("%.0f %%", value) }
 
-// ratioOf is 0 if there is nothing to compare with.
+// ratioOf is 0 without a value to compare with.
 func ratioOf(of, to []*Result, value func(*Result) float64) float64 {
 	if below := median(to, value); below != 0 {
 		return median(of, value) / below
@@ -135,7 +136,7 @@ func ratioOf(of, to []*Result, value func(*Result) float64) float64 {
 	return 0
 }
 
-// rowKey is the workload that a row is about; none for other lines.
+// rowKey returns the workload of a row, or "" for other lines.
 func rowKey(row string) string {
 	rest, is := strings.CutPrefix(row, "| `")
 	name, _, _ := strings.Cut(rest, "`")
@@ -150,13 +151,13 @@ const (
 	tableEnds   = "<!-- end of the table -->"
 )
 
-// updateTable puts a table between the two marks of a document, of which the first keeps what is said behind it. Rows of
-// the old table about workloads that the new one does not have stay where they were.
+// updateTable replaces the table between the two marks of a document; text after the first mark on its line stays.
+// Rows of the old table stay in place if the new table does not have their workload.
 func updateTable(document, table string) (string, error) {
 	begin := strings.Index(document, tableBegins)
 	end := strings.Index(document, tableEnds)
 	if begin < 0 || end < begin {
-		return "", fmt.Errorf("there is no place for the table, between a line that begins with %q and %q", tableBegins, tableEnds)
+		return "", fmt.Errorf("missing place for the table: a line that begins with %q, and %q", tableBegins, tableEnds)
 	}
 	line := begin + strings.Index(document[begin:], "\n") + 1
 	newRows := strings.SplitAfter(table, "\n")

@@ -12,15 +12,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// podWatcher notes when it first saw each pod bound.
+// podWatcher records when it first saw each pod bound.
 type podWatcher struct {
 	mu     sync.Mutex
 	bound  map[string]time.Time
-	failed error // why the watch cannot go on
+	failed error // the error that ended the watch
 }
 
 func newPodWatcher(ctx context.Context, client kubernetes.Interface) (*podWatcher, error) {
-	// Only pods with a node are sent, so watching costs the API server and this program one object a pod.
+	// Only pods with a node are sent, so watching costs the API server and this program one object for each pod.
 	options := metav1.ListOptions{FieldSelector: "spec.nodeName!="}
 	list, err := client.CoreV1().Pods(benchNamespace).List(ctx, options)
 	if err != nil {
@@ -29,7 +29,7 @@ func newPodWatcher(ctx context.Context, client kubernetes.Interface) (*podWatche
 	w := &podWatcher{bound: map[string]time.Time{}}
 	options.ResourceVersion = list.ResourceVersion
 	go func() {
-		// The API server closes the watch of a client that is slow for a moment. Resume where it ended.
+		// The API server closes the watch of a client that is slow for a moment. Resume at its last version.
 		for ctx.Err() == nil {
 			version, err := w.watch(ctx, client, options)
 			if err != nil {
@@ -44,7 +44,7 @@ func newPodWatcher(ctx context.Context, client kubernetes.Interface) (*podWatche
 	return w, nil
 }
 
-// watch returns the version from which to go on when the stream ends.
+// watch returns the version at which to resume when the stream ends.
 func (w *podWatcher) watch(ctx context.Context, client kubernetes.Interface, options metav1.ListOptions) (string, error) {
 	watcher, err := client.CoreV1().Pods(benchNamespace).Watch(ctx, options)
 	if err != nil {
@@ -78,7 +78,7 @@ func (w *podWatcher) count(prefix string, n int) (bound int, failed error) {
 	return bound, w.failed
 }
 
-// waitFor waits until all pods of a kind are bound, as long as there is progress.
+// waitFor waits until all pods with the prefix are bound. It fails without progress.
 func (w *podWatcher) waitFor(ctx context.Context, prefix string, n int) error {
 	const patience = time.Minute
 	last, lastProgress := -1, time.Now()
@@ -92,7 +92,7 @@ func (w *podWatcher) waitFor(ctx context.Context, prefix string, n int) error {
 		case bound > last:
 			last, lastProgress = bound, time.Now()
 		case time.Since(lastProgress) > patience:
-			return fmt.Errorf("%d of %d pods are bound, and none was in the last %v", bound, n, patience)
+			return fmt.Errorf("%d of %d pods bound, none of them in the last %v", bound, n, patience)
 		}
 		select {
 		case <-ctx.Done():
@@ -112,8 +112,8 @@ func (w *podWatcher) boundAt(prefix string, n int) []time.Time {
 	return times
 }
 
-// waitForEvents waits until there are n events, or no more of them come: what the scheduler spends on them belongs to
-// its CPU time, and how many there are is for the checker to judge.
+// waitForEvents waits until there are n events, or no more arrive: they belong to the scheduler's CPU time. The
+// checker counts them.
 func waitForEvents(ctx context.Context, client kubernetes.Interface, n int) error {
 	const patience = 3 * time.Second
 	last, lastProgress := int64(-1), time.Now()

@@ -16,30 +16,32 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// A workload is what the pods ask for, and what else goes on. The shapes are those of Kubernetes' scheduler_perf.
+// A workload is a kind of pods and the activity around them. The shapes are those of Kubernetes' scheduler_perf.
 type workload struct {
 	about string
-	// Pods that are there before, unmeasured: scheduled by the contender, or created on nodes in a row before it starts.
+	// Pods that exist before, unmeasured: the contender schedules them, or they are created on the nodes in turn
+	// before it starts.
 	initial        int
 	initialOnNodes bool
-	// How many are measured unless --pods says otherwise.
+	// Number of measured pods without --pods.
 	measured int
-	// How many nodes unless --nodes says otherwise; 0: as many as --nodes' default.
+	// Number of nodes without --nodes; 0: the default of --nodes.
 	nodes int
-	// Pods have claims for devices, of which `taken` are had by others; see claims.go.
+	// Pods have device claims; `taken` devices are allocated to other claims; see claims.go.
 	claims bool
 	taken  func(devices int) int
-	// So many measured pods come at a time, and go when all have a node; 0: all come, as fast as they can be created, and stay.
+	// Size of a batch of measured pods, which are deleted when all have a node; 0: all are created as fast as
+	// possible, and stay.
 	atATime int
-	// Makes the i-th pod, initial or measured.
+	// Returns the i-th pod, initial or measured.
 	initialPod, measuredPod func(i int) *corev1.Pod
-	// How many pods each measured one must drive away.
+	// Number of pods that each measured pod must preempt.
 	victims int
-	// Goes on while pods are measured, until the context ends. It tells what it did wrong.
+	// Runs while pods are measured, until the context ends. Returns its error.
 	meanwhile func(ctx context.Context, client kubernetes.Interface) error
 }
 
-// extraNamespace holds pods that belong to no figure: they come and go, or never find a node.
+// extraNamespace holds pods that no figure counts: they come and go, or never get a node.
 const extraNamespace = "bench-extra"
 
 var workloads = map[string]workload{
@@ -112,7 +114,7 @@ const importantClass = "bench-important"
 
 func plain(int) *corev1.Pod { return benchPod("") }
 
-// with makes pods of a kind, which is their label `kind`.
+// with makes pods with the label `kind`.
 func with(kind string, edit func(*corev1.PodSpec)) func(int) *corev1.Pod {
 	return func(int) *corev1.Pod {
 		pod := benchPod("")
@@ -122,7 +124,7 @@ func with(kind string, edit func(*corev1.PodSpec)) func(int) *corev1.Pod {
 	}
 }
 
-// asking makes pods that ask for that much CPU.
+// asking makes pods that request this much CPU.
 func asking(cpu string, edit func(*corev1.Pod)) func(int) *corev1.Pod {
 	return func(int) *corev1.Pod {
 		pod := benchPod("")
@@ -166,7 +168,7 @@ var (
 	})
 )
 
-// every does something again and again until the context ends.
+// every calls do periodically until the context ends.
 func every(period time.Duration, do func(context.Context, kubernetes.Interface, int) error,
 ) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, client kubernetes.Interface) error {
@@ -189,7 +191,7 @@ func churn(ctx context.Context, client kubernetes.Interface, i int) error {
 	node := controlplane.FakeNode(0)
 	node.Name = fmt.Sprintf("churn-%05d", i)
 	node.Labels[corev1.LabelHostname] = node.Name
-	// Nothing may be bound there, for it goes again.
+	// Unschedulable, because the node will be deleted.
 	node.Spec.Unschedulable = true
 	pod := plain(i)
 	pod.Name = node.Name
@@ -224,7 +226,7 @@ func churn(ctx context.Context, client kubernetes.Interface, i int) error {
 	return client.CoreV1().Nodes().Delete(ctx, before, now)
 }
 
-// chosenWorkloads are those that --workload names, in its order; `all` in the order of their names.
+// chosenWorkloads returns the workloads of --workload, in its order; `all` in the order of their names.
 func chosenWorkloads(flag string) ([]string, error) {
 	if flag == "all" {
 		return slices.Sorted(maps.Keys(workloads)), nil
@@ -232,7 +234,7 @@ func chosenWorkloads(flag string) ([]string, error) {
 	names := strings.Split(flag, ",")
 	for _, name := range names {
 		if _, ok := workloads[name]; !ok {
-			return nil, fmt.Errorf("--workload: %q is none of %s, or all", name,
+			return nil, fmt.Errorf("--workload: unknown %q; use %s, or all", name,
 				strings.Join(slices.Sorted(maps.Keys(workloads)), ", "))
 		}
 	}

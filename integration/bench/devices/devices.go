@@ -1,5 +1,5 @@
-// Package devices judges afterwards, from etcd's history and the API alone, who had which device. It shares no code with any scheduler
-// or allocator: it adds up what claims say.
+// Package devices checks the allocation of devices afterwards, from etcd's history and the API alone. It shares no
+// code with any scheduler or allocator: it adds up the claims' statuses.
 package devices
 
 import (
@@ -20,7 +20,7 @@ import (
 	"outboard.dev/integration/bench/history"
 )
 
-// Report counts what was found. The first five numbers describe, the others are faults and must be zero.
+// Report counts the findings. The first five numbers describe; the others are faults and must be zero.
 type Report struct {
 	Claims      int `json:"claims"`      // claims in the history
 	Allocations int `json:"allocations"` // times that a claim was allocated
@@ -28,20 +28,20 @@ type Report struct {
 	AtOnce      int `json:"atOnce"`      // most devices that were allocated at one revision
 	Binds       int `json:"binds"`       // pods with claims that were bound
 
-	AllocatedTwice int      `json:"allocatedTwice"` // allocations of a device that another claim had
+	AllocatedTwice int      `json:"allocatedTwice"` // allocations of a device that another claim held
 	BoundWithout   int      `json:"boundWithout"`   // binds of a pod before each of its claims was allocated and reserved for it
-	BoundElsewhere int      `json:"boundElsewhere"` // binds to a node other than the one that a claim's allocation names
-	Lost           int      `json:"lost"`           // bound pods that exist, and whose claims do not, or without an allocation or a reservation
-	Left           int      `json:"left"`           // reservations for pods that do not exist, and allocated claims without any whose pod is gone
+	BoundElsewhere int      `json:"boundElsewhere"` // binds to a node other than that of a claim's allocation
+	Lost           int      `json:"lost"`           // existing bound pods whose claim is missing, not allocated or not reserved
+	Left           int      `json:"left"`           // reservations for deleted pods, and allocated claims without a reservation whose pod is deleted
 	Examples       []string `json:"examples,omitempty"`
 }
 
-// Faults are all faults together.
+// Faults is the sum of all faults.
 func (r *Report) Faults() int {
 	return r.AllocatedTwice + r.BoundWithout + r.BoundElsewhere + r.Lost + r.Left
 }
 
-// String is one line for people, and one more for each example of a fault.
+// String returns one line, and one more line for each example of a fault.
 func (r *Report) String() string {
 	line := fmt.Sprintf("%d claims, %d allocations of %d devices (at most %d at once), %d pods with claims bound: %d devices allocated twice, "+
 		"%d pods bound without theirs, %d bound elsewhere, %d claims lost, %d left behind",
@@ -56,8 +56,8 @@ func (r *Report) fault(counter *int, format string, args ...any) {
 	}
 }
 
-// Check reads etcd's whole history, which must not have been compacted, and the API's present state. `extended` are resources for which
-// device classes stand: a pod that asks for one must have its claim when it is bound.
+// Check reads etcd's whole history, which must not be compacted, and the API's present state. `extended` lists the
+// resources of device classes: a pod that requests one must have its claim when it is bound.
 func Check(ctx context.Context, etcdURL string, client kubernetes.Interface, extended ...corev1.ResourceName) (*Report, error) {
 	r := newReplay(extended)
 	if err := r.run(ctx, etcdURL); err != nil {
@@ -72,7 +72,7 @@ func Check(ctx context.Context, etcdURL string, client kubernetes.Interface, ext
 	return r.report, nil
 }
 
-// Now looks at what is there now only: whether claims are lost or left behind.
+// Now checks only the present state: lost claims, and claims left behind.
 func Now(ctx context.Context, client kubernetes.Interface, extended ...corev1.ResourceName) (*Report, error) {
 	report := &Report{}
 	claimList, err := client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
@@ -113,7 +113,8 @@ func Now(ctx context.Context, client kubernetes.Interface, extended ...corev1.Re
 	return report, nil
 }
 
-// claimsOf are the claims, as namespace/name, that the pod has to have. A name that nobody knows yet is in it as "<what it is>".
+// claimsOf returns the claims that the pod must have, as namespace/name. A name that is not known yet appears as
+// "<description>".
 func claimsOf(pod *corev1.Pod, extended []corev1.ResourceName) (names []string) {
 	for _, claim := range pod.Spec.ResourceClaims {
 		name := claim.ResourceClaimName
@@ -142,7 +143,7 @@ func claimsOf(pod *corev1.Pod, extended []corev1.ResourceName) (names []string) 
 	return names
 }
 
-// without says what the claim lacks for the pod; empty: nothing.
+// without returns what the claim lacks for the pod, or "".
 func without(claim *resourcev1.ResourceClaim, pod *corev1.Pod) string {
 	switch {
 	case claim == nil:
@@ -155,7 +156,7 @@ func without(claim *resourcev1.ResourceClaim, pod *corev1.Pod) string {
 	return ""
 }
 
-// replay is the state of claims and pods at one revision, and what has happened up to it.
+// replay is the state of claims and pods at one revision, and the history up to it.
 type replay struct {
 	report   *Report
 	extended []corev1.ResourceName
@@ -214,7 +215,7 @@ func (r *replay) apply(event *clientv3.Event) error {
 		r.podIs(pod, event.Kv.ModRevision)
 		return nil
 	}
-	// In whichever version it is stored: what is read here has the same form in all of them.
+	// The stored API version does not matter: the fields read here are the same in all of them.
 	text, err := json.Marshal(object)
 	if err != nil {
 		return err
@@ -227,7 +228,7 @@ func (r *replay) apply(event *clientv3.Event) error {
 	return nil
 }
 
-// exclusive are the devices that the claim alone may have: not those that it shares, or only looks at.
+// exclusive returns the devices that only this claim may hold: no shared devices and no admin access.
 func exclusive(claim *resourcev1.ResourceClaim) (devices []device) {
 	if claim == nil || claim.Status.Allocation == nil {
 		return nil
@@ -240,7 +241,7 @@ func exclusive(claim *resourcev1.ResourceClaim) (devices []device) {
 	return devices
 }
 
-// claimIs takes in that the claim is like this now; nil: it is gone.
+// claimIs records the claim's new state; nil: it is deleted.
 func (r *replay) claimIs(name string, claim *resourcev1.ResourceClaim, revision int64) {
 	before := r.claims[name]
 	for _, device := range exclusive(before) {
@@ -260,7 +261,7 @@ func (r *replay) claimIs(name string, claim *resourcev1.ResourceClaim, revision 
 	for _, device := range exclusive(claim) {
 		r.used[device] = true
 		if holder := r.holders[device]; holder != "" {
-			r.report.fault(&r.report.AllocatedTwice, "%v was allocated to %s at revision %d, while %s had it", device, name, revision, holder)
+			r.report.fault(&r.report.AllocatedTwice, "%v was allocated to %s at revision %d, while %s held it", device, name, revision, holder)
 		}
 		r.holders[device] = name
 	}
@@ -290,7 +291,7 @@ func (r *replay) podIs(pod *corev1.Pod, revision int64) {
 	}
 }
 
-// onlyNode is the one node on which the claim can be used; empty if it is not given by name.
+// onlyNode returns the one node on which the claim can be used, or "" if no node is given by name.
 func onlyNode(claim *resourcev1.ResourceClaim) string {
 	selector := claim.Status.Allocation.NodeSelector
 	if selector == nil || len(selector.NodeSelectorTerms) != 1 {

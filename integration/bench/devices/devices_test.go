@@ -49,7 +49,7 @@ func asking(p *corev1.Pod, name corev1.ResourceName) *corev1.Pod {
 	return p
 }
 
-// Each fault is committed once, and only that is found.
+// Each fault is committed once, and the report has exactly that one.
 func TestEveryFaultOfTheHistoryIsFound(t *testing.T) {
 	shared, admin, share, yes := claim("shared", "n", "x"), claim("admin", "n", "x"), types.UID("s"), true
 	shared.Status.Allocation.Devices.Results[0].ShareID = &share
@@ -95,7 +95,7 @@ func TestEveryFaultOfTheHistoryIsFound(t *testing.T) {
 		r := newReplay([]corev1.ResourceName{"example.com/gpu"})
 		test.play(r)
 		if r.report.Faults() > 0 && len(r.report.Examples) == 0 {
-			t.Errorf("%s: a fault without a word", name)
+			t.Errorf("%s: a fault without an example", name)
 		}
 		r.report.Examples = nil
 		if got, want := r.report.String(), test.want.String(); got != want {

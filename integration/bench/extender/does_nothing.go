@@ -7,7 +7,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// serve lets every node pass, and likes all the same, with the types and the library that extenders in Go are written with.
+// serve accepts every node and scores all the same, with the types and the library of extenders in Go.
 func serve(address string) error {
 	http.HandleFunc("POST /filter", func(w http.ResponseWriter, r *http.Request) {
 		var args extenderv1.ExtenderArgs

@@ -1,7 +1,8 @@
-// Command extender measures what an HTTP extender costs the real kube-scheduler, as the mean of its scheduling_algorithm_duration over a number of
-// pods: none; one in Go that decodes, lets all pass and encodes; Outboard, which filters and scores with all default plugins, asked with names only
-// and with full nodes. And the same profile inside Outboard, whose histogram has the same name. Both extenders run all the time, arrangements
-// take turns on one control plane, and ratios are of the same turn.
+// Command extender measures the cost of an HTTP extender for the real kube-scheduler, as the mean of its
+// scheduling_algorithm_duration over a number of pods. Arrangements: no extender; one in Go that decodes, accepts
+// everything and encodes; Outboard, which filters and scores with all default plugins, with names only and with full
+// nodes; and the same profile inside Outboard, whose histogram has the same name. Both extenders run all the time,
+// the arrangements take turns on one control plane, and ratios are within a turn.
 package main
 
 import (
@@ -26,18 +27,18 @@ import (
 )
 
 var (
-	sizes   = flag.String("nodes", "1000,5000", "how many nodes, one table row each, separated by commas")
-	pods    = flag.Int("pods", 200, "how many pods are measured in each run, after a quarter as many that are not")
-	runs    = flag.Int("runs", 3, "how often each arrangement is measured; they take turns")
-	check   = flag.Bool("check", false, "exit with 1 if Outboard costs more than --limit times what the extender costs that does nothing")
+	sizes   = flag.String("nodes", "1000,5000", "numbers of nodes, separated by commas; one part of the table each")
+	pods    = flag.Int("pods", 200, "number of measured pods in each run, after a quarter as many unmeasured ones")
+	runs    = flag.Int("runs", 3, "number of measurements of each arrangement; they take turns")
+	check   = flag.Bool("check", false, "exit with 1 if Outboard costs more than --limit times the extender that does nothing")
 	limit   = flag.Float64("limit", 1.1, "see --check")
-	doServe = flag.String("serve", "", "be the extender that does nothing at this address, and nothing else")
+	doServe = flag.String("serve", "", "only serve the extender that does nothing, at this address")
 )
 
-// An arrangement is what schedules the pods.
+// An arrangement schedules the pods.
 type arrangement struct {
 	name string
-	// The extender; empty: none. Full nodes are sent to it unless it is told names.
+	// The extender; empty: none. Without namesOnly kube-scheduler sends it full nodes.
 	extender string
 	byName   bool
 	inside   bool // Outboard schedules the pods itself
@@ -89,7 +90,7 @@ func run(ctx context.Context) error {
 		for i, arrangement := range arrangements {
 			ratio, inside := "", ""
 			if arrangement.extender == ours {
-				// The arrangement before it is the same with the one that does nothing.
+				// The arrangement before it is the same with the extender that does nothing.
 				all := make([]float64, *runs)
 				for run := range all {
 					all[run] = means[i][run] / means[i-1][run]
@@ -120,8 +121,8 @@ func list(values []float64) string {
 	return strings.Join(texts, " ")
 }
 
-// measureSize gives the mean, in milliseconds, of every arrangement in every run, and what of it Outboard's extender took, by verb: from the whole
-// body to the answer.
+// measureSize returns the mean, in milliseconds, of every arrangement in every run, and the part of it inside
+// Outboard's extender, by verb: from the complete body to the answer.
 func measureSize(ctx context.Context, nodes int) (means [][]float64, within []map[string][]float64, err error) {
 	c, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
@@ -228,7 +229,7 @@ func measure(ctx context.Context, c *controlplane.ControlPlane, client kubernete
 	return (sum - sumBefore) / float64(count-countBefore) * 1000, taken, removePods(ctx, client)
 }
 
-// inExtender reads how many seconds Outboard's extender has taken for each verb.
+// inExtender reads the seconds that Outboard's extender has spent on each verb.
 func inExtender(ctx context.Context, outboard *controlplane.Outboard) (map[string]float64, error) {
 	families, err := outboard.Metrics(ctx)
 	if err != nil {
@@ -245,7 +246,7 @@ func inExtender(ctx context.Context, outboard *controlplane.Outboard) (map[strin
 	return seconds, nil
 }
 
-// algorithm reads the sum, in seconds, and the count of kube-scheduler's histogram, whose name is also ours.
+// algorithm reads the sum, in seconds, and the count of kube-scheduler's histogram; Outboard's has the same name.
 func algorithm(ctx context.Context, scheduler controlplane.Scheduler) (float64, uint64, error) {
 	families, err := scheduler.Metrics(ctx)
 	if err != nil {
@@ -253,7 +254,7 @@ func algorithm(ctx context.Context, scheduler controlplane.Scheduler) (float64, 
 	}
 	family := families["scheduler_scheduling_algorithm_duration_seconds"]
 	if family == nil {
-		return 0, 0, nil // Nothing was scheduled yet.
+		return 0, 0, nil // No pod scheduled yet.
 	}
 	histogram := family.Metric[0].Histogram
 	return histogram.GetSampleSum(), histogram.GetSampleCount(), nil
@@ -306,7 +307,7 @@ func removePods(ctx context.Context, client kubernetes.Interface) error {
 	})
 }
 
-// until asks five times a second, for at most three minutes, until there is no objection.
+// until calls done five times a second, for at most three minutes, until it returns no error.
 func until(ctx context.Context, done func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()

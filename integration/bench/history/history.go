@@ -1,4 +1,4 @@
-// Package history reads what etcd remembers: every change of a range of keys, in order, from its first revision on.
+// Package history reads etcd's history: every change of a range of keys, in order, from its first revision on.
 package history
 
 import (
@@ -9,9 +9,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Replay calls apply for each event from the prefix `first` to the prefix `last`, up to now. endMark is a key that lies between the two, which it
-// writes: one ordered watch sees everything before it and then the mark. It gives up after two minutes. Errors: those of etcd, such as that the
-// history was compacted, and the first of apply.
+// Replay calls apply for each event from the prefix `first` to the prefix `last`, up to now. endMark is a key between
+// the two. Replay writes it: one ordered watch returns all events before it and then the mark. It times out after two
+// minutes. Errors: those of etcd (for example a compacted history), and the first of apply.
 func Replay(ctx context.Context, etcdURL, first, last, endMark string, apply func(*clientv3.Event) error) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdURL}, DialTimeout: 10 * time.Second})
 	if err != nil {

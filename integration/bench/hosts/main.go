@@ -1,5 +1,6 @@
-// Command hosts measures what one more host in a profile costs: pods go one after the other through the shim's own queue and cycle
-// (bench/hosts.cc), with the built-in plugins on one host, on two, or with a plugin more on a host in another language.
+// Command hosts measures the cost of one more host in a profile: pods go one after the other through the shim's own
+// queue and cycle (bench/hosts.cc), with the built-in plugins on one host, on two, or with one more plugin on a host
+// in another language.
 package main
 
 import (
@@ -21,10 +22,10 @@ import (
 
 var (
 	nodes  = flag.Int("nodes", 5000, "number of nodes")
-	pods   = flag.Int("pods", 1000, "pods measured in each run, after 200 others")
+	pods   = flag.Int("pods", 1000, "measured pods in each run, after 200 unmeasured ones")
 	runs   = flag.Int("runs", 3, "runs of each row, in turns; the table has the medians")
 	only   = flag.String("rows", "", "only rows whose names contain this")
-	readme = flag.String("readme", "", "put the table into this document, between its marks")
+	readme = flag.String("readme", "", "write the table into this document, between its marks")
 	check  = flag.Bool("check", false, "fail if pods without claims take more than 1.05 times as long, filter and score, with the host for claims in their profile")
 )
 
@@ -33,15 +34,16 @@ const (
 	end   = "<!-- end of the hosts' table -->\n"
 )
 
-// row is an arrangement of hosts. One has the built-in plugins; `plugins` narrows it.
+// row is an arrangement of hosts. One host has the built-in plugins; `plugins` restricts them.
 type row struct {
 	name    string
 	plugins string
-	// Another host's command, without --listen, behind that one or ahead of it in the configuration; none: there is none.
+	// Commands of other hosts, without --listen: after the first host in the configuration (second) or before it
+	// (ahead); empty: none.
 	second, ahead []string
-	// Plugins that the profile has beside the default ones.
+	// Plugins of the profile in addition to the default ones.
 	added []string
-	// Of each pod.
+	// Claims of each pod.
 	claims int
 }
 
@@ -157,7 +159,7 @@ func run(ctx context.Context) error {
 	return os.WriteFile(*readme, []byte(text), 0o644)
 }
 
-// measure starts the row's hosts, has pods scheduled with them, and ends them.
+// measure starts the row's hosts, schedules pods with them, and stops them.
 func measure(ctx context.Context, bin string, r row) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -223,19 +225,19 @@ func configOf(r row) string {
 		"- {resource: resourceslices.v1.resource.k8s.io}\n- {resource: deviceclasses.v1.resource.k8s.io}\n"
 }
 
-// checkWithoutClaims holds pods without claims beside the profile of one host.
+// checkWithoutClaims compares pods without claims with the row of one host.
 func checkWithoutClaims(all []row, results [][]result) error {
 	p50 := map[string]float64{}
 	for i, r := range all {
 		p50[r.name] = median(results[i], func(r result) float64 { return r.P50Micros })
 	}
 	if p50[oneHost] == 0 || p50[withoutClaims] == 0 {
-		return fmt.Errorf("--check needs the rows %q and %q", oneHost, withoutClaims)
+		return fmt.Errorf("--check: missing rows %q and %q", oneHost, withoutClaims)
 	}
 	ratio := p50[withoutClaims] / p50[oneHost]
 	fmt.Printf("pods without claims, filter and score, p50: %.3f times one host\n", ratio)
 	if ratio > 1.05 {
-		return fmt.Errorf("%.3f is more than 1.05", ratio)
+		return fmt.Errorf("%.3f is above the limit of 1.05", ratio)
 	}
 	return nil
 }
@@ -263,15 +265,15 @@ func tableOf(all []row, results [][]result) string {
 	return b.String()
 }
 
-// putTable puts a table between the marks of a document.
+// putTable replaces the table between the marks of a document.
 func putTable(document, table string) (string, error) {
 	before, rest, found := strings.Cut(document, begin)
 	if !found {
-		return "", fmt.Errorf("it has no line %q", strings.TrimSpace(begin))
+		return "", fmt.Errorf("missing line %q", strings.TrimSpace(begin))
 	}
 	_, after, found := strings.Cut(rest, end)
 	if !found {
-		return "", fmt.Errorf("it has no line %q after the first", strings.TrimSpace(end))
+		return "", fmt.Errorf("missing line %q after the first mark", strings.TrimSpace(end))
 	}
 	return before + begin + table + end + after, nil
 }

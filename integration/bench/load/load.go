@@ -1,4 +1,4 @@
-// Package load creates pods at a steady rate on a real API server, and tells how long each took until it was seen bound.
+// Package load creates pods at a steady rate on a real API server, and measures the time from creation to bound.
 package load
 
 import (
@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// stay is how long a pod stays once it is bound, so that there is room for others.
+// stay is the lifetime of a bound pod; then its room is free for others.
 const stay = 20 * time.Second
 
-// Load is a steady stream of pods. It may be used from any goroutine.
+// Load is a steady stream of pods. Safe for concurrent use.
 type Load struct {
 	client    kubernetes.Interface
 	namespace string
@@ -35,7 +35,8 @@ type Load struct {
 	failed  error
 }
 
-// Start creates `rate` pods a second in the namespace, which must be there, until End. newPod is NewPod, or makes others by it.
+// Start creates `rate` pods a second in the existing namespace, until End. newPod is NewPod or a function that
+// modifies its pods.
 func Start(ctx context.Context, client kubernetes.Interface, namespace string, rate int, newPod func(name string) *corev1.Pod) *Load {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Load{client: client, namespace: namespace, rate: rate, newPod: newPod, cancel: cancel,
@@ -49,7 +50,7 @@ func Start(ctx context.Context, client kubernetes.Interface, namespace string, r
 	}()
 	select {
 	case <-watching:
-	case <-ctx.Done(): // It failed at once.
+	case <-ctx.Done(): // It has already failed.
 	}
 	l.done.Add(1)
 	go func() {
@@ -70,7 +71,7 @@ func (l *Load) fail(err error) {
 	}
 }
 
-// create makes pods at the rate, each in its time, whatever the others do.
+// create makes pods at the rate, each at its time, independent of the others.
 func (l *Load) create(ctx context.Context) error {
 	var under sync.WaitGroup
 	defer under.Wait()
@@ -86,10 +87,10 @@ func (l *Load) create(ctx context.Context) error {
 		under.Add(1)
 		go func() {
 			defer under.Done()
-			// Not cut short by the end: every pod that was counted is to be there.
+			// The end does not cancel it: every counted pod must be created.
 			l.fail(insist(context.WithoutCancel(ctx), func(ctx context.Context) error {
 				_, err := l.client.CoreV1().Pods(l.namespace).Create(ctx, l.newPod(name), metav1.CreateOptions{})
-				if apierrors.IsAlreadyExists(err) { // By the try before, whose answer was lost.
+				if apierrors.IsAlreadyExists(err) { // Created by the attempt before, whose answer was lost.
 					return nil
 				}
 				return err
@@ -98,7 +99,7 @@ func (l *Load) create(ctx context.Context) error {
 	}
 }
 
-// insist tries again where a connection was lost, as happens on a machine that is busy with other things.
+// insist retries after a lost connection, which happens on a busy machine.
 func insist(ctx context.Context, try func(context.Context) error) (err error) {
 	for range 20 {
 		if err = try(ctx); err == nil {
@@ -111,7 +112,7 @@ func insist(ctx context.Context, try func(context.Context) error) (err error) {
 	return err
 }
 
-// watch notes when pods are bound, and deletes those that have been for long enough. The API server may end a watch at any time.
+// watch records when pods are bound, and deletes them after `stay`. The API server may end a watch at any time.
 func (l *Load) watch(ctx context.Context, watching chan<- struct{}) error {
 	for began := false; ctx.Err() == nil; began = true {
 		var watcher watch.Interface
@@ -174,7 +175,7 @@ func (l *Load) End(ctx context.Context) error {
 		l.mu.Lock()
 		missing, failed := len(l.created)-len(l.seen), l.failed
 		l.mu.Unlock()
-		// The creator goes on until the end; what it made since is not waited for.
+		// The creator runs until the end; newer pods are not waited for.
 		if failed != nil || missing <= l.rate/10 || time.Now().After(limit) {
 			break
 		}
@@ -195,7 +196,7 @@ func (l *Load) waitForAll(ctx context.Context, limit time.Time) error {
 			return err
 		}
 		if len(pending.Items) == 0 || time.Now().After(limit) {
-			return nil // What is left the checker counts as lost.
+			return nil // The checker counts the rest as lost.
 		}
 		if err := SleepUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
 			return err
@@ -203,18 +204,18 @@ func (l *Load) waitForAll(ctx context.Context, limit time.Time) error {
 	}
 }
 
-// Latency is how long a pod took from its creation until it was seen bound.
+// Latency is the time from a pod's creation until it was seen bound.
 type Latency struct {
 	Created time.Time
 	Took    time.Duration
 }
 
-// Latencies are those of all pods that were seen bound so far, in no order.
+// Latencies returns those of all pods seen bound so far, in no order.
 func (l *Load) Latencies() (all []Latency) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for name, created := range l.created {
-		// Those that are missing are among the last; what is lost the checker tells.
+		// Missing pods are among the last; the checker reports lost pods.
 		if seen, ok := l.seen[name]; ok {
 			all = append(all, Latency{Created: created, Took: seen.Sub(created)})
 		}
@@ -238,7 +239,7 @@ func NewPod(name string) *corev1.Pod {
 	}
 }
 
-// Quantile sorts the values. Of none it is 0.
+// Quantile sorts the values. Without values it is 0.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

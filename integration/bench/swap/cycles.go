@@ -12,18 +12,18 @@ import (
 	"outboard.dev/integration/bench/load"
 )
 
-// sample is something that began and took a while.
+// sample is an event with a start and a duration.
 type sample struct {
 	began time.Time
 	took  time.Duration
-	// Of a cycle: without the time in the queue, and from when its pod was first tried, which may have been in another one.
+	// Of a cycle: without the time in the queue; and since the pod's first attempt, which may be another one.
 	inCycle, sinceFirstTry time.Duration
 }
 
 // A line of the shim's log at level 2, for every pod that got a node.
 var placed = regexp.MustCompile(`^I(\d{8} \d\d:\d\d:\d\d\.\d{6}) .* goes to node \S+: attempt \d+ of (.*), (\S+) after it was queued, of which (\S+) in this cycle, (\S+) after it was first tried`)
 
-// readCycles reads how long pods took from the queue to their node, and counts the attempts whose calls did not all go to one
+// readCycles reads the time from the queue to the node, and counts the attempts whose calls went to more than one
 // instance of the host.
 func readCycles(log string) (cycles []sample, mixed int, err error) {
 	file, err := os.Open(log)
@@ -63,7 +63,7 @@ func readCycles(log string) (cycles []sample, mixed int, err error) {
 	return cycles, mixed, lines.Err()
 }
 
-// withoutQueue are the cycles themselves.
+// withoutQueue returns the durations of the cycles themselves.
 func withoutQueue(cycles []sample) []sample {
 	result := slices.Clone(cycles)
 	for i := range result {
@@ -84,7 +84,7 @@ func quantilesOf(samples []sample) quantiles {
 	return quantiles{float64(len(values)), load.Quantile(values, 0.5), load.Quantile(values, 0.99), load.Quantile(values, 1)}
 }
 
-// between are the samples that began in the time.
+// between returns the samples that began in the interval.
 func between(samples []sample, from, to time.Time) (inside []sample) {
 	for _, s := range samples {
 		if !s.began.Before(from) && s.began.Before(to) {
@@ -94,7 +94,7 @@ func between(samples []sample, from, to time.Time) (inside []sample) {
 	return inside
 }
 
-// around are the samples that began within a second of a switch, before or after it.
+// around returns the samples that began within a second of a switch, before or after it.
 func around(samples []sample, switches []time.Time) (close []sample) {
 	for _, s := range samples {
 		next, _ := slices.BinarySearchFunc(switches, s.began, time.Time.Compare)

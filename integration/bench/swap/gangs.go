@@ -19,8 +19,8 @@ import (
 
 const gangSize = 4
 
-// gangs are groups of pods of which all but one wait at Permit while the host is replaced; the last comes afterwards. Judged by
-// what the API server says.
+// gangs are groups of pods. All but one member wait at Permit while the host is replaced; the last is created
+// afterwards. The result is read from the API server.
 type gangs struct {
 	client kubernetes.Interface
 
@@ -29,7 +29,7 @@ type gangs struct {
 	partial int // had a bound member while one was missing
 	late    int // were not all bound a second after the last member was created
 
-	// Fed by a watch: to list that often all pods of the namespace would take a good part of the API server's time.
+	// Updated by a watch: frequent lists of the namespace would take a large part of the API server's time.
 	mu      sync.Mutex
 	members map[string]map[string]*corev1.Pod // by gang and name
 }
@@ -85,7 +85,7 @@ func gangName(i int) string { return fmt.Sprintf("gang-%04d", i) }
 
 func podName(i, member int) string { return fmt.Sprintf("gang-%04d-%d", i, member) }
 
-// look tells how many members of gang i are bound, and how many wait.
+// look returns how many members of gang i are bound, and how many wait.
 func (g *gangs) look(i int) (bound, reserved int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,7 +93,7 @@ func (g *gangs) look(i int) (bound, reserved int) {
 		if pod.Spec.NodeName != "" {
 			bound++
 		}
-		// Written when it begins to wait.
+		// Set when it begins to wait.
 		if pod.Status.NominatedNodeName != "" {
 			reserved++
 		}
@@ -101,7 +101,7 @@ func (g *gangs) look(i int) (bound, reserved int) {
 	return bound, reserved
 }
 
-// complete creates the missing member of gang i, and waits until all are bound, or it is too late.
+// complete creates the missing member of gang i, and waits until all are bound or the time is over.
 func (g *gangs) complete(ctx context.Context, i int) error {
 	bound, reserved := g.look(i)
 	if bound > 0 {
@@ -125,7 +125,7 @@ func (g *gangs) complete(ctx context.Context, i int) error {
 			return nil
 		}
 		if time.Now().After(limit) {
-			g.late++ // And if it never is, its members are lost, which the checker sees.
+			g.late++ // If it never is, the checker reports its members as lost.
 			return nil
 		}
 		if err := load.SleepUntil(ctx, time.Now().Add(20*time.Millisecond)); err != nil {

@@ -1,6 +1,6 @@
-// Command swap replaces the plugin host again and again while pods are scheduled on a real API server, and counts what went
-// wrong. Whether pods were lost, bound twice or put on a full node is judged from etcd's history (../checker); how long pods
-// took is seen by a watch, how long their cycles took is in the shim's log. Its last line is one JSON object.
+// Command swap replaces the plugin host repeatedly while pods are scheduled on a real API server, and counts
+// failures. etcd's history (../checker) shows lost pods, double binds and overcommitted nodes; a watch measures the
+// latency of pods; the shim's log has the durations of cycles. The last line is one JSON object.
 package main
 
 import (
@@ -23,24 +23,24 @@ import (
 )
 
 var (
-	swaps    = flag.Int("swaps", 200, "how often the host is replaced")
-	baseline = flag.Duration("baseline", 30*time.Second, "time without replacements at the beginning, which the others are compared with")
+	swaps    = flag.Int("swaps", 200, "number of replacements of the host")
+	baseline = flag.Duration("baseline", 30*time.Second, "time without replacements at the beginning, for comparison")
 	interval = flag.Duration("interval", 2*time.Second, "from one replacement to the next")
 	nodes    = flag.Int("nodes", 1000, "number of nodes")
-	bound    = flag.Int("bound", 10000, "pods that are on nodes before")
+	bound    = flag.Int("bound", 10000, "pods that are on nodes from the start")
 	rate     = flag.Int("rate", 152, "pods created each second")
-	killed   = flag.Int("killed", 3, "every so many-th predecessor is killed (SIGKILL), in turns when its successor serves and while it serves itself; the others are asked to end; 0: none is killed")
+	killed   = flag.Int("killed", 3, "each N-th predecessor gets SIGKILL, alternately after its successor serves and while it serves itself; the others get SIGTERM; 0: none is killed")
 	keepLogs = flag.Bool("keep-logs", false, "keep the logs of the control plane, the hosts and the shim")
 )
 
 const (
 	namespace = "swap"
-	// A cycle that began this long before or after a switch counts as near. With the default interval that is nearly all of them: the
-	// start of the new process and its snapshot are in it.
+	// A cycle that began within this time of a switch counts as near. With the default interval those are nearly all
+	// cycles, including the start of the new process and its snapshot.
 	near = time.Second
-	// A pod whose first attempt began this long before it got its node had one that did not end, or was restarted too late.
+	// A pod whose first attempt began this long before it got its node had a failed attempt, or was retried too late.
 	tooLate = time.Second
-	// After the start of everything, before the baseline.
+	// Wait after all processes have started, before the baseline.
 	settle = 5 * time.Second
 )
 
@@ -52,7 +52,7 @@ profiles:
       enabled: [{name: AtomicReplicaCoordinator}, {name: Preference}]
 `
 
-// outcome is the last line. All times are in milliseconds.
+// outcome is the last line of output. All times are in milliseconds.
 type outcome struct {
 	Swaps        int `json:"swaps"`
 	Killed       int `json:"killed"`        // predecessors that were killed
@@ -63,23 +63,23 @@ type outcome struct {
 	Overcommit   int `json:"overcommit"`
 	OtherFaults  int `json:"other_faults"`
 	Gangs        int `json:"gangs"`        // bound as a whole, within 1 s of the last member's creation
-	GangsAcross  int `json:"gangs_across"` // of which all but one waited at Permit while the host was replaced
+	GangsAcross  int `json:"gangs_across"` // with all but one member at Permit while the host was replaced
 	PartialGangs int `json:"partial_gangs"`
 	LateGangs    int `json:"late_gangs"`
-	HostErrors   int `json:"host_errors"` // attempts that ended because a host gave no answer; their pods are tried again
-	// From the beginning of a cycle to a node, as the shim's log tells.
+	HostErrors   int `json:"host_errors"` // attempts that failed without a host's answer; their pods are retried
+	// From the start of a cycle to a node, from the shim's log.
 	Cycles   int     `json:"cycles"`
 	P99      float64 `json:"p99_ms"` // without replacements
 	Near     int     `json:"cycles_near_a_switch"`
 	NearP99  float64 `json:"near_p99_ms"`
 	NearMax  float64 `json:"near_max_ms"`
 	AddedP99 float64 `json:"added_p99_ms"`
-	// From the queue to a node: a host that is away, and other pods, are waited for there.
+	// From the queue to a node; includes the wait for an absent host and for other pods.
 	QueuedP99      float64 `json:"queued_p99_ms"`
 	QueuedNearP99  float64 `json:"queued_near_p99_ms"`
 	QueuedNearMax  float64 `json:"queued_near_max_ms"`
 	QueuedAddedP99 float64 `json:"queued_added_p99_ms"`
-	// From creation to bound, as the API server tells.
+	// From creation to bound, from the API server.
 	Pods        int     `json:"pods"`
 	LatePods    int     `json:"late_pods"` // bound later than 1 s after they were created
 	PodP99      float64 `json:"pod_p99_ms"`

@@ -13,20 +13,20 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// swapped is what happened.
+// swapped is the result of the replacements.
 type swapped struct {
-	switches []time.Time // when each instance came to serve
+	switches []time.Time // when each instance began to serve
 	warmUps  []float64   // milliseconds from the start of its process to that
 	killed   int
 }
 
-// replaceHosts starts one instance after the other. Of every so many replacements one predecessor is killed instead of being asked to
-// end, in turns when its successor has taken over and while it serves itself, the successor being compared with it.
+// replaceHosts starts one instance after the other. Each N-th predecessor is killed instead of stopped, alternately
+// after its successor has taken over and while it still serves and its successor is in the shadow phase.
 func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, builds [2][]string, gangs *gangs) (*swapped, error) {
 	result := &swapped{}
 	began := time.Now()
 	for i := range *swaps {
-		// Half an interval before, so that the gang waits when the process starts.
+		// Half an interval earlier, so that the gang waits when the process starts.
 		if err := load.SleepUntil(ctx, began.Add(time.Duration(i)**interval+*interval/2)); err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, builds [
 			predecessor.Kill()
 			result.killed++
 		} else {
-			// It ends by itself once it has drained.
+			// It exits by itself once it has drained.
 			go predecessor.Stop(30 * time.Second)
 		}
 		if err := gangs.complete(ctx, i); err != nil {
@@ -71,7 +71,7 @@ func replaceHosts(ctx context.Context, outboard *controlplane.Outboard, builds [
 	return result, load.SleepUntil(ctx, time.Now().Add(near))
 }
 
-// makeBuilds returns the arguments of two hosts that differ in one plugin, which is in an object.
+// makeBuilds returns the arguments of two hosts that differ in one plugin, a shared object.
 func makeBuilds(dir string) (builds [2][]string, err error) {
 	programs, err := controlplane.OutboardDirectory()
 	if err != nil {
@@ -92,7 +92,7 @@ func makeBuilds(dir string) (builds [2][]string, err error) {
 	return builds, nil
 }
 
-// waitUntil returns when the instance that started after `started` came into one of the states, as the shim says.
+// waitUntil returns when the instance started after `started` reached one of the states, according to the shim.
 func waitUntil(ctx context.Context, outboard *controlplane.Outboard, started time.Time, states ...string) (time.Time, error) {
 	const patience = 30 * time.Second
 	limit := time.Now().Add(patience)

@@ -6,15 +6,16 @@ import (
 	"sort"
 )
 
-// Textbook EASY backfill (Lifka 1995; Mu'alem and Feitelson 2001), with priorities and without preemption: jobs start in order of priority
-// and arrival; the first that does not fit is promised the time at which enough will be free by what jobs declare; others start if they
-// are over by then, or need only what it will leave. It shares nothing with the scheduler and its plugins.
+// Textbook EASY backfill (Lifka 1995; Mu'alem and Feitelson 2001), with priorities and without preemption. Jobs start
+// in order of priority and arrival. The first job that does not fit gets a reservation at the time when enough will
+// be free according to the declared run times. Other jobs start if they end before that time, or need only what it
+// will leave. Shares no code with the scheduler and its plugins.
 type easy struct {
 	jobs     []job
-	pool     bool  // GPUs of all nodes are one pool; else a pod's are of one node
+	pool     bool  // all GPUs are one pool; otherwise a pod's GPUs are on one node
 	free     []int // by node; a pool is one
-	withFree []int // how many nodes have so many free
-	all      int   // the sum of what is free
+	withFree []int // number of nodes with that many free
+	all      int   // sum of free GPUs
 	queue    []int // jobs that wait, in order
 	runs     endings
 	outcomes []outcome
@@ -25,8 +26,8 @@ type easy struct {
 type running struct {
 	job      *job
 	nodes    []int   // one for each piece
-	end      float64 // really
-	declared float64 // as far as anybody knows
+	end      float64 // actual
+	declared float64 // by the declared run time
 }
 
 type endings []*running
@@ -42,7 +43,7 @@ func (e *endings) Pop() any {
 	return last
 }
 
-// playEasy plays the jobs until `until`: what became of each, and the GPU-seconds in use until then.
+// playEasy plays the jobs until `until`. Returns the outcome of each, and the GPU-seconds in use until then.
 func playEasy(jobs []job, nodes, gpus int, pool bool, until float64) ([]outcome, float64) {
 	e := &easy{jobs: jobs, pool: pool, until: until, all: nodes * gpus, outcomes: make([]outcome, len(jobs))}
 	if pool {
@@ -81,7 +82,7 @@ func playEasy(jobs []job, nodes, gpus int, pool bool, until float64) ([]outcome,
 	}
 }
 
-// pieces: what has to be on one node, and how many of these there are.
+// pieces returns the GPUs that must be on one node, and the number of such pieces.
 func (e *easy) pieces(j *job) (gpus, count int) {
 	if e.pool {
 		return j.pods * j.gpus, 1
@@ -103,7 +104,7 @@ func (e *easy) change(node, gpus int) {
 	e.withFree[e.free[node]]++
 }
 
-// mayFit: whether the nodes have room for all pieces if nothing is kept.
+// mayFit returns whether the nodes have room for all pieces, without reservations.
 func (e *easy) mayFit(gpus, count int) bool {
 	if e.pool || gpus*count > e.all {
 		return gpus*count <= e.all
@@ -133,7 +134,8 @@ func (e *easy) start(i int, nodes []int, now float64) {
 	heap.Push(&e.runs, &running{j, nodes, now + j.run, now + j.declared})
 }
 
-// place finds nodes for a job, the fullest first, where it also leaves what is in `kept` (nil: nothing). Nil: there are none.
+// place finds nodes for a job, the fullest first, that also leave what is in `kept` (nil: no reservation). Returns
+// nil if none fit.
 func (e *easy) place(j *job, kept []int) []int {
 	gpus, count := e.pieces(j)
 	if !e.mayFit(gpus, count) {
@@ -161,7 +163,7 @@ func (e *easy) place(j *job, kept []int) []int {
 	return nodes
 }
 
-// shadow: when the job will fit, and what each node then has beside it. False: never.
+// shadow returns when the job will fit, and what each node then has left; false: never.
 func (e *easy) shadow(j *job, now float64) (when float64, spare []int, ok bool) {
 	gpus, count := e.pieces(j)
 	spare = append(spare, e.free...)
@@ -171,7 +173,7 @@ func (e *easy) shadow(j *job, now float64) (when float64, spare []int, ok bool) 
 	for _, free := range spare {
 		fit += free / gpus
 	}
-	var last []int // nodes in the order in which they got room last
+	var last []int // nodes in the order in which they last got room
 	when = now
 	for _, run := range ends {
 		if fit >= count {

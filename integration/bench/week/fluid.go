@@ -2,9 +2,9 @@ package main
 
 import "sort"
 
-// fluidBound is the most GPU-seconds that any scheduler can have in use until `until`: jobs ask for their GPUs from the moment when they
-// arrive, for as long as they run; what is more than there is waits as a fluid does, and is served as soon as there is room. No job can
-// have done more by any time than it had asked for, and no machine more than it can:
+// fluidBound is the maximum of GPU-seconds that any scheduler can have in use until `until`. Jobs request their GPUs
+// from their arrival on, for as long as they run; demand above the capacity waits like a fluid and is served as soon
+// as there is room. At no time can jobs have done more than they had requested, or a machine more than its capacity:
 // S(T) <= min over s <= T of A(s) + C (T - s).
 func fluidBound(jobs []job, gpus int, until float64) float64 {
 	type step struct {

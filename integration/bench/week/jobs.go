@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// job is a line of a trace, as far as it counts here. All its pods run at once.
+// job is a line of a trace, with the fields used here. All its pods run at once.
 type job struct {
 	name     string
 	class    string
 	arrival  float64 // seconds
 	run      float64
-	declared float64 // what it says of that
+	declared float64 // its declared run time
 	pods     int
-	gpus     int // of a pod
+	gpus     int // of each pod
 	priority int
 }
 
 func (j job) allGPUs() int { return j.pods * j.gpus }
 
-// outcome is what became of a job.
+// outcome is the result of a job.
 type outcome struct {
 	start float64 // seconds; below 0: it had not started at the end
 }
 
-// readJobs reads what `outboard generate-workload` writes.
+// readJobs reads the output of `outboard generate-workload`.
 func readJobs(reader io.Reader) ([]job, error) {
 	var jobs []job
 	scanner := bufio.NewScanner(reader)
@@ -53,7 +53,7 @@ func readJobs(reader io.Reader) ([]job, error) {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		if fields.Job == "" || fields.Run <= 0 || fields.GPUs <= 0 || fields.Replicas > 1 && !fields.Gang {
-			return nil, fmt.Errorf("line %d: no job with a run time and GPUs, whose pods run at once: %s", number, line)
+			return nil, fmt.Errorf("line %d: not a job with a run time and GPUs, whose pods run at once: %s", number, line)
 		}
 		made := job{fields.Job, fields.Class, fields.Arrival, fields.Run, fields.Run, fields.Replicas, fields.GPUs, fields.Priority}
 		if text, ok := fields.Annotations["outboard/run-seconds"]; ok {

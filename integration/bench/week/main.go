@@ -1,5 +1,5 @@
-// A virtual week on a cluster of GPUs: how full it is, how long jobs wait and what is lost under several schedulers, beside textbook EASY
-// backfill and what no scheduler can beat.
+// A virtual week on a cluster of GPUs: use, waiting time and lost work of several schedulers, beside textbook EASY
+// backfill and an upper bound for all schedulers.
 package main
 
 import (
@@ -34,7 +34,7 @@ type options struct {
 
 func (o options) until() float64 { return o.hours * 3600 }
 
-// schedulers in the table's order; those that are simulated have a configuration.
+// schedulers in the table's order; the simulated ones have a configuration.
 var schedulers = []string{"default", "ai", "backfill", "easy", "easy-pool", "fluid"}
 
 var titles = map[string]string{
@@ -53,19 +53,19 @@ func main() {
 	flag.StringVar(&o.example, "config", "../deploy/examples/ai-scheduler.yaml", "configuration whose first profile is the ai-scheduler")
 	flag.IntVar(&o.nodes, "nodes", 100, "nodes")
 	flag.IntVar(&o.gpus, "gpus-per-node", 8, "GPUs of each")
-	flag.Float64Var(&o.hours, "hours", 168, "hours in which jobs come, and that are looked at")
-	flag.Float64Var(&o.declared, "declared", 1, "jobs declare so many times as long as they run")
-	flag.IntVar(&o.mostWaiting, "most-waiting", 3000, "a simulation ends once more pods than these wait")
-	flag.IntVar(&o.jobs, "jobs", 2, "simulations at once")
-	flag.IntVar(&o.seeds, "seeds", 10, "workloads of each load")
-	flag.StringVar(&loads, "loads", "0.7,0.9,1.1", "GPU-hours that jobs ask for, over those that there are")
-	flag.StringVar(&which, "schedulers", strings.Join(schedulers, ","), "which to measure")
-	flag.StringVar(&jsonFile, "json", "", "file of the results, one a line; those that it has are not measured again")
+	flag.Float64Var(&o.hours, "hours", 168, "hours in which jobs arrive and are measured")
+	flag.Float64Var(&o.declared, "declared", 1, "declared run time of jobs, as a multiple of the actual one")
+	flag.IntVar(&o.mostWaiting, "most-waiting", 3000, "a simulation ends when more pods than this wait")
+	flag.IntVar(&o.jobs, "jobs", 2, "concurrent simulations")
+	flag.IntVar(&o.seeds, "seeds", 10, "number of workloads for each load")
+	flag.StringVar(&loads, "loads", "0.7,0.9,1.1", "requested GPU-hours, divided by the available ones")
+	flag.StringVar(&which, "schedulers", strings.Join(schedulers, ","), "schedulers to measure")
+	flag.StringVar(&jsonFile, "json", "", "file of results, one a line; existing results are not measured again")
 	flag.Parse()
 	wanted := map[string]bool{}
 	for _, name := range strings.Split(which, ",") {
 		if titles[name] == "" {
-			log.Fatalf("--schedulers: no %q; there are: %s", name, strings.Join(schedulers, ", "))
+			log.Fatalf("--schedulers: unknown %q; use: %s", name, strings.Join(schedulers, ", "))
 		}
 		wanted[name] = true
 	}
@@ -94,7 +94,7 @@ func main() {
 	}
 }
 
-// measure plays every workload of a load under every scheduler, but for what was measured before.
+// measure plays every workload of a load with every scheduler, except results measured before.
 func (o options) measure(load float64, wanted map[string]bool, kept *ledger) ([]result, error) {
 	tasks := make(chan run)
 	var lock sync.Mutex
@@ -166,7 +166,7 @@ func (o options) generate(load float64, seed int) error {
 	return command.Run()
 }
 
-// play lets one scheduler have the week.
+// play runs one week with one scheduler.
 func (o options) play(load float64, seed int, scheduler string) (figures, error) {
 	text, err := os.ReadFile(o.file("trace", load, seed))
 	if err != nil {
@@ -189,7 +189,7 @@ func (o options) play(load float64, seed int, scheduler string) (figures, error)
 	}
 	command := exec.Command(o.outboard, "simulate", "--cluster", o.file("cluster", load, seed), "--trace", o.file("trace", load, seed),
 		"--config", filepath.Join(o.folder, scheduler+".yaml"), "--to", fmt.Sprint(o.until()), "--until", fmt.Sprint(o.until()),
-		"--most-waiting", fmt.Sprint(o.mostWaiting), "--spare-attempts", "-o", "json")
+		"--most-waiting", fmt.Sprint(o.mostWaiting), "--equivalence-cache", "-o", "json")
 	var said bytes.Buffer
 	command.Stderr = &said
 	output, err := command.Output()
@@ -199,7 +199,7 @@ func (o options) play(load float64, seed int, scheduler string) (figures, error)
 	return readFigures(jobs, output, o.nodes*o.gpus)
 }
 
-// readFigures reads what `outboard simulate --trace … -o json` prints.
+// readFigures reads the output of `outboard simulate --trace … -o json`.
 func readFigures(jobs []job, output []byte, gpus int) (figures, error) {
 	numbers := map[string]int{}
 	outcomes := make([]outcome, len(jobs))
@@ -230,7 +230,7 @@ func readFigures(jobs []job, output []byte, gpus int) (figures, error) {
 		}
 		i, known := numbers[line.Job]
 		if !known {
-			return f, fmt.Errorf("a line about a job that is not in the trace: %s", scanner.Text())
+			return f, fmt.Errorf("unknown job, not in the trace: %s", scanner.Text())
 		}
 		if line.Bound != nil {
 			outcomes[i].start = *line.Bound
@@ -239,14 +239,14 @@ func readFigures(jobs []job, output []byte, gpus int) (figures, error) {
 		f.IdleHours += line.GPUSecondsIdle / 3600
 	}
 	if !found {
-		return f, fmt.Errorf("no summary")
+		return f, fmt.Errorf("missing summary")
 	}
 	f.Useful = f.Utilisation - (f.LostHours+f.IdleHours)/(float64(gpus)*f.EndedAt)
 	f.noteWaits(jobs, outcomes, f.EndedAt*3600)
 	return f, nil
 }
 
-// writeConfigs writes the profiles that are measured: all of them schedule default-scheduler's pods.
+// writeConfigs writes the measured profiles: all of them schedule default-scheduler's pods.
 func (o options) writeConfigs() error {
 	text, err := os.ReadFile(o.example)
 	if err != nil {
@@ -254,7 +254,7 @@ func (o options) writeConfigs() error {
 	}
 	documents := strings.SplitN(string(text), "\n---\n", 2)
 	if len(documents) != 2 {
-		return fmt.Errorf("%s: not two documents", o.example)
+		return fmt.Errorf("%s: want two documents", o.example)
 	}
 	for _, name := range []string{"default", "ai", "backfill"} {
 		config := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -278,14 +278,14 @@ func (o options) writeConfigs() error {
 	return nil
 }
 
-// As GPUPacking's in the ai-scheduler: what Backfill's README says where both are.
+// The weight of GPUPacking in the ai-scheduler, as Backfill's README recommends for profiles with both.
 const backfillWeight = 10
 
-// changeProfile makes the first profile the only one, takes GPULoad off it, which asks a Prometheus, and adds Backfill.
+// changeProfile makes the first profile the only one, removes GPULoad, which needs a Prometheus, and adds Backfill.
 func changeProfile(config map[string]any, backfill bool) error {
 	profiles, _ := config["profiles"].([]any)
 	if len(profiles) == 0 {
-		return fmt.Errorf("no profile")
+		return fmt.Errorf("missing profile")
 	}
 	profile, _ := profiles[0].(map[string]any)
 	config["profiles"] = []any{profile}
@@ -300,7 +300,7 @@ func changeProfile(config map[string]any, backfill bool) error {
 		enabled = without(enabled, "Backfill")
 	}
 	if multiPoint == nil {
-		return fmt.Errorf("no plugins.multiPoint")
+		return fmt.Errorf("missing plugins.multiPoint")
 	}
 	multiPoint["enabled"] = enabled
 	if args, ok := profile["pluginConfig"].([]any); ok {
@@ -321,7 +321,7 @@ func without(list []any, name string) []any {
 
 func table(load, hours float64, results []result) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\nload %g\n| scheduler | GPUs in use, %% | of use, %% | mean wait, min | p95 wait, min | gangs' mean wait, min | not started, %% | work lost, GPU h | held in vain, GPU h | ended at, h | runs | s a run |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n", load)
+	fmt.Fprintf(&text, "\nload %g\n| scheduler | GPUs in use, %% | useful, %% | mean wait, min | p95 wait, min | gangs' mean wait, min | not started, %% | work lost, GPU h | idle in gangs, GPU h | ended at, h | runs | s a run |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n", load)
 	for _, name := range schedulers {
 		var all []figures
 		for _, r := range results {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// result is one scheduler's run of one workload.
+// result is one run of one workload with one scheduler.
 type result struct {
 	Scheduler string  `json:"scheduler"`
 	Load      float64 `json:"load"`
@@ -17,7 +17,7 @@ type result struct {
 	figures
 }
 
-// setting is what all results of a file have in common.
+// setting is common to all results of a file.
 type setting struct {
 	Nodes       int     `json:"nodes"`
 	GPUsPerNode int     `json:"gpusPerNode"`
@@ -36,15 +36,15 @@ type run struct {
 	seed      int
 }
 
-// ledger keeps results, in memory and, where it has a file, there: a line each at once, so that a measurement that is broken off goes on
-// where it was. The file's first line is the setting.
+// ledger keeps results in memory and, with a file, there: one line each, written at once, so that an interrupted
+// measurement can be resumed. The file's first line is the setting.
 type ledger struct {
 	lock  sync.Mutex
 	known map[run]result
 	file  *os.File
 }
 
-// openLedger reads what the file has, if there is one by that name ("": none at all). A file of another setting is an error.
+// openLedger reads the file, if it exists (path "": no file). A file with another setting is an error.
 func openLedger(path string, wanted setting) (*ledger, error) {
 	l := &ledger{known: map[run]result{}}
 	if path == "" {
@@ -61,7 +61,7 @@ func openLedger(path string, wanted setting) (*ledger, error) {
 	if l.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		return nil, err
 	}
-	// A line that was being written when the measurement was broken off.
+	// An incomplete line, written when the measurement was interrupted.
 	if err := l.file.Truncate(int64(complete)); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func openLedger(path string, wanted setting) (*ledger, error) {
 	return l, nil
 }
 
-// read takes the lines that are complete and says how many bytes they are.
+// read parses the complete lines and returns their length in bytes.
 func (l *ledger) read(path string, text []byte, wanted setting) (complete int, err error) {
 	for number := 1; ; number++ {
 		size, line, err := bufio.ScanLines(text[complete:], false)
@@ -87,7 +87,7 @@ func (l *ledger) read(path string, text []byte, wanted setting) (complete int, e
 				return 0, fmt.Errorf("%s:1: %w", path, err)
 			}
 			if found != wanted {
-				return 0, fmt.Errorf("%s has results of %+v, and %+v are asked for: give another file", path, found, wanted)
+				return 0, fmt.Errorf("%s has results of %+v, but %+v is requested; use another file", path, found, wanted)
 			}
 		} else {
 			var r result

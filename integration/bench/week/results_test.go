@@ -22,7 +22,7 @@ func TestLedgerGoesOnWhereItWas(t *testing.T) {
 	if err := open().add(first); err != nil {
 		t.Fatal(err)
 	}
-	// Broken off within a line.
+	// Interrupted within a line.
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestLedgerGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("%v %+v", known, found)
 	}
 	if _, known := again.find(run{"easy", 0.9, 2}); known {
-		t.Error("a result that nobody has measured")
+		t.Error("a result without a measurement")
 	}
 	second := result{Scheduler: "easy", Load: 0.9, Seed: 2}
 	if err := again.add(second); err != nil {
@@ -45,8 +45,8 @@ func TestLedgerGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("%v %+v", known, found)
 	}
 	week.Hours = 24
-	if _, err := openLedger(path, week); err == nil || !strings.Contains(err.Error(), "give another file") {
-		t.Errorf("results of a week for a day's: %v", err)
+	if _, err := openLedger(path, week); err == nil || !strings.Contains(err.Error(), "use another file") {
+		t.Errorf("results of a week accepted for a day: %v", err)
 	}
 }
 

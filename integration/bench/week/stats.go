@@ -6,21 +6,21 @@ import (
 	"sort"
 )
 
-// figures of one week under one scheduler.
+// figures of one week with one scheduler.
 type figures struct {
 	Utilisation float64 `json:"utilisation"` // share of the GPUs that pods held
-	Useful      float64 `json:"useful"`      // the same without what was done again and what was held in vain
-	QueueMean   float64 `json:"queueMean"`   // seconds; who never started waited to the end
+	Useful      float64 `json:"useful"`      // the same without repeated work and without GPUs of incomplete gangs
+	QueueMean   float64 `json:"queueMean"`   // seconds; jobs that never started waited to the end
 	QueueP95    float64 `json:"queueP95"`
 	GangMean    float64 `json:"gangMean"`  // seconds, of jobs of several pods
-	Unstarted   float64 `json:"unstarted"` // share of the jobs that came
-	LostHours   float64 `json:"lostHours"` // GPU-hours done again
-	IdleHours   float64 `json:"idleHours"` // GPU-hours that members of gangs held while others had no node
-	EndedAt     float64 `json:"endedAt"`   // hours; earlier than asked for where too many pods waited
-	Seconds     float64 `json:"seconds"`   // that it took here
+	Unstarted   float64 `json:"unstarted"` // share of the arrived jobs
+	LostHours   float64 `json:"lostHours"` // repeated GPU-hours
+	IdleHours   float64 `json:"idleHours"` // GPU-hours held by gang members while other members had no node
+	EndedAt     float64 `json:"endedAt"`   // hours; earlier than requested if too many pods waited
+	Seconds     float64 `json:"seconds"`   // run time of the measurement
 }
 
-// noteWaits fills in how long jobs that came before `end` waited.
+// noteWaits records the waiting times of jobs that arrived before `end`.
 func (f *figures) noteWaits(jobs []job, outcomes []outcome, end float64) {
 	f.QueueMean, f.QueueP95, f.Unstarted = queueFigures(jobs, outcomes, end)
 	var gangs []job
@@ -33,7 +33,7 @@ func (f *figures) noteWaits(jobs []job, outcomes []outcome, end float64) {
 	f.GangMean, _, _ = queueFigures(gangs, their, end)
 }
 
-// queueFigures: mean and 95th percentile of how long jobs that came before `end` waited.
+// queueFigures returns the mean and 95th percentile of the waiting times of jobs that arrived before `end`.
 func queueFigures(jobs []job, outcomes []outcome, end float64) (mean, p95, unstarted float64) {
 	var waits []float64
 	never := 0
@@ -59,11 +59,11 @@ func queueFigures(jobs []job, outcomes []outcome, end float64) (mean, p95, unsta
 	return mean / n, waits[max(0, int(math.Ceil(0.95*n))-1)], float64(never) / n
 }
 
-// Student's t for 95 % of both sides, by degrees of freedom from 1; beyond: the normal distribution's.
+// Student's t for a two-sided 95 % interval, by degrees of freedom from 1; beyond: the normal distribution.
 var student = []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
 	2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045}
 
-// interval: the mean, and half the width of its 95 % confidence interval; NaN for a single value.
+// interval returns the mean, and half the width of its 95 % confidence interval; NaN for a single value.
 func interval(values []float64) (mean, half float64) {
 	n := float64(len(values))
 	for _, v := range values {

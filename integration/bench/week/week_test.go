@@ -31,7 +31,8 @@ func plain(arrival, run float64, gpus int) job {
 }
 
 func TestEasyByHand(t *testing.T) {
-	// 4 GPUs. The second needs all of them at 10; the third is over by then, the fourth is not, the fifth waits for the second's end.
+	// 4 GPUs. The second job needs all of them at 10. The third is over by then, the fourth is not, the fifth waits
+	// for the second's end.
 	jobs := []job{plain(0, 10, 3), plain(1, 5, 4), plain(2, 8, 1), plain(3, 8, 1), plain(4, 100, 1)}
 	outcomes, used := playEasy(jobs, 1, 4, false, 1000)
 	if want := []float64{0, 10, 2, 15, 15}; !same(starts(outcomes), want) {
@@ -40,7 +41,7 @@ func TestEasyByHand(t *testing.T) {
 	if want := 30 + 20 + 8 + 8 + 100.0; math.Abs(used-want) > 1e-9 {
 		t.Errorf("used %v, want %v", used, want)
 	}
-	// What the first in line leaves may be used for longer.
+	// What the first waiting job leaves may be used beyond its start.
 	jobs = []job{plain(0, 10, 3), plain(1, 5, 3), plain(2, 100, 1)}
 	if outcomes, _ = playEasy(jobs, 1, 4, false, 1000); !same(starts(outcomes), []float64{0, 10, 2}) {
 		t.Errorf("starts %v", starts(outcomes))
@@ -51,7 +52,7 @@ func TestEasyByHand(t *testing.T) {
 	if outcomes, _ = playEasy(jobs, 1, 4, false, 1000); !same(starts(outcomes), []float64{0, 15, 10}) {
 		t.Errorf("starts %v", starts(outcomes))
 	}
-	// A pool knows no nodes.
+	// A pool has no nodes.
 	jobs = []job{plain(0, 10, 1), plain(0, 10, 1), plain(1, 10, 2)}
 	jobs[0].gpus, jobs[1].gpus = 3, 3
 	if outcomes, _ = playEasy(jobs, 2, 4, false, 1000); !same(starts(outcomes), []float64{0, 0, 10}) {
@@ -62,7 +63,7 @@ func TestEasyByHand(t *testing.T) {
 	}
 }
 
-// Whatever is drawn: nobody has more than there is, all work is done, and nothing beats the fluid.
+// For random jobs: GPUs in use never exceed the total, all work is done, and the fluid bound holds.
 func TestEasyOnRandomJobs(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
@@ -101,7 +102,7 @@ func TestEasyOnRandomJobs(t *testing.T) {
 			for _, until := range []float64{50, 150, 400} {
 				_, part := playEasy(jobs, nodes, gpus, pool, until)
 				if bound := fluidBound(jobs, nodes*gpus, until); part > bound+1e-6 {
-					t.Fatalf("seed %d: %v GPU-seconds until %v, and no more than %v can be", seed, part, until, bound)
+					t.Fatalf("seed %d: %v GPU-seconds until %v, bound %v", seed, part, until, bound)
 				}
 			}
 		}
@@ -109,14 +110,14 @@ func TestEasyOnRandomJobs(t *testing.T) {
 }
 
 func TestFluidByHand(t *testing.T) {
-	// 4 GPUs: 4 x 10 are asked for until 10 by each of two; 20 are free after that.
+	// 4 GPUs: two jobs request 4 x 10 each until 10; 20 remain after that.
 	jobs := []job{plain(0, 10, 4), plain(0, 10, 4)}
 	for until, want := range map[float64]float64{5: 20, 10: 40, 20: 80, 25: 80} {
 		if got := fluidBound(jobs, 4, until); math.Abs(got-want) > 1e-9 {
 			t.Errorf("until %v: %v, want %v", until, got, want)
 		}
 	}
-	// Nothing can be done before it comes, nor by more GPUs than a job asks for.
+	// No work is done before a job arrives, nor on more GPUs than it requests.
 	jobs = []job{plain(10, 10, 2)}
 	for until, want := range map[float64]float64{10: 0, 15: 10, 30: 20} {
 		if got := fluidBound(jobs, 4, until); math.Abs(got-want) > 1e-9 {
@@ -151,15 +152,15 @@ func TestTracesAreRead(t *testing.T) {
 	}
 	for _, bad := range []string{`{"job":"a","run":1}`, `{"job":"a","run":1,"gpus":1,"replicas":2}`, `{"shape":"a"}`, `{`} {
 		if _, err := readJobs(strings.NewReader(bad)); err == nil {
-			t.Errorf("%s is read", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
 
-// A small day through everything; the table then has a line for each.
+// A small day through everything; the table then has a line for each scheduler.
 func TestAFewHours(t *testing.T) {
 	if os.Getenv("OUTBOARD_BIN") == "" {
-		t.Skip("OUTBOARD_BIN does not say where the programs are")
+		t.Skip("OUTBOARD_BIN is not set")
 	}
 	o := options{outboard: filepath.Join(os.Getenv("OUTBOARD_BIN"), "outboard"), example: "../../../deploy/examples/ai-scheduler.yaml",
 		nodes: 4, gpus: 8, hours: 6, declared: 1, mostWaiting: 1000, jobs: 2, seeds: 2, folder: t.TempDir()}
@@ -192,11 +193,11 @@ func TestAFewHours(t *testing.T) {
 	text := table(0.8, o.hours, results)
 	for _, title := range titles {
 		if !strings.Contains(text, title) {
-			t.Errorf("no line for %s in\n%s", title, text)
+			t.Errorf("missing line for %s in\n%s", title, text)
 		}
 	}
 	t.Log(text)
-	// What was measured is not measured again.
+	// Existing results are not measured again.
 	o.outboard = "/nowhere"
 	again, err := o.measure(0.8, wanted, kept)
 	if err != nil || len(again) != len(results) || table(0.8, o.hours, again) != text {

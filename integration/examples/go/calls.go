@@ -7,10 +7,10 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// What a call may bring, by the contract.
+// The contract's limit for one call.
 const maxHypotheses = 65536
 
-// PreFilter begins an attempt. The plugin has nothing to say there, but calls that follow name the attempt.
+// PreFilter begins an attempt. The plugin does not reject here, but later calls name the attempt.
 func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb.PreFilterResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader())
 	if err != nil {
@@ -30,7 +30,7 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	return &pb.PreFilterResponse{}, nil
 }
 
-// attempt is the pod of a call's attempt.
+// attempt returns the pod of a call's attempt.
 func attempt(s *session, header *pb.CallHeader) (*pb.Pod, error) {
 	uid, known := s.attempts[header.GetAttemptId()]
 	if !known {
@@ -56,7 +56,8 @@ func checkNodes(m *mirror, slots []uint32) error {
 	return nil
 }
 
-// enoughNodes is how many feasible nodes of a list end the search; see FilterRequest.percentage_of_nodes_to_score.
+// enoughNodes returns the number of feasible nodes that ends the search; see
+// FilterRequest.percentage_of_nodes_to_score.
 func enoughNodes(count, percentage int, firstOnly bool) int {
 	switch {
 	case firstOnly:
@@ -99,8 +100,8 @@ func (p *packer) add(verdict *pb.PluginStatus) {
 	p.answer.Rejected = append(p.answer.Rejected, index)
 }
 
-// Filter judges nodes in order, until there are enough. What the plugin says does not depend on pods, so nodes that are kept in mind for
-// other pods need no second look, and a hypothesis is its node.
+// Filter evaluates nodes in order, until enough are feasible. The verdicts do not depend on pods. So nodes with
+// nominated pods need no second evaluation, and a simulated node is evaluated as its node.
 func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader())
 	if err != nil {
@@ -118,13 +119,13 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	if len(request.GetHypotheses()) > 0 {
 		for i, told := range request.GetHypotheses() {
 			if told.GetContinues() && (i == 0 || request.GetHypotheses()[i-1].GetSlot() != told.GetSlot()) {
-				return nil, fail(pb.CallError_INVALID, "a hypothesis continues one of another node")
+				return nil, fail(pb.CallError_INVALID, "a simulated node continues one of another node")
 			}
 			if err := checkHypothesis(s.mirror, told); err != nil {
 				return nil, err
 			}
 			verdict, err := judge(s.mirror.nodes[told.GetSlot()], now)
-			if err != nil { // Here a plugin that fails rejects.
+			if err != nil { // A plugin's error rejects the node.
 				verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
 			}
 			p.add(verdict)
@@ -185,7 +186,7 @@ func (h *host) PreScore(ctx context.Context, request *pb.PreScoreRequest) (*pb.P
 	return &pb.PreScoreResponse{}, nil
 }
 
-// Score answers one byte a node, in the order asked for.
+// Score answers one byte for each node, in the requested order.
 func (h *host) Score(ctx context.Context, request *pb.ScoreRequest) (*pb.ScoreResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader())
 	if err != nil {

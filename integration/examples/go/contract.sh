@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Generates Go from the contract into a module of its own: contract.sh [FOLDER], by default build/examples/go/contract, where go.mod points.
-# The generators, which go.mod pins, come to lie beside it. Needs protoc (Debian: protobuf-compiler) and Go.
+# Generates Go from the contract into its own module: contract.sh [FOLDER], by default build/examples/go/contract, to
+# which go.mod points. The generators, pinned by go.mod, are built beside it. Needs protoc (Debian: protobuf-compiler)
+# and Go.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
@@ -22,7 +23,7 @@ cd "$here"
 tools=$(dirname "$out")/tools
 mkdir -p "$tools"
 go build -o "$tools/" google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
-# The files name no Go package, for the contract knows no language: it is given here, for each.
+# The contract is independent of languages and names no Go package: the packages are given here.
 options=(--go_out="$out" --go-grpc_out="$out" --go_opt=module=outboard.dev/contract --go-grpc_opt=module=outboard.dev/contract)
 cd "$root"
 for file in "$package"/*.proto; do

@@ -1,4 +1,4 @@
-// A plugin host in Go, from the contract alone: nothing of Outboard is imported but the code that contract.sh generates from proto/.
+// A plugin host in Go, from the contract alone: of Outboard it imports only the code that contract.sh generates from proto/.
 module outboard.dev/examples/powerdomains
 
 go 1.26.0

@@ -24,18 +24,18 @@ const (
 
 var sessionID = regexp.MustCompile("^[a-z0-9-]{1,63}$")
 
-// session is one shim: what it configured, its mirror, and its attempts. The host's lock guards it.
+// session is one shim: its configuration, its mirror, and its attempts. Guarded by the host's lock.
 type session struct {
 	profiles  map[string]bool
 	mirror    *mirror           // nil: no Sync yet
-	cancel    func()            // ends the stream that feeds the mirror; nil: there is none
+	cancel    func()            // ends the stream that feeds the mirror; nil: no stream
 	attempts  map[uint64]string // pods' uids
 	draining  bool
 	lastHeard time.Time
-	changed   chan struct{} // closed, and replaced, whenever the mirror changed
+	changed   chan struct{} // closed and replaced when the mirror changes
 }
 
-// host serves every service that a plugin at filter and score needs.
+// host serves all services that a plugin at filter and score needs.
 type host struct {
 	pb.UnimplementedPluginHostServiceServer
 	pb.UnimplementedClusterStateServiceServer
@@ -51,7 +51,7 @@ type host struct {
 	mu       sync.Mutex
 	sessions map[string]*session
 	draining bool
-	idle     chan struct{} // closed once it drains and no attempt is left
+	idle     chan struct{} // closed when the host drains and no attempt is left
 }
 
 func (h *host) register(server *grpc.Server) {
@@ -70,7 +70,7 @@ var codeOf = map[pb.CallError_Reason]codes.Code{
 	pb.CallError_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_DRAINING: codes.Unavailable, pb.CallError_INTERNAL: codes.Internal,
 }
 
-// callError is why a call has no answer.
+// callError is the error of a call.
 type callError struct{ *pb.CallError }
 
 func (e callError) Error() string { return e.GetMessage() }
@@ -79,7 +79,8 @@ func fail(reason pb.CallError_Reason, message string) error {
 	return callError{&pb.CallError{Reason: reason, Message: message[:min(len(message), 1024)]}}
 }
 
-// toStatus sends a CallError as the status' binary details, which are the error itself and not wrapped as Go's status package would.
+// toStatus sends a CallError as the status' binary details: the error itself, without the wrapper of Go's status
+// package.
 func toStatus(err error, setTrailer func(metadata.MD)) error {
 	var call callError
 	if !errors.As(err, &call) {
@@ -157,7 +158,7 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 	return response, nil
 }
 
-// makeRoom forgets the shim that was heard of least lately where there are too many; false if all are connected.
+// makeRoom removes the session with the oldest call if there are too many; false if all are connected.
 func (h *host) makeRoom() bool {
 	if len(h.sessions) < maxSessions {
 		return true
@@ -204,7 +205,7 @@ func (h *host) Drain(_ context.Context, request *pb.DrainRequest) (*pb.DrainResp
 	return &pb.DrainResponse{AttemptsInFlight: uint32(len(s.attempts))}, nil
 }
 
-// drain takes no new attempts; the channel is closed once none is left.
+// drain rejects new attempts; the channel is closed when none is left.
 func (h *host) drain() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,7 +215,7 @@ func (h *host) drain() <-chan struct{} {
 	return idle
 }
 
-// noteAttempts is called where attempts may have ended.
+// noteAttempts must be called where attempts may have ended.
 func (h *host) noteAttempts() {
 	if !h.draining || h.idle == nil {
 		return
@@ -228,11 +229,11 @@ func (h *host) noteAttempts() {
 	h.idle = nil
 }
 
-// Sync feeds a session's mirror for as long as its stream lives. A new stream replaces the old one and its mirror.
+// Sync feeds a session's mirror while its stream is open. A new stream replaces the old one and its mirror.
 func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse]) error {
 	request, err := stream.Recv()
 	if err != nil {
-		return nil // It ended before it said anything.
+		return nil // It ended before its first message.
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -246,7 +247,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 		h.mu.Unlock()
 		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
 	}
-	if ctx.Err() != nil { // It has ended already, and may be older than the one that feeds the mirror.
+	if ctx.Err() != nil { // This stream has ended and may be older than the mirror's stream.
 		h.mu.Unlock()
 		return nil
 	}
@@ -265,7 +266,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 		}
 	}()
 
-	// Received here, so that the stream can end while nothing comes.
+	// Received in a goroutine, so that the stream can end while no message arrives.
 	requests := make(chan *pb.SyncRequest)
 	go func() {
 		defer close(requests)
@@ -276,7 +277,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 				return
 			}
 			if request, err = stream.Recv(); err != nil {
-				return // io.EOF, or the shim is gone.
+				return // io.EOF, or the shim has disconnected.
 			}
 		}
 	}()
@@ -319,7 +320,7 @@ func (h *host) take(s *session, mine *mirror, request *pb.SyncRequest) (int64, e
 	return mine.version, nil
 }
 
-// version is that of the mirror; 0: there is none.
+// version returns the mirror's version; 0: no mirror.
 func (s *session) version() int64 {
 	if s.mirror == nil {
 		return 0
@@ -327,7 +328,7 @@ func (s *session) version() int64 {
 	return s.mirror.version
 }
 
-// enter locks the host and finds the caller's session at exactly the version that the call is about; `leave` unlocks.
+// enter locks the host and finds the caller's session at exactly the version of the call; `leave` unlocks.
 func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, leave func(), err error) {
 	h.mu.Lock()
 	for {
@@ -350,7 +351,7 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, le
 		}
 		changed := s.changed
 		h.mu.Unlock()
-		// The answer must be on its way before the deadline.
+		// The answer must be sent before the deadline.
 		timeout := time.Second
 		if deadline, set := ctx.Deadline(); set {
 			timeout = time.Until(deadline) * 9 / 10

@@ -1,4 +1,5 @@
-// A plugin host in Go, from the contract alone: keeps pods off nodes under maintenance, and spreads an app's pods over power domains.
+// A plugin host in Go, from the contract alone: rejects nodes under maintenance, and spreads an app's pods over power
+// domains.
 package main
 
 import (
@@ -18,12 +19,12 @@ import (
 	"google.golang.org/grpc"
 )
 
-// What a shim may send at once: pieces of a snapshot are smaller.
+// The contract's limit for one message of a shim; pieces of a snapshot are smaller.
 const maxMessageBytes = 16 << 20
 
 func main() {
 	listen := flag.String("listen", "", "unix:PATH; {instance} in PATH stands for this instance's id")
-	drainTimeout := flag.Duration("drain-timeout", 20*time.Second, "how long attempts under way may take to end")
+	drainTimeout := flag.Duration("drain-timeout", 20*time.Second, "time limit for attempts in flight after SIGTERM")
 	flag.Parse()
 	if err := run(*listen, *drainTimeout); err != nil {
 		log.Fatal(err)
@@ -53,7 +54,7 @@ func run(listen string, drainTimeout time.Duration) error {
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
 		<-stop
-		// The shim sees it within a second, and lets attempts end.
+		// The shim notices within a second, and finishes its attempts.
 		select {
 		case <-h.drain():
 		case <-time.After(drainTimeout):
@@ -64,7 +65,7 @@ func run(listen string, drainTimeout time.Duration) error {
 	return server.Serve(listener)
 }
 
-// digestOfProgram tells one build from another.
+// digestOfProgram distinguishes builds.
 func digestOfProgram() string {
 	path, err := os.Executable()
 	if err != nil {

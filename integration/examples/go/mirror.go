@@ -7,13 +7,13 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// place is where a pod is, or is to be.
+// place is the node of a pod, bound or assumed.
 type place struct {
 	slot      uint32
 	nominated bool
 }
 
-// mirror is the cluster as one session's Sync stream tells it. The caller locks.
+// mirror is the cluster according to one session's Sync stream. The caller must lock.
 type mirror struct {
 	version int64 // 0: no complete snapshot yet
 	nodes   map[uint32]*pb.Node
@@ -22,14 +22,15 @@ type mirror struct {
 	pods    map[string]*pb.Pod // by uid
 	places  map[string]place   // by uid
 
-	snapshot int64 // version of the snapshot that is under way; 0: none is
+	snapshot int64 // version of the incomplete snapshot; 0: none
 }
 
 func newMirror() *mirror {
 	return &mirror{nodes: map[uint32]*pb.Node{}, slots: map[string]uint32{}, pods: map[string]*pb.Pod{}, places: map[string]place{}}
 }
 
-// apply takes in one message; an error means that it does not fit what the mirror has. Chunks of a snapshot count with the last of them.
+// apply applies one message; an error means that it does not match the mirror. A snapshot takes effect with its last
+// chunk.
 func (m *mirror) apply(request *pb.SyncRequest) error {
 	if err := m.begin(request); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (m *mirror) apply(request *pb.SyncRequest) error {
 	return nil
 }
 
-// begin says whether the message may follow those before it.
+// begin checks whether the message may follow the previous ones.
 func (m *mirror) begin(request *pb.SyncRequest) error {
 	version := request.GetVersion()
 	switch phase := request.GetPhase(); {
@@ -68,28 +69,28 @@ func (m *mirror) begin(request *pb.SyncRequest) error {
 	case m.version == 0:
 		return errors.New("a change before a complete snapshot")
 	case version < m.version:
-		return fmt.Errorf("version falls from %d to %d", m.version, version)
+		return fmt.Errorf("version decreases from %d to %d", m.version, version)
 	}
 	return nil
 }
 
-// setOrder takes a permutation of the occupied slots.
+// setOrder sets the order of nodes, a permutation of the occupied slots.
 func (m *mirror) setOrder(order []uint32) error {
 	seen := map[uint32]bool{}
 	for _, slot := range order {
 		if m.nodes[slot] == nil || seen[slot] {
-			return fmt.Errorf("the order names slot %d, which is free or named before", slot)
+			return fmt.Errorf("the order of nodes has slot %d, which is free or a duplicate", slot)
 		}
 		seen[slot] = true
 	}
 	if len(order) != len(m.nodes) {
-		return errors.New("the order of nodes leaves some out")
+		return errors.New("the order of nodes is incomplete")
 	}
 	m.order = order
 	return nil
 }
 
-// change ignores what this host does not need, and what it does not know.
+// change ignores fields that this host does not use or does not know.
 func (m *mirror) change(change *pb.Change) error {
 	switch c := change.GetChange().(type) {
 	case *pb.Change_NodeUpsert:
@@ -104,7 +105,7 @@ func (m *mirror) change(change *pb.Change) error {
 		m.nodes[slot] = node
 		m.slots[node.GetName()] = slot
 		if !occupied {
-			// Pods that named the node before it was known.
+			// Pods that named the node before it existed here.
 			for uid, pod := range m.pods {
 				if _, placed := m.places[uid]; !placed && pod.GetNodeName() == node.GetName() {
 					m.places[uid] = place{slot: slot}
@@ -131,14 +132,14 @@ func (m *mirror) change(change *pb.Change) error {
 		}
 		m.pods[pod.GetUid()] = pod
 		if pod.GetNodeName() == "" {
-			break // A place that the shim assumed is kept.
+			break // Keeps the place that the shim assumed.
 		}
 		delete(m.places, pod.GetUid())
 		if slot, known := m.slots[pod.GetNodeName()]; known {
 			m.places[pod.GetUid()] = place{slot: slot}
 		}
 	case *pb.Change_PodRemove:
-		// One that is not there came and went between two messages.
+		// An unknown pod was created and deleted between two messages.
 		delete(m.pods, c.PodRemove.GetUid())
 		delete(m.places, c.PodRemove.GetUid())
 	case *pb.Change_PodPlacement:

@@ -10,13 +10,13 @@ import (
 
 const (
 	pluginName = "PowerDomains"
-	// The node label that names what supplies its power.
+	// The node label with the name of the power domain.
 	domainLabel = "example.com/power-domain"
 	// The node annotation with the time of the next maintenance: START/END, both RFC 3339.
 	windowAnnotation = "example.com/maintenance-window"
 )
 
-// info is what the shim needs to know of the plugin.
+// info describes the plugin to the shim.
 func info() *pb.PluginInfo {
 	node := func(actions ...pb.ClusterEvent_Action) *pb.ClusterEvent {
 		return &pb.ClusterEvent{Resource: "Node", Actions: actions}
@@ -29,8 +29,8 @@ func info() *pb.PluginInfo {
 	}
 }
 
-// judge says why the node cannot take a pod now: its maintenance is under way. Nil: it can. That a window ends is no event of the
-// cluster; a pod that waits for it is tried again with the next event, or with the scheduler's flush every five minutes.
+// judge returns why the node cannot take a pod now: a maintenance window is open. Nil: it can. The end of a window is
+// not a cluster event; a waiting pod is retried at the next event, or at the scheduler's flush every five minutes.
 func judge(node *pb.Node, now time.Time) (*pb.PluginStatus, error) {
 	window, declared := node.GetAnnotations()[windowAnnotation]
 	if !declared {
@@ -56,7 +56,8 @@ func judge(node *pb.Node, now time.Time) (*pb.PluginStatus, error) {
 	}, nil
 }
 
-// scores prefers domains with few pods of the same app: 100 for the domain with the fewest among the nodes given, 0 for that with the most.
+// scores prefers domains with few pods of the same app: 100 for the domain with the fewest among the given nodes, 0
+// for the one with the most.
 func scores(m *mirror, pod *pb.Pod, slots []uint32) []byte {
 	inDomain := map[string]int{}
 	app, hasApp := pod.GetLabels()["app"]

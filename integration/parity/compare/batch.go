@@ -9,13 +9,13 @@ import (
 	"outboard.dev/integration/parity/generate"
 )
 
-// Batch runs many cases, several at a time.
+// Batch runs many cases, several concurrently.
 type Batch struct {
-	// Directory gets one folder a case, which is removed afterwards unless Keep is set.
+	// Directory gets one folder for each case, which is removed afterwards without Keep.
 	Directory string
 	Keep      bool
 	Outboard  string
-	// Jobs is the number of cases worked on at the same time; one if it is not set.
+	// Jobs is the number of concurrent cases; default: one.
 	Jobs int
 }
 
@@ -24,13 +24,14 @@ type result struct {
 	err     error
 }
 
-// Run makes and runs cases 0 to n-1 and hands their outcomes to handle in this order, one at a time. It ends early if handle
-// returns false, or at an error of the oracle, of the file system or of handle. create is called from one goroutine.
+// Run creates and runs cases 0 to n-1 and passes their outcomes to handle in this order, one at a time. It ends early
+// if handle returns false, or at an error of the oracle, of the file system or of handle. create is called from one
+// goroutine.
 func (b *Batch) Run(ctx context.Context, n int, create func(i int) *generate.Case, handle func(i int, outcome *Outcome) (bool, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	jobs := max(b.Jobs, 1)
-	// Results wait here in the order of the cases; its length bounds how far the work runs ahead.
+	// Results wait here in the order of the cases; the length limits how far the work runs ahead.
 	queue := make(chan chan result, jobs)
 	tokens := make(chan struct{}, jobs)
 	go func() {

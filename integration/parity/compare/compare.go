@@ -1,5 +1,5 @@
-// Package compare runs one generated case through kube-scheduler's code and through `outboard simulate`, and says
-// where they differ.
+// Package compare runs a generated case through kube-scheduler's code and through `outboard simulate`, and returns
+// the differences.
 package compare
 
 import (
@@ -11,7 +11,7 @@ import (
 	"outboard.dev/integration/parity/oracle"
 )
 
-// Difference is one disagreement. Node is empty for what concerns the pod as a whole.
+// Difference is one difference. Node is empty for differences of the whole pod.
 type Difference struct {
 	Pod, What, Node  string
 	Expected, Actual string
@@ -25,14 +25,14 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s\n  kube-scheduler: %s\n  outboard:       %s", where, d.What, d.Expected, d.Actual)
 }
 
-// Totals counts what was compared.
+// Totals counts the compared items.
 type Totals struct {
 	Clusters, Pods, Scheduled, Unschedulable, Errors int
-	// Verdicts are nodes that were examined or ruled out by name, Scores single weighted plugin scores.
+	// Verdicts are nodes that were examined or excluded by name, Scores single weighted plugin scores.
 	Verdicts, Scores int
-	// FreeChoices are pods for which kube-scheduler's own pick is random; any of the best nodes is accepted.
+	// FreeChoices are pods for which kube-scheduler's own choice is random; any of the best nodes is accepted.
 	FreeChoices int
-	// Claims are outcomes of claims for devices; they are compared where the other side says what it did to objects.
+	// Claims are outcomes of device claims; they are compared if the other side lists effects on objects.
 	Claims, ClaimsCompared int
 	Differences            int
 }
@@ -105,11 +105,11 @@ func Diff(expected, actual []oracle.Verdict) []Difference {
 	for _, want := range expected {
 		got, ok := byPod[want.Pod]
 		if !ok {
-			differences = append(differences, Difference{Pod: want.Pod, What: "pod is missing", Expected: want.Result, Actual: "nothing"})
+			differences = append(differences, Difference{Pod: want.Pod, What: "missing pod", Expected: want.Result, Actual: "nothing"})
 			continue
 		}
 		differences = append(differences, diffPod(want, got)...)
-		// What a plugin has done of its own accord, as PostFilter has claims deallocated, is in no pod's line.
+		// Actions that a plugin starts itself, such as PostFilter's deallocation of claims, are in no pod's line.
 		if says && want.Result == oracle.Scheduled {
 			differences = append(differences, diffClaims(want, got)...)
 		}
@@ -117,7 +117,8 @@ func Diff(expected, actual []oracle.Verdict) []Difference {
 	return differences
 }
 
-// SaysEffects: a program that lists effects lists those of every pod; the line of a pod without any has no such field.
+// SaysEffects: a program that lists effects lists those of every pod; the line of a pod without effects has no such
+// field.
 func SaysEffects(verdicts []oracle.Verdict) bool {
 	return slices.ContainsFunc(verdicts, func(verdict oracle.Verdict) bool { return len(verdict.Effects) > 0 })
 }
@@ -140,8 +141,8 @@ func diffClaims(want, got oracle.Verdict) []Difference {
 	return differences
 }
 
-// order lists pods as they come, without those that by expected wait for their volumes: these end in the order in which a volume
-// controller happens to serve them.
+// order lists pods in order, without the pods that by `expected` wait for their volumes: these end in the order in which
+// a volume controller happens to serve them.
 func order(verdicts, expected []oracle.Verdict) []string {
 	late := map[string]bool{}
 	for _, verdict := range expected {

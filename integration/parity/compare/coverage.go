@@ -9,9 +9,9 @@ import (
 	"outboard.dev/integration/parity/oracle"
 )
 
-// Coverage says what a set of cases exercises.
+// Coverage is what a set of cases exercises.
 type Coverage struct {
-	// Results counts pods by result; a gated pod counts as such.
+	// Results counts pods by result; gated pods are a result of their own.
 	Results map[string]int
 	// Reasons counts nodes by "code plugin: reason".
 	Reasons map[string]int
@@ -21,10 +21,11 @@ type Coverage struct {
 	Scored, Decided map[string]int
 	// Rejections counts nodes by the plugin that rejected them.
 	Rejections map[string]int
-	// Pods counts attempts on clusters of three nodes and more; Choices those of them that left two nodes or more, and rejected one
-	// or more.
+	// Pods counts attempts on clusters of at least three nodes; Choices those with at least two feasible nodes and
+	// one rejected node.
 	Pods, Choices int
-	// Preemptions counts pods that got a nomination, Victims pods that went for them, Violations those that a budget protects.
+	// Preemptions counts pods that got a nomination, Victims their evicted pods, Violations the victims protected by
+	// a budget.
 	Preemptions, Victims, Violations int
 	// CutShort counts pods whose search ended before all nodes were examined.
 	CutShort int
@@ -32,13 +33,13 @@ type Coverage struct {
 	Narrowed int
 }
 
-// NewCoverage returns an empty one.
+// NewCoverage returns an empty Coverage.
 func NewCoverage() *Coverage {
 	return &Coverage{Results: map[string]int{}, Reasons: map[string]int{}, Messages: map[string]int{},
 		Scored: map[string]int{}, Decided: map[string]int{}, Rejections: map[string]int{}}
 }
 
-// Add counts one case that was run on a cluster of so many nodes.
+// Add counts one case on a cluster of this many nodes.
 func (c *Coverage) Add(nodes int, verdicts []oracle.Verdict) {
 	for _, verdict := range verdicts {
 		c.Results[verdict.Result]++

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Reproduce makes the case as small as it can within a number of runs, and leaves in directory the three files,
-// both answers and a text that says what differs and how to run it again.
+// Reproduce reduces the case as far as possible within a number of runs, and writes into directory the three files,
+// both answers, and a text with the difference and the command to reproduce it.
 func Reproduce(ctx context.Context, c *generate.Case, directory, outboard string, runs int) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
@@ -31,7 +31,7 @@ func Reproduce(ctx context.Context, c *generate.Case, directory, outboard string
 		outcome, err := Run(ctx, &small, scratch, outboard)
 		return err == nil && outcome.Differs()
 	}
-	// Pods behind the first difference do not matter, and often none before it does.
+	// Pods after the first difference do not matter, and often none before it does.
 	small.Pending = shrink(small.Pending, func(list []map[string]any) bool { small.Pending = list; return differs() })
 	small.Nodes = shrink(small.Nodes, func(list []map[string]any) bool { small.Nodes = list; return differs() })
 	small.Objects = shrink(small.Objects, func(list []map[string]any) bool { small.Objects = list; return differs() })
@@ -41,7 +41,7 @@ func Reproduce(ctx context.Context, c *generate.Case, directory, outboard string
 		return err
 	}
 	if !outcome.Differs() {
-		// Not reproducible in small: keep it as it was.
+		// Not reproducible in a reduced form: keep the original.
 		small = *c
 		if outcome, err = Run(ctx, &small, directory, outboard); err != nil {
 			return err
@@ -50,7 +50,8 @@ func Reproduce(ctx context.Context, c *generate.Case, directory, outboard string
 	return describeOutcome(&small, outcome, directory, outboard)
 }
 
-// shrink removes halves, quarters, … of the list as long as fails still holds; it leaves fails' last true list in place.
+// shrink removes halves, quarters, … of the list while fails still holds; the last list for which fails was true
+// stays in place.
 func shrink(list []map[string]any, fails func([]map[string]any) bool) []map[string]any {
 	for size := (len(list) + 1) / 2; size >= 1 && len(list) > 0; {
 		removed := false

@@ -13,27 +13,27 @@ import (
 	"outboard.dev/integration/parity/oracle"
 )
 
-// Outcome is what one case gave.
+// Outcome is the result of one case.
 type Outcome struct {
 	Expected, Actual []oracle.Verdict
 	Differences      []Difference
-	// Failure is set if outboard did not answer at all, or not in the format.
+	// Failure is set if outboard gave no answer, or one in an invalid format.
 	Failure error
 	Totals  Totals
 }
 
-// Differs says whether anything is wrong.
+// Differs returns whether there is a failure or a difference.
 func (o *Outcome) Differs() bool { return o.Failure != nil || len(o.Differences) > 0 }
 
-// Run writes the case into directory, runs both sides and compares. With an empty outboard only the oracle runs.
-// The error is one of the oracle or of the file system, never a difference.
+// Run writes the case into directory, runs both sides and compares. With an empty outboard only the oracle runs. The
+// error is one of the oracle or of the file system, never a difference.
 func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Outcome, error) {
 	files, err := c.Write(directory)
 	if err != nil {
 		return nil, err
 	}
 	outcome := &Outcome{}
-	// Where kube-scheduler picks at random, a pod that got a node or, failing that, a nomination may have picked differently.
+	// Where kube-scheduler chooses at random, use Outboard's node, or else its nomination, as the choice.
 	choices := map[string]string{}
 	if outboard != "" {
 		outcome.Actual, outcome.Failure = Simulate(ctx, outboard, directory, files)
@@ -60,7 +60,7 @@ func Run(ctx context.Context, c *generate.Case, directory, outboard string) (*Ou
 	return outcome, nil
 }
 
-// Simulate runs `outboard simulate` on the files of a case; what it printed stays in directory.
+// Simulate runs `outboard simulate` on the files of a case; its output stays in directory.
 func Simulate(ctx context.Context, outboard, directory string, files generate.Files) ([]oracle.Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()

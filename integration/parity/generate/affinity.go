@@ -48,7 +48,7 @@ func (w *world) terms() []any {
 	return terms
 }
 
-// term is one node selector term; rarely an empty one, which matches nothing.
+// term returns a node selector term; rarely an empty one, which matches nothing.
 func (w *world) term() object {
 	term := object{}
 	if w.chance(3) {
@@ -83,7 +83,7 @@ func (w *world) expression() object {
 		// The API server does not check that the operand is a number.
 		operand := pick(w.random, "0", "3", "4", "15", "63", "007", "9223372036854775807")
 		if w.chance(1.5) {
-			// The last one is no label value either; the API server lets old objects keep it.
+			// The last one is also an invalid label value; the API server lets old objects keep it.
 			operand = pick(w.random, "abc", "", "4.5", "9223372036854775808", "-5")
 		}
 		expression["values"] = []any{operand}
@@ -91,7 +91,7 @@ func (w *world) expression() object {
 	return expression
 }
 
-// nodeName names a node, sometimes one that does not exist.
+// nodeName returns the name of a node, sometimes an unknown name.
 func (w *world) nodeName() string {
 	if len(w.nodes) == 0 || w.chance(10) {
 		return "no-such-node"
@@ -103,7 +103,7 @@ func named(name string) object {
 	return object{"key": "metadata.name", "operator": "In", "values": []any{name}}
 }
 
-// nameTerms is what the DaemonSet controller writes, and its less usual relatives.
+// nameTerms returns the DaemonSet controller's terms, and less usual variants.
 func (w *world) nameTerms() []any {
 	first := w.nodeName()
 	switch {
@@ -117,7 +117,7 @@ func (w *world) nameTerms() []any {
 	case w.chance(25):
 		return []any{object{"matchFields": []any{named(first)}}, w.term()}
 	case w.unscored:
-		// kube-scheduler would examine two names in random order and stop at the first that fits.
+		// With two names kube-scheduler would examine the nodes in random order and stop at the first that fits.
 		return []any{object{"matchFields": []any{named(first)}}}
 	}
 	return []any{object{"matchFields": []any{named(first)}}, object{"matchFields": []any{named(w.nodeName())}}}

@@ -2,7 +2,7 @@ package generate
 
 import "fmt"
 
-// claim is a claim without a volume; sizes are unique like those of volumes.
+// claim returns a claim without a volume; sizes are unique like those of volumes.
 func (w *world) claim(namespace, name, class string) object {
 	w.storage.claims++
 	spec := object{"accessModes": []any{pick(w.random, "ReadWriteOnce", "ReadWriteOnce", "ReadWriteOnce", "ReadWriteMany")}}
@@ -54,7 +54,8 @@ func (w *world) boundClaim(namespace, name, class string, exclusive bool) string
 	return name
 }
 
-// claimFor adds a claim for a pod's own use and returns its name, which may be that of a claim which is not there.
+// claimFor adds a claim for a pod's own use and returns its name, which may be the name of a claim that does not
+// exist.
 func (w *world) claimFor(namespace, name string, running bool) string {
 	if running {
 		return w.boundClaim(namespace, name, pick(w.random, "zonal", "anywhere", "local", ""), w.chance(20))
@@ -63,7 +64,7 @@ func (w *world) claimFor(namespace, name string, running bool) string {
 	case choice < 30:
 		return w.boundClaim(namespace, name, pick(w.random, "zonal", "anywhere", "local", "immediate", ""), w.chance(25))
 	case choice < 55:
-		// Found among the volumes that are there, or not at all.
+		// Matches an existing volume, or none.
 		claim := w.claim(namespace, name, "local")
 		if w.chance(20) {
 			claim["spec"].(object)["selector"] = object{"matchLabels": object{"speed": "fast"}}
@@ -90,7 +91,7 @@ func (w *world) claimFor(namespace, name string, running bool) string {
 		claim := w.claim(namespace, name, "zonal")
 		claim["spec"].(object)["volumeName"], claim["status"] = "lost-volume", object{"phase": "Lost"}
 	case choice < 97:
-		// Bound by a person, and the controller has not yet agreed.
+		// Bound by a user, and the controller has not confirmed it yet.
 		w.claim(namespace, name, "zonal")["spec"].(object)["volumeName"] = "pv-0"
 	default:
 		return "no-such-claim"
@@ -98,7 +99,7 @@ func (w *world) claimFor(namespace, name string, running bool) string {
 	return name
 }
 
-// preBind makes a volume for the claim that names it, at times.
+// preBind sometimes creates a volume for the claim that names it.
 func (w *world) preBind(claim object, namespace, name string) {
 	if !w.chance(15) {
 		return
@@ -113,11 +114,11 @@ func (w *world) preBind(claim object, namespace, name string) {
 	w.objects = append(w.objects, volume)
 }
 
-// addPodVolumes adds one or two volumes: claims of its own or shared ones, claims that belong to the pod, disks written into it.
+// addPodVolumes adds one or two volumes: own or shared claims, ephemeral claims, inline disks.
 func (w *world) addPodVolumes(pod object, name string, running bool) {
 	metadata, spec := pod["metadata"].(object), pod["spec"].(object)
 	if !running {
-		// In kube-scheduler each profile has volumes in mind for its own pods alone, until they are bound; Outboard's profiles know of
+		// kube-scheduler assumes volumes for each profile separately until they are bound; Outboard's profiles know
 		// each other's.
 		delete(spec, "schedulerName")
 	}
@@ -131,7 +132,7 @@ func (w *world) addPodVolumes(pod object, name string, running bool) {
 		shared := w.storage.shared[namespace]
 		choice := w.IntN(100)
 		if running && choice < 55 {
-			// Disks of running pods are what others collide with.
+			// Disks of running pods cause conflicts.
 			choice += pick(w.random, 0, 45, 45)
 		}
 		switch {
@@ -149,7 +150,7 @@ func (w *world) addPodVolumes(pod object, name string, running bool) {
 	spec["volumes"] = volumes
 }
 
-// ephemeral is a volume whose claim a controller makes: there, not yet there, or somebody else's.
+// ephemeral makes a volume whose claim a controller creates: existing, not yet existing, or owned by another pod.
 func (w *world) ephemeral(pod, volume object, namespace string, running bool) {
 	metadata := pod["metadata"].(object)
 	volume["ephemeral"] = object{"volumeClaimTemplate": object{"spec": object{"accessModes": []any{"ReadWriteOnce"}, "storageClassName": "zonal",
@@ -158,7 +159,7 @@ func (w *world) ephemeral(pod, volume object, namespace string, running bool) {
 	if !running && w.chance(15) {
 		return
 	}
-	// A claim knows its pod by the UID, which therefore must stand in the manifest.
+	// A claim identifies its pod by the UID, so the manifest must contain it.
 	uid := metadata["uid"]
 	if uid == nil {
 		uid = fmt.Sprint("uid-of-", metadata["name"])
@@ -178,7 +179,7 @@ func (w *world) ephemeral(pod, volume object, namespace string, running bool) {
 	claim["metadata"].(object)["ownerReferences"] = []any{object{"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": uid, "controller": true}}
 }
 
-// disk is one of the sources that pods may not share at will, or that translate into CSI volumes.
+// disk returns a source that pods cannot share freely, or that translates to a CSI volume.
 func (w *world) disk(volume object) {
 	readOnly := w.chance(35)
 	id := fmt.Sprint("disk-", w.between(1, 2))

@@ -12,11 +12,11 @@ const (
 
 var (
 	extendedResources = []string{"nvidia.com/gpu", "example.com/fpga", "example.com/licence"}
-	// Values that a careless YAML reader takes for something else than a string.
+	// Values that a careless YAML reader does not read as strings.
 	tierValues = []string{"gold", "silver", "bronze", "", "true", "null", "1e3", "0x10", "007", "y", "1.0"}
-	// Numbers for Gt and Lt, and label values that are not one.
+	// Numbers for Gt and Lt, and label values that are not numbers.
 	sizeValues = []string{"1", "4", "16", "64", "32", "007", "", "abc", "4.5", "9223372036854775808", "9223372036854775807", "0"}
-	// Two regions, named as clouds do it: volumes of theirs are translated, and the region is read from the zone's name.
+	// Two regions with a cloud's names: volumes there are translated, and the region is read from the zone's name.
 	allZones   = []string{"us-east1-a", "us-east1-b", "eu-west4-a", "eu-west4-b"}
 	imageNames = []string{"registry.example.com/web/front", "busybox", "nginx", "docker.io/library/redis", "quay.io/team/model",
 		"localhost:5000/tool", "registry.example.com:8443/a/b/c", "k8s.gcr.io/pause", "tensor/flow", "db"}
@@ -24,29 +24,30 @@ var (
 
 func regionOf(zone string) string { return zone[:len(zone)-2] }
 
-// world is what the pods of one seed can refer to.
+// world is everything that the pods of one seed can refer to.
 type world struct {
 	random
 	features Features
-	// about is what most pods of this seed are about.
+	// about is the subject of most pods of this seed.
 	about Features
 	nodes []string
 	zones []string
-	// objects collects what pods need beside them: claims of their own, for instance.
+	// objects collects objects that pods need, for instance their claims.
 	objects []object
 	storage storage
 	devices deviceWorld
 	// ports are host ports of running pods, by node/number.
 	ports map[string]bool
-	// started counts pods that have a start time; no two have the same.
+	// started counts pods with a start time; all start times differ.
 	started int
-	// large clusters are there for sampling and for the rotating start; narrow ones for everything else.
+	// large clusters test sampling and the rotating start; small ones everything else.
 	large bool
 	// unscored: a profile without scoring stops at the first feasible node.
 	unscored bool
 }
 
-// newWorld chooses the size of the cluster: usually up to 90 nodes, one seed in twenty 100 to 300, one in a hundred none.
+// newWorld selects the size of the cluster: usually up to 90 nodes, one seed in twenty 100 to 300, one in a hundred
+// none.
 func newWorld(seed uint64, features Features) *world {
 	w := &world{random: newRandom(seed, 1), features: features, about: features.emphasis(seed)}
 	count := w.between(1, 90)
@@ -71,7 +72,7 @@ func newWorld(seed uint64, features Features) *world {
 	return w
 }
 
-// name names so many nodes.
+// name names this many nodes.
 func (w *world) name(count int) {
 	w.nodes = nil
 	style := pick(w.random, "node-%d", "n%03d", "ip-10-0-0-%d.example.internal", "worker-%d")
@@ -81,7 +82,7 @@ func (w *world) name(count int) {
 	w.Shuffle(len(w.nodes), func(i, j int) { w.nodes[i], w.nodes[j] = w.nodes[j], w.nodes[i] })
 }
 
-// nodeObjects makes the nodes: all different, or of a few kinds as node pools are, so that many scores are equal.
+// nodeObjects creates the nodes: all different, or of a few kinds like node pools, so that many scores are equal.
 func (w *world) nodeObjects() []object {
 	var nodes, kinds []object
 	if w.chance(35) {
@@ -234,7 +235,7 @@ func (w *world) nodeResources() object {
 	return resources
 }
 
-// imageSize is the same for a name on all nodes, as a rule.
+// imageSize is usually the same for a name on all nodes.
 func (w *world) imageSize(index int) int64 {
 	sizes := []int64{5e6, 24117249, 80 << 20, 300 << 20, 700e6, 1 << 30, 1500e6, 2 << 30, 40e6, 950 << 20}
 	if w.chance(5) {

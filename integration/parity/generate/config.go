@@ -11,13 +11,13 @@ var defaults = []string{"SchedulingGates", "PrioritySort", "NodeUnschedulable", 
 	"InterPodAffinity", "DynamicResources", "DefaultPreemption", "NodeResourcesBalancedAllocation", "ImageLocality",
 	"DefaultBinder", "NodeDeclaredFeatures"}
 
-// served are the default plugins that the case's features leave enabled.
+// served returns the default plugins that the case's features leave enabled.
 func (w *world) served() []string {
 	disabled := w.features.disabled()
 	return slices.DeleteFunc(slices.Clone(defaults), func(name string) bool { return slices.Contains(disabled, name) })
 }
 
-// scoring are those of them that score.
+// scoring returns those of served that score.
 func (w *world) scoring() []string {
 	list := []string{"TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"}
 	if w.features&Spread != 0 {
@@ -32,7 +32,7 @@ func (w *world) scoring() []string {
 	return list
 }
 
-// profile is the default one without the plugins of features that the case lacks.
+// profile returns the default profile without the plugins of features that the case lacks.
 func (w *world) profile(name string) object {
 	profile := object{"schedulerName": name}
 	if disabled := w.features.disabled(); len(disabled) > 0 {
@@ -41,7 +41,7 @@ func (w *world) profile(name string) object {
 	return profile
 }
 
-// config is that profile in one seed of three, and a variant otherwise. It returns the configuration and the names of its profiles.
+// config returns that profile in one seed of three, and a variant otherwise, with the names of its profiles.
 func (w *world) config(seed uint64) (object, []string) {
 	config := object{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 	if w.large && w.chance(70) || w.chance(10) {
@@ -95,7 +95,7 @@ func (w *world) vary(profile object) {
 	}
 	args = w.addFeatureArgs(args)
 	for _, entry := range args {
-		// A type in the arguments is optional, and must be the right one.
+		// A type in the arguments is optional, but must be correct.
 		if entry := entry.(object); w.chance(50) {
 			entry["args"].(object)["apiVersion"] = "kubescheduler.config.k8s.io/v1"
 			entry["args"].(object)["kind"] = fmt.Sprint(entry["name"], "Args")
@@ -104,7 +104,7 @@ func (w *world) vary(profile object) {
 	w.addPreemptionArgs(profile, args)
 }
 
-// addFeatureArgs adds arguments of the plugins that features bring.
+// addFeatureArgs adds arguments for the plugins of features.
 func (w *world) addFeatureArgs(args []any) []any {
 	if w.when(Spread, 60, 30) {
 		args = append(args, object{"name": "PodTopologySpread", "args": w.spreadArgs()})
@@ -115,8 +115,8 @@ func (w *world) addFeatureArgs(args []any) []any {
 	return args
 }
 
-// addPreemptionArgs completes the profile's arguments. In a large cluster kube-scheduler would look at a random part of the
-// candidates only, unless it is told to look at all.
+// addPreemptionArgs completes the profile's arguments. In a large cluster kube-scheduler would examine only a random
+// part of the candidates by default.
 func (w *world) addPreemptionArgs(profile object, args []any) {
 	if w.features&Preemption != 0 && w.large {
 		args = append(args, object{"name": "DefaultPreemption", "args": object{"minCandidateNodesPercentage": 100}})
@@ -128,7 +128,7 @@ func (w *world) addPreemptionArgs(profile object, args []any) {
 	}
 }
 
-// varyPlugins changes weights, the order of plugins, or which of them run where.
+// varyPlugins changes weights, the order of plugins, or their extension points.
 func (w *world) varyPlugins(profile object) {
 	points, _ := profile["plugins"].(object)
 	if points == nil {
@@ -143,7 +143,7 @@ func (w *world) varyPlugins(profile object) {
 	weight := func(name string) object { return object{"name": name, "weight": pick(w.random, 1, 2, 5, 10, 100)} }
 	switch w.IntN(8) {
 	case 0:
-		// Weights, by the score extension point: what is named there overrides multiPoint.
+		// Weights at the score extension point, which overrides multiPoint.
 		var enabled []any
 		for _, name := range some(w.random, w.between(1, 3), scoring) {
 			enabled = append(enabled, weight(name))
@@ -161,13 +161,13 @@ func (w *world) varyPlugins(profile object) {
 	case 3:
 		disabled := some(w.random, w.between(1, 2), w.filtering())
 		if w.features&Volumes != 0 && w.chance(90) {
-			// Nothing else keeps VolumeBinding from meeting a claim whose volume is gone.
+			// Only VolumeZone keeps VolumeBinding from a claim whose volume is gone.
 			disabled = append(disabled, "VolumeZone")
 			points["preFilter"] = object{"disabled": plugins("VolumeZone")}
 		}
 		points["filter"] = object{"disabled": plugins(disabled...)}
 	case 4:
-		// Everything named, in another order.
+		// All plugins by name, in another order.
 		var enabled []any
 		for _, name := range w.shuffled() {
 			entry := object{"name": name}
@@ -190,7 +190,7 @@ func (w *world) varyPlugins(profile object) {
 	}
 }
 
-// filtering are plugins whose Filter a profile may leave out. (Those that judge volumes reserve what Filter found.)
+// filtering returns plugins whose Filter a profile may omit. (Volume plugins reserve what Filter found.)
 func (w *world) filtering() []string {
 	list := []string{"NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts"}
 	for feature := Spread; feature < end; feature <<= 1 {
@@ -201,7 +201,7 @@ func (w *world) filtering() []string {
 	return list
 }
 
-// shuffled are the enabled plugins in another order.
+// shuffled returns the enabled plugins in another order.
 func (w *world) shuffled() []string {
 	list := w.served()
 	return some(w.random, len(list), list)
@@ -237,8 +237,9 @@ func (w *world) fitArgs() object {
 	return args
 }
 
-// scored adds extended resources to those that nodes are scored by, but for one that a class stands for: NodeResourcesFit would count
-// devices, and kube-scheduler's NodeResourcesBalancedAllocation crashes, having no cache for the class's expressions.
+// scored adds extended resources to those by which nodes are scored, except one of a device class: NodeResourcesFit
+// would count devices, and kube-scheduler's NodeResourcesBalancedAllocation crashes, because it has no cache for the
+// class's expressions.
 func (w *world) scored(names []string) []string {
 	return append(names, slices.DeleteFunc(slices.Clone(extendedResources), func(name string) bool {
 		return slices.Contains(w.devices.mapped, name)

@@ -1,6 +1,6 @@
 package generate
 
-// What nodes declare in kube-scheduler's version, one that pods cannot need, and one that it has never heard of.
+// Features that nodes declare in kube-scheduler's version, a feature that pods cannot need, and an unknown one.
 var declarable = []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits", "SomethingNew", "UserNamespacesHostNetworkSupport"}
 
 func (w *world) declaredFeatures() []any {
@@ -13,7 +13,7 @@ func (w *world) declaredFeatures() []any {
 	return list
 }
 
-// addNeededFeatures makes the pod one that needs a node to declare something.
+// addNeededFeatures makes the pod require a declared feature.
 func (w *world) addNeededFeatures(pod object) {
 	spec := pod["spec"].(object)
 	if w.chance(55) {

@@ -9,28 +9,28 @@ const (
 	dividedDriver = "divided.example.com"
 )
 
-// classed is an extended resource that a DeviceClass stands for, and that no node has as its own.
+// classed is an extended resource of a DeviceClass that no node has itself.
 const classed = "example.com/accelerator"
 
-// deviceRef is a device of some slice, and the node from which alone it can be used; empty if it can from others.
+// deviceRef is a device of a slice, and the only node that can use it, or "" if several can.
 type deviceRef struct{ driver, pool, device, node string }
 
-// deviceWorld is what claims of one seed can refer to.
+// deviceWorld is everything that claims of one seed can refer to.
 type deviceWorld struct {
-	// free are devices that no claim of the manifests holds yet.
+	// free are devices that no claim of the manifests holds.
 	free []deviceRef
 	// shared are claims that several pods name, by namespace.
 	shared map[string][]string
 	made   int
-	// mapped are extended resources for which classes stand.
+	// mapped are extended resources of device classes.
 	mapped []string
-	// kinds are those of the pod at hand, and of all pods by name.
+	// kinds are those of the current pod, and of all pods by name.
 	kinds  []string
 	byPod  map[string][]string
 	broken bool
 }
 
-// kind notes that the pod at hand has a claim of this kind.
+// kind records that the current pod has a claim of this kind.
 func (w *world) kind(name string) { w.devices.kinds = append(w.devices.kinds, name) }
 
 // addDevices adds slices and classes.
@@ -85,7 +85,7 @@ func (w *world) deviceClasses() []object {
 		class("any", object{}),
 	}
 	if w.devices.broken {
-		// Not every device has the attribute, and asking for one that is not there is an error.
+		// Some devices lack the attribute, and selecting by a missing attribute is an error.
 		classes = append(classes, class("careless", object{}, fmt.Sprintf(`device.attributes[%q].rare == "x"`, gpuDriver)))
 	}
 	return classes
@@ -127,7 +127,7 @@ func (w *world) gpu(name string) object {
 	return device
 }
 
-// gpuPool has one slice or two; some pools are incomplete, obsolete in part, or invalid.
+// gpuPool has one slice or two; some pools are incomplete, partly obsolete, or invalid.
 func (w *world) gpuPool(node string) []object {
 	generation, slices := w.between(1, 3), pick(w.random, 1, 1, 2)
 	count := slices
@@ -157,7 +157,7 @@ func (w *world) gpuPool(node string) []object {
 	return list
 }
 
-// dividedPool is of devices that are parts of one: what they consume together is limited.
+// dividedPool has devices that are parts of one: their total consumption is limited.
 func (w *world) dividedPool(node string) []object {
 	counters := object{"name": "whole", "counters": object{"memory": object{"value": "80Gi"}, "slots": object{"value": "7"}}}
 	part := func(name, memory string, slots int) object {
@@ -179,7 +179,7 @@ func (w *world) dividedPool(node string) []object {
 	}
 }
 
-// sharedPool is of devices that several claims can share, each with a part of the capacity.
+// sharedPool has devices that several claims can share, each with a part of the capacity.
 func (w *world) sharedPool(node string) object {
 	var devices []any
 	for i := range w.between(1, 2) {
@@ -196,7 +196,7 @@ func (w *world) sharedPool(node string) object {
 	return w.slice("links-of-"+node, sharedDriver, node, 1, 1, object{"nodeName": node, "devices": devices})
 }
 
-// networkPools are of devices that several nodes can use: all, those of a zone, or each device its own.
+// networkPools have devices that several nodes can use: all nodes, those of a zone, or individual per device.
 func (w *world) networkPools() []object {
 	zone := func() object {
 		return object{"nodeSelectorTerms": []any{object{"matchExpressions": []any{

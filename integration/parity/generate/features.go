@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Features says which rules a case may exercise beyond those of every case (resources, taints, node affinity, ports, images).
+// Features are the rules that a case may exercise beyond the common ones (resources, taints, node affinity, ports,
+// images).
 type Features uint
 
 // The features, each with the plugins that it needs.
@@ -17,23 +18,24 @@ const (
 	Preemption
 	// Declared are features that nodes declare and pods need.
 	Declared
-	// Untouched leaves the plugin for claims enabled, which has nothing to judge here: with All, profiles are kube-scheduler's own,
-	// untouched ones among them. It has a say in messages, and keeps DefaultPreemption from running where PreFilter does not come
-	// as far as to it.
+	// Untouched leaves the plugin for claims enabled, although no claims exist: with All, profiles are
+	// kube-scheduler's own, also unmodified ones. The plugin changes messages, and keeps DefaultPreemption from
+	// running if PreFilter ends before it.
 	Untouched
 	// All are all rules that can be exercised.
 	All  = Untouched<<1 - 1
 	None = Features(0)
-	// Claims are for devices. They are not among All: Outboard needs a second host for them, see integration/simulator/claims_host.sh.
+	// Claims are device claims. They are not part of All: Outboard needs a second host for them, see
+	// integration/simulator/claims_host.sh.
 	Claims = Untouched << 1
 
-	// Features below are what pods are about.
+	// Features before `end` can be the subject of pods.
 	end = Untouched
 )
 
 var featureNames = []string{"spread", "affinity", "volumes", "preemption", "features", "untouched", "claims"}
 
-// pluginsOf are the default plugins that a feature needs; without it profiles disable them.
+// pluginsOf are the default plugins of a feature; without the feature profiles disable them.
 var pluginsOf = map[Features][]string{
 	Spread:     {"PodTopologySpread"},
 	Affinity:   {"InterPodAffinity"},
@@ -42,7 +44,7 @@ var pluginsOf = map[Features][]string{
 	Declared:   {"NodeDeclaredFeatures"},
 }
 
-// ParseFeatures reads a list with commas: names of features, "base" for none, and "all".
+// ParseFeatures reads a comma-separated list: names of features, "base" for none, and "all".
 func ParseFeatures(text string) (Features, error) {
 	features := None
 	for _, word := range strings.Split(text, ",") {
@@ -51,7 +53,7 @@ func ParseFeatures(text string) (Features, error) {
 			features |= All
 		case word == "base":
 		case index < 0:
-			return 0, fmt.Errorf("no feature %q; there are base, all and %s", word, strings.Join(featureNames, ", "))
+			return 0, fmt.Errorf("unknown feature %q; use base, all, %s", word, strings.Join(featureNames, ", "))
 		default:
 			features |= 1 << index
 		}
@@ -69,7 +71,7 @@ func (f Features) String() string {
 	return strings.Join(words, ",")
 }
 
-// disabled lists the default plugins that a case without the missing features must do without.
+// disabled returns the default plugins that need features which the case lacks.
 func (f Features) disabled() []string {
 	var list []string
 	if f&(Untouched|Claims) == 0 {
@@ -83,8 +85,8 @@ func (f Features) disabled() []string {
 	return list
 }
 
-// emphasis picks what most pods of a seed are about: one feature, nothing in particular, or all at once. With Claims it is them,
-// as a rule.
+// emphasis selects the subject of most pods of a seed: one feature, none, or all at once. With Claims it is usually
+// Claims.
 func (f Features) emphasis(seed uint64) Features {
 	if f&Claims != 0 {
 		if f&All == None || seed%4 != 0 {
@@ -102,7 +104,7 @@ func (f Features) emphasis(seed uint64) Features {
 		return f &^ Untouched
 	}
 	if f&Volumes != 0 {
-		// Four plugins judge volumes.
+		// Four plugins handle volumes.
 		list = append(list, Volumes)
 	}
 	switch turn := int(seed % uint64(len(list)+2)); turn {
@@ -115,7 +117,8 @@ func (f Features) emphasis(seed uint64) Features {
 	}
 }
 
-// rate is a chance in percent: often where the seed is about the feature, seldom where it is merely there, never without it.
+// rate returns a chance in percent: often if the feature is the seed's subject, seldom if it is only enabled, zero
+// without it.
 func (w *world) rate(feature Features, often, seldom float64) float64 {
 	switch {
 	case w.features&feature == 0:
@@ -126,12 +129,12 @@ func (w *world) rate(feature Features, often, seldom float64) float64 {
 	return seldom
 }
 
-// when is true at that rate. Without the feature it takes nothing from the random stream.
+// when is true at that rate. Without the feature it draws no random number.
 func (w *world) when(feature Features, often, seldom float64) bool {
 	return w.features&feature != 0 && w.chance(w.rate(feature, often, seldom))
 }
 
-// noise is a chance in percent of what is not the subject: as usual, or less of it where a feature is.
+// noise returns a chance in percent for other properties: lower if a feature is the subject.
 func (w *world) noise(usual, less float64) bool {
 	if w.quiet() {
 		return w.chance(less)
@@ -139,8 +142,8 @@ func (w *world) noise(usual, less float64) bool {
 	return w.chance(usual)
 }
 
-// quiet: a node must not be rejected for other reasons before the feature's plugins get to see it.
+// quiet: other reasons must not reject a node before the feature's plugins run.
 func (w *world) quiet() bool { return w.about != None }
 
-// dense: the case is about preemption and nothing else, so that many pods of a small, full cluster preempt.
+// dense: the case is only about preemption, so that many pods of a small, full cluster preempt.
 func (w *world) dense() bool { return w.features == Preemption }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Case is one generated experiment. Manifests are kept untyped, as they are written.
+// Case is one generated case. Manifests are untyped, so that their notation is preserved.
 type Case struct {
 	Seed     uint64
 	Features Features
@@ -19,14 +19,14 @@ type Case struct {
 	Running []map[string]any
 	Pending []map[string]any
 	Config  map[string]any
-	// Kinds are those of the claims for devices that a pending pod has, by its namespace/name.
+	// Kinds are the kinds of device claims of a pending pod, by its namespace/name.
 	Kinds map[string][]string
 }
 
 // Files are the paths of a written case.
 type Files struct{ Cluster, Pods, Config string }
 
-// New makes the case of a seed. The same seed and features give the same case, byte for byte.
+// New returns the case of a seed. The same seed and features give the same case, byte for byte.
 func New(seed uint64, features Features) *Case {
 	w := newWorld(seed, features)
 	c := &Case{Seed: seed, Features: features}
@@ -66,7 +66,7 @@ func (w *world) addRunning(c *Case) {
 		}
 	}
 	if w.chance(10) {
-		// The node is gone, or not yet seen.
+		// The node is deleted, or not yet known.
 		c.Running = append(c.Running, w.runningPod(len(c.Running), "no-such-node"))
 	}
 	if w.chance(30) {
@@ -81,7 +81,7 @@ func (w *world) pendingCount() int {
 	return w.between(12, 40)
 }
 
-// makeReplica lets the pod differ in name only from another one, as pods of one controller do.
+// makeReplica makes the pod equal to another one except for its name, like pods of one controller.
 func (w *world) makeReplica(pod, model object) {
 	pod["spec"] = model["spec"]
 	metadata, models := pod["metadata"].(object), model["metadata"].(object)
@@ -92,7 +92,7 @@ func (w *world) makeReplica(pod, model object) {
 	}
 }
 
-// Write puts the case into three files; the form of the manifests varies with the seed.
+// Write writes the case into three files; the notation of the manifests varies with the seed.
 func (c *Case) Write(directory string) (Files, error) {
 	files := Files{Config: filepath.Join(directory, "config.yaml")}
 	config, err := yaml.Marshal(c.Config)

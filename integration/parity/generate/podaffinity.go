@@ -40,7 +40,7 @@ func (w *world) podAffinityRules(pod object, required float64) object {
 	return rules
 }
 
-// podAffinityTerm speaks of pods, often such as the pod itself, in a domain.
+// podAffinityTerm selects pods in a domain, often pods like the pod itself.
 func (w *world) podAffinityTerm(pod object) object {
 	term := object{"topologyKey": w.topologyKey()}
 	if term["topologyKey"] == "missing" && w.chance(60) {
@@ -79,8 +79,8 @@ func (w *world) namespaceSelector() object {
 		object{"key": "kubernetes.io/metadata.name", "operator": "In", "values": []any{"team-a", "default"}})}}
 }
 
-// addLabelKeys adds matchLabelKeys or mismatchLabelKeys. kube-scheduler does not look at them: an API server puts what they mean
-// into the selector, and may have done so before the manifest was written.
+// addLabelKeys adds matchLabelKeys or mismatchLabelKeys. kube-scheduler does not read them: an API server merges
+// their meaning into the selector, and may have done so before the manifest was written.
 func (w *world) addLabelKeys(pod, term, selector object) {
 	labels, _ := pod["metadata"].(object)["labels"].(object)
 	key := pick(w.random, "version", "track", "missing")

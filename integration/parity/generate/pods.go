@@ -8,7 +8,7 @@ import (
 
 var priorities = []any{-10, 0, 0, 0, 10, 100, 100, 1000, 1000000, 2000001000}
 
-// pendingPod is a pod with a few of the features that plugins of this slice look at.
+// pendingPod returns a pod with a few of the features that plugins read.
 func (w *world) pendingPod(index int, profiles []string) object {
 	metadata := object{"name": fmt.Sprintf("pod-%d", index)}
 	if w.chance(85) {
@@ -53,7 +53,7 @@ func (w *world) pendingPod(index int, profiles []string) object {
 	return pod
 }
 
-// addFeatures adds what the case's features bring to a pod: labels and an owner, rules about neighbours, volumes, priorities.
+// addFeatures adds the case's features to a pod: labels and an owner, pod affinity, volumes, priorities.
 func (w *world) addFeatures(pod object, state string, index int) {
 	running := state == "running"
 	w.addIdentity(pod)
@@ -77,7 +77,7 @@ func (w *world) addFeatures(pod object, state string, index int) {
 	}
 }
 
-// runningPod is a pod on a node, of any scheduler.
+// runningPod returns a pod on a node, of any scheduler.
 func (w *world) runningPod(index int, node string) object {
 	metadata := object{"name": fmt.Sprintf("running-%d", index), "namespace": pick(w.random, "default", "kube-system", "team-a")}
 	if w.chance(90) {
@@ -113,8 +113,8 @@ func (w *world) runningPod(index int, node string) object {
 	return pod
 }
 
-// keepPortsApart takes ports away that another pod on the node has: no kubelet runs both, and kube-scheduler, which keeps a set of
-// ports, forgets both when one pod goes.
+// keepPortsApart removes ports that another pod on the node has: no kubelet runs both, and kube-scheduler, which
+// keeps a set of ports, forgets the port of both when one pod is deleted.
 func (w *world) keepPortsApart(spec object, node string) {
 	if w.ports == nil {
 		w.ports = map[string]bool{}
@@ -142,7 +142,7 @@ func (w *world) keepPortsApart(spec object, node string) {
 	}
 }
 
-// take gives the pod some of what nodes have little of.
+// take requests some scarce resources of nodes.
 func (w *world) take(spec object) {
 	name, amount := pick(w.random, extendedResources...), "1"
 	if w.chance(30) {
@@ -166,7 +166,7 @@ func (w *world) take(spec object) {
 	container["resources"] = resources
 }
 
-// addResize makes the pod one whose in-place resize is under way, deferred or impossible.
+// addResize makes the pod one whose in-place resize is in progress, deferred or infeasible.
 func (w *world) addResize(spec, status object) {
 	var statuses []any
 	for _, container := range spec["containers"].([]any) {
@@ -185,7 +185,7 @@ func (w *world) addResize(spec, status object) {
 	}
 }
 
-// podSpec has containers and what they ask for; size scales the requests.
+// podSpec returns containers with their requests; size scales the requests.
 func (w *world) podSpec(size int) object {
 	spec := object{}
 	var containers []any
@@ -328,7 +328,7 @@ func resourceObject(requests, limits object, empty bool) object {
 	return resources
 }
 
-// dropSmallLimits takes out limits below their requests, which no API server accepts.
+// dropSmallLimits removes limits below their requests, which no API server accepts.
 func dropSmallLimits(requests, limits object) {
 	for name, limit := range limits {
 		request, both := requests[name]

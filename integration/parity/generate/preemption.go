@@ -28,8 +28,8 @@ func (w *world) addBudgets(c *Case) {
 	}
 }
 
-// addPriority gives the pod what preemption looks at. Start times are all different: kube-scheduler's choice between pods that
-// are equal in everything is random. A pending pod has one too, for it may be a victim once it is placed.
+// addPriority sets the fields that preemption reads. Start times are all different, because kube-scheduler's choice
+// between equal pods is random. A pending pod has one, too, because it may become a victim after its placement.
 func (w *world) addPriority(pod object, running bool) {
 	metadata, spec := pod["metadata"].(object), pod["spec"].(object)
 	status, _ := pod["status"].(object)
@@ -42,7 +42,7 @@ func (w *world) addPriority(pod object, running bool) {
 	status["startTime"] = start.Format(time.RFC3339)
 	pod["status"] = status
 	if w.about&Preemption == 0 {
-		// Priorities are as in other cases.
+		// Priorities as in other cases.
 		return
 	}
 	if running {
@@ -68,12 +68,12 @@ func (w *world) addPriority(pod object, running bool) {
 	if w.chance(12) {
 		status["nominatedNodeName"] = w.nodeName()
 		if w.chance(40) {
-			// Another node by name: the nominated one is looked at first all the same, and keeps what was said of it.
+			// Another node by name: the nominated node is still examined first, and keeps its verdict.
 			spec["affinity"] = object{"nodeAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": object{"nodeSelectorTerms": []any{
 				object{"matchFields": []any{object{"key": "metadata.name", "operator": "In", "values": []any{w.nodeName()}}}}}}}}
 		}
 	}
-	// Large enough that something must go, on most nodes.
+	// Large enough to need an eviction on most nodes.
 	if w.dense() {
 		w.demand(spec, 85, 4, 38, 2, 60)
 	} else {
@@ -81,7 +81,7 @@ func (w *world) addPriority(pod object, running bool) {
 	}
 }
 
-// demand gives most pods one container that asks for so many tenths of a core and eighths of a GiB.
+// demand gives most pods one container that requests this many tenths of a core and eighths of a GiB.
 func (w *world) demand(spec object, percent float64, leastCPU, mostCPU, leastMemory, mostMemory int) {
 	if !w.chance(percent) {
 		return

@@ -1,4 +1,4 @@
-// Package generate makes random clusters, pods and scheduler configurations, the same ones for the same seed.
+// Package generate creates random clusters, pods and scheduler configurations, reproducible by seed.
 package generate
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// object is a manifest. Manifests are built untyped so that every notation survives into the file.
+// object is a manifest. Manifests are untyped, so that every notation is written to the file.
 type object = map[string]any
 
 type random struct{ *rand.Rand }
@@ -33,7 +33,7 @@ func some[T any](r random, n int, values []T) []T {
 	return result
 }
 
-// cpu writes thousandths of a core in one of the notations that users write.
+// cpu returns thousandths of a core in one of the notations of users.
 func (r random) cpu(millis int) any {
 	forms := []any{fmt.Sprintf("%dm", millis), fmt.Sprintf("%dm", millis), fmt.Sprintf("%dm", millis)}
 	decimal := strconv.FormatFloat(float64(millis)/1000, 'f', -1, 64)
@@ -48,7 +48,7 @@ func (r random) cpu(millis int) any {
 	return pick(r, forms...)
 }
 
-// bytes writes an amount of memory or storage; the value is exact in every notation.
+// bytes returns an amount of memory or storage; the value is exact in every notation.
 func (r random) bytes(value int64) any {
 	forms := []any{fmt.Sprintf("%d", value)}
 	for suffix, unit := range []int64{1 << 10, 1 << 20, 1 << 30} {
@@ -71,7 +71,7 @@ func (r random) bytes(value int64) any {
 	return pick(r, forms...)
 }
 
-// odd is a quantity that needs rounding, or care in reading.
+// odd returns a quantity that needs rounding, or careful parsing.
 func (r random) odd(resource string) any {
 	if resource == "cpu" {
 		return pick[any](r, "0.0001", "1u", "100n", "0.10001", "1e-4", "0", "0.0", "2500e-3", "1500000u", "0.3333")
@@ -79,7 +79,7 @@ func (r random) odd(resource string) any {
 	return pick[any](r, "1.5Gi", "0.5Gi", "2.75Mi", "100.1", "0.1", "1e3", "1E3", "123456789m", "1.1k", "0", "0Ki", "10.25M", "3e8")
 }
 
-// huge is an amount that no node has, up to the largest that fits and beyond.
+// huge returns an amount that no node has, up to the largest valid one and beyond.
 func (r random) huge(resource string) any {
 	if resource == "cpu" {
 		return pick[any](r, "1k", "512", "1e4", "0.5M")

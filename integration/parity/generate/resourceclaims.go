@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// addResourceClaims gives a pod claims for devices, extended resources that a class stands for, or both. A running pod holds what it
-// has; a pending one may find its claim in one of the states that the plugin tells apart.
+// addResourceClaims adds device claims to a pod, extended resources of a device class, or both. A running pod holds
+// its claims; a pending pod's claim may be in any of the states that the plugin distinguishes.
 func (w *world) addResourceClaims(pod object, running bool) {
 	w.devices.kinds = nil
 	if running {
@@ -16,7 +16,8 @@ func (w *world) addResourceClaims(pod object, running bool) {
 	if w.chance(22) {
 		w.addExtendedResource(pod)
 	}
-	// Where a device plugin has the resource, a pod with a claim beside it fails in kube-scheduler: there is a claim to write, and nothing in it.
+	// If a device plugin has the resource, a pod with a claim beside it fails in kube-scheduler: it writes a claim
+	// without requests.
 	plugged := slices.Contains(w.devices.mapped, extendedResources[0]) && asksFor(pod, extendedResources[0])
 	if !plugged && (len(w.devices.kinds) == 0 || w.chance(20)) {
 		for i := range pick(w.random, 1, 1, 1, 1, 2, 3) {
@@ -27,7 +28,7 @@ func (w *world) addResourceClaims(pod object, running bool) {
 	w.devices.byPod[namespace+"/"+name] = w.devices.kinds
 }
 
-// asksFor: a container asks for some of the resource.
+// asksFor returns whether a container requests the resource.
 func asksFor(pod object, resource string) bool {
 	for _, list := range []string{"initContainers", "containers"} {
 		containers, _ := pod["spec"].(object)[list].([]any)
@@ -43,7 +44,7 @@ func asksFor(pod object, resource string) bool {
 	return false
 }
 
-// owner is the namespace and the name of a pod.
+// owner returns the namespace and the name of a pod.
 func owner(pod object) (namespace, name string) {
 	metadata := pod["metadata"].(object)
 	namespace, _ = metadata["namespace"].(string)
@@ -53,7 +54,7 @@ func owner(pod object) (namespace, name string) {
 	return namespace, metadata["name"].(string)
 }
 
-// uid gives the pod one, if it has none: claims name it.
+// uid sets a UID if the pod has none, because claims name it.
 func uid(pod object) string {
 	metadata := pod["metadata"].(object)
 	if metadata["uid"] == nil {
@@ -63,12 +64,13 @@ func uid(pod object) string {
 	return metadata["uid"].(string)
 }
 
-// addResourceClaim gives the pod one. Only the first may be one that PostFilter deallocates: of several it would pick at random.
+// addResourceClaim adds a claim to the pod. Only the first may be a claim that PostFilter deallocates: of several it
+// would choose at random.
 func (w *world) addResourceClaim(pod object, name string, first bool) {
 	namespace, _ := owner(pod)
 	switch {
 	case w.chance(12) && len(w.devices.shared[namespace]) > 0 && !slices.Contains(w.devices.kinds, "shared") && !slices.Contains(w.devices.kinds, "named"):
-		// Never the same one twice: kube-scheduler allocates it twice then, and the pod fails.
+		// Never the same claim twice: kube-scheduler would allocate it twice, and the pod would fail.
 		w.kind("shared")
 		w.refer(pod, name, "resourceClaimName", pick(w.random, w.devices.shared[namespace]...))
 	case w.chance(14):
@@ -112,7 +114,7 @@ func (w *world) refer(pod object, name, by, target string) {
 	resources["claims"] = append(used, object{"name": name})
 }
 
-// addClaimFromTemplate leaves pod and claim as the controller for claims does, or as they are while it has not done all.
+// addClaimFromTemplate leaves pod and claim as the claim controller does, or in an intermediate state.
 func (w *world) addClaimFromTemplate(pod object, name, namespace string) {
 	w.kind("template")
 	w.refer(pod, name, "resourceClaimTemplateName", "template")
@@ -144,7 +146,7 @@ func (w *world) addClaimFromTemplate(pod object, name, namespace string) {
 	status["resourceClaimStatuses"] = append(made, object{"name": name, "resourceClaimName": nameOf(claim)})
 }
 
-// resourceClaim adds a claim with what it asks for.
+// resourceClaim adds a claim with its requests.
 func (w *world) resourceClaim(namespace string) object {
 	w.devices.made++
 	name := fmt.Sprintf("claim-%d", w.devices.made)
@@ -207,7 +209,7 @@ func (w *world) alternatives() []any {
 	return list
 }
 
-// deviceRequest is what a request and an alternative have in common; only a request may ask for access without allocation.
+// deviceRequest returns the common part of a request and a subrequest; only a request may have admin access.
 func (w *world) deviceRequest(exactly bool) object {
 	class := pick(w.random, "gpu", "gpu", "gpu", "big", "nic", "shared", "shared", "divided", "divided", "any")
 	switch {
@@ -224,7 +226,7 @@ func (w *world) deviceRequest(exactly bool) object {
 		w.kind("all")
 		request["allocationMode"] = "All"
 	case w.chance(50):
-		// Left out means one.
+		// Omitted: one.
 	case w.chance(2):
 		w.kind("too many")
 		request["allocationMode"], request["count"] = "ExactCount", 33
@@ -285,7 +287,7 @@ func (w *world) selectorsFor(class string) []string {
 	return nil
 }
 
-// take takes a device that no claim holds; ok is false if there is none.
+// takeDevice returns a device that no claim holds; ok is false if there is none.
 func (w *world) takeDevice(usable func(deviceRef) bool) (deviceRef, bool) {
 	for i, device := range w.devices.free {
 		if usable(device) {
@@ -296,7 +298,7 @@ func (w *world) takeDevice(usable func(deviceRef) bool) (deviceRef, bool) {
 	return deviceRef{}, false
 }
 
-// allocate writes into a claim that it has the device.
+// allocate records the device in the claim's allocation.
 func (w *world) allocate(claim object, device deviceRef) object {
 	claim["spec"] = object{"devices": object{"requests": []any{object{"name": "r0", "exactly": object{"deviceClassName": "any",
 		"allocationMode": "ExactCount", "count": 1}}}}}
@@ -312,8 +314,8 @@ func (w *world) allocate(claim object, device deviceRef) object {
 	return status
 }
 
-// allocatedClaim is one that somebody allocated before: in use, free to be used, or on a node where the pod may not fit. A device
-// that was to become ready and did not makes it one to deallocate.
+// allocatedClaim returns a claim that was allocated before: in use, free, or on a node where the pod may not fit. A
+// device that should have become ready and did not makes the claim one to deallocate.
 func (w *world) allocatedClaim(pod object) string {
 	namespace, _ := owner(pod)
 	claim := w.resourceClaim(namespace)
@@ -342,7 +344,7 @@ func (w *world) allocatedClaim(pod object) string {
 	return nameOf(claim)
 }
 
-// holdDevice lets a running pod have a device of its node.
+// holdDevice allocates a device of its node to a running pod.
 func (w *world) holdDevice(pod object) {
 	node, _ := pod["spec"].(object)["nodeName"].(string)
 	device, ok := w.takeDevice(func(device deviceRef) bool { return device.node == node })
@@ -356,7 +358,7 @@ func (w *world) holdDevice(pod object) {
 	w.refer(pod, "held", "resourceClaimName", nameOf(claim))
 }
 
-// addExtendedResource lets containers ask for devices as for other resources.
+// addExtendedResource makes containers request devices as extended resources.
 func (w *world) addExtendedResource(pod object) {
 	w.kind("extended resource")
 	spec := pod["spec"].(object)
@@ -387,7 +389,7 @@ func (w *world) addExtendedResource(pod object) {
 	}
 }
 
-// addLeftClaim adds the claim that an attempt before made for the pod's extended resources, and that was never used.
+// addLeftClaim adds an unused claim that an earlier attempt created for the pod's extended resources.
 func (w *world) addLeftClaim(pod object) {
 	w.kind("left by an attempt before")
 	namespace, name := owner(pod)

@@ -1,7 +1,7 @@
 package generate
 
-// NewSequence makes a case of so many nodes and pods with kube-scheduler's own profile and sampling: where pods go in a large
-// cluster, one after the other. Nobody has a priority, for a preemption on thousands of nodes is another subject.
+// NewSequence returns a case of this many nodes and pods with kube-scheduler's own profile and sampling: placements
+// in a large cluster, one after the other. Pods have no priority; preemption is tested elsewhere.
 func NewSequence(seed uint64, features Features, nodes, pods int) *Case {
 	w := newWorld(seed, features)
 	w.large, w.about = true, None

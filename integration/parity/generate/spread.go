@@ -7,12 +7,12 @@ import (
 
 func sortedKeys(m object) []string { return slices.Sorted(maps.Keys(m)) }
 
-// topologyKey is a node label, sometimes one that no node has.
+// topologyKey returns a node label, sometimes an unused one.
 func (w *world) topologyKey() string {
 	return pick(w.random, zoneLabel, zoneLabel, zoneLabel, hostnameLabel, hostnameLabel, "rack", "rack", "disk", regionLabel, "missing")
 }
 
-// addSpread adds topology spread constraints. Key and action together are unique, as an API server demands.
+// addSpread adds topology spread constraints. Key and action together are unique, as an API server requires.
 func (w *world) addSpread(pod object) {
 	seen := map[string]bool{}
 	var constraints []any
@@ -64,7 +64,7 @@ func (w *world) spreadArgs() object {
 	}
 	args := object{"defaultingType": "List"}
 	if w.chance(25) {
-		// No default spreading at all.
+		// No default spreading.
 		return args
 	}
 	var constraints []any

@@ -16,7 +16,7 @@ var csiDrivers = []string{"disk.csi.example.com", "net.csi.example.com", "lvm.cs
 // inTreeDisks are in-tree plugins that translate into CSI, with their drivers.
 var inTreeDisks = map[string]string{"kubernetes.io/gce-pd": "pd.csi.storage.gke.io", "kubernetes.io/aws-ebs": "ebs.csi.aws.com"}
 
-// storage is what the storage of a case is made of.
+// storage is the state of a case's storage objects.
 type storage struct {
 	// shared are claims of a namespace that several pods may use.
 	shared map[string][]string
@@ -24,7 +24,7 @@ type storage struct {
 	volumes, claims int
 }
 
-// addStorage adds classes, drivers, what nodes can attach, and volumes nobody has claimed yet.
+// addStorage adds classes, drivers, attach limits of nodes, and unclaimed volumes.
 func (w *world) addStorage(c *Case) {
 	w.storage.shared = map[string][]string{}
 	c.Objects = append(c.Objects, w.storageClasses()...)
@@ -60,7 +60,7 @@ func (w *world) addStorage(c *Case) {
 	}
 }
 
-// storageClasses: one of every kind. Some are missing, in some cases.
+// storageClasses returns one of every kind. In some cases some are missing.
 func (w *world) storageClasses() []object {
 	class := func(name, provisioner, mode string) object {
 		return object{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": object{"name": name},
@@ -128,8 +128,8 @@ func (w *world) storageCapacity(index int) object {
 	return capacity
 }
 
-// volume is a persistent volume of one of several kinds. No two have the same capacity: kube-scheduler takes the smallest that
-// fits, and one of them at random if there are two.
+// volume returns a persistent volume of one of several kinds. All capacities differ: kube-scheduler selects the
+// smallest that fits, and a random one of equal volumes.
 func (w *world) volume(class string) object {
 	name := fmt.Sprintf("pv-%d", w.storage.volumes)
 	w.storage.volumes++
@@ -171,7 +171,7 @@ func (w *world) volume(class string) object {
 	return object{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}
 }
 
-// zoneLabels are labels of a volume: the current ones, the old ones, several zones in one.
+// zoneLabels returns labels of a volume: the current ones, the old ones, several zones in one.
 func (w *world) zoneLabels(zone string) object {
 	switch {
 	case w.chance(40):
@@ -183,19 +183,19 @@ func (w *world) zoneLabels(zone string) object {
 	case w.chance(30):
 		return object{regionLabel: regionOf(zone)}
 	case w.chance(20):
-		// Names no zone between two, and so none at all.
+		// An empty name between two separators, so no zone at all.
 		return object{zoneLabel: zone + "____" + allZones[1]}
 	}
 	return object{zoneLabel: zone, regionLabel: regionOf(zone), "speed": "fast"}
 }
 
-// availableVolume may be bound by the scheduler; now and then it is not available, after all.
+// availableVolume may be bound by the scheduler; some are not available.
 func (w *world) availableVolume(nodes []map[string]any) object {
 	volume := w.volume(pick(w.random, "local", "local", "local", "zonal", "anywhere"))
 	spec := volume["spec"].(object)
 	if spec["local"] == nil {
-		// Once a disk of a cloud is bound it is judged by labels that its CSI driver gives nodes, and here none does. That would be
-		// found at PreBind, which the oracle does not run.
+		// After its bind, a cloud disk is checked by labels that its CSI driver sets on nodes, and no node has them
+		// here. PreBind would find that, but the oracle does not run PreBind.
 		delete(spec, "gcePersistentDisk")
 		delete(spec, "awsElasticBlockStore")
 		if spec["nfs"] == nil && spec["csi"] == nil {

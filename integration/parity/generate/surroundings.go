@@ -5,17 +5,17 @@ import "fmt"
 var (
 	appNames       = []string{"web", "db", "cache", "batch"}
 	namespaceNames = []string{"default", "team-a", "team-b"}
-	// controllerKinds are those whose selectors kube-scheduler reads, and one that it does not know.
+	// controllerKinds are the kinds whose selectors kube-scheduler reads, and an unknown one.
 	controllerKinds = map[string]string{"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1", "Job": "batch/v1"}
 )
 
-// addSurroundings adds objects that are neither nodes nor pods and that no single pod brings with it.
+// addSurroundings adds objects that are neither nodes nor pods and do not belong to a single pod.
 func (w *world) addSurroundings(c *Case) {
 	if w.features == None {
 		return
 	}
 	for _, name := range append([]string{"kube-system"}, namespaceNames...) {
-		// Some namespaces are not listed; selectors of namespaces do not find them.
+		// Some namespaces do not exist as objects; namespace selectors do not find them.
 		if w.chance(85) {
 			labels := object{"kubernetes.io/metadata.name": name}
 			if w.chance(70) {
@@ -41,7 +41,7 @@ func (w *world) addSurroundings(c *Case) {
 	}
 }
 
-// addControllers adds services and controllers, from whose selectors default spreading is computed.
+// addControllers adds services and controllers, whose selectors define default spreading.
 func (w *world) addControllers(c *Case) {
 	for _, namespace := range namespaceNames {
 		for _, app := range appNames {
@@ -88,13 +88,13 @@ func (w *world) service(namespace, app string) object {
 	case w.chance(50):
 		spec["selector"] = object{"track": "canary"}
 	case w.chance(50):
-		// A service without a selector selects nothing, an empty selector likewise.
+		// A service without a selector selects nothing, like one with an empty selector.
 		spec["selector"] = object{}
 	}
 	return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": app + "-" + fmt.Sprint(w.IntN(1000)), "namespace": namespace}, "spec": spec}
 }
 
-// selectorOf is a label selector that these labels match, in one of the forms in which it can be written.
+// selectorOf returns a label selector that matches these labels, in one of its notations.
 func (w *world) selectorOf(labels object) object {
 	selector := object{}
 	var expressions []any
@@ -118,7 +118,7 @@ func (w *world) selectorOf(labels object) object {
 	return selector
 }
 
-// addIdentity labels a pod and may give it an owner.
+// addIdentity adds labels to a pod, and sometimes an owner.
 func (w *world) addIdentity(pod object) {
 	metadata := pod["metadata"].(object)
 	app := pick(w.random, appNames...)
@@ -145,7 +145,7 @@ func (w *world) addIdentity(pod object) {
 	}
 }
 
-// podSelector selects pods: usually those of an app, its own one more often than not.
+// podSelector selects pods: usually those of an app, mostly the pod's own.
 func (w *world) podSelector(pod object) object {
 	own, _ := pod["metadata"].(object)["labels"].(object)
 	switch {

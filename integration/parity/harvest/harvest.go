@@ -14,10 +14,10 @@ import (
 	"outboard.dev/integration/upstream/kubecopy"
 )
 
-// Prefix is where upstream's plugins are.
+// Prefix is the path of upstream's plugins.
 const Prefix = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/"
 
-// Packages are those of plugins that judge or score nodes.
+// Packages are those of plugins that filter or score nodes.
 var Packages = []string{"imagelocality", "interpodaffinity", "nodeaffinity", "nodedeclaredfeatures", "nodename", "nodeports", "noderesources",
 	"nodeunschedulable", "nodevolumelimits", "podtopologyspread", "tainttoleration", "volumebinding", "volumerestrictions", "volumezone"}
 
@@ -27,16 +27,16 @@ type Node struct {
 	Pods []*v1.Pod
 }
 
-// Case is one answer that a plugin gave in a test of upstream's, and what it was about.
+// Case is one recorded answer of a plugin in an upstream test, with its input.
 type Case struct {
 	Plugin, Test string
 	// Point is filter, prefilter or score.
 	Point string
-	// Args are those of the plugin, in the form that a configuration has.
+	// Args are the plugin's, in the format of a configuration.
 	Args json.RawMessage
-	// Features is: default (of the feature gates that the package looks at all are as kube-scheduler has them by default), put to
-	// default (the test says otherwise, and was not heard), what differs, unknown (the test made the plugin in another way) or
-	// mocked.
+	// Features is: default (the feature gates that the package reads have kube-scheduler's defaults), put to default
+	// (the test sets others, which were overridden), the differing gates, unknown (the test created the plugin in
+	// another way) or mocked.
 	Features string
 	// DryRun: pods were added or removed since PreFilter.
 	DryRun  bool
@@ -47,14 +47,14 @@ type Case struct {
 	Target       string
 	Code, Reason string
 	Reasons      []string
-	// Scored are the nodes that PreScore was told of.
+	// Scored are the nodes passed to PreScore.
 	Scored []string
 	Scores map[string]int64
 }
 
-// Record runs the tests of upstream's packages with recorders and returns what they recorded. module is the directory of a Go
-// module that requires k8s.io/kubernetes; copied is where a copy of that goes, which is used again if it is there. Tests that fail
-// because of the recorders do not matter.
+// Record runs the tests of upstream's packages with recorders and returns the recordings. module is the directory of
+// a Go module that requires k8s.io/kubernetes; copied is the directory of its copy, which is reused if it exists.
+// Test failures caused by the recorders are ignored.
 func Record(ctx context.Context, module, copied, folder string, packages []string) ([]Case, error) {
 	tree, err := kubecopy.Prepare(ctx, module, copied, folder)
 	if err != nil {
@@ -102,7 +102,7 @@ func read(path string) ([]Case, error) {
 	return cases, scanner.Err()
 }
 
-// nameNode names the node that has no name, if there is but one: tests of one node often leave it out.
+// nameNode names the node without a name if there is only one: tests of one node often omit it.
 func (c *Case) nameNode(name string) {
 	unnamed := -1
 	for i := range c.Nodes {

@@ -13,11 +13,11 @@ import (
 )
 
 // Upstream's tests take minutes to build: go test ./parity/harvest -args -packages nodeports,tainttoleration, or all
-var packages = flag.String("packages", "", "packages of upstream's plugins to harvest, or all; none: nothing is done")
+var packages = flag.String("packages", "", "packages of upstream's plugins to harvest, or all; empty: skip")
 
 func TestUpstreamsTablesThroughOutboard(t *testing.T) {
 	if *packages == "" {
-		t.Skip("no -packages were named")
+		t.Skip("-packages is empty")
 	}
 	list := strings.Split(*packages, ",")
 	if *packages == "all" {
@@ -87,7 +87,7 @@ func TestReportCountsRowsOfTheDefaultGates(t *testing.T) {
 	}
 }
 
-// The rewritten file must still be what it was, with one function more for each that is recorded.
+// The rewritten file must keep its content, with one more function for each recorded one.
 func TestRewriteAddsRecorders(t *testing.T) {
 	source := `package sample
 
@@ -129,7 +129,7 @@ func (pl *Plugin) Score(a, b int) int { return a + b }
 		}
 	}
 	if strings.Contains(string(text), "unrecordedScore") {
-		t.Error("a method of other parameters is recorded")
+		t.Error("a method with other parameters is recorded")
 	}
 	if !slices.Contains(Packages, "nodeaffinity") {
 		t.Error("nodeaffinity is not harvested")

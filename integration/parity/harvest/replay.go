@@ -20,26 +20,27 @@ import (
 	"outboard.dev/integration/parity/oracle"
 )
 
-// Why a case is not replayed, or its answer not counted. There are no other reasons.
+// The reasons why a case is not replayed, or its answer not counted. The list is complete.
 const (
 	SkipDryRun   = "pods were added or removed in a dry run"
 	SkipGates    = "feature gates are not the default ones, and the answer differs"
-	SkipUnknown  = "the test did not make the plugin by its constructor, and its literal says too little"
-	SkipMocked   = "the test puts mocks in place of the features that nodes may declare"
-	SkipObjects  = "objects that no API server stores: no name, two of one name, no container"
+	SkipUnknown  = "the test did not create the plugin by its constructor, and its literal is incomplete"
+	SkipMocked   = "the test mocks the features that nodes may declare"
+	SkipObjects  = "objects that no API server stores: no name, duplicate names, no container"
 	SkipDefaults = "objects that an API server's defaults would change"
-	SkipPlaced   = "the pod has a node already, or is being deleted"
+	SkipPlaced   = "the pod already has a node, or is being deleted"
 	SkipError    = "an error in upstream's own machinery"
-	SkipSubset   = "only some nodes were scored, or one"
-	SkipRefused  = "outboard refuses the manifests or the configuration"
-	SkipDevices  = "devices for DynamicResources to allocate, which outboard refuses"
-	SkipNotAsked = "the filter would not be asked: PreFilter decides"
+	SkipSubset   = "only some nodes were scored, or only one"
+	SkipRefused  = "outboard rejects the manifests or the configuration"
+	SkipDevices  = "devices for DynamicResources to allocate, which outboard rejects"
+	SkipNotAsked = "the filter would not run: PreFilter decides"
 )
 
-// Group is a plugin's rows under certain feature gates: see Case.Features. Rows that do not tell are counted with the default ones.
+// Group is a plugin's rows with certain feature gates: see Case.Features. Rows without that information count as
+// default.
 type Group struct{ Plugin, Gates string }
 
-// Default: the gates are those that kube-scheduler has by default.
+// Default: the gates have kube-scheduler's defaults.
 func (g Group) Default() bool { return g.Gates == gatesDefault || g.Gates == gatesPut }
 
 const (
@@ -54,19 +55,20 @@ func (c *Case) group() Group {
 	return Group{c.Plugin, c.Features}
 }
 
-// Result is what became of a group's rows: the answers of Filter (a rejection by PreFilter is one) and Score that are not the same.
+// Result is the result of a group's rows: the distinct answers of Filter (including PreFilter's rejections) and
+// Score.
 type Result struct {
 	Rows, Taken, Equal int
-	// Again counts answers that were given before to the same question.
+	// Again counts repeated answers to the same input.
 	Again int
-	// Skipped has, by reason, the tests in which it was.
+	// Skipped has the tests by reason.
 	Skipped map[string][]string
 	Failed  []string
-	// Refusals are what outboard said of cases that it refuses, or that were recorded under other feature gates.
+	// Refusals are outboard's messages for rejected cases, or for cases recorded with other feature gates.
 	Refusals []string
 }
 
-// Replay puts each case to outboard, with a profile that has the case's plugin only.
+// Replay runs each case in outboard, with a profile that has only the case's plugin.
 func Replay(ctx context.Context, cases []Case, outboard, folder string) (map[Group]*Result, error) {
 	results := map[Group]*Result{}
 	seen := map[[32]byte]bool{}
@@ -120,7 +122,7 @@ func Replay(ctx context.Context, cases []Case, outboard, folder string) (map[Gro
 	return results, nil
 }
 
-// skip says why the case cannot be put to outboard at all.
+// skip returns why the case cannot be replayed at all.
 func (c *Case) skip() string {
 	switch {
 	case c.Features == "unknown":
@@ -171,7 +173,7 @@ func (c *Case) skip() string {
 	return ""
 }
 
-// wantsDevices: the pod asks for a resource that a DeviceClass stands for.
+// wantsDevices: the pod requests a resource of a DeviceClass.
 func (c *Case) wantsDevices() bool {
 	for _, data := range c.Objects["resource.k8s.io/v1/DeviceClass"] {
 		var class resourcev1.DeviceClass
@@ -192,7 +194,7 @@ func (c *Case) wantsDevices() bool {
 	return false
 }
 
-// changedByDefaults: what plugins read would be another thing after a round through an API server.
+// changedByDefaults: an API server's defaulting would change fields that plugins read.
 func changedByDefaults(pod *v1.Pod) bool {
 	changed := pod.DeepCopy()
 	corev1defaults.SetObjectDefaults_Pod(changed)
@@ -215,7 +217,7 @@ type answer struct {
 	failure error
 }
 
-// ask runs outboard, once for all cases that differ in the node only.
+// ask runs outboard, once for all cases that differ only in the node.
 func (c *Case) ask(ctx context.Context, answers map[[32]byte]*answer, outboard, folder string) (*answer, error) {
 	scene, err := c.scene()
 	if err != nil {
@@ -251,7 +253,7 @@ func (c *Case) ask(ctx context.Context, answers map[[32]byte]*answer, outboard, 
 	return got, nil
 }
 
-// scene is the case as manifests.
+// scene returns the case as manifests.
 func (c *Case) scene() (*generate.Case, error) {
 	scene := &generate.Case{Seed: 0}
 	for i, node := range c.Nodes {
@@ -292,8 +294,8 @@ func (c *Case) scene() (*generate.Case, error) {
 	return scene, nil
 }
 
-// identify names a pod anew. Names are not what these tests are about, and often the same or none; but claims that belong to a pod
-// are found by its name.
+// identify renames a pod. Names do not matter in these tests, and are often equal or empty; but claims that belong to
+// a pod are found by its name.
 func identify(pod *v1.Pod, name string) {
 	ownsClaims := slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return volume.Ephemeral != nil })
 	if !ownsClaims || pod.Name == "" {
@@ -319,7 +321,8 @@ func manifestOf(object any, version, kind string) (map[string]any, error) {
 	return manifest, nil
 }
 
-// config has the plugin alone, and what a profile cannot do without. NodeName passes every node of a pending pod.
+// config returns a profile with only the plugin and the required plugins. NodeName accepts every node for a pending
+// pod.
 func (c *Case) config() map[string]any {
 	enabled := []any{}
 	for _, name := range slices.Compact([]string{"PrioritySort", "NodeName", c.Plugin, "DefaultBinder"}) {
@@ -333,10 +336,10 @@ func (c *Case) config() map[string]any {
 	profile := map[string]any{"schedulerName": "default-scheduler", "plugins": plugins}
 	if len(c.Args) > 0 {
 		var args map[string]any
-		// Some tests give a plugin the arguments of another one, which it does not look at.
+		// Some tests give a plugin the arguments of another one, which it ignores.
 		if json.Unmarshal(c.Args, &args) == nil && args["kind"] == c.Plugin+"Args" {
 			if c.Plugin == "VolumeBinding" {
-				// Read only with a feature gate that is off.
+				// Read only with a disabled feature gate.
 				delete(args, "shape")
 			}
 			profile["pluginConfig"] = []any{map[string]any{"name": c.Plugin, "args": args}}
@@ -345,7 +348,7 @@ func (c *Case) config() map[string]any {
 	return map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": []any{profile}}
 }
 
-// decidedByPreFilter: no node, or not every node, would be shown to Filter. Tests show it to Filter nonetheless.
+// decidedByPreFilter: Filter would not run for any or for every node. The tests run it nonetheless.
 func decidedByPreFilter(got *oracle.Verdict) bool {
 	for _, rejection := range got.Filter {
 		if rejection.Plugin == "" {
@@ -355,7 +358,7 @@ func decidedByPreFilter(got *oracle.Verdict) bool {
 	return got.Result == oracle.Unschedulable && len(got.Filter) == 0
 }
 
-// difference compares outboard's answer with the recorded one; empty: they are equal.
+// difference compares outboard's answer with the recorded one; empty: equal.
 func (c *Case) difference(got *oracle.Verdict) string {
 	if got.Result == oracle.Error {
 		return "outboard: error: " + got.Message
@@ -380,7 +383,7 @@ func (c *Case) difference(got *oracle.Verdict) string {
 	case "score":
 		for node, want := range c.Scores {
 			score, scored := got.Scores[node]
-			// A plugin that has nothing to say is left out.
+			// A plugin without scores is omitted.
 			if have := score.Plugins[c.Plugin]; !scored || have != want {
 				return fmt.Sprintf("score of node %s: kube-scheduler: %d, outboard: %d of %v", node, want, have, got.Scores)
 			}

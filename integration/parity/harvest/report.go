@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Share is how many of the rows under kube-scheduler's default feature gates are replayed, in percent.
+// Share is the share of replayed rows among those with kube-scheduler's default feature gates, in percent.
 func Share(results map[Group]*Result) float64 {
 	rows, taken := 0, 0
 	for group, result := range results {
@@ -27,8 +27,8 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// Report prints a line for each plugin and gates, and totals: rows in all, those whose gates are the default ones, the replayed, equal,
-// failed and skipped ones. After that, why rows under the default gates are skipped.
+// Report prints a line for each plugin and gates, and totals: all rows, those with default gates, and the replayed,
+// equal, failed and skipped ones. Then the reasons for skipped rows with default gates.
 func Report(w io.Writer, results map[Group]*Result) {
 	groups := slices.SortedFunc(maps.Keys(results), func(a, b Group) int {
 		return cmp.Or(strings.Compare(a.Plugin, b.Plugin), strings.Compare(a.Gates, b.Gates))

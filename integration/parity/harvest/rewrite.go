@@ -1,5 +1,6 @@
-// Package harvest runs upstream's own table tests of plugins with recorders in the plugins, and replays what was recorded through
-// `outboard simulate`. Upstream's sources are read from the module cache; what is made of them lives in a temporary folder only.
+// Package harvest runs upstream's own table tests of plugins with recorders in the plugins, and replays the
+// recordings through `outboard simulate`. Upstream's sources are read from the module cache; generated files are only
+// in a temporary folder.
 package harvest
 
 import (
@@ -25,10 +26,10 @@ import (
 //go:embed recorder.go.txt
 var recorder string
 
-// methods are those of a plugin that are recorded, with the number of their parameters.
+// methods are the recorded methods of a plugin, with their number of parameters.
 var methods = map[string]int{"Filter": 4, "PreFilter": 4, "AddPod": 5, "RemovePod": 5, "PreScore": 4, "Score": 4, "NormalizeScore": 4}
 
-// instrument gives the Go files of a package of the copy recorders.
+// instrument adds recorders to the Go files of a package of the copy.
 func instrument(tree *kubecopy.Tree, directory string) error {
 	paths, err := filepath.Glob(filepath.Join(tree.Original, directory, "*.go"))
 	if err != nil {
@@ -59,7 +60,7 @@ func instrument(tree *kubecopy.Tree, directory string) error {
 	return tree.Add(filepath.Join(directory, "zz_harvest_recorder.go"), text)
 }
 
-// addGates adds the fields of feature.Features that a file looks at and that have to do with verdicts.
+// addGates adds the fields of feature.Features that a file reads and that affect verdicts.
 func addGates(path string, reads map[string]bool) error {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -77,7 +78,7 @@ func addGates(path string, reads map[string]bool) error {
 	return nil
 }
 
-// rewrite renames what is to be recorded and adds functions of the old names that call it and record.
+// rewrite renames the recorded functions and adds functions with the old names that call and record them.
 func rewrite(source []byte) (text []byte, name string, err error) {
 	var added bytes.Buffer
 	text, _, err = kubecopy.Rename(source, "unrecorded", func(set *token.FileSet, file *ast.File, function *ast.FuncDecl) (bool, error) {
@@ -89,7 +90,7 @@ func rewrite(source []byte) (text []byte, name string, err error) {
 	return append(text, added.Bytes()...), name, err
 }
 
-// wrap returns the function that stands in for another one; none if that is not to be recorded.
+// wrap returns the function that replaces another one, or "" if it is not recorded.
 func wrap(set *token.FileSet, function *ast.FuncDecl) (string, error) {
 	types, err := parameterTypes(set, function)
 	if err != nil {
@@ -140,7 +141,7 @@ func names(letter string, count int) string {
 	return strings.Join(list, ", ")
 }
 
-// arguments are parameters without the context, then results.
+// arguments returns the parameters without the context, then the results.
 func arguments(parameters, results int) string {
 	return strings.TrimPrefix(names("p", parameters), "p0, ") + ", " + names("r", results)
 }

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// makeStorable gives objects what an API server demands and the case's plugin does not look at.
+// makeStorable adds fields that an API server requires and the case's plugin does not read.
 func (c *Case) makeStorable() {
 	if c.Point == "prefilter" && len(c.Nodes) == 0 {
-		// Whatever it is, PreFilter rejects the pod.
+		// PreFilter rejects the pod in any case.
 		c.Nodes = []Node{{Node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}}}
 	}
 	rename := map[string]string{}
@@ -43,8 +43,8 @@ func (c *Case) makeStorable() {
 	}
 }
 
-// realWords: some tests have listers of their own in place of the real ones, which say it in another way, and names that are not
-// storable.
+// realWords: some tests use their own listers with other error texts instead of the real ones, and names that cannot
+// be stored.
 func realWords(reason string) string {
 	reason = strings.NewReplacer(`persistentvolumeclaims "`, `persistentvolumeclaim "`,
 		`storageclasses.storage.k8s.io "`, `storageclass.storage.k8s.io "`).Replace(reason)
@@ -59,7 +59,7 @@ func storableName(name string) string {
 
 func (c *Case) completePod(pod *v1.Pod) {
 	if len(pod.Spec.Containers) == 0 && c.Plugin != "ImageLocality" {
-		// One that asks for nothing; without a word on it the scores would assume a little.
+		// Explicitly zero requests; without them scores would assume defaults.
 		nothing := v1.ResourceList{v1.ResourceCPU: resource.Quantity{}, v1.ResourceMemory: resource.Quantity{}}
 		pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: nothing}}}
 	}
@@ -69,7 +69,7 @@ func (c *Case) completePod(pod *v1.Pod) {
 			if container.Name == "" {
 				container.Name = fmt.Sprint(kind, i)
 			}
-			// An API server knows no such resource; nor do plugins, which count pods.
+			// An API server does not know this resource; nor do plugins, which count pods.
 			delete(container.Resources.Requests, v1.ResourcePods)
 			if container.Image == "" && c.Plugin != "ImageLocality" {
 				container.Image = "image"
@@ -93,8 +93,8 @@ func (c *Case) completePod(pod *v1.Pod) {
 	}
 }
 
-// completeObjects names objects without a name: they are found by what they select. Namespaces lose characters that their names may
-// not have, as do those that pods are in or speak of.
+// completeObjects names objects without a name: they are found by their selectors. It removes invalid characters from
+// names of namespaces, also in references.
 func (c *Case) completeObjects() {
 	for kind, objects := range c.Objects {
 		for i := range objects {
@@ -138,7 +138,7 @@ func (c *Case) completeObjects() {
 	}
 }
 
-// completeStorage gives volumes, claims and classes what they must have, where its absence means the same.
+// completeStorage adds required fields to volumes, claims and classes where their absence means the same.
 func completeStorage(kind string, object map[string]any) {
 	metadata := object["metadata"].(map[string]any)
 	spec, _ := object["spec"].(map[string]any)

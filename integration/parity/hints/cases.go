@@ -1,4 +1,4 @@
-// Package hints puts the plugins' text cases about queueing hints to kube-scheduler's own plugins.
+// Package hints runs the plugins' text cases about queueing hints with kube-scheduler's own plugins.
 package hints
 
 import (
@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Case is one case of a *.case file that expects hints (plugin_host/sdk/README.md tells the format).
+// Case is one case of a *.case file that expects hints (plugin_host/sdk/testing/README.md describes the format).
 type Case struct {
-	// Where it stands, for messages.
+	// Where is the case's position, for messages.
 	Where  string
 	Args   map[string]any
 	Pod    map[string]any
@@ -22,7 +22,7 @@ type Case struct {
 	Hints map[string]string
 }
 
-// Event is what happened to an object, in the contract's terms.
+// Event is an event of an object, in the contract's terms.
 type Event struct {
 	Resource string         `yaml:"resource"`
 	Action   string         `yaml:"action"`
@@ -30,7 +30,7 @@ type Event struct {
 	New      map[string]any `yaml:"new"`
 }
 
-// ReadCases reads those cases of a plugin's folder that expect hints.
+// ReadCases reads the cases of a plugin's folder that expect hints.
 func ReadCases(folder string) ([]Case, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "testdata", "*.case"))
 	if err != nil {
@@ -61,7 +61,7 @@ func ReadCases(folder string) ([]Case, error) {
 func parse(text string) (Case, error) {
 	given, expected, ok := strings.Cut(text, "\n--\n")
 	if !ok {
-		return Case{}, fmt.Errorf("no line --")
+		return Case{}, fmt.Errorf("missing line --")
 	}
 	var cluster struct {
 		Args    map[string]any   `yaml:"args"`
@@ -81,7 +81,7 @@ func parse(text string) (Case, error) {
 	return Case{Args: cluster.Args, Pod: cluster.Pod, Others: cluster.Objects, Events: cluster.Events, Hints: answers.Hints}, nil
 }
 
-// NeedsClaims says whether the case has device classes.
+// NeedsClaims returns whether the case has device classes.
 func (c *Case) NeedsClaims() bool {
 	for _, object := range c.Others {
 		if _, ok := object["deviceClass"]; ok {

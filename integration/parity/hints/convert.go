@@ -19,10 +19,10 @@ type Object interface {
 	metav1.Object
 }
 
-// From the contract's words to the API's: a case names fields as the contract does, all of them at the top.
+// From the contract's fields to the API's: a case names fields as the contract does, all at the top level.
 
-// fields moves what a case says of an object into a manifest; whatever nobody took is an error, so that nothing is compared that
-// the oracle did not see.
+// fields moves a case's fields into a manifest. A remaining field is an error, so that the oracle sees everything
+// that is compared.
 type fields struct {
 	given    map[string]any
 	manifest map[string]any
@@ -58,7 +58,7 @@ func (f *fields) put(path string, value any) {
 	at[keys[len(keys)-1]] = value
 }
 
-// move takes fields, and puts each under the same name below a path.
+// move removes fields, and puts each under the same name below a path.
 func (f *fields) move(below string, keys ...string) {
 	for _, key := range keys {
 		if value, ok := f.take(key); ok {
@@ -67,14 +67,14 @@ func (f *fields) move(below string, keys ...string) {
 	}
 }
 
-// rename takes a field, and puts it elsewhere.
+// rename removes a field, and puts it at another path.
 func (f *fields) rename(key, path string) {
 	if value, ok := f.take(key); ok {
 		f.put(path, value)
 	}
 }
 
-// metadata takes what every object has; kinds with namespaces are in `default` unless they say otherwise.
+// metadata handles the common fields; kinds with namespaces are in `default` unless the case names another.
 func (f *fields) metadata(namespaced bool) {
 	f.move("metadata", "name", "labels", "annotations", "uid")
 	namespace, given := f.take("namespace")
@@ -91,10 +91,10 @@ func (f *fields) metadata(namespaced bool) {
 	}
 }
 
-// into makes an object of the manifest.
+// into creates the object from the manifest.
 func (f *fields) into(object Object) error {
 	for key := range f.given {
-		return fmt.Errorf("the oracle knows no field %s of a %T", key, object)
+		return fmt.Errorf("unknown field %s of a %T", key, object)
 	}
 	text, err := json.Marshal(withTexts(f.manifest, ""))
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *fields) into(object Object) error {
 	return decoder.Decode(object)
 }
 
-// withTexts turns scalars into texts where the API has nothing else, however they look.
+// withTexts converts scalars to strings where the API has only strings.
 func withTexts(value any, key string) any {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -146,7 +146,7 @@ func podOf(given map[string]any) (*v1.Pod, error) {
 		}
 		f.put("metadata.ownerReferences", []any{owner})
 	}
-	// What a pod needs of nodes is not said in any field; featureFramework reads it here.
+	// A pod has no API field for the features that it needs of nodes; featureFramework reads them here.
 	if features, ok := f.take("requiredNodeFeatures"); ok {
 		f.put("spec.serviceAccountName", strings.Join(texts(features), ","))
 	}
@@ -165,7 +165,7 @@ func podOf(given map[string]any) (*v1.Pod, error) {
 	return pod, f.into(pod)
 }
 
-// The contract's fields of a volume by its source, and what the API calls them.
+// The contract's fields of a volume by its source, and their API names.
 var volumeFields = map[string]map[string]string{
 	"emptyDir":              {},
 	"ephemeral":             {},
@@ -184,17 +184,17 @@ func volumesOf(given any) ([]any, error) {
 		name, _ := of["source"].(string)
 		known, ok := volumeFields[name]
 		if !ok {
-			return nil, fmt.Errorf("the oracle knows no volume of %s", name)
+			return nil, fmt.Errorf("unknown volume source %s", name)
 		}
 		source := map[string]any{}
 		for key, value := range of {
 			switch {
 			case key == "name" || key == "source":
-			case key == "migrated": // The shim's translation; the oracle makes its own.
+			case key == "migrated": // The shim's translation; the oracle translates itself.
 			case known[key] != "":
 				source[known[key]] = value
 			default:
-				return nil, fmt.Errorf("the oracle knows no field %s of a volume of %s", key, name)
+				return nil, fmt.Errorf("unknown field %s of a volume of %s", key, name)
 			}
 		}
 		volumes = append(volumes, map[string]any{"name": of["name"], name: source})
@@ -215,7 +215,7 @@ func nodeOf(given map[string]any) (*v1.Node, error) {
 	return node, f.into(node)
 }
 
-// objectOf makes an object of another kind; its name as the API writes it.
+// objectOf creates an object of another kind, whose name is the API's.
 func objectOf(kind string, given map[string]any) (Object, error) {
 	f := newFields(given)
 	var object Object
@@ -272,7 +272,7 @@ func objectOf(kind string, given map[string]any) (Object, error) {
 		f.move("spec", "selector")
 		object = &appsv1.ReplicaSet{}
 	default:
-		return nil, fmt.Errorf("the oracle knows no %s", kind)
+		return nil, fmt.Errorf("unknown kind %s", kind)
 	}
 	return object, f.into(object)
 }

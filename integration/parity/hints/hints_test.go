@@ -10,10 +10,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 )
 
-// Folders with such cases whose plugins are Outboard's own.
+// Folders with such cases whose plugins exist only in Outboard.
 var own = map[string]bool{"gpu_aware": true, "atomic_replica_coordinator": true, "coscheduling": true, "backfill": true, "not_served": true, "cost_optimized": true, "cost_aware_preemptor": true, "objectives": true, "topology_aware_gpu_gate": true, "workload_type_filter": true, "gpu_model_match": true, "gpu_packing": true, "gpu_load": true, "training_job_placement": true, "static_ip": true}
 
-// pluginOf is `NodeAffinity` for `node_affinity`.
+// pluginOf returns `NodeAffinity` for `node_affinity`.
 func pluginOf(folder string) string {
 	var name strings.Builder
 	for _, part := range strings.Split(folder, "_") {
@@ -22,7 +22,7 @@ func pluginOf(folder string) string {
 	return name.String()
 }
 
-// What our plugins say, which their own tests hold to the cases, kube-scheduler's say too.
+// kube-scheduler's plugins give the hints of the cases; Outboard's plugins are tested with the same cases.
 func TestKubeSchedulersPluginsAgreeWithTheCases(t *testing.T) {
 	ndftesting.SetFrameworkDuringTest(t, *ndf.New([]ndf.Feature{feature("A"), feature("B")}))
 	folders, err := filepath.Glob("../../../plugins/*")
@@ -41,13 +41,13 @@ func TestKubeSchedulersPluginsAgreeWithTheCases(t *testing.T) {
 			continue
 		}
 		if registry[plugin] == nil {
-			t.Errorf("kube-scheduler has no %s", plugin)
+			t.Errorf("kube-scheduler has no plugin %s", plugin)
 			continue
 		}
 		t.Run(plugin, func(t *testing.T) {
 			for _, c := range cases {
 				if c.NeedsClaims() {
-					t.Logf("%s: not asked: a plugin knows device classes by the tracker of resource claims; upstream's own queueing table has this rule", c.Where)
+					t.Logf("%s: skipped: plugins know device classes through the tracker of resource claims; upstream's own queueing table covers this rule", c.Where)
 					continue
 				}
 				answers, err := Answers(t.Context(), plugin, c)
@@ -64,7 +64,7 @@ func TestKubeSchedulersPluginsAgreeWithTheCases(t *testing.T) {
 			}
 		})
 	}
-	// All that have hints, so that none is lost on the way.
+	// All plugins with hints, so that none is lost.
 	if len(compared) < 15 {
 		t.Errorf("only %d plugins were compared: %v", len(compared), compared)
 	}

@@ -25,7 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// The contract's names of what happened.
+// The contract's names of events.
 var actions = map[string]fwk.ActionType{
 	"ADD":                                    fwk.Add,
 	"DELETE":                                 fwk.Delete,
@@ -40,7 +40,7 @@ var actions = map[string]fwk.ActionType{
 	"UPDATE_OTHER":                           fwk.Update,
 }
 
-// Its names of what it happened to, where kube-scheduler has others.
+// The contract's names of resources that differ from kube-scheduler's.
 var resources = map[string]fwk.EventResource{
 	"UnscheduledPod":     "UnschedulablePod",
 	"CSINode":            fwk.CSINode,
@@ -51,7 +51,7 @@ var resources = map[string]fwk.EventResource{
 	"DeviceClass":        fwk.DeviceClass,
 }
 
-// Answers asks kube-scheduler's plugin what each event of a case means to its pod.
+// Answers returns the hint of kube-scheduler's plugin for each event of a case.
 func Answers(ctx context.Context, plugin string, c Case) (map[string]string, error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	defer cancel()
@@ -72,7 +72,7 @@ func Answers(ctx context.Context, plugin string, c Case) (map[string]string, err
 	return answers, nil
 }
 
-// registrations are what the plugin registers, and what kube-scheduler adds to that.
+// registrations returns what the plugin registers, and what kube-scheduler adds to that.
 func registrations(ctx context.Context, plugin string, c Case) ([]fwk.ClusterEventWithHint, error) {
 	client := &fake.Clientset{}
 	factory := scheduler.NewInformerFactory(client, 0)
@@ -106,7 +106,7 @@ func registrations(ctx context.Context, plugin string, c Case) ([]fwk.ClusterEve
 				return event.Event.Resource == fwk.Node && event.Event.ActionType&action != 0
 			})
 		}
-		// As buildQueueingHintMap of pkg/scheduler does.
+		// As in buildQueueingHintMap of pkg/scheduler.
 		if added(fwk.Add) && !added(fwk.UpdateNodeTaint) {
 			registered = append(registered,
 				fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeTaint}})
@@ -116,7 +116,7 @@ func registrations(ctx context.Context, plugin string, c Case) ([]fwk.ClusterEve
 	return nil, fmt.Errorf("%s registers nothing", plugin)
 }
 
-// configOf writes a configuration whose profile has this plugin, and what none can be without.
+// configOf writes a configuration whose profile has this plugin and the required ones.
 func configOf(plugin string, args map[string]any) (string, error) {
 	enabled := []map[string]any{{"name": "PrioritySort"}, {"name": "DefaultBinder"}, {"name": plugin}}
 	profile := map[string]any{"schedulerName": "default-scheduler", "plugins": map[string]any{
@@ -137,7 +137,7 @@ func configOf(plugin string, args map[string]any) (string, error) {
 	return file, os.WriteFile(file, text, 0o600)
 }
 
-// fill puts what pods may belong to where plugins look for it.
+// fill adds objects that pods refer to where plugins look for them.
 func fill(factory informers.SharedInformerFactory, others []map[string]any) error {
 	for _, other := range others {
 		for kind, given := range other {
@@ -160,7 +160,7 @@ func fill(factory informers.SharedInformerFactory, others []map[string]any) erro
 			case *appsv1.ReplicaSet:
 				informer = factory.Apps().V1().ReplicaSets().Informer()
 			default:
-				return fmt.Errorf("no informer for a %T", object)
+				return fmt.Errorf("no informer for %T", object)
 			}
 			if err := informer.GetIndexer().Add(object); err != nil {
 				return err
@@ -170,11 +170,11 @@ func fill(factory informers.SharedInformerFactory, others []map[string]any) erro
 	return nil
 }
 
-// answer is what isPodWorthRequeuing of kube-scheduler's queue finds, for a pod that this plugin alone rejected.
+// answer is the result of isPodWorthRequeuing of kube-scheduler's queue, for a pod that only this plugin rejected.
 func answer(registered []fwk.ClusterEventWithHint, pod *v1.Pod, event Event) (string, error) {
 	action, ok := actions[event.Action]
 	if !ok {
-		return "", fmt.Errorf("the oracle knows no action %s", event.Action)
+		return "", fmt.Errorf("unknown action %s", event.Action)
 	}
 	resource, ok := resources[event.Resource]
 	if !ok {
@@ -208,7 +208,7 @@ func answer(registered []fwk.ClusterEventWithHint, pod *v1.Pod, event Event) (st
 	return result, nil
 }
 
-// side is an object before or after; nil where there is none, as the queue passes it.
+// side is an object before or after an event; nil if it does not exist, as the queue passes it.
 func side(resource string, given map[string]any) (any, error) {
 	switch {
 	case given == nil:
@@ -222,7 +222,7 @@ func side(resource string, given map[string]any) (any, error) {
 	}
 }
 
-// feature is one that a pod needs because podOf said so.
+// feature is a feature that a pod needs according to podOf.
 type feature string
 
 func (f feature) Name() string                                   { return string(f) }

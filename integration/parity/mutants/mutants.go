@@ -1,4 +1,4 @@
-// Package mutants breaks rules of plugins one at a time, to see whether parity notices.
+// Package mutants breaks rules of plugins one at a time, to check that parity notices.
 package mutants
 
 import (
@@ -22,7 +22,7 @@ type Mutant struct {
 	File    string `json:"file"`
 	Find    string `json:"find"`
 	Replace string `json:"replace"`
-	// Features are what cases must exercise to notice; see generate.ParseFeatures.
+	// Features are the features of the cases that notice the mutant; see generate.ParseFeatures.
 	Features string `json:"features"`
 }
 
@@ -45,13 +45,13 @@ func Load() ([]Mutant, error) {
 	return mutants, nil
 }
 
-// Check says whether the mutant can be applied to the tree at root, and changes anything.
+// Check returns an error if the mutant cannot be applied to the tree at root, or changes nothing.
 func (m *Mutant) Check(root string) error {
 	_, err := m.text(root)
 	return err
 }
 
-// Apply edits the tree at root and returns what undoes the edit.
+// Apply edits the tree at root and returns a function that reverts the edit.
 func (m *Mutant) Apply(root string) (undo func() error, err error) {
 	text, err := m.text(root)
 	if err != nil {
@@ -70,7 +70,7 @@ func (m *Mutant) text(root string) (string, error) {
 		return "", fmt.Errorf("%s: %w", m.Name, err)
 	}
 	if count := strings.Count(string(data), m.Find); count != 1 {
-		return "", fmt.Errorf("%s: the text to replace is %d times in %s, want once", m.Name, count, m.File)
+		return "", fmt.Errorf("%s: the text to replace occurs %d times in %s, want once", m.Name, count, m.File)
 	}
 	if m.Find == m.Replace {
 		return "", fmt.Errorf("%s changes nothing", m.Name)

@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ExtendedResourceClaim stands for the claim that is made for a pod's extended resources, whose name is generated.
+// ExtendedResourceClaim is the name of the claim for a pod's extended resources, whose real name is generated.
 const ExtendedResourceClaim = "<extended-resources>"
 
-// ClaimsOfGroup is how effects name the resource of claims.
+// ClaimsOfGroup is the resource of claims in effects.
 const ClaimsOfGroup = "resourceclaims.v1.resource.k8s.io"
 
-// ClaimOutcome is what the attempt of a pod did to a claim.
+// ClaimOutcome is the effect of a pod's attempt on a claim.
 type ClaimOutcome struct {
 	Name string
-	// Allocation is the claim's, as CanonicalAllocation writes it; empty if it has none, or none was written.
+	// Allocation is the claim's, in the form of CanonicalAllocation; empty if it has none, or none was written.
 	Allocation string
 	// Reserved: it is reserved for the pod.
 	Reserved bool
@@ -33,8 +33,8 @@ func sortClaims(claims []ClaimOutcome) {
 	slices.SortFunc(claims, func(a, b ClaimOutcome) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// CanonicalAllocation writes an allocation without what is random or a time (the identifiers of shares, and when it was made) and each
-// amount in one form.
+// CanonicalAllocation returns an allocation without random identifiers (of shares) and times, with each amount in one
+// notation.
 func CanonicalAllocation(allocation *resourcev1.AllocationResult) (string, error) {
 	if allocation == nil {
 		return "", nil
@@ -47,7 +47,7 @@ func CanonicalAllocation(allocation *resourcev1.AllocationResult) (string, error
 			*result.ShareID = "shared"
 		}
 		for name, quantity := range result.ConsumedCapacity {
-			// The same amount can be written in several ways, and kept as it was.
+			// The same amount has several notations, and keeps the original one.
 			result.ConsumedCapacity[name] = resource.MustParse(quantity.AsDec().String())
 		}
 	}
@@ -55,14 +55,14 @@ func CanonicalAllocation(allocation *resourcev1.AllocationResult) (string, error
 	return string(data), err
 }
 
-// Effect is something that the scheduler carried out for a pod, as `outboard simulate -o json` lists it: exactly one of the three.
+// Effect is a write for a pod, as `outboard simulate -o json` lists it: exactly one of the three.
 type Effect struct {
 	Put    *EffectTarget `json:"put,omitempty"`
 	Patch  *EffectTarget `json:"patch,omitempty"`
 	Delete *EffectTarget `json:"delete,omitempty"`
 }
 
-// EffectTarget is the object that an effect is about; Body is the object that is put, or the patch.
+// EffectTarget is the object of an effect; Body is the written object, or the patch.
 type EffectTarget struct {
 	Resource  string          `json:"resource"`
 	Namespace string          `json:"namespace"`
@@ -71,8 +71,8 @@ type EffectTarget struct {
 	Body      json.RawMessage `json:"body,omitempty"`
 }
 
-// claimsOf reads from effects what they do to claims. The identifier of the pod is in no line of the output; a reservation that is
-// added can only be for the pod itself.
+// claimsOf reads the changes of claims from effects. The output does not contain the pod's UID; an added reservation
+// can only be for the pod itself.
 func claimsOf(effects []Effect) ([]ClaimOutcome, error) {
 	outcomes := map[string]*ClaimOutcome{}
 	at := func(target *EffectTarget) *ClaimOutcome {
@@ -123,7 +123,7 @@ func claimsOf(effects []Effect) ([]ClaimOutcome, error) {
 	return list, nil
 }
 
-// effectsOf is the other way round: effects that say what became of the claims.
+// effectsOf is the inverse: effects that lead to these outcomes of claims.
 func effectsOf(claims []ClaimOutcome) []Effect {
 	effects := []Effect{}
 	for _, claim := range claims {

@@ -21,14 +21,17 @@ import (
 
 var claimResource = resourcev1.Resource("resourceclaims")
 
-// claimServer is as much of an API server as the plugin for claims writes to. What it stores, the informer knows at once.
+// claimServer is the part of an API server that the plugin for claims writes to. The informer gets stored objects at
+// once.
+//
 // Threading: the plugin writes from the goroutine that runs it.
 type claimServer struct {
 	claims  *still
 	version int64
-	// written are the claims that were stored since the last call of takeWritten, by name, with their newest version; nil if it was deleted.
+	// written are the claims stored since the last call of takeWritten, by name, with their newest version; nil if
+	// deleted.
 	written map[string]*resourcev1.ResourceClaim
-	// allocated are the allocations that these had before.
+	// allocated are the previous allocations of these claims.
 	allocated map[string]*resourcev1.AllocationResult
 }
 
@@ -50,10 +53,10 @@ func (r *run) serveClaims() error {
 func (s *claimServer) serve(action clienttesting.Action) (runtime.Object, error) {
 	switch action := action.(type) {
 	case clienttesting.CreateAction:
-		// An update is one of these too, in Go.
+		// In Go an update is also one of these.
 		claim, ok := action.GetObject().(*resourcev1.ResourceClaim)
 		if !ok {
-			return nil, fmt.Errorf("a %T is written as a claim", action.GetObject())
+			return nil, fmt.Errorf("unexpected type of a claim: %T", action.GetObject())
 		}
 		if action.GetVerb() == "create" {
 			return s.create(claim.DeepCopy())
@@ -143,15 +146,16 @@ func (s *claimServer) keep(claim *resourcev1.ResourceClaim) (*resourcev1.Resourc
 	return claim.DeepCopy(), s.claims.put(claim)
 }
 
-// takeWritten returns what was written since it was last called, and what had been allocated before.
+// takeWritten returns the claims written since the last call, and their previous allocations.
 func (s *claimServer) takeWritten() (written map[string]*resourcev1.ResourceClaim, allocated map[string]*resourcev1.AllocationResult) {
 	written, allocated = s.written, s.allocated
 	s.written, s.allocated = map[string]*resourcev1.ResourceClaim{}, map[string]*resourcev1.AllocationResult{}
 	return written, allocated
 }
 
-// bindClaims does what the binding cycle does for claims before the next pod's turn, and writes into the verdict what became of them.
-// Kube-scheduler does it beside the next cycles; a pod that shares a claim hears then that it "is in the process of being allocated".
+// bindClaims does the binding cycle's work for claims before the next pod's attempt, and records the outcome in the
+// verdict. kube-scheduler does it concurrently with the next cycles; a pod that shares a claim then gets the message
+// that it "is in the process of being allocated".
 func (r *run) bindClaims(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, verdict *Verdict) *fwk.Status {
 	for _, plugin := range profile.PreEnqueuePlugins() {
 		binder, ok := plugin.(fwk.PreBindPlugin)
@@ -172,7 +176,7 @@ func (r *run) bindClaims(ctx context.Context, profile framework.Framework, state
 	return nil
 }
 
-// recordClaims writes the claims that changed for this pod into the verdict.
+// recordClaims records the claims that changed for this pod in the verdict.
 func (r *run) recordClaims(pod *v1.Pod, verdict *Verdict) error {
 	written, allocated := r.claims.takeWritten()
 	for name, claim := range written {
@@ -202,7 +206,7 @@ func (r *run) recordClaims(pod *v1.Pod, verdict *Verdict) error {
 	return nil
 }
 
-// hasVolumeClaims: the pod names a claim for a volume.
+// hasVolumeClaims: the pod names a volume claim.
 func hasVolumeClaims(pod *v1.Pod) bool {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil {
@@ -212,7 +216,8 @@ func hasVolumeClaims(pod *v1.Pod) bool {
 	return false
 }
 
-// nextVersion numbers the objects of manifests that have no version, as an API server would: the cache for claims compares them.
+// nextVersion numbers objects of manifests without a version, as an API server would, because the cache for claims
+// compares versions.
 func nextVersion(object Object, count int) error {
 	accessor, err := meta.Accessor(object)
 	if err == nil && accessor.GetResourceVersion() == "" {

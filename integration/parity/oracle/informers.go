@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// informerOf returns the informer in which plugins look for objects of this kind. It is not running: what plugins learn from
-// events they do not learn here. None of those whose verdicts are compared does that for the kinds below (the caches of
-// VolumeBinding read through to the informer's store, and use events only to forget what they assumed).
+// informerOf returns the informer in which plugins look for objects of this kind. It does not run, so plugins get no
+// events. None of the plugins whose verdicts are compared needs events for the kinds below (the caches of
+// VolumeBinding read through to the informer's store, and use events only to forget assumptions).
 func (r *run) informerOf(object Object) (cache.SharedIndexInformer, error) {
 	core, apps, storage := r.informers.Core().V1(), r.informers.Apps().V1(), r.informers.Storage().V1()
 	switch object.(type) {
@@ -50,5 +50,5 @@ func (r *run) informerOf(object Object) (cache.SharedIndexInformer, error) {
 	case *resourcev1.ResourceClaim:
 		return r.informers.Resource().V1().ResourceClaims().Informer(), nil
 	}
-	return nil, fmt.Errorf("no informer for a %T", object)
+	return nil, fmt.Errorf("no informer for %T", object)
 }

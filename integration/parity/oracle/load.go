@@ -27,11 +27,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 )
 
-// Objects are what manifests hold, in file order, after the defaulting that an API server does when it stores them.
+// Objects are the content of manifests, in file order, after an API server's defaulting.
 type Objects struct {
 	Nodes []*v1.Node
 	Pods  []*v1.Pod
-	// Others are what plugins look up in informers: namespaces, services, controllers, budgets, volumes and their kin.
+	// Others are objects that plugins look up in informers: namespaces, services, controllers, budgets, volumes and
+	// so on.
 	Others []Object
 }
 
@@ -41,7 +42,7 @@ type Object interface {
 	metav1.Object
 }
 
-// others makes empty objects of the kinds that go to Objects.Others.
+// others creates empty objects of the kinds of Objects.Others.
 var others = map[string]func() Object{
 	"Namespace":             func() Object { return &v1.Namespace{} },
 	"Service":               func() Object { return &v1.Service{} },
@@ -61,7 +62,7 @@ var others = map[string]func() Object{
 	"ResourceClaim":         func() Object { return &resourcev1.ResourceClaim{} },
 }
 
-// clusterScoped are those of them that have no namespace.
+// clusterScoped are those without a namespace.
 var clusterScoped = map[string]bool{"Namespace": true, "PersistentVolume": true, "StorageClass": true, "CSINode": true,
 	"CSIDriver": true, "VolumeAttachment": true, "DeviceClass": true, "ResourceSlice": true}
 
@@ -150,8 +151,9 @@ func (o *Objects) add(raw []byte) error {
 	return nil
 }
 
-// asServed is the object as an API server would send it. Quantities are in their canonical form then; one that is kept as
-// it was written ("1.5Gi") shares its digits with its copies, and kube-scheduler's sums change the object itself.
+// asServed returns the object as an API server would send it, with quantities in their canonical form. A quantity in
+// another notation ("1.5Gi") shares its digits with its copies, and kube-scheduler's sums would change the object
+// itself.
 func asServed[T any](object *T) (*T, error) {
 	served := new(T)
 	data, err := json.Marshal(object)
@@ -164,8 +166,8 @@ func asServed[T any](object *T) (*T, error) {
 	return served, nil
 }
 
-// mergeLabelKeys puts what matchLabelKeys and mismatchLabelKeys mean into the selectors of pod affinity, as an API server does when
-// the pod is created; the scheduler does not look at these lists. (Of spread constraints it does.)
+// mergeLabelKeys merges matchLabelKeys and mismatchLabelKeys into the selectors of pod affinity, as an API server
+// does when a pod is created; the scheduler does not read these lists. (Those of spread constraints it reads.)
 func mergeLabelKeys(pod *v1.Pod) {
 	if pod.Spec.Affinity == nil {
 		return
@@ -204,7 +206,7 @@ func mergeLabelKeys(pod *v1.Pod) {
 func (o *Objects) addOther(kind string, raw []byte) error {
 	create, ok := others[kind]
 	if !ok {
-		return fmt.Errorf("kind %q is none that the oracle reads", kind)
+		return fmt.Errorf("unsupported kind %q", kind)
 	}
 	object := create()
 	if err := json.Unmarshal(raw, object); err != nil {
@@ -237,7 +239,7 @@ func (o *Objects) addOther(kind string, raw []byte) error {
 	if err := nextVersion(object, len(o.Others)); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	// Others have no default that a plugin would see.
+	// Other kinds have no default that a plugin reads.
 	served := create()
 	if data, err := json.Marshal(object); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)

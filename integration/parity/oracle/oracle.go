@@ -23,20 +23,20 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// Input is one cluster and the pods that are to be placed on it.
+// Input is a cluster and the pods to place on it.
 type Input struct {
 	Cluster *Objects
-	// Pods holds what is not yet in the cluster; pods that have a node belong to the cluster wherever they are listed.
+	// Pods are the pods to place; pods with a node belong to the cluster in whichever file they are.
 	Pods   *Objects
 	Config *schedulerapi.KubeSchedulerConfiguration
-	// Choose, if set, picks among equally good nodes where kube-scheduler's own pick is random. It gets the pod's
-	// namespace/name and the nodes, and returns one of them; any other answer means the first of them by name.
+	// Choose, if set, selects among equally good nodes where kube-scheduler's own choice is random. It gets the pod's
+	// namespace/name and the nodes, and returns one of them; any other result means the first of them by name.
 	Choose func(pod string, nodes []string) string
 }
 
 func init() {
-	// Victims are deleted before PostFilter returns, so that the order of effects is one that can be compared; and the plugins'
-	// word counts for every pod, not a hint from the pod before.
+	// Victims are deleted before PostFilter returns, so that the order of effects is comparable; and every pod runs
+	// all plugins, without hints from the previous pod.
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{
 		string(features.SchedulerAsyncPreemption): false,
 		string(features.OpportunisticBatching):    false,
@@ -45,10 +45,10 @@ func init() {
 	}
 }
 
-// Run places all pods, each with one attempt, in the order of the scheduling queue.
-// The pods' verdicts come in that order, but those of pods that wait for their volumes after all others, and gated pods last.
+// Run places all pods, with one attempt each, in the order of the scheduling queue. The verdicts are in that order,
+// except that those of pods that wait for their volumes and of gated pods come last.
 func Run(ctx context.Context, in Input) ([]Verdict, error) {
-	// What plugins log is noise here; an error that matters is in a verdict.
+	// The plugins' logs are not needed; errors are in the verdicts.
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	defer cancel()
 	r, err := newRun(ctx, in)
@@ -68,7 +68,7 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 			return nil, err
 		}
 		if attempted.Has(name(info.Pod)) {
-			// Something woke it up. It had its attempt.
+			// An event requeued it. It had its attempt.
 			if err := r.sched.SchedulingQueue.AddUnschedulableIfNotPresent(r.logger, info, r.sched.SchedulingQueue.SchedulingCycle()); err != nil {
 				return nil, err
 			}
@@ -88,8 +88,8 @@ func Run(ctx context.Context, in Input) ([]Verdict, error) {
 	return append(append(verdicts, late...), gated...), nil
 }
 
-// run is kube-scheduler's own queue, cache, snapshot and frameworks, with nothing started. Informers hold what manifests and
-// placements put into them and deliver no events, but for those of claims, slices and device classes (makeStill).
+// run is kube-scheduler's own queue, cache, snapshot and frameworks, none of them started. Informers hold the objects
+// of manifests and placements and deliver no events, except those of claims, slices and device classes (makeStill).
 type run struct {
 	sched     *scheduler.Scheduler
 	informers informers.SharedInformerFactory
@@ -126,14 +126,14 @@ func newRun(ctx context.Context, in Input) (*run, error) {
 	for _, profile := range r.sched.Profiles {
 		snapshot, ok := profile.SnapshotSharedLister().(*cache.Snapshot)
 		if !ok {
-			return nil, fmt.Errorf("snapshot is a %T", profile.SnapshotSharedLister())
+			return nil, fmt.Errorf("unexpected snapshot type %T", profile.SnapshotSharedLister())
 		}
 		r.snapshot = snapshot
 	}
 	return r, r.fill(in)
 }
 
-// fill puts the cluster into cache and informers, in file order, and collects the pods without a node.
+// fill adds the cluster to cache and informers, in file order, and collects the pods without a node.
 func (r *run) fill(in Input) error {
 	for _, objects := range []*Objects{in.Cluster, in.Pods} {
 		for _, node := range objects.Nodes {
@@ -149,7 +149,7 @@ func (r *run) fill(in Input) error {
 			}
 		}
 		for _, pod := range objects.Pods {
-			// The scheduler's informer does not ask for finished pods.
+			// The scheduler's informer excludes finished pods.
 			if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 				continue
 			}
@@ -171,20 +171,21 @@ func (r *run) keep(pod *v1.Pod) error {
 	return r.informers.Core().V1().Pods().Informer().GetIndexer().Update(pod)
 }
 
-// enqueue queues the pending pods in file order. It returns how many pods wait for an attempt, and the verdicts of the others.
+// enqueue queues the pending pods in file order. It returns the number of pods that wait for an attempt, and the
+// verdicts of the others.
 func (r *run) enqueue(ctx context.Context) (int, []Verdict, error) {
 	var gated []Verdict
 	for _, pod := range r.pending {
 		profile, ok := r.sched.Profiles[pod.Spec.SchedulerName]
 		if !ok {
-			return 0, nil, fmt.Errorf("pod %s: no profile %q", name(pod), pod.Spec.SchedulerName)
+			return 0, nil, fmt.Errorf("pod %s: unknown profile %q", name(pod), pod.Spec.SchedulerName)
 		}
 		if status := preEnqueue(ctx, profile, pod); !status.IsSuccess() {
 			verdict := newVerdict(pod)
 			verdict.Result, verdict.Message = Unschedulable, status.Message()
 			gated = append(gated, verdict)
 		}
-		// The queue is asked about the gated ones too: what it knows of them is its business.
+		// Gated pods are added, too; the queue handles them.
 		r.sched.SchedulingQueue.Add(ctx, pod)
 		r.clock.Step(time.Second)
 	}
@@ -206,7 +207,7 @@ func newVerdict(pod *v1.Pod) Verdict {
 
 func name(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
-// schedule makes one attempt and records what it did to claims.
+// schedule makes one attempt and records its effects on claims.
 func (r *run) schedule(ctx context.Context, info *framework.QueuedPodInfo) (Verdict, error) {
 	r.claims.takeWritten()
 	pod := info.Pod
@@ -217,8 +218,9 @@ func (r *run) schedule(ctx context.Context, info *framework.QueuedPodInfo) (Verd
 	return verdict, err
 }
 
-// attempt is one as Scheduler.ScheduleOne would: SchedulePod through a framework that records what plugins say, then
-// assume and Reserve, or PostFilter and back to the queue. Of binding only the end is there: it succeeds at once.
+// attempt makes one attempt like Scheduler.ScheduleOne: SchedulePod through a framework that records the plugins'
+// answers, then assume and Reserve, or PostFilter and back to the queue. Of the binding cycle only the end is
+// simulated: it succeeds at once.
 func (r *run) attempt(ctx context.Context, info *framework.QueuedPodInfo) (Verdict, error) {
 	if err := r.sched.Cache.UpdateSnapshot(r.logger, r.snapshot); err != nil {
 		return Verdict{}, err
@@ -266,7 +268,7 @@ func (r *run) attempt(ctx context.Context, info *framework.QueuedPodInfo) (Verdi
 
 var clearNomination = &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride}
 
-// pick takes one of several nodes among which kube-scheduler picks at random.
+// pick selects one of several nodes among which kube-scheduler chooses at random.
 func (r *run) pick(pod string, nodes []string) string {
 	if r.choose != nil {
 		if node := r.choose(pod, nodes); sets.New(nodes...).Has(node) {
@@ -276,7 +278,7 @@ func (r *run) pick(pod string, nodes []string) string {
 	return nodes[0]
 }
 
-// place puts the pod on its node, for good.
+// place puts the pod on its node permanently.
 func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo, verdict *Verdict) error {
 	placed := info.Pod.DeepCopy()
 	placed.Spec.NodeName = verdict.Node
@@ -296,13 +298,13 @@ func (r *run) place(ctx context.Context, profile framework.Framework, state fwk.
 		verdict.Result, verdict.Node, verdict.Message = Error, "", status.Message()
 		return r.giveBack(ctx, profile, info, status, clearNomination)
 	}
-	// Something to do before the pod can be bound: claims for devices are done, VolumeBinding's business may not be.
+	// Remaining work before the bind: device claims are done, VolumeBinding's work may not be.
 	verdict.AwaitsVolumes = hasVolumeClaims(placed) && profile.RunPreBindPreFlights(ctx, state, placed, verdict.Node).IsSuccess()
 	r.sched.SchedulingQueue.Done(placed.UID)
 	return r.keep(placed)
 }
 
-// giveBack returns a pod that got no node to the queue, and lets its status in the informer say what it was nominated to.
+// giveBack returns a pod without a node to the queue, and writes its nomination into its status in the informer.
 func (r *run) giveBack(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status,
 	nomination *fwk.NominatingInfo) error {
 	pod := info.Pod
@@ -313,7 +315,7 @@ func (r *run) giveBack(ctx context.Context, profile framework.Framework, info *f
 	return nil
 }
 
-// nominate is the update of a pod's status that its watchers see.
+// nominate updates the pod's status as its watchers see it.
 func (r *run) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 	if pod.Status.NominatedNodeName == node {
 		return nil
@@ -327,7 +329,7 @@ func (r *run) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 	return nil
 }
 
-// RunFiles is Run on three files, the ones that `outboard simulate` is given.
+// RunFiles is Run on the three files of `outboard simulate`.
 func RunFiles(ctx context.Context, cluster, pods, config string, choose func(string, []string) string) ([]Verdict, error) {
 	in := Input{Choose: choose}
 	var err error

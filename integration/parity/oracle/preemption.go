@@ -23,7 +23,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// postFilter runs the profile's PostFilter plugins for a pod that fits nowhere, and lets the victims go at once.
+// postFilter runs the profile's PostFilter plugins for a pod that fits nowhere, and deletes the victims at once.
 func (r *run) postFilter(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod,
 	fitError *framework.FitError, verdict *Verdict) (*fwk.NominatingInfo, error) {
 	if !profile.HasPostFilterPlugins() {
@@ -68,9 +68,9 @@ func (r *run) postFilter(ctx context.Context, profile framework.Framework, state
 	return &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: node}, nil
 }
 
-// evict removes the victims and takes the nominations of less important pods to the node away. Victims that are going already
-// stay: nobody knows when they will have gone. If there are no others, nothing is done at all (as with asynchronous preemption,
-// which is the default).
+// evict deletes the victims and removes nominations of pods of lower priority to the node. Victims that are being
+// deleted stay, because the end of their deletion is unknown. Without other victims nothing is done (as with
+// asynchronous preemption, the default).
 func (r *run) evict(ctx context.Context, preemptor *v1.Pod, node string, victims *extenderv1.Victims) error {
 	if len(effects(victims)) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (r *run) evict(ctx context.Context, preemptor *v1.Pod, node string, victims
 	return nil
 }
 
-// effects are the deletions that a choice of victims brings about: pods that are going already are left alone.
+// effects returns the deletions that a selection of victims causes, without pods that are already being deleted.
 func effects(victims *extenderv1.Victims) []string {
 	names := []string{}
 	for _, victim := range victims.Pods {
@@ -118,8 +118,8 @@ func deletions(actions []clienttesting.Action) []string {
 	return names
 }
 
-// equalCandidates makes the dry run that DefaultPreemption makes and returns the candidates among which its choice would be
-// random. It refuses a cluster in which already the candidates are chosen at random.
+// equalCandidates makes DefaultPreemption's dry run and returns the candidates among which its choice would be
+// random. It returns an error for a cluster in which the candidates themselves are selected at random.
 func (r *run) equalCandidates(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod,
 	statuses *framework.NodeToStatus) (map[string]*extenderv1.Victims, error) {
 	args := r.preemptionArgs(profile.ProfileName())

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// recorder is a profile's framework that keeps what it answers: every node's verdict and every score of one attempt.
+// recorder is a profile's framework that records its answers: every node's verdict and every score of one attempt.
 type recorder struct {
 	framework.Framework
 	pod *v1.Pod
@@ -26,7 +26,7 @@ type recorder struct {
 	examined  []string
 	rejected  map[string]*fwk.Status
 	failed    bool
-	// scored are the nodes that passed, if scoring began; scores is nil if it did not succeed.
+	// scored are the nodes that passed, if scoring began; scores is nil if it failed.
 	scored []fwk.NodeInfo
 	scores []fwk.NodePluginScores
 	// unordered: kube-scheduler examined the nodes in the order of a Go map.
@@ -39,7 +39,7 @@ func newRecorder(profile framework.Framework, pod *v1.Pod) *recorder {
 
 func (r *recorder) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	narrowed, status, plugins := r.Framework.RunPreFilterPlugins(ctx, state, pod)
-	// The scheduler goes on to add plugins to this set.
+	// The scheduler later adds plugins to this set.
 	r.narrowed, r.preFilter, r.narrowers = narrowed, status, plugins.Clone()
 	return narrowed, status, plugins
 }
@@ -53,7 +53,8 @@ func (r *recorder) RunFilterPluginsWithNominatedPods(ctx context.Context, state 
 	} else if !status.IsSuccess() {
 		r.rejected[node] = status
 		if len(r.examined) == 1 && node == r.pod.Status.NominatedNodeName && r.narrowers != nil && status.Plugin() != "" {
-			// Looked at before the others: the scheduler adds the plugin to its set before it says who narrowed the search.
+			// Read before the others: the scheduler adds the plugin to its set before it reports who narrowed the
+			// search.
 			r.narrowers.Insert(status.Plugin())
 		}
 	}
@@ -68,18 +69,18 @@ func (r *recorder) RunPreScorePlugins(ctx context.Context, state fwk.CycleState,
 func (r *recorder) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := r.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	if status.IsSuccess() {
-		// The scheduler makes a heap of the list that it gets.
+		// The scheduler turns the list into a heap.
 		r.scores = slices.Clone(scores)
 	}
 	return scores, status
 }
 
-// nominatedOnly: the pod's nominated node was looked at first and was good enough.
+// nominatedOnly: the pod's nominated node was examined first and was feasible.
 func (r *recorder) nominatedOnly() bool {
 	return len(r.examined) == 1 && r.examined[0] == r.pod.Status.NominatedNodeName && len(r.rejected) == 0 && !r.failed
 }
 
-// feasible is the number of nodes that passed and could have been chosen.
+// feasible is the number of nodes that passed and could have been selected.
 func (r *recorder) feasible() int {
 	if r.scored != nil {
 		return len(r.scored)
@@ -90,7 +91,7 @@ func (r *recorder) feasible() int {
 	return 0
 }
 
-// fill writes what was recorded into the verdict.
+// fill writes the record into the verdict.
 func (r *recorder) fill(verdict *Verdict, snapshot *cache.Snapshot) error {
 	verdict.Feasible, verdict.Examined = r.feasible(), r.feasible()+len(r.rejected)
 	for node, status := range r.rejected {
@@ -109,7 +110,7 @@ func (r *recorder) fill(verdict *Verdict, snapshot *cache.Snapshot) error {
 	return r.fillNarrowed(verdict, snapshot)
 }
 
-// fillNarrowed gives a verdict to the nodes that PreFilter plugins ruled out by not naming them.
+// fillNarrowed adds verdicts for the nodes that PreFilter plugins excluded by not naming them.
 func (r *recorder) fillNarrowed(verdict *Verdict, snapshot *cache.Snapshot) error {
 	all, err := snapshot.List()
 	if err != nil {
@@ -127,7 +128,7 @@ func (r *recorder) fillNarrowed(verdict *Verdict, snapshot *cache.Snapshot) erro
 	}
 	r.unordered = inside > 1
 	if r.unordered && !r.failed && verdict.Examined < inside {
-		return fmt.Errorf("a sample of %d nodes in random order cannot be reproduced", inside)
+		return fmt.Errorf("a sample of %d nodes in random order is not reproducible", inside)
 	}
 	return nil
 }
@@ -152,29 +153,29 @@ func (r *recorder) best() []string {
 	return nodes
 }
 
-// agrees checks the record against what SchedulePod did for a pod that it placed.
+// agrees compares the record with the result of SchedulePod for a pod that it placed.
 func (r *recorder) agrees(result scheduler.ScheduleResult) error {
 	if result.FeasibleNodes != r.feasible() || result.EvaluatedNodes != r.feasible()+len(r.rejected) {
-		return fmt.Errorf("kube-scheduler found %d feasible of %d evaluated nodes, recorded are %d of %d",
+		return fmt.Errorf("kube-scheduler found %d feasible of %d evaluated nodes, recorded %d of %d",
 			result.FeasibleNodes, result.EvaluatedNodes, r.feasible(), r.feasible()+len(r.rejected))
 	}
 	if best := r.best(); r.scores != nil && !slices.Contains(best, result.SuggestedHost) {
-		return fmt.Errorf("kube-scheduler chose %q, the best recorded are %v", result.SuggestedHost, best)
+		return fmt.Errorf("kube-scheduler chose %q, best recorded nodes %v", result.SuggestedHost, best)
 	}
 	return nil
 }
 
-// agreesWithFitError checks the record against the diagnosis of a pod that SchedulePod refused.
+// agreesWithFitError compares the record with the diagnosis of a pod that SchedulePod rejected.
 func (r *recorder) agreesWithFitError(fitError *framework.FitError) error {
 	statuses := fitError.Diagnosis.NodeToStatus
 	if !r.preFilter.IsSuccess() {
 		if fitError.Diagnosis.PreFilterMsg != r.preFilter.Message() {
-			return fmt.Errorf("PreFilter says %q, then %q", fitError.Diagnosis.PreFilterMsg, r.preFilter.Message())
+			return fmt.Errorf("PreFilter's message is %q, then %q", fitError.Diagnosis.PreFilterMsg, r.preFilter.Message())
 		}
 		return nil
 	}
 	if statuses.Len() != len(r.rejected) || r.feasible() != 0 {
-		return fmt.Errorf("kube-scheduler rejected %d nodes, recorded are %d rejected and %d feasible",
+		return fmt.Errorf("kube-scheduler rejected %d nodes, recorded %d rejected and %d feasible",
 			statuses.Len(), len(r.rejected), r.feasible())
 	}
 	return nil

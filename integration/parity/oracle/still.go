@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// still is an informer that is not running either, but tells its handlers, at once and in the caller's goroutine, what is put into
-// it: the caches for claims and for device classes know only what events told them.
+// still is an informer that does not run, but passes added objects to its handlers at once, in the caller's
+// goroutine: the caches for claims and device classes know only objects from events.
 type still struct {
 	cache.SharedIndexInformer
 	handlers []cache.ResourceEventHandler
 }
 
-// makeStill replaces the factory's informers for what devices are claimed with; to be called before anybody asks for one of them.
+// makeStill replaces the factory's informers for devices and claims; call it before any of them is requested.
 func makeStill(factory informers.SharedInformerFactory) {
 	for _, kind := range []struct {
 		object runtime.Object
@@ -40,7 +40,7 @@ func makeStill(factory informers.SharedInformerFactory) {
 	}
 }
 
-// AddEventHandler registers with the informer too, which never calls, for the registration that callers want.
+// AddEventHandler also registers with the informer, which never calls, to return a registration to callers.
 func (s *still) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	s.handlers = append(s.handlers, handler)
 	return s.SharedIndexInformer.AddEventHandler(handler)
@@ -75,7 +75,7 @@ func (s *still) remove(object Object) error {
 	return nil
 }
 
-// store puts an object of the cluster into its informer.
+// store adds an object of the cluster to its informer.
 func store(informer cache.SharedIndexInformer, object Object) error {
 	if informer, ok := informer.(*still); ok {
 		return informer.put(object)

@@ -1,5 +1,5 @@
 // Package oracle schedules pods from manifests with kube-scheduler's own plugin code, in process and without an API
-// server, and says for every pod what `outboard simulate -o json` must say.
+// server, and returns the expected output of `outboard simulate -o json` for every pod.
 package oracle
 
 import (
@@ -18,7 +18,7 @@ const (
 	Error         = "error"
 )
 
-// Verdict is one line of output: what became of a pod's first attempt.
+// Verdict is one line of output: the result of a pod's first attempt.
 type Verdict struct {
 	Pod           string                   `json:"pod"`
 	Result        string                   `json:"result"`
@@ -31,21 +31,21 @@ type Verdict struct {
 	// Effects is nil if the line does not have the field.
 	Effects []Effect `json:"effects,omitempty"`
 
-	// Claims says what became of claims for devices, by name.
+	// Claims are the outcomes of device claims, by name.
 	Claims []ClaimOutcome `json:"-"`
-	// FreeChoice holds the nodes among which kube-scheduler itself picks at random (it iterates over a Go map);
-	// nil if its choice is determined.
+	// FreeChoice holds the nodes among which kube-scheduler itself chooses at random (it iterates over a Go map); nil
+	// if its choice is determined.
 	FreeChoice []string `json:"-"`
-	// AwaitsVolumes: the pod has its node, and its volumes are yet to be bound or made.
+	// AwaitsVolumes: the pod has its node, and its volumes are not bound or provisioned yet.
 	AwaitsVolumes bool `json:"-"`
 	// Violations is the number of victims that a disruption budget protects.
 	Violations int64 `json:"-"`
-	// Feasible is the number of nodes that passed, and Examined how many were looked at.
+	// Feasible is the number of nodes that passed, and Examined the number of examined nodes.
 	Feasible int `json:"-"`
 	Examined int `json:"-"`
 }
 
-// NodeRejection says why a node was refused. An empty Plugin means that no single plugin did it.
+// NodeRejection is the reason why a node was rejected. An empty Plugin means that no single plugin rejected it.
 type NodeRejection struct {
 	Code    string   `json:"code"`
 	Plugin  string   `json:"plugin"`
@@ -56,11 +56,11 @@ type NodeRejection struct {
 type NodeScore struct {
 	Total   int64            `json:"total"`
 	Plugins map[string]int64 `json:"plugins"`
-	// Terms are what a plugin's score is made of, where the host says it; nothing that kube-scheduler knows.
+	// Terms are the parts of a plugin's score, if the host reports them; kube-scheduler has none.
 	Terms json.RawMessage `json:"terms,omitempty"`
 }
 
-// Write prints verdicts as JSON, one a line.
+// Write prints verdicts as JSON, one for each line.
 func Write(w io.Writer, verdicts []Verdict) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -74,8 +74,8 @@ func Write(w io.Writer, verdicts []Verdict) error {
 	return nil
 }
 
-// Read parses what Write printed, or what `outboard simulate -o json` prints. A field that the format does not have,
-// or one that is missing, is an error: the format itself is under test.
+// Read parses the output of Write or of `outboard simulate -o json`. An unknown or missing field is an error: the
+// format itself is under test.
 func Read(r io.Reader) ([]Verdict, error) {
 	var verdicts []Verdict
 	scanner := bufio.NewScanner(r)
@@ -91,7 +91,7 @@ func Read(r io.Reader) ([]Verdict, error) {
 		}
 		for _, name := range required {
 			if raw, ok := fields[name]; !ok || string(raw) == "null" {
-				return nil, fmt.Errorf("line %d: field %q is missing: %.200s", line, name, scanner.Text())
+				return nil, fmt.Errorf("line %d: missing field %q: %.200s", line, name, scanner.Text())
 			}
 		}
 		decoder := json.NewDecoder(strings.NewReader(scanner.Text()))
@@ -109,8 +109,8 @@ func Read(r io.Reader) ([]Verdict, error) {
 	return verdicts, scanner.Err()
 }
 
-// CanonicalReasons puts the reasons of one rejection into an order that can be compared: NodeResourcesFit names
-// extended resources in the order of a Go map, after the ordinary ones, whose order is fixed.
+// CanonicalReasons sorts the reasons of one rejection for comparison: NodeResourcesFit names extended resources in
+// the order of a Go map, after the ordinary ones, whose order is fixed.
 func CanonicalReasons(reasons []string) []string {
 	result := append([]string{}, reasons...)
 	fixed := 0

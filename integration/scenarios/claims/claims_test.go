@@ -32,7 +32,7 @@ func TestClaims(t *testing.T) {
 	nothingIsDenied(t, c)
 }
 
-// As many pods as devices, and one more, which gets the device of the first that goes.
+// One pod more than there are devices; it gets the device of the first deleted pod.
 func fromTemplates(t *testing.T, c *cluster) {
 	c = c.in(t, 3, 2)
 	c.create(c.template("one", 1))
@@ -58,11 +58,11 @@ func fromTemplates(t *testing.T, c *cluster) {
 	c.delete("pod-0")
 	c.awaitBound("late")
 	if got := c.holds("late", c.made("late"), 1)[0]; got.Pool != first.Pool || got.Device != first.Device {
-		t.Errorf("the late pod has %v, free was %v", got, first)
+		t.Errorf("the late pod has %v, the free device was %v", got, first)
 	}
 }
 
-// Pods that share a claim go to the node of its device; when the last has gone the claim can be allocated anew.
+// Pods that share a claim go to the node of its device; when the last is deleted the claim can be allocated again.
 func shared(t *testing.T, c *cluster) {
 	c = c.in(t, 3, 1)
 	c.create(c.claim("shared", 1))
@@ -89,7 +89,7 @@ func shared(t *testing.T, c *cluster) {
 	c.holds("again", "shared", 1)
 }
 
-// A class stands for a resource: the pod says nothing of claims, and has one.
+// A class provides a resource: the pod names no claim, and gets one.
 func extendedResource(t *testing.T, c *cluster) {
 	c = c.in(t, 2, 2)
 	name := extended
@@ -104,7 +104,7 @@ func extendedResource(t *testing.T, c *cluster) {
 		c.awaitBound(pod)
 		status := c.get(pod).Status.ExtendedResourceClaimStatus
 		if status == nil {
-			t.Fatalf("pod %s does not say which claim it has", pod)
+			t.Fatalf("pod %s has no claim in its status", pod)
 		}
 		results := c.holds(pod, status.ResourceClaimName, 2)
 		claim := c.getClaim(status.ResourceClaimName)
@@ -122,21 +122,21 @@ func extendedResource(t *testing.T, c *cluster) {
 	}
 	claim := c.get("explicit").Status.ExtendedResourceClaimStatus.ResourceClaimName
 	c.delete("explicit")
-	c.await("the claim goes with its pod", func() string {
+	c.await("the claim is deleted with its pod", func() string {
 		_, err := c.client.ResourceV1().ResourceClaims(c.namespace).Get(t.Context(), claim, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return ""
 		}
-		return fmt.Sprintf("it is there (%v)", err)
+		return fmt.Sprintf("it still exists (%v)", err)
 	})
 }
 
-// The claim that a pod names is made after the pod, and the template after a pod of another.
+// The claim that a pod names is created after the pod, and the template after a pod of another.
 func madeLater(t *testing.T, c *cluster) {
 	c = c.in(t, 1, 2)
 	c.create(with(c.pod("named"), "later", false))
 	c.create(with(c.pod("from-template"), "later", true))
-	// Neither comes as far as to the queue, so no condition says anything.
+	// Neither reaches the queue, so they have no condition.
 	c.create(c.pod("behind"))
 	c.awaitBound("behind")
 	for _, name := range []string{"named", "from-template"} {
@@ -152,7 +152,8 @@ func madeLater(t *testing.T, c *cluster) {
 	c.holds("from-template", c.made("from-template"), 1)
 }
 
-// A claim has a device of a node that the pod may not go to, and nobody uses it: it is given back and allocated anew.
+// A claim has a device of a node on which the pod may not run, and no pod uses it: it is deallocated and allocated
+// again.
 func allocatedElsewhere(t *testing.T, c *cluster) {
 	c = c.in(t, 2, 1)
 	c.create(c.claim("free", 1))
@@ -168,7 +169,8 @@ func allocatedElsewhere(t *testing.T, c *cluster) {
 		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
 			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{c.node(0)}}}}}},
 	}
-	// Somebody has it until the pod is there: a claim that nobody has is given back by the controller itself.
+	// Another consumer holds it until the pod exists, because the controller itself deallocates a claim without a
+	// consumer.
 	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "example.com", Resource: "jobs", Name: "somebody", UID: "somebody"}}
 	if claim, err = c.client.ResourceV1().ResourceClaims(c.namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -185,7 +187,7 @@ func allocatedElsewhere(t *testing.T, c *cluster) {
 	c.holds("elsewhere", "free", 1)
 }
 
-// Devices are tainted, tolerated, and come with a new slice.
+// Devices are tainted, tolerated, and added with a new slice.
 func devicesComeAndGo(t *testing.T, c *cluster) {
 	c = c.in(t, 1, 1)
 	slice, err := c.client.ResourceV1().ResourceSlices().Get(t.Context(), c.node(0), metav1.GetOptions{})
@@ -228,7 +230,8 @@ func classComesLater(t *testing.T, c *cluster) {
 	c.holds("pod", "claim", 1)
 }
 
-// A scheduler made a claim for a pod's extended resources and died before it was allocated: it is of no use, and is removed.
+// A scheduler created a claim for a pod's extended resources and died before its allocation: the claim is unusable,
+// and is deleted.
 func leftByAnAttemptBefore(t *testing.T, c *cluster) {
 	c = c.in(t, 1, 1)
 	asks := corev1.ResourceName("deviceclass.resource.kubernetes.io/" + c.namespace)
@@ -248,14 +251,14 @@ func leftByAnAttemptBefore(t *testing.T, c *cluster) {
 	if _, err := c.client.CoreV1().Pods(c.namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.await("the claim that was left is to go", func() string {
+	c.await("the orphaned claim is deleted", func() string {
 		_, err := c.client.ResourceV1().ResourceClaims(c.namespace).Get(t.Context(), claim.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return ""
 		}
-		return fmt.Sprintf("it is there: %v", err)
+		return fmt.Sprintf("it still exists: %v", err)
 	})
-	// In kube-scheduler that it is gone wakes nobody, a change of the class does.
+	// In kube-scheduler its deletion requeues no pod; a change of the class does.
 	class, err := c.client.ResourceV1().DeviceClasses().Get(t.Context(), c.namespace, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -271,11 +274,11 @@ func leftByAnAttemptBefore(t *testing.T, c *cluster) {
 	}
 	c.holds("pod", made.ResourceClaimName, 1)
 	if _, err := c.client.ResourceV1().ResourceClaims(c.namespace).Get(t.Context(), claim.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the claim that was left is there (%v)", err)
+		t.Errorf("the orphaned claim still exists (%v)", err)
 	}
 }
 
-// nothingIsDenied looks at what the API server has logged: the roles are enough.
+// nothingIsDenied checks the API server's audit log: the roles suffice.
 func nothingIsDenied(t *testing.T, c *cluster) {
 	if c.outboard == nil {
 		return
@@ -297,12 +300,13 @@ func nothingIsDenied(t *testing.T, c *cluster) {
 	for _, granted := range []string{"watch resourceslices/", "watch resourceclaims/", "create resourceclaims/", "delete resourceclaims/", "patch resourceclaims/",
 		"patch resourceclaims/status"} {
 		if asked[granted] == 0 {
-			t.Errorf("granted, and never asked for: %s", granted)
+			t.Errorf("granted but never requested: %s", granted)
 		}
 	}
 }
 
-// Pods with claims wait where nobody serves them, and say so; others go on. They go when the host comes, and after it has come back.
+// Without a serving host pods with claims wait, with a message; other pods are scheduled. They are bound when the
+// host starts, and after it has restarted.
 func TestTheHostForClaimsIsAway(t *testing.T) {
 	if *against != "outboard" {
 		t.Skip("kube-scheduler has no hosts")
@@ -315,7 +319,7 @@ func TestTheHostForClaimsIsAway(t *testing.T) {
 		c.awaitBound("plain-" + word)
 	}
 	pods("before")
-	// The plugin of this name in the other host, or the shim: whoever speaks names the plugin or the host.
+	// The plugin of this name in the other host, or the shim, writes the message: it names the plugin or the host.
 	c.awaitWaiting("claim-before", "DynamicResources", "claims")
 	t.Log(c.get("claim-before").Status.Conditions)
 	if err := c.outboard.StartClaimsHost(); err != nil {
@@ -338,7 +342,8 @@ func TestTheHostForClaimsIsAway(t *testing.T) {
 	c.judge()
 }
 
-// TestAFrozenHostForClaimsHoldsUpNobodyElse: a host that is there and does not answer costs pods without claims next to nothing.
+// TestAFrozenHostForClaimsHoldsUpNobodyElse: a connected host that does not answer costs pods without claims almost
+// nothing.
 func TestAFrozenHostForClaimsHoldsUpNobodyElse(t *testing.T) {
 	if *against != "outboard" {
 		t.Skip("kube-scheduler has no hosts")
@@ -361,7 +366,7 @@ func TestAFrozenHostForClaimsHoldsUpNobodyElse(t *testing.T) {
 		c.awaitBound(plain)
 		took = append(took, time.Since(began))
 	}
-	t.Logf("from the creation of pods without claims until they are seen bound: %v", took)
+	t.Logf("from creation to bound, of pods without claims: %v", took)
 	if longest := slices.Max(took); longest > 5*time.Second {
 		t.Errorf("one took %v", longest)
 	}

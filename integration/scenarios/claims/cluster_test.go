@@ -1,4 +1,4 @@
-// Package claims_test holds what is promised of claims for devices, on a real API server with the real controller for claims. See README.md.
+// Package claims_test tests device claims on a real API server with the real controller for claims. See README.md.
 package claims_test
 
 import (
@@ -21,23 +21,23 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-var against = flag.String("against", "outboard", "which scheduler the stories are told of: outboard, or kube-scheduler to see that they are true")
+var against = flag.String("against", "outboard", "the scheduler under test: outboard, or kube-scheduler to check the tests themselves")
 
 const (
 	driver   = "device.example.com"
 	extended = "example.com/accelerator"
 	patience = 40 * time.Second
-	pause    = 50 * time.Millisecond // between two looks
-	// No device is free, or none that the pod may have.
+	pause    = 50 * time.Millisecond // poll interval
+	// No device is free, or none that the pod may use.
 	noDevices = "cannot allocate all claims"
 )
 
-// cluster is a control plane with a scheduler, and what tests do in one namespace of it.
+// cluster is a control plane with a scheduler, and the helpers of tests in one namespace of it.
 type cluster struct {
 	*testing.T
 	*controlplane.ControlPlane
 	client    kubernetes.Interface
-	outboard  *controlplane.Outboard // nil if kube-scheduler is at work
+	outboard  *controlplane.Outboard // nil with kube-scheduler
 	namespace string
 }
 
@@ -45,7 +45,7 @@ type cluster struct {
 func newCluster(t *testing.T, options controlplane.OutboardOptions) *cluster {
 	t.Helper()
 	if controlplane.IsOlder() {
-		t.Skip("of older API servers, resource.k8s.io/v1 is not served by all")
+		t.Skip("not all older API servers serve resource.k8s.io/v1")
 	}
 	outboard := *against == "outboard"
 	if outboard {
@@ -73,7 +73,7 @@ func newCluster(t *testing.T, options controlplane.OutboardOptions) *cluster {
 	return c
 }
 
-// in is the same for a subtest, with a namespace and nodes of its own: of each, so many devices.
+// in is the cluster for a subtest, with its own namespace and nodes, each with this many devices.
 func (c *cluster) in(t *testing.T, nodes, devicesOfEach int) *cluster {
 	t.Helper()
 	copied := *c
@@ -118,14 +118,14 @@ func (c *cluster) template(name string, count int64) *resourcev1.ResourceClaimTe
 	return &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: c.requests(count)}}
 }
 
-// pod asks for nothing but 100m; it goes to the story's nodes alone.
+// pod requests 100m; it runs only on the subtest's nodes.
 func (c *cluster) pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeSelector: map[string]string{"story": c.namespace},
 		Containers: []corev1.Container{{Name: "main", Image: "example.com/app",
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}}}}}}
 }
 
-// with gives the pod a claim, by name or, with template set, from a template.
+// with adds a claim to the pod, by name or, with template set, from a template.
 func with(pod *corev1.Pod, claim string, template bool) *corev1.Pod {
 	reference := corev1.PodResourceClaim{Name: claim}
 	if template {
@@ -159,7 +159,7 @@ func (c *cluster) create(object any) {
 	case *resourcev1.ResourceClaimTemplate:
 		_, err = c.client.ResourceV1().ResourceClaimTemplates(c.namespace).Create(ctx, object, options)
 	default:
-		err = fmt.Errorf("no client for a %T", object)
+		err = fmt.Errorf("no client for %T", object)
 	}
 	if err != nil {
 		c.Fatal(err)
@@ -177,7 +177,7 @@ func (c *cluster) delete(pods ...string) {
 	}
 }
 
-// clear removes what the story made, so that the next one has a cluster for itself.
+// clear deletes the subtest's objects, so that the next one starts with an empty cluster.
 func (c *cluster) clear() {
 	c.Helper()
 	ctx := context.WithoutCancel(c.Context())
@@ -196,7 +196,7 @@ func (c *cluster) clear() {
 	}
 }
 
-// await looks until there is no fault, and fails with the last one.
+// await polls until look finds no fault, and fails with the last one.
 func (c *cluster) await(what string, look func() (fault string)) {
 	c.Helper()
 	fault := ""
@@ -238,7 +238,7 @@ func (c *cluster) awaitBound(names ...string) {
 	}
 }
 
-// awaitWaiting looks until the pod's condition says one of these.
+// awaitWaiting waits until the pod's condition contains one of these texts.
 func (c *cluster) awaitWaiting(name string, parts ...string) {
 	c.Helper()
 	c.await(name+" is to wait", func() string {
@@ -253,7 +253,7 @@ func (c *cluster) awaitWaiting(name string, parts ...string) {
 	})
 }
 
-// made is the name of the claim that was made from a pod's first template.
+// made returns the name of the claim created from a pod's first template.
 func (c *cluster) made(pod string) string {
 	c.Helper()
 	statuses := c.get(pod).Status.ResourceClaimStatuses
@@ -263,7 +263,7 @@ func (c *cluster) made(pod string) string {
 	return *statuses[0].ResourceClaimName
 }
 
-// holds checks a claim: so many devices of the pod's node, the pod among those that it is reserved for, the finalizer.
+// holds checks a claim: this many devices of the pod's node, a reservation for the pod, the finalizer.
 func (c *cluster) holds(pod, claim string, count int) []resourcev1.DeviceRequestAllocationResult {
 	c.Helper()
 	p, got := c.get(pod), c.getClaim(claim)
@@ -287,12 +287,12 @@ func (c *cluster) holds(pod, claim string, count int) []resourcev1.DeviceRequest
 		c.Errorf("claim %s has the finalizers %v", claim, got.Finalizers)
 	}
 	if got.Status.Allocation.AllocationTimestamp == nil {
-		c.Errorf("claim %s does not say when it was allocated", claim)
+		c.Errorf("claim %s has no allocation time", claim)
 	}
 	return results
 }
 
-// judge looks at the whole history, once all is quiet.
+// judge checks the whole history at the end.
 func (c *cluster) judge() {
 	c.Helper()
 	c.await("nothing is left behind", func() string {

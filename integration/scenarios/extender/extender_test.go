@@ -1,4 +1,4 @@
-// Package extender_test has the real kube-scheduler place pods with Outboard as its HTTP extender.
+// Package extender_test lets the real kube-scheduler place pods with Outboard as its HTTP extender.
 package extender_test
 
 import (
@@ -32,7 +32,8 @@ const (
 	a100    = "NVIDIA-A100-SXM4-80GB"
 )
 
-// cluster is a control plane with the three nodes of the example: two with A100 at NUMA nodes 0 and 1, one with V100.
+// cluster is a control plane with the three nodes of the example: two with A100s at NUMA nodes 0 and 1, one with
+// V100s.
 type cluster struct {
 	*controlplane.ControlPlane
 	client kubernetes.Interface
@@ -75,7 +76,8 @@ func documents(t *testing.T, file string) []string {
 	return strings.Split(string(text), "\n---\n")
 }
 
-// startShim starts Outboard by the example's configuration, edited; shims of one control plane have different names.
+// startShim starts Outboard with the example's configuration, edited; shims of one control plane need different
+// names.
 func (c cluster) startShim(t *testing.T, name, address string, edit func(extender map[string]any), config controlplane.SchedulerConfig) *controlplane.Outboard {
 	t.Helper()
 	parts := documents(t, "outboard.yaml")
@@ -100,14 +102,14 @@ func (c cluster) startShim(t *testing.T, name, address string, edit func(extende
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the shim's last words:\n%s", outboard.Shim.LogTail())
+			t.Logf("end of the shim's log:\n%s", outboard.Shim.LogTail())
 		}
 		outboard.Stop()
 	})
 	return outboard
 }
 
-// startKubeScheduler starts the real one with the example's extender, edited.
+// startKubeScheduler starts the real kube-scheduler with the example's extender, edited.
 func (c cluster) startKubeScheduler(t *testing.T, edit func(extender map[string]any)) *controlplane.KubeScheduler {
 	t.Helper()
 	config := map[string]any{}
@@ -128,7 +130,7 @@ func (c cluster) startKubeScheduler(t *testing.T, edit func(extender map[string]
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("kube-scheduler's last words:\n%s", scheduler.Process.LogTail())
+			t.Logf("end of kube-scheduler's log:\n%s", scheduler.Process.LogTail())
 		}
 		scheduler.Stop()
 	})
@@ -158,7 +160,7 @@ func (c cluster) create(t *testing.T, pod *corev1.Pod) *corev1.Pod {
 	return created
 }
 
-// await asks until `done` has nothing to object to.
+// await polls until `done` returns no error.
 func await(t *testing.T, done func() error) {
 	t.Helper()
 	end := time.Now().Add(patient)
@@ -191,7 +193,7 @@ func (c cluster) awaitNode(t *testing.T, pod, node string) {
 	})
 }
 
-// awaitReason waits until the pod is said not to have been scheduled, in words that hold `reason`.
+// awaitReason waits until the pod's PodScheduled condition is false with `reason` in its message.
 func (c cluster) awaitReason(t *testing.T, pod, reason string) {
 	t.Helper()
 	await(t, func() error {
@@ -219,11 +221,11 @@ func (c cluster) remove(t *testing.T, pod string) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("pod %s is still there (%v)", pod, err)
+		return fmt.Errorf("pod %s still exists (%v)", pod, err)
 	})
 }
 
-// post asks the extender as kube-scheduler does.
+// post sends a request to the extender as kube-scheduler does.
 func post(ctx context.Context, client *http.Client, url string, body []byte) (int, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -239,7 +241,7 @@ func post(ctx context.Context, client *http.Client, url string, body []byte) (in
 	return response.StatusCode, answer, err
 }
 
-// ask posts a question and decodes the answer.
+// ask posts a request and decodes the answer.
 func ask[T any](t *testing.T, url string, question any) (answer T) {
 	t.Helper()
 	body, err := json.Marshal(question)
@@ -256,7 +258,8 @@ func ask[T any](t *testing.T, url string, question any) (answer T) {
 	return answer
 }
 
-// checkExample asks about a pod of the example in one of the two forms: two nodes pass, one has the wrong model, and the one at NUMA node 0 is better.
+// checkExample sends a pod of the example in one of the two forms: two nodes pass, one has the wrong model, and the
+// one at NUMA node 0 is better.
 func (c cluster) checkExample(t *testing.T, url string, pod *corev1.Pod, byName bool) {
 	t.Helper()
 	list, err := c.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -286,7 +289,7 @@ func (c cluster) checkExample(t *testing.T, url string, pod *corev1.Pod, byName 
 		for _, node := range got.Nodes.Items {
 			passed = append(passed, node.Name)
 			if original := list.Items[len(passed)-1]; fmt.Sprint(node) != fmt.Sprint(original) {
-				t.Errorf("node %s is not as it came:\n%v\n%v", node.Name, node, original)
+				t.Errorf("node %s was changed:\n%v\n%v", node.Name, node, original)
 			}
 		}
 	}
@@ -308,14 +311,14 @@ func (c cluster) checkExample(t *testing.T, url string, pod *corev1.Pod, byName 
 	}
 }
 
-// TestGPUModels plays the example in both forms: training-pod-1 goes to node-1.
+// TestGPUModels runs the example in both forms: training-pod-1 goes to node-1.
 func TestGPUModels(t *testing.T) {
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
 	c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})
 	for _, byName := range []bool{false, true} {
 		t.Run(fmt.Sprintf("nodeCacheCapable=%t", byName), func(t *testing.T) {
-			// Nobody schedules it yet.
+			// No scheduler is running yet.
 			c.checkExample(t, "http://"+address, c.create(t, gpuPod("training-pod-1", a100, 8)), byName)
 			scheduler := c.startKubeScheduler(t, func(extender map[string]any) {
 				extender["urlPrefix"] = "http://" + address + "/"
@@ -336,7 +339,7 @@ func TestGPUModels(t *testing.T) {
 	}
 }
 
-// TestExtenderAway has kube-scheduler go on without the extender, or not, as it is told.
+// TestExtenderAway: without the extender kube-scheduler schedules, or not, depending on `ignorable`.
 func TestExtenderAway(t *testing.T) {
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
@@ -356,10 +359,10 @@ func TestExtenderAway(t *testing.T) {
 			c.remove(t, name)
 			c.create(t, gpuPod("training", a100, 1))
 			c.awaitReason(t, "training", "connection refused")
-			// It goes on once the extender is there.
+			// It continues when the extender is available.
 			outboard := c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})
 			c.awaitNode(t, "training", "node-1")
-			// Without its host the shim answers, with an error that names the host.
+			// Without its host the shim answers with an error that names the host.
 			outboard.Host.Kill()
 			await(t, func() error {
 				pod := c.create(t, gpuPod("without-host", a100, 1))
@@ -375,7 +378,7 @@ func TestExtenderAway(t *testing.T) {
 	}
 }
 
-// TestBadRequests has bodies that no kube-scheduler sends refused, and good ones answered afterwards.
+// TestBadRequests: bodies that no kube-scheduler sends are rejected, and good ones are answered afterwards.
 func TestBadRequests(t *testing.T) {
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
@@ -392,7 +395,7 @@ func TestBadRequests(t *testing.T) {
 		{"filter", nil, http.StatusBadRequest, "malformed"},
 		{"prioritize", []byte(`{"Pod":{"metadata":{"uid":"u"}}}`), http.StatusBadRequest, "neither Nodes nor NodeNames"},
 		{"preempt", []byte(`[]`), http.StatusBadRequest, "malformed"},
-		{"bind", []byte(`{"PodUID":"u"}`), http.StatusBadRequest, "names no node"},
+		{"bind", []byte(`{"PodUID":"u"}`), http.StatusBadRequest, "has no node"},
 		{"filter", tooLong, http.StatusRequestEntityTooLarge, "longer than 67108864 bytes"},
 		{"scale", []byte(`{}`), http.StatusNotFound, "404"},
 	} {
@@ -401,11 +404,11 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s with %.40q: %d %s (%v), not %d %s", bad.verb, bad.body, status, got, err, bad.status, bad.says)
 		}
 	}
-	// A pod that does not exist is waited for, then said to be unknown.
+	// The shim waits for an unknown pod, then reports that it is unknown.
 	stranger := gpuPod("stranger", a100, 1)
 	stranger.UID = types.UID("stranger")
 	args := extenderv1.ExtenderArgs{Pod: stranger, NodeNames: &[]string{"node-1"}}
-	if got := ask[extenderv1.ExtenderFilterResult](t, url+"/filter", args); !strings.Contains(got.Error, "has not been heard of") {
+	if got := ask[extenderv1.ExtenderFilterResult](t, url+"/filter", args); !strings.Contains(got.Error, "is unknown") {
 		t.Errorf("error: %q", got.Error)
 	}
 	c.checkExample(t, url, c.create(t, gpuPod("training-pod-1", a100, 8)), true)

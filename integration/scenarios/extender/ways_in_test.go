@@ -42,7 +42,7 @@ func newAuthority(t *testing.T) *authority {
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
-// sign writes NAME.crt and NAME.key, each of which takes the place of the one before at once.
+// sign writes NAME.crt and NAME.key, and replaces each previous file atomically.
 func (a *authority) sign(t *testing.T, name string, serial int64) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -85,7 +85,7 @@ func (a *authority) sign(t *testing.T, name string, serial int64) {
 	}
 }
 
-// shown is the serial number of the certificate that a new connection sees.
+// shown returns the serial number of the certificate on a new connection.
 func (a *authority) shown(t *testing.T, address string) int64 {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -102,7 +102,8 @@ func (a *authority) shown(t *testing.T, address string) int64 {
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// TestTLS has kube-scheduler and the extender know each other by certificates, and the extender's exchanged while they talk.
+// TestTLS: kube-scheduler and the extender authenticate each other by certificates, and the extender's is replaced
+// while they communicate.
 func TestTLS(t *testing.T) {
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
@@ -119,25 +120,25 @@ func TestTLS(t *testing.T) {
 	c.create(t, gpuPod("before", a100, 8))
 	c.awaitNode(t, "before", "node-1")
 	if serial := a.shown(t, address); serial != 10 {
-		t.Errorf("the extender shows certificate %d", serial)
+		t.Errorf("the extender has certificate %d", serial)
 	}
 	a.sign(t, "server", 11)
 	await(t, func() error {
 		if serial := a.shown(t, address); serial != 11 {
-			return fmt.Errorf("the extender still shows certificate %d", serial)
+			return fmt.Errorf("the extender still has certificate %d", serial)
 		}
 		return nil
 	})
 	c.create(t, gpuPod("after", a100, 8))
 	c.awaitNode(t, "after", "node-2")
-	// Who has no certificate of the authority does not come in.
+	// A client without a certificate of the authority is rejected.
 	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	if status, _, err := post(t.Context(), stranger, "https://"+address+"/filter", []byte("{}")); err == nil {
 		t.Errorf("a client without a certificate was answered: %d", status)
 	}
 }
 
-// TestBind has pods bound by the extender that holds the lease, and by no other; all answer questions.
+// TestBind: only the extender that holds the lease binds pods; all answer filter requests.
 func TestBind(t *testing.T) {
 	c := newCluster(t)
 	leader, follower := controlplane.FreeAddress(t), controlplane.FreeAddress(t)
@@ -160,12 +161,12 @@ func TestBind(t *testing.T) {
 				t.Errorf("bind: %s", got.Error)
 			}
 			c.awaitNode(t, pod.Name, "node-2")
-		} else if !strings.Contains(got.Error, "the lease outboard-scheduler is another's") {
+		} else if !strings.Contains(got.Error, "the lease outboard-scheduler is held by another replica") {
 			t.Errorf("a follower's answer to bind: %q", got.Error)
 		}
 		c.remove(t, pod.Name)
 	}
-	// And so does kube-scheduler have it.
+	// The same through kube-scheduler.
 	c.startKubeScheduler(t, func(extender map[string]any) {
 		extender["urlPrefix"], extender["bindVerb"] = "http://"+leader, "bind"
 	})
@@ -173,7 +174,7 @@ func TestBind(t *testing.T) {
 	c.awaitNode(t, "by-kube-scheduler", "node-1")
 }
 
-// TestPreempt has kube-scheduler evict where the extender agrees, not where its own order would have it.
+// TestPreempt: kube-scheduler evicts where the extender agrees, not where its own order would.
 func TestPreempt(t *testing.T) {
 	for _, byName := range []bool{true, false} {
 		t.Run(fmt.Sprintf("nodeCacheCapable=%t", byName), func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestPreempt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// The least important pod is where the wrong GPUs are.
+			// The pod of the lowest priority is on the node with the wrong GPUs.
 			for node, class := range map[string]string{"node-1": "middle", "node-2": "high", "node-3": "low"} {
 				pod := gpuPod("on-"+node, "", 8)
 				pod.Spec.NodeName, pod.Spec.PriorityClassName, pod.Spec.TerminationGracePeriodSeconds = node, class, new(int64)
@@ -202,17 +203,17 @@ func TestPreempt(t *testing.T) {
 			for _, survivor := range []string{"on-node-2", "on-node-3"} {
 				got, err := c.client.CoreV1().Pods("default").Get(t.Context(), survivor, metav1.GetOptions{})
 				if err != nil || got.DeletionTimestamp != nil {
-					t.Errorf("pod %s was to stay (%v)", survivor, err)
+					t.Errorf("pod %s must not be evicted (%v)", survivor, err)
 				}
 			}
 		})
 	}
 }
 
-// TestManagedResources leaves pods alone that ask for none of what the example has the extender manage.
+// TestManagedResources: pods without the managed resources of the example bypass the extender.
 func TestManagedResources(t *testing.T) {
 	c := newCluster(t)
-	// Nobody is there: whoever is sent waits.
+	// No extender runs: pods that need it wait.
 	c.startKubeScheduler(t, func(extender map[string]any) { extender["urlPrefix"] = "http://" + controlplane.FreeAddress(t) })
 	c.create(t, gpuPod("gpus", a100, 1))
 	c.awaitReason(t, "gpus", "connection refused")

@@ -12,10 +12,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A gang with a part of its number bound is being bound, or what is left of one that lost members; no longer than this in the first case.
+// Limit for a partly bound gang whose members are being bound. (A gang that lost members may be partly bound for
+// longer.)
 const bindsTake = 4 * time.Second
 
-// judge follows a watch of its own, and knows nothing of who schedules.
+// judge has its own watch and shares nothing with the scheduler.
 type judge struct {
 	mutex sync.Mutex
 	gangs map[string]*judged
@@ -25,7 +26,7 @@ type judge struct {
 
 type judged struct {
 	min, bound int
-	excused    bool      // it lost members to us
+	excused    bool      // the test deleted members
 	partial    time.Time // since when a part of it is bound
 	told       bool
 }
@@ -80,7 +81,7 @@ func (j *judge) count(pod *corev1.Pod, sign int) {
 	limits := pod.Spec.Containers[0].Resources.Limits[gpu]
 	j.used[pod.Spec.NodeName] += int64(sign) * limits.Value()
 	if used := j.used[pod.Spec.NodeName]; used > gpusOfNode {
-		j.said = append(j.said, fmt.Sprintf("node %s gives %d of %d GPUs with %s", pod.Spec.NodeName, used, gpusOfNode, pod.Name))
+		j.said = append(j.said, fmt.Sprintf("node %s has %d of %d GPUs in use with %s", pod.Spec.NodeName, used, gpusOfNode, pod.Name))
 	}
 	j.gangs[pod.Labels["gang"]].bound += sign
 }
@@ -104,7 +105,7 @@ func (j *judge) look() {
 		}
 		if since := time.Since(g.partial); since > bindsTake && !g.told {
 			g.told = true
-			j.said = append(j.said, fmt.Sprintf("of gang %s %d of %d have been bound for %v", name, g.bound, g.min, since.Round(time.Millisecond)))
+			j.said = append(j.said, fmt.Sprintf("gang %s: %d of %d have been bound for %v", name, g.bound, g.min, since.Round(time.Millisecond)))
 		}
 	}
 }
@@ -115,7 +116,7 @@ func (j *judge) expect(gang string, min int) {
 	j.gangs[gang] = &judged{min: min}
 }
 
-// excuse says that members are about to be taken away.
+// excuse announces that the test deletes members.
 func (j *judge) excuse(gang string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -138,7 +139,7 @@ func (j *judge) await(ctx context.Context, gang string, want int) error {
 			return ctx.Err()
 		}
 		if time.Now().After(limit) {
-			return fmt.Errorf("of gang %s %d of %d are bound after %v", gang, bound, want, patience)
+			return fmt.Errorf("gang %s: %d of %d are bound after %v", gang, bound, want, patience)
 		}
 	}
 }

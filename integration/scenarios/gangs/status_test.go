@@ -37,7 +37,7 @@ customResources:
 	readOnlyShim = `
 customResources: [{resource: podgroups.v1alpha2.scheduling.k8s.io}]
 `
-	// What the README of AtomicReplicaCoordinator asks for, beside what the CRD's manifest gives.
+	// The rights that the README of AtomicReplicaCoordinator requires, beside those of the CRD's manifest.
 	statusAccess = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -88,7 +88,7 @@ func (c *statusCluster) addNode(i int) {
 	c.check(err)
 }
 
-// addMembers makes pods with two GPUs each, so that two fit a node.
+// addMembers creates pods with two GPUs each, so that two fit a node.
 func (c *statusCluster) addMembers(group string, number int, edit func(*corev1.Pod)) (names []string) {
 	c.Helper()
 	for i := range number {
@@ -122,7 +122,7 @@ func (c *statusCluster) awaitCondition(group string, status metav1.ConditionStat
 	return found
 }
 
-// statusOf is what the object of scheduler-plugins says.
+// statusOf returns the status of the object of scheduler-plugins.
 func (c *statusCluster) statusOf(name string) map[string]any {
 	c.Helper()
 	object, err := c.objects.Resource(podGroup).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
@@ -142,10 +142,10 @@ func (c *statusCluster) awaitPhase(name, phase string) {
 	})
 }
 
-// awaitTold waits until each member says why it waits, in its condition and in an event.
+// awaitTold waits until each member has the reason for its wait in its condition and in an event.
 func (c *statusCluster) awaitTold(members []string, part string) {
 	c.Helper()
-	c.await(members[0]+" and its siblings say why", func() string {
+	c.await(members[0]+" and its siblings have the reason", func() string {
 		events, err := c.client.EventsV1().Events(namespace).List(c.Context(), metav1.ListOptions{})
 		c.check(err)
 		told := map[string]bool{}
@@ -163,7 +163,7 @@ func (c *statusCluster) awaitTold(members []string, part string) {
 					condition.Reason == corev1.PodReasonUnschedulable && strings.Contains(condition.Message, part)
 			}
 			if !said || !told[name] {
-				return fmt.Sprintf("%s: an event says so: %v; %+v", name, told[name], pod.Status.Conditions)
+				return fmt.Sprintf("%s: in an event: %v; %+v", name, told[name], pod.Status.Conditions)
 			}
 		}
 		return ""
@@ -184,7 +184,8 @@ func (c *statusCluster) awaitBound(members []string) {
 	})
 }
 
-// TestPodGroupStatus: groups wait and say why, start when there is room and say that too, though their host is killed and others write there.
+// TestPodGroupStatus: groups wait with a reason in their status, and start when there is room, also in their status,
+// although their host is killed and others write there.
 func TestPodGroupStatus(t *testing.T) {
 	if _, err := controlplane.OutboardDirectory(); err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestPodGroupStatus(t *testing.T) {
 	c.awaitTold(labelled, `gang "labelled": `+why)
 	c.awaitTold(large, `gang "large": 4 of 100 nvidia.com/gpu are free (minResources)`)
 
-	// Others write there too; then the host is killed, and there is room.
+	// Others write to the status, too; then the host is killed, and there is room.
 	group := c.podGroup("upstream")
 	apimeta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
 		Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionFalse, Reason: "Quiet"})
@@ -255,18 +256,18 @@ func TestPodGroupStatus(t *testing.T) {
 	c.awaitBound(labelled)
 	scheduled := c.awaitCondition("upstream", metav1.ConditionTrue, "Scheduled", "")
 	if !waiting.LastTransitionTime.Before(&scheduled.LastTransitionTime) {
-		t.Errorf("it was scheduled at %s, after it had waited from %s on", scheduled.LastTransitionTime, waiting.LastTransitionTime)
+		t.Errorf("scheduled at %s, although waiting since %s", scheduled.LastTransitionTime, waiting.LastTransitionTime)
 	}
 	if apimeta.FindStatusCondition(c.podGroup("upstream").Status.Conditions, schedulingv1alpha2.DisruptionTarget) == nil {
-		t.Error("the condition that another wrote is lost")
+		t.Error("the foreign condition is lost")
 	}
 	c.awaitPhase("labelled", "Scheduling")
 	if status := c.statusOf("labelled"); status["occupiedBy"] != "gangs/somebody" || status["failed"] != int64(1) {
-		t.Errorf("what another wrote is lost: %v", status)
+		t.Errorf("the foreign fields are lost: %v", status)
 	}
 	c.awaitTold(large, "0 of 100 nvidia.com/gpu are free (minResources)")
 
-	// A shim that may only read says so once, and schedules.
+	// A shim without write access logs that once, and schedules.
 	outboard.Stop()
 	reader, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
 		Name: "-reader", Config: controlplane.SchedulerConfig{Text: statusProfile}, Shim: readOnlyShim})
@@ -279,15 +280,15 @@ func TestPodGroupStatus(t *testing.T) {
 	c.addNode(4)
 	c.awaitBound(later)
 	if status := c.podGroup("later").Status; len(status.Conditions) > 0 {
-		t.Errorf("a shim that may not write wrote %+v", status)
+		t.Errorf("a shim without write access wrote %+v", status)
 	}
 	text, err := os.ReadFile(reader.Shim.LogPath)
 	c.check(err)
 	const warning = "AtomicReplicaCoordinator writes nothing to podgroups.v1alpha2.scheduling.k8s.io"
 	if !strings.Contains(string(text), warning) {
-		t.Errorf("the log does not say %q:\n%s", warning, reader.Shim.LogTail())
+		t.Errorf("missing in the log: %q\n%s", warning, reader.Shim.LogTail())
 	}
 	if strings.Contains(string(text), "do not allow that") {
-		t.Errorf("a refused write counts as a bad answer:\n%s", reader.Shim.LogTail())
+		t.Errorf("a rejected write counts as an invalid answer:\n%s", reader.Shim.LogTail())
 	}
 }

@@ -25,8 +25,8 @@ import (
 )
 
 var (
-	howMany = flag.Int("gangs", 40, "how many gangs there are in all")
-	seed    = flag.Uint64("seed", 1, "of what is decided by chance; the machine's timing is not")
+	howMany = flag.Int("gangs", 40, "total number of gangs")
+	seed    = flag.Uint64("seed", 1, "seed of the random choices; timing is not reproducible")
 )
 
 const (
@@ -36,9 +36,9 @@ const (
 	gpu        = corev1.ResourceName("nvidia.com/gpu")
 	drivers    = 8
 	largest    = 16
-	// A gang waits for others to end, for hosts that come back, and for backoffs.
+	// A gang may wait for others to end, for hosts to restart, and for backoffs.
 	patience = 3 * time.Minute
-	pause    = 100 * time.Millisecond // between two looks
+	pause    = 100 * time.Millisecond // poll interval
 
 	profile = `
 podMaxBackoffSeconds: 1
@@ -55,7 +55,7 @@ profiles:
 customResources: [{resource: podgroups.v1alpha1.scheduling.x-k8s.io}]
 replacement: {shadowCycles: 5, shadowTimeout: 2s, keepWarm: 10s}
 `
-	// As scheduler-plugins ships it, without the fields that nobody reads here.
+	// As scheduler-plugins ships it, without the fields that are not used here.
 	podGroups = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -95,7 +95,7 @@ type storm struct {
 	client  kubernetes.Interface
 	objects dynamic.Interface
 	judge   *judge
-	// Of how it went.
+	// Counters of the run.
 	placed, deleted, members atomic.Int64
 }
 
@@ -163,17 +163,17 @@ func TestGangStorm(t *testing.T) {
 		t.Errorf("the shim ended:\n%s", outboard.Shim.LogTail())
 	default:
 	}
-	t.Logf("%d gangs with %d pods: %d placed, %d deleted before; %d further host processes, every second one after its predecessor was killed; %.1f s",
+	t.Logf("%d gangs with %d pods: %d placed, %d deleted before; %d more host processes, every second one after its predecessor was killed; %.1f s",
 		*howMany, s.members.Load(), s.placed.Load(), s.deleted.Load(), hosts, time.Since(began).Seconds())
 }
 
-// disturb has other host processes take over, and kills some that serve, until it is over.
+// disturb lets other host processes take over, and kills some serving ones, until `over` is closed.
 func disturb(t *testing.T, outboard *controlplane.Outboard, over <-chan struct{}) (hosts int) {
 	for {
 		select {
 		case <-over:
 			return hosts
-		case <-time.After(4 * time.Second): // The calm between two disturbances.
+		case <-time.After(4 * time.Second): // The interval between disturbances.
 		}
 		before := outboard.Host
 		if hosts%2 == 1 {
@@ -187,7 +187,7 @@ func disturb(t *testing.T, outboard *controlplane.Outboard, over <-chan struct{}
 	}
 }
 
-// gang is what a driver makes and removes.
+// gang is created and deleted by a driver.
 type gang struct {
 	name    string
 	dialect int
@@ -257,13 +257,13 @@ func (s *storm) drive(ctx context.Context, index int) error {
 		return err
 	}
 	chance := random.IntN(10)
-	if chance == 0 { // Nobody waits for this one.
-		time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond) // Somewhere on its way.
+	if chance == 0 { // The driver does not wait for this gang.
+		time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond) // A random moment.
 		s.judge.excuse(g.name)
 		s.deleted.Add(1)
 		return controlplane.InParallel(ctx, 4, g.members, remove)
 	}
-	if chance <= 3 { // A member is made again, before or after it was placed.
+	if chance <= 3 { // A member is recreated, before or after its bind.
 		time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
 		s.judge.excuse(g.name)
 		member := random.IntN(g.members)

@@ -1,4 +1,4 @@
-// Package objects_test holds what the plugins that keep custom resources promise, on a real API server. See README.md.
+// Package objects_test tests the plugins that write custom resources, on a real API server. See README.md.
 package objects_test
 
 import (
@@ -28,7 +28,7 @@ const (
 	namespace = "default"
 	scheduler = "keeper"
 	patience  = 40 * time.Second
-	pause     = 50 * time.Millisecond // between two looks
+	pause     = 50 * time.Millisecond // poll interval
 
 	customResources = `
 customResources:
@@ -40,7 +40,7 @@ customResources:
 
 var placements, pools, reservations = controlplane.CustomResources()[0], controlplane.CustomResources()[1], controlplane.CustomResources()[2]
 
-// profiles is a configuration with one profile for each name.
+// profiles returns a configuration with one profile for each name.
 func profiles(names ...string) string {
 	text := "podMaxBackoffSeconds: 1\nprofiles:\n"
 	for _, name := range names {
@@ -54,7 +54,7 @@ func profiles(names ...string) string {
 	return text
 }
 
-// cluster is a control plane with nodes, and what tests do there.
+// cluster is a control plane with nodes, and the helpers of tests.
 type cluster struct {
 	*testing.T
 	*controlplane.ControlPlane
@@ -82,7 +82,7 @@ status: {capacity: &n {cpu: "64", memory: 256Gi, pods: "110"}, allocatable: *n}}
 	return c
 }
 
-// with is the same for a subtest.
+// with is the cluster for a subtest.
 func (c *cluster) with(t *testing.T) *cluster {
 	copied := *c
 	copied.T = t
@@ -109,7 +109,7 @@ func (c *cluster) start(options controlplane.OutboardOptions) *controlplane.Outb
 	return o
 }
 
-// clear removes pods, sets and objects of custom resources.
+// clear deletes pods, sets and custom resources.
 func (c *cluster) clear() {
 	c.Helper()
 	ctx, now := context.WithoutCancel(c.Context()), int64(0)
@@ -125,7 +125,7 @@ func (c *cluster) clear() {
 	}
 }
 
-// statefulSet is an object only; the test plays the controller.
+// statefulSet creates only the object; the test plays the controller.
 func (c *cluster) statefulSet(name string) *appsv1.StatefulSet {
 	c.Helper()
 	labels := map[string]string{"app": name}
@@ -157,7 +157,7 @@ func ownedBy(kind, apiVersion, name string, uid types.UID) *metav1.OwnerReferenc
 	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: &yes}
 }
 
-// staticPod asks for an IP.
+// staticPod returns a pod that requests an IP.
 func (c *cluster) staticPod(name, schedulerName string, set *appsv1.StatefulSet) *corev1.Pod {
 	var owner *metav1.OwnerReference
 	if set != nil {
@@ -182,14 +182,14 @@ func (c *cluster) delete(pod string) {
 	}
 }
 
-// await looks until there is no fault, and fails with the last one.
+// await polls until look finds no fault, and fails with the last one.
 func (c *cluster) await(what string, look func() (fault string)) {
 	c.Helper()
 	fault := ""
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(pause) {
 		if fault = look(); fault == "" {
 			if took := time.Since(began); took > 3*time.Second {
-				c.Logf("%s: it took %.1f s", what, took.Seconds())
+				c.Logf("%s: after %.1f s", what, took.Seconds())
 			}
 			return
 		}
@@ -225,11 +225,11 @@ func (c *cluster) awaitMessage(name, part string) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("no condition says %q: %v, node %q", part, pod.Status.Conditions, pod.Spec.NodeName)
+		return fmt.Sprintf("no condition contains %q: %v, node %q", part, pod.Status.Conditions, pod.Spec.NodeName)
 	})
 }
 
-// reservation is StaticIPReservation, as far as tests look at it.
+// reservation has the fields of StaticIPReservation that tests use.
 type reservation struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -242,7 +242,7 @@ type reservation struct {
 	}
 }
 
-// placement is TrainingJobPlacement.
+// placement has those of TrainingJobPlacement.
 type placement struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -291,7 +291,7 @@ func list[T any](ctx context.Context, c *cluster, resource schema.GroupVersionRe
 	return all, nil
 }
 
-// awaitReservation looks until the object of this name is as it should be.
+// awaitReservation waits until check finds no fault in the object of this name.
 func (c *cluster) awaitReservation(name string, fault func(reservation) string) {
 	c.Helper()
 	c.await("reservation "+name, func() string {

@@ -19,7 +19,7 @@ func TestKeptObjects(t *testing.T) {
 	c := newCluster(t)
 	t.Run("WithoutCRDs", func(t *testing.T) { withoutCRDs(c.with(t)) })
 	if t.Failed() {
-		return // The others need what it applies.
+		return // The other tests need its CRDs.
 	}
 	t.Run("ForeignEdits", func(t *testing.T) { foreignEdits(c.with(t)) })
 	t.Run("WithoutCustomResources", func(t *testing.T) { withoutCustomResources(c.with(t)) })
@@ -28,7 +28,8 @@ func TestKeptObjects(t *testing.T) {
 	t.Run("KilledAtRandomMoments", func(t *testing.T) { killedAtRandomMoments(c.with(t)) })
 }
 
-// Before the CRDs are applied pods that need them wait and say why, and others do not notice; afterwards all is as it should be.
+// Without the CRDs pods that need them wait with a reason, and other pods are scheduled; after the CRDs are applied
+// everything works.
 func withoutCRDs(c *cluster) {
 	o := c.start(controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: profiles(scheduler)}})
 	defer c.clear()
@@ -39,7 +40,7 @@ func withoutCRDs(c *cluster) {
 	c.awaitMessage("db-0", "no StaticIPPool exists")
 	c.await("a warning", func() string {
 		for _, resource := range controlplane.CustomResources() {
-			if !strings.Contains(c.logOf(o.Shim), resource.Resource+".accelerator.sched.io: the API server does not serve them (404") {
+			if !strings.Contains(c.logOf(o.Shim), resource.Resource+".accelerator.sched.io: the API server does not serve this resource (404") {
 				return "none about " + resource.Resource
 			}
 		}
@@ -64,14 +65,14 @@ func withoutCRDs(c *cluster) {
 	})
 }
 
-// What people do to the objects is honoured, or refused with a message.
+// Users' edits of the objects are applied, or rejected with a message.
 func foreignEdits(c *cluster) {
 	c.start(controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: profiles(scheduler)}})
 	defer c.clear()
 	c.apply(poolManifest)
 	set := c.statefulSet("db")
 
-	// An IP that a person picked beforehand, even one that is not given out by itself.
+	// An IP that a user reserved beforehand, even an IP that the plugin does not assign by itself.
 	c.apply(`{apiVersion: accelerator.sched.io/v1alpha1, kind: StaticIPReservation, metadata: {name: 10-9-0-200},
 spec: {ip: 10.9.0.200, pool: a, owner: {namespace: default, pod: db-1}}}`)
 	c.create(c.staticPod("db-0", scheduler, set))
@@ -96,7 +97,7 @@ spec: {ip: 10.9.0.200, pool: a, owner: {namespace: default, pod: db-1}}}`)
 			return ""
 		}
 	}
-	// Outside of its pool; a second one for a pod.
+	// Outside its pool; a second one for a pod.
 	c.apply(`{apiVersion: accelerator.sched.io/v1alpha1, kind: StaticIPReservation, metadata: {name: 10-8-0-1},
 spec: {ip: 10.8.0.1, pool: a, owner: {namespace: default, pod: db-5}}}`)
 	c.awaitReservation("10-8-0-1", refused("10.8.0.1 is outside of StaticIPPool \"a\""))
@@ -104,7 +105,7 @@ spec: {ip: 10.8.0.1, pool: a, owner: {namespace: default, pod: db-5}}}`)
 spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 	c.awaitReservation("10-9-0-201", refused("pod default/db-0 already has 10.9.0.1"))
 
-	// What cannot be is refused by the API server itself.
+	// The API server itself rejects invalid objects.
 	for _, wrong := range []string{
 		`{apiVersion: accelerator.sched.io/v1alpha1, kind: StaticIPReservation, metadata: {name: 10-9-0-77}, spec: {ip: 10.9.0.78}}`,
 		`{apiVersion: accelerator.sched.io/v1alpha1, kind: StaticIPReservation, metadata: {name: 10-9-0-999}, spec: {ip: 10.9.0.999}}`,
@@ -117,14 +118,14 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 		}
 	}
 	if err := c.patch(reservations, "", "10-9-0-1", `{"spec":{"ip":"10.9.0.9"}}`); err == nil {
-		c.Error("the API server let an IP be changed")
+		c.Error("the API server accepted a change of the IP")
 	}
 
-	// A pool that shrinks keeps what is reserved, and gives no more.
+	// A reduced pool keeps its reservations, and assigns no more.
 	if err := c.patch(pools, "", "a", `{"spec":{"ranges":["10.9.0.40"]}}`); err != nil {
 		c.Fatal(err)
 	}
-	// Once a later pool is known, so is the change of this one.
+	// When the later pool is known, the change of this one is known, too.
 	c.apply(`{apiVersion: accelerator.sched.io/v1alpha1, kind: StaticIPPool, metadata: {name: later}, spec: {cidr: 10.10.0.1/32}}`)
 	probe := c.staticPod("probe", scheduler, nil)
 	probe.Annotations["outboard/static-ip"] = "later"
@@ -151,7 +152,7 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 	c.awaitBound("db-3")
 	c.awaitReservation("10-9-0-40", inUseBy("db-3"))
 
-	// One that is forced away while its pod runs comes back.
+	// A reservation whose deletion is forced while its pod runs is recreated.
 	if err := c.patch(reservations, "", "10-9-0-1", `{"metadata":{"finalizers":null}}`); err != nil {
 		c.Fatal(err)
 	}
@@ -164,12 +165,12 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 	}
 	c.awaitReservation("10-9-0-1", func(r reservation) string {
 		if r.UID == before.GetUID() {
-			return "it is still the one from before"
+			return "it is still the old object"
 		}
 		return inUseBy("db-0")(r)
 	})
 
-	// An IP that is given to another pod while its pod runs is that pod's afterwards.
+	// An IP assigned to another pod while its pod runs belongs to that pod afterwards.
 	if err := c.patch(reservations, "", "10-9-0-1", `{"spec":{"owner":{"pod":"db-9"}}}`); err != nil {
 		c.Fatal(err)
 	}
@@ -180,7 +181,7 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 	c.awaitBound("db-9")
 	c.awaitReservation("10-9-0-1", inUseBy("db-9"))
 
-	// A status that is edited is put right, and says so.
+	// An edited status is corrected, and the object says so.
 	if err := c.patch(reservations, "", "10-9-0-1", `{"status":{"phase":"Held","podUID":"nobody"}}`, "status"); err != nil {
 		c.Fatal(err)
 	}
@@ -204,7 +205,7 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 		return healthy(p)
 	})
 
-	// A domain that a person pins holds; one that is none is refused, with a condition.
+	// A domain that a user pins is kept; an invalid one is rejected, with a condition.
 	if err := c.patch(placements, namespace, "llama", `{"spec":{"domain":{"level":"fabric","value":"f3"}}}`); err != nil {
 		c.Fatal(err)
 	}
@@ -230,10 +231,10 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 	}
 	c.awaitPlacement("llama", honoured("False", "is none of fabric, rack"))
 	if err := c.patch(placements, namespace, "llama", `{"spec":{"jobID":"other"}}`); err == nil {
-		c.Error("the API server let the job be changed")
+		c.Error("the API server accepted a change of the job")
 	}
 
-	// A deleted object comes back.
+	// A deleted object is recreated.
 	if err := c.objects.Resource(placements).Namespace(namespace).Delete(c.Context(), "llama", metav1.DeleteOptions{}); err != nil {
 		c.Fatal(err)
 	}
@@ -245,7 +246,7 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 	})
 }
 
-// The error says what to add.
+// The error names the missing configuration.
 func withoutCustomResources(c *cluster) {
 	defer c.clear()
 	ctx := c.Context()
@@ -259,7 +260,7 @@ func withoutCustomResources(c *cluster) {
 			case <-o.Shim.Exited():
 				return ""
 			default:
-				return "it does not"
+				return "it is still running"
 			}
 		})
 	}
@@ -270,12 +271,13 @@ func withoutCustomResources(c *cluster) {
 		"{resource: trainingjobplacements.v1alpha1.accelerator.sched.io, verbs: [create, update, updateStatus, delete]}",
 	} {
 		if !strings.Contains(log, part) {
-			c.Errorf("the log does not say %q:\n%s", part, o.Shim.LogTail())
+			c.Errorf("missing in the log: %q\n%s", part, o.Shim.LogTail())
 		}
 	}
 }
 
-// Two schedulers, each with a host, without a lease, give from one pool that has just enough, at the same time.
+// Two schedulers, each with a host, without a lease, assign IPs from one pool that is exactly large enough, at the
+// same time.
 func twoSchedulersShareAPool(c *cluster) {
 	defer c.clear()
 	const each = 30
@@ -299,7 +301,7 @@ spec: {cidr: 10.9.0.0/24, ranges: [10.9.0.1-10.9.0.%d]}}`, 2*each))
 	c.await("every pod has one IP", func() string { return faults(c, pods(c), nil) })
 }
 
-// The standby, which has had a host and a mirror all the time, goes on where the leader was killed.
+// The standby, which always has a synced host, continues where the leader was killed.
 func theLeaderIsKilled(c *cluster) {
 	defer c.clear()
 	config := controlplane.SchedulerConfig{LeaderElect: true, Text: profiles(scheduler) + `

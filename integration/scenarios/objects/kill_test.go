@@ -23,10 +23,10 @@ const (
 	kills   = 32
 	numSets = 4
 	numJobs = 4
-	most    = 6 // pods of one
+	most    = 6 // pods of each
 )
 
-// pods are those of the namespace, from the API server itself.
+// pods lists the namespace's pods, directly from the API server.
 func pods(c *cluster) []corev1.Pod {
 	c.Helper()
 	list, err := c.client.CoreV1().Pods(namespace).List(c.Context(), metav1.ListOptions{})
@@ -36,8 +36,8 @@ func pods(c *cluster) []corev1.Pod {
 	return list.Items
 }
 
-// faults compares all objects with the pods: of those that ask, each has one reservation, in use by it, and there are no others; of each job
-// there is one object, which says what its pods say. `gone` are jobs whose objects have to be gone.
+// faults compares all objects with the pods. Each pod that requests an IP has exactly one reservation, in use by it;
+// no others exist. Each job has one object, which matches its pods. Objects of the jobs in `gone` must not exist.
 func faults(c *cluster, pods []corev1.Pod, gone []string) string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -75,7 +75,7 @@ func faults(c *cluster, pods []corev1.Pod, gone []string) string {
 		}
 	}
 	if len(reserved) != asking {
-		add("%d reservations, %d pods that ask", len(reserved), asking)
+		add("%d reservations, %d pods that request one", len(reserved), asking)
 	}
 	for _, p := range kept {
 		want := map[string]string{}
@@ -87,15 +87,15 @@ func faults(c *cluster, pods []corev1.Pod, gone []string) string {
 			got[placed.Pod+" "+placed.UID] = placed.Node
 		}
 		if !maps.Equal(want, got) || p.Status.Pods != len(want) {
-			add("placement %s says %v, the pods %v", p.Name, got, want)
+			add("placement %s has %v, the pods %v", p.Name, got, want)
 		}
 		delete(jobs, p.Spec.JobID)
 		if slices.Contains(gone, p.Spec.JobID) {
-			add("placement %s is still there", p.Name)
+			add("placement %s still exists", p.Name)
 		}
 	}
 	for job := range jobs {
-		add("no placement of job %s", job)
+		add("missing placement of job %s", job)
 	}
 	if len(all) > 6 {
 		all = append(all[:6], fmt.Sprintf("and %d more", len(all)-6))
@@ -103,13 +103,13 @@ func faults(c *cluster, pods []corev1.Pod, gone []string) string {
 	return strings.Join(all, "\n")
 }
 
-// workload plays the controllers of StatefulSets and jobs: pods are made, deleted and made again, sets are scaled.
+// workload plays the controllers of StatefulSets and jobs: pods are created, deleted and recreated, sets are scaled.
 type workload struct {
 	*cluster
 	random   *rand.Rand
 	sets     []*appsv1.StatefulSet
 	replicas []int
-	next     int // a job's pods have a name each time
+	next     int // a job's pods get a new name each time
 }
 
 func (w *workload) remove(ctx context.Context, name string) error {
@@ -129,11 +129,11 @@ func (w *workload) add(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// step does one thing.
+// step makes one change.
 func (w *workload) step(ctx context.Context) error {
 	i := w.random.Intn(numSets)
 	switch w.random.Intn(10) {
-	case 0, 1, 2, 3: // The controller makes what is missing.
+	case 0, 1, 2, 3: // The controller creates missing pods.
 		if w.replicas[i] == 0 {
 			return nil
 		}
@@ -171,7 +171,7 @@ func (w *workload) step(ctx context.Context) error {
 	return nil
 }
 
-// watchBinds looks, at each bind, whether the pod has its reservation, and counts.
+// watchBinds checks at each bind that the pod has its reservation, and counts.
 func watchBinds(ctx context.Context, c *cluster, binds *atomic.Int64, violations *[]string, mutex *sync.Mutex) error {
 	watch, err := c.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -196,7 +196,7 @@ func watchBinds(ctx context.Context, c *cluster, binds *atomic.Int64, violations
 		if slices.ContainsFunc(all, func(r reservation) bool { return r.Spec.Owner.PodUID == string(pod.UID) }) {
 			continue
 		}
-		// It may have gone meanwhile, and another have its IP.
+		// The pod may be deleted already, and another may have its IP.
 		now, err := c.client.CoreV1().Pods(namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if err == nil && now.UID == pod.UID {
 			mutex.Lock()
@@ -240,7 +240,7 @@ func killedAtRandomMoments(c *cluster) {
 				ended <- err
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // The rate of what happens.
+			time.Sleep(10 * time.Millisecond) // The rate of changes.
 		}
 		ended <- nil
 	}()
@@ -253,7 +253,7 @@ func killedAtRandomMoments(c *cluster) {
 			}
 			return ""
 		})
-		time.Sleep(time.Duration(moments.Intn(200)) * time.Millisecond) // At any moment.
+		time.Sleep(time.Duration(moments.Intn(200)) * time.Millisecond) // A random moment.
 		var err error
 		if i%2 == 0 {
 			o.Shim.Kill()
@@ -272,7 +272,7 @@ func killedAtRandomMoments(c *cluster) {
 			c.Fatal(err)
 		}
 	}
-	// The controllers have their way: no gaps, and one set and one job less.
+	// The controllers finish: no gaps, and one set and one job less.
 	for i, set := range w.sets {
 		if i == 0 {
 			w.replicas[i] = 0
@@ -300,8 +300,8 @@ func killedAtRandomMoments(c *cluster) {
 		c.awaitBound(pod.Name)
 	}
 	began := time.Now()
-	c.await("objects say what the pods say", func() string { return faults(c, pods(c), []string{"job-0"}) })
-	c.Logf("%d kills, %d binds; objects were right %.1f s after the last pod was bound", kills, binds.Load(), time.Since(began).Seconds())
+	c.await("objects match the pods", func() string { return faults(c, pods(c), []string{"job-0"}) })
+	c.Logf("%d kills, %d binds; objects matched %.1f s after the last pod was bound", kills, binds.Load(), time.Since(began).Seconds())
 	for _, violation := range violations {
 		c.Error(violation)
 	}

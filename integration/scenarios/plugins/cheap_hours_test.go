@@ -11,7 +11,7 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// The dear window hides the cheap one, so that what time it is does not matter.
+// The expensive window covers the cheap one, so that the time of day does not matter.
 const patientProfile = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -23,9 +23,9 @@ profiles:
     args: {windows: [{from: "00:00", to: "24:00", factor: 1}, {from: "22:00", to: "06:00", factor: 0.5}]}
 `
 
-// TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart holds that the end of the wait, of which no event of the cluster tells,
-// comes from the host's clock to the shim's queue: neither earlier, nor only with the queue's flush minutes later. And that
-// a pod whose annotation goes does not wait any more.
+// TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart: the end of the wait, which has no cluster event,
+// reaches the shim's queue from the host's clock: not earlier, and not only with the queue's flush minutes later. A
+// pod whose annotation is removed waits no longer.
 func TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart(t *testing.T) {
 	ctx := t.Context()
 	c := controlplane.ForTest(t, controlplane.Options{})
@@ -89,6 +89,6 @@ func TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := nodeOf("patient", "n1"); got != "n1" {
-		t.Errorf("the pod that does not wait any more: %q\n%s", got, outboard.Shim.LogTail())
+		t.Errorf("the pod without the annotation: %q\n%s", got, outboard.Shim.LogTail())
 	}
 }

@@ -21,11 +21,11 @@ import (
 
 const (
 	examples = "../../../deploy/examples"
-	// Annotation of the examples' pods: as `goes to` in a README's table.
+	// Annotation of the examples' pods, like `goes to` in a README's table.
 	goesTo = "example/goes-to"
 )
 
-// documents of a YAML file, those of comments alone left out.
+// documents returns the YAML documents of a file, without documents that are only comments.
 func documents(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -52,7 +52,7 @@ func documents(t *testing.T, path string) []string {
 	}
 }
 
-// configuration is kube-scheduler's document of a file, and the shim's.
+// configuration returns kube-scheduler's document of a file, and the shim's.
 func configuration(t *testing.T, path string) (scheduler, shim string) {
 	t.Helper()
 	for _, document := range documents(t, path) {
@@ -65,8 +65,8 @@ func configuration(t *testing.T, path string) (scheduler, shim string) {
 	return scheduler, shim
 }
 
-// TestExamplesGoWhereTheySay applies deploy/examples: its configurations are loaded by the shim and the host, its nodes created, and the
-// pods of each workload follow each other on the empty cluster.
+// TestExamplesGoWhereTheySay applies deploy/examples: the shim and the host load the configurations, the nodes are
+// created, and the pods of each workload are created one after the other on the empty cluster.
 func TestExamplesGoWhereTheySay(t *testing.T) {
 	workloads, err := filepath.Glob(examples + "/workloads/*.yaml")
 	if err != nil || len(workloads) == 0 {
@@ -122,12 +122,13 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 	}
 	for _, path := range workloads {
 		if !tried[path] {
-			t.Errorf("%s: no configuration has its scheduler", path)
+			t.Errorf("%s: its scheduler is in no configuration", path)
 		}
 	}
 }
 
-// placeInTurns creates pod after pod, each when the one before has what it is to have; the pods of a job, which wait for each other, at once.
+// placeInTurns creates one pod after the other, each when the previous one has its expected result; the pods of a
+// job, which wait for each other, at once.
 func placeInTurns(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, manifests []string) {
 	t.Helper()
 	var created []corev1.Pod

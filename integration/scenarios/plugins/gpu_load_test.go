@@ -49,10 +49,10 @@ scrape_configs:
   - {targets: [%[1]q], labels: {__metrics_path__: /two, cluster: ours, node: two}}
   - {targets: [%[1]q], labels: {__metrics_path__: /stranger, cluster: others}}
 `
-	outage = "no use of GPUs from"
+	outage = "reading GPU load from"
 )
 
-// exporter serves what DCGM's exporter does on each of some nodes, with its names and labels.
+// exporter serves the metrics of DCGM's exporter for some nodes, with its names and labels.
 type exporter struct {
 	*httptest.Server
 	mutex sync.Mutex
@@ -70,12 +70,12 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	node := strings.TrimPrefix(r.URL.Path, "/")
-	// An exporter that is not told its node has the name of its pod here.
+	// An exporter without its node's name uses the name of its pod here.
 	hostname := map[string]string{"one": "one", "two": "nvidia-dcgm-exporter-x7k2p", "stranger": "one"}[node]
 	for gpu := range 8 {
 		labels := fmt.Sprintf(`{gpu="%d",UUID="GPU-%s-%d",device="nvidia%d",modelName="NVIDIA H100 80GB HBM3",Hostname=%q,container="main",namespace="default",pod="p"}`,
 			gpu, node, gpu, gpu, hostname)
-		// Profiling does not work on one of them, as on some models.
+		// Profiling does not work on one GPU, as on some models.
 		if gpu == 0 {
 			fmt.Fprintf(w, "DCGM_FI_DEV_GPU_UTIL%s %v\n", labels, 100*e.use[node])
 		} else {
@@ -90,7 +90,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// prometheusProgram is Debian's: as OUTBOARD_PROMETHEUS says, as ./dev test unpacked it, or installed.
+// prometheusProgram returns Debian's: OUTBOARD_PROMETHEUS, or the program unpacked by ./dev test, or the installed one.
 func prometheusProgram(t *testing.T) string {
 	t.Helper()
 	cache, _ := os.UserCacheDir()
@@ -99,11 +99,11 @@ func prometheusProgram(t *testing.T) string {
 			return found
 		}
 	}
-	t.Fatal("no prometheus: ./dev test cluster fetches it, or say OUTBOARD_PROMETHEUS=PROGRAM")
+	t.Fatal("missing prometheus: ./dev test cluster fetches it, or set OUTBOARD_PROMETHEUS=PROGRAM")
 	return ""
 }
 
-// loadCase is what the steps share.
+// loadCase is shared by the steps.
 type loadCase struct {
 	*testing.T
 	client     kubernetes.Interface
@@ -114,7 +114,7 @@ type loadCase struct {
 	pods       int
 }
 
-// figures are the host's metrics of GPULoad.
+// figures returns the host's metrics of GPULoad.
 func (c *loadCase) figures() string {
 	response, err := http.Get(c.metricsURL)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *loadCase) figures() string {
 	return figures.String()
 }
 
-// metric is the value of a line of them; -1: there is none.
+// metric returns the value of a line of figures; -1: missing.
 func (c *loadCase) metric(line string) float64 {
 	for text := range strings.Lines(c.figures()) {
 		if text, found := strings.CutPrefix(text, "outboard_gpu_load_"+line+" "); found {
@@ -160,7 +160,7 @@ func (c *loadCase) until(what string, is func() bool) {
 	}
 }
 
-// say has the exporter tell of both nodes, and waits until the host knows.
+// say sets the load of both nodes in the exporter, and waits until the host has read it.
 func (c *loadCase) say(one, two float64) {
 	c.Helper()
 	c.exporter.set("one", one, 0)
@@ -179,7 +179,7 @@ func (c *loadCase) say(one, two float64) {
 	c.readings("ok", 3)
 }
 
-// readings waits for some more of them; after two the host has taken in the first.
+// readings waits for this many more readings; after two the host has processed the first.
 func (c *loadCase) readings(result string, more float64) {
 	c.Helper()
 	want := max(0, c.reads(result)) + more
@@ -204,7 +204,7 @@ func (c *loadCase) create(scheduler, onlyOn string) string {
 	return pod.Name
 }
 
-// goes has a pod go somewhere; want "" is anywhere.
+// goes creates a pod and checks its node; want "" is any node.
 func (c *loadCase) goes(scheduler, want string) string {
 	c.Helper()
 	return c.became(c.create(scheduler, ""), want)
@@ -238,8 +238,8 @@ func (c *loadCase) warnings() int {
 	return strings.Count(string(log), outage)
 }
 
-// TestGPULoadWithPrometheus has GPULoad read a real Prometheus, which scrapes exporters with DCGM's metrics: pods go where GPUs are
-// idle; Prometheus hangs, goes, and comes back; a GPU fails, and is repaired.
+// TestGPULoadWithPrometheus: GPULoad reads a real Prometheus, which scrapes exporters with DCGM's metrics. Pods go to
+// idle GPUs; Prometheus hangs, stops, and restarts; a GPU fails, and is repaired.
 func TestGPULoadWithPrometheus(t *testing.T) {
 	program := prometheusProgram(t)
 	e := &exporter{use: map[string]float64{"one": 0.9, "two": 0.1, "stranger": 0}, xid: map[string]int{"stranger": 79}}
@@ -288,7 +288,7 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	}
 	found := regexp.MustCompile(`metrics at (http://\S+)`).FindSubmatch(log)
 	if found == nil {
-		t.Fatalf("the host does not say where its metrics are:\n%s", log)
+		t.Fatalf("the host does not log the address of its metrics:\n%s", log)
 	}
 	c := &loadCase{T: t, client: client, exporter: e, outboard: outboard, metricsURL: string(found[1]), prometheus: address}
 	for _, name := range []string{"one", "two"} {
@@ -297,10 +297,10 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.goes("load-scheduler", "") // The host hears of nodes with a pod.
+	c.goes("load-scheduler", "") // A scheduled pod syncs the nodes to the host.
 	c.until("both nodes are measured", func() bool { return c.nodes("measured") == 2 })
 
-	t.Log("pods go where GPUs are idle, wherever that comes to be; the other cluster's XID does not matter")
+	t.Log("pods go to idle GPUs, also after the load moves; the other cluster's XID does not matter")
 	c.say(0.9, 0.1)
 	c.goes("load-scheduler", "two")
 	c.goes("load-scheduler", "two")
@@ -308,10 +308,10 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	c.goes("load-scheduler", "one")
 	c.goes("load-scheduler", "one")
 	if hosts := c.metric(`unknown_hosts{profile="load-scheduler"}`); hosts != 0 {
-		t.Errorf("%v hosts are no nodes", hosts)
+		t.Errorf("%v hosts are not nodes", hosts)
 	}
 
-	t.Log("a burst does not go all to the node that looks idle")
+	t.Log("not all pods of a burst go to the node that looks idle")
 	c.removePods()
 	c.say(0.05, 0.25)
 	burst := map[string]int{}
@@ -324,12 +324,12 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	}
 	// 95, 83, 70 on one; 75, 63 on two.
 	if burst["one"] != 4 || burst["two"] != 2 {
-		t.Errorf("a burst of 6: %v, not 4 and 2", burst)
+		t.Errorf("a burst of 6: %v, want 4 and 2", burst)
 	}
 
-	t.Log("Prometheus hangs: neutral, told once, counted")
+	t.Log("Prometheus hangs: neutral, logged once, counted")
 	c.removePods()
-	before := c.warnings() // As it started, there was one.
+	before := c.warnings() // One from the start.
 	if err := syscall.Kill(-prometheus.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	c.say(0.9, 0.1)
 	c.goes("load-scheduler", "two")
 
-	t.Log("Prometheus goes, and comes back")
+	t.Log("Prometheus stops, and restarts")
 	prometheus.Kill()
 	c.readings("unreachable", 2)
 	c.until("samples are too old", func() bool { return c.nodes("measured") == 0 })
@@ -370,7 +370,7 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	c.goes("load-scheduler", "two")
 	waits := c.create("load-scheduler", "one")
 	c.became(waits, pending+"GPU error: XID 79 on GPU 3")
-	c.readings("ok", 4) // As long as it shows.
+	c.readings("ok", 4) // While the error is visible.
 	c.became(waits, pending+"GPU error: XID 79 on GPU 3")
 	c.exporter.set("one", 0.1, 0)
 	c.became(waits, "one")

@@ -1,5 +1,5 @@
-// Package plugins_test holds what the plugins' READMEs promise: the manifest of each is applied on a real API server, pod by pod,
-// and the table below it is compared with what becomes of the pods.
+// Package plugins_test tests the promises of the plugins' READMEs: it applies the manifest of each on a real API
+// server, pod by pod, and compares the results with the table below it.
 package plugins_test
 
 import (
@@ -28,15 +28,15 @@ import (
 
 const (
 	patience = 20 * time.Second
-	// Of `goes to` in a README's table.
+	// In `goes to` of a README's table.
 	pending = "pending: "
 )
 
-// promise is what a README says.
+// promise is the manifest and table of a README.
 type promise struct {
 	config  string
-	shim    string   // ShimConfiguration; empty: nothing of its own
-	objects []string // manifests, in their order
+	shim    string   // ShimConfiguration; empty: none
+	objects []string // manifests, in order
 	places  map[string]string
 }
 
@@ -45,7 +45,7 @@ var (
 	tableRow      = regexp.MustCompile("(?m)^\\| `?([a-z0-9.-]+)`? \\| `?([^|`]+?)`? \\| [^|]+ \\|$")
 )
 
-// readPromise returns nil where the README has no manifest with a table.
+// readPromise returns nil if the README has no manifest with a table.
 func readPromise(t *testing.T, path string) *promise {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -86,12 +86,12 @@ func readPromise(t *testing.T, path string) *promise {
 		}
 	}
 	if p.config == "" || len(p.places) == 0 {
-		t.Fatalf("%s: the manifest has no KubeSchedulerConfiguration, or the table no rows", path)
+		t.Fatalf("%s: manifest without KubeSchedulerConfiguration, or table without rows", path)
 	}
 	return p
 }
 
-// became is the pod's node, or `pending: ` and the message of its condition; empty: nothing yet.
+// became returns the pod's node, or `pending: ` and the message of its condition, or "" if it has neither yet.
 func became(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -111,7 +111,7 @@ func keeps(got, promised string) bool {
 	return got == promised
 }
 
-// await returns what became of the pod as soon as it is what was promised, or after a while.
+// await returns the pod's result as soon as it matches the promise, or after a timeout.
 func await(ctx context.Context, client kubernetes.Interface, name, promised string) (string, error) {
 	got := ""
 	for until := time.Now().Add(patience); time.Now().Before(until); {
@@ -136,7 +136,7 @@ func removePods(ctx context.Context, client kubernetes.Interface) error {
 	return client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
 }
 
-// clear removes what a README's manifest made.
+// clear deletes the objects of a README's manifest.
 func clear(ctx context.Context, client kubernetes.Interface) error {
 	if err := removePods(ctx, client); err != nil {
 		return err
@@ -164,7 +164,7 @@ func TestReadmesKeepTheirPromises(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { keep(t, c, p) })
 	}
 	if c == nil {
-		t.Fatal("no README has a manifest with a table")
+		t.Fatal("found no README with a manifest and a table")
 	}
 }
 
@@ -215,6 +215,6 @@ func keep(t *testing.T, c *controlplane.ControlPlane, p *promise) {
 		t.Log(fmt.Sprintf("pod %s: %s", object.GetName(), got))
 	}
 	for name := range left {
-		t.Errorf("the table has pod %s, which the manifest has not", name)
+		t.Errorf("the table has pod %s, which is not in the manifest", name)
 	}
 }

@@ -1,5 +1,5 @@
-// Package kubecopy copies Kubernetes' module out of the module cache, so that its own tests can be run with changes: files in the module
-// cache cannot be overlaid. Copies lie outside the repository.
+// Package kubecopy copies Kubernetes' module out of the module cache, so that its own tests can run with changes:
+// files in the module cache cannot be overlaid. Copies are outside the repository.
 package kubecopy
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const module = "k8s.io/kubernetes"
 
-// Tree is a copy that `go` uses in place of the module.
+// Tree is a copy that `go` uses instead of the module.
 type Tree struct {
 	// Original is the module in the module cache, Copied the copy.
 	Original, Copied string
@@ -26,8 +26,8 @@ type Tree struct {
 	modfile          string
 }
 
-// Prepare copies what is not yet in copied. directory is that of a Go module that requires Kubernetes' module; in folder go files are
-// written that put the copy in the place of the original.
+// Prepare copies missing files to `copied`. directory is that of a Go module that requires Kubernetes' module; go
+// files in folder replace the original by the copy.
 func Prepare(ctx context.Context, directory, copied, folder string) (*Tree, error) {
 	original, err := list(ctx, directory)
 	if err != nil {
@@ -51,14 +51,14 @@ func Prepare(ctx context.Context, directory, copied, folder string) (*Tree, erro
 	return &Tree{Original: original, Copied: copied, directory: directory, modfile: filepath.Join(folder, "go.mod")}, nil
 }
 
-// Go is `go VERB ARGUMENTS…` with the copy in the place of the original.
+// Go is `go VERB ARGUMENTS…` with the copy instead of the original.
 func (t *Tree) Go(ctx context.Context, verb string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", append([]string{verb, "-mod=mod", "-modfile=" + t.modfile}, arguments...)...)
 	command.Dir = t.directory
 	return command
 }
 
-// Rewrite makes a file of the copy out of that of the original.
+// Rewrite creates a file of the copy from the original.
 func (t *Tree) Rewrite(path string, change func(source []byte) ([]byte, error)) error {
 	source, err := os.ReadFile(filepath.Join(t.Original, path))
 	if err != nil {
@@ -76,7 +76,7 @@ func (t *Tree) Add(path, text string) error {
 	return os.WriteFile(filepath.Join(t.Copied, path), []byte(text), 0o644)
 }
 
-// Rename puts a prefix before the names of those functions and methods of a file that are chosen, and says how many there were.
+// Rename adds a prefix to the names of the chosen functions and methods of a file, and returns their number.
 func Rename(source []byte, prefix string, chosen func(*token.FileSet, *ast.File, *ast.FuncDecl) (bool, error)) ([]byte, int, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", source, parser.SkipObjectResolution)

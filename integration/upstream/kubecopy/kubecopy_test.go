@@ -18,7 +18,7 @@ func TestRenameLeavesTheRestAsItIs(t *testing.T) {
 		t.Errorf("%d, %v:\n%s", count, err, text)
 	}
 	if _, _, err := Rename([]byte("package"), "old", nil); err == nil {
-		t.Error("what is no Go was taken")
+		t.Error("a file that is not Go was accepted")
 	}
 }
 

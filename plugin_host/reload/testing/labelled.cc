@@ -1,4 +1,4 @@
-// Objects for the tests of reload: a plugin that asks for a label, in several builds.
+// Objects for the tests of reload: a plugin that requires a label, in several builds.
 #include <memory>
 
 #include "plugin_host/sdk/shared_object.h"
@@ -33,7 +33,7 @@ outboard::sdk::PluginDescriptor Descriptor() {
   outboard::sdk::PluginDescriptor descriptor;
   descriptor.name = kName;
   descriptor.extension_points = {outboard::v1alpha1::FILTER};
-  descriptor.args_schema = kReason;  // by which the tests tell builds apart
+  descriptor.args_schema = kReason;  // the tests distinguish builds by it
   descriptor.wake_up_events = {
       outboard::sdk::WakeOn("Node", {outboard::v1alpha1::ClusterEvent::ADD})};
   descriptor.create = [](const outboard::sdk::PluginContext&)

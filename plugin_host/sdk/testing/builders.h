@@ -1,4 +1,4 @@
-// Nodes and pods for tests, in a line each.
+// Nodes and pods for tests, in one line each.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_BUILDERS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_TESTING_BUILDERS_H_
 
@@ -14,8 +14,8 @@ namespace outboard::sdk::testing {
 using Quantities = std::map<std::string, std::string>;
 v1alpha1::ResourceList MakeResources(const Quantities& quantities);
 
-// A node: NodeBuilder("n1").Allocatable({{"cpu", "2"}}).Label("zone", "a").Build(). Has 110 pods
-// unless Allocatable says otherwise.
+// A node: NodeBuilder("n1").Allocatable({{"cpu", "2"}}).Label("zone", "a").Build(). Allows 110 pods
+// unless Allocatable sets it.
 class NodeBuilder {
  public:
   explicit NodeBuilder(std::string name);
@@ -33,11 +33,11 @@ class NodeBuilder {
 };
 
 // A pod in namespace `default` with uid `default/<name>` and, unless Container is called, one
-// container that asks for nothing.
+// container without requests.
 class PodBuilder {
  public:
   explicit PodBuilder(std::string name, std::string namespace_name = "default");
-  PodBuilder& Requests(const Quantities& quantities);  // Of the first container.
+  PodBuilder& Requests(const Quantities& quantities);  // For the first container.
   PodBuilder& Container(std::string image, const Quantities& requests);
   PodBuilder& InitContainer(const Quantities& requests, bool sidecar = false);
   PodBuilder& HostPort(int32_t port, v1alpha1::Protocol protocol = v1alpha1::TCP,

@@ -45,7 +45,7 @@ std::string CodeName(Code code) {
   }
 }
 
-// As cases write it: `ok`, `skip`, or `Unschedulable: a reason; another`.
+// In the syntax of cases: `ok`, `skip`, or `Unschedulable: a reason; another`.
 std::string Text(const Verdict& verdict) {
   if (verdict.ok() || verdict.skip()) return CodeName(verdict.code());
   return absl::StrCat(CodeName(verdict.code()), ": ", absl::StrJoin(verdict.reasons(), "; "));
@@ -136,7 +136,7 @@ void ExpectScores(const YAML::Node& expected,
   }
   if (expected.IsScalar()) {
     EXPECT_EQ(expected.as<std::string>(), "skip");
-    EXPECT_TRUE(got->empty()) << "scored all the same";
+    EXPECT_TRUE(got->empty()) << "scored unexpectedly";
     return;
   }
   std::map<std::string, std::string> texts;
@@ -144,14 +144,14 @@ void ExpectScores(const YAML::Node& expected,
   EXPECT_EQ(TextMap(expected), texts);
 }
 
-// An object of an event, before or after; ADD has no `old`, DELETE no `new`.
+// An object of an event, before or after; ADD lacks `old`, DELETE lacks `new`.
 struct EventObject {
   v1alpha1::Node node;
   v1alpha1::Pod pod;
   v1alpha1::ClusterObject object;
 };
 
-// The object of an event of this resource, wrapped as `objects` are.
+// The object of an event of this resource, in the syntax of `objects`.
 absl::StatusOr<v1alpha1::ClusterObject> EventObjectFromYaml(const std::string& resource,
                                                             const YAML::Node& yaml) {
   const auto* kinds = v1alpha1::ClusterObject::descriptor();
@@ -163,7 +163,7 @@ absl::StatusOr<v1alpha1::ClusterObject> EventObjectFromYaml(const std::string& r
     object[kinds->field(i)->camelcase_name()] = yaml;
     return ObjectFromYaml(object);
   }
-  return absl::InvalidArgumentError("no kind " + resource);
+  return absl::InvalidArgumentError("unknown kind " + resource);
 }
 
 void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::string& expected,
@@ -173,7 +173,7 @@ void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::str
   change.resource = resource;
   ASSERT_TRUE(
       v1alpha1::ClusterEvent::Action_Parse(yaml["action"].as<std::string>(), &change.action))
-      << "no action " << yaml["action"].as<std::string>();
+      << "unknown action " << yaml["action"].as<std::string>();
   EXPECT_EQ(change.action == v1alpha1::ClusterEvent::ADD, !yaml["old"]) << "ADD has no `old`";
   EXPECT_EQ(change.action == v1alpha1::ClusterEvent::DELETE, !yaml["new"]) << "DELETE has no `new`";
   EventObject before, after;
@@ -198,13 +198,13 @@ void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::str
   EXPECT_EQ(expected, harness->Hint(pod, change));
 }
 
-// `events` by names of their own, and what each of them means to the pod.
+// Named `events`, and the expected hint of each.
 void ExpectHints(const YAML::Node& events, const YAML::Node& expected, const v1alpha1::Pod& pod,
                  PluginHarness* harness) {
   for (const auto& event : events) {
     const std::string name = event.first.as<std::string>();
     SCOPED_TRACE(name);
-    ASSERT_TRUE(expected[name]) << "hints say nothing of the event";
+    ASSERT_TRUE(expected[name]) << "no hint for the event";
     ExpectHint(event.second, pod, expected[name].as<std::string>(), harness);
   }
   for (const auto& hint : expected) {
@@ -226,7 +226,7 @@ void ExpectTerms(const YAML::Node& expected,
   EXPECT_EQ(want, have);
 }
 
-// `n1: a b` for each candidate, the best first; `n1 !1: a b` where a budget breaks.
+// `n1: a b` for each candidate, the best first; `n1 !1: a b` if a budget is violated.
 std::vector<std::string> CandidateTexts(const v1alpha1::PostFilterResponse& response,
                                         const ClusterView& cluster) {
   std::vector<std::string> texts;
@@ -277,7 +277,7 @@ void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   absl::StatusOr<std::unique_ptr<PluginHarness>> harness =
       PluginHarness::Create(descriptor, given["args"] ? YamlToJson(given["args"]) : "");
   if (expected["argsProblems"]) {
-    ASSERT_FALSE(harness.ok()) << "the arguments are taken";
+    ASSERT_FALSE(harness.ok()) << "the arguments are accepted";
     std::vector<std::string> problems;
     for (const auto& problem : expected["argsProblems"]) {
       problems.push_back(problem.as<std::string>());

@@ -1,5 +1,5 @@
-// Runs a plugin's text cases: a cluster, a pod, and what the plugin must say. The format is
-// described in plugin_host/sdk/README.md.
+// Runs a plugin's text cases: a cluster, a pod, and the expected answers. The format is described
+// in plugin_host/sdk/README.md.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_CASE_RUNNER_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_TESTING_CASE_RUNNER_H_
 
@@ -10,8 +10,8 @@
 namespace outboard::sdk::testing {
 
 // Runs every case of every *.case file in `folder` (relative to the repository root) as
-// expectations of the running test. A folder without cases, or a case
-// that expects nothing, is a failure.
+// expectations of the running test. A folder without cases, or a case without expectations, is a
+// failure.
 void RunCases(const PluginDescriptor& descriptor, const std::string& folder);
 
 }  // namespace outboard::sdk::testing

@@ -1,4 +1,4 @@
-// The metrics of a plugin in tests. For the harnesses; not for plugins' tests.
+// A plugin's metrics in tests. For the harnesses, not for plugins' tests.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_FIGURES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_TESTING_FIGURES_H_
 
@@ -14,11 +14,12 @@
 
 namespace outboard::sdk::testing {
 
-// What a plugin's metrics show: a counter's sum, a gauge's value, a histogram's number of
+// The values of a plugin's metrics: a counter's sum, a gauge's value, a histogram's number of
 // observations.
 //
-// Threading: values may change on any thread, the rest is one thread's. Lifetime: outlives what it
-// hands out. Errors: none.
+// Threading: values may change on any thread; all else on one thread.
+// Lifetime: outlives the metrics that it returns.
+// Errors: none.
 class Figures : public runtime::MetricSink {
  public:
   using Key = std::pair<std::string, std::vector<std::string>>;
@@ -41,7 +42,7 @@ class Figures : public runtime::MetricSink {
   }
 
  private:
-  // A plugin's threads may count too.
+  // A plugin's own threads may count too.
   struct Child : Counter, Gauge, Histogram {
     explicit Child(std::atomic<double>* where) : value(where) {}
     void Add(double amount) override { value->fetch_add(amount); }

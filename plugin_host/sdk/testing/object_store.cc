@@ -105,7 +105,7 @@ int ObjectStore::Settle(absl::Time* now) {
     const int wrote = Tick(*now);
     writes += wrote;
     quiet = wrote == 0 ? quiet + 1 : 0;
-    if (writes > 10000) break;  // it never will
+    if (writes > 10000) break;  // it never settles
   }
   return writes;
 }

@@ -1,4 +1,4 @@
-// Stands for the API server's custom resources in tests of plugins that keep objects.
+// A fake of the API server's custom resources, for tests of plugins that write objects.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_OBJECT_STORE_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_TESTING_OBJECT_STORE_H_
 
@@ -14,26 +14,28 @@
 
 namespace outboard::sdk::testing {
 
-// Writes objects as the API server does (names are unique, versions must match, a status is written
-// apart, finalizers keep what was deleted) and tells the harness what became of them.
+// Writes objects like the API server (unique names, matching versions, separate status, finalizers
+// delay deletion) and sends the results to the harness.
 //
-// Threading: one thread. Lifetime: the harness outlives it. Errors: as the API server's.
+// Threading: one thread.
+// Lifetime: the harness outlives it.
+// Errors: as the API server's.
 class ObjectStore {
  public:
   explicit ObjectStore(PluginHarness* harness) : harness_(harness) {}
 
   absl::Status Write(const v1alpha1::Effect& effect);
-  // Ticks, and carries out what the plugin wants, until it wants nothing more; a second between.
-  // Returns how many writes there were.
+  // Ticks once a second and carries out the plugin's writes, until there are none. Returns the
+  // number of writes.
   int Settle(absl::Time* now);
   // Ticks once.
   int Tick(absl::Time now);
 
-  // A person's kubectl: creates or replaces, with what `text` (JSON) says; status too.
+  // Like kubectl: creates or replaces the object with `text` (JSON), including its status.
   void Apply(const std::string& resource, const std::string& ns, const std::string& name,
              const std::string& text);
   void Delete(const std::string& resource, const std::string& ns, const std::string& name);
-  // Null: there is none.
+  // Null: not found.
   nlohmann::json Get(const std::string& resource, const std::string& ns,
                      const std::string& name) const;
   std::vector<std::string> Names(const std::string& resource) const;
@@ -45,7 +47,7 @@ class ObjectStore {
   };
   std::string NextVersion() { return std::to_string(++version_); }
   v1alpha1::ClusterObject ToObject(const Entry& entry) const;
-  // Tells the harness; an object that is to go and that nobody holds goes.
+  // Sends the object to the harness; removes a deleted object without finalizers.
   void Publish(const std::string& key);
 
   PluginHarness* const harness_;

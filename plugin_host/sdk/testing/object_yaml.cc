@@ -35,7 +35,7 @@ bool IsBool(const std::string& key) {
 bool IsStorage(const std::string& key) {
   return key == "capacityBytes" || key == "requestBytes" || key == "maximumVolumeBytes";
 }
-// Maps whose keys and values are the user's.
+// Maps with user-defined keys and values.
 bool IsTextMap(const std::string& key) {
   return key == "labels" || key == "annotations" || key == "nodeSelector" || key == "matchLabels";
 }
@@ -63,7 +63,7 @@ absl::StatusOr<Json> ResourceListJson(const YAML::Node& yaml) {
   return Json::parse(text);
 }
 
-// Every scalar becomes a string: the reader of proto JSON takes numbers so too.
+// Every scalar becomes a string: the proto JSON parser also accepts numbers as strings.
 absl::StatusOr<Json> ToJson(const YAML::Node& yaml, const std::string& key, bool user_map) {
   if (yaml.IsScalar()) {
     const std::string text = yaml.as<std::string>();
@@ -190,7 +190,7 @@ absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml) {
   const auto* kind =
       v1alpha1::ClusterObject::descriptor()->FindFieldByCamelcaseName(json->begin().key());
   if (kind == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("no kind ", json->begin().key()));
+    return absl::InvalidArgumentError(absl::StrCat("unknown kind ", json->begin().key()));
   }
   Json& object = *json->begin();
   const std::string name = object.value("name", "");

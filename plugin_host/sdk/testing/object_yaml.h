@@ -17,10 +17,9 @@ namespace outboard::sdk::testing {
 absl::StatusOr<v1alpha1::Pod> PodFromYaml(const YAML::Node& yaml);
 absl::StatusOr<v1alpha1::Node> NodeFromYaml(const YAML::Node& yaml);
 // `{persistentVolume: {name: pv1, …}}`: the kind's field of ClusterObject, and the object;
-// namespace `default` and a uid made of the name unless given.
+// namespace `default` and a uid from the name unless given.
 absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml);
-// A plugin's arguments as JSON; plain scalars become numbers and booleans where they look like
-// them.
+// A plugin's arguments as JSON; plain scalars become numbers or booleans if they look like them.
 std::string YamlToJson(const YAML::Node& yaml);
 
 }  // namespace outboard::sdk::testing

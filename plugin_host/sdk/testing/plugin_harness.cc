@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/evaluator.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/runtime/queueing_hints.h"
@@ -30,7 +30,7 @@ Verdict FromProto(const v1alpha1::PluginStatus& status) {
 struct PluginHarness::Impl : runtime::PushTarget {
   Figures figures;
   PluginRegistry registry;
-  mirror::Mirror mirror;
+  host_cache::ClusterCache mirror;
   std::shared_ptr<const runtime::Profile> profile;
   runtime::Evaluator evaluator{&mirror};
   runtime::AttemptRecord attempt;
@@ -76,7 +76,7 @@ struct PluginHarness::Impl : runtime::PushTarget {
   }
   const runtime::ProfilePlugin& plugin() const { return profile->plugins()[0]; }
 
-  // The pod's record; the pod is added if the cluster does not have it.
+  // The pod's record; adds an unknown pod.
   const PodRecord& Record(const v1alpha1::Pod& pod) {
     if (mirror.FindPod(pod.uid()) == nullptr) {
       v1alpha1::SyncRequest request = Delta();
@@ -85,7 +85,7 @@ struct PluginHarness::Impl : runtime::PushTarget {
     }
     return *mirror.FindPod(pod.uid());
   }
-  // The attempt of a pod, begun if need be.
+  // The attempt of a pod; begins it if necessary.
   const PodRecord& Begin(const v1alpha1::Pod& pod) {
     const PodRecord& record = Record(pod);
     if (attempt.profile == nullptr || attempt.pod_uid != pod.uid()) {
@@ -150,7 +150,7 @@ void PluginHarness::AddNode(const v1alpha1::Node& node) {
   v1alpha1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
   if (known != nodes.slot_by_name.end()) {
     upsert->set_slot(known->second);
-  } else if (!impl_->free_slots.empty()) {  // As the shim does, so that plugins see slots reused.
+  } else if (!impl_->free_slots.empty()) {  // Reuses slots like the shim.
     upsert->set_slot(impl_->free_slots.back());
     impl_->free_slots.pop_back();
   } else {

@@ -1,4 +1,4 @@
-// Runs one plugin on a small cluster, through the same runtime that the host uses.
+// Runs one plugin on a small cluster, with the host's runtime.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_PLUGIN_HARNESS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_TESTING_PLUGIN_HARNESS_H_
 
@@ -18,9 +18,8 @@
 
 namespace outboard::sdk::testing {
 
-// A cluster and one plugin. Add nodes and pods, then ask about a pod. Calls about one pod in the
-// order PreFilter, Filter, PreScore, Score; each asks for
-// what it needs from those before.
+// A cluster and one plugin. Add nodes and pods, then call about a pod, in the order PreFilter,
+// Filter, PreScore, Score; each call runs missing earlier ones.
 //
 // Threading: one thread.
 // Lifetime:  owns the cluster and the plugin.
@@ -34,15 +33,15 @@ class PluginHarness {
 
   void AddNode(const v1alpha1::Node& node);
   void RemoveNode(const std::string& name);
-  // On the node that it names, or pending.
+  // On the node that the pod names, or pending.
   void AddPod(const v1alpha1::Pod& pod);
   void RemovePod(const std::string& uid);
-  // As if the shim had assumed it there; `state` as in PodPlacement.
+  // As if the shim had assumed the pod there; `state` as in PodPlacement.
   void Place(const std::string& uid, v1alpha1::PlacementState state, const std::string& node,
              const std::vector<v1alpha1::Effect>& effects = {});
   void AddNamespace(const std::string& name, const std::map<std::string, std::string>& labels);
   void RemoveNamespace(const std::string& name);
-  // A service, a workload, a volume …; RemoveObject needs only what names it.
+  // A service, a workload, a volume …; RemoveObject needs only the naming fields.
   void AddObject(const v1alpha1::ClusterObject& object);
   void RemoveObject(const v1alpha1::ClusterObject& object);
   void SetNow(absl::Time now);
@@ -53,9 +52,9 @@ class PluginHarness {
     Verdict verdict;  // SKIP if the plugin has nothing to do.
     std::optional<std::vector<std::string>> node_names;
   };
-  // Begins an attempt for a pod, which is added as pending if the cluster does not have it.
+  // Begins an attempt for a pod; adds an unknown pod as pending.
   PreFilterOutcome PreFilter(const v1alpha1::Pod& pod);
-  // Verdict on each node, by name; nodes outside a PreFilter restriction are left out.
+  // Verdict on each node, by name; without nodes outside a PreFilter restriction.
   std::map<std::string, Verdict> Filter(const v1alpha1::Pod& pod);
   // Scores of these nodes (all nodes if empty) after normalisation, or before it; empty if PreScore
   // skipped.
@@ -64,11 +63,11 @@ class PluginHarness {
                                                        std::vector<std::string> nodes = {});
   absl::StatusOr<std::map<std::string, int64_t>> RawScore(const v1alpha1::Pod& pod,
                                                           std::vector<std::string> nodes = {});
-  // What raw scores are made of, by node and term; empty if the plugin does not say.
+  // Terms of raw scores, by node and name; empty if the plugin does not report them.
   std::map<std::string, std::map<std::string, double>> Terms(const v1alpha1::Pod& pod);
-  // What the plugin says after the calls so far, without any: PreFilter did not come to it.
+  // The plugin's verdict after the calls so far; without any, PreFilter did not reach it.
   Verdict PostFilter(const v1alpha1::Pod& pod);
-  // The whole answer, where every node has rejected the pod so that others' leaving may help.
+  // The whole answer, with every node UNSCHEDULABLE, so that preemption may help.
   v1alpha1::PostFilterResponse PostFilterOfRejected(const v1alpha1::Pod& pod);
   Verdict PreEnqueue(const v1alpha1::Pod& pod);
   std::string SortKey(const v1alpha1::Pod& pod);
@@ -80,19 +79,19 @@ class PluginHarness {
                   absl::Duration elapsed = absl::ZeroDuration());
   std::vector<WaitDecision> Unreserve(const v1alpha1::Pod& pod, const std::string& node);
   Verdict Permit(const v1alpha1::Pod& pod, const std::string& node, PermitAnswer* answer);
-  // What the plugin pushed since the last call.
+  // The plugin's pushes since the last call.
   std::vector<WaitDecision> TakeDecisions();
   std::vector<std::string> TakeSortKeyChanges();
   std::vector<std::string> TakeGateChanges();
   std::vector<std::string> TakeActivated();
   std::vector<v1alpha1::Effect> TakeWritten();
-  // What an event means to a waiting pod that the plugin rejected: `queue`, `skip`, or `not
+  // The hint of an event for a waiting pod that the plugin rejected: `queue`, `skip`, or `not
   // registered`.
   std::string Hint(const v1alpha1::Pod& pod, const ObjectChange& change);
   // Calls the observer's OnTick at the current time.
   void Tick();
-  // What a metric of the plugin shows: a counter's sum, a gauge's value, a histogram's number of
-  // observations. None: it was not bound with these label values.
+  // The value of a metric of the plugin: a counter's sum, a gauge's value, a histogram's number of
+  // observations. None: not bound with these label values.
   std::optional<double> Metric(const std::string& name,
                                const std::vector<std::string>& label_values) const;
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "plugin_host/mirror/mirror.h"
+#include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/evaluator.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/sdk/plugin_registry.h"
@@ -15,8 +15,6 @@
 
 namespace outboard::sdk::testing {
 namespace {
-
-constexpr char kProfile[] = "default-scheduler";
 
 class Room : public Plugin, public NodeFilterPlugin {
  public:
@@ -54,7 +52,7 @@ PluginDescriptor RoomFilter() {
 struct PreemptionHarness::Impl : runtime::PushTarget {
   Figures figures;
   PluginRegistry registry;
-  mirror::Mirror mirror;
+  host_cache::ClusterCache mirror;
   std::shared_ptr<const runtime::Profile> profile;
   runtime::Evaluator evaluator{&mirror};
   absl::Time now = absl::FromUnixSeconds(1000);
@@ -62,7 +60,7 @@ struct PreemptionHarness::Impl : runtime::PushTarget {
   Slot next_slot = 0;
   std::vector<std::string> activated;
 
-  // The profile takes its observers off the mirror.
+  // The profile removes its observers from the mirror.
   ~Impl() override { profile.reset(); }
   void Decide(const std::string&, const WaitDecision&) override {}
   void SortKeysChanged(absl::Span<const std::string>) override {}
@@ -173,12 +171,12 @@ v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod
   v1alpha1::PreFilterResponse pre_filter;
   impl_->evaluator.PreFilter(attempt, record, impl_->now, &pre_filter);
   EXPECT_FALSE(pre_filter.has_rejection() || pre_filter.has_node_names())
-      << "what PreFilter says to nodes is not passed on: " << pre_filter.ShortDebugString();
+      << "not supported: PreFilter restricts the nodes: " << pre_filter.ShortDebugString();
   v1alpha1::FilterResponse filter;
   std::vector<Slot> feasible;
   impl_->evaluator.Filter(attempt, record, impl_->now, cluster().node_order(), {}, &filter,
                           &feasible);
-  EXPECT_TRUE(feasible.empty()) << "the pod fits as it is";
+  EXPECT_TRUE(feasible.empty()) << "the pod fits without preemption";
   v1alpha1::PostFilterResponse response;
   impl_->evaluator.PostFilter(attempt, record, impl_->now, {}, &response);
   return response;

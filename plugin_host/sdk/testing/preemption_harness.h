@@ -1,5 +1,4 @@
-// Runs a PostFilter plugin behind Filter plugins on a small cluster, through the same runtime that
-// the host uses.
+// Runs a PostFilter plugin after Filter plugins on a small cluster, with the host's runtime.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_TESTING_PREEMPTION_HARNESS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_TESTING_PREEMPTION_HARNESS_H_
 
@@ -17,14 +16,13 @@
 
 namespace outboard::sdk::testing {
 
-// A filter `Room`: a node takes pods while none of CPU, memory, extended resources and pods is
-// short
-// (`Insufficient cpu`). Nobody's leaving helps one with the label `closed`, and one with the label
-// `broken` gives an error.
+// A filter `Room`: a pod fits while CPU, memory, extended resources and pods suffice (`Insufficient
+// cpu`). Preemption does not help on nodes with the label `closed`; nodes with the label `broken`
+// return an error.
 PluginDescriptor RoomFilter();
 
-// A cluster, a plugin at postFilter, and plugins at filter. Add nodes, pods and budgets, then let a
-// pod be tried.
+// A cluster, a plugin at postFilter, and plugins at filter. Add nodes, pods and budgets, then
+// schedule a pod.
 //
 // Threading: one thread.
 // Lifetime:  owns the cluster and the plugins.
@@ -38,17 +36,17 @@ class PreemptionHarness {
   ~PreemptionHarness();
 
   void AddNode(const v1alpha1::Node& node);
-  // On the node that it names, or pending; one that is there already is updated.
+  // On the node that the pod names, or pending; updates a known pod.
   void AddPod(const v1alpha1::Pod& pod);
-  // Keeps a node in mind for a pending pod.
+  // Nominates a node for a pending pod.
   void Nominate(const std::string& uid, const std::string& node);
   void AddBudget(const v1alpha1::PodDisruptionBudget& budget);
   void AddObject(const v1alpha1::ClusterObject& object);
-  void SetNow(absl::Time now);  // 1970-01-01T00:16:40Z unless called.
+  void SetNow(absl::Time now);  // Default: 1970-01-01T00:16:40Z.
   // The pod's attempt: PreFilter, which must pass, Filter on every node, which must find none, and
   // PostFilter.
   v1alpha1::PostFilterResponse Attempt(const v1alpha1::Pod& pod);
-  // OnTick at the time that SetNow said; the uids that the plugin has activated since the last
+  // Calls OnTick at the time of SetNow; returns the uids that the plugin activated since the last
   // call.
   std::vector<std::string> Tick();
   ClusterView cluster() const;
@@ -62,9 +60,9 @@ class PreemptionHarness {
   std::unique_ptr<Impl> impl_;
 };
 
-// A preemptor that tries the first node, which has to be the only one that helps: its candidates
-// are the pods without each of which alone the pod would fit there. For plugins whose verdict
-// depends on other pods.
+// A preemptor that tries the first node, which must be the only one where preemption helps. Its
+// candidates are all single pods whose removal makes the pod fit. For plugins whose verdict depends
+// on other pods.
 PluginDescriptor TryEachPod();
 
 }  // namespace outboard::sdk::testing

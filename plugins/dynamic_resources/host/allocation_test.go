@@ -27,10 +27,10 @@ func TestTwoPodsNeverGetOneDevice(t *testing.T) {
 		upsert(t, claimResource, a), upsert(t, claimResource, b), upsert(t, claimResource, c), upsertPod(first), upsertPod(second), upsertPod(third))
 
 	feasible, _ := s.try(first)
-	expect(t, "before anybody came", feasible, []string{"node-0"})
+	expect(t, "before any allocation", feasible, []string{"node-0"})
 	effects := s.reserve(first, "node-0")
 	expect(t, "the first device", devicesOf(t, effects), []string{"node-0/gpu-0"})
-	// Nobody has told yet that it is assumed.
+	// The stream has not reported yet that it is assumed.
 	if feasible, _ = s.try(second); len(feasible) != 1 {
 		t.Fatal("there is one more")
 	}
@@ -39,17 +39,17 @@ func TestTwoPodsNeverGetOneDevice(t *testing.T) {
 	feasible, reason := s.try(third)
 	expect(t, "all are in flight", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
 
-	// Assumed, carried out, shown and bound: nothing changes for others.
+	// Assumed, written, visible and bound: nothing changes for others.
 	s.delta(placed(first, pb.PlacementState_ASSUMED, 0, effects...), placed(second, pb.PlacementState_ASSUMED, 0, more...))
 	s.delta(upsert(t, claimResource, showing(t, a, effects)), placed(first, pb.PlacementState_BOUND, 0))
 	feasible, reason = s.try(third)
-	expect(t, "one is bound, one on the way", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
-	// The second gives its place back.
+	expect(t, "one is bound, one in flight", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
+	// The second loses its place.
 	s.delta(placed(second, pb.PlacementState_UNPLACED, 0))
 	feasible, _ = s.try(third)
-	expect(t, "one was given back", feasible, []string{"node-0"})
+	expect(t, "one was released", feasible, []string{"node-0"})
 	expect(t, "it is that one", devicesOf(t, s.reserve(third, "node-0")), []string{"node-0/gpu-1"})
-	// The first ends, and its claim is freed.
+	// The first ends, and its claim is released.
 	s.delta(&pb.Change{Change: &pb.Change_PodRemove{PodRemove: &pb.PodRemove{Uid: first.GetUid()}}}, upsert(t, claimResource, a))
 	feasible, _ = s.try(second)
 	expect(t, "the first one's is free", feasible, []string{"node-0"})
@@ -66,13 +66,13 @@ func TestInFlightIsReadBackAfterAStart(t *testing.T) {
 	effects := before.reserve(first, "node-0")
 
 	for _, state := range []pb.PlacementState{pb.PlacementState_ASSUMED, pb.PlacementState_WAITING} {
-		// Another host, with nothing but what the shim has in its books.
+		// Another host, with only the shim's state.
 		after := newShim(t, 1, append(slices.Clone(objects), placed(first, state, 0, effects...))...)
 		feasible, reason := after.try(second)
-		expect(t, "the device is on the way to the first", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
+		expect(t, "the device is in flight for the first", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
 		_, reason = after.try(podAgain(after, "third", "a"))
 		expect(t, "the claim, too", reason, "resource claim default/a is in the process of being allocated")
-		// The claim shows it after the pod is bound: no moment at which the device is free.
+		// The claim shows it after the pod is bound: the device is never free in between.
 		after.delta(placed(first, pb.PlacementState_BOUND, 0))
 		_, reason = after.try(second)
 		expect(t, "bound before the claim shows it", reason, "cannot allocate all claims")
@@ -83,7 +83,7 @@ func TestInFlightIsReadBackAfterAStart(t *testing.T) {
 		feasible, _ = after.try(second)
 		expect(t, "freed", feasible, []string{"node-0"})
 	}
-	// The same host, another stream: what the snapshot does not say is not so.
+	// The same host, another stream: only the snapshot's state counts.
 	before.sync(1, objects...)
 	feasible, _ := before.try(second)
 	expect(t, "a shim that knows of no placement", feasible, []string{"node-0"})
@@ -105,7 +105,7 @@ func TestClaimsFromTemplates(t *testing.T) {
 		_, reason := s.try(p)
 		verdicts := call(s, pb.NewPreEnqueueServiceClient(s.connection).PreEnqueue, &pb.PreEnqueueRequest{Header: s.header(), PodUids: []string{p.GetUid()}})
 		gated := strings.Join(verdicts.GetVerdicts()[0].GetReasons(), "")
-		expect(t, "PreEnqueue says what PreFilter says", gated, reason)
+		expect(t, "PreEnqueue and PreFilter agree", gated, reason)
 		return reason
 	}
 	expect(t, "no name", ask(), `pod "default/p": ResourceClaim not created yet`)
@@ -152,7 +152,7 @@ func TestSharedClaim(t *testing.T) {
 }
 
 func TestClassesAndRequests(t *testing.T) {
-	// One that comes from a manifest asks for what an API server would have it ask for.
+	// A claim from a manifest gets the API server's defaults.
 	bare := newClaim("bare", resourceapi.DeviceRequest{Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gpu"}})
 	setDefaults(&bare.Spec)
 	expect(t, "one device", fmt.Sprintf("%s %d", bare.Spec.Devices.Requests[0].Exactly.AllocationMode, bare.Spec.Devices.Requests[0].Exactly.Count), "ExactCount 1")
@@ -184,13 +184,13 @@ func TestDeviceTaints(t *testing.T) {
 	expect(t, "tainted", reason, "cannot allocate all claims")
 	feasible, _ := s.try(q)
 	expect(t, "tolerated", feasible, []string{"node-0"})
-	// The taint goes: what is known of the node is known no more.
+	// The taint is removed: the cached outcome of the node is dropped.
 	s.delta(upsert(t, sliceResource, newSlice("node-0", device("gpu-0"))))
 	feasible, _ = s.try(p)
 	expect(t, "healed", feasible, []string{"node-0"})
 }
 
-// A card of two halves: the whole and a half cannot both be had.
+// A card of two halves: the whole and a half exclude each other.
 func TestPartitionableDevices(t *testing.T) {
 	counters := newSlice("node-0")
 	counters.Name, counters.UID = "counters", "uid-counters"

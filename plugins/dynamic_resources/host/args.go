@@ -16,19 +16,19 @@ const argsSchema = `{
   "type": "object", "additionalProperties": false,
   "properties": {
     "filterTimeout": {"type": "string", "default": "10s",
-      "description": "How long the search for devices may take on a node; 0s: as long as it takes."},
+      "description": "Maximum time of the search for devices on a node; 0s: unlimited."},
     "bindingTimeout": {"type": "string", "default": "600s",
-      "description": "How long devices may take to become ready; at least 1s."}}}`
+      "description": "Maximum time for devices to become ready; at least 1s."}}}`
 
-// args of the plugin in a profile.
+// args are the plugin's arguments in a profile.
 type args struct{ filterTimeout, bindingTimeout time.Duration }
 
 var defaultArgs = args{filterTimeout: 10 * time.Second, bindingTimeout: 10 * time.Minute}
 
-// problem of arguments: of which field, and what for.
+// problem is an invalid field of the arguments.
 type problem struct{ field, message string }
 
-// readArgs reads arguments strictly, and holds them to kube-scheduler's rules.
+// readArgs parses arguments strictly, by kube-scheduler's rules.
 func readArgs(text string) (args, []problem) {
 	read := defaultArgs
 	if strings.TrimSpace(text) == "" {

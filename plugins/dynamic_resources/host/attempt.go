@@ -18,32 +18,32 @@ import (
 
 const pluginName = "DynamicResources"
 
-// features are what kube-scheduler v1.36 has on by default.
+// features are kube-scheduler v1.36's defaults.
 var features = structured.Features{
 	AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true, DeviceBindingAndStatus: true, ConsumableCapacity: true,
 }
 
-// compiled CEL expressions, of all sessions.
+// compiled caches CEL expressions for all sessions.
 var compiled = cel.NewCache(256, cel.Features{EnableConsumableCapacity: true})
 
-// attempt is what PreFilter found for a pod, and what the calls after it add. The session's lock guards it, but for what never changes after
-// PreFilter, which Filter reads without.
+// attempt holds PreFilter's result for a pod, and what later calls add. The session's lock guards it, except for the
+// fields that do not change after PreFilter: Filter reads them without the lock.
 type attempt struct {
 	podUID string
 	pod    *v1.Pod
 	args   args
 
-	// Of the pod, in its order; `special`, if there is one, is the last: the claim for extended resources. Empty: nothing to do here.
+	// The pod's claims, in order; `special`, the claim for extended resources, is the last. Empty: nothing to do.
 	claims  []*claim
 	special *claim
 	fresh   bool // `special` is not in the cluster yet
-	// By claim: the nodes on which an allocated one is available; nil: all.
+	// By claim: the nodes on which an allocated one is available; nil: all nodes.
 	availableOn []*nodeaffinity.NodeSelector
-	// Some claim has to be allocated.
+	// At least one claim needs an allocation.
 	allocates bool
 	loan      *loan
 	classes   classes
-	// Extended resources that the pod asks for, and the classes that stand for them.
+	// The pod's extended resources, and the classes that provide them.
 	amounts map[string]int64
 	stands  map[string]*resourceapi.DeviceClass
 
@@ -58,16 +58,16 @@ type attempt struct {
 	effects    []*pb.Effect
 }
 
-// variant is the claim for extended resources as a node needs it.
+// variant is the claim for extended resources, for one kind of node.
 type variant struct {
 	claim    *claim
 	wanted   wanted
 	mappings []*pb.ReportExtendedResourceClaim_RequestMapping
 }
 
-// nodeAllocation is what Filter found for a node.
+// nodeAllocation is Filter's result for a node.
 type nodeAllocation struct {
-	results []resourceapi.AllocationResult // one for each claim that has none, in their order
+	results []resourceapi.AllocationResult // one per claim without an allocation, in order
 	variant *variant                       // nil: the node needs no claim for extended resources
 }
 
@@ -75,7 +75,7 @@ func reject(code pb.Code, format string, values ...any) *pb.PluginStatus {
 	return &pb.PluginStatus{Plugin: pluginName, Code: code, Reasons: []string{cut(fmt.Sprintf(format, values...))}}
 }
 
-// failing is a rejection as kube-scheduler's framework words it at a point: an error says where it comes from.
+// failing formats a rejection as kube-scheduler's framework does: an error names the extension point.
 func failing(where string, rejection *pb.PluginStatus) *pb.PluginStatus {
 	if rejection.GetCode() != pb.Code_ERROR {
 		return rejection
@@ -87,7 +87,7 @@ func unresolvable(reason string) *pb.PluginStatus {
 	return reject(pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, "%s", reason)
 }
 
-// cut keeps a reason within what the contract allows.
+// cut shortens a reason to the contract's limit.
 func cut(reason string) string {
 	const most = 1024
 	if len(reason) <= most {
@@ -96,7 +96,7 @@ func cut(reason string) string {
 	return strings.ToValidUTF8(reason[:most-3], "") + "..."
 }
 
-// begin looks at a pod's claims as kube-scheduler's PreFilter does. With a rejection the attempt has no claims, as there.
+// begin checks a pod's claims as kube-scheduler's PreFilter does. A rejected attempt has no claims, as there.
 func begin(c *claims, podUID string, pod *v1.Pod, with args) (*attempt, *pb.PluginStatus) {
 	a := &attempt{podUID: podUID, pod: pod, args: with}
 	found, err := c.of(pod)
@@ -146,7 +146,7 @@ func (a *attempt) check(c *claims, index int, one *claim) *pb.PluginStatus {
 		return unresolvable(fmt.Sprintf("resource claim %s/%s is in the process of being allocated", one.Namespace, one.Name))
 	}
 	if one == a.special {
-		return nil // Left to Filter.
+		return nil // Filter handles it.
 	}
 	for _, request := range one.Spec.Devices.Requests {
 		switch {
@@ -177,10 +177,10 @@ func checkClass(c *claims, class, request string) *pb.PluginStatus {
 	return nil
 }
 
-// lookForExtended finds or makes up the claim for extended resources, if a class stands for any that the pod asks for.
+// lookForExtended finds or creates the claim for extended resources, if a class provides any of the pod's resources.
 func (a *attempt) lookForExtended(c *claims) {
 	if len(a.pod.Spec.Containers) == 0 {
-		return // It names no extended resources.
+		return // The pod requests no extended resources.
 	}
 	amounts, stands := map[string]int64{}, map[string]*resourceapi.DeviceClass{}
 	for name, quantity := range resourcehelper.PodRequests(a.pod, resourcehelper.PodResourcesOptions{}) {
@@ -201,13 +201,13 @@ func (a *attempt) lookForExtended(c *claims) {
 	}
 }
 
-// close gives back what the attempt holds.
+// close releases what the attempt holds.
 func (a *attempt) close(c *claims) {
 	c.books.giveBack(a.loan)
 	a.loan = nil
 }
 
-// readiness of an allocated claim's devices: an error says that one failed.
+// readyToBind returns whether the devices of an allocated claim are ready; an error: a device failed.
 func readyToBind(c *resourceapi.ResourceClaim) (bool, error) {
 	if c.Status.Allocation == nil {
 		return false, nil
@@ -235,7 +235,7 @@ func readyToBind(c *resourceapi.ResourceClaim) (bool, error) {
 	return true, nil
 }
 
-// bindingTimedOut says whether the claim's devices had their time to become ready.
+// bindingTimedOut returns whether the time for the claim's devices to become ready is over.
 func bindingTimedOut(c *resourceapi.ResourceClaim, timeout time.Duration, now time.Time) bool {
 	allocation := c.Status.Allocation
 	if allocation == nil || allocation.AllocationTimestamp == nil || !hasBindingConditions(allocation) {

@@ -8,7 +8,7 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// BenchmarkPods places pods, each with a claim of its own, as a shim does: a cycle, a call and two messages for each.
+// BenchmarkPods places pods, each with its own claim, as a shim does: one cycle, one call and two messages per pod.
 func BenchmarkPods(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) { benchmarkPods(b, nodes) })
@@ -35,7 +35,7 @@ func benchmarkPods(b *testing.B, nodes int) {
 			b.Fatal(err)
 		}
 		if request.Phase != pb.SyncRequest_SNAPSHOT_END {
-			return // As a shim, which names the version in its calls.
+			return // As a shim, whose calls name the version.
 		}
 		for {
 			response, err := stream.Recv()

@@ -8,22 +8,22 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// loan is the state of all devices as an attempt sees it: it does not change while anybody holds it.
+// loan is an immutable state of all devices, as an attempt sees it while it holds the loan.
 type loan struct {
 	structured.AllocatedState
 	holders int
 }
 
-// books say which devices are taken, by claims in the mirror and by allocations in flight. The session's lock guards them; what is on loan may be
-// read without it.
+// books record which devices are in use, by the mirror's claims and by allocations in flight. The session's lock guards
+// them; a loan may be read without it.
 //
-// kube-scheduler copies everything for each pod. Here a change copies, and only where an attempt still looks at what it would change: an attempt
-// gives its loan back before what it reserved is entered.
+// kube-scheduler copies everything for each pod. Here only a change copies, and only if an attempt still holds the
+// state to change: an attempt returns its loan before its reservation is recorded.
 type books struct {
 	now    *loan
-	counts map[structured.DeviceID]int // how many claims have the device; more than one only if somebody made a mistake
+	counts map[structured.DeviceID]int // claims per device; more than one only after an error elsewhere
 	shares map[structured.SharedDeviceID]int
-	// Told of each device whose state changes.
+	// Called for each device whose state changes.
 	touched func(driver, pool string)
 }
 
@@ -38,7 +38,7 @@ func newBooks(touched func(driver, pool string)) *books {
 	}
 }
 
-// borrow returns what is true now; the caller gives it back.
+// borrow returns the current state; the caller returns it.
 func (b *books) borrow() *loan {
 	b.now.holders++
 	return b.now
@@ -61,7 +61,7 @@ func (b *books) changeable() *loan {
 	return b.now
 }
 
-// change enters an allocation (by 1) or takes it out (by -1). Devices with admin access are nobody's.
+// change adds an allocation (1) or removes it (-1). Devices with admin access are not counted.
 func (b *books) change(allocation *resourceapi.AllocationResult, by int) {
 	if allocation == nil || len(allocation.Devices.Results) == 0 {
 		return

@@ -11,10 +11,10 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// How many pods a call may name.
+// The maximum number of pods in a call.
 const maxPods = 4096
 
-// PreEnqueue keeps pods out of the queue whose claims cannot be used.
+// PreEnqueue holds pods whose claims cannot be used yet.
 func (h *host) PreEnqueue(ctx context.Context, request *pb.PreEnqueueRequest) (*pb.PreEnqueueResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), atLeast)
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *session) mayAskAbout(h *host, header *pb.CallHeader, uids []string) err
 	return nil
 }
 
-// Sign says that pods with claims are like no other, as in kube-scheduler, and those whose resources a DeviceClass may stand for, now or later. To all
-// others this plugin has nothing to say, so they are alike.
+// Sign returns no signature for two kinds of pods: pods with claims, as in kube-scheduler, and pods with resources that
+// a DeviceClass may provide, now or later. The plugin does nothing for all other pods, so they share one signature.
 func (h *host) Sign(ctx context.Context, request *pb.SignRequest) (*pb.SignResponse, error) {
 	header := request.GetHeader()
 	s, leave, err := h.enter(ctx, &pb.CallHeader{SessionId: header.GetSessionId(), HostInstance: header.GetHostInstance()}, atLeast)
@@ -100,12 +100,12 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	}
 	s.end(id)
 	if !p.holdsPlace() {
-		// Of a Reserve of which nobody heard that it was given back.
+		// Left from a Reserve whose Unreserve never arrived.
 		s.mirror.claims.dropInFlight(request.GetPodUid())
 	}
 	a, rejection := begin(s.mirror.claims, request.GetPodUid(), p.get(), with)
 	if rejection == nil && len(a.claims) > 0 && s.held(request.GetPodUid()) {
-		// What the API server is about to be told must not come after what this attempt would tell it. The claim's change wakes the pod.
+		// Pending writes must not overtake those of this attempt. The claim's change retries the pod.
 		a.close(s.mirror.claims)
 		a.claims, a.allocates, rejection = nil, false, unresolvable("the pod's resource claims are being released")
 	}
@@ -117,7 +117,7 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	return &pb.PreFilterResponse{}, nil
 }
 
-// PostFilter looks for a claim of the pod that could be allocated anew.
+// PostFilter looks for a claim of the pod that could be allocated again.
 func (h *host) PostFilter(ctx context.Context, request *pb.PostFilterRequest) (*pb.PostFilterResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)
 	if err != nil {
@@ -135,11 +135,11 @@ func (h *host) PostFilter(ctx context.Context, request *pb.PostFilterRequest) (*
 	return &pb.PostFilterResponse{Rejection: reject(pb.Code_UNSCHEDULABLE, "%s", s.makeRoomFor(p, a))}, nil
 }
 
-// nothingToDeallocate is said of pods without claims, of most of which the host never hears.
+// nothingToDeallocate is the answer for pods without claims; the host never sees most of them.
 const nothingToDeallocate = "no new claims to deallocate"
 
-// makeRoomFor has a claim of the pod deallocated that nodes could not use; it says what was done, in kube-scheduler's words. That one picks among several
-// at random, this takes the first.
+// makeRoomFor deallocates a claim of the pod that nodes could not use, and returns kube-scheduler's text for it.
+// kube-scheduler picks one of several at random; this host picks the first.
 func (s *session) makeRoomFor(p *pod, a *attempt) string {
 	if len(a.claims) == 0 {
 		return nothingToDeallocate
@@ -160,7 +160,7 @@ func (s *session) makeRoomFor(p *pod, a *attempt) string {
 	return "still not schedulable"
 }
 
-// PreScore has nothing to prepare.
+// PreScore prepares nothing.
 func (h *host) PreScore(ctx context.Context, request *pb.PreScoreRequest) (*pb.PreScoreResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)
 	if err != nil {
@@ -176,7 +176,7 @@ func (h *host) PreScore(ctx context.Context, request *pb.PreScoreRequest) (*pb.P
 	return &pb.PreScoreResponse{}, nil
 }
 
-// Score prefers nodes that have what a request with alternatives names first.
+// Score prefers nodes that satisfy the first alternatives of requests.
 func (h *host) Score(ctx context.Context, request *pb.ScoreRequest) (*pb.ScoreResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)
 	if err != nil {
@@ -211,14 +211,14 @@ func (h *host) Score(ctx context.Context, request *pb.ScoreRequest) (*pb.ScoreRe
 	return &pb.ScoreResponse{Plugins: []*pb.PluginScores{plugin}}, nil
 }
 
-// alternatives says whether any claim has a request with alternatives: nothing else has a score.
+// alternatives returns whether any claim has a request with alternatives: only these have a score.
 func alternatives(claims []*claim) bool {
 	return slices.ContainsFunc(claims, func(c *claim) bool {
 		return slices.ContainsFunc(c.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
 	})
 }
 
-// score adds up, over requests with alternatives, how early the one stands that was chosen.
+// score adds up the ranks of the chosen alternatives.
 func (a *attempt) score(n *node) int64 {
 	found, known := a.allocations[n.slot]
 	if !known {
@@ -252,7 +252,7 @@ func (a *attempt) score(n *node) int64 {
 	return score
 }
 
-// nodes of a set, each once.
+// nodes returns the nodes of a set; each occurs once.
 func (s *session) nodes(set *pb.NodeSet) ([]*node, error) {
 	found := make([]*node, 0, len(set.GetSlots()))
 	seen := make(map[uint32]bool, len(set.GetSlots()))

@@ -15,24 +15,25 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// flight is an allocation that a Reserve named and that its claim does not show yet.
+// flight is an allocation of a Reserve that its claim does not show yet.
 type flight struct {
 	claim      string    // namespace/name
-	uid        types.UID // empty: the claim is made before the bind
+	uid        types.UID // empty: the claim is created before the bind
 	pod        string    // uid
 	allocation *resourceapi.AllocationResult
 	text       string // the patch that writes it
 }
 
-// claims are the ResourceClaims of the mirror, and what is in flight. The session's lock guards them.
+// claims are the mirror's ResourceClaims and the allocations in flight. The session's lock guards them.
 //
-// A device is taken from its Reserve on. That is known from the Reserve itself and, in a host or with a shim that came later, from the effects that
-// stand in the pod's placement; it ends when the claim shows the allocation, when the pod gives its place back, or when it goes.
+// A device is in use from its Reserve on. The host knows this from the Reserve itself; a host or a shim that started
+// later knows it from the effects in the pod's placement. It ends when the claim shows the allocation, when the pod
+// loses its place, or when the pod is deleted.
 type claims struct {
 	inventory *inventory
 	books     *books
 	byName    map[string]*claim               // by namespace/name
-	extended  map[types.UID]map[string]*claim // made for extended resources, by the pod that owns them and by namespace/name
+	extended  map[types.UID]map[string]*claim // for extended resources, by the owning pod and by namespace/name
 	inFlight  map[string]*flight              // by namespace/name of the claim
 	flightsOf map[string][]*flight            // by the pod's uid
 }
@@ -44,7 +45,7 @@ func newClaims(inventory *inventory) *claims {
 	}
 }
 
-// set takes in a claim, or takes one out where it is nil.
+// set adds or replaces a claim, or removes it if nil.
 func (c *claims) set(name string, to *claim) {
 	old := c.byName[name]
 	if old != nil {
@@ -72,7 +73,7 @@ func (c *claims) set(name string, to *claim) {
 	if f := c.inFlight[name]; f != nil && after != nil && (f.uid == "" || f.uid == to.UID) {
 		c.drop(f)
 	}
-	// Most changes leave the devices as they are. (That an allocation is taken back and made anew may come as one change.)
+	// Most changes do not affect devices. (One change may both release an allocation and make it again.)
 	if before == nil && after == nil || before != nil && after != nil && apiequality.Semantic.DeepEqual(before.Devices.Results, after.Devices.Results) {
 		return
 	}
@@ -80,7 +81,7 @@ func (c *claims) set(name string, to *claim) {
 	c.books.change(after, 1)
 }
 
-// extendedOwner is the pod for whose extended resources a claim was made.
+// extendedOwner returns the pod whose extended resources the claim is for.
 func extendedOwner(c *claim) (types.UID, bool) {
 	if c.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" {
 		return "", false
@@ -93,7 +94,7 @@ func extendedOwner(c *claim) (types.UID, bool) {
 	return "", false
 }
 
-// setInFlight replaces what is in flight for a pod.
+// setInFlight replaces the pod's allocations in flight.
 func (c *claims) setInFlight(podUID string, flights []*flight) {
 	if slices.Equal(c.flightsOf[podUID], flights) {
 		return
@@ -101,7 +102,7 @@ func (c *claims) setInFlight(podUID string, flights []*flight) {
 	c.dropInFlight(podUID)
 	for _, f := range flights {
 		if other := c.inFlight[f.claim]; other != nil {
-			c.drop(other) // The later word counts.
+			c.drop(other) // The later one counts.
 		}
 		if shown := c.byName[f.claim]; shown != nil && shown.Status.Allocation != nil && (f.uid == "" || f.uid == shown.UID) {
 			continue
@@ -136,13 +137,13 @@ func (c *claims) drop(f *flight) {
 	}
 }
 
-// pending says whether the claim is being allocated.
+// pending returns whether the claim is being allocated.
 func (c *claims) pending(of *claim) bool {
 	f := c.inFlight[of.Namespace+"/"+of.Name]
 	return f != nil && (f.uid == "" || f.uid == of.UID)
 }
 
-// of finds the claims that a pod names; an error says, in kube-scheduler's words, why the pod has to wait for one.
+// of returns the pod's claims; an error explains, in kube-scheduler's words, why the pod has to wait for one.
 func (c *claims) of(pod *v1.Pod) ([]*claim, error) {
 	var found []*claim
 	for i := range pod.Spec.ResourceClaims {
@@ -151,7 +152,7 @@ func (c *claims) of(pod *v1.Pod) ([]*claim, error) {
 			return nil, err
 		}
 		if name == nil {
-			continue // It needs none.
+			continue // The pod needs none.
 		}
 		one := c.byName[pod.Namespace+"/"+*name]
 		if one == nil {
@@ -170,12 +171,12 @@ func (c *claims) of(pod *v1.Pod) ([]*claim, error) {
 	return found, nil
 }
 
-// named finds the claims that a pod names, whatever state they are in; an error tells of one that is not there.
+// named returns the pod's claims in any state; an error names a missing one.
 func (c *claims) named(pod *v1.Pod) (found []*claim, missing error) {
 	for i := range pod.Spec.ResourceClaims {
 		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
 		if err != nil || name == nil {
-			continue // It has none.
+			continue // The pod has none.
 		}
 		if one := c.byName[pod.Namespace+"/"+*name]; one != nil {
 			found = append(found, one)
@@ -186,7 +187,7 @@ func (c *claims) named(pod *v1.Pod) (found []*claim, missing error) {
 	return found, missing
 }
 
-// extendedFor finds the claim that was made before for the pod's extended resources; of several the first by name.
+// extendedFor returns the existing claim for the pod's extended resources; of several, the first by name.
 func (c *claims) extendedFor(pod *v1.Pod) *claim {
 	var found *claim
 	for one := range maps.Values(c.extended[pod.UID]) {
@@ -197,7 +198,7 @@ func (c *claims) extendedFor(pod *v1.Pod) *claim {
 	return found
 }
 
-// claimPatch is what this host writes into claims, and reads back from effects.
+// claimPatch is the patch that this host writes to claims and reads back from effects.
 type claimPatch struct {
 	Metadata struct {
 		Finalizers []string `json:"finalizers,omitempty"`
@@ -208,7 +209,7 @@ type claimPatch struct {
 	} `json:"status,omitzero"`
 }
 
-// flightsFrom reads from a pod's effects which allocations are on the way.
+// flightsFrom reads the allocations in flight from a pod's effects.
 func (c *claims) flightsFrom(pod *v1.Pod, effects []*pb.Effect) ([]*flight, error) {
 	var flights []*flight
 	for _, effect := range effects {
@@ -217,7 +218,7 @@ func (c *claims) flightsFrom(pod *v1.Pod, effects []*pb.Effect) ([]*flight, erro
 			continue
 		}
 		if own := c.inFlight[patch.GetNamespace()+"/"+patch.GetName()]; own != nil && own.pod == string(pod.UID) && own.text == patch.GetJson() {
-			flights = append(flights, own) // Of this host's own Reserve.
+			flights = append(flights, own) // From this host's own Reserve.
 			continue
 		}
 		var wanted claimPatch
@@ -225,7 +226,7 @@ func (c *claims) flightsFrom(pod *v1.Pod, effects []*pb.Effect) ([]*flight, erro
 			return flights, fmt.Errorf("effect %s: %w", effect.GetKey(), err)
 		}
 		if wanted.Status.Allocation == nil {
-			continue // Only a reservation of a claim that is allocated.
+			continue // It only reserves an allocated claim.
 		}
 		flights = append(flights, &flight{
 			claim: patch.GetNamespace() + "/" + patch.GetName(), uid: types.UID(patch.GetUid()), pod: string(pod.UID), allocation: wanted.Status.Allocation,

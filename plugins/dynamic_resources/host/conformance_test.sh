@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kit plays a shim to the built host. Usage: conformance_test.sh FOLDER-WITH-OUTBOARD [ARGUMENT OF THE KIT…]
+# Runs the conformance kit against the built host. Usage: conformance_test.sh FOLDER-WITH-OUTBOARD [ARGUMENT OF THE KIT…]
 set -euo pipefail
 bin=$1
 shift
@@ -18,6 +18,6 @@ done
   cat "$dir/log"
   exit 1
 }
-# It ends as told, and says so.
+# A graceful exit after SIGTERM has code 0.
 kill -TERM "$host"
 wait "$host"

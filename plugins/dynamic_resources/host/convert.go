@@ -15,7 +15,7 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// podObject is the pod as far as Kubernetes' packages look at it here.
+// podObject returns the fields of the pod that Kubernetes' packages read here.
 func podObject(p *pb.Pod) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.GetNamespace(), Name: p.GetName(), UID: types.UID(p.GetUid())}}
 	for _, claim := range p.GetClaims() {
@@ -35,7 +35,7 @@ func podObject(p *pb.Pod) *v1.Pod {
 		}
 	}
 	if !namesExtendedResources(p) {
-		return pod // Its containers are of no interest.
+		return pod // Its containers do not matter.
 	}
 	pod.Spec.Containers = containerObjects(p.GetContainers())
 	pod.Spec.InitContainers = containerObjects(p.GetInitContainers())
@@ -78,7 +78,7 @@ func resourceList(from *pb.ResourceList) v1.ResourceList {
 	return list
 }
 
-// namesExtendedResources says whether a class of devices may stand for something that the pod asks for.
+// namesExtendedResources returns whether a device class may provide one of the pod's resources.
 func namesExtendedResources(p *pb.Pod) bool {
 	for _, containers := range [][]*pb.Container{p.GetContainers(), p.GetInitContainers()} {
 		for _, c := range containers {
@@ -90,7 +90,8 @@ func namesExtendedResources(p *pb.Pod) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(p.GetOverhead().GetExtended())), isExtendedResource)
 }
 
-// isExtendedResource is kube-scheduler's rule for names for which a class may stand: of no domain of Kubernetes, or the class' own.
+// isExtendedResource is kube-scheduler's rule for names that a class may provide: outside Kubernetes' domains, or the
+// class' own name.
 func isExtendedResource(name string) bool {
 	if strings.HasPrefix(name, resourceapi.ResourceDeviceClassPrefix) {
 		return true
@@ -101,7 +102,7 @@ func isExtendedResource(name string) bool {
 	return len(validation.IsQualifiedName(v1.DefaultResourceRequestsPrefix+name)) == 0
 }
 
-// nodeObject is the node as far as selectors of nodes look at it.
+// nodeObject returns the fields of the node that node selectors read.
 func nodeObject(n *pb.Node) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.GetName(), UID: types.UID(n.GetUid()), Labels: n.GetLabels()}}
 }

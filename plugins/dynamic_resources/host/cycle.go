@@ -13,7 +13,7 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// Cycle answers everything from PreFilter to Score at once, one pod after the other, as the plain services would.
+// Cycle answers all points from PreFilter to Score in one stream, pod by pod, like the separate services.
 func (h *host) Cycle(stream grpc.BidiStreamingServer[pb.CycleRequest, pb.CycleResponse]) error {
 	var sessionID, instance string
 	for {
@@ -60,7 +60,7 @@ func (h *host) answerCycle(ctx context.Context, request *pb.CycleRequest, header
 }
 
 func (h *host) runCycle(ctx context.Context, request *pb.CycleRequest, header *pb.CallHeader, response *pb.CycleResponse) (err error) {
-	_, leave, err := h.enter(ctx, header, exactly) // Waiting is not counted.
+	_, leave, err := h.enter(ctx, header, exactly) // The duration excludes this wait.
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (h *host) runCycle(ctx context.Context, request *pb.CycleRequest, header *p
 	return err
 }
 
-// feasibleOf names the nodes that an answer found feasible, in its order.
+// feasibleOf returns the feasible nodes of an answer, in its order.
 func (h *host) feasibleOf(ctx context.Context, request *pb.FilterRequest, answer *pb.FilterResponse) (*pb.NodeSet, error) {
 	set := &pb.NodeSet{}
 	count := 0

@@ -16,14 +16,14 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// verdict is what Filter says of a node.
+// verdict is Filter's result for a node.
 type verdict struct {
 	rejection   *pb.PluginStatus // nil: feasible; Code_ERROR: the plugin failed
-	unavailable []int            // allocated claims that cannot be used there
-	allocation  nodeAllocation   // for Reserve, of a feasible node; no results: nothing was to be allocated
+	unavailable []int            // allocated claims that are not available there
+	allocation  nodeAllocation   // for Reserve, on a feasible node; no results: nothing to allocate
 }
 
-// question is a node to judge, prepared under the session's lock and answered without.
+// question is a node to evaluate; prepared under the session's lock, and answered without it.
 type question struct {
 	node    *node
 	variant *variant
@@ -31,7 +31,7 @@ type question struct {
 	open    *search // nil: the verdict is known
 }
 
-// search for devices: what the allocator is asked, and what it says.
+// search is a call of the allocator, and its result.
 type search struct {
 	wanted
 	own, everywhere uint64 // the inventory's counters
@@ -45,14 +45,14 @@ func known(q question, rejection *pb.PluginStatus) question {
 	return q
 }
 
-// ask judges what can be judged at once, and looks for an outcome that is known. The session is locked.
+// ask evaluates what is possible at once, and looks for a known outcome. The session is locked.
 func (a *attempt) ask(m *mirror, n *node, now time.Time) question {
 	q := question{node: n}
 	if rejection := a.extendedOn(&q); rejection != nil {
 		return known(q, rejection)
 	}
 	if q.variant == nil && a.special != nil && len(a.claims) == 1 {
-		return known(q, nil) // Device plugins have it all.
+		return known(q, nil) // Device plugins provide everything.
 	}
 	for i, one := range a.claims {
 		if selector := a.availableOn[i]; selector != nil && !selector.Match(n.object) {
@@ -80,10 +80,10 @@ func (a *attempt) ask(m *mirror, n *node, now time.Time) question {
 	return q
 }
 
-// wanted is what the allocator is asked for.
+// wanted is the input of the allocator.
 type wanted struct {
 	claims []*resourceapi.ResourceClaim
-	key    string // of the memo; empty: not kept
+	key    string // of the memo; empty: not stored
 }
 
 // wants is the same on all nodes with the same variant.
@@ -127,7 +127,7 @@ func (a *attempt) arm(ctx context.Context, m *mirror, q *question) {
 			inventory.slicesFor(q.node.object.Name), compiled)
 		return
 	}
-	// Every node looks at many slices of others: sort them once.
+	// Every node reads many slices of other nodes: sort them once.
 	if a.whole == nil {
 		a.whole, q.open.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes,
 			slices.Collect(maps.Values(inventory.slices)), compiled)
@@ -135,7 +135,7 @@ func (a *attempt) arm(ctx context.Context, m *mirror, q *question) {
 	q.open.allocator = a.whole
 }
 
-// answer runs the allocator. Nothing is locked.
+// answer runs the allocator, without a lock.
 func (a *attempt) answer(ctx context.Context, q *question) {
 	s := q.open
 	fault := func(format string, values ...any) {
@@ -177,7 +177,7 @@ var (
 	noDevicesThere   = unresolvable("cannot allocate all claims")
 )
 
-// conclude says what follows from what was found, in kube-scheduler's order: the allocator's word before that of claims which are not available.
+// conclude derives the result, in kube-scheduler's order: the allocator's failure before unavailable claims.
 func (a *attempt) conclude(q *question, found outcome) *pb.PluginStatus {
 	switch {
 	case found.reason != "":
@@ -193,7 +193,7 @@ func (a *attempt) conclude(q *question, found outcome) *pb.PluginStatus {
 	return nil
 }
 
-// remember notes under the attempt what a node's verdict means for the calls to come. The session is locked.
+// remember stores in the attempt what later calls need of a node's verdict. The session is locked.
 func (a *attempt) remember(q *question) {
 	for _, index := range q.verdict.unavailable {
 		if a.unavailable == nil {

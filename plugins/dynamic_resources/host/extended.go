@@ -14,18 +14,19 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// specialClaim is the claim for a pod's extended resources before it is known for which: on each node those that no device plugin has.
+// specialClaim is the claim for a pod's extended resources before its content is known: on each node, the resources
+// that no device plugin provides.
 func specialClaim(pod *v1.Pod) *claim {
 	controller := true
 	return &claim{ResourceClaim: &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace:       pod.Namespace,
-		Name:            "<extended-resources>", // No name that a claim can have.
+		Name:            "<extended-resources>", // Not a valid name of a claim.
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &controller}},
 		Annotations:     map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"},
 	}}, spec: specKey(&resourceapi.ResourceClaimSpec{})}
 }
 
-// claimName is made as the API server makes names from `generateName`.
+// claimName generates a name as the API server does for `generateName`.
 func claimName(pod *v1.Pod) string {
 	const most, random = 63, 5
 	base := pod.Name + "-extended-resources-"
@@ -35,13 +36,13 @@ func claimName(pod *v1.Pod) string {
 	return base + rand.String(random)
 }
 
-// extendedOn finds the variant of the claim for extended resources that the node needs.
+// extendedOn finds the variant of the claim for extended resources for the node.
 func (a *attempt) extendedOn(q *question) *pb.PluginStatus {
 	if a.special == nil {
 		return nil
 	}
 	if a.special.Spec.Devices.Requests != nil {
-		// Of an earlier attempt: PostFilter has it deleted.
+		// From an earlier attempt: PostFilter deletes it.
 		return unresolvable("cannot schedule extended resource claim")
 	}
 	var needed []string
@@ -76,12 +77,12 @@ func (a *attempt) variant(needed []string) *variant {
 
 // share is what one container needs of one resource.
 type share struct {
-	request  *resourceapi.DeviceRequest // nil: nothing beyond what it may use of others
+	request  *resourceapi.DeviceRequest // nil: it only reuses devices of others
 	mappings []*pb.ReportExtendedResourceClaim_RequestMapping
 }
 
-// requests lists what a claim has to ask for so that the containers get these resources. Init containers that end before the others start use the
-// devices of those again; of what they need beyond, the most that one of them needs is enough for all.
+// requests returns a claim's requests for the containers' resources. Init containers that end before the others start
+// share the others' devices; of what they need beyond that, the largest amount covers all of them.
 func (a *attempt) requests(needed []string) ([]resourceapi.DeviceRequest, []*pb.ReportExtendedResourceClaim_RequestMapping) {
 	initial := a.pod.Spec.InitContainers
 	containers := slices.Concat(initial, a.pod.Spec.Containers)
@@ -137,7 +138,7 @@ func (a *attempt) requests(needed []string) ([]resourceapi.DeviceRequest, []*pb.
 	return requests, mappings
 }
 
-// shareOf names requests by the container's place and by that of the resource among all that the container asks for.
+// shareOf names requests by the container's index and by the resource's index in the container.
 func shareOf(index int, container *v1.Container, resource, class string, reusable []*resourceapi.DeviceRequest) share {
 	quantity, named := container.Resources.Requests[v1.ResourceName(resource)]
 	amount, exact := quantity.AsInt64()

@@ -35,7 +35,7 @@ func asking(name string, amounts ...int64) *pb.Pod {
 	return p
 }
 
-// claimOf is the claim that effects make.
+// claimOf returns the claim that effects create.
 func claimOf(t *testing.T, effects []*pb.Effect) *resourceapi.ResourceClaim {
 	t.Helper()
 	put := effects[0].GetPutObject()
@@ -58,13 +58,13 @@ func TestExtendedResources(t *testing.T) {
 	expect(t, "the device plugin's node needs no claim", len(s.reserve(p, "node-1")), 0)
 	s.try(p)
 	effects := s.reserve(p, "node-0")
-	expect(t, "make, allocate, tell the pod", len(effects), 3)
+	expect(t, "create, allocate, report to the pod", len(effects), 3)
 	made := claimOf(t, effects)
 	if !strings.HasPrefix(made.Name, "p-extended-resources-") || made.OwnerReferences[0].UID != "uid-p" || made.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" ||
 		made.Finalizers[0] != resourceapi.Finalizer {
 		t.Errorf("%+v", made.ObjectMeta)
 	}
-	// The resource stands second, behind cpu.
+	// The resource is second, after cpu.
 	expect(t, "requests", made.Spec.Devices.Requests[0].Name+" "+made.Spec.Devices.Requests[1].Name, "container-0-request-1 container-1-request-1")
 	expect(t, "the allocation comes after", effects[1].GetPatchObject().GetAfter(), effects[0].GetKey())
 	expect(t, "two devices", devicesOf(t, effects), []string{"node-0/gpu-0", "node-0/gpu-1"})
@@ -72,7 +72,7 @@ func TestExtendedResources(t *testing.T) {
 	expect(t, "the pod's status", fmt.Sprint(report.GetClaimName() == made.Name, report.GetRequestMappings()[1]),
 		fmt.Sprint(true, &pb.ReportExtendedResourceClaim_RequestMapping{ContainerName: "c1", ResourceName: extendedName, RequestName: "container-1-request-1"}))
 
-	// In flight, also once the claim is there, and also for a host that comes later.
+	// In flight, also once the claim exists, and for a host that starts later.
 	_, reason := s.try(q)
 	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, effects...), upsert(t, claimResource, made))
 	feasible, _ = s.try(q)
@@ -81,7 +81,7 @@ func TestExtendedResources(t *testing.T) {
 	feasible, _ = s.try(q)
 	expect(t, "as the claim shows", feasible, []string{"node-1"})
 
-	// It comes to nothing after all: the finalizer first, then the claim.
+	// The pod loses its place: the finalizer is removed first, then the claim.
 	s.delta(placed(p, pb.PlacementState_UNPLACED, 0))
 	s.unreserve(p, "node-0")
 	release := await(t, s.effects)
@@ -91,10 +91,10 @@ func TestExtendedResources(t *testing.T) {
 	s.delta(upsert(t, claimResource, shown))
 	remove := await(t, s.effects)
 	expect(t, "the claim", remove.GetDeleteObject().GetName(), made.Name)
-	// Until it is gone, the pod does not get further.
+	// Until it is deleted, the pod's attempts stop here.
 	_, reason = s.try(p)
 	expect(t, "an old claim", reason, "cannot schedule extended resource claim")
-	expect(t, "has to go", s.postFilter(), "deletion of ResourceClaim completed")
+	expect(t, "is deleted", s.postFilter(), "deletion of ResourceClaim completed")
 }
 
 func TestInitContainersUseDevicesAgain(t *testing.T) {
@@ -104,7 +104,7 @@ func TestInitContainersUseDevicesAgain(t *testing.T) {
 	other := nodeNamed(0)
 	s := newShim(t, 1, upsert(t, classResource, standingClass()), upsert(t, sliceResource, newSlice("node-0", devices(8)...)), upsertPod(p))
 	_, reason := s.try(p)
-	expect(t, "nobody has the other resource", reason, "cannot fit resource")
+	expect(t, "no node has the other resource", reason, "cannot fit resource")
 	other.Allocatable.Extended = map[string]int64{"example.com/other": 1}
 	s.delta(&pb.Change{Change: &pb.Change_NodeUpsert{NodeUpsert: &pb.NodeUpsert{Slot: 0, Node: other}}})
 	if feasible, reason := s.try(p); len(feasible) != 1 {
@@ -114,20 +114,20 @@ func TestInitContainersUseDevicesAgain(t *testing.T) {
 	for _, request := range claimOf(t, s.reserve(p, "node-0")).Spec.Devices.Requests {
 		asked = append(asked, fmt.Sprint(request.Name, "=", request.Exactly.Count))
 	}
-	expect(t, "one of its own, and those of the others", asked, []string{"container-0-request-0=1", "container-1-request-1=1", "container-2-request-1=2"})
+	expect(t, "its own device, and the others'", asked, []string{"container-0-request-0=1", "container-1-request-1=1", "container-2-request-1=2"})
 }
 
 func TestNoClassNoClaims(t *testing.T) {
 	p := asking("p", 1)
 	s := newShim(t, 1, upsertPod(p))
 	feasible, _ := s.try(p)
-	expect(t, "not this plugin's business", feasible, []string{"node-0"})
-	expect(t, "nor to be helped", s.postFilter(), "no new claims to deallocate")
+	expect(t, "outside this plugin", feasible, []string{"node-0"})
+	expect(t, "no help either", s.postFilter(), "no new claims to deallocate")
 	signed := call(s, pb.NewSignServiceClient(s.connection).Sign, &pb.SignRequest{Header: s.header(), PodUids: []string{p.GetUid()}})
 	expect(t, "a class may come", len(signed.GetSignatures()[0]), 0)
 }
 
-// allocatedClaim is one whose device has to get ready.
+// allocatedClaim returns a claim whose device must become ready.
 func allocatedClaim(t *testing.T, now time.Time) *resourceapi.ResourceClaim {
 	t.Helper()
 	c := newClaim("c", exactly1("gpu", "gpu"))
@@ -164,22 +164,22 @@ func TestDevicesThatHaveToGetReady(t *testing.T) {
 		})
 		return fmt.Sprint(answer.GetWait(), answer.GetRejection().GetReasons())
 	}
-	expect(t, "no word of the device", preBind(time.Second), "true []")
+	expect(t, "no report about the device", preBind(time.Second), "true []")
 	expect(t, "too long", preBind(time.Hour), `false [running PreBind plugin "DynamicResources": device binding timeout: context deadline exceeded]`)
 	s.delta(upsert(t, claimResource, condemned(c, "attached")))
 	expect(t, "ready", preBind(time.Second), "false []")
 	s.delta(upsert(t, claimResource, condemned(c, "broken")))
 	expect(t, "broken", preBind(time.Second), `false [running PreBind plugin "DynamicResources": device binding failed: claim=c, reason=Said, message="so"]`)
-	// The next attempt gives the claim up, and waits until that is done.
+	// The next attempt releases the claim, and waits for that.
 	_, reason := s.try(p)
-	expect(t, "of no use", reason, "resourceclaim not available on the node")
-	expect(t, "so it goes", s.postFilter(), "deallocation of ResourceClaim completed")
+	expect(t, "unusable", reason, "resourceclaim not available on the node")
+	expect(t, "so it is released", s.postFilter(), "deallocation of ResourceClaim completed")
 	wanted := await(t, s.effects).GetPatchObject()
 	expect(t, "all of its status", wanted.GetJson(), `{"status":{"allocation":null,"devices":null,"reservedFor":null}}`)
 	expect(t, "as it was", wanted.GetResourceVersion(), "1")
 	_, reason = s.try(p)
 	expect(t, "meanwhile", reason, "the pod's resource claims are being released")
-	// Already reserved for the pod, yet PreBind has to be asked: something is written all the same.
+	// Already reserved for the pod; PreBind still needs an effect, so one is written.
 	s.delta(upsert(t, claimResource, newClaim("c", exactly1("gpu", "gpu"))))
 	s.delta(upsert(t, claimResource, c))
 	s.try(p)
@@ -193,7 +193,7 @@ func TestUnreserveTakesThePodOffItsClaims(t *testing.T) {
 	s.try(p)
 	effects := s.reserve(p, "node-0")
 	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, effects...))
-	// Given back before the mirror shows what was written.
+	// Unreserved before the mirror shows the writes.
 	s.unreserve(p, "node-0")
 	s.delta(placed(p, pb.PlacementState_UNPLACED, 0))
 	select {
@@ -204,7 +204,7 @@ func TestUnreserveTakesThePodOffItsClaims(t *testing.T) {
 	s.delta(upsert(t, claimResource, showing(t, c, effects)))
 	expect(t, "off it", await(t, s.effects).GetPatchObject().GetJson(), `{"status":{"reservedFor":[{"$patch":"delete","uid":"uid-p"}]}}`)
 	_, reason := s.try(p)
-	expect(t, "not before that is done", reason, "the pod's resource claims are being released")
+	expect(t, "not before that is written", reason, "the pod's resource claims are being released")
 	done := showing(t, c, effects)
 	done.Status.ReservedFor = nil
 	s.delta(upsert(t, claimResource, done))

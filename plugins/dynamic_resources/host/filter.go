@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// What a call may bring, by the contract.
+	// The contract's limit for a call.
 	maxHypotheses = 65536
-	// How many nodes are given to the allocator at once, a worker, at first and at most: more than are needed may be judged, which is not lost as long as
-	// their outcome is kept.
+	// How many nodes per worker go to the allocator at once, at first and at most. More nodes than needed may be
+	// evaluated; that is not wasted while their outcomes stay cached.
 	firstBatch, largestBatch = 2, 32
 )
 
-// enoughNodes is how many feasible nodes of a list end the search; see FilterRequest.percentage_of_nodes_to_score.
+// enoughNodes returns how many feasible nodes end the search; see FilterRequest.percentage_of_nodes_to_score.
 func enoughNodes(count, percentage int, firstOnly bool) int {
 	switch {
 	case firstOnly:
@@ -62,7 +62,7 @@ func (p *packer) add(rejection *pb.PluginStatus) {
 	p.answer.Rejected = append(p.answer.Rejected, index)
 }
 
-// filtering is one Filter under way. Nothing of it is shared between calls.
+// filtering is one running Filter. Calls share none of it.
 type filtering struct {
 	s       *session
 	mirror  *mirror // of the call's version
@@ -70,8 +70,9 @@ type filtering struct {
 	loan    *loan
 }
 
-// Filter judges nodes in order, until there are enough. What the plugin says does not depend on pods on nodes, so nodes that are kept in mind for other
-// pods need no second look, and a hypothesis is its node. While the allocator works the session is not locked: it may take long.
+// Filter evaluates nodes in order until enough are feasible. The result does not depend on pods on nodes: nominated
+// nodes need no second evaluation, and a simulated node is evaluated as the node itself. The session is not locked
+// while the allocator runs, which may take long.
 func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)
 	if err != nil {
@@ -94,7 +95,7 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	p := packer{reasons: map[string]uint32{}}
 	err = found.run(ctx, nodes, func(q *question) bool {
 		switch rejection := q.verdict.rejection; {
-		case rejection.GetCode() == pb.Code_ERROR && hypotheses: // Here a plugin that fails rejects.
+		case rejection.GetCode() == pb.Code_ERROR && hypotheses: // For simulated nodes, a failure is a rejection.
 			p.add(unresolvable(rejection.GetReasons()[0]))
 		case rejection.GetCode() == pb.Code_ERROR:
 			p.answer.Error = failing(`"`+pluginName+`" filter plugin`, rejection)
@@ -124,7 +125,7 @@ func (s *session) startFiltering(request *pb.FilterRequest) (*filtering, []*node
 	}
 	found := &filtering{s: s, mirror: s.mirror, attempt: a, loan: a.loan}
 	if found.loan != nil {
-		found.loan.holders++ // The attempt may end while this goes on.
+		found.loan.holders++ // The attempt may end during this call.
 	}
 	return found, nodes, nil
 }
@@ -155,7 +156,7 @@ func (s *session) nodesToJudge(request *pb.FilterRequest) ([]*node, error) {
 		}
 	} else {
 		for _, slot := range m.order {
-			if n := m.nodes[slot]; n != nil { // A node that went before a new order came.
+			if n := m.nodes[slot]; n != nil { // The node may be removed before the new order arrives.
 				nodes = append(nodes, n)
 			}
 		}
@@ -188,7 +189,7 @@ func (m *mirror) checkHypothesis(told *pb.Hypothesis) error {
 	return nil
 }
 
-// slotOf is where the pod is, or is about to be.
+// slotOf returns the pod's present or future node.
 func (m *mirror) slotOf(p *pod) (uint32, bool) {
 	if name := p.proto.GetNodeName(); name != "" {
 		slot, known := m.slots[name]
@@ -200,7 +201,7 @@ func (m *mirror) slotOf(p *pod) (uint32, bool) {
 	return p.slot, m.nodes[p.slot] != nil
 }
 
-// run judges the nodes, and tells the verdicts in their order until `tell` has heard enough.
+// run evaluates the nodes, and passes the verdicts to `tell` in order until it returns false.
 func (f *filtering) run(ctx context.Context, nodes []*node, tell func(*question) bool) error {
 	workers := runtime.GOMAXPROCS(0)
 	for batch := firstBatch * workers; len(nodes) > 0; batch = min(2*batch, largestBatch*workers) {
@@ -218,14 +219,14 @@ func (f *filtering) run(ctx context.Context, nodes []*node, tell func(*question)
 		if !more {
 			return nil
 		}
-		if ctx.Err() != nil { // Nobody waits for an answer any more.
+		if ctx.Err() != nil { // The caller has given up.
 			return fail(pb.CallError_INTERNAL, context.Cause(ctx).Error())
 		}
 	}
 	return nil
 }
 
-// askSome asks about the first of the nodes: until so many need the allocator, or so many are known.
+// askSome prepares the first nodes: until `batch` of them need the allocator, or as many are known.
 func (f *filtering) askSome(ctx context.Context, nodes []*node, batch int) []question {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
@@ -247,7 +248,7 @@ func (f *filtering) askSome(ctx context.Context, nodes []*node, batch int) []que
 	return questions
 }
 
-// answerAll has the allocator answer what is open, on all processors.
+// answerAll runs the allocator for the open questions, on all processors.
 func (f *filtering) answerAll(ctx context.Context, questions []question, workers int) {
 	var open []*question
 	for i := range questions {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-const help = `outboard-claims-host runs plugin DynamicResources for outboard-shim and answers it over gRPC: it gives the devices of
-ResourceSlices to the ResourceClaims of pods, as kube-scheduler v1.36 does.
+const help = `outboard-claims-host serves plugin DynamicResources to outboard-shim over gRPC: it allocates the devices of ResourceSlices
+to the ResourceClaims of pods, as kube-scheduler v1.36 does.
 
   outboard-claims-host --listen unix:/run/outboard/hosts/claims@{instance}.sock
 
-The host holds no Kubernetes credentials and no state of its own: the shim sends it the cluster, asks it where a pod can go,
-and writes claims in its name. In the shim's configuration it stands before outboard-host, and customResources allows what
-it needs:
+The host holds no Kubernetes credentials and no persistent state: the shim sends it the cluster, asks it where a pod can run,
+and writes claims for it. List it before outboard-host in the shim's configuration, and allow what it needs in
+customResources:
 
   socketDirectory: /run/outboard/hosts
   hosts: [{name: claims}, {name: main}]
@@ -27,25 +27,25 @@ it needs:
   - {resource: deviceclasses.v1.resource.k8s.io}
 
 Where to listen:
-  --listen unix:PATH        a Unix socket, the usual way. Removes a stale one, refuses a live one. {instance} in PATH stands for
-                            this instance's id. A shim that watches DIR takes unix:DIR/NAME@{instance}.sock for an instance of
-                            host NAME: the one that started last serves.
-  --listen HOST:PORT        the network, with mutual TLS only: needs the three files below.
-  --tls-cert FILE           this host's certificate chain, PEM
+  --listen unix:PATH        a Unix socket (the usual choice). A stale socket is replaced, a live one is an error. {instance} in PATH
+                            is replaced by this instance's id. A shim that watches DIR treats unix:DIR/NAME@{instance}.sock as an
+                            instance of host NAME; the instance that started last serves.
+  --listen HOST:PORT        the network, only with mutual TLS: needs the three files below.
+  --tls-cert FILE           the host's certificate chain, PEM
   --tls-key FILE            its private key, PEM
-  --tls-client-ca FILE      the authority that signed the shims' certificates, PEM. New connections see changed files.
-  --socket-mode MODE        permissions of the socket: 0600 (default), or 0660 for its group too
-  --allowed-uids A,B        users whose processes may connect to the socket (default: this one's and root)
+  --tls-client-ca FILE      the authority that signed the shims' certificates, PEM. New connections use changed files.
+  --socket-mode MODE        permissions of the socket: 0600 (default), or 0660 to include its group
+  --allowed-uids A,B        users whose processes may connect to the socket (default: the host's own and root)
 
-Asking, instead of serving:
-  --probe --listen unix:PATH  exit 0 if a host listens there ({instance}: any of this container's)
+Probe instead of serving:
+  --probe --listen unix:PATH  exit 0 if a host listens there ({instance}: any instance in this container)
 
 How to run:
-  --drain-timeout DURATION  on SIGTERM, how long attempts under way may take to end (default 20s)
+  --drain-timeout DURATION  how long running attempts may take to end after SIGTERM (default 20s)
   --log-level LEVEL         debug, info (default), warn or error
   --help, --version
 
-Exit codes: 0 after a drain or an answer, 1 if it cannot listen or nobody answers, 2 for a wrong command line.
+Exit codes: 0 after a drain or a successful probe, 1 if it cannot listen or the probe fails, 2 for an invalid command line.
 `
 
 type flagSet struct {
@@ -85,7 +85,7 @@ func parseFlags(arguments []string) (*flagSet, error) {
 			value = arguments[i]
 		}
 		if value == "" || set(value) != nil {
-			return nil, fmt.Errorf("%q is no value for %s", value, name)
+			return nil, fmt.Errorf("invalid value %q for %s", value, name)
 		}
 	}
 	if f.help || f.version {
@@ -157,7 +157,7 @@ func (f *flagSet) check() error {
 	case f.listen == "":
 		return errors.New("--listen is required, for example --listen unix:host.sock")
 	case f.probe && f.tls():
-		return errors.New("--probe wants --listen unix:PATH")
+		return errors.New("--probe needs --listen unix:PATH")
 	case !f.tls() && files > 0:
 		return errors.New("TLS files are for --listen HOST:PORT only")
 	case f.tls() && files < 3:

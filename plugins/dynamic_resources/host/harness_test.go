@@ -30,7 +30,7 @@ type fakeShim struct {
 	attempt    uint64
 	instance   string
 	session    string
-	// What the host pushed and nobody asked for yet, by kind; the reader fills them.
+	// Pushes that the test has not read yet, by kind; the reader goroutine fills them.
 	acks    chan *pb.Ack
 	effects chan *pb.Effect
 	wakes   chan *pb.Wake
@@ -138,14 +138,14 @@ func (s *fakeShim) send(request *pb.SyncRequest) {
 	}
 }
 
-// delta tells changes. The host has them before it answers a call that names the version.
+// delta sends changes. The host applies them before it answers a call with the version.
 func (s *fakeShim) delta(changes ...*pb.Change) {
 	s.t.Helper()
 	s.version++
 	s.send(&pb.SyncRequest{Version: s.version, Changes: changes})
 }
 
-// tell waits until the host has what it was told, and has pushed what comes of it.
+// tell sends a request, and waits until the host has applied it and has sent the pushes.
 func (s *fakeShim) tell(request *pb.SyncRequest) {
 	s.t.Helper()
 	s.version++
@@ -169,7 +169,7 @@ func await[T any](t *testing.T, from <-chan T) T {
 	case got := <-from:
 		return got
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing came")
+		t.Fatal("no push arrived")
 		panic("unreachable")
 	}
 }
@@ -189,7 +189,7 @@ func (s *fakeShim) header() *pb.CallHeader {
 	return &pb.CallHeader{SessionId: s.session, HostInstance: s.instance, AttemptId: s.attempt, SnapshotVersion: s.version, Profile: "default-scheduler"}
 }
 
-// try runs an attempt up to Filter; it returns the nodes that are feasible, or why there are none.
+// try runs an attempt up to Filter; it returns the feasible nodes, or the reason why there are none.
 func (s *fakeShim) try(pod *pb.Pod) (feasible []string, reason string) {
 	s.t.Helper()
 	s.attempt++
@@ -238,7 +238,7 @@ func (s *fakeShim) unreserve(pod *pb.Pod, node string) {
 	call(s, pb.NewReserveServiceClient(s.connection).Unreserve, &pb.UnreserveRequest{Header: s.header(), PodUid: pod.GetUid(), NodeName: node})
 }
 
-// devicesOf lists what effects allocate, as POOL/DEVICE.
+// devicesOf lists the devices that effects allocate, as POOL/DEVICE.
 func devicesOf(t *testing.T, effects []*pb.Effect) []string {
 	t.Helper()
 	var devices []string
@@ -313,7 +313,7 @@ func newClass(name, expression string) *resourceapi.DeviceClass {
 
 func gpuClass() *resourceapi.DeviceClass { return newClass("gpu", `device.driver == "`+driver+`"`) }
 
-// newSlice is a pool of a node's own.
+// newSlice is the slice of one node's pool.
 func newSlice(node string, devices ...resourceapi.Device) *resourceapi.ResourceSlice {
 	return &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "slice-" + node, UID: types.UID("uid-slice-" + node)},
@@ -339,7 +339,7 @@ func devices(count int) []resourceapi.Device {
 	return all
 }
 
-// showing is the claim as the API server has it once the effects are carried out.
+// showing returns the claim after the API server has applied the effects.
 func showing(t testing.TB, c *resourceapi.ResourceClaim, effects []*pb.Effect) *resourceapi.ResourceClaim {
 	t.Helper()
 	shown := c.DeepCopy()

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// How many events are kept for pods whose attempts are under way; for the rest only a try can tell.
+	// How many events are kept for running attempts; older ones lead to a retry.
 	maxEvents = 4096
-	// How many wakes a push may hold.
+	// The maximum number of wakes in a push.
 	maxWakes = 4096
 )
 
-// happened is an event, with what its object was before and after.
+// happened is an event, with its object before and after.
 type happened struct {
 	*pb.QueueEvent
 	before, after *claim
-	named         bool // the claims that a pod names changed
+	named         bool // the pod's claim names changed
 }
 
-// hints say which events help which waiting pods. The session's lock guards them.
+// hints decide which events help which waiting pods. The session's lock guards them.
 type hints struct {
 	waiting map[string]*pb.WaitingPod
-	byClaim map[string]map[string]bool // uids of waiting pods, by namespace/name of the claims that they name
-	names   map[string][]string        // the other way round
-	log     []happened                 // by number, rising
+	byClaim map[string]map[string]bool // uids of waiting pods, by namespace/name of their claims
+	names   map[string][]string        // the inverse
+	log     []happened                 // by number, increasing
 	// Events before this number are forgotten.
 	from uint64
 }
@@ -39,7 +39,7 @@ func newHints() *hints {
 	return &hints{waiting: map[string]*pb.WaitingPod{}, byClaim: map[string]map[string]bool{}, names: map[string][]string{}}
 }
 
-// take hears what a message says of waiting pods and of events, once the mirror has the message; it returns what is to be pushed.
+// take handles a message's waiting pods and events after the mirror has applied it; it returns the pushes to send.
 func (h *hints) take(m *mirror, request *pb.SyncRequest) []*pb.SyncResponse {
 	if request.GetPhase() != pb.SyncRequest_DELTA {
 		*h = *newHints() // A snapshot ends all waits.
@@ -133,7 +133,7 @@ func (h *hints) forget(uid string) {
 	h.unindex(uid)
 }
 
-// catchUp judges what happened during the attempt of a pod that waits from now on.
+// catchUp checks the events during the last attempt of a pod that now waits.
 func (h *hints) catchUp(m *mirror, pod *pb.WaitingPod, wakes []*pb.Wake) []*pb.Wake {
 	if pod.GetSince() < h.from {
 		h.forget(pod.GetUid())
@@ -158,7 +158,7 @@ func (h *hints) judge(m *mirror, event happened, wakes []*pb.Wake) []*pb.Wake {
 		}
 	}
 	if event.after != nil && !event.deallocates() {
-		// Of no interest to any but those who name it.
+		// Matters only to pods that name the claim.
 		candidates = func(yield func(string) bool) {
 			for uid := range h.byClaim[event.after.Namespace+"/"+event.after.Name] {
 				if !yield(uid) {
@@ -187,12 +187,12 @@ func (h *hints) wake(uid string, event happened, wakes []*pb.Wake) []*pb.Wake {
 	return append(wakes, &pb.Wake{Uid: uid, Plugin: pluginName, Event: event.GetEvent(), Number: event.GetNumber()})
 }
 
-// deallocates says whether the claim gave devices back.
+// deallocates returns whether the claim released devices.
 func (e happened) deallocates() bool {
 	return e.before != nil && e.before.UID == e.after.UID && e.before.Status.Allocation != nil && e.after.Status.Allocation == nil
 }
 
-// helps is what kube-scheduler's queueing hints say.
+// helps applies kube-scheduler's queueing hints.
 func (h *hints) helps(m *mirror, uid string, event happened) bool {
 	p := m.pods[uid]
 	if p == nil {
@@ -207,7 +207,7 @@ func (h *hints) helps(m *mirror, uid string, event happened) bool {
 		return err == nil
 	case resource == claimResource:
 		if event.after == nil {
-			// kube-scheduler removes the claim while the pod is tried; here it may be tried again before that is done.
+			// kube-scheduler removes the claim during the attempt; here a retry may come before the removal.
 			return event.before != nil && metav1.IsControlledBy(event.before.ResourceClaim, p.get())
 		}
 		return h.claimHelps(m, p, event)
@@ -219,7 +219,7 @@ func (h *hints) helps(m *mirror, uid string, event happened) bool {
 func (h *hints) claimHelps(m *mirror, p *pod, event happened) bool {
 	found, err := m.claims.of(p.get())
 	if err != nil {
-		return false // It waits for another one as well.
+		return false // It waits for another claim as well.
 	}
 	if event.deallocates() {
 		return true
@@ -227,7 +227,7 @@ func (h *hints) claimHelps(m *mirror, p *pod, event happened) bool {
 	if !slices.ContainsFunc(found, func(c *claim) bool { return c.UID == event.after.UID }) {
 		return false
 	}
-	// What is no change of the status, the driver's finalizer for example, is none to the pod.
+	// Without a change of the status (for example only of the driver's finalizer), nothing changes for the pod.
 	return event.before == nil || event.before.UID != event.after.UID || !sameStatus(&event.before.Status, &event.after.Status)
 }
 

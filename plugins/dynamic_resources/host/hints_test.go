@@ -33,7 +33,7 @@ func TestClaimsWakeWhomTheyHelp(t *testing.T) {
 	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, newClaim("mine"))}, Events: []*pb.QueueEvent{claimEvent(3, pb.ClusterEvent_ADD, "mine")}})
 	wake := await(t, s.wakes)
 	expect(t, "created", fmt.Sprint(wake.GetUid(), wake.GetNumber()), "uid-p3")
-	// A finalizer is nothing to the pod, a reservation of another's claim neither.
+	// A finalizer does not help the pod, and neither does a reservation of another pod's claim.
 	finalized := allocated.DeepCopy()
 	finalized.Finalizers = []string{"x"}
 	s.tell(&pb.SyncRequest{
@@ -44,11 +44,11 @@ func TestClaimsWakeWhomTheyHelp(t *testing.T) {
 	reserved.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{UID: types.UID("x")}}
 	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, reserved)}, Events: []*pb.QueueEvent{claimEvent(6, pb.ClusterEvent_UPDATE_OTHER, "other")}})
 	expect(t, "its own claim's status", await(t, s.wakes).GetNumber(), 6)
-	// Devices that are given back are for everybody.
+	// Released devices matter to every pod.
 	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, newClaim("other"))}, Events: []*pb.QueueEvent{claimEvent(7, pb.ClusterEvent_UPDATE_OTHER, "other")}})
 	wake = await(t, s.wakes)
 	expect(t, "deallocated", fmt.Sprint(wake.GetUid(), wake.GetNumber()), "uid-p7")
-	// One that began to wait later, but whose attempt saw less.
+	// A pod that began to wait later, after an attempt with an older state.
 	s.tell(&pb.SyncRequest{WaitingPods: []*pb.WaitingPod{waits(q.GetUid(), 7)}})
 	expect(t, "during the attempt", await(t, s.wakes).GetNumber(), 7)
 	s.tell(&pb.SyncRequest{EventsNeededFrom: 9})
@@ -78,7 +78,7 @@ func TestPodsWakeWhenTheirClaimsAreMade(t *testing.T) {
 	named.Claims = []*pb.PodResourceClaim{{Name: "gpu", TemplateName: "template", MadeClaimName: &name}}
 	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsertPod(named)}, Events: []*pb.QueueEvent{update(3)}})
 	expect(t, "the name came", await(t, s.wakes).GetNumber(), 3)
-	// Slices, classes and nodes are for everybody.
+	// Slices, classes and nodes matter to every pod.
 	s.tell(&pb.SyncRequest{WaitingPods: []*pb.WaitingPod{waits(p.GetUid(), 4)}})
 	s.tell(&pb.SyncRequest{Events: []*pb.QueueEvent{{
 		Number: 5, Event: &pb.ClusterEvent{Resource: "Node", Actions: []pb.ClusterEvent_Action{pb.ClusterEvent_ADD}}, About: &pb.QueueEvent_NodeName{NodeName: "node-0"},

@@ -22,13 +22,13 @@ import (
 const (
 	contractVersion = "v1alpha1"
 	maxSessions     = 8
-	// How often it is looked whether a host that drains has attempts left.
+	// How often a draining host checks for remaining attempts.
 	drainInterval = 20 * time.Millisecond
 )
 
 var sessionID = regexp.MustCompile("^[a-z0-9-]{1,63}$")
 
-// host serves the services that the plugin's points need. Locks are taken in the order host, session.
+// host serves the services of the plugin's extension points. Lock order: host, session.
 type host struct {
 	pb.UnimplementedPluginHostServiceServer
 	pb.UnimplementedClusterStateServiceServer
@@ -78,7 +78,7 @@ var codeOf = map[pb.CallError_Reason]codes.Code{
 	pb.CallError_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_DRAINING: codes.Unavailable, pb.CallError_INTERNAL: codes.Internal,
 }
 
-// callError is why a call has no answer.
+// callError is the reason of a call without an answer.
 type callError struct{ *pb.CallError }
 
 func (e callError) Error() string { return e.GetMessage() }
@@ -87,7 +87,8 @@ func fail(reason pb.CallError_Reason, message string) error {
 	return callError{&pb.CallError{Reason: reason, Message: cut(message)}}
 }
 
-// toStatus sends a CallError as the status' binary details, which are the error itself and not wrapped as Go's status package would.
+// toStatus sends a CallError as the status' binary details: the error itself, without the wrapping of Go's status
+// package.
 func toStatus(err error, setTrailer func(metadata.MD)) error {
 	var call callError
 	if !errors.As(err, &call) {
@@ -99,7 +100,7 @@ func toStatus(err error, setTrailer func(metadata.MD)) error {
 	return status.Error(codeOf[call.GetReason()], call.GetMessage())
 }
 
-// guarded turns errors into what the contract says of them, and a fault of this host into one answer instead of its end.
+// guarded converts errors to the contract's, and a panic to the failure of one call instead of the process.
 func guarded(ctx context.Context, request any, call *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
 	setTrailer := func(trailer metadata.MD) { _ = grpc.SetTrailer(ctx, trailer) }
 	defer func() {
@@ -188,7 +189,7 @@ func readProfiles(from []*pb.ProfileConfig) (map[string]args, []*pb.ConfigProble
 	return profiles, problems
 }
 
-// makeRoom forgets the shim that was heard of least lately where there are too many; false if all are connected.
+// makeRoom forgets the least recently active shim if there are too many; false: all are connected.
 func (h *host) makeRoom() bool {
 	if len(h.sessions) < maxSessions {
 		return true
@@ -245,7 +246,7 @@ func (h *host) Drain(_ context.Context, request *pb.DrainRequest) (*pb.DrainResp
 	return &pb.DrainResponse{AttemptsInFlight: uint32(len(s.attempts))}, nil
 }
 
-// drain takes no new attempts, and returns once none is left, or after the timeout; false: some were.
+// drain rejects new attempts, and returns when none is left, or after the timeout; false: some were left.
 func (h *host) drain(timeout time.Duration) bool {
 	h.draining.Store(true)
 	end := time.After(timeout)

@@ -46,7 +46,7 @@ func TestArgs(t *testing.T) {
 	}
 	for _, text := range []string{"{", "[1]", `"words"`, `{"filterTimeout":5}`, `{"filterTimeout":"soon"}`, "\xc3\xa9\x01"} {
 		if _, problems := readArgs(text); len(problems) == 0 {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }
@@ -56,13 +56,13 @@ func TestFlags(t *testing.T) {
 		"":                            "--listen is required, for example --listen unix:host.sock",
 		"--listen 127.0.0.1:1":        "--listen HOST:PORT needs --tls-cert, --tls-key and --tls-client-ca: the network mode is mutual TLS only",
 		"--listen unix:x --tls-key y": "TLS files are for --listen HOST:PORT only",
-		"--probe --listen 127.0.0.1:1 --tls-cert a --tls-key b --tls-client-ca c": "--probe wants --listen unix:PATH",
+		"--probe --listen 127.0.0.1:1 --tls-cert a --tls-key b --tls-client-ca c": "--probe needs --listen unix:PATH",
 		"--listen":                            "--listen needs a value",
-		"--listen=":                           `"" is no value for --listen`,
+		"--listen=":                           `invalid value "" for --listen`,
 		"--nonsense":                          "unknown argument --nonsense",
-		"--listen unix:x --drain-timeout -1s": `"-1s" is no value for --drain-timeout`,
-		"--listen unix:x --socket-mode 0777":  `"0777" is no value for --socket-mode`,
-		"--listen unix:x --allowed-uids 1,x":  `"1,x" is no value for --allowed-uids`,
+		"--listen unix:x --drain-timeout -1s": `invalid value "-1s" for --drain-timeout`,
+		"--listen unix:x --socket-mode 0777":  `invalid value "0777" for --socket-mode`,
+		"--listen unix:x --allowed-uids 1,x":  `invalid value "1,x" for --allowed-uids`,
 	} {
 		_, err := parseFlags(strings.Fields(line))
 		expect(t, line, fmt.Sprint(err), want)
@@ -76,7 +76,7 @@ func TestFlags(t *testing.T) {
 	expect(t, "help", Main([]string{"--help"}), 0)
 }
 
-// Objects are written by people and drivers: what cannot be read is as if it were not there, and the rest goes on.
+// Objects come from people and drivers: a malformed one counts as absent, and the others are not affected.
 func TestObjectsThatCannotBeRead(t *testing.T) {
 	p := podUsing("p", "c")
 	nodeless := newSlice("node-0", devices(1)...)
@@ -89,14 +89,14 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 		upsert(t, classResource, gpuClass()), upsert(t, sliceResource, nodeless), upsert(t, sliceResource, duplicate),
 		upsert(t, claimResource, newClaim("c", exactly1("gpu", "gpu"))), upsertPod(p))
 	_, reason := s.try(podAgain(s, "q", "bad"))
-	expect(t, "as if it were not there", reason, `could not find ResourceClaim "default/bad"`)
+	expect(t, "counts as absent", reason, `could not find ResourceClaim "default/bad"`)
 	feasible, reason := s.try(p)
 	expect(t, "slices of no node, and pools with a device twice", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
-	// What is said of a placement may be nonsense, too.
+	// A placement's effects may be malformed, too.
 	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, &pb.Effect{Key: "x", Plugin: pluginName, Action: &pb.Effect_PatchObject{PatchObject: &pb.PatchObject{
 		Resource: claimResource, Namespace: "default", Name: "c", Status: true, Json: "{",
 	}}}))
-	// An object that was good and is no more is gone.
+	// An object that becomes malformed counts as removed.
 	s.delta(upsertText(claimResource, "default", "c", "uid-claim-c", `{"metadata":7}`))
 	_, reason = s.try(p)
 	expect(t, "no more", reason, `could not find ResourceClaim "default/c"`)
@@ -104,7 +104,7 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 
 func TestFilterTimeout(t *testing.T) {
 	p := podUsing("p", "c")
-	// 26 of one group, of which each has 25: every choice is tried.
+	// 26 devices of one group, but 25 exist: the allocator tries every choice.
 	request := exactly1("gpu", "gpu")
 	request.Exactly.Count = 26
 	c := newClaim("c", request)
@@ -123,7 +123,7 @@ func TestFilterTimeout(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Error(took)
 	}
-	// Meanwhile others are answered.
+	// Other calls are answered in the meantime.
 	q, done := podAgain(s, "q"), make(chan string, 1)
 	slow := joinShim(t, s.connection, "slower", `{"filterTimeout":"2s"}`, 1, upsert(t, classResource, gpuClass()), upsert(t, sliceResource, newSlice("node-0", all...)),
 		upsert(t, claimResource, c), upsertPod(p), upsertPod(q))
@@ -173,12 +173,13 @@ func TestErrorsOfTheContract(t *testing.T) {
 	var trailer metadata.MD
 	preFilter := pb.NewPreFilterServiceClient(s.connection).PreFilter
 	if _, err := preFilter(context.Background(), &pb.PreFilterRequest{Header: s.header(), PodUid: p.GetUid()}, grpc.Trailer(&trailer)); err == nil {
-		t.Error("a host that drains takes an attempt")
+		t.Error("a draining host accepts an attempt")
 	}
 	expect(t, "drained", reasonIn(t, trailer), pb.CallError_DRAINING)
 }
 
-// reasonIn reads the contract's error. (Go's client takes it for a status of its own and calls every error internal.)
+// reasonIn reads the contract's error. (Go's client takes it for a status of its own and reports every error as
+// internal.)
 func reasonIn(t *testing.T, trailer metadata.MD) pb.CallError_Reason {
 	t.Helper()
 	var details pb.CallError
@@ -300,10 +301,10 @@ func TestServesUntilTold(t *testing.T) {
 	if err := askWho(t, "unix:"+found[0], insecure.NewCredentials()); err != nil {
 		t.Error(err)
 	}
-	expect(t, "a live socket is not taken", Main([]string{"--listen", "unix:" + found[0]}), exitCannotServe)
+	expect(t, "a live socket is rejected", Main([]string{"--listen", "unix:" + found[0]}), exitCannotServe)
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "drained", await(t, code), 0)
-	expect(t, "nobody", Main([]string{"--probe", "--listen", "unix:" + path}), exitCannotServe)
+	expect(t, "no host", Main([]string{"--probe", "--listen", "unix:" + path}), exitCannotServe)
 }

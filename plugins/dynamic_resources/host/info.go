@@ -7,20 +7,20 @@ var points = []pb.ExtensionPoint{
 	pb.ExtensionPoint_RESERVE, pb.ExtensionPoint_PRE_BIND,
 }
 
-// info is what the shim needs to know of the plugin.
+// info describes the plugin to the shim.
 func info() *pb.PluginInfo {
 	type verb = pb.CustomResource_Verb
 	event := func(resource string, actions ...pb.ClusterEvent_Action) *pb.ClusterEvent {
 		return &pb.ClusterEvent{Resource: resource, Actions: actions}
 	}
 	claims := []string{"spec.resourceClaims"}
-	// Reserve and all before it also for pods for whose extended resources a class stands.
+	// Reserve and all points before it also serve pods with extended resources that a class provides.
 	orResources := append(claims[:1:1], "spec.containers[*].resources.requests[deviceClass]")
 	return &pb.PluginInfo{
 		Name: pluginName, ExtensionPoints: points, ArgsSchema: argsSchema,
 		WakeUpEvents: []*pb.ClusterEvent{
 			event("Node", pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_NODE_LABEL, pb.ClusterEvent_UPDATE_NODE_ALLOCATABLE),
-			event("Pod", pb.ClusterEvent_UPDATE_OTHER), // Its status names a claim that was made for it.
+			event("Pod", pb.ClusterEvent_UPDATE_OTHER), // Its status names a claim generated for it.
 			event(claimResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER, pb.ClusterEvent_DELETE),
 			event(classResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER),
 			event(sliceResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER),

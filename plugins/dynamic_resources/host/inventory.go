@@ -10,10 +10,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// classes are DeviceClasses by name. Never changed once made, so that the allocator may read them without a lock.
+// classes are DeviceClasses by name. Immutable, so that the allocator may read them without a lock.
 type classes map[string]*resourceapi.DeviceClass
 
-// Get is of structured.DeviceClassLister.
+// Get implements structured.DeviceClassLister.
 func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	if class := c[name]; class != nil {
 		return class, nil
@@ -21,17 +21,17 @@ func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclass"), name)
 }
 
-// List is of structured.DeviceClassLister.
+// List implements structured.DeviceClassLister.
 func (c classes) List() ([]*resourceapi.DeviceClass, error) {
 	return slices.Collect(maps.Values(c)), nil
 }
 
 type poolID struct{ driver, name string }
 
-// pool is what the slices of a pool say together.
+// pool combines the slices of a pool.
 type pool struct {
 	slices map[string]*resourceapi.ResourceSlice
-	// The allocator looks at some slice of it whatever the node: one of no single node, or with counters.
+	// The allocator reads a slice of it for every node: the slice is not for a single node, or has counters.
 	shared bool
 	// The only node that can have its devices; empty: several, or none.
 	node string
@@ -46,7 +46,7 @@ func (p *pool) look() {
 			p.shared = true
 		}
 		if len(slice.Spec.SharedCounters) > 0 && len(slice.Spec.Devices) == 0 {
-			continue // Of use only to those who have devices of the pool.
+			continue // Matters only to pods with devices of the pool.
 		}
 		several = several || node == "" || p.node != "" && p.node != node
 		p.node = node
@@ -63,15 +63,15 @@ func nodeOf(slice *resourceapi.ResourceSlice) string {
 	return *slice.Spec.NodeName
 }
 
-// inventory is which devices there are: ResourceSlices and DeviceClasses. The session's lock guards it.
+// inventory holds the devices: ResourceSlices and DeviceClasses. The session's lock guards it.
 //
-// It counts changes, so that what an allocation came to can be kept: `everywhere` counts those that may matter on any node, and a node's own
-// counter those that matter only there.
+// It counts changes, so that outcomes of allocations can be cached: `everywhere` counts changes that may matter on any
+// node, a node's own counter those that matter only there.
 type inventory struct {
 	slices   map[string]*resourceapi.ResourceSlice
 	pools    map[poolID]*pool
-	shared   map[poolID]*pool            // pools that every node looks at
-	local    map[string]map[poolID]*pool // other pools, by the nodes that they have slices of
+	shared   map[poolID]*pool            // pools that every node reads
+	local    map[string]map[poolID]*pool // other pools, by the nodes of their slices
 	classes  classes
 	extended *extendedresourcecache.ExtendedResourceCache
 
@@ -88,7 +88,7 @@ func newInventory() *inventory {
 	}
 }
 
-// counter of what matters on this node only.
+// counter returns the counter of changes that matter only on this node.
 func (v *inventory) counter(node string) *uint64 {
 	c := v.counters[node]
 	if c == nil {
@@ -98,7 +98,7 @@ func (v *inventory) counter(node string) *uint64 {
 	return c
 }
 
-// touched counts that a device of the pool was taken or given back.
+// touched counts that a device of the pool was taken or released.
 func (v *inventory) touched(driver, name string) {
 	if p := v.pools[poolID{driver, name}]; p != nil && p.node != "" {
 		*v.counter(p.node)++
@@ -111,7 +111,7 @@ func poolOf(slice *resourceapi.ResourceSlice) poolID {
 	return poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
 }
 
-// setSlice takes in a slice, or takes one out where it is nil.
+// setSlice adds or replaces a slice, or removes it if nil.
 func (v *inventory) setSlice(name string, slice *resourceapi.ResourceSlice) {
 	old := v.slices[name]
 	if old != nil {
@@ -139,7 +139,7 @@ func (v *inventory) changePool(id poolID, change func(*pool)) {
 		delete(v.pools, id)
 	}
 	v.notePlaces(id, p)
-	// Where the pool was and is one node's alone, no other node sees the difference.
+	// If the pool was and is only one node's, other nodes are not affected.
 	switch {
 	case wasShared || p.shared || !isNew && was == "" || len(p.slices) > 0 && p.node == "" || !isNew && len(p.slices) > 0 && was != p.node:
 		v.everywhere++
@@ -177,7 +177,8 @@ func (v *inventory) notePlaces(id poolID, p *pool) {
 	}
 }
 
-// slicesFor returns all that an allocation on the node may look at: whole pools, since the allocator asks whether they are complete.
+// slicesFor returns the slices for an allocation on the node: whole pools, since the allocator checks their
+// completeness.
 func (v *inventory) slicesFor(node string) []*resourceapi.ResourceSlice {
 	if found, known := v.cached[node]; known {
 		return found
@@ -192,7 +193,7 @@ func (v *inventory) slicesFor(node string) []*resourceapi.ResourceSlice {
 	return found
 }
 
-// setClass takes in a class, or takes one out where it is nil.
+// setClass adds or replaces a class, or removes it if nil.
 func (v *inventory) setClass(name string, class *resourceapi.DeviceClass) {
 	old := v.classes[name]
 	if old == nil && class == nil {

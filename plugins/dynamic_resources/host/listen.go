@@ -17,7 +17,7 @@ import (
 
 const probeTimeout = 2 * time.Second
 
-// listen also says where, for logs.
+// listen also returns the address, for logs.
 func listen(flags *flagSet, instance string) (net.Listener, string, error) {
 	if flags.tls() {
 		listener, err := net.Listen("tcp", flags.listen)
@@ -34,7 +34,7 @@ func listen(flags *flagSet, instance string) (net.Listener, string, error) {
 				return nil, "", fmt.Errorf("another process listens on %s", path)
 			}
 		} else if info, err := os.Lstat(found); err == nil && info.Mode()&os.ModeSocket != 0 {
-			_ = os.Remove(found) // Of a host that is gone.
+			_ = os.Remove(found) // Left from a host that has ended.
 		}
 	}
 	old := syscall.Umask(0o177 &^ int(flags.socketMode&0o060))
@@ -46,7 +46,7 @@ func listen(flags *flagSet, instance string) (net.Listener, string, error) {
 	return &guardedListener{listener.(*net.UnixListener), flags.allowedUIDs}, "unix:" + path, nil
 }
 
-// socketsLike finds sockets of this name, of whatever instance.
+// socketsLike finds sockets of this name, of any instance.
 func socketsLike(template string) []string {
 	found, err := filepath.Glob(strings.ReplaceAll(template, "{instance}", "*"))
 	if err != nil {
@@ -64,7 +64,7 @@ func alive(path string) bool {
 	return true
 }
 
-// probe is an error unless some host listens.
+// probe returns an error unless a host listens.
 func probe(listen string) error {
 	template := strings.TrimPrefix(listen, "unix:")
 	for _, path := range socketsLike(template) {
@@ -72,16 +72,16 @@ func probe(listen string) error {
 			return connection.Close()
 		}
 	}
-	return fmt.Errorf("nobody listens on %s", template)
+	return fmt.Errorf("no host listens on %s", template)
 }
 
-// guardedListener takes connections of some users only.
+// guardedListener accepts connections only from some users.
 type guardedListener struct {
 	*net.UnixListener
 	allowed []uint32 // empty: this process' user and root
 }
 
-// Accept is of net.Listener.
+// Accept implements net.Listener.
 func (l *guardedListener) Accept() (net.Conn, error) {
 	for {
 		connection, err := l.AcceptUnix()
@@ -92,7 +92,7 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 		if err == nil && l.allows(uid) {
 			return connection, nil
 		}
-		slog.Warn("refused a connection", "uid", uid, "error", err)
+		slog.Warn("connection rejected", "uid", uid, "error", err)
 		connection.Close()
 	}
 }
@@ -122,7 +122,7 @@ func userOf(connection *net.UnixConn) (uint32, error) {
 	return credentials.Uid, nil
 }
 
-// tlsConfig reads the files now, to refuse wrong ones at once, and anew for each connection.
+// tlsConfig reads the files now, to reject invalid ones early, and again for each connection.
 func tlsConfig(flags *flagSet) (*tls.Config, error) {
 	read := func() (*tls.Config, error) {
 		certificate, err := tls.LoadX509KeyPair(flags.cert, flags.key)

@@ -1,4 +1,5 @@
-// outboard-claims-host serves plugin DynamicResources to Outboard: which devices a pod's ResourceClaims get, and on which nodes there are any.
+// outboard-claims-host serves plugin DynamicResources to Outboard: which nodes have devices for a pod's ResourceClaims,
+// and which devices the claims get.
 package main
 
 import (
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	// What a shim may send at once, by the contract.
+	// The contract's limit for a shim's message.
 	maxMessageBytes = 16 << 20
 
 	gcPercent = 300
@@ -30,7 +31,7 @@ const (
 	exitUsage       = 2
 )
 
-// version of the build, set when it is linked.
+// version of the build, set by the linker.
 var version = "dev"
 
 func main() { os.Exit(Main(os.Args[1:])) }
@@ -56,7 +57,7 @@ func Main(arguments []string) int {
 		return 0
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent) // Most of the heap is the mirror, and lives long.
+		debug.SetGCPercent(gcPercent) // Most of the heap is the mirror, which is long-lived.
 	}
 	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: flags.level})
 	slog.SetDefault(slog.New(handler))
@@ -74,7 +75,7 @@ func serve(flags *flagSet) error {
 		return err
 	}
 	instance := "claims-" + hex.EncodeToString(id[:])
-	// Before it listens, so that whoever sees the socket may send it.
+	// Before it listens: once the socket is visible, a signal may arrive.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	listener, where, err := listen(flags, instance)
@@ -97,9 +98,9 @@ func serve(flags *flagSet) error {
 	h.register(server)
 	go func() {
 		<-ctx.Done()
-		// The shim sees it within a second, and lets attempts end.
+		// The shim notices within a second, and lets attempts end.
 		if !h.drain(flags.drainTimeout) {
-			slog.Warn("attempts were under way when the time to drain was over", "timeout", flags.drainTimeout)
+			slog.Warn("drain timed out with attempts in progress; exiting", "timeout", flags.drainTimeout)
 		}
 		server.Stop()
 	}()
@@ -110,7 +111,7 @@ func serve(flags *flagSet) error {
 	return nil
 }
 
-// digestOfProgram tells one build from another.
+// digestOfProgram identifies the build.
 func digestOfProgram() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -129,5 +130,5 @@ func digestOfProgram() string {
 }
 
 func logFault(where string, fault any) {
-	slog.Error("a fault of this host", "where", where, "fault", fault, "stack", string(debug.Stack()))
+	slog.Error("panic; the call failed", "where", where, "fault", fault, "stack", string(debug.Stack()))
 }

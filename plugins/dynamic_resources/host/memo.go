@@ -7,18 +7,18 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// How many outcomes are kept, over all pods and nodes.
+// The maximum number of outcomes, over all pods and nodes.
 const maxOutcomes = 100_000
 
-// outcome is what an allocation came to on a node.
+// outcome is the result of an allocation on a node.
 type outcome struct {
-	results []resourceapi.AllocationResult // one a claim; read only
-	reason  string                         // why there are none; empty: there are
+	results []resourceapi.AllocationResult // one per claim; read-only
+	reason  string                         // why there are none; empty: success
 }
 
-// memo keeps what allocations came to, for pods that ask for the same: pods of one template look alike, and one pod changes one node. What the
-// allocator says depends on what claims ask for, on the node, its slices, the classes and the devices that are taken, and on nothing else; all of
-// that is in the key or counted by the inventory. The session's lock guards it.
+// memo caches outcomes for pods with equal claims: pods of one template are equal, and placing one pod changes one
+// node. An outcome depends only on the claims' specs, the node, its slices, the classes and the devices in use; all of
+// these are in the key, or are counted by the inventory. The session's lock guards it.
 type memo struct {
 	tables map[string]*memoTable
 	size   int
@@ -57,7 +57,7 @@ func (t *memoTable) find(n *node, everywhere uint64) (outcome, bool) {
 	return entry.outcome, true
 }
 
-// keep notes an outcome that was found at these counts.
+// keep stores an outcome, with the counters at which it was computed.
 func (m *memo) keep(key string, entry memoEntry) {
 	t := m.table(key)
 	if _, known := t.entries[entry.node.slot]; !known {
@@ -86,10 +86,10 @@ func (m *memo) forgetOldest(but string) {
 	delete(m.tables, oldest)
 }
 
-// specKey stands for what a claim asks for.
+// specKey identifies a claim's spec.
 func specKey(spec *resourceapi.ResourceClaimSpec) string {
 	text, err := json.Marshal(spec)
-	if err != nil { // A quantity or a raw extension that is no JSON; what was decoded is.
+	if err != nil { // A quantity or a raw extension that is not JSON; decoded objects are valid.
 		return ""
 	}
 	sum := sha256.Sum256(text)

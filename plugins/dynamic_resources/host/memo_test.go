@@ -13,19 +13,19 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// story is a cluster that changes at random, told to one host step by step, and as a whole to another session that has seen nothing before.
+// story is a randomly changing cluster. One host follows it step by step; another session gets the result as a whole.
 type story struct {
 	t       *testing.T
 	dice    *rand.Rand
 	shim    *fakeShim
 	nodes   int
-	objects map[string]*pb.Change // by what they are about
+	objects map[string]*pb.Change // by their subject
 	places  map[string]*pb.Change
 	claims  map[string]*resourceapi.ResourceClaim
 	effects map[string][]*pb.Effect
 	pods    []*pb.Pod
 	fresh   int
-	wide    bool // also what matters on all nodes
+	wide    bool // also changes that matter on all nodes
 }
 
 func (s *story) tell(key string, change *pb.Change) {
@@ -56,7 +56,7 @@ func (s *story) slice(n int) {
 		all = append(all, d)
 	}
 	made := newSlice(node, all...)
-	made.Spec.Pool.ResourceSliceCount = int64(1 + s.dice.IntN(8)/7) // Now and then one is missing.
+	made.Spec.Pool.ResourceSliceCount = int64(1 + s.dice.IntN(8)/7) // Sometimes one is missing.
 	s.tell("slice "+node, upsert(s.t, sliceResource, made))
 }
 
@@ -90,11 +90,11 @@ func (s *story) partitions(n int) {
 	s.tell("parts "+node, upsert(s.t, sliceResource, parts))
 }
 
-// remembered is what the session says that has seen it all; from scratch what one says that sees it for the first time.
+// compare compares the answers of the session that followed all steps with those of a new one.
 func (s *story) compare(step int, p *pb.Pod) []string {
 	remembered, why := s.shim.try(p)
 	s.fresh++
-	// On the same host, which has a limit of sessions: the oldest gives way.
+	// On the same host, which limits sessions: the oldest is removed.
 	changes := slices.Collect(maps.Values(s.objects))
 	other := joinShim(s.t, s.shim.connection, fmt.Sprintf("fresh-%d", s.fresh%4), "", s.nodes, append(changes, slices.Collect(maps.Values(s.places))...)...)
 	fresh, reason := other.try(p)
@@ -115,7 +115,7 @@ func (s *story) step(step int) {
 	p := s.pods[s.dice.IntN(len(s.pods))]
 	what := s.dice.IntN(20)
 	if what < 3 && !s.wide {
-		what += 3 // What matters everywhere would hide what matters on a node.
+		what += 3 // Changes that matter everywhere would hide those that matter on one node.
 	}
 	switch what {
 	case 0:
@@ -124,13 +124,13 @@ func (s *story) step(step int) {
 		s.partitions(s.dice.IntN(s.nodes))
 	case 3, 4, 5, 6:
 		s.slice(s.dice.IntN(s.nodes))
-	case 7, 8, 9: // The pod ends, and its claim is free again.
+	case 7, 8, 9: // The pod ends, and its claim is released.
 		c := s.claims[p.GetUid()]
 		s.places["place "+p.GetUid()] = placed(p, pb.PlacementState_UNPLACED, 0)
 		delete(s.effects, p.GetUid())
 		s.shim.delta(s.places["place "+p.GetUid()])
 		s.tell("claim "+p.GetUid(), upsert(s.t, claimResource, c))
-	case 10: // What was to be written shows.
+	case 10: // A pending write becomes visible.
 		if s.effects[p.GetUid()] != nil {
 			s.tell("claim "+p.GetUid(), upsert(s.t, claimResource, showing(s.t, s.claims[p.GetUid()], s.effects[p.GetUid()])))
 		}
@@ -158,7 +158,7 @@ func (s *story) step(step int) {
 	}
 }
 
-// What is remembered of nodes is what would be found anew, whatever changed.
+// Cached outcomes equal new ones after any changes.
 func TestRememberedIsAsFoundAnew(t *testing.T) {
 	const nodes, steps = 4, 300
 	for seed := range uint64(6) {

@@ -12,19 +12,19 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// node of the mirror. Never changed once made, but for its counter.
+// node of the mirror. Immutable, except for its counter.
 type node struct {
 	slot        uint32
 	uid         string
 	object      *v1.Node
 	allocatable map[string]int64 // extended resources
-	counter     *uint64          // the inventory's, of what matters on this node only
+	counter     *uint64          // the inventory's, for changes that matter only on this node
 }
 
 // pod of the mirror.
 type pod struct {
 	proto  *pb.Pod
-	object *v1.Pod // as far as it matters here; made when it is first asked for
+	object *v1.Pod // the fields that matter here; created on first use
 	state  pb.PlacementState
 	slot   uint32
 }
@@ -36,7 +36,7 @@ func (p *pod) get() *v1.Pod {
 	return p.object
 }
 
-// holdsPlace says whether the pod counts as being on a node.
+// holdsPlace returns whether the pod counts as being on a node.
 func (p *pod) holdsPlace() bool {
 	switch p.state {
 	case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING, pb.PlacementState_BOUND:
@@ -45,7 +45,7 @@ func (p *pod) holdsPlace() bool {
 	return p.proto.GetNodeName() != ""
 }
 
-// mirror is the cluster as one session's Sync stream tells it. The session's lock guards it.
+// mirror is the cluster as reported by one session's Sync stream. The session's lock guards it.
 type mirror struct {
 	version int64 // 0: no complete snapshot yet
 	nodes   map[uint32]*node
@@ -56,11 +56,12 @@ type mirror struct {
 	memo    *memo
 	warn    *warnings
 
-	snapshot int64 // version of the snapshot that is under way; 0: none is
-	time     int64 // what the stream said the time is, in nanoseconds since 1970; 0: the machine's clock
-	// Set while a message is applied, for those who look at what it changed: claims before it, by namespace and name; nil: there was none.
+	snapshot int64 // version of the snapshot in progress; 0: none
+	time     int64 // the stream's time, in nanoseconds since 1970; 0: the machine's clock
+	// Claims before the message that is being applied, by namespace and name; nil: new. For code that reads the
+	// changes.
 	before map[string]*claim
-	// As `before`: uids of pods that name other claims than before.
+	// Also only during a message: uids of pods whose claim names changed.
 	renamed map[string]bool
 }
 
@@ -71,7 +72,7 @@ func newMirror(warn *warnings) *mirror {
 	}
 }
 
-// apply takes in one message; an error means that it does not fit what the mirror has. Chunks of a snapshot count with the last of them.
+// apply applies one message; an error: it does not fit the mirror. A snapshot's chunks count with the last one.
 func (m *mirror) apply(request *pb.SyncRequest, decoded []any) error {
 	if err := m.begin(request); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (m *mirror) apply(request *pb.SyncRequest, decoded []any) error {
 	return nil
 }
 
-// begin says whether the message may follow those before it.
+// begin checks that the message may follow the earlier ones.
 func (m *mirror) begin(request *pb.SyncRequest) error {
 	version := request.GetVersion()
 	switch phase := request.GetPhase(); {
@@ -123,7 +124,7 @@ func (m *mirror) begin(request *pb.SyncRequest) error {
 	return nil
 }
 
-// setOrder takes a permutation of the occupied slots.
+// setOrder sets a permutation of the occupied slots.
 func (m *mirror) setOrder(order []uint32) error {
 	seen := make(map[uint32]bool, len(order))
 	for _, slot := range order {
@@ -139,7 +140,7 @@ func (m *mirror) setOrder(order []uint32) error {
 	return nil
 }
 
-// change ignores what this host does not need, and what it does not know. `object` is the change's custom object, decoded.
+// change ignores kinds that this host does not need or know. `object` is the change's custom object, decoded.
 func (m *mirror) change(change *pb.Change, object any) error {
 	switch c := change.GetChange().(type) {
 	case *pb.Change_NodeUpsert:
@@ -149,7 +150,7 @@ func (m *mirror) change(change *pb.Change, object any) error {
 	case *pb.Change_PodUpsert:
 		return m.setPod(c.PodUpsert.GetPod())
 	case *pb.Change_PodRemove:
-		// One that is not there came and went between two messages.
+		// An unknown pod was added and removed between two messages.
 		delete(m.pods, c.PodRemove.GetUid())
 		m.claims.dropInFlight(c.PodRemove.GetUid())
 	case *pb.Change_PodPlacement:
@@ -202,7 +203,7 @@ func (m *mirror) setPod(from *pb.Pod) error {
 	} else if !sameClaims(p.proto.GetClaims(), from.GetClaims()) {
 		m.renamed[from.GetUid()] = true
 	}
-	p.proto, p.object = from, nil // A place that the shim assumed is kept.
+	p.proto, p.object = from, nil // Keeps a place that the shim assumed.
 	return nil
 }
 
@@ -210,8 +211,8 @@ func sameClaims(x, y []*pb.PodResourceClaim) bool {
 	return slices.EqualFunc(x, y, func(x, y *pb.PodResourceClaim) bool { return proto.Equal(x, y) })
 }
 
-// place notes where a pod is. What its Reserve wants done is in flight until the claim shows it, or the place is given back: also after the pod is bound,
-// for claims come by another way than pods.
+// place records where a pod is. Its Reserve's allocations are in flight until the claim shows them or the pod loses its
+// place; also after the bind, since claims and pods arrive independently.
 func (m *mirror) place(placement *pb.PodPlacement) error {
 	p := m.pods[placement.GetUid()]
 	if p == nil {

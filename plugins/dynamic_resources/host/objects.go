@@ -12,20 +12,20 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// Resources of Kubernetes' own that the shim forwards as they are.
+// Resources of Kubernetes' own that the shim forwards unchanged.
 const (
 	claimResource = "resourceclaims.v1.resource.k8s.io"
 	sliceResource = "resourceslices.v1.resource.k8s.io"
 	classResource = "deviceclasses.v1.resource.k8s.io"
 )
 
-// claim of the mirror. Never changed once made.
+// claim of the mirror. Immutable.
 type claim struct {
 	*resourceapi.ResourceClaim
-	spec string // stands for what it asks for
+	spec string // identifies its spec
 }
 
-// decode reads an object as Kubernetes reads JSON; nil for kinds that this host does not know. Needs no lock.
+// decode parses an object as Kubernetes parses JSON; nil for kinds unknown to this host. Needs no lock.
 func decode(from *pb.CustomObject) (any, error) {
 	switch from.GetResource() {
 	case claimResource:
@@ -33,7 +33,7 @@ func decode(from *pb.CustomObject) (any, error) {
 		if err := read(from, c.ResourceClaim); err != nil {
 			return nil, err
 		}
-		// What names it is what the shim says.
+		// The shim's names are authoritative.
 		c.Namespace, c.Name = from.GetNamespace(), from.GetName()
 		if c.UID == "" {
 			return nil, errors.New("metadata.uid is missing")
@@ -59,7 +59,7 @@ func decode(from *pb.CustomObject) (any, error) {
 	return nil, nil
 }
 
-// setDefaults sets what an API server would have set: manifests come without one.
+// setDefaults sets the API server's defaults: objects from manifests lack them.
 func setDefaults(spec *resourceapi.ResourceClaimSpec) {
 	one := func(mode *resourceapi.DeviceAllocationMode, count *int64, tolerations []resourceapi.DeviceToleration) {
 		for i := range tolerations {
@@ -89,7 +89,8 @@ func read(from *pb.CustomObject, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts([]byte(from.GetJson()), into)
 }
 
-// decodeAll reads the objects of a message: entry i is that of change i; nil: there is none. Done before the session is locked, since it takes long.
+// decodeAll decodes the objects of a message: entry i belongs to change i; nil: no object. It runs before the session
+// is locked, since it takes long.
 func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
 	decoded := make([]any, len(request.GetChanges()))
 	for i, change := range request.GetChanges() {
@@ -99,7 +100,7 @@ func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
 		}
 		object, err := decode(from)
 		if err != nil {
-			// As if it were not there: kube-scheduler's client would not let it in either.
+			// Counts as absent: kube-scheduler's client would not accept it either.
 			warn.about(from.GetResource(), from.GetNamespace(), from.GetName(), from.GetUid(), err)
 			continue
 		}
@@ -108,7 +109,7 @@ func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
 	return decoded
 }
 
-// setObject takes in an object, or takes one out where it is nil.
+// setObject adds or replaces an object, or removes it if nil.
 func (m *mirror) setObject(named *pb.CustomObject, object any) {
 	switch named.GetResource() {
 	case claimResource:
@@ -127,13 +128,13 @@ func (m *mirror) setObject(named *pb.CustomObject, object any) {
 	}
 }
 
-// warnings are given once an object, so that one that is wrong does not fill the log. Thread-safe.
+// warnings logs once per object, so that a malformed one does not fill the log. Thread-safe.
 type warnings struct {
 	mu    sync.Mutex
 	given map[string]bool
 }
 
-// How many objects are remembered; then it begins anew.
+// How many objects are remembered; then it starts over.
 const maxWarnings = 4096
 
 func newWarnings() *warnings { return &warnings{given: map[string]bool{}} }
@@ -148,5 +149,5 @@ func (w *warnings) about(kind, namespace, name, uid string, err error) {
 		clear(w.given)
 	}
 	w.given[kind+"/"+uid] = true
-	slog.Warn("ignored: it cannot be read", "kind", kind, "object", fmt.Sprintf("%s/%s", namespace, name), "uid", uid, "error", err)
+	slog.Warn("object ignored: malformed", "kind", kind, "object", fmt.Sprintf("%s/%s", namespace, name), "uid", uid, "error", err)
 }

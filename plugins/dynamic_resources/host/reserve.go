@@ -17,7 +17,7 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// Reserve takes the devices that Filter found, and names what has to be written before the bind.
+// Reserve takes the devices that Filter found, and returns the writes that must precede the bind.
 func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.ReserveResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), atLeast)
 	if err != nil {
@@ -56,7 +56,7 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 	return &pb.ReserveResponse{Effects: effects}, nil
 }
 
-// Unreserve gives back what the pod's claims hold for it.
+// Unreserve releases what the pod's claims hold for it.
 func (h *host) Unreserve(ctx context.Context, request *pb.UnreserveRequest) (*pb.UnreserveResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), atLeast)
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *host) Unreserve(ctx context.Context, request *pb.UnreserveRequest) (*pb
 	a := s.attempts[request.GetHeader().GetAttemptId()]
 	if p := s.mirror.pods[request.GetPodUid()]; p != nil {
 		if p.state == pb.PlacementState_ASSUMED || p.state == pb.PlacementState_WAITING {
-			p.state = pb.PlacementState_UNPLACED // The mirror is about to say so.
+			p.state = pb.PlacementState_UNPLACED // The mirror will report the same.
 		}
 		s.releaseAll(p, a)
 	}
@@ -76,7 +76,7 @@ func (h *host) Unreserve(ctx context.Context, request *pb.UnreserveRequest) (*pb
 	return &pb.UnreserveResponse{}, nil
 }
 
-// reserve says what is to be written if the pod gets the node, and what is in flight until then.
+// reserve returns the writes for the pod on the node, and the allocations that are in flight until then.
 func (a *attempt) reserve(slot uint32, now time.Time) (effects []*pb.Effect, flights []*flight, rejection *pb.PluginStatus) {
 	allocation := a.allocations[slot]
 	if a.allocates && len(allocation.results) == 0 {
@@ -84,7 +84,7 @@ func (a *attempt) reserve(slot uint32, now time.Time) (effects []*pb.Effect, fli
 		if !onlySpecial {
 			return nil, nil, reject(pb.Code_ERROR, "claim allocation not found for node")
 		}
-		// Device plugins have what the claim would be for.
+		// Device plugins provide what the claim would be for.
 	}
 	next := 0
 	for i, c := range a.claims {
@@ -119,7 +119,8 @@ func (a *attempt) reserve(slot uint32, now time.Time) (effects []*pb.Effect, fli
 	return effects, flights, nil
 }
 
-// effectToWaitBehind writes once more what a claim says already: PreBind is only asked after effects, and the claim's devices may not be ready.
+// effectToWaitBehind repeats a claim's current state: PreBind is called only after effects, and the devices may not be
+// ready.
 func (a *attempt) effectToWaitBehind() []*pb.Effect {
 	for i, c := range a.claims {
 		if c.Status.Allocation != nil && hasBindingConditions(c.Status.Allocation) {
@@ -129,7 +130,8 @@ func (a *attempt) effectToWaitBehind() []*pb.Effect {
 	return nil
 }
 
-// allocated is a copy of what Filter found, as it is to be written: of its time, and with shares of its own, for others may be told the same.
+// allocated copies Filter's result for writing: with the current time, and shares of its own, since other pods may get
+// the same result.
 func allocated(found *resourceapi.AllocationResult, now time.Time) *resourceapi.AllocationResult {
 	result := found.DeepCopy()
 	result.AllocationTimestamp = &metav1.Time{Time: now}
@@ -155,8 +157,8 @@ func effect(key string, action any) *pb.Effect {
 	return made
 }
 
-// statusPatch reserves a claim for the pod, and allocates it where there is an allocation. That another one was written meanwhile needs no
-// precondition: the API server does not let an allocation be changed.
+// statusPatch reserves a claim for the pod, and allocates it if an allocation is given. It needs no precondition
+// against a concurrent allocation: the API server rejects changes of an allocation.
 func (a *attempt) statusPatch(key string, c *claim, after string, allocation *resourceapi.AllocationResult) *pb.Effect {
 	var wanted claimPatch
 	wanted.Status.Allocation = allocation
@@ -168,10 +170,10 @@ func (a *attempt) statusPatch(key string, c *claim, after string, allocation *re
 	return effect(key, &pb.Effect_PatchObject{PatchObject: patch})
 }
 
-// extendedEffects makes the claim for extended resources, allocates it and tells the pod of it.
+// extendedEffects creates the claim for extended resources, allocates it, and reports it in the pod's status.
 func (a *attempt) extendedEffects(index int, v *variant, result *resourceapi.AllocationResult) ([]*pb.Effect, []*flight) {
 	if v == nil || len(v.mappings) == 0 {
-		return nil, nil // Device plugins have what the claim would be for.
+		return nil, nil // Device plugins provide what the claim would be for.
 	}
 	made := &claim{ResourceClaim: v.claim.DeepCopy()}
 	made.Name = claimName(a.pod)
@@ -184,7 +186,7 @@ func (a *attempt) extendedEffects(index int, v *variant, result *resourceapi.All
 		"spec": made.Spec,
 	})
 	if err != nil {
-		panic(err) // Of our own making.
+		panic(err) // Marshals only own values.
 	}
 	create := fmt.Sprintf("claim-%d-create", index)
 	status := a.statusPatch(fmt.Sprintf("claim-%d-status", index), made, create, result)
@@ -199,7 +201,7 @@ func (a *attempt) extendedEffects(index int, v *variant, result *resourceapi.All
 	}, []*flight{{claim: made.Namespace + "/" + made.Name, pod: a.podUID, allocation: result, text: status.GetPatchObject().GetJson()}}
 }
 
-// PreBind lets the pod wait for its devices to become ready.
+// PreBind waits until the pod's devices are ready.
 func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.PreBindResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), atLeast)
 	if err != nil {
@@ -224,10 +226,10 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 	return &pb.PreBindResponse{Wait: !ready}, nil
 }
 
-// readyForBinding looks at all claims of the pod as the mirror has them by now.
+// readyForBinding checks the pod's claims in the current mirror.
 func (s *session) readyForBinding(p *pod, effects []*pb.Effect, with args, elapsed time.Duration) (bool, error) {
 	found, missing := s.mirror.claims.named(p.get())
-	behind := false // Something does not show yet.
+	behind := false // A write is not visible yet.
 	waits := slices.ContainsFunc(found, func(c *claim) bool { return c.Status.Allocation != nil && hasBindingConditions(c.Status.Allocation) })
 	for _, one := range effects {
 		patch := one.GetPatchObject()

@@ -9,24 +9,24 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// session is one shim: what it configured, its mirror, and its attempts.
+// session is one shim: its configuration, its mirror, and its attempts.
 type session struct {
 	id string
 
 	mu        sync.Mutex
 	profiles  map[string]args
 	mirror    *mirror // nil: no Sync yet
-	cancel    func()  // ends the stream that feeds the mirror; nil: there is none
+	cancel    func()  // ends the stream that feeds the mirror; nil: no stream
 	outbox    *outbox // of that stream
 	attempts  map[uint64]*attempt
 	wishes    map[string]*wish
 	hints     *hints
 	draining  bool
 	lastHeard time.Time
-	changed   chan struct{} // closed, and replaced, whenever the mirror changed
+	changed   chan struct{} // closed, and replaced, at every change of the mirror
 }
 
-// start is called with a new stream: the mirror and all that hangs on it begin anew.
+// start handles a new stream: the mirror and everything derived from it start empty.
 func (s *session) start(cancel func(), warn *warnings) (*mirror, *outbox) {
 	if s.cancel != nil {
 		s.cancel()
@@ -71,7 +71,7 @@ func (s *session) attempt(header *pb.CallHeader) (*attempt, error) {
 	return nil, fail(pb.CallError_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
 }
 
-// versions say what a call asks of the mirror.
+// versions is a call's requirement on the mirror.
 type versions int
 
 const (
@@ -79,7 +79,7 @@ const (
 	atLeast                 // The header's version, if it has one.
 )
 
-// enter locks the caller's session once its mirror is as far as the call wants it; `leave` unlocks.
+// enter locks the caller's session once its mirror has the required version; `leave` unlocks.
 func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions) (s *session, leave func(), err error) {
 	if s, err = h.session(header); err != nil {
 		return nil, nil, err
@@ -109,7 +109,7 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions)
 	}
 }
 
-// wait for a change; false: an answer has to be on its way now to arrive before the deadline.
+// wait waits for a change; false: the answer must leave now to meet the deadline.
 func wait(ctx context.Context, changed <-chan struct{}) bool {
 	left := time.Second
 	if deadline, set := ctx.Deadline(); set {
@@ -147,7 +147,7 @@ func (h *host) session(header *pb.CallHeader) (*session, error) {
 	return nil, fail(pb.CallError_SESSION_UNKNOWN, "no session "+header.GetSessionId())
 }
 
-// takesAttempts is an error where no new attempts may begin.
+// takesAttempts returns an error if no new attempts may start.
 func (h *host) takesAttempts(s *session) error {
 	if h.draining.Load() || s.draining {
 		return fail(pb.CallError_DRAINING, "the host takes no new attempts")

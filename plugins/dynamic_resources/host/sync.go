@@ -14,14 +14,14 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// Acknowledgements of changes wait so long for more: calls name the version that they want, so nobody waits for them.
+// How long acknowledgements of changes wait for more: calls name their version, so the delay blocks nothing.
 const ackDelay = 20 * time.Millisecond
 
-// outbox is what is to be pushed on a Sync stream. Thread-safe.
+// outbox holds the pushes for a Sync stream. Thread-safe.
 type outbox struct {
 	mu     sync.Mutex
 	waits  []*pb.SyncResponse
-	signal chan struct{} // has one entry while something waits
+	signal chan struct{} // has one entry while pushes wait
 }
 
 func newOutbox() *outbox { return &outbox{signal: make(chan struct{}, 1)} }
@@ -47,11 +47,11 @@ func (o *outbox) take() []*pb.SyncResponse {
 	return taken
 }
 
-// Sync feeds a session's mirror for as long as its stream lives. A new stream replaces the old one and its mirror.
+// Sync feeds a session's mirror until its stream ends. A new stream replaces the old one and its mirror.
 func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse]) error {
 	request, err := stream.Recv()
 	if err != nil {
-		return nil // It ended before it said anything.
+		return nil // It ended before the first message.
 	}
 	if request.GetSessionId() == "" {
 		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"), stream.SetTrailer)
@@ -63,7 +63,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	s.mu.Lock()
-	if ctx.Err() != nil { // It has ended already, and may be older than the one that feeds the mirror.
+	if ctx.Err() != nil { // It has ended already, and may be older than the stream that feeds the mirror.
 		s.mu.Unlock()
 		return nil
 	}
@@ -89,9 +89,10 @@ type received struct {
 	decoded []any
 }
 
-// feed applies messages, and sends what comes of them and of calls, until the stream ends.
+// feed applies messages, and sends the pushes that they and calls produce, until the stream ends.
 func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse], s *session, mine *mirror, pushes *outbox, first *pb.SyncRequest) error {
-	// Received, and decoded, beside: the stream can end while nothing comes, and the next message is read while one is applied.
+	// A separate goroutine receives and decodes: the stream can end without a message, and the next one is read during
+	// apply.
 	messages := make(chan received, 4)
 	go func() {
 		defer close(messages)
@@ -103,13 +104,13 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			}
 			var err error
 			if request, err = stream.Recv(); err != nil {
-				return // io.EOF, or the shim is gone.
+				return // io.EOF, or the shim has ended.
 			}
 		}
 	}()
 	ticker := time.NewTicker(wishInterval)
 	defer ticker.Stop()
-	var ack *pb.Ack // that is to be sent
+	var ack *pb.Ack // the next to send
 	var due <-chan time.Time
 	for {
 		select {
@@ -134,7 +135,7 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			}
 			switch {
 			case reached == nil:
-			case message.request.GetPhase() != pb.SyncRequest_DELTA || message.request.GetTimeUnixNanos() != 0: // Somebody waits for it.
+			case message.request.GetPhase() != pb.SyncRequest_DELTA || message.request.GetTimeUnixNanos() != 0: // The shim waits for it.
 				ack, due = reached, nil
 				pushes.put(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: ack}})
 			default:
@@ -154,7 +155,7 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 	}
 }
 
-// take applies a message; it returns what that is to be acknowledged with, if anything.
+// take applies a message; it returns the acknowledgement to send, if any.
 func (s *session) take(mine *mirror, pushes *outbox, message received) (*pb.Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

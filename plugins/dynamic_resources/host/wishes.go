@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// A shim does not take the same wish again sooner.
+	// The shim does not accept the same wish again earlier.
 	wishInterval = time.Second
-	// What did not come in this time is given up: the next attempt of the pod begins with what is true then.
+	// An unfulfilled wish is dropped after this time: the pod's next attempt starts from the then current state.
 	wishLifetime = time.Minute
 )
 
-// wish is something that this host wants done of its own accord, and asks for until the mirror shows it.
+// wish is a write that this host requests outside of a call, until the mirror shows it.
 type wish struct {
-	pod   string // uid; its attempts wait while the wish is under way, if `holds`
+	pod   string // uid; with `holds`, its attempts wait for the wish
 	holds bool
-	// look returns what is still to be done; nil and true: nothing now, but perhaps later.
+	// look returns the remaining write; nil and true: none now, but perhaps later.
 	look func(m *mirror) (*pb.Effect, bool)
 
 	made, sent time.Time
-	sentKey    string // of the effect that was sent last: a wish may take several
-	pending    bool   // sent, and the mirror does not show it yet
+	sentKey    string // of the last effect sent: a wish may need several
+	pending    bool   // sent, but not visible in the mirror yet
 }
 
-// wishFor adds a wish, or begins it anew.
+// wishFor adds a wish, or restarts it.
 func (s *session) wishFor(key string, w *wish) {
 	w.made = time.Now()
 	if old := s.wishes[key]; old != nil {
@@ -42,7 +42,7 @@ func (s *session) wishFor(key string, w *wish) {
 	s.wishes[key] = w
 }
 
-// pushWishes asks for what has not come. The session is locked.
+// pushWishes requests the unfulfilled wishes. The session is locked.
 func (s *session) pushWishes() {
 	now := time.Now()
 	for key, w := range s.wishes {
@@ -60,7 +60,7 @@ func (s *session) pushWishes() {
 	}
 }
 
-// lookAtChangedClaims is called when a message was applied: what changed may fulfil a wish, or need it.
+// lookAtChangedClaims runs after each message: its changes may fulfil a wish, or require it again.
 func (s *session) lookAtChangedClaims() {
 	for _, w := range s.wishes {
 		if w.pending {
@@ -70,7 +70,7 @@ func (s *session) lookAtChangedClaims() {
 	}
 }
 
-// held says whether something is under way that the pod's next attempt must not overtake.
+// held returns whether a write is pending that the pod's next attempt must not overtake.
 func (s *session) held(podUID string) bool {
 	for _, w := range s.wishes {
 		if w.pod == podUID && w.holds && w.pending {
@@ -80,7 +80,7 @@ func (s *session) held(podUID string) bool {
 	return false
 }
 
-// dropWishes is called where the pod has a place again.
+// dropWishes runs when the pod has a place again.
 func (s *session) dropWishes(podUID string) {
 	for key, w := range s.wishes {
 		if w.pod == podUID {
@@ -100,7 +100,7 @@ func keyOf(what string, parts ...string) string {
 func patchOf(c *claim, status bool, patch any) *pb.PatchObject {
 	text, err := json.Marshal(patch)
 	if err != nil {
-		panic(err) // Maps and strings.
+		panic(err) // Marshals only maps and strings.
 	}
 	return &pb.PatchObject{
 		Resource: claimResource, Namespace: c.Namespace, Name: c.Name, Uid: string(c.UID), Json: string(text), Status: status,
@@ -109,7 +109,7 @@ func patchOf(c *claim, status bool, patch any) *pb.PatchObject {
 
 type object = map[string]any
 
-// unreserve wants the pod off the claim's reservedFor, unless it gets a place after all.
+// unreserve removes the pod from the claim's reservedFor, unless it gets a place first.
 func (s *session) unreserve(p *pod, named *claim) {
 	uid, name, claimUID := p.proto.GetUid(), named.Namespace+"/"+named.Name, named.UID
 	key := keyOf("unreserve", uid, string(claimUID))
@@ -130,7 +130,7 @@ func reservedFor(c *claim, uid types.UID) bool {
 	return slices.ContainsFunc(c.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool { return consumer.UID == uid })
 }
 
-// deallocate wants the claim to give its devices back, unless somebody else uses it by then.
+// deallocate releases the claim's devices, unless another pod uses it by then.
 func (s *session) deallocate(p *pod, named *claim) {
 	uid, name, claimUID := p.proto.GetUid(), named.Namespace+"/"+named.Name, named.UID
 	key := keyOf("deallocate", string(claimUID))
@@ -145,13 +145,13 @@ func (s *session) deallocate(p *pod, named *claim) {
 	}})
 }
 
-// onlyFor says whether nobody but the pod, if anybody, uses the claim.
+// onlyFor returns whether the claim is used by no pod other than this one.
 func onlyFor(c *claim, uid types.UID) bool {
 	return len(c.Status.ReservedFor) == 0 || len(c.Status.ReservedFor) == 1 && c.Status.ReservedFor[0].UID == uid
 }
 
-// removeExtended wants the claim gone that was made for the pod's extended resources, unless the pod gets a place after all. Its finalizer first: the
-// API server would keep the claim otherwise.
+// removeExtended deletes the claim for the pod's extended resources, unless the pod gets a place first. It removes the
+// finalizer first: otherwise the API server would keep the claim.
 func (s *session) removeExtended(p *pod) {
 	uid, about := p.proto.GetUid(), p.get()
 	key := keyOf("remove", uid)
@@ -176,7 +176,7 @@ func (s *session) removeExtended(p *pod) {
 	}})
 }
 
-// releaseAll is Unreserve: what the pod's claims hold for it is given back.
+// releaseAll is Unreserve: it releases what the pod's claims hold for it.
 func (s *session) releaseAll(p *pod, a *attempt) {
 	named := a != nil && len(a.effects) > 0
 	s.mirror.claims.dropInFlight(p.proto.GetUid())

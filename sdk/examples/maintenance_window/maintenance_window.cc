@@ -31,7 +31,7 @@ class MaintenanceWindow : public sdk::Plugin,
     return IsClosed(*windows->second, attempt.now()) ? closed_ : sdk::Verdict::Success();
   }
 
-  // Read once, when a node changes, and not for each pod.
+  // Parses the annotation once per node change, not once per pod.
   void OnReset() override { windows_.clear(); }
   void OnNodeRemoved(sdk::Slot slot, const std::string&) override { windows_.erase(slot); }
   void OnNodeChanged(sdk::Slot slot) override {
@@ -42,7 +42,7 @@ class MaintenanceWindow : public sdk::Plugin,
       windows_.erase(slot);
     }
   }
-  // No event of the cluster tells that a window has ended.
+  // No cluster event reports the end of a window.
   void OnTick(absl::Time now) override {
     bool has_opened = false;
     for (const auto& [slot, windows] : windows_) {
@@ -68,11 +68,11 @@ class MaintenanceWindow : public sdk::Plugin,
 
   const absl::Duration lead_;
   const sdk::ClusterView cluster_;
-  sdk::Pushes* const pushes_;
+  sdk::ShimNotifier* const pushes_;
   std::map<sdk::Slot, std::optional<std::vector<Window>>>
       windows_;  // of nodes that have the annotation
   std::optional<absl::Time> last_tick_;
-  // Evicting pods does not end a maintenance.
+  // Unresolvable, because evicting pods does not end the maintenance.
   const sdk::Verdict closed_ =
       sdk::Verdict::Unresolvable("node(s) were in maintenance, or soon will be");
   const sdk::Verdict unreadable_ =

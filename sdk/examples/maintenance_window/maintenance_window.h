@@ -1,4 +1,4 @@
-// MaintenanceWindow: keeps pods off nodes that are in maintenance, or soon will be.
+// MaintenanceWindow: rejects nodes that are in maintenance, or soon will be.
 #ifndef MAINTENANCE_WINDOW_MAINTENANCE_WINDOW_H_
 #define MAINTENANCE_WINDOW_MAINTENANCE_WINDOW_H_
 

@@ -34,7 +34,7 @@ TEST(MaintenanceWindowTest, WhatIsNoWindow) {
   EXPECT_THAT(*ParseWindows(""), IsEmpty());
 }
 
-// Minute by minute over two weeks, against a count on the calendar.
+// Compares every minute of two weeks with the calendar.
 TEST(MaintenanceWindowTest, WeeklyWindowsOnTheCalendar) {
   const Window window = ParseWindows("Sat 23:00-01:00")->front();
   const absl::Time begin = At("2026-11-18T00:00:00Z");

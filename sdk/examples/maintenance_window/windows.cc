@@ -24,7 +24,7 @@ std::optional<absl::Duration> ParseClock(absl::string_view text) {
   return absl::Hours(hours) + absl::Minutes(minutes);
 }
 
-// Days since Thursday, the day on which time begins.
+// Days since Thursday, the weekday of the Unix epoch.
 std::optional<int> ParseDay(absl::string_view text) {
   constexpr const char* kDays[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
   for (int i = 0; i < 7; ++i) {
@@ -65,7 +65,7 @@ std::optional<Window> ParseAgainAndAgain(absl::string_view text) {
 
 bool Window::Covers(absl::Time now, absl::Duration lead) const {
   if (every == absl::ZeroDuration()) return begin - lead <= now && now < end;
-  // The beginning that comes next, after the one that would be over by now.
+  // The first occurrence that has not ended at `now`.
   absl::Duration rest;
   const int64_t over = absl::IDivDuration(now - end, every, &rest);
   const int64_t next = now < end ? over : over + 1;

@@ -1,4 +1,4 @@
-// When a node is in maintenance.
+// Maintenance windows of a node.
 #ifndef MAINTENANCE_WINDOW_WINDOWS_H_
 #define MAINTENANCE_WINDOW_WINDOWS_H_
 
@@ -11,15 +11,15 @@
 namespace maintenance_window {
 
 struct Window {
-  // Once, if `every` is zero: from `begin` to `end`. Else again and again, with that period.
+  // If `every` is zero: once, from `begin` to `end`. Otherwise repeated with that period.
   absl::Time begin, end;
   absl::Duration every;
 
-  // Whether it has begun at `now`, or will within `lead`, and has not ended; `now` is finite. Pure.
+  // Whether the window is open at `now`, or opens within `lead`; `now` is finite. Pure.
   bool Covers(absl::Time now, absl::Duration lead) const;
 };
 
-// Windows of an annotation, see README.md; nothing if one of them cannot be read. Pure.
+// Parses an annotation, see README.md; nullopt if a window is invalid. Pure.
 std::optional<std::vector<Window>> ParseWindows(absl::string_view text);
 
 }  // namespace maintenance_window

@@ -1,4 +1,4 @@
-"""PriceTable: prefers nodes that are cheap by a table of prices, which may change while it runs."""
+"""PriceTable: prefers cheap nodes by a table of prices, which may change while the plugin runs."""
 
 import csv
 import logging
@@ -11,7 +11,7 @@ log = logging.getLogger("price_table")
 
 
 def read_table(path):
-    """{name: price} of a CSV file with a header. ValueError names the line that is wrong."""
+    """Reads {name: price} from a CSV file with a header. ValueError names the invalid line."""
     prices = {}
     with open(path, newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
@@ -22,12 +22,12 @@ def read_table(path):
             try:
                 name, price = row[0].strip(), float(row[1])
             except (IndexError, ValueError):
-                raise ValueError(f"{path}:{rows.line_num}: want a name and a price, not {','.join(row)!r}") from None
+                raise ValueError(f"{path}:{rows.line_num}: expected a name and a price, not {','.join(row)!r}") from None
             if not name or not 0 <= price < float("inf"):
-                raise ValueError(f"{path}:{rows.line_num}: want a name and a price that is not negative")
+                raise ValueError(f"{path}:{rows.line_num}: expected a name and a finite price that is not negative")
             prices[name] = price
     if not prices:
-        raise ValueError(f"{path}: has no prices")
+        raise ValueError(f"{path}: no prices")
     return prices
 
 
@@ -59,7 +59,7 @@ class PriceTable(Plugin):
         return 100 if high == low else round(100 * (high - price) / (high - low))
 
     def look(self):
-        """Takes in another table, if there is one. Never waits: at most a look at the file, now and then."""
+        """Loads a changed table. Never waits: checks the file at most once per refresh period."""
         if self.clock() - self.looked < self.refresh:
             return
         self.looked = self.clock()
@@ -67,9 +67,9 @@ class PriceTable(Plugin):
             stamp = self.stamp(self.file)
             if stamp != self.seen:
                 self.prices, self.seen = read_table(self.file), stamp
-                log.info("%s was read again: %d prices", self.file, len(self.prices))
+                log.info("Price table reloaded from %s: %d prices", self.file, len(self.prices))
         except (OSError, ValueError) as error:
-            log.error("the last prices stay in force: %s", error)
+            log.error("Price table reload failed: %s; keeping the last prices", error)
 
     @staticmethod
     def stamp(path):

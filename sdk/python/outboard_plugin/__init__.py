@@ -1,6 +1,6 @@
 """Scheduling plugins for Outboard, in Python.
 
-A plugin is a class that overrides the extension points that it wants; `serve` runs a plugin host with it:
+A plugin is a class that overrides the extension points that it implements; `serve` runs a plugin host with it:
 
     from outboard_plugin import Plugin, Unschedulable, serve
 
@@ -11,7 +11,7 @@ A plugin is a class that overrides the extension points that it wants; `serve` r
 
     serve(OnlyBigNodes())
 
-The host holds no Kubernetes credentials. It keeps a mirror of the cluster, which the shim feeds; pods and nodes are the
+The host has no Kubernetes credentials. It keeps a cache of the cluster, which the shim updates. Pods and nodes are the
 contract's messages (`proto/outboard/v1alpha1/types.proto`), read-only. All plugins of a host run on one thread at a time.
 """
 

@@ -1,4 +1,4 @@
-"""Runs plugins over nodes, and packs what they say."""
+"""Runs plugins over nodes, and packs their results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ log = logging.getLogger("outboard_plugin")
 
 # Plugins with their names, in the profile's order.
 Plugins = Sequence[Tuple[str, api.Plugin]]
-# A plugin and its objection; None: nobody objects.
+# The plugin that rejects a node, and its verdict; None: no plugin rejects it.
 Said = Optional[Tuple[str, api.Reject]]
 
-# Nodes that are judged before it is looked at whether they are enough.
+# The size of the first block of nodes that `search` checks.
 FEWEST_AT_ONCE = 128
 
 
@@ -36,7 +36,7 @@ def failure(name: str, error: BaseException) -> Any:
 
 
 def enough_nodes(count: int, percentage: int, first_only: bool) -> int:
-    """How many feasible nodes of a list end the search, as filter.proto says."""
+    """The number of feasible nodes that ends the search, as filter.proto defines it."""
     if first_only:
         return 1
     if count < 100:
@@ -47,7 +47,7 @@ def enough_nodes(count: int, percentage: int, first_only: bool) -> int:
 
 
 def _verdicts(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Any], Optional[BaseException]]:
-    """What the plugin says of nodes, up to the first on which it fails, and with what."""
+    """The plugin's verdicts up to the first node on which it fails, and the error."""
     said: List[Any] = []
     try:
         if api.overrides(plugin, "filter_nodes"):
@@ -72,7 +72,7 @@ def _judge_plainly(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tup
             break
         verdicts, error = _verdicts(plugin, pod, nodes if len(left) == len(nodes) else [nodes[i] for i in left])
         if error is not None:
-            # Nothing is said of this node and those behind it.
+            # Drop this node and all following nodes.
             failed = PluginFailed(name, error)
             del said[left[len(verdicts)] :]
             left = left[: len(verdicts)]
@@ -85,9 +85,10 @@ def _judge_plainly(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tup
 
 
 def judge(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Said], List[int], Optional[PluginFailed]]:
-    """What is said of each node, up to the first on which a plugin fails; positions of what holds only without nominated pods.
+    """The verdict on each node, up to the first on which a plugin fails; and the positions of nodes that are rejected only
+    without their nominated pods.
 
-    Nodes that are kept in mind for other pods are judged with these and without."""
+    A node with nominated pods is checked with and without them."""
     crowded = [(i, others) for i, others in enumerate(node.with_nominated(pod) for node in nodes) if others is not None]
     if not crowded:
         said, failed = _judge_plainly(plugins, pod, nodes)
@@ -154,14 +155,14 @@ class FilterAnswer:
 
 
 def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, enough: int) -> Any:
-    """Judges nodes from `start` on, around to it, until one feasible node more than `enough` comes."""
+    """Checks nodes from `start`, wrapping around, until it finds one feasible node more than `enough`."""
     answer = FilterAnswer()
     if nodes and start % len(nodes):
         start %= len(nodes)
         nodes = list(nodes[start:]) + list(nodes[:start])
     first, at_once = 0, FEWEST_AT_ONCE
     while first < len(nodes):
-        # With plugins that reject nearly everything a few long chunks are better than many short ones.
+        # If plugins reject nearly all nodes, few long blocks are faster than many short ones.
         block = nodes[first : first + max(enough + 1 - answer.feasible, at_once)]
         first, at_once = first + len(block), at_once * 2
         said, only_without, failed = judge(plugins, pod, block)
@@ -180,7 +181,7 @@ def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, en
 
 
 def judge_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Any:
-    """Judges every node by itself: a plugin that fails rejects."""
+    """Checks every node separately; a failing plugin rejects the node."""
     answer = FilterAnswer()
     for node in nodes:
         said, only_without, failed = judge(plugins, pod, [node])
@@ -192,7 +193,7 @@ def judge_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Any:
 
 
 def scores(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> bytes:
-    """One byte a node. ValueError if the plugin says anything but 0 to 100."""
+    """One byte per node. Raises ValueError if a score is not in 0 to 100."""
     said: Sequence[Any]
     if api.overrides(plugin, "score_nodes"):
         said = plugin.score_nodes(pod, nodes)

@@ -1,4 +1,4 @@
-"""What a plugin sees, and what it answers."""
+"""The inputs and results of a plugin."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Push = Callable[[int, str, str, bool, str], None]
 
 @dataclasses.dataclass(frozen=True)
 class Reject:
-    """A verdict against a pod, or against a pod on a node. `reason` is for people; equal ones are counted together."""
+    """Rejects a pod, or a pod on a node. `reason` is for users; equal reasons are counted together."""
 
     reason: str
     code: str = "UNSCHEDULABLE"
 
 
-def Unschedulable(reason: str) -> Reject:  # noqa: N802: reads as the verdict that it is
+def Unschedulable(reason: str) -> Reject:  # noqa: N802: named like the verdict
     """Not now; evicting pods may help."""
     return Reject(reason)
 
@@ -32,16 +32,16 @@ def Unresolvable(reason: str) -> Reject:  # noqa: N802
 
 @dataclasses.dataclass(frozen=True)
 class Wait:
-    """From permit: hold the pod on its node for at most so many seconds. See Cluster.allow and Cluster.reject."""
+    """Result of permit: the pod waits on its node for at most `seconds`. See Cluster.allow and Cluster.reject."""
 
     seconds: float
 
 
 class Node:
-    """A node and the pods on it. Attributes of the contract's Node (`name`, `labels`, `allocatable`, …) are its own. Read-only.
+    """A node and the pods on it. Has the attributes of the contract's Node (`name`, `labels`, `allocatable`, …). Read-only.
 
-    `requested` is what the pods on it ask for together, a ResourceList with their number. What comes with a call (see
-    Plugin.inline_nodes) has the parts that were asked for; others are empty.
+    `requested` is the sum of the requests of its pods, a ResourceList with their number. A node that comes with a call (see
+    Plugin.inline_nodes) has only the parts in `needed_fields`; other parts are empty.
     """
 
     slot: int
@@ -69,7 +69,7 @@ class Node:
             self._crowded = inline.HasField("nominated_requested") or bool(inline.nominated_pods)
 
     def __getattr__(self, name: str) -> Any:
-        # Comes here once for each attribute that somebody reads: reading a message again and again is slow.
+        # Called once per attribute: caches the value, because reading a message repeatedly is slow.
         if name in ("labels", "annotations"):
             value: Any = dict(getattr(self.message, name))
         elif name == "requested":
@@ -84,18 +84,18 @@ class Node:
         return value
 
     def pods_changed(self) -> None:
-        """What was computed from them is computed again. For the mirror."""
+        """Drops values computed from the pods. For the cluster cache."""
         self.__dict__.pop("requested", None)
 
     def with_pods(self, pods: Dict[str, Pod]) -> Node:
-        """The same node, as if these pods (by uid) were on it."""
+        """A copy of the node with these pods (by uid) on it."""
         other = Node(self.slot, self.message)
         other.pods = pods
         other.nominated = self.nominated
         return other
 
     def with_nominated(self, pod: Pod) -> Optional[Node]:
-        """The same node, as if the other pods that it is kept in mind for, and that count beside `pod`, were on it; None if there are none."""
+        """A copy of the node with the other nominated pods that count against `pod`; None if there are none."""
         if self._inline is None:
             if not self.nominated:
                 return None
@@ -113,7 +113,7 @@ class Node:
 
 
 class Cluster:
-    """The mirror of the cluster. Read-only for plugins. Empty where nodes come with the call."""
+    """The cluster cache. Read-only for plugins. Empty if nodes come with each call."""
 
     def __init__(self, push: Optional[Push] = None) -> None:
         self.version = 0
@@ -124,7 +124,7 @@ class Cluster:
         self._slots: Dict[int, Node] = {}
         self._names: Dict[str, Node] = {}
         self._order: List[int] = []
-        self._nodes: Optional[List[Node]] = None  # in order, while nothing changes there
+        self._nodes: Optional[List[Node]] = None  # in order; None after a change
         self._place: Dict[str, Tuple[int, bool]] = {}  # uid → (slot, nominated)
         self._push = push
 
@@ -142,7 +142,7 @@ class Cluster:
         return self._names.get(name)
 
     def allow(self, pod_uid: str, plugin: str) -> None:
-        """Lets a pod go that waits at Permit for the plugin."""
+        """Allows a pod that waits at Permit for the plugin."""
         self._decide(pod_uid, plugin, True, "")
 
     def reject(self, pod_uid: str, plugin: str, message: str) -> None:
@@ -159,38 +159,39 @@ Verdict = Optional[Reject]
 
 
 class Plugin:
-    """Override what the plugin does; what is not overridden is no extension point of it."""
+    """Override the methods of the extension points that the plugin implements."""
 
-    # The name that profiles use; by default that of the class.
+    # The name that profiles use; by default the class name.
     name: Optional[str] = None
-    # The weight at Score where the profile gives none.
+    # The weight at Score if the profile sets none.
     weight: int = 1
-    # Field paths that the plugin reads beyond the contract's: Pod.metadata.annotations['KEY'], Node.metadata.annotations['KEY']; and with
-    # inline_nodes which parts of nodes come (inline_node.proto): Node.metadata.labels, Node.pods, … By default labels, taints, allocatable and requested.
+    # Field paths that the plugin reads beyond the contract's: Pod.metadata.annotations['KEY'],
+    # Node.metadata.annotations['KEY']. With inline_nodes also the parts of nodes (inline_node.proto):
+    # Node.metadata.labels, Node.pods, …; by default labels, taints, allocatable and requested.
     needed_fields: Sequence[str] = ()
-    # (resource, action) of events that may help pods which the plugin rejected: ("Node", "ADD"), ("Node", "UPDATE_NODE_LABEL").
+    # (resource, action) of events that may help pods that the plugin rejected: ("Node", "ADD"), ("Node", "UPDATE_NODE_LABEL").
     wake_up_events: Sequence[Tuple[str, str]] = ()
-    # Nodes come with each call, instead of a mirror that is kept up to date: starts at once, needs no memory, and costs more in large
-    # clusters. For all plugins of a host or for none. There is no `cluster` then.
+    # Nodes come with each call, and the host has no cluster cache: it starts at once and needs no memory, but calls cost more
+    # in large clusters. `cluster` is empty. All plugins of a host must have the same value.
     inline_nodes: bool = False
 
     def configure(self, args: Any) -> None:
-        """`args` of the profile's pluginConfig; {} where it has none. ValueError("field: what is wrong") refuses them; arguments that the
-        plugin does not know are to be refused, too."""
+        """`args` of the profile's pluginConfig; {} by default. Raise ValueError("field: cause") to reject them; also reject
+        unknown arguments."""
         if args:
             raise ValueError(f"{min(args)}: the plugin takes no arguments")
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
-        """Reject keeps the pod out of the active queue."""
+        """Return Reject to keep the pod out of the active queue."""
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Union[Reject, Collection[str], None]:
-        """Reject, or a collection of names of the only nodes to be judged; None: all."""
+        """Return Reject, or the names of the only nodes to check; None: all."""
 
     def filter(self, pod: Pod, node: Node) -> Verdict:
-        """Reject, or None where the node can take the pod."""
+        """Return Reject, or None if the node can take the pod."""
 
     def filter_nodes(self, pod: Pod, nodes: Sequence[Node]) -> Sequence[Verdict]:
-        """Instead of filter: a verdict for each node, in order. Some hundred nodes a call, so that one answer takes few calls."""
+        """Instead of filter: returns a verdict for each node, in order. A call has some hundred nodes."""
         return [self.filter(pod, node) for node in nodes]
 
     def score(self, pod: Pod, node: Node) -> int:
@@ -198,20 +199,21 @@ class Plugin:
         return 0
 
     def score_nodes(self, pod: Pod, nodes: Sequence[Node]) -> Sequence[int]:
-        """Instead of score: a score for each node, in order; also the place to scale scores to 0 to 100."""
+        """Instead of score: returns a score for each node, in order; may scale scores to 0 to 100."""
         return [self.score(pod, node) for node in nodes]
 
     def reserve(self, pod: Pod, node: Node) -> Verdict:
-        """Reject gives the node back."""
+        """Return Reject to release the node."""
 
     def unreserve(self, pod: Pod, node: Optional[Node]) -> None:
-        """The pod gives the node back, whether reserve was called or not. `node` is None where it is gone."""
+        """The pod releases the node, whether reserve was called or not. `node` is None if it no longer exists."""
 
     def permit(self, pod: Pod, node: Node) -> Union[Reject, Wait, None]:
-        """Reject, or Wait, or None: go ahead. Asked again about pods that wait when this host takes the place of another one, or comes back."""
+        """Return Reject, Wait, or None to allow the pod. Called again for waiting pods when this host replaces another one or
+        restarts."""
 
 
-# Which methods, overridden, make a plugin one of an extension point.
+# Extension points and the methods that implement them.
 METHODS = {
     "PRE_ENQUEUE": ("pre_enqueue",),
     "PRE_FILTER": ("pre_filter",),

@@ -1,4 +1,4 @@
-"""The calls about pods, from what the mirror has or what comes with the call."""
+"""The calls about pods, with nodes from the cluster cache or from the call."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ MAX_HYPOTHESES = 65536
 
 
 class Calls:
-    """Every service from PreEnqueue to Permit. Threading: one call at a time, under the host's lock."""
+    """Every service from PreEnqueue to Permit.
+
+    Threading: one call at a time, under the host's lock.
+    """
 
     def __init__(self, host: Host) -> None:
         self.host = host
 
-    # --- Where pods and nodes come from
+    # --- Finding pods and nodes
 
     def _session(self, request: Any, context: Any, minimum: bool = False) -> Session:
         return self.host.session_for(request.header, context.time_remaining, minimum)
@@ -41,7 +44,7 @@ class Calls:
         return pod
 
     def _pod_of_attempt(self, session: Session, request: Any) -> Any:
-        """The attempt's pod; a host without a mirror is told it each time, and has no attempts."""
+        """The attempt's pod. Without a cluster cache, each call contains the pod, and the host has no attempts."""
         if self.host.inline_nodes:
             return request.pod
         return self._pod(session, self._attempt(session, request), None)
@@ -53,11 +56,11 @@ class Calls:
         return uid
 
     def _nodes(self, session: Session, request: Any) -> Sequence[api.Node]:
-        """The nodes that a set names."""
+        """The nodes of the request."""
         slots = request.nodes.slots
         if self.host.inline_nodes:
             if len(slots) != len(request.inline_nodes):
-                raise CallFailed("INVALID", "inline_nodes and nodes are not about the same")
+                raise CallFailed("INVALID", "inline_nodes and nodes differ in length")
             return list(map(session.inline_node, slots, request.inline_nodes))
         cluster = self._cluster(session)
         nodes = [cluster._slots.get(slot) for slot in slots]  # pylint: disable=protected-access
@@ -65,7 +68,7 @@ class Calls:
         if len(found) != len(nodes):
             raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {slots[nodes.index(None)]}")
         if len(set(slots)) != len(nodes):
-            raise CallFailed("INVALID", "a slot is named twice")
+            raise CallFailed("INVALID", "duplicate slot")
         return found
 
     def _node_named(self, session: Session, request: Any) -> Optional[api.Node]:
@@ -124,7 +127,7 @@ class Calls:
     def _hypothetical_nodes(self, session: Session, request: Any) -> List[api.Node]:
         if self.host.inline_nodes:
             if len(request.inline_nodes) != len(request.hypotheses):
-                raise CallFailed("INVALID", "inline_nodes and hypotheses are not about the same")
+                raise CallFailed("INVALID", "inline_nodes and hypotheses differ in length")
             all_sent = map(pb.InlineNode.FromString, request.inline_nodes)
             return [api.Node(told.slot, sent.node, sent) for told, sent in zip(request.hypotheses, all_sent)]
         nodes: List[api.Node] = []
@@ -139,7 +142,7 @@ class Calls:
             pods = dict(node.pods)
             for uid in told.removed_pod_uids:
                 if pods.pop(uid, None) is None:
-                    raise CallFailed("OBJECT_UNKNOWN", f"pod {uid} is not there")
+                    raise CallFailed("OBJECT_UNKNOWN", f"pod {uid} is not on the node")
             for uid in told.added_pod_uids:
                 pods[uid] = self._pod(session, uid, None)
             node = node.with_pods(pods)
@@ -173,9 +176,9 @@ class Calls:
         with self.host.changed:
             session = self._session(request, context, minimum=True)
             if len(request.pod_uids) > MAX_PODS_A_CALL:
-                raise CallFailed("INVALID", f"at most {MAX_PODS_A_CALL} pods a call")
+                raise CallFailed("INVALID", f"more than {MAX_PODS_A_CALL} pods in a call")
             if self.host.inline_nodes and len(request.pods) != len(request.pod_uids):
-                raise CallFailed("INVALID", "pods and pod_uids are not about the same")
+                raise CallFailed("INVALID", "pods and pod_uids differ in length")
             response = pb.PreEnqueueResponse()
             for i, uid in enumerate(request.pod_uids):
                 pod = self._pod(session, uid, request.pods[i] if self.host.inline_nodes else None)
@@ -195,7 +198,7 @@ class Calls:
         session = self._session(request, context, minimum=True)
         attempt = request.header.attempt_id
         if not self.host.inline_nodes and attempt not in session.attempts:
-            # Where no plugin has a say before, nobody told of the attempt; nor where another instance did.
+            # The attempt is unknown if no plugin has an earlier point, or if another instance began it.
             points = ("PRE_FILTER", "FILTER", "PRE_SCORE", "SCORE")
             if not began_elsewhere and any(self._plugins(session, request, point) for point in points):
                 raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {attempt}")

@@ -1,4 +1,4 @@
-"""Why calls have no answer."""
+"""Errors of calls."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MAX_TEXT_BYTES = 1024
 
 
 def cut(text: str) -> str:
-    """A text for people, as long as the contract allows. It may quote a request of any size."""
+    """Truncates a message to the contract's limit; it may quote a request of any size."""
     return text.encode(errors="replace")[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 
 class CallFailed(Exception):
-    """`reason` is the name of a CallError.Reason; call.proto says what the caller does then."""
+    """`reason` is the name of a CallError.Reason; call.proto defines the caller's reaction."""
 
     def __init__(
         self, reason: str, message: str, have_version: int = 0, code: Optional[grpc.StatusCode] = None

@@ -1,4 +1,4 @@
-"""Who the host is, its sessions, and the mirror that each of them has or has not."""
+"""The host's identity, its sessions, and the cluster cache of each session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("outboard_plugin")
 CONTRACT = "v1alpha1"
 MAX_SESSIONS = 64
 SESSION_ID = re.compile("[a-z0-9-]{1,63}")
-# A snapshot is acknowledged at once, changes so often; the contract wants one a second.
+# The period of acknowledgements of changes; the contract requires one per second. A snapshot is acknowledged at once.
 ACK_SECONDS = 0.4
 
 
@@ -32,21 +32,24 @@ Points = Dict[int, List[Tuple[str, api.Plugin]]]
 
 
 class Session:
-    """One shim's configuration, mirror and attempts. Threading: the host's lock."""
+    """One shim's configuration, cluster cache and attempts.
+
+    Threading: the host's lock.
+    """
 
     def __init__(self) -> None:
         self.profiles: Dict[str, Points] = {}
         self.mirror: Optional[Mirror] = None
         self.pushes: queue.Queue[Any] = queue.Queue()
-        self.stream = 0  # number of the stream that feeds the mirror
+        self.stream = 0  # number of the stream that updates the cluster cache
         self.connected = False  # that stream is open
         self.attempts: Dict[int, str] = {}  # attempt_id → pod uid
         self.draining = False
         self.last_heard = time.monotonic()
-        self._inline: Dict[int, Tuple[bytes, api.Node]] = {}  # by slot, as they came last
+        self._inline: Dict[int, Tuple[bytes, api.Node]] = {}  # by slot, the last received ones
 
     def inline_node(self, slot: int, sent: bytes) -> api.Node:
-        """The node that came with a call. Most come again and again as they were, and making one takes longer than judging it."""
+        """The node of a call. Cached: most nodes repeat unchanged, and building one takes longer than checking it."""
         known = self._inline.get(slot)
         if known is not None and known[0] == sent:
             return known[1]
@@ -66,7 +69,10 @@ class Session:
 
 
 class Host:
-    """PluginHostService and ClusterStateService. Threading: `changed` guards everything and tells of versions."""
+    """PluginHostService and ClusterStateService.
+
+    Threading: `changed` guards all members and is notified of new versions.
+    """
 
     def __init__(
         self, plugins: Sequence[api.Plugin], build: str, digest: str, instance: str, inline_nodes: Optional[bool] = None
@@ -77,7 +83,7 @@ class Host:
         if inline_nodes is None:
             wishes = {plugin.inline_nodes for plugin in plugins}
             if len(wishes) > 1:
-                raise ValueError("some plugins have inline_nodes and some not: a host has a mirror or has none")
+                raise ValueError("inline_nodes differs between plugins; it must be equal for all plugins of a host")
             inline_nodes = wishes == {True}
         self.inline_nodes = inline_nodes
         self.build, self.digest = build, digest
@@ -125,7 +131,7 @@ class Host:
             profiles: Dict[str, Points] = {}
             for profile in request.profiles:
                 if profile.name in profiles or not profile.name:
-                    response.problems.add(profile=profile.name, message="a profile has no name of its own")
+                    response.problems.add(profile=profile.name, message="the profile name is empty or not unique")
                 profiles[profile.name] = self._profile(profile, response.problems)
             if response.problems:
                 return response
@@ -137,7 +143,7 @@ class Host:
             return response
 
     def _profile(self, profile: Any, problems: Any) -> Points:
-        """Plugins by point: copies, so that what configure() sets is this profile's alone. What is wrong goes to `problems`."""
+        """Plugins by point: copies, so that configure() affects only this profile. Adds errors to `problems`."""
         points: Points = {}
         plugins = {name: copy.copy(plugin) for name, plugin in self.plugins.items()}
         for point in profile.points:
@@ -168,7 +174,7 @@ class Host:
         return points
 
     def _make_room(self) -> None:
-        """Shims come and go; one that nobody hears of any more gives its place up."""
+        """At the limit of sessions, deletes the disconnected session that was silent for longest."""
         if len(self.sessions) < MAX_SESSIONS:
             return
         idle = [(session.last_heard, id) for id, session in self.sessions.items() if not session.connected]
@@ -205,7 +211,7 @@ class Host:
             return pb.DrainResponse(attempts_in_flight=len(session.attempts))
 
     def drain(self, seconds: float) -> None:
-        """Takes no new attempts, and waits for those under way to end."""
+        """Rejects new attempts, and waits until the attempts in progress end."""
         with self.changed:
             self.draining = True
             self.changed.wait_for(lambda: not any(session.attempts for session in self.sessions.values()), timeout=seconds)
@@ -222,7 +228,7 @@ class Host:
             session = self.sessions.get(first.session_id)
             if session is None:
                 raise CallFailed("SESSION_UNKNOWN", f"no session {first.session_id}")
-            # A new stream replaces the old one and its mirror.
+            # A new stream replaces the old one and its cluster cache.
             session.stream += 1
             stream = session.stream
             session.mirror = Mirror(session.push_decision)
@@ -231,14 +237,14 @@ class Host:
             session.pushes.put(None)
             session.pushes = queue.Queue()
             pushes = session.pushes
-        # Without it a stream that the shim gave up would wait for pushes forever.
+        # Without the callback, a stream that the shim cancelled would wait for pushes forever.
         if not context.add_callback(lambda: pushes.put(None)):
             return
         reader = threading.Thread(target=self._read, args=(session, stream, first, requests, pushes), daemon=True)
         reader.start()
         acknowledged, due = 0, time.monotonic() + ACK_SECONDS
         while True:
-            # Each push wakes two threads more, which with every change would cost more than all else that is done for a pod.
+            # Each push wakes two more threads. One push per change would cost more than all other work for a pod.
             try:
                 push = pushes.get(timeout=max(0.0, due - time.monotonic()))
             except queue.Empty:
@@ -277,13 +283,13 @@ class Host:
                     session.mirror = None
             pushes.put(CallFailed("INVALID", str(error), code=grpc.StatusCode.FAILED_PRECONDITION))
         except grpc.RpcError:
-            pass  # The shim is gone.
+            pass  # The shim disconnected.
         except Exception as error:  # pylint: disable=broad-except
-            log.exception("a change could not be applied")
+            log.exception("Sync failed: a change could not be applied; closing the stream")
             pushes.put(CallFailed("INTERNAL", str(error)))
         finally:
             with self.changed:
-                # The shim is gone, or begins anew; nobody asks about these any more.
+                # The shim disconnected or starts a new stream, so it will not refer to these attempts again.
                 if session.stream == stream:
                     session.attempts = {}
                     session.mirror = None
@@ -295,7 +301,7 @@ class Host:
     # --- For the calls about pods
 
     def session_for(self, header: Any, time_remaining: Callable[[], Optional[float]], minimum: bool = False) -> Session:
-        """The caller's session, at the version that the call is about; the caller has the lock."""
+        """The caller's session, at the call's version; the caller must hold the lock."""
         if header.host_instance != self.instance:
             raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {header.host_instance}")
         session = self.sessions.get(header.session_id)
@@ -315,12 +321,12 @@ class Host:
         def version() -> int:
             return session.mirror.cluster.version if session.mirror is not None else 0
 
-        # 0 in a call that has to say a version is no version; any complete mirror will do.
+        # Version 0 in a call means any version, once the cluster cache is complete.
         if version() < max(wanted, 1):
-            # As long as a call may wait and still be answered in time.
+            # Wait as long as the response can still arrive within the deadline.
             remaining = time_remaining()
             patience = 1.0 if remaining is None else max(0.0, remaining - min(remaining / 5, 0.02))
             self.changed.wait_for(lambda: version() >= max(wanted, 1), patience)
         have = version()
         if have < max(wanted, 1) or (have > wanted > 0 and not minimum):
-            raise CallFailed("STALE", f"the mirror is at version {have}", have)
+            raise CallFailed("STALE", f"the cluster cache is at version {have}", have)

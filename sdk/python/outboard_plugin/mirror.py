@@ -9,20 +9,23 @@ from outboard_plugin.proto import pb
 
 
 class MirrorError(Exception):
-    """A change that does not fit what the mirror has."""
+    """A change that contradicts the cluster cache."""
 
 
 class Mirror:
-    """Threading: the caller's lock. A snapshot counts once its last chunk is applied."""
+    """The cluster cache. A snapshot takes effect once its last chunk is applied.
+
+    Threading: the caller's lock.
+    """
 
     def __init__(self, push: Optional[Push] = None) -> None:
         self._push = push
-        self._snapshot = 0  # version of the snapshot that is under way
+        self._snapshot = 0  # version of the snapshot in progress
         self._reset()
 
     def _reset(self) -> None:
         self.cluster = Cluster(self._push)
-        self._homeless: Dict[str, Dict[str, None]] = {}  # name of a node that is not there → uids of pods on it, as keys
+        self._homeless: Dict[str, Dict[str, None]] = {}  # name of an unknown node → uids of its pods, as keys
 
     def apply(self, request: Any) -> None:
         self._check_order(request)
@@ -31,7 +34,7 @@ class Mirror:
         if request.HasField("node_order"):
             slots = list(request.node_order.slots)
             if sorted(slots) != sorted(self.cluster._slots):
-                raise MirrorError("the order of nodes is no permutation of the occupied slots")
+                raise MirrorError("the node order is not a permutation of the occupied slots")
             self.cluster._order = slots
             self.cluster._nodes = None
         if request.phase in (pb.SyncRequest.DELTA, pb.SyncRequest.SNAPSHOT_END):
@@ -58,7 +61,7 @@ class Mirror:
     def _change(self, change: Any) -> None:
         kind = change.WhichOneof("change")
         handler = getattr(self, "_" + kind, None) if kind else None
-        # A change that this version does not know is ignored, as the contract wants it.
+        # The contract requires that unknown changes are ignored.
         if handler is not None:
             handler(getattr(change, kind))
 
@@ -77,7 +80,7 @@ class Mirror:
             node.pods, node.nominated = old.pods, old.nominated
             return
         cluster._order.append(upsert.slot)
-        # Pods that named the node before it was known.
+        # Add the pods that arrived before their node.
         for uid in self._homeless.pop(node.name, ()):
             if cluster.pods[uid].node_name == node.name:
                 self._put(uid, upsert.slot, nominated=False)
@@ -92,7 +95,7 @@ class Mirror:
         del cluster._names[node.name]
         for uid in (*node.pods, *node.nominated):
             del cluster._place[uid]
-        # Pods that are bound to it are on it again if it comes back.
+        # If the node returns, its bound pods are added again.
         self._homeless[node.name] = {uid: None for uid, pod in node.pods.items() if pod.node_name == node.name}
 
     def _pod_upsert(self, upsert: Any) -> None:
@@ -100,7 +103,7 @@ class Mirror:
         pod = upsert.pod
         if not pod.uid:
             raise MirrorError("a pod without a uid")
-        # Before the pod is replaced: where it was may be known by its name only.
+        # Before the pod is replaced, because _homeless is keyed by the old pod's node name.
         self._leave_home(pod.uid)
         cluster.pods[pod.uid] = pod
         place = cluster._place.get(pod.uid)
@@ -116,7 +119,7 @@ class Mirror:
             self._put(pod.uid, *place)
 
     def _pod_remove(self, remove: Any) -> None:
-        # One that is not there came and went between two messages.
+        # An unknown pod was added and removed between two messages.
         self._take(remove.uid)
         self._leave_home(remove.uid)
         self.cluster.pods.pop(remove.uid, None)
@@ -148,7 +151,7 @@ class Mirror:
         self.cluster.namespaces.pop(remove.name, None)
 
     def _object_upsert(self, change: Any) -> None:
-        # A kind that this version does not know is ignored.
+        # Unknown kinds are ignored.
         if change.WhichOneof("object"):
             self.cluster.objects[self._key(change)] = change
 

@@ -1,7 +1,7 @@
-"""The contract's messages and services, generated when first needed.
+"""The contract's messages and services, generated on the first import.
 
-`pb` has every message and enum by its name; `raw` has FilterRequest and ScoreRequest once more, with `inline_nodes` as the bytes that
-came. `services.add` adds a servicer. The .proto files lie in the package (`proto/`), or, in a checkout of the project, above it.
+`pb` has every message and enum by name. `raw` has FilterRequest and ScoreRequest with `inline_nodes` as unparsed bytes.
+`services.add` adds a servicer. The .proto files are in the package (`proto/`), or, in a checkout of the project, above it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def _root() -> pathlib.Path:
 
 
 def _write_raw(root: pathlib.Path, into: pathlib.Path) -> None:
-    """Copies of files with inline_nodes, which are the same on the wire. Names that a nested package has not are looked up in those around it."""
+    """Writes copies of the files with inline_nodes, equal on the wire. protoc looks up names missing in the nested package in
+    the enclosing packages."""
     (into / PACKAGE).mkdir(parents=True)
     for name in RAW:
         text = (root / PACKAGE / f"{name}.proto").read_text(encoding="utf-8")
@@ -52,7 +53,7 @@ def _generate(into: str) -> None:
 
 def _load(generated: str) -> Tuple[Any, Any, Dict[str, Callable[[Any, Any], None]]]:
     messages, raw_messages, adders = types.SimpleNamespace(), types.SimpleNamespace(), {}
-    # The generated modules import each other as proto.outboard.…; this module must not stand in their way.
+    # The generated modules import each other as proto.outboard.…, so their folder must precede this module's.
     sys.path.insert(0, generated)
     for path in sorted((pathlib.Path(generated) / PACKAGE).glob("*_pb2*.py")):
         module = importlib.import_module(f"{PACKAGE.replace('/', '.')}.{path.stem}")
@@ -77,7 +78,7 @@ class _Services:
         self._adders[service](servicer, server)
 
 
-# Every message and enum of the contract by its name.
+# Every message and enum of the contract by name.
 pb: Any
 raw: Any
 services: _Services

@@ -1,4 +1,4 @@
-"""What pods take from their nodes."""
+"""Resource requests of pods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable
 
 from outboard_plugin.proto import pb
 
-# By name: cpu in thousandths, memory in bytes, everything else in its own unit.
+# By name: cpu in thousandths, memory in bytes, other resources in their own units.
 Amounts = Dict[str, int]
 
 
@@ -29,7 +29,7 @@ def _raise_to(into: Amounts, other: Amounts) -> None:
 
 
 def _resized(pod: Any, wanted: Any, actual: Any, allocated: Any) -> Amounts:
-    """While a container is resized in place, the most of what it wants, has been allotted and has."""
+    """During an in-place resize: the maximum of the wanted, allocated and actual requests."""
     amounts = _amounts(actual)
     _raise_to(amounts, _amounts(allocated))
     if not pod.resize_infeasible:
@@ -45,8 +45,8 @@ def _of_container(pod: Any, container: Any) -> Amounts:
 
 
 def of_pod(pod: Any) -> Amounts:
-    """Kubernetes' effective request: the larger of any init container (with the sidecars before it) and all containers with all
-    sidecars; replaced by pod-level requests where these name a resource; plus overhead."""
+    """Kubernetes' effective request: the maximum of each init container (with the sidecars before it) and of all containers
+    with all sidecars. A pod-level request replaces the value of its resource. The overhead is added."""
     total: Amounts = {}
     for container in pod.containers:
         _add(total, _of_container(pod, container))
@@ -81,7 +81,7 @@ def of_pod(pod: Any) -> Amounts:
 
 
 def total(pods: Iterable[Any]) -> Any:
-    """The sum over pods, and their number, as a ResourceList."""
+    """The sum over the pods, and their number, as a ResourceList."""
     amounts: Amounts = {}
     count = 0
     for pod in pods:

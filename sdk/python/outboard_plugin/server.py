@@ -22,7 +22,7 @@ from outboard_plugin.proto import pb, raw, services
 
 log = logging.getLogger("outboard_plugin")
 
-# What inline_node.proto says; a mirror's snapshot comes in smaller pieces.
+# The limit of inline_node.proto; a snapshot arrives in smaller chunks.
 MAX_MESSAGE_BYTES = 64 << 20
 STOP_SECONDS = 1.0
 SERVICE_PACKAGE = "outboard.v1alpha1"
@@ -69,7 +69,7 @@ def _stream(method: Callable[[Iterator[Any], Any], Iterator[Any]]) -> Callable[[
 
 
 def register(host: Host, server: Any) -> None:
-    """Adds the contract's services, as far as they are served, to a gRPC server."""
+    """Adds the supported services of the contract to a gRPC server."""
     calls = Calls(host)
     for owner, names in ((host, HOST_SERVICES), (calls, POD_SERVICES)):
         for service, methods in names.items():
@@ -86,7 +86,7 @@ def register(host: Host, server: Any) -> None:
 
 
 def _add_raw(service: str, method: str, call: Callable[[Any, Any], Any], server: Any) -> None:
-    """A method whose request comes with the nodes' bytes: most need not be read again."""
+    """Adds a method whose request has nodes as bytes, because most nodes are cached and need no parsing."""
     handler = grpc.unary_unary_rpc_method_handler(
         _unary(call),
         request_deserializer=getattr(raw, method + "Request").FromString,
@@ -96,7 +96,7 @@ def _add_raw(service: str, method: str, call: Callable[[Any, Any], Any], server:
 
 
 def start(host: Host, address: str) -> Any:
-    """A server of the host at `unix:PATH`, for this user alone; OSError if it cannot listen there."""
+    """Starts a server at `unix:PATH` that only this user can access; raises OSError if it cannot listen."""
     server = grpc.server(
         concurrent.futures.ThreadPoolExecutor(max_workers=16),
         options=[("grpc.max_receive_message_length", MAX_MESSAGE_BYTES), ("grpc.max_send_message_length", MAX_MESSAGE_BYTES)],
@@ -107,7 +107,7 @@ def start(host: Host, address: str) -> Any:
         if server.add_insecure_port(address) == 0:
             raise OSError(f"cannot listen on {address}")
         server.start()
-    except RuntimeError as error:  # What newer versions of gRPC raise.
+    except RuntimeError as error:  # Newer versions of gRPC raise it.
         raise OSError(f"cannot listen on {address}: {error}") from error
     finally:
         os.umask(mask)
@@ -123,23 +123,23 @@ def serve(
 ) -> None:
     """Runs a host with these plugins until SIGTERM or SIGINT, then drains.
 
-    `digest` tells one build from another; by default it follows from the program's own file. `inline_nodes`: nodes come with each call,
-    instead of a mirror; by default as the plugins say."""
+    `digest` identifies the build; by default it is computed from the program's file. `inline_nodes`: nodes come with each
+    call, and the host has no cluster cache; by default the plugins' value."""
     parser = argparse.ArgumentParser(description="A plugin host for outboard-shim: " + ", ".join(map(api.name_of, plugins)))
     parser.add_argument(
         "--listen",
         required=True,
         metavar="unix:PATH",
-        help="a Unix socket; {instance} in PATH stands for this instance's id, as in unix:/run/outboard/hosts/NAME@{instance}.sock",
+        help="Unix socket; {instance} in PATH is replaced by the instance id, as in unix:/run/outboard/hosts/NAME@{instance}.sock",
     )
-    parser.add_argument("--drain-timeout", type=float, default=20.0, metavar="SECONDS", help="how long attempts under way may take to end")
+    parser.add_argument("--drain-timeout", type=float, default=20.0, metavar="SECONDS", help="time limit for attempts in progress to end")
     flags = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     instance = "python-" + uuid.uuid4().hex[:16]
     address = flags.listen.replace("{instance}", instance)
     if not address.startswith("unix:"):
-        parser.error("only unix:PATH is served")
-    # For sigwait below; the threads that gRPC starts inherit it.
+        parser.error("--listen: only unix:PATH is supported")
+    # Blocked for sigwait below; the threads of gRPC inherit the mask.
     signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     host = Host(plugins, build, digest or _digest_of_program(), instance, inline_nodes)
@@ -153,7 +153,7 @@ def serve(
     )
     signal.sigwait(signals)
     host.drain(flags.drain_timeout)
-    # gRPC 1.67 waits for ever for calls whose request it could not read.
+    # gRPC 1.67 waits forever for calls whose request it could not read.
     server.stop(grace=STOP_SECONDS).wait(2 * STOP_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""Plugins for tests: one at every extension point (`every`), also without a mirror (`every_inline`), and one that has a say at Permit alone (`permit`)."""
+"""Plugins for tests: all extension points (`every`), the same without a cluster cache (`every_inline`), only Permit (`permit`)."""
 
 import sys
 

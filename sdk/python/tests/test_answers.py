@@ -1,4 +1,4 @@
-"""Verdicts and scores, packed as the contract wants them."""
+"""Verdicts and scores, packed as the contract requires."""
 
 import logging
 import random
@@ -13,7 +13,7 @@ def nodes(count):
 
 
 class Scripted(Plugin):
-    """Says of each node what a dictionary has, by name; an exception is raised."""
+    """Returns the dictionary's verdict for each node name; raises it if it is an exception."""
 
     def __init__(self, said):
         self.said = said
@@ -33,7 +33,7 @@ class Batched(Scripted):
 
 
 def one_by_one(plugins, pod, order, enough):
-    """What the contract says, node by node: (node, verdict) pairs and the plugin that failed."""
+    """The contract's rules, node by node: (node, verdict) pairs and the plugin that failed."""
     seen, feasible = [], 0
     for node in order:
         verdict = None

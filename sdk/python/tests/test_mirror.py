@@ -1,4 +1,4 @@
-"""The mirror, and what nodes say of themselves."""
+"""The cluster cache, and the attributes of nodes."""
 
 import unittest
 
@@ -18,7 +18,7 @@ class MirrorTest(unittest.TestCase):
         self.begin(Mirror())
 
     def begin(self, mirror):
-        """With an empty snapshot."""
+        """Applies an empty snapshot."""
         self.mirror = mirror
         self.version = 0
         self.apply(phase=pb.SyncRequest.SNAPSHOT_BEGIN)
@@ -69,7 +69,7 @@ class MirrorTest(unittest.TestCase):
         self.assertEqual((a.requested.cpu_millis, a.requested.pods), (100, 1))
         self.apply(self.place("p", pb.WAITING, 1))
         self.assertEqual((a.requested.pods, b.requested.pods, self.cluster.waiting), (0, 1, {"p": 7}))
-        self.apply(self.pod("p", cpu=300))  # an assumed place is kept
+        self.apply(self.pod("p", cpu=300))  # keeps the assumed node
         self.assertEqual(b.requested.cpu_millis, 300)
         self.apply(self.place("p", pb.NOMINATED, 0))
         self.assertEqual((list(a.nominated), list(b.pods), self.cluster.waiting), (["p"], [], {}))

@@ -1,4 +1,4 @@
-"""A host over a real socket, called as a shim would, in both modes."""
+"""Calls a host over a real socket, as the shim does, in both modes."""
 
 import logging
 import os
@@ -90,7 +90,7 @@ class ServerTest(unittest.TestCase):
         )
 
     def sync(self, *requests):
-        """Feeds the mirror; returns the answers as they come."""
+        """Feeds the cluster cache; returns the responses as they arrive."""
         for request in requests:
             self.requests.put(request)
         stream = self.channel.stream_stream(
@@ -120,7 +120,7 @@ class ServerTest(unittest.TestCase):
         self.call("PreFilterService", "PreFilter", pb.PreFilterRequest(header=self.header(), pod_uid="p"))
 
     def content(self, slots=()):
-        """What a call carries beside its own fields."""
+        """The inline fields of a call."""
         if not self.inline:
             return {}
         return {"pod": self.pod, **({"inline_nodes": [self.cluster[slot] for slot in slots]} if slots else {})}
@@ -220,14 +220,14 @@ class MirroredServerTest(ServerTest):
             response_deserializer=pb.FilterResponse.FromString,
         )
         with self.assertRaises(grpc.RpcError):
-            call(request, timeout=0.2)  # it waits for the version
+            call(request, timeout=0.2)  # the host waits for the version
         request.header.snapshot_version = 1
         request.header.attempt_id = 2
         self.assertEqual(self.fails("FilterService", "Filter", request), "ATTEMPT_UNKNOWN")
         request.header.attempt_id = 1
         request.nodes.slots.append(17)
         self.assertEqual(self.fails("FilterService", "Filter", request), "OBJECT_UNKNOWN")
-        # An attempt that the shim ended is forgotten.
+        # The host forgets an attempt that the shim ended.
         self.requests.put(pb.SyncRequest(version=2, ended_attempts=[1]))
         self.assertEqual(next(self.stream).ack.version, 2)
         request = pb.FilterRequest(header=self.header(snapshot_version=2))
@@ -252,7 +252,7 @@ class MirroredServerTest(ServerTest):
         self.assertEqual(list(old), [])
 
 
-del ServerTest  # Only as a base: it would run as if it were mirrored.
+del ServerTest  # A base class only; unittest must not run it.
 
 if __name__ == "__main__":
     unittest.main()

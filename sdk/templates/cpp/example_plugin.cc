@@ -16,11 +16,10 @@ namespace {
 namespace sdk = outboard::sdk;
 namespace v1alpha1 = outboard::v1alpha1;
 
-// On a pod: the most that its node may cost.
+// Annotation of a pod: the maximum price of its node.
 constexpr char kMaxPrice[] = "example-plugin/max-price";
 
-// Prices in thousandths, so that scores are computed in integers. Nothing for a text that is no
-// price.
+// The price in thousandths, so that scores are integers. nullopt if the text is not a price.
 std::optional<int64_t> ReadPrice(absl::string_view text) {
   double price = 0;
   if (!absl::SimpleAtod(text, &price) || !(price >= 0) || price > 1e9) return std::nullopt;
@@ -51,7 +50,7 @@ class ExamplePlugin : public sdk::Plugin,
     return PriceOf(node).value_or(0);
   }
 
-  // The cheapest is the best; nodes without a price are as good as free ones.
+  // The cheapest node gets the best score; a node without a price scores like a free one.
   sdk::Verdict Normalize(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                          absl::Span<int64_t> scores) const override {
     sdk::NormalizeScores(sdk::kMaxScore, /*reverse=*/true, scores);
@@ -66,9 +65,9 @@ class ExamplePlugin : public sdk::Plugin,
 
   const std::string label_;
   const std::optional<int64_t> max_price_;
-  // Evicting pods from a node does not change its price: no preemption is tried there.
+  // Unresolvable: evicting pods does not change a node's price, so preemption cannot help.
   const sdk::Verdict no_price_ =
-      sdk::Verdict::Unresolvable("the pod's annotation example-plugin/max-price is no price");
+      sdk::Verdict::Unresolvable("the pod's annotation example-plugin/max-price is not a price");
   const sdk::Verdict unknown_ = sdk::Verdict::Unresolvable("node(s) had no price");
   const sdk::Verdict too_dear_ = sdk::Verdict::Unresolvable("node(s) cost too much");
 };
@@ -84,7 +83,7 @@ absl::StatusOr<std::unique_ptr<sdk::Plugin>> Create(const sdk::PluginContext& co
     if (!(value > 0)) args.Problem("maxPrice", "Invalid value: must be greater than zero");
     max_price = std::llround(value * 1000);
   }
-  // Whatever was reported above refuses the configuration, and so does a field that was not read.
+  // A reported problem rejects the configuration, and so does an unknown field.
   return std::make_unique<ExamplePlugin>(label, max_price);
 }
 
@@ -97,13 +96,13 @@ sdk::PluginDescriptor Descriptor() {
   descriptor.args_schema = R"({
   "type": "object",
   "properties": {
-    "label": {"type": "string", "description": "of nodes: what one costs", "default": "example-plugin/price"},
-    "maxPrice": {"type": "number", "exclusiveMinimum": 0, "description": "of any pod's node"}
+    "label": {"type": "string", "description": "node label with the price", "default": "example-plugin/price"},
+    "maxPrice": {"type": "number", "exclusiveMinimum": 0, "description": "maximum price of a pod's node"}
   }
 })";
-  // The shim sends no annotation that nobody asked for.
+  // The shim sends only annotations that a plugin declares.
   descriptor.needed_fields = {"Pod.metadata.annotations['example-plugin/max-price']"};
-  // What may make a pod schedulable that was rejected here.
+  // Events that may make a rejected pod schedulable.
   descriptor.wake_up_events = {sdk::WakeOn(
       "Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_LABEL})};
   descriptor.create = Create;

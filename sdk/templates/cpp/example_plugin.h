@@ -1,4 +1,4 @@
-// ExamplePlugin: keeps pods off nodes that cost too much, and prefers cheap ones.
+// ExamplePlugin: rejects nodes that cost too much, and prefers cheap nodes.
 #ifndef EXAMPLE_PLUGIN_H_
 #define EXAMPLE_PLUGIN_H_
 

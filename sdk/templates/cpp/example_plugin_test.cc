@@ -13,10 +13,10 @@ using outboard::sdk::testing::NodeBuilder;
 using outboard::sdk::testing::PluginHarness;
 using outboard::sdk::testing::PodBuilder;
 
-// What a node and a pod look like, and what the plugin is to say of them: testdata/*.case.
+// Clusters, pods and expected results: testdata/*.case.
 TEST(ExamplePluginTest, Cases) { outboard::sdk::testing::RunCases(Descriptor(), TESTDATA); }
 
-// Where a table does not do: the plugin on a small cluster, call by call.
+// For sequences of calls that a case cannot express.
 TEST(ExamplePluginTest, AChangedPriceCounts) {
   auto harness = PluginHarness::Create(Descriptor(), R"({"maxPrice": 1})");
   ASSERT_TRUE(harness.ok()) << harness.status();

@@ -1,4 +1,4 @@
-"""ExamplePlugin: keeps pods off nodes that cost too much, and prefers cheap ones."""
+"""ExamplePlugin: rejects nodes that cost too much, and prefers cheap nodes."""
 
 from outboard_plugin import Plugin, Unresolvable, serve
 
@@ -6,7 +6,7 @@ MAX_PRICE = "example-plugin/max-price"
 
 
 def read_price(text):
-    """A price, or None for a text that is none."""
+    """The price, or None if the text is not a price."""
     try:
         price = float(text)
     except ValueError:
@@ -15,9 +15,9 @@ def read_price(text):
 
 
 class ExamplePlugin(Plugin):
-    # The shim sends no annotation that nobody asked for.
+    # The shim sends only annotations that a plugin declares.
     needed_fields = (f"Pod.metadata.annotations['{MAX_PRICE}']",)
-    # What may make a pod schedulable that was rejected here.
+    # Events that may make a rejected pod schedulable.
     wake_up_events = (("Node", "ADD"), ("Node", "UPDATE_NODE_LABEL"))
 
     def __init__(self):
@@ -39,14 +39,14 @@ class ExamplePlugin(Plugin):
         if MAX_PRICE in pod.annotations:
             wanted = read_price(pod.annotations[MAX_PRICE])
             if wanted is None:
-                return Unresolvable(f"the pod's annotation {MAX_PRICE} is no price")
+                return Unresolvable(f"the pod's annotation {MAX_PRICE} is not a price")
             limit = wanted if limit is None else min(limit, wanted)
         if limit is None:
             return None
         price = self.price_of(node)
         if price is None:
             return Unresolvable("node(s) had no price")
-        # Evicting pods from a node does not change its price: no preemption is tried there.
+        # Unresolvable: evicting pods does not change a node's price, so preemption cannot help.
         return None if price <= limit else Unresolvable("node(s) cost too much")
 
     def score(self, pod, node):

@@ -27,7 +27,7 @@ class ExamplePluginTest(unittest.TestCase):
         self.assertEqual(plugin.filter(pod(), node(price="2")).reason, "node(s) cost too much")
         self.assertEqual(plugin.filter(pod(max_price="1"), node(price="1.2")).reason, "node(s) cost too much")
         self.assertEqual(plugin.filter(pod(), node()).reason, "node(s) had no price")
-        self.assertIn("is no price", plugin.filter(pod(max_price="a lot"), node(price="1")).reason)
+        self.assertIn("is not a price", plugin.filter(pod(max_price="a lot"), node(price="1")).reason)
 
     def test_no_limit(self):
         self.assertIsNone(configured().filter(pod(), node()))

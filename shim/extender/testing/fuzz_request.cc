@@ -25,8 +25,8 @@ void RequireJson(absl::string_view text, const char* what) {
 void FuzzRequest(absl::string_view body) {
   JsonScanner scan(body);
   const bool is_json = scan.Skip() && scan.End();
-  // Another reader with the same opinion of what JSON is, but for how deep it may be.
-  if (is_json) RequireJson(body, "what is taken for JSON is JSON");
+  // A second parser with the same rules except for the depth limit.
+  if (is_json) RequireJson(body, "accepted JSON is valid JSON");
   if (absl::StatusOr<NodesQuestion> question = DecodeNodesQuestion(body); question.ok()) {
     Require(is_json, "a question is JSON");
     Require(question->by_name || question->nodes.size() == question->names.size(),

@@ -1,4 +1,4 @@
-// The fuzzer's body, which also runs over the seeds in testdata/ as a test.
+// The fuzz target, which also runs over the seeds in testdata/ as a test.
 #ifndef OUTBOARD_SHIM_EXTENDER_TESTING_FUZZ_REQUEST_H_
 #define OUTBOARD_SHIM_EXTENDER_TESTING_FUZZ_REQUEST_H_
 
@@ -6,7 +6,7 @@
 
 namespace outboard::extender {
 
-// Aborts if a body that is no JSON is taken for a request, or an answer to it would be none.
+// Aborts if an invalid JSON body is accepted, or if an answer is not valid JSON.
 void FuzzRequest(absl::string_view body);
 
 }  // namespace outboard::extender

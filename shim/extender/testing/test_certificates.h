@@ -1,4 +1,4 @@
-// Certificates for tests, made on the spot and written as PEM files.
+// Certificates for tests, created on demand and written as PEM files.
 #ifndef OUTBOARD_SHIM_EXTENDER_TESTING_TEST_CERTIFICATES_H_
 #define OUTBOARD_SHIM_EXTENDER_TESTING_TEST_CERTIFICATES_H_
 
@@ -12,7 +12,7 @@
 
 namespace outboard::extender {
 
-// A certificate for 127.0.0.1 with its key; its own authority unless another signs it.
+// A certificate for 127.0.0.1 with its key; self-signed unless an authority is given.
 class TestCertificate {
  public:
   explicit TestCertificate(long serial, const TestCertificate* issuer = nullptr)
@@ -38,7 +38,7 @@ class TestCertificate {
   TestCertificate(const TestCertificate&) = delete;
   TestCertificate& operator=(const TestCertificate&) = delete;
 
-  // Each file takes the place of the one before at once.
+  // Each file replaces its predecessor atomically.
   void Write(const std::string& cert_file, const std::string& key_file) const {
     if (!cert_file.empty())
       Replace(cert_file, [this](FILE* file) { PEM_write_X509(file, certificate_); });

@@ -32,7 +32,7 @@ std::string Seal(const json& object) {
   return SealEnvelope(object.value("apiVersion", "v1"), object.value("kind", ""), message);
 }
 
-// Any kind of object_kinds.h; empty for others.
+// For any kind of object_kinds.h; null for others.
 std::unique_ptr<google::protobuf::Message> NewMessage(const std::string& kind) {
   for (const ObjectKind& known : ObjectKinds()) {
     if (known.kind == kind)
@@ -41,7 +41,7 @@ std::unique_ptr<google::protobuf::Message> NewMessage(const std::string& kind) {
   return nullptr;
 }
 
-// A list has no wire message of its own: field 1 is its metadata, 2 an item.
+// Lists have no wire message of their own: field 1 is the metadata, field 2 an item.
 std::string SealList(const json& list, const std::string& item_kind) {
   google::protobuf::Empty message;
   google::protobuf::UnknownFieldSet* fields =

@@ -1,4 +1,4 @@
-// The fake server's answers as protobuf.
+// The fake server's protobuf answers.
 #ifndef OUTBOARD_SHIM_KUBE_TESTING_FAKE_API_ENCODING_H_
 #define OUTBOARD_SHIM_KUBE_TESTING_FAKE_API_ENCODING_H_
 
@@ -8,11 +8,11 @@
 
 namespace outboard::kube::testing {
 
-// An object, list or Status of JSON in its protobuf envelope; empty where the kind is not known.
+// A JSON object, list or Status in its protobuf envelope; empty if the kind is unknown.
 std::string ToProtobuf(const nlohmann::json& object);
-// Whether objects of this resource ("pods") are known as protobuf.
+// Whether objects of this resource ("pods") have a protobuf encoding.
 bool HasProtobuf(const std::string& resource);
-// One frame of a watch, with its length or its newline.
+// One frame of a watch, with its length prefix or newline.
 std::string ProtobufFrame(const std::string& type, const nlohmann::json& object);
 std::string JsonFrame(const std::string& type, const nlohmann::json& object);
 

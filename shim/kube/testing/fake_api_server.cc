@@ -52,7 +52,7 @@ std::string KeyOf(const json& object) {
   return ns.empty() ? name : ns + "/" + name;
 }
 
-// Only the selectors that the shim uses: fields compared with != and =.
+// Supports only the shim's selectors: field comparisons with = and !=.
 bool Matches(const json& object, const std::string& selector) {
   if (object.is_null()) return false;
   for (absl::string_view term : absl::StrSplit(selector, ',', absl::SkipEmpty())) {
@@ -80,7 +80,7 @@ bool IsRequest(const std::string& method, const std::string& part, const std::st
   });
 }
 
-// Strategic merge of conditions by type, which is all that the shim's patches need of it.
+// Strategic merge of conditions by type: sufficient for the shim's patches.
 void MergePatch(json patch, json* object) {
   const json::json_pointer path("/status/conditions");
   json conditions;
@@ -556,7 +556,7 @@ void FakeApiServer::Watch(const HttpRequest& request, const Target& target,
         return stopping_ || bookmarks_ != bookmarks ||
                (!history_.empty() && history_.back().version > position);
       };
-      // Wakes now and then to notice that the client has gone.
+      // Wakes up periodically to detect a closed connection.
       mutex_.AwaitWithTimeout(absl::Condition(&news),
                               std::min(end - absl::Now(), absl::Milliseconds(50)));
       if (stopping_) return;

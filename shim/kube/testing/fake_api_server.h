@@ -1,4 +1,4 @@
-// A Kubernetes API in memory, over plain HTTP/1.1, with faults at command.
+// An in-memory Kubernetes API over plain HTTP/1.1, with injected faults.
 #ifndef OUTBOARD_SHIM_KUBE_TESTING_FAKE_API_SERVER_H_
 #define OUTBOARD_SHIM_KUBE_TESTING_FAKE_API_SERVER_H_
 
@@ -18,25 +18,25 @@
 
 namespace outboard::kube::testing {
 
-// Something that goes wrong with requests of `method` (any if empty) whose path and query hold
-// `path_part`.
+// A fault for requests of `method` (empty: any) whose path and query contain `path_part`.
 struct Fault {
   std::string method;
   std::string path_part;
   int times = 1;
-  // Before the request is carried out.
+  // Delay before the request is executed.
   absl::Duration delay = absl::ZeroDuration();
-  // Answers with this instead of carrying it out; `body` as plain text, Retry-After if positive.
+  // Answer with this instead of executing the request; `body` as plain text, Retry-After if
+  // positive.
   int http_status = 0;
   std::string body = "Too many requests, please try again later.";
   int retry_after_seconds = 0;
-  // Closes the connection without carrying it out.
+  // Close the connection without executing the request.
   bool drop_request = false;
-  // Carries it out and closes the connection without an answer.
+  // Execute the request and close the connection without an answer.
   bool drop_answer = false;
-  // Closes the connection after so many bytes of the answer.
+  // Close the connection after this many bytes of the answer.
   std::optional<size_t> cut_after;
-  // A watch: 200, and then an ERROR event with this code instead of events.
+  // For a watch: answer 200, then send an ERROR event with this code instead of events.
   int event_status = 0;
 };
 
@@ -48,50 +48,52 @@ struct RequestLog {
   std::string body;
 };
 
-// Knows pods (with binding and status), nodes, namespaces, the kinds of object_kinds.h, leases and
-// events: get, list (limit and
-// continue, pods' status.phase selector), watch (resume, WatchList, bookmarks, timeoutSeconds),
-// create, update and patch with resourceVersion checks, delete; protobuf where asked for and known.
-// Binding is checked as the real server does: UID, nodeName, deletion.
+// Supports pods (with binding and status), nodes, namespaces, the kinds of object_kinds.h, leases
+// and events: get, list (limit and continue, pods' status.phase selector), watch (resume,
+// WatchList, bookmarks, timeoutSeconds), create, update and patch with resourceVersion checks,
+// delete; protobuf if requested and supported. Bindings are checked like in the real server: UID,
+// nodeName, deletion.
 //
-// Threading: thread-safe. Lifetime: the destructor ends all requests. Errors: as HTTP answers.
+// Threading: thread-safe.
+// Lifetime: the destructor ends all requests.
+// Errors: as HTTP answers.
 class FakeApiServer {
  public:
   FakeApiServer();
   ~FakeApiServer();
 
   std::string url() const;
-  // For a client of this server.
+  // The configuration for a client of this server.
   ClientConfig Config() const;
 
-  // Creates or replaces an object; uid, resourceVersion and creationTimestamp are filled in where
-  // missing. `resource` is as in paths: "pods", "leases", …. Returns the resource version.
+  // Creates or replaces an object. Fills in missing uid, resourceVersion and creationTimestamp.
+  // `resource` is as in paths: "pods", "leases", …. Returns the resource version.
   std::string Put(const std::string& resource, nlohmann::json object);
   bool Delete(const std::string& resource, const std::string& key);
-  // By "namespace/name", or "name" for nodes and namespaces; null where absent.
+  // `key` is "namespace/name", or "name" for nodes and namespaces. Null if absent.
   nlohmann::json Get(const std::string& resource, const std::string& key) const;
   std::vector<nlohmann::json> All(const std::string& resource) const;
 
   void Inject(Fault fault);
   void ClearFaults();
-  // Forgets history: watches from before now get 410.
+  // Drops the history: watches from earlier versions get 410.
   void Compact();
   // Sends a bookmark on every watch.
   void SendBookmarks();
-  // Continues from an older version with the state as it is, as after a restored backup.
+  // Continues from an older version with the current state, like after a restored backup.
   void Rewind(int64_t resource_version);
   // Ends all connections.
   void CloseConnections() { listener_->CloseConnections(); }
-  // What this server does not know: sendInitialEvents (answers 422), protobuf (answers JSON), the
-  // end mark of initial events.
+  // If false: sendInitialEvents is answered with 422, protobuf requests with JSON, and the end mark
+  // of initial events is missing.
   void SetWatchListSupported(bool supported);
   void SetProtobufSupported(bool supported);
   void SetInitialEventsEnd(bool sent);
 
   std::vector<RequestLog> Requests() const;
-  // How many requests of `method` (any if empty) had `path_part` in path or query.
+  // The number of requests of `method` (empty: any) with `path_part` in path or query.
   int Count(const std::string& method, const std::string& path_part) const;
-  // Waits for that; false after `timeout`.
+  // Waits until Count reaches `count`; false after `timeout`.
   bool AwaitCount(const std::string& method, const std::string& path_part, int count,
                   absl::Duration timeout = absl::Seconds(20)) const;
   int64_t version() const;

@@ -33,7 +33,7 @@ std::string UrlDecode(absl::string_view text) {
   return decoded;
 }
 
-// Reads one request; `buffer` keeps what came after it. False at the end of the connection.
+// Reads one request. `buffer` keeps the bytes after it. False at the end of the connection.
 bool ReadRequest(int fd, std::string* buffer, HttpRequest* request) {
   auto fill = [&] {
     char bytes[16384];

@@ -1,5 +1,4 @@
-// A small HTTP/1.1 server for tests, with every byte in the test's hand: it can cut an answer
-// anywhere.
+// A small HTTP/1.1 server for tests that control every byte: it can cut an answer anywhere.
 #ifndef OUTBOARD_SHIM_KUBE_TESTING_HTTP_LISTENER_H_
 #define OUTBOARD_SHIM_KUBE_TESTING_HTTP_LISTENER_H_
 
@@ -24,26 +23,26 @@ struct HttpRequest {
   std::string body;
 };
 
-// The connection of one request, to answer on.
+// The connection of one request, for the answer.
 class HttpConnection {
  public:
   explicit HttpConnection(int fd) : fd_(fd) {}
 
-  // False once the peer is gone or the answer was cut.
+  // False once the client is gone or the answer was cut.
   bool Write(absl::string_view bytes);
-  // A whole answer.
+  // Sends a whole answer.
   bool Respond(int status, absl::string_view content_type, absl::string_view body,
                const std::map<std::string, std::string>& headers = {});
-  // A chunked answer: its head, its pieces, its end.
+  // A chunked answer: start, chunks, end.
   bool BeginChunks(int status, absl::string_view content_type);
   bool WriteChunk(absl::string_view data);
   bool EndChunks();
 
-  // Closes the connection after `bytes` more of the answer.
+  // Closes the connection after `bytes` more bytes of the answer.
   void CutAfter(size_t bytes) { left_ = bytes; }
   void Drop() { CutAfter(0); }
   bool cut() const { return cut_; }
-  // The client has closed its end.
+  // Whether the client has closed its end.
   bool peer_closed() const;
 
  private:
@@ -52,9 +51,10 @@ class HttpConnection {
   bool cut_ = false;
 };
 
-// Threading: the handler runs on a thread per connection. Lifetime: Stop (or the destructor) closes
-// all connections and waits for the handlers, which must end when Write fails or stopping() is
-// true. Errors: a port that cannot be had is port() == 0.
+// Threading: the handler runs on one thread per connection.
+// Lifetime: Stop (or the destructor) closes all connections and waits for the handlers, which must
+// end when Write fails or stopping() is true.
+// Errors: port() == 0 if no port could be bound.
 class HttpListener {
  public:
   using Handler = std::function<void(const HttpRequest&, HttpConnection&)>;
@@ -64,7 +64,7 @@ class HttpListener {
 
   void Stop();
   int port() const { return port_; }
-  // Closes every connection, as a restart of the server would.
+  // Closes every connection, like a server restart.
   void CloseConnections();
 
  private:

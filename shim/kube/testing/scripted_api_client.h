@@ -1,4 +1,4 @@
-// An ApiClient whose answers the test gives one by one.
+// An ApiClient whose answers are set by the test, one by one.
 #ifndef OUTBOARD_SHIM_KUBE_TESTING_SCRIPTED_API_CLIENT_H_
 #define OUTBOARD_SHIM_KUBE_TESTING_SCRIPTED_API_CLIENT_H_
 
@@ -11,11 +11,12 @@
 
 namespace outboard::kube {
 
-// Keeps requests until the test answers them; asks before_send at that moment, as if the request
-// left just then.
+// Keeps requests until the test answers them. Calls before_send at that moment, as if the request
+// were sent just then.
 //
-// Threading: one thread. Lifetime: what is unanswered ends with CANCELLED. Errors: answering when
-// nothing is asked crashes the test.
+// Threading: one thread.
+// Lifetime: the destructor ends unanswered requests with CANCELLED.
+// Errors: answering without a pending request crashes the test.
 class ScriptedApiClient : public ApiClient {
  public:
   ~ScriptedApiClient() override {
@@ -33,7 +34,7 @@ class ScriptedApiClient : public ApiClient {
   size_t waiting() const { return waiting_.size(); }
   const ApiRequest& request(size_t index = 0) const { return waiting_.at(index).request; }
 
-  // Answer the oldest request, or the one at `index`.
+  // Answers the oldest request, or the one at `index`.
   void Answer(int http_status, std::string body, size_t index = 0) {
     ApiResponse response;
     response.http_status = http_status;

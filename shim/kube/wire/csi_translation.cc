@@ -25,12 +25,12 @@ constexpr char kBetaRegion[] = "failure-domain.beta.kubernetes.io/region";
 constexpr char kZoneDelimiter[] = "__";
 constexpr char kResourceGroup[] = "kubernetes.io/azure-file-resource-group";
 
-// A plugin with what its driver calls things.
+// An in-tree plugin and its driver's names.
 struct Migration {
   const char* plugin;
   const char* driver;
-  const char* zone_key;    // Null: the driver takes node affinities as they are.
-  const char* region_key;  // Null: its regions are Kubernetes'.
+  const char* zone_key;    // Null: node affinities stay unchanged.
+  const char* region_key;  // Null: same key as in Kubernetes.
 };
 constexpr Migration kAwsEbs = {"kubernetes.io/aws-ebs", "ebs.csi.aws.com",
                                "topology.ebs.csi.aws.com/zone", nullptr};
@@ -54,7 +54,7 @@ const std::string* FindLabel(const Labels& labels, const char* key) {
   return it == labels.end() ? nullptr : &it->second;
 }
 
-// `aws://zone/vol-1`, `aws:///vol-1`, or the id itself. Absent: malformed.
+// `aws://zone/vol-1`, `aws:///vol-1`, or the id itself. nullopt: malformed.
 std::optional<std::string> AwsVolumeId(const std::string& text) {
   absl::string_view rest = text;
   if (!absl::ConsumePrefix(&rest, "aws://")) return text;
@@ -74,7 +74,7 @@ bool IsManaged(const wire::AzureDiskVolumeSource& disk) {
   return !disk.has_kind() || absl::EqualsIgnoreCase(disk.kind(), "Managed");
 }
 
-// The account in `azure-storage-account-NAME-secret`; else the whole name.
+// The account in `azure-storage-account-NAME-secret`; otherwise the whole name.
 std::string StorageAccount(const std::string& secret_name) {
   constexpr absl::string_view kPrefix = "azure-storage-account-";
   constexpr absl::string_view kSuffix = "-secret";
@@ -90,7 +90,7 @@ std::string GceHandle(absl::string_view scope, absl::string_view place, const st
   return absl::StrCat("projects/UNSPECIFIED/", scope, "/", place, "/disks/", disk);
 }
 
-// The region that all zones (`europe-west1-b`) are in; absent: they are not, or not zones.
+// The common region of all zones (`europe-west1-b`). nullopt: several regions, or not zones.
 std::optional<std::string> GceRegion(const std::vector<std::string>& zones) {
   std::set<std::string> regions;
   for (const std::string& zone : zones) {
@@ -148,7 +148,7 @@ void Rename(const char* key, const char* new_key, api::NodeSelector* affinity) {
   }
 }
 
-// To every term; to a new one if there is none.
+// Adds a requirement to every term; creates a term if there is none.
 void AddPlaces(const char* key, const std::vector<std::string>& places,
                api::PersistentVolume* volume) {
   std::set<std::string> sorted;
@@ -167,7 +167,7 @@ void AddPlaces(const char* key, const std::vector<std::string>& places,
   }
 }
 
-// Whether the volume speaks of zones with the labels from before Kubernetes 1.17.
+// Whether the volume uses the zone labels from before Kubernetes 1.17.
 bool UsesBetaLabels(const api::PersistentVolume& volume) {
   if (NamesKey(volume.node_affinity(), kZone)) return false;
   if (NamesKey(volume.node_affinity(), kBetaZone)) return true;
@@ -175,7 +175,7 @@ bool UsesBetaLabels(const api::PersistentVolume& volume) {
   return FindLabel(volume.labels(), kBetaZone) != nullptr;
 }
 
-// What an affinity says goes before what a label says.
+// Node affinity takes precedence over labels.
 void TranslatePlace(const char* label_key, const char* csi_key, bool split,
                     api::PersistentVolume* volume) {
   if (HasValues(volume->migrated_node_affinity(), label_key)) {
@@ -206,7 +206,7 @@ void TranslateAffinity(const Migration& migration, api::PersistentVolume* volume
   }
 }
 
-// The handle of an Azure file share; absent: nothing says in which namespace its secret is.
+// The handle of an Azure file share. nullopt: the namespace of its secret is unknown.
 std::optional<std::string> AzureFileHandle(const wire::PersistentVolume& from) {
   const wire::PersistentVolumeSpec& spec = from.spec();
   const wire::AzureFilePersistentVolumeSource& file = spec.persistentvolumesource().azurefile();

@@ -1,4 +1,4 @@
-// In-tree volumes as the CSI volumes that stand for them.
+// Translates in-tree volumes to their CSI equivalents.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_CSI_TRANSLATION_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_CSI_TRANSLATION_H_
 
@@ -10,15 +10,16 @@
 
 namespace outboard::kube {
 
-// Sets `migrated` of a pod's volume whose source is in-tree. Nothing is set where Kubernetes could
-// not translate it.
+// Sets `migrated` of a pod's volume with an in-tree source. Sets nothing if Kubernetes could not
+// translate it.
 //
-// Threading: pure functions. Errors: none.
+// Threading: pure functions.
+// Errors: none.
 void TranslateInlineVolume(const wire::Volume& from, const std::string& pod_namespace,
                            v1alpha1::Volume* to);
 
-// Sets `csi` and `migrated_node_affinity` of a volume whose source is in-tree; its labels, claim
-// and node affinity are set already.
+// Sets `csi` and `migrated_node_affinity` of a volume with an in-tree source. Labels, claim and
+// node affinity must be set already.
 void TranslateVolume(const wire::PersistentVolume& from, v1alpha1::PersistentVolume* to);
 
 }  // namespace outboard::kube

@@ -16,7 +16,7 @@ Message Parse(const std::string& text) {
   return message;
 }
 
-// Parts of a volume, and what becomes of it.
+// Checks the translation of a volume with the given source and other fields.
 void ExpectVolume(const std::string& source, const std::string& given,
                   const std::string& expected) {
   SCOPED_TRACE(source + given);
@@ -87,13 +87,13 @@ TEST(CsiTranslation, ZonesOfAnAffinity) {
       source, "node_affinity " + Affinity("topology.kubernetes.io/zone", "values: 'a' values: 'b'"),
       kEbs + (" migrated_node_affinity " +
               Affinity("topology.ebs.csi.aws.com/zone", "values: 'a' values: 'b'")));
-  // An affinity goes before labels.
+  // A node affinity takes precedence over labels.
   ExpectVolume(source,
                "labels { key: 'topology.kubernetes.io/zone' value: 'x' } node_affinity " +
                    Affinity("failure-domain.beta.kubernetes.io/zone", "values: 'a'"),
                kEbs + (" migrated_node_affinity " +
                        Affinity("topology.ebs.csi.aws.com/zone", "values: 'a'")));
-  // Old regions get their new name beside old zones only.
+  // Old region labels are renamed only next to old zone labels.
   ExpectVolume(
       source,
       "node_affinity { node_selector_terms {"
@@ -106,7 +106,7 @@ TEST(CsiTranslation, ZonesOfAnAffinity) {
           " match_expressions { key: 'topology.ebs.csi.aws.com/zone' operator: IN values: 'a' }"
           " match_expressions { key: 'topology.kubernetes.io/region' operator: IN values: 'r' }"
           " } }");
-  // Other keys stay.
+  // Other keys stay unchanged.
   ExpectVolume(source, "node_affinity " + Affinity("rack", "values: 'a'"),
                kEbs + (" migrated_node_affinity " + Affinity("rack", "values: 'a'")));
 }
@@ -147,7 +147,7 @@ TEST(CsiTranslation, TheHandleOfAGceDisk) {
       "labels { key: 'failure-domain.beta.kubernetes.io/zone' value: 'us-east1-b__us-east1-c' }",
       csi("projects/UNSPECIFIED/regions/us-east1/disks/d") + " migrated_node_affinity " +
           Affinity("topology.gke.io/zone", "values: 'us-east1-b' values: 'us-east1-c'"));
-  // Zones of two regions, or none at all: Kubernetes cannot translate it.
+  // Kubernetes cannot translate zones of two regions, or texts that are not zones.
   ExpectVolume(source,
                "labels { key: 'topology.kubernetes.io/zone' value: 'us-east1-b__eu-west1-c' }", "");
   ExpectVolume(source, "labels { key: 'topology.kubernetes.io/zone' value: 'here__there' }", "");

@@ -10,7 +10,7 @@
 namespace outboard::kube {
 namespace {
 
-// The member `name` of a map; made if it is not there.
+// The member `name` of a map; created if absent.
 DocNode& Member(absl::string_view name, DocNode* map) {
   for (DocMember& member : map->members) {
     if (member.name == name) return member.value;
@@ -25,7 +25,7 @@ void Remove(absl::string_view name, DocNode* map) {
                      map->members.end());
 }
 
-// A string, or without the member where it is empty.
+// Sets a string member, or removes it if `text` is empty.
 void SetText(absl::string_view name, const std::string& text, DocNode* map) {
   if (text.empty()) return Remove(name, map);
   DocNode& member = Member(name, map);
@@ -35,16 +35,6 @@ void SetText(absl::string_view name, const std::string& text, DocNode* map) {
 }
 
 }  // namespace
-
-bool IsOf(const CustomResourceName& resource, const OtherObject& object) {
-  if (!object.custom || object.api_version != resource.api_version()) return false;
-  const std::string kind = absl::AsciiStrToLower(object.kind);
-  absl::string_view stem = kind;
-  const char last = kind.empty() ? ' ' : kind.back();
-  if (last == 's') return resource.resource == kind + "es" || resource.resource == kind;
-  if (last == 'y') return resource.resource == absl::StrCat(stem.substr(0, stem.size() - 1), "ies");
-  return resource.resource == kind + "s";
-}
 
 absl::StatusOr<std::string> BodyOf(const v1alpha1::PutObject& put) {
   const auto refuse = [&](absl::string_view what) {

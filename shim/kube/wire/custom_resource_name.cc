@@ -12,7 +12,7 @@
 namespace outboard::kube {
 namespace {
 
-// Those with a dot.
+// Built-in groups with a dot.
 constexpr absl::string_view kOwnGroups[] = {
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -60,7 +60,7 @@ absl::StatusOr<CustomResourceName> ParseCustomResourceName(absl::string_view tex
   name.resource = std::string(first.first);
   name.version = std::string(second.first);
   name.group = std::string(second.second);
-  // What is part of a path must not lead elsewhere.
+  // Parts of a path must not lead to another path.
   if (!CheckDnsLabel(name.resource).empty() || !CheckDnsLabel(name.version).empty() ||
       !CheckSubdomain(name.group).empty() || !absl::StrContains(name.group, '.')) {
     return absl::InvalidArgumentError(

@@ -26,7 +26,7 @@ TEST(ParseCustomResourceName, TakesThemApart) {
 }
 
 TEST(ParseCustomResourceName, RefusesWhatIsNone) {
-  // Without a dot in the group it could be one of Kubernetes' own (secrets.v1.core).
+  // Without a dot, the group could be a built-in one (secrets.v1.core).
   for (const char* text : {"", "widgets", "widgets.v1", "secrets.v1.", "deployments.v1.apps",
                            "../secrets.v1.example.com", "widgets.v1/x.example.com",
                            "Widgets.v1.example.com", "widgets..example.com"}) {
@@ -96,22 +96,6 @@ TEST(BodyOf, RefusesWhatIsNoObjectOfTheResource) {
                            R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":[]})"}) {
     EXPECT_FALSE(BodyOf(Put(json)).ok()) << json;
   }
-}
-
-TEST(IsOf, GuessesThePluralAsKubectlDoes) {
-  const auto is = [](const char* resource, const char* kind) {
-    OtherObject object;
-    object.api_version = "example.com/v1";
-    object.kind = kind;
-    object.custom = true;
-    return IsOf(*ParseCustomResourceName(resource), object);
-  };
-  EXPECT_TRUE(is("widgets.v1.example.com", "Widget"));
-  EXPECT_TRUE(is("policies.v1.example.com", "Policy"));
-  EXPECT_TRUE(is("classes.v1.example.com", "Class"));
-  EXPECT_FALSE(is("widgets.v1.example.com", "Gadget"));
-  EXPECT_FALSE(is("widgets.v2.example.com", "Widget"));
-  EXPECT_FALSE(is("widgets.v1.example.org", "Widget"));
 }
 
 }  // namespace

@@ -19,14 +19,13 @@ absl::Status Broken(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a Kubernetes protobuf message: ", what));
 }
 
-// Walks the top-level fields of a message without copying them: envelopes and lists may be hundreds
-// of megabytes.
+// Iterates over the top-level fields of a message without copying: envelopes and lists may have
+// hundreds of megabytes.
 class FieldWalker {
  public:
   explicit FieldWalker(absl::string_view bytes) : rest_(bytes) {}
 
-  // Steps to the next field; false at the end and where the bytes are not a message (then ok() is
-  // false too).
+  // Advances to the next field. False at the end, and for invalid bytes (then ok() is false too).
   bool Next() {
     if (rest_.empty()) return false;
     uint64_t tag = 0;
@@ -49,13 +48,13 @@ class FieldWalker {
       case 5:
         return Skip(4);
       default:
-        return Fail();  // Groups: Kubernetes has none.
+        return Fail();  // Kubernetes does not use groups.
     }
   }
 
   bool ok() const { return ok_; }
   uint32_t field() const { return field_; }
-  // Is this field a string or message with this number?
+  // Whether this field is a string or message with this number.
   bool Is(uint32_t field) const { return field_ == field && has_bytes_; }
   absl::string_view bytes() const { return bytes_; }
 
@@ -89,8 +88,7 @@ class FieldWalker {
   bool ok_ = true;
 };
 
-// The item that failed, for the list's caller; the item's own message names it where that was still
-// possible.
+// Adds the index of the failed item. The item's own message names the object if possible.
 template <typename Object, typename Decode>
 absl::StatusOr<ListPage<Object>> DecodeList(absl::string_view raw, Decode decode) {
   ListPage<Object> page;
@@ -187,7 +185,7 @@ absl::StatusOr<WatchFrame> DecodeWatchFrame(absl::string_view frame) {
 absl::Status ParseObject(absl::string_view raw, google::protobuf::MessageLite* out) {
   if (raw.size() > kMaxObjectBytes) {
     return absl::InvalidArgumentError(absl::StrCat("an object of ", raw.size(), " bytes; at most ",
-                                                   kMaxObjectBytes, " are read"));
+                                                   kMaxObjectBytes, " are accepted"));
   }
   if (!out->ParseFromArray(raw.data(), static_cast<int>(raw.size())))
     return Broken(out->GetTypeName());

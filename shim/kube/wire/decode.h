@@ -1,20 +1,23 @@
-// Protobuf bodies of the API server to objects.
+// Decodes the API server's protobuf bodies to objects.
 //
-// A unary body is an envelope (magic bytes and runtime.Unknown) around an object or list; a watch
+// A unary body is an envelope (magic bytes and runtime.Unknown) around an object or list. A watch
 // frame is a bare WatchEvent whose object is such an envelope. Typical use:
 //
 //   Decoder decoder;
-//   absl::StatusOr<Envelope> body = OpenEnvelope(response);           // kind == "PodList" or
-//   "Status" absl::StatusOr<ListPage<PodObject>> page = decoder.DecodePodList(body->raw);
-//   absl::StatusOr<WatchFrame> frame = DecodeWatchFrame(frame_bytes);  // without the 4 bytes of
-//   length absl::StatusOr<PodPtr> pod = decoder.DecodePod(frame->object.raw);
+//   absl::StatusOr<Envelope> body = OpenEnvelope(response);
+//   // body->kind is "PodList" or "Status".
+//   absl::StatusOr<ListPage<PodObject>> page = decoder.DecodePodList(body->raw);
 //
-// Nothing that the server sends is trusted: every length is checked against the bytes that are
-// there, nesting and object size are bounded, and views into the input never outlive it.
+//   // A frame excludes the 4 bytes of length.
+//   absl::StatusOr<WatchFrame> frame = DecodeWatchFrame(frame_bytes);
+//   absl::StatusOr<PodPtr> pod = decoder.DecodePod(frame->object.raw);
 //
-// Threading: free functions are pure; a Decoder is for one thread at a time (it reuses its messages
-// from object to object). Lifetime: views point into the caller's bytes. Objects own all that they
-// hold. Errors: InvalidArgument for what is not the promised encoding or object.
+// Input is not trusted: every length is checked against the available bytes, nesting and object
+// size are bounded, and views into the input never outlive it.
+//
+// Threading: free functions are pure. A Decoder is for one thread at a time: it reuses messages.
+// Lifetime: views point into the caller's bytes. Objects own their content.
+// Errors: InvalidArgument for another encoding or object than expected.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_DECODE_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_DECODE_H_
 
@@ -33,7 +36,7 @@
 
 namespace outboard::kube {
 
-// The largest single object that is decoded; etcd itself stores at most 1.5 MiB by default.
+// The largest object that is decoded. etcd stores at most 1.5 MiB by default.
 inline constexpr size_t kMaxObjectBytes = size_t{16} << 20;
 
 struct Envelope {
@@ -42,10 +45,10 @@ struct Envelope {
   absl::string_view raw;
 };
 
-// Opens `body`; the envelope's content must be neither encoded nor of another type than protobuf.
+// Opens `body`. The envelope's content must be unencoded protobuf.
 absl::StatusOr<Envelope> OpenEnvelope(absl::string_view body);
 
-// The reverse, for requests with a protobuf body.
+// The reverse, for protobuf request bodies.
 std::string SealEnvelope(absl::string_view api_version, absl::string_view kind,
                          const google::protobuf::MessageLite& object);
 
@@ -55,15 +58,15 @@ absl::StatusOr<WatchEventType> ParseWatchEventType(absl::string_view text);
 
 struct WatchFrame {
   WatchEventType type = WatchEventType::kError;
-  Envelope object;  // with kError a Status
+  Envelope object;  // for kError: a Status
 };
 
 absl::StatusOr<WatchFrame> DecodeWatchFrame(absl::string_view frame);
 
-// What a BOOKMARK event says.
+// The content of a BOOKMARK event.
 struct Bookmark {
   std::string resource_version;
-  // The last of the events that make up the state at the start of the watch has been sent.
+  // All events of the state at the start of the watch have been sent.
   bool initial_events_end = false;
 };
 
@@ -86,18 +89,18 @@ struct ApiStatus {
 template <typename Object>
 struct ListPage {
   std::vector<std::shared_ptr<const Object>> items;
-  // Items that could not be understood, each with the reason. They are left out; the rest of the
-  // list is good.
+  // Items that could not be decoded, with the reason. They are omitted; the rest of the list is
+  // valid.
   std::vector<std::string> rejected;
   std::string resource_version;
   std::string continue_token;
   int64_t remaining_items = 0;
 };
 
-// Parses one object of any wire type, within bounds; `out` is cleared before.
+// Parses one object of any wire type, within bounds. Clears `out` first.
 absl::Status ParseObject(absl::string_view raw, google::protobuf::MessageLite* out);
 
-// From the parsed message; shared with the JSON decoder.
+// Converts the parsed message. Shared with the JSON decoder.
 ApiStatus StatusFromWire(const wire::Status& status);
 Bookmark BookmarkFromWire(const wire::ObjectMeta& meta);
 
@@ -115,12 +118,12 @@ class Decoder {
   absl::StatusOr<ListPage<NodeObject>> DecodeNodeList(absl::string_view raw);
   absl::StatusOr<ListPage<NamespaceObject>> DecodeNamespaceList(absl::string_view raw);
 
-  // An object, or a list, of one of the kinds of object_kinds.h.
+  // An object or list of one of the kinds in object_kinds.h.
   absl::StatusOr<ClusterObjectPtr> DecodeObject(const ObjectKind& kind, absl::string_view raw);
   absl::StatusOr<ListPage<ClusterObject>> DecodeObjectList(const ObjectKind& kind,
                                                            absl::string_view raw);
 
-  // `raw` is an object of any kind; only its metadata is read.
+  // `raw` is an object of any kind. Only its metadata is read.
   absl::StatusOr<Bookmark> DecodeBookmark(absl::string_view raw);
   absl::StatusOr<ApiStatus> DecodeStatus(absl::string_view raw);
 
@@ -128,7 +131,7 @@ class Decoder {
   wire::Pod pod_;
   wire::Node node_;
   wire::Namespace namespace_;
-  // Of the kind that was decoded last.
+  // A message of the kind that was decoded last.
   std::unique_ptr<google::protobuf::Message> object_;
 };
 

@@ -86,7 +86,7 @@ TEST(Watch, FrameOfEveryType) {
       HasSubstr("\"GONE\""));
 }
 
-// No prefix of a frame is read past its end or taken for the whole.
+// No prefix of a frame is read beyond its end or accepted as the whole frame.
 TEST(Watch, EveryPrefixIsRefused) {
   const std::string bytes = Event("ADDED", "Pod", Text<wire::Pod>(kPod)).SerializeAsString();
   Decoder decoder;
@@ -159,7 +159,7 @@ TEST(List, ItemsInOrderAndBadOnesNamed) {
   ASSERT_EQ(page->items.size(), 2u);
   EXPECT_EQ(page->items[0]->key(), "shop/web-1");
   EXPECT_EQ(page->items[1]->key(), "shop/web-3");
-  // Nothing of the bad item lingers in the reused message.
+  // The reused message keeps nothing of the rejected item.
   EXPECT_FALSE(page->items[1]->pod.containers(0).has_requests());
   EXPECT_THAT(page->rejected,
               ElementsAre("items[1]: pod shop/web-1: spec.containers[0].resources.requests.cpu: "
@@ -173,7 +173,7 @@ TEST(Object, BoundsOfSizeAndNesting) {
   EXPECT_THAT(
       std::string(decoder.DecodePod(std::string(kMaxObjectBytes + 1, '\0')).status().message()),
       HasSubstr("at most"));
-  // Unknown groups may nest without end; the parser must stop.
+  // Unknown groups may nest without limit: the parser must stop.
   EXPECT_FALSE(decoder.DecodePod(std::string(100000, '\x63')).ok());
   EXPECT_FALSE(decoder.DecodePod("").ok()) << "no name";
   EXPECT_FALSE(decoder.DecodeNode("\xff\xff").ok());

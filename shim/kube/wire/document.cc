@@ -17,7 +17,7 @@ namespace {
 
 using Kind = DocNode::Kind;
 
-// Where the lexer stands, seen from outside of it.
+// An iterator that exposes the lexer's position.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -72,16 +72,16 @@ class TreeBuilder {
     Level& level = open_.back();
     Place(StringStart(), &level.key_line, &level.key_column);
     if (!level.keys.insert(name).second) {
-      error_ = absl::StrCat(level.key_line, ":", level.key_column, ": the field \"", ToUtf8(name),
-                            "\" is there twice");
+      error_ = absl::StrCat(level.key_line, ":", level.key_column, ": duplicate field \"",
+                            ToUtf8(name), "\"");
       return false;
     }
     level.key = std::move(name);
     return true;
   }
   bool parse_error(size_t, const std::string&, const nlohmann::json::exception& e) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …": the place
-    // is given here anyway.
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …": drop the
+    // position, which is reported separately.
     absl::string_view what = e.what();
     if (const size_t at = what.find(": "); at != absl::string_view::npos)
       what.remove_prefix(at + 2);
@@ -108,7 +108,7 @@ class TreeBuilder {
     return false;
   }
 
-  // Only ever asked for later places than before, or on the same line.
+  // `at` never decreases between calls, except on the same line.
   void Place(const char* at, int* line, int* column) {
     for (; counted_ < at; ++counted_) {
       if (*counted_ == '\n') {
@@ -120,7 +120,7 @@ class TreeBuilder {
     *column = static_cast<int>(at - line_start_) + 1;
   }
 
-  // The lexer has read the closing quote last.
+  // The lexer has just read the closing quote.
   const char* StringStart() const {
     const char* at = *seen_ - 2;
     while (at > begin_) {
@@ -134,8 +134,8 @@ class TreeBuilder {
     return at;
   }
 
-  // The first character of the number or literal that the lexer has just read; it may have looked
-  // one character further.
+  // The first character of the number or literal that the lexer has just read. The lexer may have
+  // read one character more.
   const char* WordStart() const {
     auto in_word = [](char c) {
       return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '+';
@@ -195,7 +195,7 @@ void AppendJsonText(const std::string& text, std::string* out) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
   });
-  if (plain) {  // Nearly all that objects hold.
+  if (plain) {  // Nearly all strings of objects.
     absl::StrAppend(out, "\"", text, "\"");
     return;
   }
@@ -204,7 +204,7 @@ void AppendJsonText(const std::string& text, std::string* out) {
 
 void AppendJson(const DocNode& node, std::string* out);
 
-// Of a map, without the member `left_out`; null: with all.
+// Appends a map without the member `left_out`; null: with all members.
 void AppendMembers(const DocNode& node, const char* left_out, std::string* out) {
   absl::string_view separator = "";
   out->push_back('{');

@@ -1,13 +1,14 @@
-// A parsed YAML or JSON document, and places in it.
+// A parsed YAML or JSON document with positions.
 //
-// YAML and JSON differ only up to here: ParseJson and ParseYaml (yaml_document.h) make the same
-// tree, with the place of every value in the text, and whoever reads objects reads this tree. Plain
-// YAML scalars have been resolved as kubectl does (YAML 1.1).
+// ParseJson and ParseYaml (cli/manifests/yaml_document.h) produce the same tree, with the position
+// of every value in the text, so readers of objects do not depend on the format. Plain YAML scalars
+// are resolved as in kubectl (YAML 1.1).
 //
-// JSON is read with nlohmann's SAX parser: Debian's maintained, header-only JSON library, fuzzed
-// upstream, with exact positions and no exceptions when used this way.
+// JSON is parsed with nlohmann's SAX parser: Debian's maintained, header-only library, fuzzed
+// upstream, with exact positions and, used this way, without exceptions.
 //
-// Threading: values; thread-compatible. Errors: InvalidArgument, "NAME:LINE:COLUMN: what".
+// Threading: values; thread-compatible.
+// Errors: InvalidArgument, "NAME:LINE:COLUMN: what".
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_DOCUMENT_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_DOCUMENT_H_
 
@@ -30,19 +31,19 @@ struct DocNode {
   enum class Kind { kNull, kBool, kNumber, kString, kList, kMap };
 
   Kind kind = Kind::kNull;
-  // The string itself, or "true", "false", or the number as JSON writes it.
+  // The string itself, "true" or "false", or the number in JSON notation.
   std::string text;
   std::vector<DocNode> items;
-  // In the document's order; keys are unique.
+  // In document order; keys are unique.
   std::vector<DocMember> members;
-  // From 1; 0 where there is no text behind it.
+  // Starts at 1; 0 if the node was not read from text.
   int line = 0;
   int column = 0;
 
   bool is_null() const { return kind == Kind::kNull; }
-  // The member with this name, or null.
+  // The member of this name, or null.
   const DocNode* Find(absl::string_view name) const;
-  // The string at this member, or "".
+  // The string of this member, or "".
   absl::string_view FindString(absl::string_view name) const;
 };
 
@@ -54,10 +55,10 @@ struct DocMember {
 // "a string", "a number", …
 absl::string_view KindName(const DocNode& node);
 
-// A path from an object to a value in it: spec.containers[0].resources.requests.cpu.
+// A path from an object to a value inside it: spec.containers[0].resources.requests.cpu.
 class FieldPath {
  public:
-  // Goes one step down for as long as it lives.
+  // Extends the path by one step during its lifetime.
   class Step {
    public:
     Step(FieldPath* path, absl::string_view name) : path_(path) {
@@ -73,7 +74,7 @@ class FieldPath {
   };
 
   std::string ToString() const;
-  // The value that this path leads to from `root`, or the last one on the way that exists.
+  // The value at this path below `root`, or the last existing one on the way.
   const DocNode& Resolve(const DocNode& root) const;
 
  private:
@@ -84,7 +85,7 @@ class FieldPath {
   std::vector<Element> steps_;
 };
 
-// What is wrong with a value. Nothing wrong is std::nullopt.
+// An invalid value. std::nullopt stands for a valid one.
 struct Fault {
   FieldPath path;
   std::string message;
@@ -93,12 +94,12 @@ struct Fault {
   std::string ToString() const;
 };
 
-// One document and nothing after it. `name` stands in messages.
+// Parses exactly one document. `name` appears in messages.
 absl::StatusOr<DocNode> ParseJson(absl::string_view name, absl::string_view text);
 
 // The tree as compact JSON.
 std::string ToJson(const DocNode& node);
-// The same of a Kubernetes object, which is a map, without metadata.managedFields.
+// The same for a Kubernetes object, which must be a map, without metadata.managedFields.
 std::string ObjectJson(const DocNode& object);
 
 }  // namespace outboard::kube

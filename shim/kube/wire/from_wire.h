@@ -1,15 +1,16 @@
-// From Kubernetes' wire messages to the shim's objects: canonical integers, defaults, and only what
-// scheduling reads.
+// Converts Kubernetes' wire messages to the shim's objects: canonical integers, defaults, and only
+// the fields that scheduling reads.
 //
-// Used by the protobuf decoder, by the JSON decoder and by the manifest reader, so that an object
-// means the same whatever way it came. What the API server fills in by default and the shim relies
-// upon is filled in here too; on objects of an API server that changes nothing: a container's
-// limits stand in for absent requests, host ports equal container ports under hostNetwork,
-// schedulerName is `default-scheduler`, a volume or selector of a kind that is not known here stays
-// visible as unknown.
+// Used by the protobuf decoder, the JSON decoder and the manifest reader, so that an object has the
+// same meaning in every encoding. Fills in the API server's defaults that the shim relies on;
+// objects from an API server already have them:
+// - A container's limits replace absent requests.
+// - Host ports equal container ports under hostNetwork.
+// - schedulerName is `default-scheduler`.
+// A volume or selector of an unknown kind stays visible as unknown.
 //
 // Threading: pure functions.
-// Errors: InvalidArgument naming the object and the field's path (`pod ns/name:
+// Errors: InvalidArgument with the object and the field's path (`pod ns/name:
 // spec.containers[0].resources.requests.cpu: …`).
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_H_
@@ -20,8 +21,8 @@
 
 namespace outboard::kube {
 
-// The number that stands in contract enums for a text which is not known here. Contract enums are
-// open: a host treats it as it treats every unknown value, which is never as the zero value.
+// Stands for unknown texts in contract enums. Contract enums are open: hosts handle it like any
+// unknown value, never like the zero value.
 inline constexpr int kUnknownEnumValue = 1000;
 
 absl::StatusOr<PodPtr> PodFromWire(const wire::Pod& pod);

@@ -1,4 +1,4 @@
-// Owners of pods, budgets and device classes.
+// Owners of pods, disruption budgets and device classes.
 #include "shim/kube/wire/from_wire_objects.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 namespace api = ::outboard::v1alpha1;
 
-// A workload whose selector is still to be filled in.
+// A new workload; the caller sets the selector.
 absl::StatusOr<std::shared_ptr<ClusterObject>> NewWorkload(absl::string_view api_version,
                                                            absl::string_view kind,
                                                            const wire::ObjectMeta& meta) {
@@ -82,7 +82,7 @@ absl::StatusOr<ClusterObjectPtr> PodDisruptionBudgetFromWire(
   budget->set_disruptions_allowed(from.status().disruptionsallowed());
   for (const auto& [pod, time] : from.status().disruptedpods())
     CopyText(pod, budget->add_disrupted_pods());
-  // A map has no order; what did not change must look so.
+  // Maps are unordered: sort, so that an unchanged object compares equal.
   std::sort(budget->mutable_disrupted_pods()->begin(), budget->mutable_disrupted_pods()->end());
   return *object;
 }

@@ -1,7 +1,8 @@
-// From Kubernetes' wire messages to the contract's objects.proto, one function a kind; see
-// from_wire.h for the rules. Whoever has a kind only as data uses object_kinds.h.
+// Converts Kubernetes' wire messages to the contract's objects.proto, one function per kind; see
+// from_wire.h for the rules. To select a kind at run time, use object_kinds.h.
 //
-// Threading: pure functions. Errors: InvalidArgument naming the object and the field's path.
+// Threading: pure functions.
+// Errors: InvalidArgument with the object and the field's path.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_OBJECTS_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_OBJECTS_H_
 

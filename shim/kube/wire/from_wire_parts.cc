@@ -9,7 +9,7 @@ namespace {
 
 namespace api = ::outboard::v1alpha1;
 
-// Holds the whole manifest once more; no plugin may ask for it.
+// Contains the whole manifest again; no plugin may request it.
 constexpr absl::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 absl::Status InField(absl::string_view path, absl::string_view key, const absl::Status& status) {

@@ -1,6 +1,7 @@
-// What the conversions from wire messages share; for from_wire*.cc only.
+// Shared by the conversions from wire messages; for from_wire*.cc only.
 //
-// Threading: pure functions. Errors: InvalidArgument naming the field's path.
+// Threading: pure functions.
+// Errors: InvalidArgument with the field's path.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_PARTS_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_FROM_WIRE_PARTS_H_
 
@@ -26,15 +27,15 @@ Enum UnknownEnum() {
   return static_cast<Enum>(kUnknownEnumValue);
 }
 
-// The API server checks the bytes of most texts, but not of all (schedulerName, annotations,
-// images); what is not UTF-8 is repaired.
+// The API server validates the bytes of most texts, but not of all (schedulerName, annotations,
+// images). Invalid UTF-8 is repaired.
 void CopyText(const std::string& from, std::string* to);
 void CopyTexts(const StringList& from, StringList* to);
 void CopyTexts(const StringMap& from, StringMap* to);
-// Without those that no plugin may ask for.
+// Omits annotations that no plugin may request.
 void CopyAnnotations(const StringMap& from, StringMap* to);
 
-// Canonical amounts; `path` is that of the map.
+// Canonical amounts; `path` is the path of the map.
 absl::Status ConvertResources(absl::string_view path, const QuantityMap& from,
                               v1alpha1::ResourceList* to);
 void ConvertLabelSelector(const wire::LabelSelector& from, v1alpha1::LabelSelector* to);
@@ -42,7 +43,7 @@ void ConvertNodeTerm(const wire::NodeSelectorTerm& from, v1alpha1::NodeSelectorT
 void ConvertNodeSelector(const wire::NodeSelector& from, v1alpha1::NodeSelector* to);
 v1alpha1::TaintEffect ConvertEffect(const std::string& text);
 
-// The owner that is the controller, into `controller` of an object that has such a field.
+// Copies the owner that is the controller into `controller`, if the object has that field.
 template <typename Object>
 void ConvertController(const wire::ObjectMeta& meta, Object* to) {
   for (const wire::OwnerReference& owner : meta.ownerreferences()) {
@@ -56,13 +57,13 @@ void ConvertController(const wire::ObjectMeta& meta, Object* to) {
   }
 }
 
-// An object of `kind` with uid and version, to be filled in.
+// A new object of `kind` with uid and version, to be filled in.
 absl::StatusOr<std::shared_ptr<ClusterObject>> NewClusterObject(absl::string_view kind,
                                                                 const wire::ObjectMeta& meta);
 
-// What an object must have whatever its kind: name and uid, in UTF-8.
+// Checks the fields that every kind needs: name and uid, in UTF-8.
 absl::Status CheckIdentity(const wire::ObjectMeta& meta);
-// `status` with kind and name of the object before it.
+// Prefixes `status` with the object's kind and name.
 absl::Status Named(absl::string_view kind, const wire::ObjectMeta& meta,
                    const absl::Status& status);
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace api = ::outboard::v1alpha1;
 
-// Limits stand in for requests that are not named.
+// Limits replace absent requests.
 void FillRequestsFromLimits(const api::ResourceList& limits, api::ResourceList* requests) {
   if (limits.has_cpu_millis() && !requests->has_cpu_millis()) {
     requests->set_cpu_millis(limits.cpu_millis());
@@ -40,7 +40,7 @@ api::Protocol ConvertProtocol(const std::string& text) {
   return UnknownEnum<api::Protocol>();
 }
 
-// Container.env in types.proto.
+// See Container.env in types.proto.
 bool IsOfInterest(absl::string_view environment_variable) {
   static constexpr absl::string_view kNames[] = {"WORLD_SIZE",
                                                  "LOCAL_WORLD_SIZE",
@@ -110,7 +110,7 @@ void ConvertPodTerm(const wire::PodAffinityTerm& from, api::PodAffinityTerm* to)
   }
 }
 
-// PodAffinity and PodAntiAffinity.
+// For PodAffinity and PodAntiAffinity.
 template <typename WireAffinity>
 void ConvertPodAffinity(const WireAffinity& from, api::PodAffinity* to) {
   for (const auto& term : from.requiredduringschedulingignoredduringexecution()) {
@@ -173,7 +173,7 @@ void ConvertSpread(const wire::TopologySpreadConstraint& from, api::TopologySpre
   CopyTexts(from.matchlabelkeys(), to->mutable_match_label_keys());
 }
 
-// The JSON name of the kind of volume that is set.
+// The JSON name of the volume kind that is set.
 const std::string* VolumeKind(const wire::VolumeSource& source) {
   static const std::string* const kUnknown = new std::string("unknown");
   static const google::protobuf::Descriptor* const type = wire::VolumeSource::descriptor();
@@ -186,7 +186,7 @@ const std::string* VolumeKind(const wire::VolumeSource& source) {
   return kUnknown;
 }
 
-// Sources that pods may not share at will.
+// Sources with restrictions on sharing between pods.
 void ConvertDisk(const wire::VolumeSource& source, api::Volume* to) {
   if (source.has_gcepersistentdisk()) {
     CopyText(source.gcepersistentdisk().pdname(), to->mutable_disk());
@@ -212,7 +212,7 @@ void ConvertVolume(const wire::Volume& from, const api::Pod& pod, api::Volume* t
   if (source.has_persistentvolumeclaim()) {
     CopyText(source.persistentvolumeclaim().claimname(), to->mutable_claim_name());
   } else if (source.has_ephemeral()) {
-    // The name of the claim that the ephemeral volume controller makes.
+    // The name of the claim that the ephemeral volume controller creates.
     CopyText(absl::StrCat(pod.name(), "-", from.name()), to->mutable_claim_name());
   }
   if (source.has_csi()) CopyText(source.csi().driver(), to->mutable_csi_driver());
@@ -221,7 +221,7 @@ void ConvertVolume(const wire::Volume& from, const api::Pod& pod, api::Volume* t
   TranslateInlineVolume(from, pod.namespace_(), to);
 }
 
-// What a node must declare for the pod; feature names of k8s.io/component-helpers'
+// Infers the features that a node must declare for the pod: names of k8s.io/component-helpers'
 // nodedeclaredfeatures, sorted.
 void InferNodeFeatures(const wire::PodSpec& spec, api::Pod* pod) {
   const auto restarts_all = [](const wire::Container& container) {
@@ -305,7 +305,7 @@ absl::Status ConvertSpec(const wire::PodSpec& spec, api::Pod* pod) {
   return ConvertPodResources(spec, pod);
 }
 
-// Only statuses that name resources say anything about a resize.
+// Only container statuses with resources matter for a resize.
 absl::Status ConvertContainerStatuses(
     absl::string_view path, const google::protobuf::RepeatedPtrField<wire::ContainerStatus>& from,
     api::Pod* pod) {

@@ -1,4 +1,4 @@
-// Volumes, claims and what CSI drivers tell of themselves.
+// Volumes, claims and objects of CSI drivers.
 #include <memory>
 #include <string>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace api = ::outboard::v1alpha1;
 
-// Goes before the field storageClassName; present but empty, it says that there is no class.
+// Takes precedence over the field storageClassName. Present but empty: no class.
 constexpr char kClassAnnotation[] = "volume.beta.kubernetes.io/storage-class";
 constexpr char kBoundByController[] = "pv.kubernetes.io/bound-by-controller";
 constexpr char kBindCompleted[] = "pv.kubernetes.io/bind-completed";
@@ -32,7 +32,7 @@ void CopyClass(const wire::ObjectMeta& meta, const std::string& field, std::stri
   CopyText(annotation != nullptr ? *annotation : field, to);
 }
 
-// `path` is that of the quantity.
+// `path` is the quantity's path.
 absl::StatusOr<int64_t> Bytes(absl::string_view path, const wire::Quantity& quantity) {
   absl::StatusOr<int64_t> bytes = QuantityValue(quantity.string());
   if (bytes.ok()) return bytes;

@@ -19,7 +19,7 @@ Message Text(const std::string& text) {
   return message;
 }
 
-// Adds identity, so that cases show only what they are about.
+// Adds identity, so that test cases contain only the relevant fields.
 wire::Pod PodWith(const std::string& rest) {
   auto pod = Text<wire::Pod>(rest);
   pod.mutable_metadata()->set_name("p");
@@ -482,7 +482,7 @@ TEST(PodFromWire, FeaturesThatTheNodeMustDeclare) {
                  })pb",
             R"pb(init_containers { name: "i" }
                  required_node_features: "RestartAllContainersOnContainerExits")pb");
-  // Each of these alone asks for nothing.
+  // None of these fields alone requires a feature.
   ExpectPod("spec { hostUsers: false }", "");
   ExpectPod("spec { hostNetwork: true }", "host_network: true");
   ExpectPod("spec { hostNetwork: true hostUsers: true }", "host_network: true");
@@ -525,7 +525,7 @@ TEST(PodFromWire, PodLevelStatusOfAResize) {
                  })pb",
             R"pb(pod_allocated_requests { cpu_millis: 1000 }
                  pod_actual_requests { cpu_millis: 1500 })pb");
-  // That there are resources counts, even if there is nothing in them.
+  // The presence of resources counts, even if they are empty.
   ExpectPod("status { resources {} }", "pod_actual_requests {}");
   absl::StatusOr<PodPtr> bad =
       PodFromWire(PodWith("status { allocatedResources { key: 'memory' value { string: 'x' } } }"));
@@ -578,7 +578,7 @@ TEST(PodFromWire, Status) {
   EXPECT_FALSE(got->pod.container_statuses(1).has_allocated_requests());
 }
 
-// A stream of contract messages breaks at bytes that are not UTF-8.
+// Bytes that are not UTF-8 would break a stream of contract messages.
 TEST(PodFromWire, FreeTextsBecomeUtf8) {
   wire::Pod pod = PodWith("");
   (*pod.mutable_metadata()->mutable_annotations())["a"] =

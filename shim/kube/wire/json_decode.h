@@ -1,15 +1,17 @@
-// JSON bodies of the API server to objects: the client's fallback where protobuf is not served.
+// Decodes the API server's JSON bodies to objects: the client's fallback if protobuf is not served.
 //
-// The same objects as decode.h makes from protobuf. A body is parsed once and then read by what it
-// is:
+// Produces the same objects as decode.h. A body is parsed once, then read according to its kind:
 //
 //   absl::StatusOr<DocNode> body = ParseJson("GET /api/v1/pods", response);
-//   body->FindString("kind") == "PodList" → DecodePodListJson(*body), "Status" →
-//   DecodeStatusJson(*body) absl::StatusOr<JsonWatchFrame> frame = DecodeWatchFrameJson(*event); //
-//   {"type":"ADDED","object":{…}} absl::StatusOr<PodPtr> pod = DecodePodJson(*frame->object);
+//   // body->FindString("kind") is "PodList" (DecodePodListJson) or "Status" (DecodeStatusJson).
 //
-// Threading: pure functions. Lifetime: JsonWatchFrame points into the document.
-// Errors: InvalidArgument, naming the field.
+//   // *event is {"type":"ADDED","object":{…}}.
+//   absl::StatusOr<JsonWatchFrame> frame = DecodeWatchFrameJson(*event);
+//   absl::StatusOr<PodPtr> pod = DecodePodJson(*frame->object);
+//
+// Threading: pure functions.
+// Lifetime: JsonWatchFrame points into the document.
+// Errors: InvalidArgument with the field.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_JSON_DECODE_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_JSON_DECODE_H_
 
@@ -24,7 +26,7 @@
 
 namespace outboard::kube {
 
-// Any wire message, for example wire::Lease. Unknown fields are ignored.
+// For any wire message, such as wire::Lease. Ignores unknown fields.
 absl::Status FillFromJson(const DocNode& doc, google::protobuf::Message* out);
 
 absl::StatusOr<PodPtr> DecodePodJson(const DocNode& doc);
@@ -38,12 +40,12 @@ absl::StatusOr<ListPage<PodObject>> DecodePodListJson(const DocNode& doc);
 absl::StatusOr<ListPage<NodeObject>> DecodeNodeListJson(const DocNode& doc);
 absl::StatusOr<ListPage<NamespaceObject>> DecodeNamespaceListJson(const DocNode& doc);
 
-// An object, or a list, of one of the kinds of object_kinds.h.
+// An object or list of one of the kinds in object_kinds.h.
 absl::StatusOr<ClusterObjectPtr> DecodeObjectJson(const ObjectKind& kind, const DocNode& doc);
 absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(const ObjectKind& kind,
                                                              const DocNode& doc);
 
-// An object, or a list, of a custom resource, `RESOURCE.VERSION.GROUP`; without managedFields.
+// An object or list of a custom resource, `RESOURCE.VERSION.GROUP`; without managedFields.
 absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
                                                     const DocNode& doc);
 absl::StatusOr<ListPage<ClusterObject>> DecodeCustomObjectList(const std::string& resource,

@@ -1,5 +1,5 @@
-// Kubernetes' rules for names, label keys and label values. Each returns what is wrong, or "" if
-// nothing is.
+// Kubernetes' rules for names, label keys and label values. Each function returns the fault, or ""
+// if the text is valid.
 //
 // Threading: pure functions.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_NAME_RULES_H_

@@ -25,7 +25,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Kind = DocNode::Kind;
 
-// absl parses more than RFC 3339 (blanks around, "infinite-future").
+// absl accepts more than RFC 3339 (surrounding spaces, "infinite-future").
 bool ParseRfc3339(const std::string& text, absl::Time* out) {
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':')
     return false;
@@ -42,7 +42,7 @@ void SetTime(absl::Time time, TimeMessage* out) {
       static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
 }
 
-// The field whose own fields JSON writes beside the others, as Go does with embedded structs; null
+// The field whose own fields are siblings of the others in JSON, like embedded structs in Go; null
 // for most messages.
 const FieldDescriptor* InlinedField(const Descriptor* type) {
   static const FieldDescriptor* const volume =
@@ -112,7 +112,7 @@ ObjectFiller::Result ObjectFiller::FillField(const FieldDescriptor* field, const
   return FillValue(field, node, out);
 }
 
-// All of Kubernetes' maps have strings as keys.
+// All maps of Kubernetes have string keys.
 ObjectFiller::Result ObjectFiller::FillMap(const FieldDescriptor* field, const DocNode& node,
                                            Message* out) {
   if (node.kind != Kind::kMap) return FailKind("an object", node);
@@ -181,7 +181,7 @@ ObjectFiller::Result ObjectFiller::FillValue(const FieldDescriptor* field, const
       add ? reflection->AddInt64(out, field, number) : reflection->SetInt64(out, field, number);
       return std::nullopt;
     default:
-      return Fail("has a type that is not read here");
+      return Fail("has an unsupported type");
   }
 }
 

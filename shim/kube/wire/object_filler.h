@@ -1,11 +1,13 @@
 // Fills a wire message from a document, by reflection: field names are Kubernetes' JSON names.
 //
-// Special are Quantity (a string or number, checked), Time and MicroTime (RFC 3339), IntOrString,
-// maps, base64 for bytes, and Volume and PersistentVolumeSpec, where the source's fields stand
-// beside the others. A name that the message reserves is a field of Kubernetes' that nobody here
-// reads: it is passed over in silence. Any other name is unknown and reported.
+// Special cases: Quantity (a string or number, validated), Time and MicroTime (RFC 3339),
+// IntOrString, maps, base64 for bytes, and Volume and PersistentVolumeSpec, where the source's
+// fields are siblings of the others. Names that the message reserves are Kubernetes fields that are
+// not read here: they are skipped silently. All other names are reported as unknown.
 //
-// Threading: thread-compatible. Lifetime: for one Fill. Errors: the first Fault.
+// Threading: thread-compatible.
+// Lifetime: for one Fill.
+// Errors: the first Fault.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_OBJECT_FILLER_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_OBJECT_FILLER_H_
 
@@ -27,7 +29,7 @@ class ObjectFiller {
   // `on_unknown` may be null: unknown fields are then ignored.
   explicit ObjectFiller(OnUnknown on_unknown) : on_unknown_(std::move(on_unknown)) {}
 
-  // `out` should be empty. At the top, apiVersion and kind are passed over.
+  // `out` must be empty. Skips apiVersion and kind at the top level.
   std::optional<Fault> Fill(const DocNode& doc, google::protobuf::Message* out);
 
  private:
@@ -43,7 +45,7 @@ class ObjectFiller {
                  google::protobuf::Message* out);
   Result FillList(const google::protobuf::FieldDescriptor* field, const DocNode& node,
                   google::protobuf::Message* out);
-  // Sets `field`, or adds to it if it is repeated.
+  // Sets `field`, or appends to it if it is repeated.
   Result FillValue(const google::protobuf::FieldDescriptor* field, const DocNode& node,
                    google::protobuf::Message* out);
   Result FillSpecial(const DocNode& node, google::protobuf::Message* out, bool* special);

@@ -8,7 +8,7 @@ namespace {
 
 using google::protobuf::Message;
 
-// The table calls the conversions, which take one message type each, through one type.
+// Gives all conversions, which take different message types, one signature.
 template <typename Wire, absl::StatusOr<ClusterObjectPtr> (*kConvert)(const Wire&)>
 constexpr ObjectKind Kind(absl::string_view api_version, absl::string_view kind,
                           absl::string_view resource, bool namespaced) {

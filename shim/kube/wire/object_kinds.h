@@ -1,10 +1,11 @@
-// The kinds of objects.proto as the API server has them: where they are, and how one is read.
+// The kinds of objects.proto in the API: their paths, and their conversion.
 //
-// A new kind is one line of the table in object_kinds.cc, a wire message and a conversion. Pods,
-// nodes and namespaces are not here: they have types of their own.
+// A new kind needs one line of the table in object_kinds.cc, a wire message and a conversion. Pods,
+// nodes and namespaces have their own types and are not in the table.
 //
-// Threading: pure functions. Lifetime: the table lives as long as the process. Errors:
-// InvalidArgument naming the object and the field's path.
+// Threading: pure functions.
+// Lifetime: the table lives as long as the process.
+// Errors: InvalidArgument with the object and the field's path.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_OBJECT_KINDS_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_OBJECT_KINDS_H_
 
@@ -25,17 +26,17 @@ struct ObjectKind {
   bool namespaced;
   // An empty wire message of this kind.
   const google::protobuf::Message& (*prototype)();
-  // From such a message.
+  // Converts such a message.
   absl::StatusOr<ClusterObjectPtr> (*from_wire)(const google::protobuf::Message& message);
 
   // "" for the core group.
   absl::string_view group() const;
-  // Where all of them are listed: "/api/v1/services".
+  // API path of all objects: "/api/v1/services".
   std::string path() const;
 };
 
 absl::Span<const ObjectKind> ObjectKinds();
-// Null if it is none of the table's. Versions of a group do not differ in what is read here.
+// Null if the table has no such kind. The fields read here are equal in all versions of a group.
 const ObjectKind* FindObjectKind(absl::string_view group, absl::string_view kind);
 
 }  // namespace outboard::kube

@@ -1,4 +1,4 @@
-// Every kind of objects.proto: what each field becomes, the same by protobuf and by JSON.
+// Every kind of objects.proto: the conversion of each field, equal for protobuf and JSON.
 #include "shim/kube/wire/object_kinds.h"
 
 #include <set>
@@ -32,14 +32,14 @@ DocNode Parse(const std::string& json) {
   return doc.ok() ? *doc : DocNode();
 }
 
-// The protobuf bytes of the object that `json` describes.
+// The protobuf bytes of the object in `json`.
 std::string Bytes(const ObjectKind& kind, const std::string& json) {
   std::unique_ptr<google::protobuf::Message> message(kind.prototype().New());
   EXPECT_TRUE(FillFromJson(Parse(json), message.get()).ok()) << json;
   return message->SerializeAsString();
 }
 
-// `json` is one of `kind`; both encodings must become `expected`.
+// `json` is an object of `kind`; both encodings must become `expected`.
 void ExpectObject(const ObjectKind& kind, const std::string& json, const std::string& expected) {
   v1alpha1::ClusterObject want;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(expected, &want)) << expected;
@@ -94,7 +94,7 @@ TEST(ObjectKinds, EveryKindOfTheContractIsRead) {
     EXPECT_THAT(std::string(without_uid.status().message()), HasSubstr("metadata.uid"));
   }
   const auto* kinds = v1alpha1::ClusterObject::descriptor()->FindOneofByName("object");
-  // Custom objects are those of any resource; DecodeCustomObject reads them.
+  // Custom objects belong to any resource; DecodeCustomObject reads them.
   EXPECT_EQ(read.size() + 1, static_cast<size_t>(kinds->field_count()));
 }
 
@@ -200,7 +200,7 @@ TEST(ObjectKinds, Volumes) {
              volume_attributes_class_name: "gold"
              bound_by_controller: true
            })pb");
-  // A source that nobody looks at, and no annotation.
+  // A source that is not read, and no annotation.
   ExpectObject(Kind("", "PersistentVolume"),
                Object(R"("spec":{"nfs":{"server":"s","path":"/"},"storageClassName":"field"})"),
                "persistent_volume { name: 'x' uid: 'u' resource_version: '7' "
@@ -317,7 +317,7 @@ TEST(ObjectKinds, BadAmountsAreNamed) {
   const auto error = [](absl::string_view group, absl::string_view name, const std::string& path) {
     const ObjectKind& kind = Kind(group, name);
     std::unique_ptr<google::protobuf::Message> message(kind.prototype().New());
-    // A server's protobuf is not checked before it is converted.
+    // Protobuf from a server is not validated before its conversion.
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
         "metadata { namespace: 'n' name: 'x' uid: 'u' } " + path, message.get()));
     return std::string(kind.from_wire(*message).status().message());

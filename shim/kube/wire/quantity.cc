@@ -25,7 +25,7 @@ absl::Status WrongSuffix() {
   return absl::InvalidArgumentError("unable to parse quantity's suffix");
 }
 
-// What a suffix multiplies by: 10^ten, or 2^two.
+// The factor of a suffix: 10^ten, or 2^two.
 struct Suffix {
   int32_t ten = 0;
   int two = 0;
@@ -53,9 +53,9 @@ bool ParseSuffix(absl::string_view text, Suffix* out) {
   if (text[0] != 'e' && text[0] != 'E') return false;
   int64_t exponent = 0;
   absl::string_view digits = text.substr(1);
-  // SimpleAtoi also takes spaces around, which the caller has already excluded.
+  // SimpleAtoi also accepts surrounding spaces; the caller has excluded them.
   if (!absl::SimpleAtoi(digits, &exponent)) return false;
-  out->ten = static_cast<int32_t>(exponent);  // Truncated there too.
+  out->ten = static_cast<int32_t>(exponent);  // Truncated as in resource.Quantity.
   return true;
 }
 
@@ -63,7 +63,7 @@ bool ParseSuffix(absl::string_view text, Suffix* out) {
 struct Parts {
   bool negative = false;
   absl::string_view whole;     // without leading zeros
-  absl::string_view fraction;  // digits behind the point
+  absl::string_view fraction;  // digits after the point
   bool has_digits = false;     // leading zeros count
   Suffix suffix;
 };
@@ -73,8 +73,8 @@ size_t SkipDigits(absl::string_view text, size_t pos) {
   return pos;
 }
 
-// A text without any digit ("Ki", ".") is zero where resource.Quantity's quick path takes it, and
-// an error elsewhere.
+// A text without digits ("Ki", ".") is zero if resource.Quantity's quick path accepts it, otherwise
+// an error.
 bool NoDigitsIsZero(const Parts& parts) {
   if (parts.suffix.binary) return parts.suffix.two < 50;
   return parts.suffix.ten >= -9;
@@ -90,7 +90,7 @@ absl::Status Split(absl::string_view text, Parts* out) {
   const size_t first = pos;
   while (pos < text.size() && text[pos] == '0') ++pos;
   out->has_digits = pos > first;
-  // Here "", "+" and "000" are all zero.
+  // "", "+" and "000" are zero here.
   if (pos == text.size()) return absl::OkStatus();
   size_t end = SkipDigits(text, pos);
   out->whole = text.substr(pos, end - pos);
@@ -136,16 +136,16 @@ uint64_t ScaleUp(const Digits& digits, int64_t ten, int two) {
     ++ten;
   }
   if (begin == size) return 0;
-  // Digits [begin, point) stand before the decimal point, [point, size) behind it; `point` may lie
-  // outside of the digits.
+  // Digits [begin, point) are before the decimal point, [point, size) after it; `point` may lie
+  // outside the digits.
   const int64_t point = size + ten;
   uint128 whole = 0;
   for (int64_t i = begin; i < point; ++i) {
     whole = whole * 10 + static_cast<unsigned>(i < size ? digits[i] : 0);
     if (whole > kMaxInt64) return kMaxInt64;
   }
-  // The fraction times 2^two, from its last digit on: what is carried over the point belongs to the
-  // whole.
+  // The fraction times 2^two, starting at its last digit: a carry over the point belongs to the
+  // whole part.
   uint128 carry = 0;
   bool rest = false;
   for (int64_t i = size - 1; i >= point; --i) {
@@ -158,8 +158,8 @@ uint64_t ScaleUp(const Digits& digits, int64_t ten, int two) {
   return result > kMaxInt64 ? kMaxInt64 : static_cast<uint64_t>(result);
 }
 
-// The plain forms that nearly all objects use: up to 15 digits, then nothing, m, or k M G Ki Mi Gi.
-// False for all others.
+// The plain forms of nearly all objects: up to 15 digits, then nothing, m, or k M G Ki Mi Gi. False
+// for all others.
 bool QuickScale(absl::string_view text, bool milli, int64_t* out) {
   uint64_t number = 0;
   size_t pos = 0;

@@ -1,12 +1,12 @@
 // Kubernetes quantities ("500m", "1.5Gi", "2e3") as integers.
 //
-// Every text that resource.Quantity accepts is accepted here, with the same value, rounded up (away
-// from zero) as its Value() and MilliValue() do. One difference is wanted: an amount that does not
-// fit saturates at the largest (smallest) int64, where resource.Quantity wraps around or reads as
-// 0, so that an absurd request can never look like a small one. Who adds such values must add with
-// saturation.
+// Accepts every text that resource.Quantity accepts, with the same value, rounded up (away from
+// zero) like Value() and MilliValue(). One deliberate difference: an amount out of range saturates
+// at the largest (smallest) int64, whereas resource.Quantity wraps around or returns 0. Therefore
+// an absurd request can never look like a small one. Sums of such values must saturate too.
 //
-// Threading: pure functions. Errors: InvalidArgument with resource.Quantity's own texts.
+// Threading: pure functions.
+// Errors: InvalidArgument with resource.Quantity's own texts.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_QUANTITY_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_QUANTITY_H_
 

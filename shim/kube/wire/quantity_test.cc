@@ -16,7 +16,7 @@ struct Case {
   int64_t milli;
 };
 
-// Values as resource.Quantity's Value() and MilliValue() give them, but for the saturated ones.
+// Values of resource.Quantity's Value() and MilliValue(), except the saturated ones.
 constexpr Case kCases[] = {
     {"0", 0, 0},
     {"00", 0, 0},
@@ -129,7 +129,7 @@ TEST(Quantity, Refused) {
   }
 }
 
-// The quick path and the general one agree: a leading + keeps a text off the quick path.
+// The quick path and the general path agree: a leading + bypasses the quick path.
 TEST(Quantity, PathsAgree) {
   for (const char* suffix : {"", "m", "k", "M", "G", "Ki", "Mi", "Gi"}) {
     for (int64_t number : {0LL, 1LL, 7LL, 999LL, 1000LL, 1001LL, 123456789LL, 99999999999999LL}) {

@@ -10,7 +10,7 @@ bool Continues(absl::string_view text, size_t pos) {
   return pos < text.size() && (static_cast<uint8_t>(text[pos]) & 0xC0) == 0x80;
 }
 
-// Length of the well-formed character at `pos`, 0 if there is none (RFC 3629: no overlong forms, no
+// Length of the valid character at `pos`, 0 if invalid (RFC 3629: no overlong forms, no
 // surrogates).
 size_t CharacterAt(absl::string_view text, size_t pos) {
   const auto lead = static_cast<uint8_t>(text[pos]);
@@ -32,7 +32,7 @@ size_t CharacterAt(absl::string_view text, size_t pos) {
 size_t Utf8Prefix(absl::string_view text) {
   size_t pos = 0;
   while (pos < text.size()) {
-    // Nearly all text is ASCII: eight bytes at a time.
+    // Nearly all text is ASCII: check eight bytes at a time.
     uint64_t eight = 0;
     if (text.size() - pos >= sizeof(eight)) {
       std::memcpy(&eight, text.data() + pos, sizeof(eight));

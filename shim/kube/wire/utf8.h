@@ -1,6 +1,6 @@
-// Contract strings are UTF-8, checked when a host parses them. The API server lets through other
-// bytes in some free texts of objects that were written in protobuf; one of those must not make a
-// whole stream unreadable.
+// Contract strings are UTF-8, which a host's parser enforces. The API server accepts other bytes in
+// some free texts of objects that were written in protobuf; one such text must not make a whole
+// stream unreadable.
 //
 // Threading: pure functions.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_UTF8_H_
@@ -12,10 +12,10 @@
 
 namespace outboard::kube {
 
-// The length of the longest prefix of `text` that is well-formed UTF-8.
+// The length of the longest valid UTF-8 prefix of `text`.
 size_t Utf8Prefix(absl::string_view text);
 
-// `text` itself where it is UTF-8, else with U+FFFD for each byte that does not fit.
+// Returns `text` if it is valid UTF-8; otherwise replaces each invalid byte by U+FFFD.
 std::string ToUtf8(absl::string_view text);
 
 }  // namespace outboard::kube

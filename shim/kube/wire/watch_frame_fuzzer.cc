@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Seeds are written in hexadecimal; mutations are made to the bytes that they stand for.
+// Seeds are hexadecimal; mutations apply to the decoded bytes.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int /*seed*/) {
   const std::string bytes = outboard::kube::SeedBytes({reinterpret_cast<const char*>(data), size});

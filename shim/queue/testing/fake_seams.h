@@ -1,4 +1,4 @@
-// Stand-ins for what surrounds the queue, and pods for tests.
+// Fakes of the queue's surroundings, and pods for tests.
 #ifndef OUTBOARD_SHIM_QUEUE_TESTING_FAKE_SEAMS_H_
 #define OUTBOARD_SHIM_QUEUE_TESTING_FAKE_SEAMS_H_
 
@@ -14,7 +14,7 @@
 
 namespace outboard::queue::testing {
 
-// Gates pods by name of pod (uid), with a plugin's name, or has no answer for them.
+// Gates pods by uid, with a plugin's name, or returns no answer for them.
 class FakeGate : public PreEnqueueGate {
  public:
   std::map<std::string, std::string> gated_by;        // uid -> plugin
@@ -22,20 +22,21 @@ class FakeGate : public PreEnqueueGate {
   std::set<std::string> held;                         // uids
   std::vector<std::vector<std::string>> calls;        // uids of each batch
 
-  bool Holds(const QueuedPod& pod) const override { return held.count(pod.uid()) > 0; }
+  bool IgnoresEvents(const QueuedPod& pod) const override { return held.count(pod.uid()) > 0; }
 
-  std::vector<GateVerdict> Judge(absl::Span<const QueuedPod* const> pods, absl::Time) override {
-    std::vector<GateVerdict> verdicts;
+  std::vector<PreEnqueueResult> PreEnqueue(absl::Span<const QueuedPod* const> pods,
+                                           absl::Time) override {
+    std::vector<PreEnqueueResult> verdicts;
     calls.emplace_back();
     for (const QueuedPod* pod : pods) {
       calls.back().push_back(pod->uid());
-      GateVerdict verdict;
+      PreEnqueueResult verdict;
       if (auto it = gated_by.find(pod->uid()); it != gated_by.end()) {
-        verdict.kind = GateVerdict::Kind::kGated;
+        verdict.kind = PreEnqueueResult::Kind::kGated;
         verdict.plugin = it->second;
         verdict.message = absl::StrCat("gated by ", it->second);
       } else if (auto host = unavailable_at.find(pod->uid()); host != unavailable_at.end()) {
-        verdict.kind = GateVerdict::Kind::kUnavailable;
+        verdict.kind = PreEnqueueResult::Kind::kUnavailable;
         verdict.host = host->second;
       }
       verdicts.push_back(std::move(verdict));
@@ -44,7 +45,7 @@ class FakeGate : public PreEnqueueGate {
   }
 };
 
-// Keeps the counters that the metrics would.
+// Keeps the counters of the metrics.
 class CountingObserver : public QueueObserver {
  public:
   std::map<std::string, int> incoming;       // "queue/event"
@@ -60,8 +61,8 @@ class CountingObserver : public QueueObserver {
   }
 };
 
-// A host that judges, from a number on, and remembers who waits.
-class FakeJudge : public HintJudge {
+// A host that evaluates events from a number on, and records the waiting pods.
+class FakeJudge : public QueueingHintDelegate {
  public:
   bool judges = true;
   uint64_t knows_from = 0;

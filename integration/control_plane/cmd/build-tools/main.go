@@ -1,4 +1,4 @@
-// Command build-tools builds the programs of a control plane that are not in the cache yet, and prints where they are.
+// Command build-tools builds the programs of a control plane that are missing in the cache, and prints their paths.
 package main
 
 import (

@@ -27,7 +27,7 @@ profiles:
 `
 
 var (
-	nodes     = flag.Int("nodes", 5, "how many fake nodes")
+	nodes     = flag.Int("nodes", 5, "number of fake nodes")
 	scheduler = flag.String("scheduler", "outboard", "the secondary scheduler: outboard, kube-scheduler or none")
 	duration  = flag.Duration("for", 0, "end after this time; 0 means at Ctrl-C")
 	smoke     = flag.Bool("smoke", false, "create a Deployment, wait until its pods are Running, and end")
@@ -49,7 +49,7 @@ func run(ctx context.Context) (err error) {
 	begin := time.Now()
 	if *scheduler == "outboard" {
 		if _, err := controlplane.OutboardDirectory(); err != nil {
-			say("%v\nThe cluster starts without Outboard: pods with schedulerName outboard-scheduler stay Pending.", err)
+			say("%v\nStarting the cluster without Outboard; pods with schedulerName outboard-scheduler stay Pending.", err)
 			*scheduler = "none"
 		}
 	}
@@ -80,7 +80,7 @@ func run(ctx context.Context) (err error) {
 	if err := waitForNodes(ctx, client); err != nil {
 		return err
 	}
-	say("%d nodes are Ready, %.0f s after the start.", *nodes, time.Since(begin).Seconds())
+	say("%d nodes Ready after %.0f s.", *nodes, time.Since(begin).Seconds())
 	if *smoke {
 		return runSmoke(ctx, client)
 	}
@@ -116,7 +116,7 @@ func startScheduler(ctx context.Context, c *controlplane.ControlPlane) error {
 	return nil
 }
 
-// waitForNodes waits until KWOK has made the nodes Ready and a controller has taken their taint away.
+// waitForNodes waits until KWOK has made the nodes Ready and a controller has removed their taint.
 func waitForNodes(ctx context.Context, client kubernetes.Interface) error {
 	return poll(ctx, func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

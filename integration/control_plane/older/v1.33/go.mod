@@ -1,4 +1,4 @@
-// What the programs of cmd/ are built with for an older control plane, for Outboard against its API; there are no packages here, so `go mod tidy` would empty it. k8s.io/kubernetes requires its staging modules at v0.0.0, hence the replacements.
+// Dependencies of the programs of cmd/ for an older control plane. This module has no packages, so `go mod tidy` would empty it. k8s.io/kubernetes requires its staging modules at v0.0.0, hence the replacements.
 module outboard.dev/integration/control_plane/older/v1.33
 
 go 1.26

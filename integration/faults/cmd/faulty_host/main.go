@@ -1,5 +1,5 @@
-// Command faulty_host is a plugin host that is wrong in one way: a real one, behind a proxy that passes every call on as it came,
-// but for one fault. It knows the contract by the names of its methods and the numbers of a few fields only.
+// Command faulty_host is a plugin host with one fault: a real host behind a proxy that forwards every call unchanged
+// except for that fault. Of the contract it knows only the names of methods and the numbers of a few fields.
 package main
 
 import (
@@ -30,7 +30,7 @@ var (
 	fault   = flag.String("fault", "", "crash-in-warm-up, wrong-in-shadow, or one-percent (fails each 100th cycle, after the first 100)")
 )
 
-// frame is a message that is passed on as it is.
+// frame is a message that is forwarded unchanged.
 type frame []byte
 
 type rawCodec struct{}
@@ -84,7 +84,7 @@ func run() error {
 	return server.Serve(listener)
 }
 
-// pass carries one call.
+// pass forwards one call.
 func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(shim)
 	ctx := shim.Context()
@@ -102,7 +102,7 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 				onward.CloseSend()
 				return
 			}
-			// The first says that a snapshot begins.
+			// The first message starts a snapshot.
 			if *fault == "crash-in-warm-up" && strings.HasSuffix(method, "/Sync") && messages == 1 {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
@@ -130,7 +130,7 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 
 var cycles atomic.Int64
 
-// spoil appends a field to a message, which replaces, or is merged into, the one that is there.
+// spoil appends a field to a message, which replaces the existing field or is merged into it.
 func spoil(method string, message frame) (frame, error) {
 	const (
 		buildDigest     = 4 // of GetHostInfoResponse
@@ -139,7 +139,7 @@ func spoil(method string, message frame) (frame, error) {
 	)
 	switch {
 	case strings.HasSuffix(method, "/GetHostInfo"):
-		// A build of its own.
+		// A different build.
 		message = protowire.AppendTag(message, buildDigest, protowire.BytesType)
 		return protowire.AppendString(message, *fault), nil
 	case strings.HasSuffix(method, "/Cycle"):

@@ -1,5 +1,5 @@
-// Command mutants breaks rules of plugins in a scratch copy of the tree, one at a time, builds the host again and asks whether
-// parity notices. It exits 1 if a mutant survives.
+// Command mutants breaks rules of plugins in a copy of the tree, one at a time, rebuilds the host and checks that
+// parity notices. It exits with 1 if a mutant survives.
 package main
 
 import (
@@ -24,11 +24,11 @@ import (
 
 func main() {
 	root := flag.String("root", "..", "root of the repository")
-	scratch := flag.String("scratch", "", "directory for the copy and its build, kept and used again (default: a temporary one)")
+	scratch := flag.String("scratch", "", "directory for the copy and its build, kept and reused (default: a temporary one)")
 	only := flag.String("only", "", "run only mutants whose name contains this")
 	from := flag.String("from", "", "begin with the first mutant whose name contains this")
 	seeds := flag.Int("seeds", 150, "seeds after which a mutant has survived")
-	jobs := flag.Int("jobs", runtime.NumCPU(), "compilers and clusters at the same time")
+	jobs := flag.Int("jobs", runtime.NumCPU(), "number of concurrent compilers and clusters")
 	flag.Parse()
 	klog.SetLogger(logr.Discard())
 	r := &runner{seeds: *seeds, jobs: *jobs}
@@ -67,7 +67,7 @@ func (r *runner) run(ctx context.Context, root, scratch, only, from string) (int
 	if err := copyTree(ctx, root, r.tree); err != nil {
 		return 0, err
 	}
-	fmt.Println("building the tree as it is")
+	fmt.Println("building the unmodified tree")
 	if err := r.build(ctx, "outboard", "outboard-host"); err != nil {
 		return 0, err
 	}
@@ -91,7 +91,7 @@ func (r *runner) run(ctx context.Context, root, scratch, only, from string) (int
 	return survivors, nil
 }
 
-// try builds the host with the mutant in it and looks for a seed that differs.
+// try builds the host with the mutant and looks for a seed that differs.
 func (r *runner) try(ctx context.Context, mutant *mutants.Mutant) (verdict string, caught bool, err error) {
 	undo, err := mutant.Apply(r.tree)
 	if err != nil {
@@ -142,8 +142,8 @@ func (r *runner) build(ctx context.Context, targets ...string) error {
 	return command(ctx, r.tree, "ninja", arguments...)
 }
 
-// copyTree brings the files that git knows, as they are in the working tree, to another place. Files that have not changed keep
-// their times there, so that a build in that place goes on where it ended.
+// copyTree copies the files known to git from the working tree. Unchanged files keep their times in the copy, so that
+// its build is incremental.
 func copyTree(ctx context.Context, root, tree string) error {
 	listing := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	listing.Dir = root
@@ -179,7 +179,7 @@ func copyTree(ctx context.Context, root, tree string) error {
 func command(ctx context.Context, directory, name string, arguments ...string) error {
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir = directory
-	// The compiler's cache, if there is one, then serves other trees too.
+	// The compiler cache, if any, then works for both trees.
 	command.Env = append(os.Environ(), "CCACHE_BASEDIR="+directory, "CCACHE_NOHASHDIR=1")
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, output[max(0, len(output)-3000):])

@@ -1,4 +1,4 @@
-// Command oracle prints what `outboard simulate -o json` must print for the same arguments, computed by
+// Command oracle prints the expected output of `outboard simulate -o json` for the same arguments, computed by
 // kube-scheduler's own code.
 package main
 

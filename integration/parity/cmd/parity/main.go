@@ -1,5 +1,5 @@
-// Command parity compares `outboard simulate` with kube-scheduler's own plugin code over generated cases.
-// Without --outboard it runs the oracle alone and prints what the cases cover.
+// Command parity compares `outboard simulate` with kube-scheduler's own plugin code on generated cases. Without
+// --outboard it runs only the oracle and prints the coverage of the cases.
 package main
 
 import (
@@ -23,17 +23,17 @@ func main() {
 	seeds := flag.String("seeds", "1-300", "seeds, as FIRST-LAST or a list with commas")
 	outboard := flag.String("outboard", "", "path of the outboard program")
 	output := flag.String("output", "", "directory for reproductions (default: a new temporary one)")
-	keep := flag.Bool("keep", false, "write the files of every case into the output directory, also of equal ones")
-	stop := flag.Int("stop", 10, "stop after so many clusters that differ; 0: never")
-	runs := flag.Int("reduce", 80, "runs spent on making a difference small; 0: leave it as it is")
-	sequence := flag.Int("sequence", 0, "instead of small clusters, so many pods one after the other on clusters of --nodes nodes")
+	keep := flag.Bool("keep", false, "keep the files of every case in the output directory, also of equal ones")
+	stop := flag.Int("stop", 10, "stop after this many differing clusters; 0: never")
+	runs := flag.Int("reduce", 80, "number of runs to reduce a difference; 0: no reduction")
+	sequence := flag.Int("sequence", 0, "instead of small clusters: number of pods, one after the other, on clusters of --nodes nodes")
 	nodes := flag.String("nodes", "200,1000,5000", "sizes of clusters for --sequence; every seed is run with each")
-	jobs := flag.Int("jobs", runtime.NumCPU(), "clusters worked on at the same time")
-	coverage := flag.Bool("coverage", false, "print what the cases cover")
-	featureList := flag.String("features", "all", "what cases may exercise beside resources, taints, node affinity, ports and images: "+
+	jobs := flag.Int("jobs", runtime.NumCPU(), "number of concurrent clusters")
+	coverage := flag.Bool("coverage", false, "print the coverage of the cases")
+	featureList := flag.String("features", "all", "rules that cases may exercise beside resources, taints, node affinity, ports and images: "+
 		"a list of spread, affinity, volumes, preemption, features (that nodes declare) untouched (DynamicResources is enabled) and claims (for devices), or all but the last")
 	flag.Parse()
-	// What the configuration loader has to say would drown the report.
+	// The configuration loader's log would hide the report.
 	klog.SetLogger(logr.Discard())
 	options := options{outboard: *outboard, output: *output, keep: *keep, stop: *stop, runs: *runs, jobs: *jobs,
 		coverage: *coverage || *outboard == ""}
@@ -63,7 +63,7 @@ func main() {
 
 type options struct {
 	seeds []uint64
-	// cases make one case each.
+	// cases create one case each.
 	cases            []func() *generate.Case
 	features         generate.Features
 	outboard, output string
@@ -147,7 +147,7 @@ func (o *options) run(ctx context.Context) (int, error) {
 			return false, err
 		}
 		if o.stop > 0 && different == o.stop {
-			fmt.Printf("stopped after %d clusters that differ\n", different)
+			fmt.Printf("stopped after %d differing clusters\n", different)
 			return false, nil
 		}
 		return true, nil
@@ -168,7 +168,7 @@ func (o *options) run(ctx context.Context) (int, error) {
 	return different, nil
 }
 
-// kind says in one word where a case differs first; what follows may be a consequence.
+// kind names the first difference of a case; the following ones may be consequences.
 func kind(outcome *compare.Outcome) string {
 	if outcome.Failure != nil {
 		return "no answer"

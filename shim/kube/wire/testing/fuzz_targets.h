@@ -1,7 +1,7 @@
-// What the fuzzers do with an input; the corpus test does the same with the seeds in testdata/.
+// The fuzz targets. The corpus test runs them over the seeds in testdata/.
 //
-// Each ends the process when a promise is broken. An input that begins with "hex:" stands for the
-// bytes that it spells.
+// Each aborts the process if an invariant is violated. An input that starts with "hex:" is decoded
+// from hexadecimal.
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_TESTING_FUZZ_TARGETS_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_TESTING_FUZZ_TARGETS_H_
 
@@ -11,12 +11,11 @@
 
 namespace outboard::kube {
 
-// The bytes that `input` stands for.
+// The decoded bytes of `input`.
 std::string SeedBytes(absl::string_view input);
 
 void FuzzQuantity(absl::string_view input);
 void FuzzWatchFrame(absl::string_view input);
-void FuzzManifest(absl::string_view input);
 
 }  // namespace outboard::kube
 

@@ -35,9 +35,9 @@ import outboard.v1alpha1.Score;
 import outboard.v1alpha1.ScoreServiceGrpc;
 
 /**
- * A host with the capability INLINE_NODES: it keeps nothing of the cluster, so it is its configuration and three services.
+ * A host with the capability INLINE_NODES: it keeps no cluster state, only its configuration, and serves three services.
  *
- * <p>Threading: any thread; what is kept of sessions is behind this object's lock.
+ * <p>Threading: any thread; this object's lock guards the sessions.
  */
 final class Host {
   private static final String CONTRACT = "v1alpha1";
@@ -47,7 +47,7 @@ final class Host {
   private final String instance;
   private final String digest;
   private final long startedMicros = System.currentTimeMillis() * 1000;
-  /** Profiles of each session, the one heard of least lately first: shims come and go. */
+  /** Profiles of each session, the least recently used first: shims come and go. */
   private final Map<String, Set<String>> sessions = new LinkedHashMap<>(16, 0.75f, /* accessOrder= */ true);
   private final Set<String> drained = new java.util.HashSet<>();
   private boolean draining;
@@ -65,7 +65,7 @@ final class Host {
     draining = true;
   }
 
-  /** Why a call has no answer. */
+  /** The error of a call. */
   private static final class CallFailed extends RuntimeException {
     final Reason reason;
 
@@ -84,7 +84,7 @@ final class Host {
     }
   }
 
-  /** Answers a call; an error travels as the binary details of the status. */
+  /** Answers a call; an error is sent in the binary details of the status. */
   private static <T> void answer(StreamObserver<T> observer, Supplier<T> call) {
     T response;
     try {
@@ -148,7 +148,7 @@ final class Host {
       answer(observer, () -> probed(request.getSessionId()));
     }
 
-    /** No attempt leaves anything behind here, so there is nothing to wait for. */
+    /** This host keeps no attempts, so draining has nothing to wait for. */
     @Override
     public void drain(DrainRequest request, StreamObserver<DrainResponse> observer) {
       synchronized (Host.this) {
@@ -228,7 +228,7 @@ final class Host {
     }
   }
 
-  /** Every node of the request, in order: there is no sample to find and nothing to begin elsewhere. */
+  /** Every node of the request, in order: without a sample and without a start index. */
   private static FilterResponse judged(FilterRequest request, boolean hypothetical) {
     FilterResponse.Builder response = FilterResponse.newBuilder();
     byte[] feasible = new byte[(request.getInlineNodesCount() + 7) / 8];
@@ -247,7 +247,7 @@ final class Host {
           response.setError(failure.setCode(Call.Code.ERROR));
           break;
         }
-        rejection = failure.setCode(Call.Code.UNSCHEDULABLE_AND_UNRESOLVABLE).build(); // A plugin that fails rejects.
+        rejection = failure.setCode(Call.Code.UNSCHEDULABLE_AND_UNRESOLVABLE).build(); // A plugin's error rejects the node.
       }
       if (rejection == null) {
         feasible[processed / 8] |= (byte) (1 << (processed % 8));

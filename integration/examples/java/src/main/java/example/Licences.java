@@ -10,9 +10,9 @@ import outboard.v1alpha1.PluginHost.PluginInfo;
 import outboard.v1alpha1.Types.Pod;
 
 /**
- * Pods that need a licence go only where one is free; of the nodes left the cheap ones are preferred.
+ * Pods that need a licence go only to nodes with a free one; cheap nodes are preferred.
  *
- * <p>A node has as many licences as its annotation says, and its price, a number, in a label. Pods that need one have a label.
+ * <p>An annotation has the node's number of licences, a label its price, a number. A label marks pods that need a licence.
  */
 final class Licences {
   static final String NAME = "Licences";
@@ -40,8 +40,8 @@ final class Licences {
   }
 
   /**
-   * Why the node cannot take the pod; null: it can. Pods that the node is kept in mind for count; more pods never make a node better,
-   * so a second look without them says nothing new. NumberFormatException: the annotation is no number.
+   * Why the node cannot take the pod; null: it can. Pods nominated to the node count; more pods never make a node feasible, so a
+   * second evaluation without them is not needed. NumberFormatException: the annotation is not a number.
    */
   static Call.PluginStatus judge(Pod pod, InlineNode node) {
     if (!needsLicence(pod)) {
@@ -52,7 +52,7 @@ final class Licences {
     if (taken < licences) {
       return null;
     }
-    // Where there is none at all, nobody's leaving helps.
+    // On a node without licences, evictions do not help.
     Call.Code code = licences > 0 ? Call.Code.UNSCHEDULABLE : Call.Code.UNSCHEDULABLE_AND_UNRESOLVABLE;
     return Call.PluginStatus.newBuilder().setPlugin(NAME).setCode(code).addReasons("node(s) had no free licence").build();
   }
@@ -65,7 +65,7 @@ final class Licences {
     return pod.containsLabels(NEEDS_LICENCE);
   }
 
-  /** 100 for the cheapest, 0 for the dearest and for nodes without a price. */
+  /** 100 for the cheapest, 0 for the most expensive and for nodes without a price. */
   static byte[] scores(List<InlineNode> nodes) {
     ToIntFunction<InlineNode> price = node -> Integer.parseInt(node.getNode().getLabelsOrThrow(PRICE));
     int[] priced = nodes.stream().filter(node -> node.getNode().containsLabels(PRICE)).mapToInt(price).sorted().toArray();

@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 
 /** A plugin host in Java, from the contract alone: {@code --listen unix:PATH}; {instance} in PATH stands for this instance's id. */
 final class Main {
-  // What inline_node.proto says.
+  // The limit in inline_node.proto.
   private static final int MAX_MESSAGE_BYTES = 64 << 20;
 
   private Main() {}
@@ -52,7 +52,7 @@ final class Main {
                 () -> {
                   host.drain();
                   try {
-                    // Calls under way are answered; of attempts nothing is kept here.
+                    // Calls in flight are answered; this host keeps no attempts.
                     server.shutdown().awaitTermination(5, TimeUnit.SECONDS);
                   } catch (InterruptedException stopping) {
                     Thread.currentThread().interrupt();
@@ -61,7 +61,7 @@ final class Main {
     server.awaitTermination();
   }
 
-  /** Tells one build from another. */
+  /** Distinguishes builds. */
   private static String digestOfProgram() throws IOException, NoSuchAlgorithmException {
     Path program = Path.of(Main.class.getProtectionDomain().getCodeSource().getLocation().getPath());
     if (!Files.isRegularFile(program)) {

@@ -1,0 +1,180 @@
+// Headers of calls: errors for wrong instances, sessions, attempts and pods.
+#include "absl/strings/str_cat.h"
+#include "cli/conformance/answers.h"
+#include "cli/conformance/session.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr int kWaitingCalls = 24;
+constexpr absl::Duration kShort = absl::Milliseconds(60);
+constexpr absl::Duration kNotLate = absl::Seconds(2);
+
+PreFilterRequest Request(const Session& session, uint64_t attempt) {
+  PreFilterRequest request;
+  *request.mutable_header() = session.Header(attempt);
+  request.set_pod_uid(session.cluster().pending[0].uid());
+  return request;
+}
+
+absl::Status WellFormed(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    const auto answer = session.PreFilter(++attempt, pod.uid());
+    CONFORMANCE_TRY(ExpectOk(answer));
+    CONFORMANCE_TRY(CheckPreFilter(kit, answer.message));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Again(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    Round round;
+    Round again;
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), &round));
+    CONFORMANCE_TRY(RunRound(session, attempt, pod.uid(), &again));
+    CONFORMANCE_TRY(
+        ExpectSame(round, again, kPreFilterAgain,
+                   absl::StrCat("when the attempt of pod ", pod.name(), " starts again")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WrongHeaders(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  PreFilterRequest request = Request(session, 2);
+  request.mutable_header()->set_host_instance("another-instance");
+  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::WRONG_INSTANCE}, kInstance));
+  request = Request(session, 2);
+  request.mutable_header()->set_session_id("no-such-session");
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::SESSION_UNKNOWN}, kSessionUnknown));
+  request = Request(session, 2);
+  request.mutable_header()->set_profile("no-such-profile");
+  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::NOT_CONFIGURED}, kNotConfigured));
+  request = Request(session, 0);
+  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::INVALID}, kAttemptRequired));
+  request = Request(session, 2);
+  request.set_pod_uid("nobody");
+  return ExpectError(session.Call(request), {CallError::OBJECT_UNKNOWN}, kObjectUnknown);
+}
+
+absl::Status MissingFields(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  // A missing header is a wrong instance.
+  PreFilterRequest request = Request(session, 2);
+  request.clear_header();
+  CONFORMANCE_TRY(ExpectError(
+      session.Call(request),
+      {CallError::WRONG_INSTANCE, CallError::SESSION_UNKNOWN, CallError::INVALID}, kInvalid));
+  request = Request(session, 2);
+  request.mutable_header()->clear_profile();
+  CONFORMANCE_TRY(ExpectError(session.Call(request),
+                              {CallError::NOT_CONFIGURED, CallError::INVALID}, kNotConfigured));
+  request = Request(session, 2);
+  request.clear_pod_uid();
+  return ExpectError(session.Call(request), {CallError::OBJECT_UNKNOWN, CallError::INVALID},
+                     kObjectUnknown);
+}
+
+absl::Status UnknownAttempt(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  if (kit.Has(FILTER))
+    CONFORMANCE_TRY(ExpectError(session.Filter(77), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
+  if (kit.Has(PRE_SCORE))
+    CONFORMANCE_TRY(
+        ExpectError(session.PreScore(77, {0, 1}), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
+  if (kit.Has(SCORE))
+    CONFORMANCE_TRY(
+        ExpectError(session.Score(77, {0, 1}), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
+  if (kit.Has(POST_FILTER)) {
+    PostFilterRequest request;
+    *request.mutable_header() = session.Header(77);
+    CONFORMANCE_TRY(
+        ExpectError(session.Call(request), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
+  }
+  return absl::OkStatus();
+}
+
+// Two concurrent attempts of different pods, step by step.
+absl::Status AttemptsApart(const Kit& kit) {
+  if (!kit.Has(FILTER)) return Skipped("no plugin at FILTER to observe");
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  const auto& pending = session.cluster().pending;
+  for (size_t i = 0; i + 1 < pending.size(); ++i) {
+    Round one;
+    Round two;
+    CONFORMANCE_TRY(RunRound(session, 1, pending[i].uid(), &one));
+    CONFORMANCE_TRY(RunRound(session, 2, pending[i + 1].uid(), &two));
+    CONFORMANCE_TRY(ExpectOk(session.PreFilter(11, pending[i].uid())));
+    CONFORMANCE_TRY(ExpectOk(session.PreFilter(12, pending[i + 1].uid())));
+    for (const auto& [attempt, round] : {std::pair{11, &one}, std::pair{12, &two}}) {
+      if (!round->filtered || round->pre_filter.has_node_names()) continue;
+      const auto filter = session.Filter(attempt);
+      CONFORMANCE_TRY(ExpectOk(filter));
+      if (filter.message.SerializeAsString() != round->filter.SerializeAsString())
+        return Wrong(kFilterReadOnly, absl::StrCat("attempt ", attempt,
+                                                   " has other verdicts beside another attempt"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShortDeadlines(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  // All wait for a version that never comes; all must end.
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kWaitingCalls; ++i) {
+    callers.emplace_back([&, i] {
+      PreFilterRequest request = Request(session, 100 + i);
+      request.mutable_header()->set_snapshot_version(session.version() + 1000);
+      session.Call(request, kShort);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  const auto after = session.PreFilter(2, session.cluster().pending[0].uid());
+  CONFORMANCE_TRY(ExpectOk(after));
+  if (after.took > kNotLate) {
+    return Wrong(kVersionWaits,
+                 absl::StrCat("after ", kWaitingCalls,
+                              " calls that waited without result, the next one takes ",
+                              absl::FormatDuration(after.took)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<Case> AttemptCases() {
+  static constexpr char kService[] = "PreFilterService";
+  return {
+      {kService, "well-formed", "rejections, restrictions, plugins and names are valid",
+       WellFormed},
+      {kService, "again", "a restarted attempt gets the same answers", Again},
+      {kService, "wrong-headers",
+       "wrong instances, sessions, profiles, attempts and pods return their errors", WrongHeaders},
+      {kService, "missing-fields", "missing required fields return an error", MissingFields},
+      {kService, "unknown-attempt", "calls of an unknown attempt return an error", UnknownAttempt},
+      {kService, "attempts-apart", "concurrent attempts do not affect each other", AttemptsApart},
+      {kService, "short-deadlines", "calls that wait without result end, and do not block others",
+       ShortDeadlines},
+  };
+}
+
+}  // namespace outboard::conformance

@@ -1,0 +1,549 @@
+// Hosts that are each wrong in one way, as a proxy for our own host. The kit must find each by the
+// right cases, and nothing in the correct host.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "cli/conformance/kit.h"
+#include "cli/conformance/session.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "proto/testing/fake_host.h"
+#include "proto/testing/proxy_host.h"
+
+extern char** environ;
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using google::protobuf::Message;
+using ::testing::IsEmpty;
+using ::testing::TempDir;
+using ::testing::UnorderedElementsAreArray;
+
+constexpr int kNodes = 500;
+constexpr int kAtOnce = 12;  // they mostly wait
+constexpr int kFuzzedRequests = 12;
+
+template <typename T>
+T* As(Message* message) {
+  return message->GetDescriptor() == T::descriptor() ? static_cast<T*>(message) : nullptr;
+}
+template <typename T>
+const T* As(const Message& message) {
+  return message.GetDescriptor() == T::descriptor() ? static_cast<const T*>(&message) : nullptr;
+}
+
+// State shared by all hooks of one bad host.
+struct Wrongness {
+  testing::ProxyHooks hooks;
+  testing::ProxyHost* proxy = nullptr;
+  absl::Mutex mu;
+  std::shared_ptr<grpc::Channel> upstream;
+  std::string last_session;  // with the latest snapshot
+  std::set<std::string> synced;
+  std::set<std::pair<std::string, uint64_t>> attempts;
+  std::atomic<int> count{0};
+};
+
+struct BadHost {
+  const char* name;
+  // SERVICE/CASE of all cases that must fail.
+  std::vector<std::string> fails;
+  std::function<void(Wrongness*)> make;
+};
+
+// Changes every answer of one kind.
+template <typename Response>
+std::function<void(Wrongness*)> Answering(std::function<void(Wrongness*, Response*)> change) {
+  return [change](Wrongness* wrong) {
+    wrong->hooks.on_answer = [wrong, change](const Message&, Message* response,
+                                             grpc::Status* status) {
+      if (Response* answer = As<Response>(response); answer != nullptr && status->ok())
+        change(wrong, answer);
+    };
+  };
+}
+
+template <typename Request>
+std::function<void(Wrongness*)> Asked(std::function<void(Wrongness*, Request*)> change) {
+  return [change](Wrongness* wrong) {
+    wrong->hooks.on_request = [wrong, change](Message* message) {
+      if (Request* request = As<Request>(message); request != nullptr) change(wrong, request);
+      return grpc::Status::OK;
+    };
+  };
+}
+
+// In plain and in fused answers.
+// Moves rejected nodes from bitmaps to the list.
+void ListRejected(FilterResponse* filter) {
+  const auto has = [](const std::string& bits, uint32_t i) {
+    return ((static_cast<unsigned char>(bits[i / 8]) >> (i % 8)) & 1) != 0;
+  };
+  std::vector<uint32_t> rejected;
+  int listed = 0;
+  for (uint32_t i = 0; i < filter->processed(); ++i) {
+    if (has(filter->feasible(), i)) continue;
+    int reason = 0;
+    while (reason < filter->rejected_for_size() && !has(filter->rejected_for(reason), i)) ++reason;
+    rejected.push_back(reason < filter->rejected_for_size() ? static_cast<uint32_t>(reason)
+                                                            : filter->rejected(listed++));
+  }
+  filter->clear_rejected_for();
+  filter->mutable_rejected()->Assign(rejected.begin(), rejected.end());
+}
+
+std::function<void(Wrongness*)> Filtering(std::function<void(FilterResponse*)> change) {
+  return [change](Wrongness* wrong) {
+    wrong->hooks.on_answer = [change](const Message&, Message* response, grpc::Status*) {
+      if (auto* plain = As<FilterResponse>(response); plain != nullptr) change(plain);
+      if (auto* fused = As<CycleResponse>(response); fused != nullptr && fused->has_filter())
+        change(fused->mutable_filter());
+    };
+  };
+}
+
+std::function<void(Wrongness*)> Scoring(std::function<void(ScoreResponse*)> change) {
+  return [change](Wrongness* wrong) {
+    wrong->hooks.on_answer = [change](const Message&, Message* response, grpc::Status*) {
+      if (auto* plain = As<ScoreResponse>(response); plain != nullptr && plain->plugins_size() > 0)
+        change(plain);
+      if (auto* fused = As<CycleResponse>(response);
+          fused != nullptr && fused->score().plugins_size() > 0)
+        change(fused->mutable_score());
+    };
+  };
+}
+
+// The header of a call about an attempt at an exact version; null for other calls.
+CallHeader* ExactHeader(Message* message) {
+  if (auto* request = As<PreFilterRequest>(message)) return request->mutable_header();
+  if (auto* request = As<FilterRequest>(message)) return request->mutable_header();
+  if (auto* request = As<PreScoreRequest>(message)) return request->mutable_header();
+  if (auto* request = As<ScoreRequest>(message)) return request->mutable_header();
+  if (auto* request = As<PostFilterRequest>(message)) return request->mutable_header();
+  return nullptr;
+}
+
+// Evaluates at any version.
+template <typename Request>
+void AtAnyVersion(Wrongness* wrong, const Message& message, Message* response,
+                  grpc::Status* status) {
+  CallError error;
+  const auto* request = As<Request>(message);
+  if (request == nullptr || status->ok() || !error.ParseFromString(status->error_details()) ||
+      error.have_version() == 0)
+    return;
+  Request again = *request;
+  again.mutable_header()->set_snapshot_version(error.have_version());
+  auto answer = Call(wrong->upstream, again);
+  static_cast<typename Rpc<Request>::Response*>(response)->Swap(&answer.message);
+  *status = answer.status;
+}
+
+void IgnoreVersions(Wrongness* wrong) {
+  wrong->hooks.on_answer = [wrong](const Message& request, Message* response,
+                                   grpc::Status* status) {
+    AtAnyVersion<PreFilterRequest>(wrong, request, response, status);
+  };
+}
+
+void KeepOneMirror(Wrongness* wrong) {
+  wrong->hooks.on_request = [wrong](Message* message) {
+    absl::MutexLock lock(&wrong->mu);
+    if (auto* sync = As<SyncRequest>(message); sync != nullptr && !sync->session_id().empty()) {
+      wrong->last_session = sync->session_id();
+      wrong->synced.insert(sync->session_id());
+    }
+    if (CallHeader* header = ExactHeader(message);
+        header != nullptr && wrong->synced.count(header->session_id()) > 0)
+      header->set_session_id(wrong->last_session);
+    return grpc::Status::OK;
+  };
+}
+
+void ForgetAttemptsAtUnreserve(Wrongness* wrong) {
+  wrong->hooks.on_request = [wrong](Message* message) {
+    absl::MutexLock lock(&wrong->mu);
+    if (auto* begun = As<PreFilterRequest>(message))
+      wrong->attempts.emplace(begun->header().session_id(), begun->header().attempt_id());
+    if (auto* undo = As<UnreserveRequest>(message);
+        undo != nullptr &&
+        wrong->attempts.count({undo->header().session_id(), undo->header().attempt_id()}) == 0) {
+      return testing::CallFailure(CallError::ATTEMPT_UNKNOWN, "no such attempt");
+    }
+    return grpc::Status::OK;
+  };
+}
+
+// Accepts only attempts that began here.
+void ForgetResumedAttempts(Wrongness* wrong) {
+  wrong->hooks.on_request = [](Message* message) {
+    auto* permit = As<PermitRequest>(message);
+    if (permit == nullptr || !permit->resumed()) return grpc::Status::OK;
+    return testing::CallFailure(CallError::ATTEMPT_UNKNOWN, "no such attempt");
+  };
+}
+
+// No answer instead of STALE, until the caller gives up.
+void HangWhenAhead(Wrongness* wrong) {
+  wrong->hooks.on_answer = [wrong](const Message& request, Message*, grpc::Status* status) {
+    const auto* pre_filter = As<PreFilterRequest>(request);
+    CallError error;
+    if (pre_filter == nullptr || status->ok() || !error.ParseFromString(status->error_details()))
+      return;
+    if (error.reason() != CallError::STALE ||
+        error.have_version() >= pre_filter->header().snapshot_version())
+      return;
+    absl::MutexLock lock(&wrong->mu);
+    const auto never = [] { return false; };
+    wrong->mu.AwaitWithTimeout(absl::Condition(&never), absl::Milliseconds(600));
+  };
+}
+
+bool HasOddText(const SyncRequest& request) {
+  for (const Change& change : request.changes()) {
+    const std::string& name = change.node_upsert().node().name();
+    if (std::any_of(name.begin(), name.end(),
+                    [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+      return true;
+  }
+  return false;
+}
+
+std::vector<BadHost> BadHosts() {
+  const std::string kHost = "PluginHostService/";
+  const std::string kState = "ClusterStateService/";
+  return {
+      {"scores over 100", {"ScoreService/well-formed"}, Scoring([](ScoreResponse* score) {
+         (*score->mutable_plugins(0)->mutable_scores())[0] = 101;
+       })},
+      {"a missing score", {"ScoreService/well-formed"}, Scoring([](ScoreResponse* score) {
+         score->mutable_plugins(0)->mutable_scores()->pop_back();
+       })},
+      {"scores of a plugin twice", {"ScoreService/well-formed"}, Scoring([](ScoreResponse* score) {
+         *score->add_plugins() = score->plugins(0);
+       })},
+      {"a bitmap that is too short",
+       {"FilterService/well-formed"},
+       Filtering([](FilterResponse* filter) {
+         if (!filter->feasible().empty()) filter->mutable_feasible()->pop_back();
+       })},
+      {"bits past the end", {"FilterService/well-formed"}, Filtering([](FilterResponse* filter) {
+         if (filter->processed() % 8 != 0)
+           filter->mutable_feasible()->back() |= static_cast<char>(0x80);
+       })},
+      {"a reason index outside the table",
+       {"FilterService/well-formed"},
+       Filtering([](FilterResponse* filter) {
+         ListRejected(filter);
+         if (filter->rejected_size() > 0) filter->set_rejected(0, filter->reasons_size());
+       })},
+      {"a node in two bitmaps of rejected nodes",
+       // Few nodes are usually in the list.
+       {"FilterService/percentage"},
+       Filtering([](FilterResponse* filter) {
+         if (filter->rejected_for_size() > 0)
+           filter->mutable_rejected_for(0)->back() |= filter->feasible().back();
+       })},
+      {"rejections by an unconfigured plugin",
+       {"FilterService/well-formed"},
+       Filtering([](FilterResponse* filter) {
+         for (PluginStatus& reason : *filter->mutable_reasons()) reason.set_plugin("Stranger");
+       })},
+      {"a search that ends too early",
+       // Also cases that count the nodes.
+       {"FilterService/well-formed", kState + "resync"},
+       Filtering([](FilterResponse* filter) {
+         ListRejected(filter);
+         if (filter->rejected_size() == 0 || filter->processed() % 8 == 1) return;
+         const uint32_t last = filter->processed() - 1;
+         if ((static_cast<unsigned char>(filter->feasible()[last / 8]) >> (last % 8)) & 1) return;
+         filter->set_processed(last);
+         filter->mutable_rejected()->RemoveLast();
+       })},
+      {"fused answers with another attempt's id",
+       {"CycleService/well-formed"},
+       Answering<CycleResponse>([](Wrongness*, CycleResponse* fused) {
+         fused->set_attempt_id(fused->attempt_id() + 1);
+       })},
+      {"fused scores that differ from plain ones",
+       {"CycleService/equals-plain"},
+       Answering<CycleResponse>([](Wrongness*, CycleResponse* fused) {
+         if (fused->score().plugins_size() == 0) return;
+         char& score = (*fused->mutable_score()->mutable_plugins(0)->mutable_scores())[0];
+         score = static_cast<char>(score == 0 ? 1 : score - 1);
+       })},
+      {"different scores for the same request",
+       {"ScoreService/again", "PreFilterService/again", "CycleService/equals-plain"},
+       Answering<ScoreResponse>([](Wrongness* wrong, ScoreResponse* score) {
+         if (score->plugins_size() == 0) return;
+         (*score->mutable_plugins(0)->mutable_scores())[0] =
+             static_cast<char>(wrong->count++ % 100);
+       })},
+      {"versions are ignored",
+       {kState + "version-ahead", kState + "version-behind"},
+       IgnoreVersions},
+      {"silence instead of STALE", {kState + "version-ahead"}, HangWhenAhead},
+      {"no acknowledgements",
+       {kState + "ack-snapshot", kState + "ack-changes"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_push = [](SyncResponse* push) { return !push->has_ack(); };
+       }},
+      {"acknowledgements of unsent versions",
+       {kState + "ack-only-what-came"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_push = [](SyncResponse* push) {
+           if (push->has_ack()) push->mutable_ack()->set_version(push->ack().version() + 7);
+           return true;
+         };
+       }},
+      {"removed nodes still get verdicts",
+       {kState + "node-removed", kState + "slot-reused", kState + "wrong-changes"},
+       Asked<SyncRequest>([](Wrongness*, SyncRequest* request) {
+         SyncRequest kept = *request;
+         kept.clear_changes();
+         for (const Change& change : request->changes()) {
+           if (change.has_node_remove()) {
+             kept.clear_node_order();
+           } else {
+             *kept.add_changes() = change;
+           }
+         }
+         *request = kept;
+       })},
+      {"ended attempts stay valid",
+       {kState + "ended-attempts"},
+       Asked<SyncRequest>(
+           [](Wrongness*, SyncRequest* request) { request->clear_ended_attempts(); })},
+      {"one cache for all sessions",
+       {kState + "two-sessions", kState + "slot-reused", kHost + "drain",
+        kHost + "fuzzed-handshakes", kState + "fuzzed-calls", kState + "fuzzed-changes",
+        "CycleService/fuzzed-cycles"},
+       KeepOneMirror},
+      {"crash on unusual Unicode",
+       {kState + "odd-unicode"},
+       Asked<SyncRequest>([](Wrongness* wrong, SyncRequest* request) {
+         if (HasOddText(*request)) wrong->proxy->Die();
+       })},
+      {"crash on a fuzzed request",
+       {kHost + "fuzzed-handshakes"},
+       Asked<ProbeRequest>([](Wrongness* wrong, ProbeRequest* request) {
+         const std::string& id = request->session_id();
+         const bool is_odd = absl::c_any_of(id, [](char c) {
+           return !absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-';
+         });
+         if (id.size() > 63 || is_odd) wrong->proxy->Die();
+       })},
+      {"unknown plugins are configured",
+       {kHost + "configure-unknown-plugin"},
+       Asked<ConfigureRequest>([](Wrongness*, ConfigureRequest* request) {
+         for (ProfileConfig& profile : *request->mutable_profiles()) {
+           for (PointConfig& point : *profile.mutable_points()) {
+             auto* plugins = point.mutable_plugins();
+             plugins->erase(std::remove(plugins->begin(), plugins->end(), "NoSuchPlugin"),
+                            plugins->end());
+           }
+         }
+       })},
+      {"a refused configuration takes effect",
+       {kHost + "configure-unknown-plugin", kHost + "configure-wrong-point",
+        kHost + "configure-garbage-args", kHost + "configure-unknown-args",
+        kHost + "configure-args-of-unknown-plugin"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_answer = [wrong](const Message& request, Message* response,
+                                          grpc::Status*) {
+           const auto* configure = As<ConfigureRequest>(request);
+           const auto* said = As<ConfigureResponse>(static_cast<const Message&>(*response));
+           absl::MutexLock lock(&wrong->mu);
+           if (configure != nullptr && !said->problems().empty())
+             wrong->synced.insert(configure->session_id());
+         };
+         wrong->hooks.on_request = [wrong](Message* message) {
+           absl::MutexLock lock(&wrong->mu);
+           if (CallHeader* header = ExactHeader(message);
+               header != nullptr && wrong->synced.count(header->session_id()) > 0)
+             return testing::CallFailure(CallError::NOT_CONFIGURED, "the configuration is lost");
+           return grpc::Status::OK;
+         };
+       }},
+      {"ready before there is a snapshot",
+       {kHost + "probe"},
+       Answering<ProbeResponse>([](Wrongness*, ProbeResponse* probe) {
+         if (probe->state() == ProbeResponse::INITIALISING) probe->set_state(ProbeResponse::READY);
+       })},
+      {"not ready without a reason",
+       {kHost + "probe", kHost + "drain"},
+       Answering<ProbeResponse>([](Wrongness*, ProbeResponse* probe) { probe->clear_reason(); })},
+      {"Drain is ignored",
+       {kHost + "drain"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_request = [](Message* message) {
+           if (auto* drain = As<DrainRequest>(message)) drain->set_session_id("somebody-else");
+           return grpc::Status::OK;
+         };
+       }},
+      {"a new instance id in each answer",
+       {kHost + "info-instance-stays"},
+       Answering<GetHostInfoResponse>([](Wrongness* wrong, GetHostInfoResponse* info) {
+         if (wrong->count++ > 0)
+           info->set_host_instance(absl::StrCat("host-", wrong->count.load()));
+       })},
+      {"a new start time in each answer",
+       {kHost + "info-start-stays"},
+       Answering<GetHostInfoResponse>([](Wrongness* wrong, GetHostInfoResponse* info) {
+         info->set_started_unix_micros(info->started_unix_micros() + wrong->count++);
+       })},
+      {"Unreserve of unknown attempts fails",
+       {"ReserveService/unreserve-unknown"},
+       ForgetAttemptsAtUnreserve},
+      {"waits of an unconfigured plugin",
+       {"PermitService/permit", "PermitService/permit-resumed"},
+       Answering<PermitResponse>([](Wrongness*, PermitResponse* permit) {
+         PermitWait* wait = permit->add_waits();
+         wait->set_plugin("Stranger");
+         wait->set_timeout_millis(1000);
+       })},
+      {"waiting pods are lost with their instance",
+       {"PermitService/permit-resumed"},
+       ForgetResumedAttempts},
+      {"a missing sort key",
+       {"QueueSortService/sort-keys"},
+       Answering<SortKeysResponse>(
+           [](Wrongness*, SortKeysResponse* keys) { keys->mutable_keys()->RemoveLast(); })},
+      {"PreEnqueue verdicts without a plugin",
+       {"PreEnqueueService/pre-enqueue"},
+       Answering<PreEnqueueResponse>([](Wrongness*, PreEnqueueResponse* said) {
+         if (said->verdicts().empty()) return;
+         said->mutable_verdicts(0)->set_code(UNSCHEDULABLE);
+         said->mutable_verdicts(0)->add_reasons("because");
+       })},
+      {"pods that do not wait are woken",
+       {"QueueingHintService/wakes"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_push = [](SyncResponse* push) {
+           if (!push->has_wakes()) return true;
+           for (Wake& wake : *push->mutable_wakes()->mutable_wakes()) wake.set_uid("somebody");
+           return true;
+         };
+       }},
+      {"unknown victims",
+       {"PostFilterService/post-filter"},
+       Answering<PostFilterResponse>([](Wrongness*, PostFilterResponse* said) {
+         said->clear_rejection();
+         PreemptionCandidate* candidate = said->add_candidates();
+         candidate->set_plugin("DefaultPreemption");
+         candidate->add_victim_uids("nobody");
+       })},
+  };
+}
+
+// Our own host, as a process.
+class GoodHost {
+ public:
+  explicit GoodHost(int number)
+      : path_(absl::StrCat(TempDir(), "/good-", getpid(), "-", number, ".sock")) {
+    const std::string listen = absl::StrCat("unix:", path_);
+    const char* const arguments[] = {OUTBOARD_HOST, "--listen", listen.c_str(), nullptr};
+    EXPECT_EQ(posix_spawn(&pid_, OUTBOARD_HOST, nullptr, nullptr,
+                          const_cast<char* const*>(arguments), environ),
+              0);
+    grpc::ChannelArguments channel;
+    channel.SetMaxReceiveMessageSize(-1);
+    channel_ = grpc::CreateCustomChannel(listen, grpc::InsecureChannelCredentials(), channel);
+    EXPECT_TRUE(channel_->WaitForConnected(absl::ToChronoTime(absl::Now() + absl::Seconds(30))));
+  }
+  ~GoodHost() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    std::filesystem::remove(path_);
+  }
+  const std::string& path() const { return path_; }
+  std::shared_ptr<grpc::Channel> channel() const { return channel_; }
+
+ private:
+  const std::string path_;
+  pid_t pid_ = 0;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+// SERVICE/CASE of all failures, with their messages.
+std::map<std::string, std::string> FailuresOf(const std::string& path) {
+  Options options;
+  options.endpoint.host = "host";
+  options.endpoint.address = absl::StrCat("unix:", path);
+  options.nodes = kNodes;
+  options.fuzzed_requests = kFuzzedRequests;
+  const auto kit = Kit::Connect(options);
+  if (!kit.ok()) return {{"Connect", kit.status().ToString()}};
+  std::map<std::string, std::string> failed;
+  for (const Result& result : RunCases(**kit, AllCases(), [](const Result&) {})) {
+    if (result.outcome == Result::Outcome::kFailed)
+      failed[absl::StrCat(result.service, "/", result.name)] = result.what;
+  }
+  return failed;
+}
+
+std::map<std::string, std::string> FailuresOf(const BadHost& bad, int number) {
+  GoodHost good(number);
+  Wrongness wrong;
+  wrong.upstream = good.channel();
+  bad.make(&wrong);
+  const std::string path = absl::StrCat(TempDir(), "/bad-", getpid(), "-", number, ".sock");
+  auto proxy = testing::ProxyHost::Start(absl::StrCat("unix:", path), good.channel(), wrong.hooks);
+  if (proxy == nullptr) return {{"Start", path}};
+  wrong.proxy = proxy.get();
+  return FailuresOf(path);
+}
+
+TEST(BadHostsTest, EachFailsTheRightCases) {
+  const std::vector<BadHost> bad = BadHosts();
+  std::vector<std::map<std::string, std::string>> failed(bad.size());
+  std::atomic<size_t> next{0};
+  std::vector<std::thread> workers;
+  for (int i = 0; i < kAtOnce; ++i) {
+    workers.emplace_back([&] {
+      for (size_t k = next++; k < bad.size(); k = next++)
+        failed[k] = FailuresOf(bad[k], static_cast<int>(k));
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  for (size_t k = 0; k < bad.size(); ++k) {
+    std::vector<std::string> names;
+    std::string said;
+    for (const auto& [name, what] : failed[k]) {
+      names.push_back(name);
+      absl::StrAppend(&said, "  ", name, ": ", what.substr(0, 400), "\n");
+    }
+    std::cout << bad[k].name << "\n" << said << std::flush;
+    EXPECT_THAT(names, UnorderedElementsAreArray(bad[k].fails))
+        << "a host with " << bad[k].name << "\n"
+        << said;
+  }
+}
+
+// The proxy itself causes no failure.
+TEST(GoodHostTest, FailsNothingBehindAProxy) {
+  EXPECT_THAT(FailuresOf({"no fault", {}, [](Wrongness*) {}}, 1001), IsEmpty());
+}
+
+}  // namespace
+}  // namespace outboard::conformance

@@ -1,0 +1,261 @@
+// The Sync stream: order, acknowledgements, errors, replacement.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "cli/conformance/answers.h"
+#include "cli/conformance/session.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr absl::Duration kAckAtLatest = absl::Seconds(3);  // once a second, plus a margin
+
+absl::Status AcksSnapshot(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(), 41));
+  if (session.sync().AwaitAck(41, kSoon)) return absl::OkStatus();
+  return Wrong(kAckSnapshot, "no acknowledgement of a snapshot within 5 s");
+}
+
+absl::Status AcksChanges(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(), 5));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  for (int i = 0; i < 10; ++i) session.SendDelta({UpsertPod(MakePod(absl::StrCat("later-", i)))});
+  if (!session.sync().AwaitAck(15, kAckAtLatest))
+    return Wrong(kAckBehind, "no acknowledgement of a change within 3 s");
+  return absl::OkStatus();
+}
+
+absl::Status AcksOnlyWhatCame(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  session.OpenStream();
+  std::vector<SyncRequest> chunks = MakeSnapshot(MakeCluster(), 3);
+  for (size_t i = 0; i + 1 < chunks.size(); ++i) session.Send(chunks[i]);
+  // The host answered, so it had time to apply the chunks.
+  CONFORMANCE_TRY(ExpectOk(session.Probe()));
+  if (session.sync().acknowledged() != 0)
+    return Wrong(kAckApplied, "a snapshot is acknowledged before its last chunk");
+  session.Send(chunks.back());
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  session.SendDelta({UpsertPod(MakePod("later"))});
+  CONFORMANCE_TRY(ExpectAlive(session, 2));
+  session.sync().AwaitAck(4, kAckAtLatest);
+  int64_t before = 0;
+  for (const SyncResponse& response : session.sync().received()) {
+    if (!response.has_ack()) continue;
+    const int64_t version = response.ack().version();
+    if (version < before || version < 3 || version > 4)
+      return Wrong(kAckApplied, absl::StrCat("version ", version, " is acknowledged after ", before,
+                                             "; 3 and 4 were sent"));
+    before = version;
+  }
+  return absl::OkStatus();
+}
+
+// Sends messages on a stream of a configured session. The stream must end as specified in
+// cluster_state.proto.
+absl::Status ExpectRefused(const Kit& kit, bool after_snapshot, const std::string& what,
+                           const std::vector<SyncRequest>& messages) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  session.OpenStream();
+  if (after_snapshot) session.SendSnapshot(MakeCluster(5), 10);
+  for (const SyncRequest& message : messages) session.Send(message);
+  grpc::Status status;
+  const bool asked_anew = session.sync().Await(
+      [](const std::vector<SyncResponse>& received) {
+        return std::any_of(received.begin(), received.end(),
+                           [](const SyncResponse& response) { return response.has_resync(); });
+      },
+      kSoon);
+  // Requesting a snapshot is allowed instead of ending the stream.
+  if (!asked_anew) {
+    if (!session.sync().AwaitEnd(absl::ZeroDuration(), &status))
+      return Wrong(kSyncRefuses, absl::StrCat(what, " is accepted"));
+    CallError error;
+    if (status.error_code() != grpc::StatusCode::FAILED_PRECONDITION ||
+        !error.ParseFromString(status.error_details()) || error.reason() != CallError::INVALID) {
+      return Wrong(kSyncRefuses, absl::StrCat(what, " ends the stream with ", Describe(status)));
+    }
+  }
+  // After that, a snapshot must work.
+  session.OpenStream();
+  session.SendSnapshot(MakeCluster(5), 20);
+  return ExpectAlive(session, 1);
+}
+
+SyncRequest Message(SyncRequest::Phase phase, int64_t version, std::vector<Change> changes = {}) {
+  SyncRequest message;
+  message.set_phase(phase);
+  message.set_version(version);
+  message.mutable_changes()->Add(changes.begin(), changes.end());
+  return message;
+}
+
+absl::Status WrongOrder(const Kit& kit) {
+  CONFORMANCE_TRY(
+      ExpectRefused(kit, false, "a change before a snapshot", {Message(SyncRequest::DELTA, 1)}));
+  CONFORMANCE_TRY(ExpectRefused(kit, false, "a chunk before the first one",
+                                {Message(SyncRequest::SNAPSHOT_MORE, 1)}));
+  CONFORMANCE_TRY(ExpectRefused(kit, false, "a last chunk before the first one",
+                                {Message(SyncRequest::SNAPSHOT_END, 1)}));
+  CONFORMANCE_TRY(
+      ExpectRefused(kit, false, "a change between chunks",
+                    {Message(SyncRequest::SNAPSHOT_BEGIN, 1), Message(SyncRequest::DELTA, 2)}));
+  CONFORMANCE_TRY(ExpectRefused(
+      kit, false, "a chunk of another version",
+      {Message(SyncRequest::SNAPSHOT_BEGIN, 1), Message(SyncRequest::SNAPSHOT_END, 2)}));
+  return ExpectRefused(kit, true, "a decreasing version", {Message(SyncRequest::DELTA, 9)});
+}
+
+absl::Status WrongChanges(const Kit& kit) {
+  Node other = MakeNode(77);
+  CONFORMANCE_TRY(ExpectRefused(kit, true, "the removal of an unknown slot",
+                                {Message(SyncRequest::DELTA, 11, {RemoveNode(5)})}));
+  CONFORMANCE_TRY(ExpectRefused(kit, true, "a node in an occupied slot",
+                                {Message(SyncRequest::DELTA, 11, {UpsertNode(2, other)})}));
+  CONFORMANCE_TRY(
+      ExpectRefused(kit, true, "a placement of an unknown pod",
+                    {Message(SyncRequest::DELTA, 11, {PlacePod("nobody", ASSUMED, 1)})}));
+  CONFORMANCE_TRY(ExpectRefused(
+      kit, true, "a placement in an unknown slot",
+      {Message(SyncRequest::DELTA, 11, {PlacePod(MakePod("plain").uid(), ASSUMED, 4000000000)})}));
+  SyncRequest order = Message(SyncRequest::DELTA, 11);
+  *order.mutable_node_order() = OrderOf({0, 1, 2, 3, 3});
+  CONFORMANCE_TRY(ExpectRefused(kit, true, "an order with a slot twice", {order}));
+  *order.mutable_node_order() = OrderOf({0, 1, 2, 3});
+  return ExpectRefused(kit, true, "an order without an occupied slot", {order});
+}
+
+absl::Status UnknownSession(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  grpc::Status status;
+  session.OpenStream();
+  session.SendSnapshot(MakeCluster(3), 1);
+  if (!session.sync().AwaitEnd(kSoon, &status))
+    return Wrong(kSyncUnknownSession, "the stream of an unknown session stays open");
+  CONFORMANCE_TRY(ExpectError("Sync", status, {CallError::SESSION_UNKNOWN}, kSyncUnknownSession));
+  SyncStream nameless(session.channel());
+  nameless.Send(Message(SyncRequest::SNAPSHOT_BEGIN, 1));
+  if (!nameless.AwaitEnd(kSoon, &status))
+    return Wrong(kSyncSession, "a stream without a session stays open");
+  return ExpectError("Sync", status, {CallError::INVALID}, kSyncSession);
+}
+
+absl::Status StreamReplaced(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(9)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  SyncStream second(session.channel());
+  std::vector<SyncRequest> chunks = MakeSnapshot(MakeCluster(4), 8);
+  chunks[0].set_session_id(session.id());
+  for (const SyncRequest& chunk : chunks) second.Send(chunk);
+  grpc::Status status;
+  if (!session.sync().AwaitEnd(kSoon, &status))
+    return Wrong(kSyncReplaces, "the old stream stays open beside the new one");
+  if (!kit.HasAlgorithm()) return absl::OkStatus();
+  PreFilterRequest request;
+  *request.mutable_header() = session.Header(2);
+  request.mutable_header()->set_snapshot_version(8);
+  request.set_pod_uid(session.cluster().pending[0].uid());
+  const auto answer = session.Call(request);
+  if (answer.status.ok()) return absl::OkStatus();
+  return Wrong(kSyncReplaces, absl::StrCat("at the new stream's version PreFilter says ",
+                                           Describe(answer.status)));
+}
+
+absl::Status EmptySnapshot(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  session.OpenStream();
+  session.Send(Message(SyncRequest::SNAPSHOT_BEGIN, 1));
+  session.Send(Message(SyncRequest::SNAPSHOT_END, 1));
+  session.SendDelta({UpsertNode(0, MakeNode(0)), UpsertPod(MakePod("first"))}, {0});
+  if (!kit.HasAlgorithm()) return session.AwaitReady();
+  return ExpectOk(session.PreFilter(1, MakePod("first").uid()));
+}
+
+absl::Status UnknownChanges(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  Change later;
+  // Field 900: of a newer contract.
+  later.GetReflection()->MutableUnknownFields(&later)->AddLengthDelimited(900, "later");
+  session.SendDelta({later});
+  const absl::Status alive = ExpectAlive(session, 1);
+  if (alive.ok()) return alive;
+  return Wrong(kSyncUnknownChange, absl::StrCat("after one, ", alive.message()));
+}
+
+absl::Status UnknownPodRemoved(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  session.SendDelta({RemovePod("never-seen")});
+  const absl::Status alive = ExpectAlive(session, 1);
+  if (alive.ok()) return alive;
+  return Wrong(kPodRemoveUnknown, absl::StrCat("after one, ", alive.message()));
+}
+
+absl::Status TwoSessions(const Kit& kit) {
+  if (!kit.HasAlgorithm()) return Skipped("no plugin from PRE_FILTER to SCORE to observe");
+  Session one(kit);
+  Session two(kit);
+  CONFORMANCE_TRY(one.Open(MakeCluster(9), 100));
+  TestCluster cluster = MakeCluster(4);
+  cluster.pending = {MakePod("another")};
+  CONFORMANCE_TRY(two.Open(cluster, 3));
+  for (const Session* session : {&one, &two}) {
+    Round round;
+    absl::Status status = RunRound(*session, 1, session->cluster().pending[0].uid(), &round);
+    if (!status.ok())
+      return Malformed(
+          MalformedService(status),
+          Wrong(kOneMirror, absl::StrCat("beside another session: ", status.message())));
+  }
+  CONFORMANCE_TRY(ExpectError(two.PreFilter(2, one.cluster().pending[0].uid()),
+                              {CallError::OBJECT_UNKNOWN}, kOneMirror));
+  // Changes of one session must not affect the other.
+  two.SendDelta({RemoveNode(3)}, {0, 1, 2});
+  CONFORMANCE_TRY(ExpectAlive(two, 3));
+  Round round;
+  absl::Status status = RunRound(one, 2, one.cluster().pending[0].uid(), &round);
+  if (!status.ok())
+    return Malformed(
+        MalformedService(status),
+        Wrong(kOneMirror, absl::StrCat("after another session's change: ", status.message())));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<Case> ClusterStateCases() {
+  static constexpr char kService[] = "ClusterStateService";
+  return {
+      {kService, "ack-snapshot", "a snapshot is acknowledged", AcksSnapshot},
+      {kService, "ack-changes", "changes are acknowledged within about a second", AcksChanges},
+      {kService, "ack-only-what-came", "only applied versions are acknowledged", AcksOnlyWhatCame},
+      {kService, "empty-snapshot", "an empty cluster is accepted", EmptySnapshot},
+      {kService, "wrong-order", "messages out of order end the stream; a snapshot recovers",
+       WrongOrder},
+      {kService, "wrong-changes", "invalid changes end the stream; a snapshot recovers",
+       WrongChanges},
+      {kService, "unknown-session",
+       "a stream without a session, or of an unknown session, is refused", UnknownSession},
+      {kService, "unknown-changes", "changes of a newer contract are ignored", UnknownChanges},
+      {kService, "unknown-pod-removed", "the removal of an unknown pod is ignored",
+       UnknownPodRemoved},
+      {kService, "stream-replaced", "a second stream of a session replaces the first one",
+       StreamReplaced},
+      {kService, "two-sessions", "sessions are independent", TwoSessions},
+  };
+}
+
+}  // namespace outboard::conformance

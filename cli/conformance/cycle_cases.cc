@@ -1,0 +1,272 @@
+// The fused cycle: the same answers as by plain calls, in order and in time.
+#include <grpcpp/support/sync_stream.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "cli/conformance/answers.h"
+#include "cli/conformance/session.h"
+#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr uint32_t kDeadlineMicros = 5000000;
+constexpr uint32_t kShortDeadlineMicros = 300000;
+constexpr absl::Duration kOnTheWay = absl::Seconds(1);  // round trip on a busy machine
+constexpr absl::Duration kStreamDeadline = absl::Seconds(10);
+
+// A Cycle stream of a session.
+class CycleStream {
+ public:
+  explicit CycleStream(const Session& session)
+      : session_(session), stub_(CycleService::NewStub(session.channel())) {
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + kStreamDeadline));
+    stream_ = stub_->Cycle(&context_);
+  }
+  ~CycleStream() {
+    context_.TryCancel();
+    stream_->Finish();
+  }
+
+  CycleRequest Request(uint64_t attempt, const std::string& uid) const {
+    CycleRequest request;
+    *request.mutable_header() = session_.Header(attempt);
+    if (introduced_) {
+      request.mutable_header()->clear_session_id();
+      request.mutable_header()->clear_host_instance();
+    }
+    request.set_deadline_micros(kDeadlineMicros);
+    request.mutable_pre_filter()->set_pod_uid(uid);
+    request.mutable_filter();
+    return request;
+  }
+  void Send(const CycleRequest& request) {
+    introduced_ = true;
+    stream_->Write(request);
+  }
+  absl::Status Receive(uint64_t attempt, CycleResponse* response) {
+    if (!stream_->Read(response)) {
+      return Wrong(kFusedErrors,
+                   absl::StrCat("the Cycle stream ends, or does not answer attempt ", attempt));
+    }
+    if (response->attempt_id() == attempt) return absl::OkStatus();
+    return Malformed("CycleService", Wrong(kFusedAttempt, absl::StrCat(response->attempt_id(),
+                                                                       " instead of ", attempt)));
+  }
+  absl::Status Exchange(const CycleRequest& request, CycleResponse* response) {
+    Send(request);
+    return Receive(request.header().attempt_id(), response);
+  }
+
+ private:
+  const Session& session_;
+  std::unique_ptr<CycleService::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<CycleRequest, CycleResponse>> stream_;
+  bool introduced_ = false;
+};
+
+// Converts a fused answer to a round.
+absl::Status ToRound(const Kit& kit, const CycleResponse& response, bool score_single,
+                     Round* round) {
+  if (response.has_error()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Cycle returns ", CallError::Reason_Name(response.error().reason()), ": ",
+                     response.error().message()));
+  }
+  CONFORMANCE_TRY(CheckPreFilter(kit, response.pre_filter()));
+  round->pre_filter = response.pre_filter();
+  if (response.pre_filter().has_rejection()) {
+    if (response.has_filter()) return Wrong(kFusedFilter, "it is there");
+    return absl::OkStatus();
+  }
+  round->filter = response.filter();
+  round->pre_score = response.pre_score();
+  round->score = response.score();
+  if (response.filter().feasible().size() != (size_t{response.filter().processed()} + 7) / 8)
+    return Malformed("FilterService", Wrong(kFeasibleSize, "in a fused answer"));
+  size_t feasible = 0;
+  for (const char byte : response.filter().feasible())
+    feasible += __builtin_popcount(static_cast<unsigned char>(byte));
+  if (response.has_score() && feasible < (score_single ? 1 : 2))
+    return Wrong(kFusedScore, absl::StrCat("scores with ", feasible, " feasible nodes"));
+  return absl::OkStatus();
+}
+
+absl::Status WellFormed(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  CycleStream stream(session);
+  uint64_t attempt = 100;
+  for (const Pod& pod : session.cluster().pending) {
+    CycleResponse response;
+    Round round;
+    CONFORMANCE_TRY(stream.Exchange(stream.Request(++attempt, pod.uid()), &response));
+    CONFORMANCE_TRY(ToRound(kit, response, false, &round));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EqualsPlain(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  CycleStream stream(session);
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    Round plain;
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), &plain));
+    CycleResponse response;
+    Round fused;
+    CONFORMANCE_TRY(stream.Exchange(stream.Request(++attempt, pod.uid()), &response));
+    CONFORMANCE_TRY(ToRound(kit, response, false, &fused));
+    CONFORMANCE_TRY(ExpectSame(plain, fused, kFusedEqual,
+                               absl::StrCat("for pod ", pod.name(), " in the fused answer")));
+    // Also with fields of a Filter request.
+    FilterRequest filter;
+    filter.set_start_offset(5);
+    filter.set_percentage_of_nodes_to_score(50);
+    for (const uint32_t slot : {20, 3, 8, 1, 13, 6, 0}) filter.mutable_nodes()->add_slots(slot);
+    if (plain.pre_filter.has_node_names()) continue;
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), {}, &plain, filter));
+    CycleRequest request = stream.Request(++attempt, pod.uid());
+    *request.mutable_filter() = filter;
+    CONFORMANCE_TRY(stream.Exchange(request, &response));
+    fused = Round();
+    CONFORMANCE_TRY(ToRound(kit, response, false, &fused));
+    CONFORMANCE_TRY(
+        ExpectSame(plain, fused, kFusedEqual,
+                   absl::StrCat("for pod ", pod.name(), " on given nodes in the fused answer")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InOrder(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  CycleStream stream(session);
+  const auto& pending = session.cluster().pending;
+  for (uint64_t attempt = 1; attempt <= 40; ++attempt)
+    stream.Send(stream.Request(attempt, pending[attempt % pending.size()].uid()));
+  for (uint64_t attempt = 1; attempt <= 40; ++attempt) {
+    CycleResponse response;
+    const absl::Status received = stream.Receive(attempt, &response);
+    if (!received.ok())
+      return Malformed(MalformedService(received), Wrong(kFusedOrder, received.message()));
+    Round round;
+    CONFORMANCE_TRY(ToRound(kit, response, false, &round));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SingleNode(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(1)));
+  CycleStream stream(session);
+  CycleRequest request = stream.Request(1, session.cluster().pending[2].uid());
+  CycleResponse response;
+  Round round;
+  CONFORMANCE_TRY(stream.Exchange(request, &response));
+  CONFORMANCE_TRY(ToRound(kit, response, false, &round));
+  request = stream.Request(2, session.cluster().pending[2].uid());
+  request.set_score_single_node(true);
+  CONFORMANCE_TRY(stream.Exchange(request, &response));
+  CONFORMANCE_TRY(ToRound(kit, response, true, &round));
+  if (response.filter().feasible() != std::string(1, '\1'))
+    return Skipped("the host rejects the only node");
+  if (!kit.Has(SCORE)) return absl::OkStatus();
+  if (!response.has_score()) return Wrong(kFusedSingle, "the only feasible node has no score");
+  return CheckScore(kit, response.pre_score(), response.score(), 1);
+}
+
+absl::Status Errors(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(9)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  CycleStream stream(session);
+  CycleResponse response;
+  CycleRequest request = stream.Request(2, "nobody");
+  CONFORMANCE_TRY(stream.Exchange(request, &response));
+  CONFORMANCE_TRY(
+      ExpectErrorMessage("Cycle", response.error(), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+  request = stream.Request(3, session.cluster().pending[0].uid());
+  request.mutable_header()->set_profile("no-such-profile");
+  CONFORMANCE_TRY(stream.Exchange(request, &response));
+  CONFORMANCE_TRY(
+      ExpectErrorMessage("Cycle", response.error(), {CallError::NOT_CONFIGURED}, kNotConfigured));
+  request = stream.Request(4, session.cluster().pending[0].uid());
+  request.mutable_filter()->mutable_nodes()->add_slots(9);
+  CONFORMANCE_TRY(stream.Exchange(request, &response));
+  if (!response.pre_filter().has_rejection())
+    CONFORMANCE_TRY(
+        ExpectErrorMessage("Cycle", response.error(), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+  // The stream must stay usable.
+  CONFORMANCE_TRY(
+      stream.Exchange(stream.Request(5, session.cluster().pending[0].uid()), &response));
+  Round round;
+  CONFORMANCE_TRY(ToRound(kit, response, false, &round));
+  for (const bool wrong_instance : {true, false}) {
+    CycleStream other(session);
+    request = other.Request(1, session.cluster().pending[0].uid());
+    if (wrong_instance) {
+      request.mutable_header()->set_host_instance("another-instance");
+    } else {
+      request.mutable_header()->set_session_id("no-such-session");
+    }
+    CONFORMANCE_TRY(other.Exchange(request, &response));
+    CONFORMANCE_TRY(ExpectErrorMessage(
+        "Cycle", response.error(),
+        {wrong_instance ? CallError::WRONG_INSTANCE : CallError::SESSION_UNKNOWN},
+        wrong_instance ? kInstance : kSessionUnknown));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Versions(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(9), 5));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  CycleStream stream(session);
+  CycleRequest request = stream.Request(2, session.cluster().pending[0].uid());
+  request.mutable_header()->set_snapshot_version(6);
+  request.set_deadline_micros(kShortDeadlineMicros);
+  CycleResponse response;
+  const absl::Time began = absl::Now();
+  CONFORMANCE_TRY(stream.Exchange(request, &response));
+  const absl::Duration took = absl::Now() - began;
+  CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::STALE}, kVersionWaits));
+  if (took > absl::Microseconds(kShortDeadlineMicros) + kOnTheWay) {
+    return Wrong(kFusedDeadline,
+                 absl::StrCat("an answer after ", absl::FormatDuration(took), ", of ",
+                              absl::FormatDuration(absl::Microseconds(kShortDeadlineMicros))));
+  }
+  session.SendDelta({UpsertPod(MakePod("later"))});
+  CONFORMANCE_TRY(stream.Exchange(stream.Request(3, MakePod("later").uid()), &response));
+  Round round;
+  CONFORMANCE_TRY(ToRound(kit, response, false, &round));
+  request = stream.Request(4, session.cluster().pending[0].uid());
+  request.mutable_header()->set_snapshot_version(5);
+  CONFORMANCE_TRY(stream.Exchange(request, &response));
+  return ExpectErrorMessage("Cycle", response.error(), {CallError::STALE}, kVersionExact);
+}
+
+}  // namespace
+
+std::vector<Case> CycleCases() {
+  static constexpr char kService[] = "CycleService";
+  return {
+      {kService, "well-formed", "answers name their attempt, and have the required parts",
+       WellFormed},
+      {kService, "equals-plain", "fused answers equal those of plain calls", EqualsPlain},
+      {kService, "in-order", "answers come in the order of requests, also with many in flight",
+       InOrder},
+      {kService, "single-node", "a single feasible node is scored only on request", SingleNode},
+      {kService, "errors", "errors are in the answer, and the stream stays usable", Errors},
+      {kService, "versions", "STALE within the request's own deadline", Versions},
+  };
+}
+
+}  // namespace outboard::conformance

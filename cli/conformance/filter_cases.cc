@@ -1,0 +1,328 @@
+// Verdicts on nodes: well formed, reproducible, and the same for every form of request.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "cli/conformance/answers.h"
+#include "cli/conformance/session.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr int kManyNodes = 260;  // enough for an early end of the search
+constexpr int kMaxHypotheses = 65536;
+
+FilterRequest About(const std::vector<uint32_t>& slots) {
+  FilterRequest request;
+  request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  return request;
+}
+
+// Runs `check(pod, attempt, round)` for each pending pod with Filter verdicts.
+template <typename Check>
+absl::Status ForEachJudged(Session& session, Check check) {
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    Round round;
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), &round, Until::kFilter));
+    if (round.filtered && !round.filter.has_error()) CONFORMANCE_TRY(check(pod, attempt, round));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WellFormed(const Kit& kit) {
+  for (const int nodes : {1, 7, 8, 9, 23, 64, 65}) {
+    Session session(kit);
+    CONFORMANCE_TRY(session.Open(MakeCluster(nodes)));
+    CONFORMANCE_TRY(ForEachJudged(
+        session, [](const Pod&, uint64_t, const Round&) { return absl::OkStatus(); }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Again(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  return ForEachJudged(
+      session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
+        const auto again = session.Filter(
+            attempt, round.pre_filter.has_node_names() ? About(round.list) : FilterRequest());
+        CONFORMANCE_TRY(ExpectOk(again));
+        if (again.message.SerializeAsString() == round.filter.SerializeAsString())
+          return absl::OkStatus();
+        return Wrong(kFilterReadOnly,
+                     absl::StrCat("pod ", pod.name(), ": the second answer differs"));
+      });
+}
+
+// Filters `list` in the attempt of `round`; the verdicts must be the same.
+absl::Status ExpectVerdicts(const Session& session, uint64_t attempt, const Pod& pod,
+                            const Round& round, FilterRequest request,
+                            const std::vector<uint32_t>& list, const Rule& rule) {
+  const auto filter = session.Filter(attempt, std::move(request));
+  CONFORMANCE_TRY(ExpectOk(filter));
+  Verdicts verdicts;
+  std::vector<uint32_t> feasible;
+  CONFORMANCE_TRY(CheckFilter(session.kit(), filter.message, list,
+                              EnoughNodes(list.size(), 0, false), &verdicts, &feasible));
+  for (const auto& [slot, verdict] : verdicts) {
+    if (round.verdicts.at(slot) != verdict)
+      return Wrong(rule, absl::StrCat("pod ", pod.name(), ": a different verdict on slot ", slot));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GivenNodes(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  return ForEachJudged(
+      session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
+        std::vector<uint32_t> some;
+        for (size_t i = 0; i < round.list.size(); i += 2) some.insert(some.begin(), round.list[i]);
+        CONFORMANCE_TRY(
+            ExpectVerdicts(session, attempt, pod, round, About(some), some, kFilterNodes));
+        return ExpectVerdicts(session, attempt, pod, round, About({}), {}, kFilterNodes);
+      });
+}
+
+absl::Status StartOffset(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  return ForEachJudged(
+      session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
+        for (const uint32_t offset : {5u, 22u, 23u, 4000000000u}) {
+          std::vector<uint32_t> list = round.list;
+          if (list.empty()) continue;
+          std::rotate(list.begin(), list.begin() + offset % list.size(), list.end());
+          FilterRequest request = About(round.list);
+          request.set_start_offset(offset);
+          CONFORMANCE_TRY(
+              ExpectVerdicts(session, attempt, pod, round, request, list, kFilterOffset));
+        }
+        return absl::OkStatus();
+      });
+}
+
+absl::Status FirstOnly(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  return ForEachJudged(
+      session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
+        FilterRequest request = About(round.list);
+        request.set_first_feasible_only(true);
+        const auto filter = session.Filter(attempt, request);
+        CONFORMANCE_TRY(ExpectOk(filter));
+        Verdicts verdicts;
+        std::vector<uint32_t> feasible;
+        CONFORMANCE_TRY(CheckFilter(kit, filter.message, round.list, 1, &verdicts, &feasible));
+        if (round.feasible.empty() ? feasible.empty()
+                                   : (feasible.size() == 1 && feasible[0] == round.feasible[0]))
+          return absl::OkStatus();
+        return Wrong(kFilterFirst,
+                     absl::StrCat("pod ", pod.name(), ": not the first feasible node of all"));
+      });
+}
+
+absl::Status Percentage(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(kManyNodes)));
+  const std::vector<uint32_t> all = FirstSlots(kManyNodes);
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    Round full;
+    FilterRequest request;
+    request.set_percentage_of_nodes_to_score(100);
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), all, &full, request));
+    for (const uint32_t percentage : {0u, 1u, 50u, 250u}) {
+      Round part;
+      request.set_percentage_of_nodes_to_score(percentage);
+      request.set_start_offset(percentage);
+      CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), all, &part, request));
+      if (!part.filtered || !full.filtered || part.filter.has_error()) continue;
+      // The verdicts on all nodes determine which nodes those are.
+      const size_t wanted = EnoughNodes(part.list.size(), percentage, false);
+      size_t processed = 0;
+      size_t feasible = 0;
+      for (; processed < part.list.size(); ++processed) {
+        if (!full.verdicts.at(part.list[processed]).empty()) continue;
+        if (feasible == wanted) break;
+        ++feasible;
+      }
+      if (part.filter.processed() != processed) {
+        return Wrong(kFilterEnough,
+                     absl::StrCat("pod ", pod.name(), ": ", part.filter.processed(),
+                                  " nodes examined at ", percentage, " %, not ", processed));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Errors(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(9)));
+  CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
+  CONFORMANCE_TRY(
+      ExpectError(session.Filter(1, About({1, 9})), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+  CONFORMANCE_TRY(ExpectError(session.Filter(1, About({4294967295u})), {CallError::OBJECT_UNKNOWN},
+                              kObjectUnknown));
+  return ExpectError(session.Filter(1, About({1, 2, 1})), {CallError::INVALID}, kNodeSetDistinct);
+}
+
+absl::Status Hypotheses(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  return ForEachJudged(
+      session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
+        // Unchanged; without its pods; with them again.
+        FilterRequest request;
+        std::vector<uint32_t> list;
+        for (const uint32_t slot : round.list) {
+          request.add_hypotheses()->set_slot(slot);
+          list.push_back(slot);
+        }
+        const auto plain = session.Filter(attempt, request);
+        CONFORMANCE_TRY(ExpectOk(plain));
+        Verdicts verdicts;
+        std::vector<uint32_t> feasible;
+        CONFORMANCE_TRY(CheckFilter(kit, plain.message, list, list.size(), &verdicts, &feasible));
+        if (verdicts != round.verdicts)
+          return Wrong(
+              kHypotheses,
+              absl::StrCat("pod ", pod.name(),
+                           ": unchanged simulated nodes have other verdicts than nodes of a list"));
+        request.Clear();
+        list.clear();
+        for (const Pod& running : session.cluster().running) {
+          const auto node =
+              std::find_if(session.cluster().nodes.begin(), session.cluster().nodes.end(),
+                           [&](const Node& n) { return n.name() == running.node_name(); });
+          const auto slot = static_cast<uint32_t>(node - session.cluster().nodes.begin());
+          if (round.verdicts.count(slot) == 0) continue;
+          Hypothesis* without = request.add_hypotheses();
+          without->set_slot(slot);
+          without->add_removed_pod_uids(running.uid());
+          Hypothesis* with = request.add_hypotheses();
+          with->set_slot(slot);
+          with->set_continues(true);
+          with->add_added_pod_uids(running.uid());
+          list.push_back(slot);
+          list.push_back(slot);
+        }
+        const auto changed = session.Filter(attempt, request);
+        CONFORMANCE_TRY(ExpectOk(changed));
+        // Positions are those of simulated nodes, two per slot.
+        std::vector<uint32_t> positions = FirstSlots(static_cast<int>(list.size()));
+        CONFORMANCE_TRY(
+            CheckFilter(kit, changed.message, positions, list.size(), &verdicts, &feasible));
+        if (changed.message.processed() != list.size())
+          return Wrong(kHypotheses, absl::StrCat(changed.message.processed(), " of ", list.size(),
+                                                 " have verdicts"));
+        for (uint32_t i = 1; i < list.size(); i += 2) {
+          if (verdicts.at(i) != round.verdicts.at(list[i])) {
+            return Wrong(kHypothesisContinues,
+                         absl::StrCat("pod ", pod.name(), ": slot ", list[i],
+                                      " has another verdict after its pod was removed and added"));
+          }
+        }
+        return absl::OkStatus();
+      });
+}
+
+absl::Status HypothesesErrors(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(9)));
+  CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
+  FilterRequest request;
+  request.add_hypotheses()->set_slot(9);
+  CONFORMANCE_TRY(
+      ExpectError(session.Filter(1, request), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+  request.mutable_hypotheses(0)->set_slot(0);
+  request.mutable_hypotheses(0)->add_removed_pod_uids(session.cluster().pending[0].uid());
+  CONFORMANCE_TRY(ExpectError(session.Filter(1, request),
+                              {CallError::OBJECT_UNKNOWN, CallError::INVALID}, kHypothesisRemoved));
+  request.mutable_hypotheses(0)->clear_removed_pod_uids();
+  Hypothesis* next = request.add_hypotheses();
+  next->set_slot(1);
+  next->set_continues(true);
+  CONFORMANCE_TRY(
+      ExpectError(session.Filter(1, request), {CallError::INVALID}, kHypothesisContinues));
+  request.clear_hypotheses();
+  request.add_hypotheses()->set_continues(true);
+  CONFORMANCE_TRY(
+      ExpectError(session.Filter(1, request), {CallError::INVALID}, kHypothesisContinues));
+  request.clear_hypotheses();
+  for (int i = 0; i <= kMaxHypotheses; ++i) request.add_hypotheses()->set_slot(0);
+  return ExpectError(session.Filter(1, request), {CallError::INVALID}, kHypothesesLimit);
+}
+
+// Runs all pending pods as attempts from `first` on, and expects the verdicts of `rounds`.
+absl::Status ExpectRounds(Session& session, uint64_t first, const std::vector<Round>& rounds,
+                          const Rule& rule, const std::string& otherwise) {
+  const auto& pending = session.cluster().pending;
+  for (size_t i = 0; i < pending.size(); ++i) {
+    Round now;
+    CONFORMANCE_TRY(RunRound(session, first + i, pending[i].uid(), &now));
+    if (now.verdicts != rounds[i].verdicts)
+      return Wrong(rule, absl::StrCat("pod ", pending[i].name(), ": ", otherwise));
+  }
+  return absl::OkStatus();
+}
+
+// Assumed and bound pods count like running ones; removing them undoes that.
+absl::Status Placements(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  const auto& pending = session.cluster().pending;
+  std::vector<Round> before(pending.size());
+  for (size_t i = 0; i < pending.size(); ++i)
+    CONFORMANCE_TRY(RunRound(session, 1 + i, pending[i].uid(), &before[i]));
+  Pod guest = MakePod("guest");
+  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), ASSUMED, 0)});
+  CONFORMANCE_TRY(ExpectAlive(session, 50));
+  session.SendDelta({PlacePod(guest.uid(), NOMINATED, 1)});
+  CONFORMANCE_TRY(ExpectAlive(session, 51));
+  session.SendDelta({PlacePod(guest.uid(), UNPLACED, 0), RemovePod(guest.uid())});
+  CONFORMANCE_TRY(ExpectRounds(session, 100, before, kVersionExact,
+                               "a removed pod still affects the verdicts"));
+  // A bound pod is like a pod that arrived with a node name.
+  Pod running = guest;
+  running.set_node_name(session.cluster().nodes[0].name());
+  session.SendDelta({UpsertPod(running)});
+  std::vector<Round> beside(pending.size());
+  for (size_t i = 0; i < pending.size(); ++i)
+    CONFORMANCE_TRY(RunRound(session, 200 + i, pending[i].uid(), &beside[i]));
+  session.SendDelta({RemovePod(guest.uid())});
+  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), ASSUMED, 0)});
+  session.SendDelta({PlacePod(guest.uid(), BOUND, 0)});
+  CONFORMANCE_TRY(ExpectRounds(session, 300, beside, kBound,
+                               "other verdicts than beside a pod that arrived with the node name"));
+  session.SendDelta({RemovePod(guest.uid())});
+  return ExpectRounds(session, 400, before, kBound,
+                      "a removed bound pod still affects the verdicts");
+}
+
+}  // namespace
+
+std::vector<Case> FilterCases() {
+  static constexpr char kService[] = "FilterService";
+  return {
+      {kService, "well-formed",
+       "bitmaps, counts, reasons and plugins are valid, in clusters of many sizes", WellFormed},
+      {kService, "again", "the same request gets the same answer", Again},
+      {kService, "given-nodes", "a subset of nodes in another order gets the same verdicts",
+       GivenNodes},
+      {kService, "start-offset", "another start offset gets the same verdicts", StartOffset},
+      {kService, "first-only", "if one feasible node is enough, it is the first", FirstOnly},
+      {kService, "percentage", "the search ends exactly when enough nodes are feasible",
+       Percentage},
+      {kService, "errors", "unknown and duplicate slots return an error", Errors},
+      {kService, "hypotheses", "simulated nodes without some pods, and with them again",
+       Hypotheses},
+      {kService, "hypotheses-errors", "invalid simulated nodes return an error", HypothesesErrors},
+      {kService, "placements", "removed placements have no effect", Placements},
+  };
+}
+
+}  // namespace outboard::conformance

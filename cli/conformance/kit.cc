@@ -1,0 +1,258 @@
+#include "cli/conformance/kit.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "cli/conformance/test_cluster.h"
+
+namespace outboard::conformance {
+
+using v1alpha1::ConfigureRequest;
+using v1alpha1::ConfigureResponse;
+using v1alpha1::ExtensionPoint;
+using v1alpha1::PluginInfo;
+
+namespace {
+
+constexpr char kWellFormed[] = "well-formed";
+constexpr char kContractVersion[] = "v1alpha1";
+constexpr uint32_t kCycleDeadlineMillis = 5000;
+constexpr absl::Duration kFirstAnswer = absl::Seconds(5);
+
+// Why a case does not apply to the host; empty: it applies.
+std::string WhyNot(const Kit& kit, const Case& one) {
+  const std::string service = one.service;
+  const std::vector<std::pair<std::string, ExtensionPoint>> points = {
+      {"QueueSortService", v1alpha1::QUEUE_SORT},   {"PreEnqueueService", v1alpha1::PRE_ENQUEUE},
+      {"PostFilterService", v1alpha1::POST_FILTER}, {"ReserveService", v1alpha1::RESERVE},
+      {"PermitService", v1alpha1::PERMIT},          {"PreBindService", v1alpha1::PRE_BIND},
+      {"FilterService", v1alpha1::FILTER},          {"ScoreService", v1alpha1::SCORE}};
+  for (const auto& [name, point] : points) {
+    if (service == name && !kit.Has(point))
+      return absl::StrCat("no plugin at ", v1alpha1::ExtensionPoint_Name(point));
+  }
+  if (service == "PreFilterService" && !kit.HasAlgorithm())
+    return "no plugin from PRE_FILTER to SCORE";
+  if (service == "CycleService" && !kit.Can(v1alpha1::FUSED_CYCLE))
+    return "without the capability FUSED_CYCLE";
+  if (service == "QueueingHintService" && !kit.Can(v1alpha1::QUEUEING_HINTS))
+    return "without the capability QUEUEING_HINTS";
+  if (!kit.Can(v1alpha1::INLINE_NODES) || service == "PluginHostService") return "";
+  static const auto* const kWithoutMirror =
+      new std::set<std::string>{"PreFilterService/well-formed",
+                                "PreFilterService/again",
+                                "FilterService/well-formed",
+                                "FilterService/again",
+                                "FilterService/given-nodes",
+                                "FilterService/hypotheses",
+                                "ScoreService/well-formed",
+                                "ScoreService/again",
+                                "ScoreService/some-nodes",
+                                "ReserveService/reserve",
+                                "PermitService/permit",
+                                "PermitService/permit-resumed",
+                                "QueueSortService/sort-keys",
+                                "PreEnqueueService/pre-enqueue",
+                                "ClusterStateService/fuzzed-calls"};
+  if (kWithoutMirror->count(absl::StrCat(service, "/", one.name)) == 0)
+    return "it needs a cache, which a host with INLINE_NODES does not have";
+  return "";
+}
+
+// Whether the host answers.
+bool IsAlive(const Kit& kit) {
+  const absl::StatusOr<Channel> channel = kit.Dial();
+  if (!channel.ok()) return false;
+  v1alpha1::GetHostInfoRequest request;
+  request.add_contract_versions(kContractVersion);
+  return Call(*channel, request, kFirstAnswer).status.ok();
+}
+
+}  // namespace
+
+bool Matches(const std::string& pattern, const std::string& text) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+absl::StatusOr<std::unique_ptr<Kit>> Kit::Connect(Options options) {
+  std::unique_ptr<Kit> kit(new Kit());
+  kit->options_ = std::move(options);
+  std::random_device random;
+  kit->run_ = absl::StrFormat("kit-%08x", random());
+  absl::StatusOr<Channel> channel = kit->Dial();
+  if (!channel.ok()) return channel.status();
+  v1alpha1::GetHostInfoRequest request;
+  request.add_contract_versions(kContractVersion);
+  request.set_shim_build("outboard conformance");
+  const auto answer = Call(*channel, request, kFirstAnswer);
+  if (!answer.status.ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        kit->options_.endpoint.address, " does not answer GetHostInfo: ", Describe(answer.status)));
+  }
+  kit->info_ = answer.message;
+  if (absl::Status found = kit->FindConfiguration(); !found.ok()) return found;
+  return kit;
+}
+
+absl::Status Kit::FindConfiguration() {
+  std::vector<std::string> names;
+  for (const PluginInfo& plugin : info_.plugins()) names.push_back(plugin.name());
+  for (const std::string& wanted : options_.plugins) {
+    if (std::find(names.begin(), names.end(), wanted) == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("the host does not serve plugin ", wanted,
+                                                     "; it serves ", absl::StrJoin(names, ", ")));
+    }
+  }
+  if (!options_.plugins.empty()) names = options_.plugins;
+  const absl::StatusOr<Channel> channel = Dial();
+  if (!channel.ok()) return channel.status();
+  while (true) {
+    configuration_.Clear();
+    configuration_.set_contract_version(kContractVersion);
+    configuration_.set_cycle_deadline_millis(kCycleDeadlineMillis);
+    v1alpha1::ProfileConfig* profile = configuration_.add_profiles();
+    profile->set_name(kProfile);
+    for (int point = v1alpha1::PRE_ENQUEUE; point <= v1alpha1::PRE_BIND; ++point) {
+      v1alpha1::PointConfig config;
+      config.set_extension_point(static_cast<ExtensionPoint>(point));
+      for (const std::string& name : names) {
+        const auto plugin = std::find_if(info_.plugins().begin(), info_.plugins().end(),
+                                         [&](const PluginInfo& p) { return p.name() == name; });
+        if (std::find(plugin->extension_points().begin(), plugin->extension_points().end(),
+                      point) == plugin->extension_points().end()) {
+          continue;
+        }
+        // Only one plugin can sort the queue.
+        if (point == v1alpha1::QUEUE_SORT && !config.plugins().empty()) continue;
+        config.add_plugins(name);
+        if (point == v1alpha1::SCORE && (Can(v1alpha1::BATCH) || Can(v1alpha1::GROUP_PLAN)))
+          config.add_weights(1);
+      }
+      if (!config.plugins().empty()) *profile->add_points() = config;
+    }
+    for (const auto& [name, json] : options_.args) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+      v1alpha1::PluginArgs* args = profile->add_args();
+      args->set_plugin(name);
+      args->set_args_json(json);
+    }
+    if (profile->points().empty()) {
+      return absl::FailedPreconditionError(
+          left_out_.empty() ? "the host serves no plugin at any extension point of the contract"
+                            : absl::StrCat("no plugin can be configured; ", left_out_[0].first,
+                                           ": ", left_out_[0].second,
+                                           "; give arguments with --plugin NAME --args JSON"));
+    }
+    ConfigureRequest request = configuration_;
+    request.set_session_id(NewSessionId());
+    const auto answer = Call(*channel, request);
+    if (!answer.status.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Configure with all plugins returns ", Describe(answer.status)));
+    }
+    if (answer.message.problems().empty()) return absl::OkStatus();
+    const v1alpha1::ConfigProblem& problem = answer.message.problems(0);
+    const std::string said = problem.field().empty()
+                                 ? problem.message()
+                                 : absl::StrCat(problem.field(), ": ", problem.message());
+    const auto named = std::find(names.begin(), names.end(), problem.plugin());
+    if (named == names.end()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "Configure with all plugins has a problem with \"", problem.plugin(), "\": ", said));
+    }
+    names.erase(named);
+    left_out_.emplace_back(problem.plugin(), said);
+  }
+}
+
+std::vector<std::string> Kit::At(ExtensionPoint point) const {
+  for (const v1alpha1::PointConfig& config : configuration_.profiles(0).points()) {
+    if (config.extension_point() == point)
+      return {config.plugins().begin(), config.plugins().end()};
+  }
+  return {};
+}
+
+bool Kit::HasAlgorithm() const {
+  return Has(v1alpha1::PRE_FILTER) || Has(v1alpha1::FILTER) || Has(v1alpha1::PRE_SCORE) ||
+         Has(v1alpha1::SCORE);
+}
+
+bool Kit::Can(v1alpha1::Capability capability) const {
+  return std::find(info_.capabilities().begin(), info_.capabilities().end(), capability) !=
+         info_.capabilities().end();
+}
+
+absl::StatusOr<Channel> Kit::Dial() const { return hosts::Dial(options_.endpoint, {}); }
+
+std::string Kit::NewSessionId() const {
+  static std::atomic<int> next{0};
+  return absl::StrCat(run_, "-", ++next);
+}
+
+std::vector<Case> AllCases() {
+  std::vector<Case> all;
+  for (auto cases :
+       {PluginHostCases, ClusterStateCases, MirrorCases, QueueCases, AttemptCases, FilterCases,
+        ScoreCases, CycleCases, PlacementCases, PostFilterCases, FuzzCases}) {
+    for (const Case& one : cases()) all.push_back(one);
+  }
+  // The cases that others depend on run first.
+  std::stable_partition(all.begin() + PluginHostCases().size(), all.end(),
+                        [](const Case& one) { return one.name == std::string(kWellFormed); });
+  return all;
+}
+
+std::vector<Result> RunCases(const Kit& kit, const std::vector<Case>& cases,
+                             void (*report)(const Result&)) {
+  std::vector<Result> results;
+  std::string died_in;
+  std::set<std::string> malformed_of;
+  for (const auto& [plugin, why] : kit.left_out()) {
+    results.push_back(
+        {"PluginHostService",
+         absl::StrCat("plugin ", plugin),
+         Result::Outcome::kSkipped,
+         absl::StrCat("it cannot be configured without arguments (--plugin, --args): ", why),
+         {}});
+    report(results.back());
+  }
+  for (const Case& one : cases) {
+    const std::string name = absl::StrCat(one.service, "/", one.name);
+    if (!kit.options().only.empty() && !Matches(kit.options().only, name)) continue;
+    Result result{one.service, one.name, Result::Outcome::kPassed, "", {}};
+    const std::string why_not =
+        died_in.empty() ? WhyNot(kit, one) : absl::StrCat("the host died in ", died_in);
+    const absl::Time began = absl::Now();
+    absl::Status status = why_not.empty() ? one.run(kit) : Skipped(why_not);
+    const std::string malformed = MalformedService(status);
+    if (malformed_of.count(malformed) > 0) {
+      status = Skipped(absl::StrCat(malformed, "/", kWellFormed,
+                                    " failed, and this case depends on such answers"));
+    } else if (!status.ok() && !IsSkipped(status) && one.name == std::string(kWellFormed)) {
+      malformed_of.insert(one.service);
+    }
+    result.took = absl::Now() - began;
+    if (!status.ok()) {
+      result.outcome = IsSkipped(status) ? Result::Outcome::kSkipped : Result::Outcome::kFailed;
+      result.what = std::string(status.message());
+      if (result.outcome == Result::Outcome::kFailed && !IsAlive(kit)) {
+        died_in = name;
+        absl::StrAppend(&result.what, "; the host no longer answers");
+      }
+    }
+    results.push_back(std::move(result));
+    report(results.back());
+  }
+  return results;
+}
+
+}  // namespace outboard::conformance

@@ -1,0 +1,348 @@
+// After the algorithm: Reserve, Unreserve, Permit, PreBind; and PostFilter if no node was found.
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "cli/conformance/answers.h"
+#include "cli/conformance/session.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
+constexpr size_t kSummaryBytes = 32 << 10;
+constexpr int kMaxCandidates = 32;
+
+template <typename Request>
+Request About(const Session& session, uint64_t attempt, const Pod& pod, const std::string& node) {
+  Request request;
+  *request.mutable_header() = session.Header(attempt);
+  request.set_pod_uid(pod.uid());
+  request.set_node_name(node);
+  session.Complete(&request);
+  return request;
+}
+
+// An attempt that found a node: PreFilter … Score if the host has them. Empty `node`: no node fits.
+absl::Status FindNode(const Session& session, uint64_t attempt, const Pod& pod, std::string* node) {
+  node->clear();
+  if (!session.kit().HasAlgorithm()) {
+    *node = session.cluster().nodes[0].name();
+    return absl::OkStatus();
+  }
+  Round round;
+  CONFORMANCE_TRY(RunRound(session, attempt, pod.uid(), &round));
+  if (!round.feasible.empty()) *node = session.cluster().nodes[round.feasible[0]].name();
+  return absl::OkStatus();
+}
+
+absl::Status CheckReserve(const Kit& kit, const ReserveResponse& response) {
+  if (response.has_rejection()) {
+    return CheckStatus(response.rejection(), "ReserveResponse.rejection", kit.At(RESERVE),
+                       {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING},
+                       kReserveRejection);
+  }
+  return CheckEffects(kit, response);
+}
+
+absl::Status Reserve(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    std::string node;
+    CONFORMANCE_TRY(FindNode(session, ++attempt, pod, &node));
+    if (node.empty()) continue;
+    const auto request = About<ReserveRequest>(session, attempt, pod, node);
+    const auto first = session.Call(request);
+    CONFORMANCE_TRY(ExpectOk(first));
+    CONFORMANCE_TRY(CheckReserve(kit, first.message));
+    const auto again = session.Call(request);
+    CONFORMANCE_TRY(ExpectOk(again));
+    if (again.message.SerializeAsString() != first.message.SerializeAsString())
+      return Wrong(kReserveAgain, absl::StrCat("pod ", pod.name(), ": the second answer differs"));
+    const auto undo = About<UnreserveRequest>(session, attempt, pod, node);
+    for (int i = 0; i < 2; ++i) {
+      const auto undone = session.Call(undo);
+      if (!undone.status.ok())
+        return Wrong(kUnreserveUnknown,
+                     absl::StrCat("Unreserve returns ", Describe(undone.status)));
+      for (const WaitDecision& decision : undone.message.decisions()) {
+        CONFORMANCE_TRY(CheckDecision(decision, kit.At(PERMIT)));
+      }
+    }
+    const auto after_undo = session.Call(request);
+    CONFORMANCE_TRY(ExpectOk(after_undo));
+    CONFORMANCE_TRY(CheckReserve(kit, after_undo.message));
+    CONFORMANCE_TRY(ExpectOk(session.Call(undo)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnreserveUnknown(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  const std::string node = session.cluster().nodes[0].name();
+  const Pod nobody = MakePod("nobody");
+  for (const Pod* pod : {&session.cluster().pending[0], &nobody}) {
+    for (const std::string& where : {node, std::string("no-such-node")}) {
+      const auto answer = session.Call(About<UnreserveRequest>(session, 99, *pod, where));
+      if (answer.status.ok()) continue;
+      return Wrong(kUnreserveUnknown, absl::StrCat("Unreserve of pod ", pod->name(), " from ",
+                                                   where, " returns ", Describe(answer.status)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Errors of Reserve and Permit for invalid requests.
+template <typename Request>
+absl::Status CheckErrors(const Kit& kit, const Rule& begins) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  const Pod& pod = session.cluster().pending[0];
+  const std::string node = session.cluster().nodes[0].name();
+  const auto unknown = session.Call(About<Request>(session, 99, pod, node));
+  if (kit.HasAlgorithm()) {
+    CONFORMANCE_TRY(ExpectError(unknown, {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
+  } else if (!unknown.status.ok()) {
+    return Wrong(begins, absl::StrCat(unknown.method, " returns ", Describe(unknown.status)));
+  }
+  CONFORMANCE_TRY(ExpectError(session.Call(About<Request>(session, 1, pod, "no-such-node")),
+                              {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+  auto request = About<Request>(session, 1, pod, node);
+  request.mutable_header()->set_host_instance("another-instance");
+  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::WRONG_INSTANCE}, kInstance));
+  request = About<Request>(session, 1, pod, node);
+  request.mutable_header()->set_session_id("no-such-session");
+  return ExpectError(session.Call(request), {CallError::SESSION_UNKNOWN}, kSessionUnknown);
+}
+
+absl::Status ReserveErrors(const Kit& kit) {
+  return CheckErrors<ReserveRequest>(kit, kReserveBegins);
+}
+absl::Status PermitErrors(const Kit& kit) { return CheckErrors<PermitRequest>(kit, kPermitBegins); }
+
+absl::Status ReserveVersions(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5), 5));
+  std::string node;
+  const Pod& pod = session.cluster().pending[2];
+  CONFORMANCE_TRY(FindNode(session, 1, pod, &node));
+  if (node.empty()) return Skipped("the host rejects all nodes for the pod");
+  session.SendDelta({UpsertPod(MakePod("later"))});
+  CONFORMANCE_TRY(ExpectAlive(session, 2));
+  for (const int64_t version : {0, 5, 6}) {
+    auto request = About<ReserveRequest>(session, 1, pod, node);
+    request.mutable_header()->set_snapshot_version(version);
+    const auto answer = session.Call(request);
+    if (answer.status.ok()) continue;
+    return Wrong(kVersionMinimum, absl::StrCat("Reserve at version ", version, " of 6 returns ",
+                                               Describe(answer.status)));
+  }
+  auto request = About<ReserveRequest>(session, 1, pod, node);
+  request.mutable_header()->set_snapshot_version(8);
+  return ExpectError(session.CallWithin(request, kVersionDeadline), {CallError::STALE},
+                     kVersionMinimum);
+}
+
+absl::Status CheckPermit(const Kit& kit, const PermitResponse& response) {
+  const Plugins plugins = kit.At(PERMIT);
+  for (const WaitDecision& decision : response.decisions())
+    CONFORMANCE_TRY(CheckDecision(decision, plugins));
+  if (response.has_rejection()) {
+    return CheckStatus(response.rejection(), "PermitResponse.rejection", plugins,
+                       {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING},
+                       kPermitRejection);
+  }
+  std::set<std::string> waiting;
+  for (const PermitWait& wait : response.waits()) {
+    if (std::find(plugins.begin(), plugins.end(), wait.plugin()) == plugins.end() ||
+        !waiting.insert(wait.plugin()).second)
+      return Wrong(kPermitWaits,
+                   absl::StrCat("\"", wait.plugin(), "\" is not configured there, or waits twice"));
+    if (wait.timeout_millis() <= 0)
+      return Wrong(kPermitTimeout, absl::StrCat(wait.timeout_millis(), " of ", wait.plugin()));
+  }
+  return absl::OkStatus();
+}
+
+// A pod that has waited since another instance served.
+absl::Status PermitResumed(const Kit& kit) {
+  constexpr uint64_t kAttempt = 500;
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 501));
+  const Pod& pod = session.cluster().pending[0];
+  if (!session.is_inline()) {
+    Change placed = PlacePod(pod.uid(), WAITING, 0);
+    placed.mutable_pod_placement()->set_attempt_id(kAttempt);
+    PluginWait* wait = placed.mutable_pod_placement()->add_waits();
+    wait->set_plugin(kit.At(PERMIT).front());
+    wait->set_remaining_millis(20000);
+    session.SendDelta({placed});
+  }
+  auto request = About<PermitRequest>(session, kAttempt, pod, session.cluster().nodes[0].name());
+  request.set_resumed(true);
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = session.Call(request);
+    if (!answer.status.ok())
+      return Wrong(kPermitResumed, absl::StrCat("Permit returns ", Describe(answer.status)));
+    CONFORMANCE_TRY(CheckPermit(kit, answer.message));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Permit(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    std::string node;
+    CONFORMANCE_TRY(FindNode(session, ++attempt, pod, &node));
+    if (node.empty()) continue;
+    if (kit.Has(RESERVE)) {
+      const auto reserved = session.Call(About<ReserveRequest>(session, attempt, pod, node));
+      CONFORMANCE_TRY(ExpectOk(reserved));
+      if (reserved.message.has_rejection()) continue;
+    }
+    const auto request = About<PermitRequest>(session, attempt, pod, node);
+    const auto first = session.Call(request);
+    CONFORMANCE_TRY(ExpectOk(first));
+    CONFORMANCE_TRY(CheckPermit(kit, first.message));
+    const auto again = session.Call(request);
+    if (!again.status.ok())
+      return Wrong(kPermitAgain,
+                   absl::StrCat("the second Permit returns ", Describe(again.status)));
+    CONFORMANCE_TRY(CheckPermit(kit, again.message));
+    if (kit.Has(RESERVE))
+      CONFORMANCE_TRY(ExpectOk(session.Call(About<UnreserveRequest>(session, attempt, pod, node))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PreBind(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  const Pod& pod = session.cluster().pending[0];
+  auto request = About<PreBindRequest>(session, 99, pod, session.cluster().nodes[0].name());
+  // The instance must also accept an attempt that it did not begin.
+  const auto answer = session.Call(request);
+  if (!answer.status.ok())
+    return Wrong(kPreBindMirror, absl::StrCat("PreBind returns ", Describe(answer.status)));
+  if (answer.message.has_rejection()) {
+    CONFORMANCE_TRY(
+        CheckStatus(answer.message.rejection(), "PreBindResponse.rejection", kit.At(PRE_BIND),
+                    {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE}, kPreBindMirror));
+  }
+  Effect* effect = request.add_effects();
+  effect->set_key("one");
+  effect->set_plugin(kit.At(PRE_BIND)[0]);
+  return ExpectError(session.Call(request), {CallError::INVALID}, kPreBindResults);
+}
+
+absl::Status CheckCompanions(const TestCluster& cluster, const Pod& pod,
+                             const PreemptionCandidate& candidate,
+                             std::set<std::string>* distinct) {
+  for (const std::string& uid : candidate.companion_uids()) {
+    const auto companion = std::find_if(cluster.running.begin(), cluster.running.end(),
+                                        [&](const Pod& p) { return p.uid() == uid; });
+    if (companion == cluster.running.end() || companion->priority() >= pod.priority())
+      return Wrong(kVictimsKnown, absl::StrCat("\"", uid, "\" is not a companion"));
+    if (!distinct->insert(uid).second)
+      return Wrong(kCompanions, absl::StrCat(uid, " is named twice"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCandidates(const Session& session, const Pod& pod,
+                             const PostFilterResponse& response) {
+  if (response.candidates_size() > kMaxCandidates)
+    return Wrong(kCandidates, absl::StrCat(response.candidates_size(), " candidates"));
+  const TestCluster& cluster = session.cluster();
+  for (const PreemptionCandidate& candidate : response.candidates()) {
+    const Plugins plugins = session.kit().At(POST_FILTER);
+    if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end())
+      return Wrong(kCandidatePlugin,
+                   absl::StrCat("\"", candidate.plugin(), "\" is not configured there"));
+    if (candidate.slot() >= cluster.nodes.size())
+      return Wrong(kCandidateSlot, absl::StrCat("slot ", candidate.slot(), " has no node"));
+    std::set<std::string> distinct;
+    for (const std::string& uid : candidate.victim_uids()) {
+      const auto victim = std::find_if(cluster.running.begin(), cluster.running.end(),
+                                       [&](const Pod& p) { return p.uid() == uid; });
+      if (victim == cluster.running.end() ||
+          victim->node_name() != cluster.nodes[candidate.slot()].name() ||
+          victim->priority() >= pod.priority()) {
+        return Wrong(kVictimsKnown,
+                     absl::StrCat("\"", uid, "\" is not a victim, on slot ", candidate.slot()));
+      }
+      if (!distinct.insert(uid).second)
+        return Wrong(kVictims, absl::StrCat(uid, " is named twice"));
+    }
+    if (!distinct.empty()) CONFORMANCE_TRY(CheckCompanions(cluster, pod, candidate, &distinct));
+    if (distinct.empty())
+      return Wrong(kVictims, absl::StrCat("slot ", candidate.slot(), " has none"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PostFilter(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  bool any = false;
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    Round round;
+    ++attempt;
+    CONFORMANCE_TRY(ExpectAlive(session, 1000 + attempt));
+    CONFORMANCE_TRY(RunRound(session, attempt, pod.uid(), &round));
+    if (!round.feasible.empty() || round.filter.has_error()) continue;
+    any = true;
+    PostFilterRequest request;
+    *request.mutable_header() = session.Header(attempt);
+    const auto answer = session.Call(request);
+    CONFORMANCE_TRY(ExpectOk(answer));
+    if (answer.message.has_rejection()) {
+      if (!answer.message.candidates().empty())
+        return Wrong(kCandidates, "candidates together with a rejection");
+      CONFORMANCE_TRY(CheckStatus(answer.message.rejection(), "PostFilterResponse.rejection",
+                                  kit.At(POST_FILTER),
+                                  {UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, ERROR},
+                                  kPostFilterRejection, kSummaryBytes));
+    }
+    CONFORMANCE_TRY(CheckCandidates(session, pod, answer.message));
+  }
+  return any ? absl::OkStatus() : Skipped("the host rejects none of the kit's pods on all nodes");
+}
+
+}  // namespace
+
+std::vector<Case> PlacementCases() {
+  return {
+      {"ReserveService", "reserve", "reserve, repeat, unreserve twice, and reserve again", Reserve},
+      {"ReserveService", "unreserve-unknown", "unknown attempts, pods and nodes can be unreserved",
+       UnreserveUnknown},
+      {"ReserveService", "reserve-errors",
+       "unknown attempts, nodes, instances and sessions return an error", ReserveErrors},
+      {"ReserveService", "reserve-versions", "a version is a minimum", ReserveVersions},
+      {"PermitService", "permit", "answers are well formed and reproducible", Permit},
+      {"PermitService", "permit-errors",
+       "unknown attempts, nodes, instances and sessions return an error", PermitErrors},
+      {"PermitService", "permit-resumed", "a pod that has waited since another instance served",
+       PermitResumed},
+      {"PreBindService", "pre-bind", "answers depend only on the cache", PreBind},
+  };
+}
+
+std::vector<Case> PostFilterCases() {
+  return {{"PostFilterService", "post-filter",
+           "victims are known, on the node, and of lower priority", PostFilter}};
+}
+
+}  // namespace outboard::conformance

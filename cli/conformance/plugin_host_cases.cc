@@ -1,0 +1,398 @@
+// Identity, configuration, health and drain.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/conformance/answers.h"
+#include "cli/conformance/session.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr int kSessionsInTurn = 72;  // more than a host must keep
+
+bool IsIdentifier(const std::string& id) {
+  return !id.empty() && id.size() <= 63 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+absl::StatusOr<GetHostInfoResponse> AskInfo(const Kit& kit) {
+  absl::StatusOr<Channel> channel = kit.Dial();
+  if (!channel.ok()) return channel.status();
+  GetHostInfoRequest request;
+  request.add_contract_versions("v1alpha1");
+  const auto answer = Call(*channel, request);
+  if (absl::Status status = ExpectOk(answer); !status.ok()) return status;
+  return answer.message;
+}
+
+// Parts of nodes that a host with INLINE_NODES may request (inline_node.proto).
+bool IsPartOfANode(absl::string_view field) {
+  for (const char* part :
+       {"Node.metadata.labels", "Node.spec.taints", "Node.status.allocatable", "Node.status.images",
+        "Node.status.declaredFeatures", "Node.requested", "Node.pods"}) {
+    if (field == part) return true;
+  }
+  return absl::StartsWith(field, "Node.metadata.labels['") && absl::EndsWith(field, "']");
+}
+
+absl::Status CheckPlugin(const PluginInfo& plugin, bool is_inline) {
+  const std::string& name = plugin.name();
+  if (plugin.extension_points().empty())
+    return Wrong(kPluginPoints, absl::StrCat(name, " has no points"));
+  for (const int point : plugin.extension_points()) {
+    if (point == EXTENSION_POINT_UNSPECIFIED)
+      return Wrong(kPluginPoints, absl::StrCat(name, " has an unspecified one"));
+  }
+  if (plugin.args_schema().size() > size_t{64} << 10 ||
+      (!plugin.args_schema().empty() && !nlohmann::json::accept(plugin.args_schema()))) {
+    return Wrong(kPluginSchema,
+                 absl::StrCat("that of ", name, " is not JSON, or larger than 64 KiB"));
+  }
+  for (const std::string& field : plugin.needed_fields()) {
+    if (is_inline && IsPartOfANode(field)) continue;
+    if (field == "Pod.spec.containers[*].command" || field == "Pod.spec.containers[*].args")
+      continue;
+    const bool begins = absl::StartsWith(field, "Pod.metadata.annotations['") ||
+                        absl::StartsWith(field, "Node.metadata.annotations['") ||
+                        absl::StartsWith(field, "Pod.spec.containers[*].env['");
+    if (!begins || !absl::EndsWith(field, "']"))
+      return Wrong(kPluginFields, absl::StrCat("\"", field, "\" of ", name, " is not a field"));
+  }
+  for (const ClusterEvent& event : plugin.wake_up_events()) {
+    if (event.resource().empty() || event.actions().empty())
+      return Wrong(kEventComplete,
+                   absl::StrCat("an event of ", name, " has no resource or no action"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Identity(const Kit& kit) {
+  const GetHostInfoResponse& info = kit.info();
+  if (std::find(info.contract_versions().begin(), info.contract_versions().end(), "v1alpha1") ==
+      info.contract_versions().end()) {
+    return Wrong(kInfoVersions, "v1alpha1 is not among them");
+  }
+  if (!IsIdentifier(info.host_instance()))
+    return Wrong(kInfoInstance, absl::StrCat("\"", info.host_instance(), "\" does not match"));
+  if (info.build().empty()) return Wrong(kInfoBuild, "it is empty");
+  if (info.build_digest().size() > 128)
+    return Wrong(kInfoDigest, absl::StrCat(info.build_digest().size(), " bytes"));
+  const absl::Time started = absl::FromUnixMicros(info.started_unix_micros());
+  if (info.started_unix_micros() < 0 || started > absl::Now() + absl::Minutes(1))
+    return Wrong(kInfoStarted, absl::StrCat("it started at ", absl::FormatTime(started)));
+  const bool is_inline = kit.Can(INLINE_NODES);
+  std::set<std::string> names;
+  for (const PluginInfo& plugin : info.plugins()) {
+    if (plugin.name().empty() || !names.insert(plugin.name()).second)
+      return Wrong(kPluginName, absl::StrCat("\"", plugin.name(), "\" is empty or a duplicate"));
+    CONFORMANCE_TRY(CheckPlugin(plugin, is_inline));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InstanceStays(const Kit& kit) {
+  const auto again = AskInfo(kit);
+  if (!again.ok()) return again.status();
+  if (again->host_instance() == kit.info().host_instance()) return absl::OkStatus();
+  return Wrong(kInfoInstance, absl::StrCat("first ", kit.info().host_instance(), ", then ",
+                                           again->host_instance()));
+}
+
+absl::Status StartStays(const Kit& kit) {
+  const auto again = AskInfo(kit);
+  if (!again.ok()) return again.status();
+  if (again->started_unix_micros() == kit.info().started_unix_micros()) return absl::OkStatus();
+  return Wrong(kInfoStarted, absl::StrCat("first ", kit.info().started_unix_micros(), ", then ",
+                                          again->started_unix_micros()));
+}
+
+absl::Status PluginsStay(const Kit& kit) {
+  const auto again = AskInfo(kit);
+  if (!again.ok()) return again.status();
+  GetHostInfoResponse before = kit.info();
+  GetHostInfoResponse now = *again;
+  for (GetHostInfoResponse* info : {&before, &now}) {
+    info->clear_host_instance();
+    info->clear_started_unix_micros();
+  }
+  if (before.SerializeAsString() == now.SerializeAsString()) return absl::OkStatus();
+  return Wrong(kInfoAnswers, "the second answer differs");
+}
+
+// A configuration changed by `break_it` must fail, name `plugin`, and change nothing.
+template <typename BreakIt>
+absl::Status RefusedWith(const Kit& kit, const Rule& rule, const std::string& plugin,
+                         BreakIt break_it) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  ConfigureRequest request = session.Configuration();
+  ProfileConfig* profile = request.mutable_profiles(0);
+  profile->set_name("another");
+  break_it(profile);
+  const auto answer = session.Call(request);
+  CONFORMANCE_TRY(ExpectOk(answer));
+  if (answer.message.problems().empty()) return Wrong(rule, "Configure has no problem with it");
+  bool is_named = false;
+  for (const ConfigProblem& problem : answer.message.problems()) {
+    if (problem.message().empty() || problem.profile() != "another")
+      return Wrong(kProblem, absl::StrCat("a problem of profile \"", problem.profile(),
+                                          "\" says \"", problem.message(), "\""));
+    is_named = is_named || problem.plugin() == plugin;
+  }
+  if (!is_named) return Wrong(kProblem, absl::StrCat("no problem names plugin ", plugin));
+  if (kit.Can(INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
+  session.OpenStream();
+  session.SendSnapshot(MakeCluster(), 1);
+  const auto still = session.PreFilter(1, session.cluster().pending[0].uid());
+  if (!still.status.ok()) {
+    return Wrong(
+        kConfigureNothing,
+        absl::StrCat(
+            "after a refused configuration the previous one does not work: PreFilter returns ",
+            Describe(still.status)));
+  }
+  PreFilterRequest other;
+  *other.mutable_header() = session.Header(2);
+  other.mutable_header()->set_profile("another");
+  other.set_pod_uid(session.cluster().pending[0].uid());
+  return ExpectError(session.Call(other), {CallError::NOT_CONFIGURED}, kConfigureNothing);
+}
+
+absl::Status UnknownPlugin(const Kit& kit) {
+  return RefusedWith(kit, kConfigureInForce, "NoSuchPlugin", [](ProfileConfig* profile) {
+    profile->mutable_points(0)->add_plugins("NoSuchPlugin");
+  });
+}
+
+absl::Status WrongPoint(const Kit& kit) {
+  for (const PluginInfo& plugin : kit.info().plugins()) {
+    for (int point = PRE_ENQUEUE; point <= PERMIT; ++point) {
+      const auto& points = plugin.extension_points();
+      if (std::find(points.begin(), points.end(), point) != points.end()) continue;
+      return RefusedWith(kit, kPluginPoints, plugin.name(), [&](ProfileConfig* profile) {
+        profile->clear_points();
+        profile->clear_args();
+        PointConfig* config = profile->add_points();
+        config->set_extension_point(static_cast<ExtensionPoint>(point));
+        config->add_plugins(plugin.name());
+      });
+    }
+  }
+  return Skipped("every plugin implements every point");
+}
+
+absl::Status RefusedArgs(const Kit& kit, const std::string& json) {
+  const std::string plugin = kit.configuration().profiles(0).points(0).plugins(0);
+  return RefusedWith(kit, kArgsStrict, plugin, [&](ProfileConfig* profile) {
+    for (int i = profile->args_size() - 1; i >= 0; --i) {
+      if (profile->args(i).plugin() == plugin) profile->mutable_args()->DeleteSubrange(i, 1);
+    }
+    PluginArgs* args = profile->add_args();
+    args->set_plugin(plugin);
+    args->set_args_json(json);
+  });
+}
+
+absl::Status GarbageArgs(const Kit& kit) {
+  for (const char* json : {"{", "[1, 2]", "\"words\"", "{\"a\": 1} trailing", "\xc3\xa9\x01"})
+    CONFORMANCE_TRY(RefusedArgs(kit, json));
+  return absl::OkStatus();
+}
+
+absl::Status UnknownArgs(const Kit& kit) {
+  return RefusedArgs(kit, R"({"noPluginHasThisField": 1})");
+}
+
+absl::Status ArgsOfUnknownPlugin(const Kit& kit) {
+  return RefusedWith(kit, kConfigureInForce, "NoSuchPlugin", [](ProfileConfig* profile) {
+    profile->add_args()->set_plugin("NoSuchPlugin");
+    profile->mutable_args(profile->args_size() - 1)->set_args_json("{}");
+  });
+}
+
+absl::Status MalformedConfigure(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  for (const std::string& id :
+       {std::string(), std::string("Upper"), std::string("under_score"), std::string(64, 'a')}) {
+    ConfigureRequest request = session.Configuration();
+    request.set_session_id(id);
+    CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::INVALID}, kConfigureMalformed));
+  }
+  ConfigureRequest request = session.Configuration();
+  request.set_contract_version("v9");
+  return ExpectError(session.Call(request), {CallError::INVALID}, kConfigureMalformed);
+}
+
+absl::Status ReplacesAsAWhole(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  CONFORMANCE_TRY(session.Configure());
+  ConfigureRequest request = session.Configuration();
+  request.mutable_profiles(0)->set_name("another");
+  const auto answer = session.Call(request);
+  CONFORMANCE_TRY(ExpectOk(answer));
+  if (!answer.message.problems().empty()) {
+    return Wrong(kConfigureInForce,
+                 absl::StrCat("the same profile under another name has a problem: ",
+                              answer.message.problems(0).message()));
+  }
+  if (kit.Can(INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
+  session.OpenStream();
+  session.SendSnapshot(MakeCluster(), 1);
+  PreFilterRequest pre_filter;
+  *pre_filter.mutable_header() = session.Header(1);
+  pre_filter.set_pod_uid(session.cluster().pending[0].uid());
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(pre_filter), {CallError::NOT_CONFIGURED}, kConfigureWhole));
+  pre_filter.mutable_header()->set_profile("another");
+  return ExpectOk(session.Call(pre_filter));
+}
+
+absl::Status SessionsInTurn(const Kit& kit) {
+  // One session must survive all others.
+  Session staying(kit);
+  CONFORMANCE_TRY(staying.Connect());
+  CONFORMANCE_TRY(staying.Configure());
+  if (!kit.Can(INLINE_NODES)) {
+    staying.OpenStream();
+    staying.SendSnapshot(MakeCluster(3), 1);
+    CONFORMANCE_TRY(ExpectAlive(staying, 1));
+  }
+  for (int i = 0; i < kSessionsInTurn; ++i) {
+    Session session(kit);
+    CONFORMANCE_TRY(session.Connect());
+    const auto answer = session.Call(session.Configuration());
+    if (!answer.status.ok())
+      return Wrong(kSessions, absl::StrCat("session ", i + 2, " of those in turn is refused: ",
+                                           Describe(answer.status)));
+  }
+  if (kit.Can(INLINE_NODES)) return absl::OkStatus();
+  return ExpectAlive(staying, 2);
+}
+
+absl::Status CheckProbe(const Kit& kit, const Answer<ProbeResponse>& answer,
+                        ProbeResponse::State state, const Rule& rule) {
+  CONFORMANCE_TRY(ExpectOk(answer));
+  const ProbeResponse& probe = answer.message;
+  if (probe.state() != state) {
+    return Wrong(rule, absl::StrCat("Probe says ", ProbeResponse::State_Name(probe.state()),
+                                    " instead of ", ProbeResponse::State_Name(state)));
+  }
+  if (probe.host_instance() != kit.info().host_instance())
+    return Wrong(kProbeInstance, absl::StrCat("\"", probe.host_instance(), "\" instead of ",
+                                              kit.info().host_instance()));
+  if (state != ProbeResponse::READY && probe.reason().empty())
+    return Wrong(kProbeReason, "there is none");
+  return absl::OkStatus();
+}
+
+absl::Status ProbeStates(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(
+      CheckProbe(kit, session.Probe(), ProbeResponse::INITIALISING, kProbeInitialising));
+  CONFORMANCE_TRY(session.Configure());
+  if (kit.Can(INLINE_NODES))
+    return CheckProbe(kit, session.Probe(), ProbeResponse::READY, kProbeReady);
+  CONFORMANCE_TRY(
+      CheckProbe(kit, session.Probe(), ProbeResponse::INITIALISING, kProbeInitialising));
+  session.OpenStream();
+  std::vector<SyncRequest> chunks = MakeSnapshot(MakeCluster(), 7);
+  for (size_t i = 0; i + 1 < chunks.size(); ++i) session.Send(chunks[i]);
+  const auto half = session.Probe();
+  CONFORMANCE_TRY(CheckProbe(kit, half, ProbeResponse::INITIALISING, kProbeInitialising));
+  if (half.message.snapshot_version() != 0) {
+    return Wrong(kProbeVersion,
+                 absl::StrCat(half.message.snapshot_version(), " before the snapshot is complete"));
+  }
+  session.Send(chunks.back());
+  CONFORMANCE_TRY(session.AwaitReady());
+  const auto ready = session.Probe();
+  if (ready.message.snapshot_version() != 0 && ready.message.snapshot_version() != 7)
+    return Wrong(kProbeVersion, absl::StrCat(ready.message.snapshot_version(), " instead of 7"));
+  ProbeRequest whole;
+  return CheckProbe(kit, session.Call(whole), ProbeResponse::READY, kProbeReady);
+}
+
+absl::Status DrainEnds(const Kit& kit) {
+  if (kit.Can(INLINE_NODES)) return Skipped("a host with INLINE_NODES keeps no attempts");
+  Session session(kit);
+  Session other(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  CONFORMANCE_TRY(other.Open(MakeCluster()));
+  const std::string uid = session.cluster().pending[0].uid();
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  CONFORMANCE_TRY(ExpectAlive(other, 1));
+  DrainRequest drain;
+  drain.set_session_id(session.id());
+  for (int i = 0; i < 2; ++i) CONFORMANCE_TRY(ExpectOk(session.Call(drain)));
+  CONFORMANCE_TRY(CheckProbe(kit, session.Probe(), ProbeResponse::DRAINING, kProbeDraining));
+  if (kit.HasAlgorithm()) {
+    CONFORMANCE_TRY(ExpectError(session.PreFilter(2, uid), {CallError::DRAINING}, kDrain));
+    if (kit.Has(FILTER)) {
+      const auto filter = session.Filter(1);
+      if (!filter.status.ok()) {
+        return Wrong(kDrain, absl::StrCat("Filter of an attempt in progress returns ",
+                                          Describe(filter.status)));
+      }
+    }
+  }
+  CONFORMANCE_TRY(ExpectError(session.Call(session.Configuration()), {CallError::DRAINING},
+                              kConfigureDraining));
+  // Only the session drains, not the host.
+  CONFORMANCE_TRY(CheckProbe(kit, other.Probe(), ProbeResponse::READY, kOneMirror));
+  return ExpectAlive(other, 2);
+}
+
+absl::Status DrainOfUnknownSession(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  DrainRequest drain;
+  drain.set_session_id(session.id());
+  const auto answer = session.Call(drain);
+  if (answer.status.ok()) return absl::OkStatus();
+  return Wrong(kDrainAgain,
+               absl::StrCat("Drain of an unknown session returns ", Describe(answer.status)));
+}
+
+}  // namespace
+
+std::vector<Case> PluginHostCases() {
+  static constexpr char kService[] = "PluginHostService";
+  return {
+      {kService, "info", "GetHostInfo and the plugins' descriptions are complete", Identity},
+      {kService, "info-instance-stays", "the instance stays the same", InstanceStays},
+      {kService, "info-start-stays", "the start time stays the same", StartStays},
+      {kService, "info-plugins-stay", "the plugins stay the same", PluginsStay},
+      {kService, "configure-replaces",
+       "a configuration replaces the previous one, and can be repeated", ReplacesAsAWhole},
+      {kService, "configure-unknown-plugin", "an unknown plugin is a problem, and nothing changes",
+       UnknownPlugin},
+      {kService, "configure-wrong-point", "a plugin at a point that it does not have is a problem",
+       WrongPoint},
+      {kService, "configure-garbage-args", "arguments that are not a JSON object are a problem",
+       GarbageArgs},
+      {kService, "configure-unknown-args", "an unknown argument is a problem", UnknownArgs},
+      {kService, "configure-args-of-unknown-plugin", "arguments of an unknown plugin are a problem",
+       ArgsOfUnknownPlugin},
+      {kService, "configure-malformed", "invalid session ids and contract versions are INVALID",
+       MalformedConfigure},
+      {kService, "sessions-in-turn", "72 sessions in turn beside a permanent one", SessionsInTurn},
+      {kService, "probe", "INITIALISING until the snapshot is complete, then READY", ProbeStates},
+      {kService, "drain", "no new attempts, current ones end, other sessions continue", DrainEnds},
+      {kService, "drain-unknown-session", "draining an unknown session is not an error",
+       DrainOfUnknownSession},
+  };
+}
+
+}  // namespace outboard::conformance

@@ -1,0 +1,203 @@
+// Calls about pods outside a cycle: their order, gates, and events that help them.
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "cli/conformance/answers.h"
+#include "cli/conformance/session.h"
+
+namespace outboard::conformance {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+constexpr int kMaxPods = 4096;
+constexpr size_t kMaxKeyBytes = 64;
+constexpr absl::Duration kUnknownPodDeadline = absl::Milliseconds(300);
+
+template <typename Request>
+Request AboutPending(const Session& session) {
+  Request request;
+  *request.mutable_header() = session.Header(0);
+  for (const Pod& pod : session.cluster().pending) request.add_pod_uids(pod.uid());
+  session.Complete(&request);
+  return request;
+}
+
+// Errors of both services for invalid requests.
+template <typename Request>
+absl::Status CheckErrors(const Session& session, const Rule& limit) {
+  Request request = AboutPending<Request>(session);
+  request.add_pod_uids("nobody");
+  CONFORMANCE_TRY(ExpectError(session.CallWithin(request, kUnknownPodDeadline),
+                              {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+  request = AboutPending<Request>(session);
+  request.mutable_header()->set_profile("no-such-profile");
+  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::NOT_CONFIGURED}, kNotConfigured));
+  request = AboutPending<Request>(session);
+  request.mutable_header()->set_session_id("no-such-session");
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::SESSION_UNKNOWN}, kSessionUnknown));
+  request = AboutPending<Request>(session);
+  while (request.pod_uids_size() <= kMaxPods)
+    request.add_pod_uids(session.cluster().pending[0].uid());
+  return ExpectError(session.Call(request), {CallError::INVALID}, limit);
+}
+
+absl::Status SortKeys(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  const auto request = AboutPending<SortKeysRequest>(session);
+  const auto answer = session.Call(request);
+  CONFORMANCE_TRY(ExpectOk(answer));
+  if (answer.message.keys_size() != request.pod_uids_size()) {
+    return Wrong(kSortKeys, absl::StrCat(answer.message.keys_size(), " keys for ",
+                                         request.pod_uids_size(), " pods"));
+  }
+  for (const std::string& key : answer.message.keys()) {
+    if (key.size() > kMaxKeyBytes)
+      return Wrong(kSortKeys, absl::StrCat("a key of ", key.size(), " bytes"));
+  }
+  // Independent of the other pods and of the order.
+  SortKeysRequest reversed = request;
+  std::reverse(reversed.mutable_pod_uids()->begin(), reversed.mutable_pod_uids()->end());
+  std::reverse(reversed.mutable_pods()->begin(), reversed.mutable_pods()->end());
+  const auto again = session.Call(reversed);
+  CONFORMANCE_TRY(ExpectOk(again));
+  std::vector<std::string> keys(again.message.keys().rbegin(), again.message.keys().rend());
+  if (keys != std::vector<std::string>(answer.message.keys().begin(), answer.message.keys().end()))
+    return Wrong(kSortKeysHold, "other keys for the same pods in another order");
+  return absl::OkStatus();
+}
+
+absl::Status SortKeysErrors(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  return CheckErrors<SortKeysRequest>(session, kSortKeysLimit);
+}
+
+absl::Status PreEnqueue(const Kit& kit) {
+  Session session(kit);
+  TestCluster cluster = MakeCluster(5);
+  Pod gated = MakePod("gated");
+  gated.add_scheduling_gates("example.com/wait");
+  cluster.pending.push_back(gated);
+  CONFORMANCE_TRY(session.Open(cluster));
+  const auto request = AboutPending<PreEnqueueRequest>(session);
+  const auto answer = session.Call(request);
+  CONFORMANCE_TRY(ExpectOk(answer));
+  if (answer.message.verdicts_size() != request.pod_uids_size()) {
+    return Wrong(kVerdicts, absl::StrCat(answer.message.verdicts_size(), " verdicts for ",
+                                         request.pod_uids_size(), " pods"));
+  }
+  for (int i = 0; i < answer.message.verdicts_size(); ++i) {
+    const PluginStatus& verdict = answer.message.verdicts(i);
+    if (verdict.code() == SUCCESS) {
+      if (!verdict.plugin().empty())
+        return Wrong(kVerdictSuccess,
+                     absl::StrCat("verdict ", i, " is SUCCESS of ", verdict.plugin()));
+      continue;
+    }
+    CONFORMANCE_TRY(CheckStatus(verdict, absl::StrCat("verdict ", i), kit.At(PRE_ENQUEUE),
+                                {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING},
+                                kVerdictSuccess));
+  }
+  const auto again = session.Call(request);
+  CONFORMANCE_TRY(ExpectOk(again));
+  if (again.message.SerializeAsString() == answer.message.SerializeAsString())
+    return absl::OkStatus();
+  return Wrong(kVerdicts, "the second verdicts differ");
+}
+
+absl::Status PreEnqueueErrors(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  return CheckErrors<PreEnqueueRequest>(session, kPreEnqueueLimit);
+}
+
+// Checks all Wakes against the waiting pods.
+absl::Status CheckWakes(const Session& session, const std::vector<SyncResponse>& received,
+                        const Plugins& rejectors, uint64_t last_event) {
+  std::set<std::string> waiting;
+  for (const Pod& pod : session.cluster().pending) waiting.insert(pod.uid());
+  for (const SyncResponse& response : received) {
+    if (response.wakes().wakes_size() > 4096)
+      return Wrong(kWakesLimit, absl::StrCat(response.wakes().wakes_size(), " in one message"));
+    for (const Wake& wake : response.wakes().wakes()) {
+      if (waiting.count(wake.uid()) == 0)
+        return Wrong(kWakeKnown, absl::StrCat("pod \"", wake.uid(), "\" does not wait"));
+      if (std::find(rejectors.begin(), rejectors.end(), wake.plugin()) == rejectors.end())
+        return Wrong(kWakePlugin, absl::StrCat("\"", wake.plugin(), "\" did not reject the pod"));
+      if (wake.number() > last_event)
+        return Wrong(kWakeEvent, absl::StrCat("event ", wake.number(), " was not sent"));
+      if (wake.number() != 0 && (!wake.has_event() || wake.event().actions_size() != 1))
+        return Wrong(kWakeEvent, absl::StrCat("event number ", wake.number(), " is missing"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Wakes(const Kit& kit) {
+  Plugins rejectors = kit.At(FILTER);
+  for (const std::string& name : kit.At(PRE_FILTER)) {
+    if (std::find(rejectors.begin(), rejectors.end(), name) == rejectors.end())
+      rejectors.push_back(name);
+  }
+  if (rejectors.empty())
+    return Skipped("no plugin at PRE_FILTER or FILTER that could have rejected a pod");
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  SyncRequest request;
+  request.set_version(session.version() + 1);
+  for (const Pod& pod : session.cluster().pending) {
+    WaitingPod* waiting = request.add_waiting_pods();
+    waiting->set_uid(pod.uid());
+    waiting->mutable_rejected_by()->Add(rejectors.begin(), rejectors.end());
+    waiting->set_since(100);
+  }
+  // A pod that no longer waits, and an unknown pod.
+  request.add_no_longer_waiting("nobody");
+  session.Send(request);
+  // A large empty node helps pods that need resources; a removed pod helps pods that it blocked.
+  request.Clear();
+  request.set_version(session.version() + 1);
+  *request.add_changes() = UpsertNode(5, MakeNode(25));
+  *request.mutable_node_order() = OrderOf({0, 1, 2, 3, 4, 5});
+  QueueEvent* added = request.add_events();
+  added->set_number(101);
+  added->mutable_event()->set_resource("Node");
+  added->mutable_event()->add_actions(ClusterEvent::ADD);
+  added->set_node_name(MakeNode(25).name());
+  session.Send(request);
+  request.Clear();
+  request.set_version(session.version() + 1);
+  *request.add_changes() = RemovePod(session.cluster().running[0].uid());
+  QueueEvent* removed = request.add_events();
+  removed->set_number(105);
+  removed->mutable_event()->set_resource("AssignedPod");
+  removed->mutable_event()->add_actions(ClusterEvent::DELETE);
+  removed->set_pod_uid(session.cluster().running[0].uid());
+  session.Send(request);
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  // Acknowledged after the evaluation of both events, on the stream of the Wakes.
+  session.sync().AwaitAck(session.version(), kSoon);
+  return CheckWakes(session, session.sync().received(), rejectors, 105);
+}
+
+}  // namespace
+
+std::vector<Case> QueueCases() {
+  return {
+      {"QueueSortService", "sort-keys", "one reproducible key per pod", SortKeys},
+      {"QueueSortService", "sort-keys-errors",
+       "unknown pods, profiles and sessions, and too many pods return an error", SortKeysErrors},
+      {"PreEnqueueService", "pre-enqueue", "one reproducible, well-formed verdict per pod",
+       PreEnqueue},
+      {"PreEnqueueService", "pre-enqueue-errors",
+       "unknown pods, profiles and sessions, and too many pods return an error", PreEnqueueErrors},
+      {"QueueingHintService", "wakes",
+       "only waiting pods are woken, by plugins that rejected them, for sent events", Wakes},
+  };
+}
+
+}  // namespace outboard::conformance

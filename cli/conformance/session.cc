@@ -1,0 +1,171 @@
+#include "cli/conformance/session.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace outboard::conformance {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+namespace {
+
+constexpr absl::Duration kProbeInterval = absl::Milliseconds(20);
+
+}  // namespace
+
+absl::Status Session::Connect() {
+  absl::StatusOr<Channel> channel = kit_.Dial();
+  if (!channel.ok()) return channel.status();
+  channel_ = *std::move(channel);
+  return absl::OkStatus();
+}
+
+ConfigureRequest Session::Configuration() const {
+  ConfigureRequest request = kit_.configuration();
+  request.set_session_id(id_);
+  return request;
+}
+
+absl::Status Session::Configure() {
+  const auto answer = Call(Configuration());
+  CONFORMANCE_TRY(ExpectOk(answer));
+  if (answer.message.problems().empty()) return absl::OkStatus();
+  return Wrong(kConfigureInForce, absl::StrCat("an accepted configuration now has a problem: ",
+                                               answer.message.problems(0).message()));
+}
+
+void Session::OpenStream() {
+  sync_ = std::make_unique<SyncStream>(channel_);
+  introduced_ = false;
+}
+
+void Session::AddLabels(Node* node) const {
+  for (const auto& [key, value] : kit_.options().node_labels)
+    (*node->mutable_labels())[key] = value;
+}
+
+void Session::Send(SyncRequest request) {
+  for (Change& change : *request.mutable_changes()) {
+    if (change.has_node_upsert()) AddLabels(change.mutable_node_upsert()->mutable_node());
+  }
+  if (!std::exchange(introduced_, true)) request.set_session_id(id_);
+  version_ = std::max(version_, request.version());
+  sync_->Send(request);
+}
+
+void Session::SendSnapshot(TestCluster cluster, int64_t version) {
+  cluster_ = std::move(cluster);
+  version_ = version;
+  for (SyncRequest& chunk : MakeSnapshot(cluster_, version)) Send(std::move(chunk));
+}
+
+absl::Status Session::AwaitTaken() const {
+  const absl::Time give_up = absl::Now() + kSoon;
+  do {
+    if (sync_->AwaitAck(version_, kProbeInterval)) return absl::OkStatus();
+    // Missing acknowledgements fail another case.
+    const Answer<ProbeResponse> answer = Probe();
+    if (answer.status.ok() && answer.message.snapshot_version() == version_)
+      return absl::OkStatus();
+    absl::SleepFor(kProbeInterval);
+  } while (absl::Now() < give_up);
+  return Wrong(kAckSnapshot, absl::StrCat("version ", version_, " was not acknowledged within ",
+                                          absl::FormatDuration(kSoon)));
+}
+
+absl::Status Session::Open(TestCluster cluster, int64_t version) {
+  CONFORMANCE_TRY(Connect());
+  CONFORMANCE_TRY(Configure());
+  if (is_inline()) {
+    cluster_ = std::move(cluster);
+    version_ = version;
+    for (Node& node : cluster_.nodes) AddLabels(&node);
+    return absl::OkStatus();
+  }
+  OpenStream();
+  SendSnapshot(std::move(cluster), version);
+  return absl::OkStatus();
+}
+
+CallHeader Session::Header(uint64_t attempt) const {
+  CallHeader header;
+  header.set_session_id(id_);
+  header.set_host_instance(kit_.info().host_instance());
+  header.set_attempt_id(attempt);
+  header.set_snapshot_version(version_);
+  header.set_profile(kProfile);
+  return header;
+}
+
+void Session::SendDelta(std::vector<Change> changes, const std::vector<uint32_t>& order) {
+  SyncRequest request;
+  request.set_version(version_ + 1);
+  request.mutable_changes()->Add(changes.begin(), changes.end());
+  if (!order.empty()) *request.mutable_node_order() = OrderOf(order);
+  Send(std::move(request));
+}
+
+Answer<PreFilterResponse> Session::PreFilter(uint64_t attempt, const std::string& uid) const {
+  pods_[attempt] = uid;
+  // Such a host gets calls only for its plugins' points.
+  if (is_inline() && !kit_.Has(PRE_FILTER)) return {};
+  PreFilterRequest request;
+  *request.mutable_header() = Header(attempt);
+  request.set_pod_uid(uid);
+  Complete(&request);
+  return Call(request);
+}
+
+Answer<FilterResponse> Session::Filter(uint64_t attempt, FilterRequest request) const {
+  *request.mutable_header() = Header(attempt);
+  if (is_inline() && request.hypotheses().empty()) {
+    const std::vector<uint32_t> all = FirstSlots(static_cast<int>(cluster_.nodes.size()));
+    if (!request.has_nodes()) request.mutable_nodes()->mutable_slots()->Add(all.begin(), all.end());
+    request.set_percentage_of_nodes_to_score(100);
+  }
+  Complete(&request);
+  return Call(request);
+}
+
+Answer<PreScoreResponse> Session::PreScore(uint64_t attempt,
+                                           const std::vector<uint32_t>& slots) const {
+  PreScoreRequest request;
+  *request.mutable_header() = Header(attempt);
+  request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  Complete(&request);
+  return Call(request);
+}
+
+Answer<ScoreResponse> Session::Score(uint64_t attempt, const std::vector<uint32_t>& slots) const {
+  ScoreRequest request;
+  *request.mutable_header() = Header(attempt);
+  request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  Complete(&request);
+  return Call(request);
+}
+
+Answer<ProbeResponse> Session::Probe() const {
+  ProbeRequest request;
+  request.set_session_id(id_);
+  return Call(request);
+}
+
+absl::Status Session::AwaitReady() const {
+  const absl::Time give_up = absl::Now() + kSoon;
+  Answer<ProbeResponse> answer = Probe();
+  // The host does not push its readiness; a shim polls too.
+  while (
+      answer.status.ok() && absl::Now() < give_up &&
+      (answer.message.state() != ProbeResponse::READY ||
+       (answer.message.snapshot_version() != 0 && answer.message.snapshot_version() < version_))) {
+    absl::SleepFor(kProbeInterval);
+    answer = Probe();
+  }
+  CONFORMANCE_TRY(ExpectOk(answer));
+  if (answer.message.state() == ProbeResponse::READY) return absl::OkStatus();
+  return Wrong(kProbeReady, absl::StrCat("5 s after a complete snapshot Probe returns ",
+                                         ProbeResponse::State_Name(answer.message.state()), ": ",
+                                         answer.message.reason()));
+}
+
+}  // namespace outboard::conformance

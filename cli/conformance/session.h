@@ -1,0 +1,114 @@
+// One session with the host under test, like a shim's.
+#ifndef OUTBOARD_CLI_CONFORMANCE_SESSION_H_
+#define OUTBOARD_CLI_CONFORMANCE_SESSION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cli/conformance/calls.h"
+#include "cli/conformance/inline_nodes.h"
+#include "cli/conformance/kit.h"
+#include "cli/conformance/test_cluster.h"
+
+namespace outboard::conformance {
+
+// Time limit for the host's own actions.
+inline constexpr absl::Duration kSoon = absl::Seconds(5);
+
+// Open sends a complete snapshot; calls at its version wait for it in the host.
+//
+// Threading: thread-compatible.
+// Lifetime: the kit must outlive it. The destructor ends the stream.
+class Session {
+ public:
+  explicit Session(const Kit& kit) : kit_(kit), id_(kit.NewSessionId()) {}
+
+  // Connects, configures, and sends the cluster as version `version`.
+  absl::Status Open(TestCluster cluster, int64_t version = 1);
+  // The steps of Open.
+  absl::Status Connect();
+  absl::Status Configure();
+  void SendSnapshot(TestCluster cluster, int64_t version);
+  // Replaces the stream.
+  void OpenStream();
+
+  const Kit& kit() const { return kit_; }
+  const std::string& id() const { return id_; }
+  const Channel& channel() const { return channel_; }
+  SyncStream& sync() { return *sync_; }
+  const TestCluster& cluster() const { return cluster_; }
+  // The last version sent.
+  int64_t version() const { return version_; }
+
+  v1alpha1::ConfigureRequest Configuration() const;
+  v1alpha1::CallHeader Header(uint64_t attempt) const;
+  // Waits until the host has applied the last message. Needed if a new stream begins with a lower
+  // version than the last one of the old stream: until the host has the snapshot, a call at its
+  // version is rightly STALE.
+  absl::Status AwaitTaken() const;
+  // Sends changes as the next version. `order`: the occupied slots after them; empty: unchanged.
+  void SendDelta(std::vector<v1alpha1::Change> changes, const std::vector<uint32_t>& order = {});
+  void Send(v1alpha1::SyncRequest request);
+
+  // Adds pods and nodes for a host without a cache.
+  template <typename Request>
+  void Complete(Request* request) const {
+    // Such a host never gets some calls.
+    if constexpr (requires(const std::string& uid) { AddInline(cluster_, uid, request); }) {
+      if (is_inline()) AddInline(cluster_, pods_[request->header().attempt_id()], request);
+    }
+  }
+  void Complete(v1alpha1::PreEnqueueRequest* request) const {
+    if (is_inline()) AddInline(cluster_, request);
+  }
+  void Complete(v1alpha1::SortKeysRequest* request) const {
+    if (is_inline()) AddInline(cluster_, request);
+  }
+  bool is_inline() const { return kit_.Can(v1alpha1::INLINE_NODES); }
+
+  template <typename Request>
+  auto Call(const Request& request, absl::Duration deadline = kCallDeadline) const {
+    return conformance::Call(channel_, request, deadline);
+  }
+  // For calls that the host must end within the deadline. A busy machine may deliver the answer
+  // late: retries a few times.
+  template <typename Request>
+  auto CallWithin(const Request& request, absl::Duration deadline) const {
+    auto answer = Call(request, deadline);
+    for (int i = 0; i < 4 && answer.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED; ++i)
+      answer = Call(request, deadline);
+    return answer;
+  }
+  // Calls at the session's version, with the header of an attempt.
+  Answer<v1alpha1::PreFilterResponse> PreFilter(uint64_t attempt, const std::string& uid) const;
+  Answer<v1alpha1::FilterResponse> Filter(uint64_t attempt,
+                                          v1alpha1::FilterRequest request = {}) const;
+  Answer<v1alpha1::PreScoreResponse> PreScore(uint64_t attempt,
+                                              const std::vector<uint32_t>& slots) const;
+  Answer<v1alpha1::ScoreResponse> Score(uint64_t attempt, const std::vector<uint32_t>& slots) const;
+  Answer<v1alpha1::ProbeResponse> Probe() const;
+  // Waits until Probe returns READY at the session's version.
+  absl::Status AwaitReady() const;
+
+ private:
+  // The labels of --node-label.
+  void AddLabels(v1alpha1::Node* node) const;
+
+  const Kit& kit_;
+  const std::string id_;
+  Channel channel_;
+  std::unique_ptr<SyncStream> sync_;
+  TestCluster cluster_;
+  int64_t version_ = 0;
+  mutable std::map<uint64_t, std::string> pods_;  // uids by attempt
+  bool introduced_ = false;
+};
+
+}  // namespace outboard::conformance
+
+#endif  // OUTBOARD_CLI_CONFORMANCE_SESSION_H_

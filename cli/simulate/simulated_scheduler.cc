@@ -1,0 +1,128 @@
+#include "cli/simulate/simulated_scheduler.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "shim/hosts/grpc_host_client.h"
+#include "shim/hosts/plans.h"
+
+namespace outboard::simulate {
+namespace {
+
+// On the machine's clock. A loaded machine must not change a simulation's result.
+constexpr absl::Duration kLeastDeadline = absl::Minutes(1);
+constexpr absl::Duration kHostStartTimeout = absl::Seconds(10);
+constexpr absl::Duration kHostReadyTimeout = absl::Seconds(30);
+constexpr absl::Duration kHearTimeout = absl::Minutes(1);
+
+queue::QueueOptions QueueOptionsOf(const config::Config& config) {
+  queue::QueueOptions options;
+  options.initial_backoff = config.scheduler.pod_initial_backoff;
+  options.max_backoff = config.scheduler.pod_max_backoff;
+  return options;
+}
+
+}  // namespace
+
+scheduler::SchedulerOptions SimulatedOptions(const config::Config& config) {
+  scheduler::SchedulerOptions options;
+  options.cycle_deadline = std::max(config.shim.deadlines.cycle, kLeastDeadline);
+  options.reserve_deadline = std::max(config.shim.deadlines.reserve, kLeastDeadline);
+  options.permit_deadline = std::max(config.shim.deadlines.permit, kLeastDeadline);
+  options.pre_bind_deadline = std::max(options.pre_bind_deadline, kLeastDeadline);
+  options.queue_deadline = std::max(config.shim.deadlines.queue, kLeastDeadline);
+  options.host_grace = absl::InfiniteDuration();
+  options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
+  return options;
+}
+
+SimulatedScheduler::SimulatedScheduler(const config::Config& config,
+                                       const scheduler::SchedulerOptions& options,
+                                       const std::vector<kube::ClusterObjectPtr>& objects,
+                                       scheduler::Observer* observer, absl::Time now,
+                                       scheduler::ClusterActions* effects)
+    : config_(config),
+      world_(objects),
+      scheduler_(options, QueueOptionsOf(config), effects == nullptr ? &world_ : effects, observer,
+                 nullptr, now) {
+  std::vector<std::string> names;
+  for (const config::ProfileSpec& profile : config_.scheduler.profiles) {
+    names.push_back(profile.scheduler_name);
+    scheduler_names_.insert(profile.scheduler_name);
+  }
+  scheduler_.SetProfileNames(names);
+}
+
+SimulatedScheduler::~SimulatedScheduler() = default;
+
+absl::Status SimulatedScheduler::Open(const SimulationInput& scene,
+                                      const std::vector<std::string>& addresses, absl::Time now) {
+  auto our_hosts = std::make_shared<config::Config>(config_);
+  our_hosts->shim.hosts.assign(addresses.size(), config::HostSpec());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    our_hosts->shim.hosts[i].name = i == 0 ? "simulate" : absl::StrCat("simulate-", i + 1);
+    our_hosts->shim.hosts[i].address = addresses[i];
+  }
+  hosts_ = std::make_unique<hosts::HostRegistry>(our_hosts, "simulate", &loop_, &scheduler_);
+  hosts_->SetCallbacks(
+      {[this](const std::string&) { host_lost_ = true; }, [](const std::string&) {}});
+  for (const kube::ClusterObjectPtr& object : world_.objects())
+    scheduler_.events()->OnObjectUpsert(object, now);
+  for (const kube::NodePtr& node : scene.nodes) scheduler_.events()->OnNodeUpsert(node, now);
+  for (const kube::NamespacePtr& ns : scene.namespaces)
+    scheduler_.events()->OnNamespaceUpsert(ns, now);
+  for (const kube::PodPtr& pod : scene.running) scheduler_.events()->OnPodUpsert(pod, now);
+  return Connect(our_hosts->shim.hosts, now);
+}
+
+absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& specs,
+                                         absl::Time now) {
+  const absl::Time give_up = absl::Now() + kHostStartTimeout;
+  for (const config::HostSpec& spec : specs) {
+    absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
+    std::shared_ptr<grpc::Channel> channel;
+    do {
+      // A child process needs a moment until it listens, and on a busy machine until it answers. A
+      // refused connection fails at once.
+      channel = hosts::NewHostChannel(spec.address);
+      info = hosts::Handshake(channel, give_up - absl::Now());
+      if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
+    } while ((absl::IsUnavailable(info.status()) || absl::IsDeadlineExceeded(info.status())) &&
+             absl::Now() < give_up);
+    if (!info.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("host at ", spec.address, " does not answer: ", info.status().message()));
+    }
+    absl::Status taken = hosts_->OnHandshake({spec.name, spec.address, std::nullopt, 0},
+                                             std::move(channel), *std::move(info), now);
+    if (!taken.ok()) return taken;
+  }
+  const absl::Time ready_by = absl::Now() + kHostReadyTimeout;
+  while (!hosts_->AllReady()) {
+    loop_.Wait(ready_by);
+    hosts_->Tick(now);
+    if (absl::Now() >= ready_by) return absl::UnavailableError("not all plugin hosts became ready");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SimulatedScheduler::HearHosts(absl::Time now) {
+  scheduler_.AdvanceHostClocks(now);
+  const absl::Time deadline = absl::Now() + kHearTimeout;
+  while (!scheduler_.HostClocksAdvanced()) {
+    if (absl::Now() >= deadline) {
+      return absl::UnavailableError(
+          "a plugin host does not acknowledge the time; is it an older build?");
+    }
+    loop_.Wait(deadline);
+    hosts_->Tick(now);
+    if (host_lost_) break;
+  }
+  if (host_lost_) return absl::UnavailableError("lost a plugin host during the simulation");
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::simulate

@@ -1,0 +1,78 @@
+// The extension points after a node is selected: Reserve, Permit and PreBind. Part of plugin.h.
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_BINDING_POINTS_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_BINDING_POINTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "plugin_host/sdk/attempt.h"
+#include "plugin_host/sdk/verdict.h"
+#include "plugin_host/sdk/views.h"
+#include "proto/outboard/v1alpha1/effect.pb.h"
+
+namespace outboard::sdk {
+
+// A decision on a pod that waits at Permit. The host fills in `plugin`.
+struct WaitDecision {
+  uint64_t attempt_id = 0;
+  std::string pod_uid;
+  bool allow = false;
+  std::string message;  // REQUIRED unless allow.
+};
+
+// In addition to the verdict of Reserve.
+struct ReserveAnswer {
+  // Effects that the shim carries out before it binds the pod. From the next change of the mirror
+  // on, also after a restart, the pod's record has them; plugins treat them as done from there. The
+  // host fills in `plugin`.
+  std::vector<v1alpha1::Effect> effects;
+};
+
+class ReservePlugin {
+ public:
+  virtual ~ReservePlugin() = default;
+  virtual Verdict Reserve(const Attempt& attempt, const NodeView& node, ReserveAnswer* answer) = 0;
+  // Also called if Reserve was not, on removed nodes, and after a restart with empty state.
+  // Idempotent.
+  virtual void Unreserve(const Attempt& attempt, absl::string_view node_name,
+                         std::vector<WaitDecision>* decisions) = 0;
+};
+
+// In addition to the verdict of Permit.
+struct PermitAnswer {
+  absl::Duration timeout = absl::ZeroDuration();  // With WAIT.
+  std::string wait_reason;                        // With WAIT, OPTIONAL.
+  std::vector<WaitDecision> decisions;            // On other pods that wait.
+};
+
+class PermitPlugin {
+ public:
+  virtual ~PermitPlugin() = default;
+  // SUCCESS, WAIT (with answer->timeout), or a rejection.
+  virtual Verdict Permit(const Attempt& attempt, const NodeView& node, PermitAnswer* answer) = 0;
+};
+
+// The effects of a pod, all carried out.
+struct PreBindProgress {
+  absl::Span<const v1alpha1::Effect* const> effects;
+  absl::Span<const v1alpha1::EffectResult* const> results;  // In the same order.
+  absl::Duration elapsed;                                   // Since the last of them.
+};
+
+class PreBindPlugin {
+ public:
+  virtual ~PreBindPlugin() = default;
+  // Whether the pod may be bound: SUCCESS, WAIT (called again in a second), or a rejection. Only
+  // called for pods whose Reserve named effects. Must use only the mirror and the arguments: the
+  // host may have started after Reserve.
+  virtual Verdict PreBind(const Attempt& attempt, absl::string_view node_name,
+                          const PreBindProgress& progress) = 0;
+};
+
+}  // namespace outboard::sdk
+
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_BINDING_POINTS_H_

@@ -1,0 +1,86 @@
+#include "shim/cache/contract_content.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <vector>
+
+namespace outboard::cache {
+namespace {
+
+using Map = google::protobuf::Map<std::string, std::string>;
+
+bool SameMap(const Map& a, const Map& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [key, value] : a) {
+    const auto it = b.find(key);
+    if (it == b.end() || it->second != value) return false;
+  }
+  return true;
+}
+
+void Strip(Map& annotations, AnnotationFilter wanted) {
+  for (auto it = annotations.begin(); it != annotations.end();) {
+    it = wanted(it->first) ? std::next(it) : annotations.erase(it);
+  }
+}
+
+template <typename Object>
+bool Same(const Object& a, const Object& b, AnnotationFilter wanted) {
+  if (SameMap(a.annotations(), b.annotations())) return SameMessage(a, b);
+  Object x = a;
+  Object y = b;
+  Strip(*x.mutable_annotations(), wanted);
+  Strip(*y.mutable_annotations(), wanted);
+  return SameMessage(x, y);
+}
+
+v1alpha1::Pod WithoutStatus(v1alpha1::Pod pod) {
+  pod.clear_nominated_node_name();
+  pod.clear_generation();
+  pod.clear_container_statuses();
+  pod.clear_resize_infeasible();
+  pod.clear_start_unix_seconds();
+  pod.clear_preempted_by_scheduler();
+  pod.clear_pod_allocated_requests();
+  pod.clear_pod_actual_requests();
+  return pod;
+}
+
+}  // namespace
+
+std::string CanonicalBytes(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  bytes.reserve(message.ByteSizeLong());
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);
+  message.SerializeWithCachedSizes(&out);
+  out.Trim();
+  return bytes;
+}
+
+bool SameMessage(const google::protobuf::MessageLite& a, const google::protobuf::MessageLite& b) {
+  return CanonicalBytes(a) == CanonicalBytes(b);
+}
+
+bool SameContent(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted) {
+  return Same(a, b, wanted);
+}
+
+bool SameContent(const v1alpha1::Node& a, const v1alpha1::Node& b, AnnotationFilter wanted) {
+  return Same(a, b, wanted);
+}
+
+bool SameButForNode(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted) {
+  v1alpha1::Pod moved = b;
+  moved.set_node_name(a.node_name());
+  moved.set_nominated_node_name(a.nominated_node_name());
+  return Same(a, moved, wanted);
+}
+
+bool SameSpec(const v1alpha1::Pod& a, const v1alpha1::Pod& b) {
+  return SameMessage(WithoutStatus(a), WithoutStatus(b));
+}
+
+}  // namespace outboard::cache

@@ -1,0 +1,113 @@
+#include "shim/cache/snapshot.h"
+
+#include <iterator>
+#include <utility>
+
+namespace outboard::cache {
+namespace {
+
+using v1alpha1::SyncRequest;
+
+// Session, version and phase.
+constexpr size_t kOverhead = 128;
+
+template <typename Map>
+void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
+  for (auto it = annotations->begin(); it != annotations->end();) {
+    it = keys.contains(it->first) ? std::next(it) : annotations->erase(it);
+  }
+}
+
+void KeepOnly(const MirrorFields& fields, v1alpha1::Container* container) {
+  if (!fields.command) container->clear_command();
+  if (!fields.args) container->clear_args();
+  if (!container->env().empty()) KeepOnly(container->mutable_env(), fields.variables);
+}
+
+// Whether `index` is in this list of a row of lists; if not, makes it relative to the next list.
+bool IsIn(size_t size, size_t* index) {
+  if (*index < size) return true;
+  *index -= size;
+  return false;
+}
+
+}  // namespace
+
+void StripUndeclared(const MirrorFields& fields, v1alpha1::Pod* pod) {
+  KeepOnly(pod->mutable_annotations(), fields.pod_annotations);
+  for (auto* containers : {pod->mutable_containers(), pod->mutable_init_containers()}) {
+    for (v1alpha1::Container& container : *containers) KeepOnly(fields, &container);
+  }
+}
+
+void FillNode(const kube::NodeObject& node, uint32_t slot, const MirrorFields& fields,
+              v1alpha1::NodeUpsert* out) {
+  out->set_slot(slot);
+  *out->mutable_node() = node.node;
+  KeepOnly(out->mutable_node()->mutable_annotations(), fields.node_annotations);
+}
+
+void FillPod(const kube::PodObject& pod, const MirrorFields& fields, v1alpha1::PodUpsert* out) {
+  *out->mutable_pod() = pod.pod;
+  StripUndeclared(fields, out->mutable_pod());
+}
+
+Snapshot::Snapshot(int64_t version, Content content, MirrorFields fields,
+                   std::vector<uint64_t> ended_attempts)
+    : version_(version),
+      content_(std::move(content)),
+      fields_(std::move(fields)),
+      ended_attempts_(std::move(ended_attempts)) {}
+
+bool Snapshot::AddNext(SyncRequest* request) {
+  size_t index = told_;
+  if (IsIn(content_.nodes.size(), &index)) {
+    const Node& node = content_.nodes[index];
+    FillNode(*node.object, node.slot, fields_, request->add_changes()->mutable_node_upsert());
+  } else if (IsIn(content_.namespaces.size(), &index)) {
+    *request->add_changes()->mutable_namespace_upsert()->mutable_namespace_() =
+        content_.namespaces[index]->ns;
+  } else if (IsIn(content_.objects.size(), &index)) {
+    const v1alpha1::ClusterObject& object = content_.objects[index]->object;
+    if (fields_.Wants(object)) *request->add_changes()->mutable_object_upsert() = object;
+  } else if (IsIn(content_.pods.size(), &index)) {
+    const Pod& pod = content_.pods[index];
+    FillPod(*pod.object, fields_, request->add_changes()->mutable_pod_upsert());
+    if (pod.placement != nullptr) *request->add_changes()->mutable_pod_placement() = *pod.placement;
+  } else {
+    return false;
+  }
+  ++told_;
+  return true;
+}
+
+std::optional<SyncRequest> Snapshot::Next(size_t bytes) {
+  if (ended_) return std::nullopt;
+  SyncRequest request;
+  request.set_version(version_);
+  request.set_phase(begun_ ? SyncRequest::SNAPSHOT_MORE : SyncRequest::SNAPSHOT_BEGIN);
+  size_t size = kOverhead;
+  // At least one object, however little room is left.
+  while (size < bytes || request.changes_size() == 0) {
+    const int before = request.changes_size();
+    if (!AddNext(&request)) break;
+    for (int i = before; i < request.changes_size(); ++i) {
+      size += request.changes(i).ByteSizeLong() + 8;  // tag and length
+    }
+    if (size <= bytes || before == 0) continue;
+    while (request.changes_size() > before) request.mutable_changes()->RemoveLast();
+    --told_;
+    break;
+  }
+  if (request.changes_size() > 0 || !begun_) {
+    begun_ = true;
+    return request;
+  }
+  ended_ = true;
+  request.set_phase(SyncRequest::SNAPSHOT_END);
+  *request.mutable_node_order() = content_.node_order;
+  request.mutable_ended_attempts()->Add(ended_attempts_.begin(), ended_attempts_.end());
+  return request;
+}
+
+}  // namespace outboard::cache

@@ -1,0 +1,28 @@
+// The hosts at one moment, for users and tests: the serving instances, the others, and the
+// differences that a shadow comparison found.
+#ifndef OUTBOARD_SHIM_DIAGNOSTICS_HOST_REPORT_H_
+#define OUTBOARD_SHIM_DIAGNOSTICS_HOST_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "shim/hosts/host_registry.h"
+
+namespace outboard::diagnostics {
+
+struct HostReport {
+  absl::Time time;
+  std::vector<hosts::HostRegistry::View> instances;
+};
+
+// Threading: scheduling thread.
+HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now);
+
+// One object: `time`, `instances`; times in RFC 3339.
+// Threading: any thread.
+std::string ToJson(const HostReport& report);
+
+}  // namespace outboard::diagnostics
+
+#endif  // OUTBOARD_SHIM_DIAGNOSTICS_HOST_REPORT_H_

@@ -1,0 +1,398 @@
+#include "shim/framework/algorithm.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "shim/framework/rejections.h"
+#include "shim/framework/select_node.h"
+
+namespace outboard::framework {
+namespace {
+
+using Outcome = AlgorithmResult::Outcome;
+using v1alpha1::CallError;
+using v1alpha1::CallHeader;
+using v1alpha1::PluginStatus;
+
+bool Can(const HostClient& client, v1alpha1::Capability wanted) {
+  return absl::c_linear_search(client.info().capabilities(), wanted);
+}
+
+// A search of all nodes that PreFilter left.
+v1alpha1::FilterRequest Search(const AlgorithmRequest& request) {
+  v1alpha1::FilterRequest filter;
+  filter.set_start_offset(request.start_offset);
+  filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
+  filter.set_first_feasible_only(request.profile->score_plugins.empty());
+  return filter;
+}
+
+// A plugin's failure as the error that kube-scheduler reports.
+absl::Status PluginError(const PluginStatus& status) {
+  return absl::UnknownError(absl::StrJoin(status.reasons(), ", "));
+}
+
+}  // namespace
+
+void Algorithm::Fail(Outcome outcome, absl::Status status) {
+  result_.outcome = outcome;
+  result_.status = std::move(status);
+}
+
+const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
+  // Keeps the memory of the node lists.
+  AlgorithmResult result;
+  for (const auto list : {&AlgorithmResult::examined_slots, &AlgorithmResult::feasible_positions}) {
+    (result_.*list).clear();
+    result.*list = std::move(result_.*list);
+  }
+  result_ = std::move(result);
+  fused_answer_.reset();
+  result_.snapshot_version = request.hosts[0].version;
+  result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
+  const absl::Time deadline = absl::Now() + request.budget;
+  const std::string& nominated_name = request.pod->pod.nominated_node_name();
+  const uint32_t nominated =
+      nominated_name.empty() ? cache::ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
+  ExtensionPointRunner panel(&request.hosts, request.profile, request.attempt_id, deadline);
+  panel.SetExplain(request.explain);
+  panel.UseLastScores(&last_scores_, request.pod->pod.controller().uid());
+  if (nominated == cache::ClusterState::kNoSlot) panel.SetRecorder(request.recorder);
+  absl::Status called;
+  if (nominated != cache::ClusterState::kNoSlot) {
+    // Members of a group are placed together, even if each has a nominated node. One by one, some
+    // would take their nodes and others would find theirs taken.
+    const bool may_be_in_group = CanPlaceGroup(request);
+    if (may_be_in_group) called = AskAtOnce(request, deadline);
+    const bool is_answered =
+        may_be_in_group && (response_.has_group() || response_.pre_filter().has_rejection());
+    if (called.ok() && !is_answered) {
+      fused_answer_.reset();
+      absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &panel);
+      if (taken.ok() && *taken) {
+        result_.left_out = panel.left_out();
+        return result_;
+      }
+      called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
+    }
+  } else if (IsFused(request.hosts)) {
+    called = AskAtOnce(request, deadline);
+  } else {
+    const std::optional<size_t> main = request.profile->main_host;
+    if (main.has_value() && request.hosts[*main].client != nullptr) {
+      FillCycle(request, *main, Search(request));
+      panel.AskMainAtOnce(&request_, &main_response_);
+    }
+    called = RunPointByPoint(request, &panel);
+    if (panel.main_search_stands()) fused_answer_ = {*main, &request_, &main_response_};
+  }
+  result_.left_out = panel.left_out();
+  if (!called.ok()) {
+    Fail(Outcome::kNoAnswer, std::move(called));
+    result_.failed_host = panel.failed_host();
+    return result_;
+  }
+  Evaluate(request);
+  return result_;
+}
+
+bool Algorithm::CanPlaceGroup(const AlgorithmRequest& request) {
+  return request.place_group && IsFused(request.hosts) &&
+         Can(*request.hosts[0].client, v1alpha1::GROUP_PLAN);
+}
+
+absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time deadline) {
+  FillCycle(request, 0, Search(request));
+  HostClient& client = *request.hosts[0].client;
+  request_.set_place_group(CanPlaceGroup(request));
+  if (Can(client, v1alpha1::BATCH)) {
+    request_.mutable_next_pod_uids()->Assign(request.next_pod_uids.begin(),
+                                             request.next_pod_uids.end());
+  }
+  fused_answer_ = {0, &request_, &response_};
+  return client.Cycle(request_, deadline, &response_);
+}
+
+void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
+                          v1alpha1::FilterRequest filter) {
+  request_.Clear();
+  CallHeader* const header = request_.mutable_header();
+  header->set_attempt_id(request.attempt_id);
+  header->set_snapshot_version(request.hosts[host].version);
+  header->set_profile(request.profile->name);
+  request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
+  request_.set_explain(request.explain);
+  request_.mutable_pre_filter()->set_pod_uid(request.pod->uid());
+  *request_.mutable_filter() = std::move(filter);
+}
+
+absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request,
+                                        ExtensionPointRunner* panel) {
+  response_.Clear();
+  auto answer = panel->PreFilter(request.pod->uid());
+  if (!answer.ok()) return answer.status();
+  *response_.mutable_pre_filter() = *std::move(answer);
+  return FilterAndScore(request, panel);
+}
+
+absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
+                                                 ExtensionPointRunner* panel) {
+  v1alpha1::FilterRequest only;
+  only.mutable_nodes()->add_slots(slot);
+  only.set_first_feasible_only(true);
+  if (IsFused(request.hosts)) {
+    FillCycle(request, 0, std::move(only));
+    absl::Status called = request.hosts[0].client->Cycle(request_, panel->deadline(), &response_);
+    if (!called.ok()) return called;
+    if (response_.pre_filter().has_rejection()) return false;
+  } else {
+    response_.Clear();
+    auto pre_filtered = panel->PreFilter(request.pod->uid());
+    if (!pre_filtered.ok()) return pre_filtered.status();
+    *response_.mutable_pre_filter() = *std::move(pre_filtered);
+    if (response_.pre_filter().has_rejection()) return false;
+    auto filtered = panel->Filter(std::move(only), {slot}, 1);
+    if (!filtered.ok()) return filtered.status();
+    *response_.mutable_filter() = *std::move(filtered);
+  }
+  const v1alpha1::FilterResponse filtered = std::move(*response_.mutable_filter());
+  response_.clear_filter();  // It is not about the nodes of the pod's search.
+  std::vector<uint32_t> feasible;
+  absl::Status checked = CheckFilter(filtered, 1, 1, &feasible);
+  checked.Update(CheckNames(filtered, request.profile->filter_plugins));
+  if (!checked.ok()) return checked;
+  // kube-scheduler only logs a plugin's failure here and tries the other nodes.
+  if (filtered.has_error()) return false;
+  if (feasible.empty()) {
+    result_.tried_slot = slot;
+    const uint32_t reason = *RejectedNodes().NextReason(filtered, 0);
+    result_.tried_status = filtered.reasons(static_cast<int>(reason));
+    result_.diagnosis.AddRejection(result_.tried_status, 1);
+    return false;
+  }
+  result_.outcome = Outcome::kPlaced;
+  result_.slot = slot;
+  result_.evaluated_nodes = result_.feasible_nodes = 1;
+  return true;
+}
+
+absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
+                                       ExtensionPointRunner* panel) {
+  if (response_.pre_filter().has_rejection()) return absl::OkStatus();
+  if (absl::Status checked = CheckPreFilter(response_.pre_filter()); !checked.ok()) return checked;
+  FindCandidates();
+  v1alpha1::FilterRequest filter = Search(request);
+  if (response_.pre_filter().has_node_names()) {
+    filter.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
+  }
+  const uint32_t num_to_find = NumToFind(*request.profile, candidates_.size());
+  auto filtered = panel->Filter(std::move(filter), candidates_, num_to_find);
+  if (!filtered.ok()) return filtered.status();
+  *response_.mutable_filter() = *std::move(filtered);
+
+  std::vector<uint32_t> feasible;
+  if (absl::Status checked = CheckFilter(
+          response_.filter(), static_cast<uint32_t>(candidates_.size()), num_to_find, &feasible);
+      !checked.ok()) {
+    return checked;
+  }
+  if (response_.filter().has_error() || feasible.size() < 2 ||
+      request.profile->score_plugins.empty()) {
+    return absl::OkStatus();
+  }
+  v1alpha1::NodeSet nodes;
+  for (const uint32_t position : feasible) {
+    nodes.add_slots(candidates_[(request.start_offset + position) % candidates_.size()]);
+  }
+  if (!request.profile->pre_score_plugins.empty()) {
+    auto answer = panel->PreScore(nodes);
+    if (!answer.ok()) return answer.status();
+    *response_.mutable_pre_score() = *std::move(answer);
+    if (response_.pre_score().has_error()) return absl::OkStatus();
+  }
+  auto scored = panel->Score(nodes);
+  if (!scored.ok()) return scored.status();
+  *response_.mutable_score() = *std::move(scored);
+  return absl::OkStatus();
+}
+
+v1alpha1::JudgedNodes Algorithm::JudgedNodes() const {
+  v1alpha1::JudgedNodes judged;
+  if (response_.pre_filter().has_rejection()) {
+    judged.set_others(response_.pre_filter().rejection().code());
+    return judged;
+  }
+  judged.set_others(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  const v1alpha1::FilterResponse& filter = response_.filter();
+  RejectedNodes rejected;
+  for (uint32_t i = 0; i < filter.processed(); ++i) {
+    const uint32_t reason = *rejected.NextReason(filter, i);  // None is feasible.
+    judged.add_slots(result_.examined_slots[i]);
+    judged.add_codes(filter.reasons(static_cast<int>(reason)).code());
+  }
+  if (result_.tried_slot.has_value()) {
+    judged.add_slots(*result_.tried_slot);
+    judged.add_codes(result_.tried_status.code());
+  }
+  return judged;
+}
+
+void Algorithm::FindCandidates() {
+  const auto& order = cluster_->node_order();
+  if (!response_.pre_filter().has_node_names()) {
+    candidates_.assign(order.begin(), order.end());
+    return;
+  }
+  std::set<uint32_t> wanted;
+  for (const std::string& name : response_.pre_filter().node_names().names()) {
+    if (const uint32_t slot = cluster_->SlotOf(name); slot != cache::ClusterState::kNoSlot)
+      wanted.insert(slot);
+  }
+  candidates_.clear();
+  if (wanted.size() == 1) {
+    candidates_.push_back(*wanted.begin());
+    return;
+  }
+  for (const uint32_t slot : order) {
+    if (wanted.contains(slot)) candidates_.push_back(slot);
+  }
+}
+
+uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes) {
+  if (profile.score_plugins.empty()) return 1;
+  return NumFeasibleNodesToFind(static_cast<uint32_t>(num_nodes),
+                                profile.percentage_of_nodes_to_score);
+}
+
+void Algorithm::Evaluate(const AlgorithmRequest& request) {
+  const v1alpha1::PreFilterResponse& pre_filter = response_.pre_filter();
+  absl::Status checked = CheckPreFilter(pre_filter);
+  checked.Update(CheckNames(pre_filter, request.profile->pre_filter_plugins));
+  if (response_.has_group() && pre_filter.has_rejection()) {
+    // Any plugin that evaluated the members may have rejected the group.
+    std::vector<std::string> any = request.profile->pre_filter_plugins;
+    any.insert(any.end(), request.profile->filter_plugins.begin(),
+               request.profile->filter_plugins.end());
+    checked = CheckPreFilter(pre_filter);
+    checked.Update(CheckNames(pre_filter, any));
+  }
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
+  for (const std::string& plugin : pre_filter.rejected_by()) {
+    result_.diagnosis.unschedulable_plugins.insert(plugin);
+  }
+  if (pre_filter.has_rejection()) {
+    if (pre_filter.rejection().code() == v1alpha1::ERROR) {
+      return Fail(Outcome::kError, PluginError(pre_filter.rejection()));
+    }
+    if (response_.has_group()) {
+      if (absl::Status group = CheckRejectedGroup(response_.group(), request.pod->uid());
+          !group.ok()) {
+        return Fail(Outcome::kNoAnswer, std::move(group));
+      }
+      result_.rejected_with.assign(response_.group().pod_uids().begin(),
+                                   response_.group().pod_uids().end());
+    }
+    result_.outcome = Outcome::kUnschedulable;
+    result_.diagnosis.pre_filter_message = absl::StrJoin(pre_filter.rejection().reasons(), ", ");
+    result_.diagnosis.AddPlugin(pre_filter.rejection());
+    return;
+  }
+  if (!response_.placements().empty()) return EvaluatePlacements(request);
+  FindCandidates();
+  if (pre_filter.has_node_names()) {
+    std::set<std::string> plugins(pre_filter.restricted_by().begin(),
+                                  pre_filter.restricted_by().end());
+    // As in kube-scheduler, which has one set for both.
+    if (result_.tried_slot.has_value() && !result_.tried_status.plugin().empty())
+      plugins.insert(result_.tried_status.plugin());
+    result_.diagnosis.unschedulable_plugins.insert(plugins.begin(), plugins.end());
+    result_.diagnosis.absent_nodes_reason =
+        absl::StrCat("node(s) didn't satisfy plugin(s) [", absl::StrJoin(plugins, " "), "]");
+  }
+  EvaluateFilter(request, NumToFind(*request.profile, candidates_.size()));
+}
+
+void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
+  absl::Status checked =
+      CheckPlacements(response_, request.pod->uid(), request.next_pod_uids, request_.place_group());
+  for (const v1alpha1::PlannedPlacement& placement : response_.placements()) {
+    if (cluster_->NodeAt(placement.slot()) == nullptr)
+      checked.Update(absl::InternalError(absl::StrCat("no node in slot ", placement.slot())));
+  }
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
+  result_.outcome = Outcome::kPlaced;
+  result_.is_group = response_.has_group();
+  result_.placed_together = true;
+  result_.slot = response_.placements(0).slot();
+  result_.feasible_nodes = response_.placements(0).feasible();
+  result_.evaluated_nodes = result_.processed_nodes = response_.placements(0).processed();
+  result_.others.assign(response_.placements().begin() + 1, response_.placements().end());
+}
+
+void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find) {
+  const v1alpha1::FilterResponse& filter = response_.filter();
+  const uint32_t num_nodes = static_cast<uint32_t>(candidates_.size());
+  std::vector<uint32_t>& feasible = result_.feasible_positions;
+  absl::Status checked = CheckFilter(filter, num_nodes, num_to_find, &feasible);
+  checked.Update(CheckNames(filter, request.profile->filter_plugins));
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
+  // A nominated node that was tried first counts once, with the last verdict on it. The list starts
+  // at the offset and wraps around.
+  if (filter.processed() > 0) {
+    const uint32_t start = request.start_offset % num_nodes;
+    const uint32_t before_end = std::min(filter.processed(), num_nodes - start);
+    const auto nodes = candidates_.begin();
+    result_.examined_slots.insert(result_.examined_slots.end(), nodes + start,
+                                  nodes + start + before_end);
+    result_.examined_slots.insert(result_.examined_slots.end(), nodes,
+                                  nodes + (filter.processed() - before_end));
+  }
+  const bool seen_again = result_.tried_slot.has_value() &&
+                          std::find(result_.examined_slots.begin(), result_.examined_slots.end(),
+                                    *result_.tried_slot) != result_.examined_slots.end();
+  if (seen_again) {
+    result_.tried_slot = std::nullopt;
+    result_.diagnosis.reasons.clear();
+    result_.diagnosis.num_rejected_nodes = 0;
+  }
+  std::vector<uint32_t> counts(filter.reasons_size(), 0);
+  for (int i = 0; i < filter.rejected_for_size(); ++i)
+    counts[i] = CountSetBits(filter.rejected_for(i));
+  for (const uint32_t reason : filter.rejected()) ++counts[reason];
+  for (int i = 0; i < filter.reasons_size(); ++i) {
+    if (counts[i] > 0) result_.diagnosis.AddRejection(filter.reasons(i), counts[i]);
+  }
+  result_.feasible_nodes = static_cast<uint32_t>(feasible.size());
+  result_.evaluated_nodes = result_.feasible_nodes + result_.diagnosis.num_rejected_nodes;
+  result_.processed_nodes = result_.evaluated_nodes;
+  if (filter.has_error()) return Fail(Outcome::kError, PluginError(filter.error()));
+  if (feasible.empty()) {
+    result_.outcome = Outcome::kUnschedulable;
+    return;
+  }
+  if (feasible.size() == 1 || request.profile->score_plugins.empty()) {
+    result_.outcome = Outcome::kPlaced;
+    result_.slot = result_.examined_slots[feasible[0]];
+    return;
+  }
+  if (absl::Status checked = CheckPreScore(response_.pre_score()); !checked.ok()) {
+    return Fail(Outcome::kNoAnswer, std::move(checked));
+  }
+  if (response_.pre_score().has_error()) {
+    return Fail(Outcome::kError, PluginError(response_.pre_score().error()));
+  }
+  checked = CheckScores(response_.score(), result_.feasible_nodes, request.profile->score_plugins,
+                        &result_.totals);
+  if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
+  if (response_.score().has_error()) {
+    return Fail(Outcome::kError, PluginError(response_.score().error()));
+  }
+  result_.outcome = Outcome::kPlaced;
+  result_.slot = result_.examined_slots[feasible[SelectNode(result_.totals)]];
+}
+
+}  // namespace outboard::framework

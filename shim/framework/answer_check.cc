@@ -1,0 +1,583 @@
+#include "shim/framework/answer_check.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "shim/framework/custom_resources.h"
+#include "shim/framework/profile_plan.h"
+
+namespace outboard::framework {
+namespace {
+
+using v1alpha1::PluginStatus;
+
+constexpr int kMaxReasons = 16;
+constexpr size_t kMaxReasonBytes = kMaxMessageBytes;
+constexpr size_t kMaxKeyBytes = 63;
+constexpr uint8_t kMaxNodeScore = 100;
+// A reason of PostFilter sums up all nodes.
+constexpr size_t kMaxSummaryBytes = 32 << 10;
+constexpr int kMaxCandidates = 32;
+constexpr int kMaxQuestions = 65536;
+constexpr int kMaxPlacements = 4096;
+constexpr int kMaxRequestMappings = 4096;
+
+// A quoted part of an answer may have any length.
+absl::Status Wrong(absl::string_view what) { return absl::InternalError(CutText(what)); }
+
+absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
+                         size_t max_reason_bytes = kMaxReasonBytes) {
+  if (status.plugin().empty()) return Wrong(absl::StrCat(where, " names no plugin"));
+  if (status.reasons_size() > kMaxReasons) {
+    return Wrong(absl::StrCat(where, " of ", CutText(status.plugin(), 100), " has ",
+                              status.reasons_size(), " reasons"));
+  }
+  for (const std::string& reason : status.reasons()) {
+    if (reason.size() > max_reason_bytes) {
+      return Wrong(absl::StrCat(where, " of ", CutText(status.plugin(), 100), " has a reason of ",
+                                reason.size(), " bytes"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsRejection(v1alpha1::Code code) {
+  return code == v1alpha1::UNSCHEDULABLE || code == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE ||
+         code == v1alpha1::PENDING;
+}
+
+absl::Status CheckName(const std::string& plugin, const std::vector<std::string>& plugins,
+                       absl::string_view where) {
+  if (std::find(plugins.begin(), plugins.end(), plugin) != plugins.end()) return absl::OkStatus();
+  return Wrong(absl::StrCat(where, " answers for \"", CutText(plugin, 100),
+                            "\", which the profile does not have there"));
+}
+
+std::vector<std::string> NamesOf(const HostExtensionPoint& share) {
+  std::vector<std::string> names;
+  for (const InterestedPlugin& plugin : share.plugins) names.push_back(plugin.name);
+  return names;
+}
+
+// Rejection of a placement: by a plugin of this host; neither success nor a wait.
+absl::Status CheckRejection(const PluginStatus& rejection, absl::string_view where) {
+  if (absl::Status status = CheckStatus(rejection, where); !status.ok()) return status;
+  if (!IsRejection(rejection.code()) && rejection.code() != v1alpha1::ERROR) {
+    return Wrong(absl::StrCat(where, " rejects with code ", v1alpha1::Code_Name(rejection.code())));
+  }
+  return absl::OkStatus();
+}
+
+// Eight bytes of a bitmap; zeros after its end.
+uint64_t WordAt(absl::string_view bitmap, size_t base) {
+  uint64_t word = 0;
+  std::memcpy(&word, bitmap.data() + base, std::min<size_t>(8, bitmap.size() - base));
+  return word;
+}
+
+// Positions of set bits among the first `bits`; false if a bit beyond them is set.
+bool SetBits(const std::string& bitmap, uint32_t bits, std::vector<uint32_t>* positions) {
+  for (size_t base = 0; base < bitmap.size(); base += 8) {
+    uint64_t word = WordAt(bitmap, base);
+    while (word != 0) {
+      const uint32_t position = static_cast<uint32_t>(base * 8) + std::countr_zero(word);
+      if (position >= bits) return false;
+      positions->push_back(position);
+      word &= word - 1;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string CutText(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return std::string(text.substr(0, end));
+}
+
+absl::Status CheckNames(const v1alpha1::PreFilterResponse& response,
+                        const std::vector<std::string>& plugins) {
+  for (const auto* names : {&response.restricted_by(), &response.rejected_by()}) {
+    for (const std::string& name : *names) {
+      if (absl::Status status = CheckName(name, plugins, "PreFilter"); !status.ok()) return status;
+    }
+  }
+  if (response.rejection().plugin().empty()) return absl::OkStatus();
+  return CheckName(response.rejection().plugin(), plugins, "PreFilter");
+}
+
+absl::Status CheckNames(const v1alpha1::FilterResponse& response,
+                        const std::vector<std::string>& plugins) {
+  for (const PluginStatus& status : response.reasons()) {
+    if (absl::Status checked = CheckName(status.plugin(), plugins, "Filter"); !checked.ok())
+      return checked;
+  }
+  return response.has_error() ? CheckName(response.error().plugin(), plugins, "Filter")
+                              : absl::OkStatus();
+}
+
+absl::Status CheckGate(const PluginStatus& verdict, const HostExtensionPoint& share) {
+  if (verdict.code() == v1alpha1::SUCCESS) return absl::OkStatus();
+  if (absl::Status status = CheckRejection(verdict, "PreEnqueue"); !status.ok()) return status;
+  return CheckName(verdict.plugin(), NamesOf(share), "PreEnqueue");
+}
+
+absl::Status CheckReserve(const v1alpha1::ReserveResponse& response,
+                          const HostExtensionPoint& share, const v1alpha1::Pod& pod,
+                          const std::string& node_name) {
+  const std::vector<std::string> names = NamesOf(share);
+  if (response.has_rejection()) {
+    if (absl::Status status = CheckRejection(response.rejection(), "Reserve"); !status.ok())
+      return status;
+    return CheckName(response.rejection().plugin(), names, "Reserve");
+  }
+  for (const v1alpha1::Effect& effect : response.effects()) {
+    if (absl::Status status = CheckName(effect.plugin(), names, "Reserve"); !status.ok())
+      return status;
+  }
+  return CheckEffects(response.effects(), pod, node_name);
+}
+
+absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
+                         const HostExtensionPoint& share) {
+  const std::vector<std::string> names = NamesOf(share);
+  for (const v1alpha1::WaitDecision& decision : response.decisions()) {
+    if (absl::Status status = CheckDecision(decision); !status.ok()) return status;
+  }
+  if (response.has_rejection()) {
+    if (absl::Status status = CheckRejection(response.rejection(), "Permit"); !status.ok())
+      return status;
+    return CheckName(response.rejection().plugin(), names, "Permit");
+  }
+  absl::flat_hash_set<absl::string_view> waiting;
+  for (const v1alpha1::PermitWait& wait : response.waits()) {
+    if (absl::Status status = CheckName(wait.plugin(), names, "Permit"); !status.ok())
+      return status;
+    if (!waiting.insert(wait.plugin()).second)
+      return Wrong(absl::StrCat("Permit has ", wait.plugin(), " wait twice"));
+    if (wait.timeout_millis() <= 0) {
+      return Wrong(
+          absl::StrCat("Permit has ", wait.plugin(), " wait ", wait.timeout_millis(), " ms"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response) {
+  return response.has_rejection() ? CheckRejection(response.rejection(), "PreBind")
+                                  : absl::OkStatus();
+}
+
+absl::Status CheckDecision(const v1alpha1::WaitDecision& decision) {
+  if (decision.attempt_id() == 0 || decision.pod_uid().empty() || decision.plugin().empty())
+    return Wrong("A decision on a waiting pod names no attempt, no pod or no plugin");
+  if (decision.message().size() > kMaxMessageBytes) {
+    return Wrong(absl::StrCat("A decision on a waiting pod has a message of ",
+                              decision.message().size(), " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPreScore(const v1alpha1::PreScoreResponse& response) {
+  return response.has_error() ? CheckStatus(response.error(), "PreScore's error")
+                              : absl::OkStatus();
+}
+
+absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response) {
+  if (response.has_rejection()) {
+    // If the node sets of several plugins have no common node, no single plugin rejects.
+    if (!response.rejection().plugin().empty() || response.rejected_by().empty()) {
+      if (absl::Status status = CheckStatus(response.rejection(), "PreFilter"); !status.ok())
+        return status;
+    }
+    const v1alpha1::Code code = response.rejection().code();
+    if (!IsRejection(code) && code != v1alpha1::ERROR) {
+      return Wrong(absl::StrCat("PreFilter rejects with code ", v1alpha1::Code_Name(code)));
+    }
+  }
+  if (response.has_node_names() && response.restricted_by().empty() && !response.has_rejection()) {
+    return Wrong("PreFilter restricts the nodes without naming a plugin");
+  }
+  return absl::OkStatus();
+}
+
+uint32_t CountSetBits(absl::string_view bitmap) {
+  uint32_t count = 0;
+  for (size_t base = 0; base < bitmap.size(); base += 8)
+    count += static_cast<uint32_t>(std::popcount(WordAt(bitmap, base)));
+  return count;
+}
+
+namespace {
+
+// Checks that each rejected node has one reason.
+absl::Status CheckRejections(const v1alpha1::FilterResponse& response, size_t num_feasible) {
+  const int num_bitmaps = response.rejected_for_size();
+  const int num_reasons = response.reasons_size();
+  if (num_bitmaps > num_reasons) {
+    return Wrong(absl::StrCat("Filter has node bitmaps for ", num_bitmaps, " reasons, and ",
+                              num_reasons, " reasons"));
+  }
+  const std::string& feasible = response.feasible();
+  for (const std::string& bitmap : response.rejected_for()) {
+    if (bitmap.size() == feasible.size()) continue;
+    return Wrong(absl::StrCat("Filter's bitmap of rejected nodes has ", bitmap.size(),
+                              " bytes for ", response.processed(), " nodes"));
+  }
+  uint64_t rejected = static_cast<uint64_t>(response.rejected_size());
+  for (size_t base = 0; base < feasible.size(); base += 8) {
+    uint64_t taken = WordAt(feasible, base);
+    for (const std::string& bitmap : response.rejected_for()) {
+      const uint64_t word = WordAt(bitmap, base);
+      if ((word & taken) != 0) return Wrong("Filter has two verdicts on a node");
+      taken |= word;
+      rejected += static_cast<uint64_t>(std::popcount(word));
+    }
+    const uint64_t left = response.processed() - base * 8;
+    if (left < 64 && (taken >> left) != 0)
+      return Wrong("Filter's bitmap of rejected nodes has bits beyond its nodes");
+  }
+  if (rejected != response.processed() - num_feasible) {
+    return Wrong(absl::StrCat("Filter gives ", rejected, " reasons for ",
+                              response.processed() - num_feasible, " rejected nodes"));
+  }
+  if (response.rejected().empty()) return absl::OkStatus();
+  const uint32_t highest = *absl::c_max_element(response.rejected());
+  if (highest < static_cast<uint32_t>(num_reasons)) return absl::OkStatus();
+  return Wrong(absl::StrCat("Filter refers to reason ", highest, " of ", num_reasons));
+}
+
+}  // namespace
+
+absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_nodes,
+                         uint32_t num_to_find, std::vector<uint32_t>* feasible) {
+  feasible->clear();
+  if (response.processed() > num_nodes) {
+    return Wrong(absl::StrCat("Filter judged ", response.processed(), " of ", num_nodes, " nodes"));
+  }
+  if (response.feasible().size() != (response.processed() + 7) / 8) {
+    return Wrong(absl::StrCat("Filter's bitmap has ", response.feasible().size(), " bytes for ",
+                              response.processed(), " nodes"));
+  }
+  if (!SetBits(response.feasible(), response.processed(), feasible)) {
+    return Wrong("Filter's bitmap has bits beyond its nodes");
+  }
+  if (feasible->size() > num_to_find) {
+    return Wrong(absl::StrCat("Filter found ", feasible->size(), " nodes where ", num_to_find,
+                              " are enough"));
+  }
+  if (absl::Status checked = CheckRejections(response, feasible->size()); !checked.ok())
+    return checked;
+  for (const PluginStatus& status : response.reasons()) {
+    if (absl::Status checked = CheckStatus(status, "Filter"); !checked.ok()) return checked;
+    if (!IsRejection(status.code())) {
+      return Wrong(absl::StrCat("Filter rejects with code ", v1alpha1::Code_Name(status.code())));
+    }
+  }
+  if (response.has_error()) return CheckStatus(response.error(), "Filter's error");
+  if (response.processed() < num_nodes && feasible->size() < num_to_find) {
+    return Wrong(absl::StrCat("Filter stopped after ", response.processed(), " of ", num_nodes,
+                              " nodes with ", feasible->size(), " of ", num_to_find, " found"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
+                             const std::vector<std::string>& plugins) {
+  if (response.has_rejection()) {
+    const PluginStatus& rejection = response.rejection();
+    if (absl::Status checked = CheckStatus(rejection, "PostFilter", kMaxSummaryBytes);
+        !checked.ok()) {
+      return checked;
+    }
+    if (rejection.code() != v1alpha1::UNSCHEDULABLE &&
+        rejection.code() != v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE &&
+        rejection.code() != v1alpha1::ERROR) {
+      return Wrong(
+          absl::StrCat("PostFilter rejects with code ", v1alpha1::Code_Name(rejection.code())));
+    }
+    if (!response.candidates().empty()) return Wrong("PostFilter rejects and names candidates");
+    return absl::OkStatus();
+  }
+  if (response.clear_nomination()) return Wrong("PostFilter clears the nomination and succeeds");
+  if (response.candidates_size() > kMaxCandidates) {
+    return Wrong(absl::StrCat("PostFilter names ", response.candidates_size(), " candidates"));
+  }
+  for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+    if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end()) {
+      return Wrong(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
+                                "\", which the profile does not have there"));
+    }
+    absl::flat_hash_set<absl::string_view> distinct(candidate.victim_uids().begin(),
+                                                    candidate.victim_uids().end());
+    if (distinct.empty()) return Wrong("PostFilter names a candidate without victims");
+    distinct.insert(candidate.companion_uids().begin(), candidate.companion_uids().end());
+    if (distinct.size() !=
+        static_cast<size_t>(candidate.victim_uids_size() + candidate.companion_uids_size())) {
+      return Wrong("PostFilter names a victim twice");
+    }
+    absl::flat_hash_set<absl::string_view> nominated;
+    for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+      if (!nominated.insert(nomination.pod_uid()).second)
+        return Wrong("PostFilter names two nodes for a pod");
+    }
+    if (nominated.size() > static_cast<size_t>(kMaxPlacements))
+      return Wrong(absl::StrCat("PostFilter names nodes for ", nominated.size(), " pods"));
+    if (candidate.budget_violations() > distinct.size()) {
+      return Wrong(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
+                                " budgets with ", distinct.size(), " victims"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std::string& pod_uid,
+                             absl::Span<const std::string> next, bool place_group) {
+  if (response.pre_filter().has_rejection() || response.has_filter() || response.has_pre_score() ||
+      response.has_score()) {
+    return Wrong("Cycle places several pods and also evaluates one");
+  }
+  if (response.has_group() && !place_group)
+    return Wrong("Cycle places a group that was not requested");
+  if (response.placements_size() > kMaxPlacements)
+    return Wrong(absl::StrCat("Cycle places ", response.placements_size(), " pods"));
+  absl::flat_hash_set<absl::string_view> distinct;
+  for (int i = 0; i < response.placements_size(); ++i) {
+    const v1alpha1::PlannedPlacement& placement = response.placements(i);
+    const std::string& uid = placement.pod_uid();
+    if (!distinct.insert(uid).second)
+      return Wrong(absl::StrCat("Cycle places pod ", uid, " twice"));
+    if (placement.feasible() == 0 || placement.feasible() > placement.processed()) {
+      return Wrong(absl::StrCat("Cycle found ", placement.feasible(), " of ", placement.processed(),
+                                " nodes feasible"));
+    }
+    const bool is_next = i == 0 ? uid == pod_uid
+                                : response.has_group() || (static_cast<size_t>(i) <= next.size() &&
+                                                           uid == next[static_cast<size_t>(i) - 1]);
+    if (!is_next) return Wrong(absl::StrCat("Cycle places pod ", uid, ", whose turn it is not"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::string& pod_uid) {
+  if (group.pod_uids_size() > kMaxPlacements)
+    return Wrong(absl::StrCat("Cycle rejects ", group.pod_uids_size(), " pods"));
+  absl::flat_hash_set<absl::string_view> distinct;
+  distinct.insert(pod_uid);  // As an initializer it would be copied.
+  for (const std::string& uid : group.pod_uids()) {
+    if (!distinct.insert(uid).second)
+      return Wrong(absl::StrCat("Cycle rejects pod ", uid, " twice"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter) {
+  if (!others_filter) return Wrong("PostFilter asks questions, but no other host can answer");
+  if (response.questions_size() > kMaxQuestions) {
+    return Wrong(absl::StrCat("PostFilter asks ", response.questions_size(), " questions"));
+  }
+  if (response.has_rejection() || !response.candidates().empty()) {
+    return Wrong("PostFilter asks questions and answers at once");
+  }
+  for (const v1alpha1::PreemptionQuestion& question : response.questions()) {
+    if (!question.has_own()) continue;
+    if (absl::Status checked = CheckStatus(question.own(), "PostFilter's question"); !checked.ok())
+      return checked;
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// One plugin's scores of all nodes.
+struct ScoreRow {
+  const uint8_t* scores = nullptr;
+  int64_t weight = 0;
+};
+
+// The weighted sum of each node's scores.
+void AddUp(const std::vector<ScoreRow>& rows, absl::Span<int64_t> totals) {
+  // Processors multiply and add small numbers in parallel, and large ones one by one.
+  constexpr size_t kMaxRows = 256, kAtOnce = 512;
+  static_assert(int64_t{UINT8_MAX} * INT16_MAX * kMaxRows <= INT32_MAX);
+  const bool small = rows.size() <= kMaxRows && absl::c_all_of(rows, [](const ScoreRow& row) {
+                       return row.weight >= 0 && row.weight <= INT16_MAX;
+                     });
+  if (!small) {
+    absl::c_fill(totals, 0);
+    for (const ScoreRow& row : rows) {
+      for (size_t i = 0; i < totals.size(); ++i) totals[i] += row.weight * row.scores[i];
+    }
+    return;
+  }
+  std::array<int32_t, kAtOnce> sums;
+  for (size_t begin = 0; begin < totals.size(); begin += kAtOnce) {
+    const size_t count = std::min(kAtOnce, totals.size() - begin);
+    sums.fill(0);
+    for (const ScoreRow& row : rows) {
+      // Bytes may alias anything, but not an array that exists only on this stack.
+      const uint8_t* const __restrict scores = row.scores + begin;
+      const auto weight = static_cast<int16_t>(row.weight);
+      for (size_t i = 0; i < count; ++i) sums[i] += weight * int16_t{scores[i]};
+    }
+    std::copy_n(sums.begin(), count, totals.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+}
+
+}  // namespace
+
+absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
+                         const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals) {
+  totals->assign(num_nodes, 0);
+  if (response.has_error()) return CheckStatus(response.error(), "Score's error");
+  std::vector<ScoreRow> rows;
+  rows.reserve(static_cast<size_t>(response.plugins_size()));
+  auto next = plugins.begin();
+  for (const v1alpha1::PluginScores& scores : response.plugins()) {
+    // In profile order, so that a plugin cannot appear twice.
+    const auto plugin = std::find_if(
+        next, plugins.end(), [&](const WeightedPlugin& p) { return p.name == scores.plugin(); });
+    if (plugin == plugins.end()) {
+      return Wrong(absl::StrCat("Score answers for ", scores.plugin(),
+                                ", which the profile does not have there"));
+    }
+    next = plugin + 1;
+    if (scores.scores().size() != num_nodes) {
+      return Wrong(absl::StrCat(scores.plugin(), " scored ", scores.scores().size(), " of ",
+                                num_nodes, " nodes"));
+    }
+    if (scores.tie_keys_size() != 0 && scores.tie_keys_size() != static_cast<int>(num_nodes)) {
+      return Wrong(absl::StrCat(scores.plugin(), " gave ", scores.tie_keys_size(), " tie keys for ",
+                                num_nodes, " nodes"));
+    }
+    if (scores.terms_size() != 0 && scores.terms_size() != static_cast<int>(num_nodes)) {
+      return Wrong(absl::StrCat(scores.plugin(), " gave terms of ", scores.terms_size(), " of ",
+                                num_nodes, " nodes"));
+    }
+    const auto* bytes = reinterpret_cast<const uint8_t*>(scores.scores().data());
+    uint8_t highest = 0;
+    for (uint32_t i = 0; i < num_nodes; ++i) highest = std::max(highest, bytes[i]);
+    rows.push_back({bytes, plugin->weight});
+    if (highest > kMaxNodeScore) {
+      return Wrong(absl::StrCat(scores.plugin(), " gave a score of ", highest, ", more than 100"));
+    }
+  }
+  AddUp(rows, absl::MakeSpan(*totals));
+  return absl::OkStatus();
+}
+
+bool HasKey(const v1alpha1::Effect& effect) {
+  return !effect.key().empty() && effect.key().size() <= kMaxKeyBytes;
+}
+
+// A patch of an object that the same answer creates must come after its creation.
+absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
+                        const v1alpha1::Effect& effect) {
+  const v1alpha1::PatchObject& patch = effect.patch_object();
+  if (!effect.has_patch_object() || patch.after().empty()) return absl::OkStatus();
+  for (const v1alpha1::Effect& earlier : effects) {
+    if (&earlier == &effect) break;
+    const v1alpha1::PutObject& put = earlier.put_object();
+    if (earlier.key() == patch.after() && earlier.has_put_object() && put.uid().empty() &&
+        put.resource() == patch.resource() && put.namespace_() == patch.namespace_() &&
+        put.name() == patch.name()) {
+      return absl::OkStatus();
+    }
+  }
+  return Wrong(absl::StrCat("Reserve patches ", patch.name(), ", which effect \"", patch.after(),
+                            "\" before it does not create"));
+}
+
+absl::Status CheckReport(const v1alpha1::ReportExtendedResourceClaim& report,
+                         const v1alpha1::Pod& pod) {
+  const auto has = [&](const std::string& name) {
+    const auto is_it = [&](const v1alpha1::Container& container) {
+      return container.name() == name;
+    };
+    return std::any_of(pod.containers().begin(), pod.containers().end(), is_it) ||
+           std::any_of(pod.init_containers().begin(), pod.init_containers().end(), is_it);
+  };
+  if (report.claim_name().empty() || report.request_mappings().empty() ||
+      report.request_mappings_size() > kMaxRequestMappings) {
+    return Wrong(
+        "Reserve reports a claim for extended resources without a name, or with no or too many "
+        "mappings");
+  }
+  for (const auto& mapping : report.request_mappings()) {
+    if (!has(mapping.container_name()) || mapping.resource_name().empty() ||
+        mapping.request_name().empty()) {
+      return Wrong(absl::StrCat("Reserve reports a claim for container \"",
+                                mapping.container_name(),
+                                "\", but the container or a name is missing"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
+                          const v1alpha1::Pod& pod, const std::string& node_name) {
+  const auto is_claim_of_pod = [&](const std::string& name_space, const std::string& name) {
+    return name_space == pod.namespace_() &&
+           std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
+             if (volume.source() == "ephemeral") {
+               return name == absl::StrCat(pod.name(), "-", volume.name());
+             }
+             return volume.source() == "persistentVolumeClaim" && name == volume.claim_name();
+           });
+  };
+  absl::flat_hash_set<std::string> keys;
+  absl::flat_hash_set<std::string> claims;
+  for (const v1alpha1::Effect& effect : effects) {
+    if (effect.plugin().empty() || !HasKey(effect) || !keys.insert(effect.key()).second) {
+      return Wrong("Reserve names an effect without a plugin or a unique key");
+    }
+    // See CheckObjectWrite.
+    if (IsObjectWrite(effect)) {
+      if (absl::Status wrong = CheckOrder(effects, effect); !wrong.ok()) return wrong;
+      continue;
+    }
+    if (effect.has_report_extended_resource_claim()) {
+      if (absl::Status wrong = CheckReport(effect.report_extended_resource_claim(), pod);
+          !wrong.ok()) {
+        return wrong;
+      }
+      continue;
+    }
+    const std::string& claim = effect.has_bind_volume() ? effect.bind_volume().claim().name()
+                                                        : effect.select_node().name();
+    if (!claims.insert(claim).second)
+      return Wrong("Reserve names two effects on one claim of the pod");
+    if (effect.has_bind_volume()) {
+      const v1alpha1::BindVolume& bind = effect.bind_volume();
+      if (bind.name().empty() || bind.uid().empty() || bind.resource_version().empty() ||
+          bind.claim().uid().empty()) {
+        return Wrong("Reserve binds a volume without preconditions");
+      }
+      if (!is_claim_of_pod(bind.claim().namespace_(), bind.claim().name())) {
+        return Wrong(absl::StrCat("Reserve binds volume ", bind.name(),
+                                  " to a claim that is not the pod's"));
+      }
+    } else if (effect.has_select_node()) {
+      const v1alpha1::SelectNode& select = effect.select_node();
+      if (select.uid().empty() || select.resource_version().empty()) {
+        return Wrong("Reserve selects a node for a claim without preconditions");
+      }
+      if (select.node_name() != node_name || !is_claim_of_pod(select.namespace_(), select.name())) {
+        return Wrong(absl::StrCat("Reserve selects node ", select.node_name(), " for claim ",
+                                  select.name(), ", but the node or the claim is not the pod's"));
+      }
+    } else {
+      return Wrong("Reserve names an effect of an unknown kind");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::framework

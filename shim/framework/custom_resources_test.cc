@@ -1,0 +1,154 @@
+#include "shim/framework/custom_resources.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::framework {
+namespace {
+
+using ::testing::HasSubstr;
+using v1alpha1::CustomResource;
+
+constexpr char kWidgets[] = "widgets.v1.example.com";
+
+class CheckObjectWriteTest : public ::testing::Test {
+ protected:
+  CheckObjectWriteTest() {
+    v1alpha1::PluginInfo* plugin = host_.add_plugins();
+    plugin->set_name("Keeper");
+    CustomResource* resource = plugin->add_custom_resources();
+    resource->set_resource(kWidgets);
+    for (const auto verb : {CustomResource::CREATE, CustomResource::UPDATE, CustomResource::DELETE})
+      resource->add_verbs(verb);
+    host_.add_plugins()->set_name("Other");
+  }
+
+  std::string Say(const std::string& effect) const {
+    v1alpha1::Effect parsed;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("key: 'k' " + effect, &parsed));
+    return std::string(CheckObjectWrite(parsed, host_, rules_).message());
+  }
+
+  v1alpha1::GetHostInfoResponse host_;
+  std::vector<CustomResourceRule> rules_ = {
+      {kWidgets, {CustomResource::CREATE, CustomResource::UPDATE}, {"team-a"}}};
+};
+
+TEST_F(CheckObjectWriteTest, LetsThroughWhatIsDeclaredAndAllowed) {
+  EXPECT_EQ(Say("plugin: 'Keeper' put_object { resource: 'widgets.v1.example.com' "
+                "namespace: 'team-a' name: 'w' json: '{}' }"),
+            "");
+  EXPECT_EQ(Say("plugin: 'Keeper' put_object { resource: 'widgets.v1.example.com' "
+                "namespace: 'team-a' name: 'w' uid: 'u' resource_version: '1' json: '{}' }"),
+            "");
+  EXPECT_EQ(Say("plugin: 'Keeper' select_node { name: 'c' }"), "") << "checked elsewhere";
+}
+
+TEST_F(CheckObjectWriteTest, RefusesWhatTheConfigurationDoesNotAllow) {
+  EXPECT_THAT(
+      Say("plugin: 'Keeper' delete_object { resource: 'widgets.v1.example.com' "
+          "namespace: 'team-a' name: 'w' uid: 'u' resource_version: '1' }"),
+      HasSubstr("Keeper wants to delete widgets.v1.example.com team-a/w: customResources in "
+                "the configuration of the shim do not allow that"));
+  EXPECT_THAT(Say("plugin: 'Keeper' put_object { resource: 'widgets.v1.example.com' "
+                  "namespace: 'kube-system' name: 'w' json: '{}' }"),
+              HasSubstr("do not allow that"));
+  EXPECT_THAT(Say("plugin: 'Keeper' put_object { resource: 'widgets.v1.example.com' name: 'w' "
+                  "json: '{}' }"),
+              HasSubstr("do not allow that"))
+      << "an object without a namespace is in no allowed namespace";
+}
+
+TEST_F(CheckObjectWriteTest, APatchNeedsItsVerbAndSaysWhichObject) {
+  const auto patch = [&](const char* rest) {
+    return Say(
+        absl::StrCat("plugin: 'Keeper' patch_object { resource: 'widgets.v1.example.com' "
+                     "namespace: 'team-a' name: 'w' ",
+                     rest, " }"));
+  };
+  EXPECT_THAT(patch("uid: 'u' json: '{}'"), HasSubstr("the plugin did not declare this"));
+  host_.mutable_plugins(0)->mutable_custom_resources(0)->add_verbs(CustomResource::PATCH);
+  EXPECT_THAT(patch("uid: 'u' json: '{}'"),
+              HasSubstr("Keeper wants to patch widgets.v1.example.com team-a/w: customResources"));
+  rules_[0].verbs.push_back(CustomResource::PATCH);
+  EXPECT_EQ(patch("uid: 'u' json: '{}'"), "");
+  EXPECT_EQ(patch("after: 'k' json: '{\"metadata\":{}}'"), "");
+  EXPECT_THAT(patch("uid: 'u' status: true json: '{}'"),
+              HasSubstr("wants to patch_status widgets"));
+  EXPECT_THAT(patch("json: '{}'"), HasSubstr("without identifying it"));
+  EXPECT_THAT(patch("uid: 'u' after: 'k' json: '{}'"), HasSubstr("without identifying it"));
+  EXPECT_THAT(patch("uid: 'u' json: '[]'"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(patch("uid: 'u' json: '{\"metadata\":[]}'"), HasSubstr("not a JSON object"));
+}
+
+TEST_F(CheckObjectWriteTest, WhatAPluginCanDoWithoutIsNoBadAnswer) {
+  v1alpha1::Effect effect;
+  effect.set_plugin("Keeper");
+  v1alpha1::DeleteObject* del = effect.mutable_delete_object();
+  del->set_resource(kWidgets);
+  del->set_name("w");
+  del->set_uid("u");
+  del->set_resource_version("1");
+  EXPECT_TRUE(absl::IsInternal(CheckObjectWrite(effect, host_, rules_)));
+  host_.mutable_plugins(0)->mutable_custom_resources(0)->set_optional(true);
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckObjectWrite(effect, host_, rules_)));
+}
+
+TEST_F(CheckObjectWriteTest, RefusesWhatThePluginDidNotDeclare) {
+  EXPECT_THAT(Say("plugin: 'Other' put_object { resource: 'widgets.v1.example.com' "
+                  "namespace: 'team-a' name: 'w' json: '{}' }"),
+              HasSubstr("did not declare"));
+  EXPECT_THAT(Say("plugin: 'Keeper' put_object { resource: 'secrets.v1.example.com' "
+                  "namespace: 'team-a' name: 'w' json: '{}' }"),
+              HasSubstr("did not declare"));
+  EXPECT_THAT(Say("plugin: 'Keeper' put_object { resource: 'widgets.v1.example.com' status: true "
+                  "namespace: 'team-a' name: 'w' uid: 'u' resource_version: '1' json: '{}' }"),
+              HasSubstr("did not declare"));
+  EXPECT_THAT(Say("plugin: 'Stranger' put_object { resource: 'widgets.v1.example.com' "
+                  "namespace: 'team-a' name: 'w' json: '{}' }"),
+              HasSubstr("no such plugin"));
+}
+
+TEST_F(CheckObjectWriteTest, RefusesWritesWithoutPreconditions) {
+  for (const char* write :
+       {"put_object { resource: 'widgets.v1.example.com' namespace: 'team-a' name: 'w' uid: 'u' }",
+        "put_object { resource: 'widgets.v1.example.com' namespace: 'team-a' name: 'w' "
+        "resource_version: '1' }",
+        "put_object { resource: 'widgets.v1.example.com' namespace: 'team-a' name: 'w' status: "
+        "true }",
+        "delete_object { resource: 'widgets.v1.example.com' namespace: 'team-a' name: 'w' uid: 'u' "
+        "}"}) {
+    EXPECT_THAT(Say(std::string("plugin: 'Keeper' ") + write), HasSubstr("preconditions")) << write;
+  }
+}
+
+TEST_F(CheckObjectWriteTest, RefusesNamesThatLeadElsewhere) {
+  for (const char* name : {"", "../../../api/v1/secrets/s", "w?x=1", "W", "w/status"}) {
+    EXPECT_THAT(Say(std::string("plugin: 'Keeper' put_object { resource: 'widgets.v1.example.com' "
+                                "namespace: 'team-a' json: '{}' name: '") +
+                    name + "' }"),
+                HasSubstr("invalid name"))
+        << name;
+  }
+  EXPECT_THAT(Say("plugin: 'Keeper' put_object { resource: 'widgets.v1.example.com' "
+                  "namespace: 'team-a/x' name: 'w' json: '{}' }"),
+              HasSubstr("invalid namespace"));
+}
+
+TEST_F(CheckObjectWriteTest, RefusesObjectsThatAreTooLarge) {
+  v1alpha1::Effect effect;
+  effect.set_plugin("Keeper");
+  v1alpha1::PutObject* put = effect.mutable_put_object();
+  put->set_resource(kWidgets);
+  put->set_namespace_("team-a");
+  put->set_name("w");
+  put->set_json(std::string((256 << 10) + 1, ' '));
+  EXPECT_THAT(std::string(CheckObjectWrite(effect, host_, rules_).message()),
+              HasSubstr("more than 262144"));
+}
+
+}  // namespace
+}  // namespace outboard::framework

@@ -1,0 +1,45 @@
+#include "shim/framework/host_call_trace.h"
+
+namespace outboard::framework {
+
+HostCallTrace* CallRecorder::Find(size_t host) {
+  for (HostCallTrace& exchange : exchanges_) {
+    if (exchange.host == host) return &exchange;
+  }
+  return nullptr;
+}
+
+void CallRecorder::Asks(const v1alpha1::FilterRequest& request,
+                        absl::Span<const uint32_t> candidates) {
+  filter_.request = request;
+  filter_.slots.clear();
+  for (size_t i = 0; i < candidates.size(); ++i)
+    filter_.slots.push_back(candidates[(request.start_offset() + i) % candidates.size()]);
+}
+
+void CallRecorder::Answers(size_t host, const v1alpha1::PreFilterResponse& answer) {
+  if (HostCallTrace* exchange = Find(host)) exchange->pre_filter = answer;
+}
+
+void CallRecorder::Answers(size_t host, const v1alpha1::FilterResponse& answer) {
+  HostCallTrace* const exchange = Find(host);
+  if (exchange == nullptr || exchange->filter.has_value()) return;
+  exchange->filter = filter_;
+  exchange->filter->response = answer;
+}
+
+void CallRecorder::Answers(size_t host, const v1alpha1::PreScoreResponse& answer) {
+  HostCallTrace* const exchange = Find(host);
+  if (exchange == nullptr) return;
+  exchange->scored = scored_;
+  exchange->pre_score = answer;
+}
+
+void CallRecorder::Answers(size_t host, const v1alpha1::ScoreResponse& answer) {
+  HostCallTrace* const exchange = Find(host);
+  if (exchange == nullptr) return;
+  exchange->scored = scored_;
+  exchange->score = answer;
+}
+
+}  // namespace outboard::framework

@@ -1,0 +1,50 @@
+#include "shim/framework/host_client.h"
+
+#include "absl/strings/cord.h"
+#include "shim/framework/answer_check.h"
+
+namespace outboard::framework {
+namespace {
+
+constexpr char kPayload[] = "outboard.v1alpha1.CallError";
+
+absl::StatusCode CodeOf(v1alpha1::CallError::Reason reason) {
+  using v1alpha1::CallError;
+  switch (reason) {
+    case CallError::STALE:
+    case CallError::SESSION_UNKNOWN:
+    case CallError::WRONG_INSTANCE:
+    case CallError::NOT_CONFIGURED:
+      return absl::StatusCode::kFailedPrecondition;
+    case CallError::ATTEMPT_UNKNOWN:
+    case CallError::OBJECT_UNKNOWN:
+      return absl::StatusCode::kNotFound;
+    case CallError::INVALID:
+      return absl::StatusCode::kInvalidArgument;
+    case CallError::DRAINING:
+      return absl::StatusCode::kUnavailable;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+}  // namespace
+
+v1alpha1::CallError::Reason CallErrorReason(const absl::Status& status) {
+  const auto payload = status.GetPayload(kPayload);
+  v1alpha1::CallError error;
+  if (!payload.has_value() || !error.ParseFromString(std::string(*payload))) {
+    return v1alpha1::CallError::REASON_UNSPECIFIED;
+  }
+  return error.reason();
+}
+
+absl::Status CallErrorStatus(const v1alpha1::CallError& error) {
+  v1alpha1::CallError cut = error;
+  cut.set_message(CutText(error.message()));
+  absl::Status status(CodeOf(cut.reason()), cut.message());
+  status.SetPayload(kPayload, absl::Cord(cut.SerializeAsString()));
+  return status;
+}
+
+}  // namespace outboard::framework

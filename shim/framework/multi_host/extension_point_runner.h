@@ -1,0 +1,240 @@
+// Calls all hosts of a profile in parallel and merges their answers.
+#ifndef OUTBOARD_SHIM_FRAMEWORK_MULTI_HOST_EXTENSION_POINT_RUNNER_H_
+#define OUTBOARD_SHIM_FRAMEWORK_MULTI_HOST_EXTENSION_POINT_RUNNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "shim/framework/answer_check.h"
+#include "shim/framework/host_call_trace.h"
+#include "shim/framework/host_client.h"
+
+namespace outboard::framework {
+
+// What one of several hosts does in a profile: plugin names, in the profile's order.
+struct HostProfile {
+  std::vector<std::string> pre_filter_plugins;
+  std::vector<std::string> filter_plugins;
+  std::vector<std::string> pre_score_plugins;
+  std::vector<WeightedPlugin> score_plugins;
+  // Whether an attempt continues without the host's answer at a point, because the failure policies
+  // of all its plugins there allow it. The missing answer counts as: every node feasible, no score.
+  bool pre_filter_is_open = false;
+  bool filter_is_open = false;
+  bool score_is_open = false;  // PreScore too
+  // Instead of no score: that of the last pod of the same owner, at most 5 s old.
+  bool score_uses_last = false;
+  // The host can answer several points in one message.
+  bool can_fuse = false;
+
+  // Whether the algorithm can run without the host.
+  bool is_optional() const { return pre_filter_is_open && filter_is_open && score_is_open; }
+};
+
+// What the algorithm needs of a profile.
+struct AlgorithmProfile {
+  std::string name;
+  uint32_t percentage_of_nodes_to_score = 0;  // 0: adapts to the size of the cluster
+  // Names, to count the plugins that run.
+  std::vector<std::string> pre_filter_plugins;
+  std::vector<std::string> filter_plugins;
+  std::vector<std::string>
+      post_filter_plugins;  // empty: nothing is tried for a pod that fits nowhere
+  std::vector<std::string> pre_score_plugins;
+  std::vector<WeightedPlugin> score_plugins;  // empty: the first feasible node is taken
+  // Plugins at Score whose host is skipped for the pod: they give 0 to every node.
+  std::vector<std::string> spared_score_plugins;
+  // One per host with a plugin at these points, if there are several, or if the only host keeps no
+  // cluster cache.
+  std::vector<HostProfile> shares;
+  // The main host, by its index in `shares`: it has filters and can answer all points in one
+  // message. The others are late hosts: they are called at Filter after the main host, about the
+  // nodes that it left. Without a main host all are late.
+  std::optional<size_t> main_host;
+};
+
+// A host and the cluster version of the calls to it.
+struct HostAtVersion {
+  HostClient* client = nullptr;  // null: away, and not required
+  int64_t version = 0;
+};
+using AttemptHosts = absl::InlinedVector<HostAtVersion, 2>;
+
+// Whether one message from PreFilter to Score can carry the attempt: a single host, with that
+// capability.
+inline bool IsFused(const AttemptHosts& hosts) {
+  return hosts.size() == 1 &&
+         absl::c_linear_search(hosts[0].client->info().capabilities(), v1alpha1::FUSED_CYCLE);
+}
+
+// A missing answer that a failure policy allows to ignore.
+struct IgnoredFailure {
+  size_t host = 0;
+  v1alpha1::ExtensionPoint point = v1alpha1::EXTENSION_POINT_UNSPECIFIED;
+  bool used_last = false;
+  absl::Status status;
+};
+
+// The hosts' last scores, for other pods of the same owner. Bounded.
+//
+// Threading: thread-compatible.
+class LastScores {
+ public:
+  static constexpr absl::Duration kMaxAge = absl::Seconds(5);
+  void Keep(const std::string& key, const v1alpha1::NodeSet& nodes,
+            const v1alpha1::ScoreResponse& scores, absl::Time now);
+  // nullopt unless there are scores for all of these nodes.
+  std::optional<v1alpha1::ScoreResponse> Find(const std::string& key,
+                                              const v1alpha1::NodeSet& nodes, absl::Time now) const;
+
+ private:
+  struct Entry {
+    absl::Time time;
+    absl::flat_hash_map<uint32_t, size_t> position;  // by slot
+    v1alpha1::ScoreResponse scores;
+  };
+  static constexpr size_t kMaxEntries = 64;
+  std::map<std::string, Entry> entries_;
+};
+
+// Calls several hosts in parallel, checks each answer and merges the answers. With a single host it
+// only calls it; the caller checks the answers.
+//
+// Threading: the scheduling thread; a call blocks until the slowest host has answered.
+// Lifetime: one attempt; hosts and profile outlive it.
+// Errors: a host (`failed_host`) returned no usable answer.
+class ExtensionPointRunner {
+ public:
+  ExtensionPointRunner(const AttemptHosts* hosts, const AlgorithmProfile* profile,
+                       uint64_t attempt_id, absl::Time deadline)
+      : hosts_(*hosts), profile_(*profile), attempt_id_(attempt_id), deadline_(deadline) {}
+
+  // Where to find scores for hosts that may fail to answer; `owner` identifies similar pods.
+  // Without it such hosts give no score.
+  void UseLastScores(LastScores* scores, std::string owner) {
+    last_scores_ = scores;
+    owner_ = std::move(owner);
+  }
+
+  // Asks hosts for the terms of scores.
+  void SetExplain(bool explain) { explain_ = explain; }
+  // Records questions and answers from now on. The recorder outlives the runner.
+  void SetRecorder(CallRecorder* recorder) { recorder_ = recorder; }
+
+  // Makes PreFilter ask the main host about all points in one message, `request`, with the sampling
+  // of a host that is alone. Its answer about the nodes stands unless another host restricts the
+  // nodes or rejects one of its sample. If the message fails, the host is called point by point,
+  // because each point has its own failure policy. Both arguments outlive the runner.
+  void AskMainAtOnce(const v1alpha1::CycleRequest* request, v1alpha1::CycleResponse* answer) {
+    at_once_ = AtOnce();
+    at_once_.request = request;
+    at_once_.answer = answer;
+  }
+  // Whether the main host's search covered the nodes of the attempt.
+  bool main_search_stands() const { return at_once_.search_stands; }
+
+  // Begins the attempt on every host.
+  absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(const std::string& pod_uid);
+  // `candidates` are the nodes of `request`.
+  absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
+                                                  absl::Span<const uint32_t> candidates,
+                                                  uint32_t num_to_find);
+  absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(const v1alpha1::NodeSet& nodes);
+  absl::StatusOr<v1alpha1::ScoreResponse> Score(const v1alpha1::NodeSet& nodes);
+  // Evaluates each hypothesis on the hosts except `excepted`: at its position the rejections, in
+  // any order.
+  absl::StatusOr<std::vector<std::vector<v1alpha1::PluginStatus>>> Judge(
+      const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, size_t excepted);
+  // The same for the questions of host `asking`, with its own verdicts: per question the verdict of
+  // the first plugin in the profile.
+  absl::StatusOr<std::vector<v1alpha1::PluginStatus>> AnswerQuestions(
+      const google::protobuf::RepeatedPtrField<v1alpha1::PreemptionQuestion>& questions,
+      size_t asking);
+
+  absl::Time deadline() const { return deadline_; }
+  // Index of the host that caused the last error.
+  size_t failed_host() const { return failed_host_; }
+  // Hosts whose missing answers the attempt ignored.
+  const std::vector<IgnoredFailure>& left_out() const { return left_out_; }
+
+ private:
+  bool alone() const { return profile_.shares.empty(); }
+  // `sample`: the number of nodes in the main host's sample if the late hosts are asked about it;
+  // else 0.
+  absl::StatusOr<v1alpha1::FilterResponse> AskFilter(const v1alpha1::FilterRequest& request,
+                                                     absl::Span<const uint32_t> candidates,
+                                                     uint32_t num_to_find, bool late,
+                                                     uint32_t sample, bool somebody_must_answer);
+  // Asks a late host about the sample, in one message with the points after Filter.
+  PendingAnswer<v1alpha1::FilterResponse> AskAtOnce(size_t host,
+                                                    const v1alpha1::FilterRequest& request,
+                                                    uint32_t sample);
+  // The main host's PreFilter answer, from its one message about all points.
+  PendingAnswer<v1alpha1::PreFilterResponse> AskMain(v1alpha1::PreFilterRequest request);
+  // Its answer about its sample.
+  absl::StatusOr<v1alpha1::FilterResponse> TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
+                                                          bool must_answer);
+  bool IsLeftOut(size_t host) const;
+  template <typename Response>
+  absl::StatusOr<Response> Recorded(absl::StatusOr<Response> answer);
+  void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
+  // Calls in flight, by host, in the order of hosts.
+  template <typename Response>
+  using Pending = std::vector<std::pair<size_t, PendingAnswer<Response>>>;
+  template <typename Response>
+  struct Answers {
+    std::vector<size_t> hosts;
+    std::vector<Response> answers;
+  };
+  // Calls the hosts for which `takes_part` holds.
+  template <typename Response, typename Request, typename TakesPart>
+  Pending<Response> StartAll(const Request& request, TakesPart takes_part);
+  // The same, except that hosts which have already answered are not called: their answer contains
+  // `part`.
+  template <typename Response, typename Request, typename TakesPart>
+  Pending<Response> StartOrRecall(const Request& request, TakesPart takes_part,
+                                  const Response& (v1alpha1::CycleResponse::*part)() const);
+  // Waits for the answers. `fail_open`: whether the attempt can continue without this host's
+  // answer; the host is then ignored at later points.
+  template <typename Response, typename IsOpen, typename Check>
+  absl::StatusOr<Answers<Response>> TakeAll(v1alpha1::ExtensionPoint point,
+                                            Pending<Response> pending, IsOpen fail_open,
+                                            Check check, bool somebody_must_answer);
+
+  const AttemptHosts& hosts_;
+  const AlgorithmProfile& profile_;
+  const uint64_t attempt_id_;
+  const absl::Time deadline_;
+  struct AtOnce {
+    const v1alpha1::CycleRequest* request = nullptr;  // null: point by point
+    v1alpha1::CycleResponse* answer = nullptr;
+    bool answered = false;
+    bool search_stands = false;  // until another host restricts the nodes
+    bool scores_stand = false;   // until another host rejects one of the sample
+    // The late hosts' answers about the sample, by host; while the sample stands.
+    std::map<size_t, v1alpha1::CycleResponse> late;
+  };
+  AtOnce at_once_;
+  size_t failed_host_ = 0;
+  std::vector<IgnoredFailure> left_out_;
+  LastScores* last_scores_ = nullptr;
+  std::string owner_;
+  bool explain_ = false;
+  CallRecorder* recorder_ = nullptr;
+};
+
+}  // namespace outboard::framework
+
+#endif  // OUTBOARD_SHIM_FRAMEWORK_MULTI_HOST_EXTENSION_POINT_RUNNER_H_

@@ -1,0 +1,507 @@
+#include "shim/hosts/host_registry.h"
+
+#include <glog/logging.h>
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "shim/framework/answer_check.h"
+
+namespace outboard::hosts {
+namespace {
+
+constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
+// How often instances that do not serve receive changes.
+constexpr absl::Duration kFollowPeriod = absl::Milliseconds(50);
+// How long to wait for a host of the configuration; then pods that do not need it continue.
+constexpr absl::Duration kPatience = absl::Seconds(5);
+
+using google::protobuf::util::MessageDifferencer;
+
+bool SameConfigure(const Plans& a, const Plans& b, const std::string& host) {
+  const auto in_a = a.configure.find(host);
+  const auto in_b = b.configure.find(host);
+  if (in_a == a.configure.end() || in_b == b.configure.end()) {
+    return in_a == a.configure.end() && in_b == b.configure.end();
+  }
+  return MessageDifferencer::Equals(in_a->second, in_b->second);
+}
+
+// A call without an answer in time may be chance. An unusable answer, or a host that reports its
+// own failure, is not.
+bool IsBroken(const absl::Status& status) {
+  return absl::IsInternal(status) || absl::IsInvalidArgument(status) ||
+         absl::IsOutOfRange(status) || absl::IsDataLoss(status) || absl::IsUnknown(status) ||
+         absl::IsUnimplemented(status);
+}
+
+std::string TextOf(const v1alpha1::GetHostInfoResponse& info) {
+  return absl::StrCat("instance ", info.host_instance(), " (build ", info.build(), ")");
+}
+
+}  // namespace
+
+absl::string_view StateName(InstanceState state) {
+  switch (state) {
+    case InstanceState::kWaiting:
+      return "waiting";
+    case InstanceState::kSyncing:
+      return "syncing";
+    case InstanceState::kShadow:
+      return "shadow";
+    case InstanceState::kServing:
+      return "serving";
+    case InstanceState::kStandby:
+      return "standby";
+    case InstanceState::kDraining:
+      return "draining";
+    case InstanceState::kRefused:
+      return "refused";
+    case InstanceState::kQuarantined:
+      return "quarantined";
+  }
+  return "unknown";
+}
+
+HostRegistry::HostRegistry(std::shared_ptr<const config::Config> config, std::string session_id,
+                           HostLoop* loop, scheduler::Scheduler* scheduler)
+    : config_(std::move(config)),
+      session_id_(std::move(session_id)),
+      loop_(loop),
+      scheduler_(scheduler) {}
+
+HostRegistry::~HostRegistry() = default;
+
+std::vector<std::string> HostRegistry::HostNames() const {
+  std::vector<std::string> names;
+  for (const config::HostSpec& spec : config_->shim.hosts) names.push_back(spec.name);
+  for (const auto& [name, host] : hosts_) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+bool HostRegistry::EveryHostAnswered() const {
+  return std::all_of(config_->shim.hosts.begin(), config_->shim.hosts.end(),
+                     [this](const config::HostSpec& spec) {
+                       const auto it = hosts_.find(spec.name);
+                       return it != hosts_.end() && it->second.info.has_value();
+                     });
+}
+
+absl::StatusOr<Plans> HostRegistry::PlansWith(const std::string& host,
+                                              const Instance* instance) const {
+  HostInfos infos;
+  for (const auto& [name, known] : hosts_) {
+    if (known.info.has_value()) infos[name] = *known.info;
+  }
+  if (instance != nullptr) infos[host] = instance->info;
+  return MakePlans(*config_, HostNames(), infos);
+}
+
+void HostRegistry::Enter(const std::string& name, Instance* instance, InstanceState state,
+                         std::string why, absl::Time now) {
+  if (state == InstanceState::kRefused || state == InstanceState::kQuarantined) {
+    LOG(ERROR) << "Host \"" << name << "\": " << TextOf(instance->info) << " is "
+               << StateName(state) << ": " << why;
+  } else {
+    VLOG(1) << "Host \"" << name << "\": " << TextOf(instance->info) << " is " << StateName(state)
+            << ": " << why;
+  }
+  instance->state = state;
+  instance->why = std::move(why);
+  instance->since = now;
+}
+
+absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
+                                       std::shared_ptr<grpc::Channel> channel,
+                                       v1alpha1::GetHostInfoResponse info, absl::Time now) {
+  LOG(INFO) << "Host \"" << endpoint.host << "\" at " << endpoint.address
+            << " answered: " << TextOf(info) << ", " << info.plugins_size() << " plugins";
+  Host& host = hosts_[endpoint.host];
+  // An instance with a known address or id starts from scratch.
+  for (size_t i = host.instances.size(); i-- > 0;) {
+    Instance* const known = host.instances[i].get();
+    if (known->endpoint.address == endpoint.address || known->id() == info.host_instance())
+      Remove(endpoint.host, known, now);
+  }
+  Instance* const instance = host.instances.emplace_back(std::make_unique<Instance>()).get();
+  instance->endpoint = endpoint;
+  instance->channel = std::move(channel);
+  // A clock that is ahead must not make the instance the newest forever.
+  instance->started = info.started_unix_micros() > 0
+                          ? std::min(absl::FromUnixMicros(info.started_unix_micros()), now)
+                          : now;
+  instance->info = std::move(info);
+  if (!host.info.has_value() || !plans_.has_value()) host.info = instance->info;
+  if (const auto bad = host.quarantined.find(instance->build_key());
+      bad != host.quarantined.end()) {
+    Enter(endpoint.host, instance, InstanceState::kQuarantined, bad->second, now);
+    return absl::OkStatus();
+  }
+  Enter(endpoint.host, instance, InstanceState::kWaiting, "other hosts have not answered yet", now);
+  if (!plans_.has_value()) patience_ends_ = std::min(patience_ends_, now + kPatience);
+  return BeginWaiting(now);
+}
+
+absl::Status HostRegistry::BeginWaiting(absl::Time now) {
+  const bool all_answered = EveryHostAnswered();
+  if (!plans_.has_value()) {
+    if (!all_answered && now < patience_ends_) return absl::OkStatus();
+    patience_ends_ = absl::InfiniteFuture();
+    absl::StatusOr<Plans> plans = PlansWith("", nullptr);
+    if (!plans.ok()) {
+      // A later host may serve the missing plugins.
+      if (all_answered && config_->shim.socket_directory.empty()) return plans.status();
+      LOG(WARNING) << "Profiles not resolved: " << plans.status().message()
+                   << "; waiting for more hosts";
+      return absl::OkStatus();
+    }
+    if (!all_answered) {
+      LOG(WARNING) << "Some hosts have not answered within " << kPatience
+                   << "; continuing with the others";
+    }
+    Adopt(*std::move(plans), "", now);
+  }
+  for (auto& [name, host] : hosts_) {
+    // By index: unreachable instances are removed.
+    for (size_t i = 0; i < host.instances.size(); ++i) {
+      if (host.instances[i]->state == InstanceState::kWaiting)
+        Begin(name, host.instances[i].get(), now);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void HostRegistry::Disconnect(Instance* instance) {
+  instance->chain = nullptr;
+  instance->shadow_cycle.reset();
+  if (instance->cursor != 0) scheduler_->cluster()->RemoveHost(std::exchange(instance->cursor, 0));
+  instance->inline_host = nullptr;
+  instance->grpc_client = nullptr;
+  instance->snapshot = nullptr;
+}
+
+void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time now) {
+  Disconnect(instance);
+  absl::StatusOr<Plans> plans = PlansWith(name, instance);
+  if (!plans.ok()) {
+    return Enter(name, instance, InstanceState::kRefused, std::string(plans.status().message()),
+                 now);
+  }
+  const auto configure = plans->configure.find(name);
+  if (configure == plans->configure.end()) {
+    LOG(WARNING) << "Host \"" << name << "\" serves no profile";
+    return Enter(name, instance, InstanceState::kStandby, "it serves no profile", now);
+  }
+  instance->configured = configure->second;
+  instance->grpc_client =
+      std::make_unique<GrpcHostClient>(loop_, session_id_, instance->channel, instance->info);
+  instance->grpc_client->StartConfigure(instance->configured, absl::Now() + kConfigureDeadline);
+  Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
+}
+
+void HostRegistry::Adopt(Plans plans, const std::string& by_host, absl::Time now) {
+  const std::optional<Plans> previous = std::exchange(plans_, std::move(plans));
+  for (const std::string& warning : plans_->resolved.warnings) {
+    if (previous.has_value() && previous->resolved.warnings == plans_->resolved.warnings) break;
+    LOG(WARNING) << warning;
+  }
+  for (const framework::ProfilePlan& plan : plans_->profiles) scheduler_->SetPlan(plan);
+  for (auto& [name, host] : hosts_) {
+    if (name == by_host || host.serving == nullptr) continue;
+    if (previous.has_value() && SameConfigure(*previous, *plans_, name)) continue;
+    scheduler_->SetHost(name, nullptr, 0, now);
+    Begin(name, std::exchange(host.serving, nullptr), now);
+  }
+}
+
+void HostRegistry::Serve(const std::string& name, Instance* next, const std::string& reason,
+                         const std::string& why, absl::Time now) {
+  absl::StatusOr<Plans> plans = PlansWith(name, next);
+  if (!plans.ok()) {
+    Disconnect(next);
+    return Enter(name, next, InstanceState::kRefused, std::string(plans.status().message()), now);
+  }
+  // Another host or the configuration may have changed its share since it was configured.
+  const auto configure = plans->configure.find(name);
+  if (configure == plans->configure.end() ||
+      !MessageDifferencer::Equals(configure->second, next->configured)) {
+    return Begin(name, next, now);
+  }
+  Host& host = hosts_[name];
+  DropShadowCycle(next);
+  Instance* const previous = std::exchange(host.serving, next);
+  host.info = next->info;
+  Adopt(*std::move(plans), name, now);
+  scheduler_->SetHost(name, next->client(scheduler_->cluster()), next->cursor, now);
+  next->failures = next->bad_calls = 0;
+  Enter(name, next, InstanceState::kServing, why, now);
+  if (previous != nullptr) {
+    Enter(name, previous, InstanceState::kStandby, absl::StrCat(next->id(), " took over"), now);
+  }
+  ++switches_[{name, reason}];
+  LOG(INFO) << "Host \"" << name << "\": " << TextOf(next->info) << " serves"
+            << (previous == nullptr ? "" : absl::StrCat(" instead of ", TextOf(previous->info)))
+            << ", at version " << next->grpc_client->acknowledged_version() << ": " << why;
+}
+
+HostRegistry::Instance* HostRegistry::NewestReady(Host* host, const Instance* but) {
+  Instance* newest = nullptr;
+  for (const auto& instance : host->instances) {
+    if (instance.get() == but || !instance->ready()) continue;
+    if (newest == nullptr || instance->started > newest->started) newest = instance.get();
+  }
+  return newest;
+}
+
+void HostRegistry::Remove(const std::string& name, Instance* instance, absl::Time now) {
+  Host& host = hosts_[name];
+  if (host.serving == instance) {
+    host.serving = nullptr;
+    scheduler_->SetHost(name, nullptr, 0, now);
+  }
+  Disconnect(instance);
+  host.instances.erase(std::find_if(host.instances.begin(), host.instances.end(),
+                                    [&](const auto& held) { return held.get() == instance; }));
+}
+
+void HostRegistry::OnLost(const std::string& name, Instance* instance, const std::string& why,
+                          absl::Time now) {
+  LOG(WARNING) << "Host \"" << name << "\" lost " << TextOf(instance->info) << " while it was "
+               << StateName(instance->state) << ": " << why;
+  const std::string address = instance->endpoint.address;
+  Host& host = hosts_[name];
+  if (host.serving == instance) {
+    if (Instance* next = NewestReady(&host, instance)) {
+      Serve(name, next, "lost", absl::StrCat(instance->id(), " was lost"), now);
+    }
+  }
+  Remove(name, instance, now);
+  callbacks_.on_lost(address);
+}
+
+void HostRegistry::TakeWarning(const std::string& name, Instance* instance,
+                               const std::string& warning) {
+  const std::string cut = framework::CutText(warning);
+  if (instance->warning == cut) return;
+  instance->warning = cut;
+  if (!cut.empty())
+    LOG(WARNING) << "Host \"" << name << "\": " << TextOf(instance->info) << " warns: " << cut;
+}
+
+void HostRegistry::OnProbedReady(const std::string& name, const std::string& id,
+                                 const std::string& warning, absl::Time now) {
+  const auto it = hosts_.find(name);
+  if (it == hosts_.end()) return;
+  for (const auto& instance : it->second.instances) {
+    if (instance->id() == id) TakeWarning(name, instance.get(), warning);
+  }
+  if (it->second.serving == nullptr || it->second.serving->id() != id) return;
+  scheduler_->OnProbeAnswered(name, now);
+}
+
+void HostRegistry::OnDraining(const std::string& host_name, const std::string& id, absl::Time now) {
+  Host& host = hosts_[host_name];
+  for (const auto& instance : host.instances) {
+    if (instance->id() != id || instance->state == InstanceState::kDraining) continue;
+    const bool serves = host.serving == instance.get();
+    if (instance->grpc_client != nullptr) instance->grpc_client->MarkDraining();
+    if (serves) {
+      if (Instance* next = NewestReady(&host, instance.get()))
+        Serve(host_name, next, "draining", absl::StrCat(id, " is draining"), now);
+    }
+    // A serving instance is kept, although unusable, until another one comes.
+    Enter(host_name, instance.get(), InstanceState::kDraining, "it reported that it is draining",
+          now);
+    return;
+  }
+}
+
+void HostRegistry::OnGone(const std::string& name, const std::string& id, absl::Time now) {
+  Host& host = hosts_[name];
+  for (const auto& instance : host.instances) {
+    // Streams of connected instances report their own loss.
+    if (instance->id() != id || instance->grpc_client != nullptr) continue;
+    return OnLost(name, instance.get(), "nothing answers at its address any more", now);
+  }
+}
+
+void HostRegistry::OnHostCallFailed(const std::string& id, const absl::Status& status) {
+  for (auto& [name, host] : hosts_) {
+    if (host.serving == nullptr || host.serving->id() != id) continue;
+    host.serving->failures += IsBroken(status) ? config_->shim.replacement.rollback_failures : 1;
+    ++host.serving->bad_calls;
+    host.serving->last_failure = std::string(status.message());
+  }
+}
+
+void HostRegistry::GiveUp(const std::string& name, Host* host, Instance* previous,
+                          const std::string& why, absl::Time now) {
+  Instance* const bad = host->serving;
+  Serve(name, previous, "rollback", absl::StrCat(bad->id(), " was rolled back: ", why), now);
+  if (host->serving != previous) return;  // Must be configured again; the next Tick does.
+  Quarantine(name, bad, why, now);
+}
+
+void HostRegistry::Quarantine(const std::string& name, Instance* instance, const std::string& why,
+                              absl::Time now) {
+  hosts_[name].quarantined[instance->build_key()] = why;
+  Disconnect(instance);
+  Enter(name, instance, InstanceState::kQuarantined, why, now);
+}
+
+// Moves each instance that is ready for its next state.
+void HostRegistry::Promote(const std::string& name, Host* host, absl::Time now) {
+  if (host->serving == nullptr || !host->serving->ready()) {
+    if (Instance* next = NewestReady(host, host->serving))
+      Serve(name, next, "newer", "no other instance is ready", now);
+    return;
+  }
+  // By index: serving one instance may restart others, but removes none.
+  for (size_t i = 0; i < host->instances.size(); ++i) {
+    Instance* const instance = host->instances[i].get();
+    if (!instance->ready()) continue;
+    const bool is_new = instance->state == InstanceState::kSyncing;
+    const bool was_compared =
+        instance->state == InstanceState::kShadow && ShadowIsOver(name, instance, now);
+    if (!is_new && !was_compared) continue;
+    const std::string& serving = host->serving->id();
+    // A newer one may have begun to serve meanwhile.
+    if (instance->started <= host->serving->started) {
+      Enter(name, instance, InstanceState::kStandby, absl::StrCat("it is older than ", serving),
+            now);
+      continue;
+    }
+    if (is_new && config_->shim.replacement.shadow_cycles > 0 && EnterShadow(name, instance, now))
+      continue;
+    if (was_compared) {
+      LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info) << " in the shadow of "
+                << serving << ": " << instance->shadow.Summary();
+    }
+    Serve(name, instance, "newer", absl::StrCat("it is newer than ", serving), now);
+  }
+}
+
+void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now) {
+  for (size_t i = host->instances.size(); i-- > 0;) {
+    Instance* const instance = host->instances[i].get();
+    if (instance->grpc_client == nullptr) continue;
+    if (auto configured = instance->grpc_client->TakeConfigured()) {
+      if (!configured->ok()) {
+        OnLost(name, instance, absl::StrCat("Configure failed: ", configured->status().message()),
+               now);
+        continue;
+      }
+      if (absl::Status problems = ConfigureError(*config_, plans_->resolved, **configured);
+          !problems.ok()) {
+        Disconnect(instance);
+        Enter(name, instance, InstanceState::kRefused, std::string(problems.message()), now);
+        continue;
+      }
+      BeginMirror(instance, now);
+      Enter(name, instance, InstanceState::kSyncing, "its cluster cache is being filled", now);
+    }
+    TellSnapshot(*host, instance);
+    if (instance->grpc_client->lost()) {
+      OnLost(name, instance, "the connection broke", now);
+    } else if (host->serving == instance && scheduler_->WantsNewSession(name)) {
+      OnLost(name, instance, "its cluster cache differs from the shim's", now);
+    }
+  }
+  Promote(name, host, now);
+  const config::Replacement& replacement = config_->shim.replacement;
+  Instance* const serving = host->serving;
+  if (serving != nullptr && serving->failures >= replacement.rollback_failures &&
+      now - serving->since < replacement.keep_warm) {
+    if (Instance* previous = NewestReady(host, serving)) {
+      GiveUp(name, host, previous,
+             absl::StrCat(serving->bad_calls, " calls without a usable answer within ",
+                          absl::FormatDuration(now - serving->since),
+                          ", the last: ", serving->last_failure),
+             now);
+    }
+  }
+  for (size_t i = host->instances.size(); i-- > 0;) {
+    Instance* const instance = host->instances[i].get();
+    const bool is_over = instance->state == InstanceState::kStandby && host->serving != nullptr &&
+                         host->serving != instance && instance->grpc_client != nullptr &&
+                         now - instance->since >= replacement.keep_warm;
+    if (!is_over) continue;
+    LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info)
+              << " was replaced; draining it";
+    instance->grpc_client->SendDrain();
+    const std::string address = instance->endpoint.address;
+    Remove(name, instance, now);
+    callbacks_.on_retired(address);
+  }
+}
+
+void HostRegistry::Tick(absl::Time now) {
+  for (auto& [name, host] : hosts_) TickHost(name, &host, now);
+  if (now >= patience_ends_) BeginWaiting(now).IgnoreError();
+  if (now - followed_ < kFollowPeriod) return;
+  followed_ = now;
+  for (auto& [name, host] : hosts_) {
+    for (const auto& instance : host.instances) {
+      // An instance must not receive later changes while it evaluates.
+      if (instance.get() != host.serving && instance->cursor != 0 &&
+          instance->grpc_client != nullptr && instance->snapshot == nullptr &&
+          !instance->shadow_cycle.has_value()) {
+        Follow(instance.get(), now);
+      }
+    }
+  }
+}
+
+absl::Status HostRegistry::Reload(std::shared_ptr<const config::Config> config, absl::Time now) {
+  std::shared_ptr<const config::Config> old = std::exchange(config_, std::move(config));
+  if (!plans_.has_value()) return BeginWaiting(now);
+  absl::StatusOr<Plans> plans = PlansWith("", nullptr);
+  if (!plans.ok()) {
+    config_ = std::move(old);
+    return plans.status();
+  }
+  Adopt(*std::move(plans), "", now);
+  // Instances refused before may be usable now.
+  for (auto& [name, host] : hosts_) {
+    for (size_t i = 0; i < host.instances.size(); ++i) {
+      Instance* const instance = host.instances[i].get();
+      const bool served_nobody =
+          instance->state == InstanceState::kStandby && instance->grpc_client == nullptr;
+      if (instance->state == InstanceState::kRefused || served_nobody) Begin(name, instance, now);
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool HostRegistry::IsServed(const std::string& host) const {
+  const auto it = hosts_.find(host);
+  return it != hosts_.end() && it->second.serving != nullptr;
+}
+
+bool HostRegistry::AllReady() const {
+  if (!plans_.has_value()) return false;
+  return std::all_of(plans_->configure.begin(), plans_->configure.end(),
+                     [this](const auto& entry) { return IsServed(entry.first); });
+}
+
+bool HostRegistry::ServesSomePods() const {
+  if (!plans_.has_value()) return false;
+  const auto is_served = [this](const framework::ProfilePlan& profile) {
+    for (size_t i = 0; i < profile.host_names.size(); ++i) {
+      const std::string& name = profile.host_names[i];
+      const bool is_spared_others = std::any_of(
+          profile.spared.begin(), profile.spared.end(),
+          [&](const framework::SkippedHost& spared) { return spared.host_name == name; });
+      if (!is_spared_others && !profile.CanDoWithout(i) && !IsServed(name)) return false;
+    }
+    return true;
+  };
+  return std::any_of(plans_->profiles.begin(), plans_->profiles.end(), is_served);
+}
+
+}  // namespace outboard::hosts

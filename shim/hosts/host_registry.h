@@ -1,0 +1,238 @@
+// The instances of all hosts, and which instance of each host serves.
+#ifndef OUTBOARD_SHIM_HOSTS_HOST_REGISTRY_H_
+#define OUTBOARD_SHIM_HOSTS_HOST_REGISTRY_H_
+
+#include <grpcpp/channel.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "shim/config/config.h"
+#include "shim/hosts/endpoint.h"
+#include "shim/hosts/grpc_host_client.h"
+#include "shim/hosts/host_loop.h"
+#include "shim/hosts/inline_host.h"
+#include "shim/hosts/instance_view.h"
+#include "shim/hosts/plans.h"
+#include "shim/hosts/shadow.h"
+#include "shim/hosts/shadow_cycle_runner.h"
+#include "shim/scheduler/scheduler.h"
+
+namespace outboard::hosts {
+
+// Takes instances into service: handshake → Configure → snapshot → serving. Replaces an older
+// instance by a newer one without a gap: the newer one is prepared while the older serves, and the
+// older stays ready for a while afterwards.
+//
+// waiting → syncing → shadow → serving ⇄ standby → drained, forgotten
+//
+// In the shadow the new instance gets the questions of the serving one, in one message or point by
+// point, and no pod waits for it. ShadowReport has the differences. An unusable or missing answer
+// there quarantines its build. If the host shares a profile with others, its verdicts and scores
+// are compared, but not the placements, which no single answer decides. A host without a plugin
+// from PreFilter to Score has nothing to compare and serves once it is ready.
+//
+// The usable instance that started last serves, unless an administrator selected another one. If
+// the serving one is lost, the newest ready one takes over at once. If it returns no usable answer
+// several times soon after it took over, its predecessor replaces it, and its build is quarantined.
+//
+// Everything happens between cycles: one instance answers a cycle from PreFilter to Score. Later
+// calls of an attempt go to the instance that serves then; its snapshot has all attempts with a
+// node.
+//
+// Threading: scheduling thread.
+// Lifetime: loop and scheduler outlive it.
+// Errors: a method that fails has changed nothing, unless it says so.
+class HostRegistry final : public framework::ShadowObserver {
+ public:
+  HostRegistry(std::shared_ptr<const config::Config> config, std::string session_id, HostLoop* loop,
+               scheduler::Scheduler* scheduler);
+  ~HostRegistry() override;
+
+  struct Callbacks {
+    // The connection to this address is gone: a new handshake is needed.
+    std::function<void(const std::string& address)> on_lost = [](const std::string&) {};
+    // The instance at this address is no longer needed.
+    std::function<void(const std::string& address)> on_retired = [](const std::string&) {};
+  };
+  void SetCallbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
+
+  // An instance answered the handshake. Profiles are resolved and instances configured once every
+  // host of the configuration has answered, or others have waited long enough and serve all
+  // plugins. INVALID_ARGUMENT: the first resolution failed although all hosts have answered.
+  absl::Status OnHandshake(const Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
+                           v1alpha1::GetHostInfoResponse info, absl::Time now);
+  // A probe reports that the instance is draining.
+  void OnDraining(const std::string& host, const std::string& instance, absl::Time now);
+  // A probe reports that the instance is ready.
+  void OnProbedReady(const std::string& host, const std::string& instance,
+                     const std::string& warning, absl::Time now);
+  void OnCycle(const framework::AnsweredCycle& cycle, absl::Time now) override;
+  bool RecordsCalls(const std::string& host_name) const override;
+  void OnCallsRecorded(const framework::AnsweredPoints& points, absl::Time now) override;
+  // Nothing answers at the instance's address any more, or another instance does.
+  void OnGone(const std::string& host, const std::string& instance, absl::Time now);
+  // An instance returned no usable answer.
+  void OnHostCallFailed(const std::string& instance, const absl::Status& status);
+  // Handles instances that became ready, were lost, or failed.
+  void Tick(absl::Time now);
+
+  // Applies another configuration as a whole, or returns INVALID_ARGUMENT and changes nothing.
+  absl::Status Reload(std::shared_ptr<const config::Config> config, absl::Time now);
+
+  // Commands. Empty `instance`: the newest on standby. FAILED_PRECONDITION and NOT_FOUND with a
+  // message for the administrator.
+  absl::Status Swap(const std::string& host, const std::string& instance, absl::Time now);
+  absl::Status Rollback(const std::string& host, absl::Time now);
+  // Allows quarantined builds of the host again.
+  absl::Status ClearQuarantine(const std::string& host, absl::Time now);
+
+  using View = InstanceView;
+  std::vector<View> Describe() const;
+  // How often an instance came to serve, by host and reason: `newer`, `lost`, `rollback`,
+  // `draining`, `manual`.
+  const std::map<std::pair<std::string, std::string>, int64_t>& switches() const {
+    return switches_;
+  }
+
+  // When to send the next piece of a snapshot; all other work wakes the loop by itself.
+  absl::Time NextWakeup() const;
+  // True once every host that a profile needs is serving.
+  bool AllReady() const;
+  // Whether pods of some profile can be placed: those that need no host that is away.
+  bool ServesSomePods() const;
+  // Null until profiles are resolved.
+  const Plans* plans() const { return plans_.has_value() ? &*plans_ : nullptr; }
+
+ private:
+  struct Instance {
+    Endpoint endpoint;
+    std::shared_ptr<grpc::Channel> channel;
+    v1alpha1::GetHostInfoResponse info;
+    absl::Time started;  // as the host reports, else the time of the handshake
+    std::unique_ptr<GrpcHostClient> grpc_client;
+    std::unique_ptr<hosts::InlineHost> inline_host;  // if it keeps no cluster cache
+    cache::ClusterState::Cursor cursor = 0;
+    std::unique_ptr<cache::Snapshot> snapshot;  // while it is being sent
+    absl::Time next_piece = absl::InfinitePast();
+    v1alpha1::ConfigureRequest configured;
+    InstanceState state = InstanceState::kWaiting;
+    std::string why;
+    std::string warning;
+    absl::Time since;
+    // While it serves: calls without a usable answer, and their weight for a rollback.
+    int64_t bad_calls = 0;
+    int64_t failures = 0;
+    std::string last_failure;
+    ShadowReport shadow;
+    // In the shadow: what it would do if it served, by profile.
+    std::map<std::string, framework::HostProfile> shares;
+    std::optional<ShadowCycle> shadow_cycle;   // to be answered
+    std::unique_ptr<ShadowCycleRunner> chain;  // asks it, if not in one message
+    absl::Time shadow_deadline;                // of the one message
+
+    const std::string& id() const { return info.host_instance(); }
+    // Identifies the build for a quarantine.
+    const std::string& build_key() const {
+      return info.build_digest().empty() ? info.host_instance() : info.build_digest();
+    }
+    bool is_fused() const;
+    // The client for the scheduler.
+    framework::HostClient* client(const cache::ClusterState* cluster);
+    // Null if it keeps a cluster cache.
+    hosts::InlineHost* Inline(const cache::ClusterState* cluster);
+    // Whether it can get the serving instance's next questions.
+    bool awaits_shadow_cycle() const {
+      return state == InstanceState::kShadow && !shadow_cycle.has_value() && ready();
+    }
+    bool ready() const {
+      return grpc_client != nullptr && grpc_client->usable() &&
+             (state == InstanceState::kSyncing || state == InstanceState::kShadow ||
+              state == InstanceState::kServing || state == InstanceState::kStandby);
+    }
+  };
+  struct Host {
+    std::vector<std::unique_ptr<Instance>> instances;
+    Instance* serving = nullptr;
+    // Of the serving instance, the last one that served, or the first one that answered.
+    std::optional<v1alpha1::GetHostInfoResponse> info;
+    std::map<std::string, std::string> quarantined;  // build key → why
+  };
+
+  bool IsServed(const std::string& host) const;
+  std::vector<std::string> HostNames() const;
+  bool EveryHostAnswered() const;
+  // The plans if this instance served its host; null: with the current instances.
+  absl::StatusOr<Plans> PlansWith(const std::string& host, const Instance* instance) const;
+  // Begins with all waiting instances.
+  absl::Status BeginWaiting(absl::Time now);
+  void Begin(const std::string& name, Instance* instance, absl::Time now);
+  // Ends the instance's session.
+  void Disconnect(Instance* instance);
+  // NOT_FOUND with a message for the administrator.
+  absl::StatusOr<Host*> FindHost(const std::string& name);
+  void Enter(const std::string& name, Instance* instance, InstanceState state, std::string why,
+             absl::Time now);
+  // Makes a ready instance the serving one of its host.
+  void Serve(const std::string& name, Instance* next, const std::string& reason,
+             const std::string& why, absl::Time now);
+  // Puts plans into force. Other hosts whose share changes start from scratch.
+  void Adopt(Plans plans, const std::string& by_host, absl::Time now);
+  // The newest ready instance except `but`.
+  Instance* NewestReady(Host* host, const Instance* but);
+  // Takes the instance out of service, if it serves, and forgets it.
+  void Remove(const std::string& name, Instance* instance, absl::Time now);
+  void OnLost(const std::string& name, Instance* instance, const std::string& why, absl::Time now);
+  // Takes a build out of service, with the reason.
+  void Quarantine(const std::string& name, Instance* instance, const std::string& why,
+                  absl::Time now);
+  void TakeWarning(const std::string& name, Instance* instance, const std::string& warning);
+  // Puts the instance into the shadow; false if there is nothing to compare.
+  bool EnterShadow(const std::string& name, Instance* instance, absl::Time now);
+  // The cycle as the serving instance answered it, without the questions to the other.
+  template <typename Answered>
+  ShadowCycle ServedCycle(const Answered& answered, const Instance& instance) const;
+  std::vector<std::string> NamesOf(absl::Span<const uint32_t> slots) const;
+  // Asks the instance the serving one's questions, point by point.
+  void StartChain(const framework::AnsweredPoints& points, Instance* instance, absl::Time now);
+  // Forgets the answer it still owes.
+  void DropShadowCycle(Instance* instance);
+  // Compares new answers; true if the instance has been in the shadow long enough.
+  bool ShadowIsOver(const std::string& name, Instance* instance, absl::Time now);
+  void GiveUp(const std::string& name, Host* host, Instance* previous, const std::string& why,
+              absl::Time now);
+  void Promote(const std::string& name, Host* host, absl::Time now);
+  void TickHost(const std::string& name, Host* host, absl::Time now);
+  // Prepares a configured instance: sends the cluster, or watches its readiness if it keeps no
+  // cache.
+  void BeginMirror(Instance* instance, absl::Time now);
+  // Sends the next piece of the snapshot once the last one is out; slowly while another serves.
+  void TellSnapshot(const Host& host, Instance* instance);
+  // Sends changes to an instance that no call keeps up to date.
+  void Follow(Instance* instance, absl::Time now);
+
+  std::shared_ptr<const config::Config> config_;
+  const std::string session_id_;
+  HostLoop* const loop_;
+  scheduler::Scheduler* const scheduler_;
+  Callbacks callbacks_;
+  std::map<std::string, Host> hosts_;
+  std::optional<Plans> plans_;
+  std::map<std::pair<std::string, std::string>, int64_t> switches_;
+  absl::Time followed_ = absl::InfinitePast();
+  // Without plans: when to continue without the hosts that have not answered.
+  absl::Time patience_ends_ = absl::InfiniteFuture();
+};
+
+}  // namespace outboard::hosts
+
+#endif  // OUTBOARD_SHIM_HOSTS_HOST_REGISTRY_H_

@@ -1,0 +1,77 @@
+// How instances that do not serve are kept up to date.
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "shim/hosts/host_registry.h"
+
+namespace outboard::hosts {
+namespace {
+
+// The piece of a snapshot that is sent between two cycles: some twenty pods.
+constexpr size_t kSnapshotPiece = 16 << 10;
+// The pause between two pieces while another instance serves, so that the new instance, which
+// processes them, leaves the cores to the cycles.
+constexpr absl::Duration kSnapshotPause = absl::Milliseconds(2);
+
+}  // namespace
+
+bool HostRegistry::Instance::is_fused() const {
+  const auto& capabilities = info.capabilities();
+  return std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) !=
+         capabilities.end();
+}
+
+hosts::InlineHost* HostRegistry::Instance::Inline(const cache::ClusterState* cluster) {
+  if (!hosts::KeepsNoMirror(info)) return nullptr;
+  if (inline_host == nullptr) {
+    inline_host = std::make_unique<hosts::InlineHost>(
+        grpc_client.get(), cluster, hosts::PartsOf(info, NeededFields(info)), configured);
+  }
+  return inline_host.get();
+}
+
+framework::HostClient* HostRegistry::Instance::client(const cache::ClusterState* cluster) {
+  if (hosts::InlineHost* face = Inline(cluster)) return face;
+  return grpc_client.get();
+}
+
+void HostRegistry::BeginMirror(Instance* instance, absl::Time now) {
+  if (hosts::KeepsNoMirror(instance->info)) return instance->grpc_client->AwaitReady();
+  instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
+  instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
+}
+
+void HostRegistry::TellSnapshot(const Host& host, Instance* instance) {
+  // By the machine's clock, because the pause spares the machine.
+  const absl::Time now = absl::Now();
+  if (instance->snapshot == nullptr || instance->grpc_client->sending() ||
+      now < instance->next_piece)
+    return;
+  if (const auto piece = instance->snapshot->Next(kSnapshotPiece)) {
+    if (host.serving != nullptr) instance->next_piece = now + kSnapshotPause;
+    return instance->grpc_client->SendChanges(*piece);
+  }
+  instance->grpc_client->AwaitSnapshot(instance->snapshot->version());
+  instance->snapshot = nullptr;
+}
+
+absl::Time HostRegistry::NextWakeup() const {
+  absl::Time next = patience_ends_;
+  for (const auto& [name, host] : hosts_) {
+    for (const auto& instance : host.instances) {
+      if (instance->snapshot != nullptr && !instance->grpc_client->sending())
+        next = std::min(next, instance->next_piece);
+    }
+  }
+  return next;
+}
+
+void HostRegistry::Follow(Instance* instance, absl::Time now) {
+  if (!scheduler_->cluster()->HasChanges(instance->cursor)) return;
+  for (const v1alpha1::SyncRequest& chunk :
+       scheduler_->cluster()->TakeChanges(instance->cursor, now)) {
+    instance->grpc_client->SendChanges(chunk);
+  }
+}
+
+}  // namespace outboard::hosts

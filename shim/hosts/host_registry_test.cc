@@ -1,0 +1,209 @@
+#include "shim/hosts/host_registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/testing/fake_host.h"
+#include "shim/scheduler/testing/no_cluster_actions.h"
+
+namespace outboard::hosts {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeHost;
+using ::testing::SizeIs;
+using v1alpha1::ConfigureRequest;
+using v1alpha1::GetHostInfoResponse;
+
+// Hosts "small" and "main", in this order, over gRPC.
+class HostSetTest : public ::testing::Test {
+ protected:
+  HostSetTest()
+      : config_(Configuration()),
+        scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, absl::Now()),
+        hosts_(std::make_shared<config::Config>(config_), "session", &loop_, &scheduler_) {
+    for (const char* name : {"small", "main"}) {
+      fakes_[name] = FakeHost::Start(
+          absl::StrCat("unix:", ::testing::TempDir(), "outboard-set-", getpid(), "-", name), name);
+    }
+  }
+  // With `another` enabled after One.
+  static config::Config Configuration(const std::string& another = "") {
+    std::string text = R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: p
+  plugins:
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: One}, {name: Two}, {name: Binder}]}
+    preFilter: {disabled: [{name: NotServed}]}
+---
+apiVersion: config.outboard.dev/v1alpha1
+kind: ShimConfiguration
+hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main"}]
+)";
+    if (!another.empty())
+      text.replace(text.find("{name: One}"), 11, "{name: One}, {name: " + another + "}");
+    auto config = config::ParseConfig(text, "f.yaml");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return *config;
+  }
+  // The host answers a handshake with these plugins.
+  void Answers(const std::string& name, const std::vector<std::string>& plugins) {
+    GetHostInfoResponse info;
+    info.set_host_instance(name);
+    for (const std::string& plugin : plugins) {
+      auto* out = info.add_plugins();
+      out->set_name(plugin);
+      out->add_extension_points(plugin == "Sort"     ? v1alpha1::QUEUE_SORT
+                                : plugin == "Binder" ? v1alpha1::BIND
+                                                     : v1alpha1::FILTER);
+      if (plugin != "Spared") continue;
+      out->add_extension_points(v1alpha1::PRE_FILTER);
+      v1alpha1::Interest& interest = *out->add_interests();
+      interest.set_extension_point(v1alpha1::PRE_FILTER);
+      interest.add_any_field_set("spec.resourceClaims");
+    }
+    const absl::Status taken =
+        hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
+                           NewHostChannel(fakes_[name]->address()), info, absl::Now());
+    EXPECT_TRUE(taken.ok()) << taken;
+  }
+  void WaitUntilReady() {
+    const absl::Time limit = absl::Now() + absl::Seconds(30);
+    while (!hosts_.AllReady() && absl::Now() < limit) {
+      loop_.Wait(limit);
+      hosts_.Tick(absl::Now());
+    }
+    ASSERT_TRUE(hosts_.AllReady());
+  }
+  // Kills the host; returns whether pods can still be placed.
+  bool ServesWithout(const std::string& name) {
+    fakes_[name]->Kill();
+    const absl::Time limit = absl::Now() + absl::Seconds(30);
+    while (hosts_.AllReady() && absl::Now() < limit) {
+      loop_.Wait(limit);
+      hosts_.Tick(absl::Now());
+    }
+    return hosts_.ServesSomePods();
+  }
+  // Filters in each Configure that the host received.
+  std::vector<std::string> Filters(const std::string& name) {
+    std::vector<std::string> all;
+    for (const ConfigureRequest& request : fakes_[name]->Requests<ConfigureRequest>()) {
+      for (const auto& point : request.profiles(0).points()) {
+        if (point.extension_point() != v1alpha1::FILTER) continue;
+        std::string& text = all.emplace_back();
+        for (const std::string& plugin : point.plugins()) absl::StrAppend(&text, plugin, ";");
+      }
+    }
+    return all;
+  }
+
+  const config::Config config_;
+  HostLoop loop_;
+  scheduler::NoClusterActions effects_;
+  scheduler::Observer observer_;
+  scheduler::Scheduler scheduler_;
+  std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
+  HostRegistry hosts_;
+};
+
+TEST_F(HostSetTest, NobodyIsConfiguredBeforeAllHaveAnswered) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  EXPECT_THAT(Filters("main"), SizeIs(0));
+  Answers("small", {"Two"});
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;"));
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
+}
+
+TEST_F(HostSetTest, WhatOthersServeDoesNotWaitForAHostThatStaysAway) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  const absl::Time wakeup = hosts_.NextWakeup();
+  hosts_.Tick(wakeup - absl::Milliseconds(1));
+  EXPECT_EQ(hosts_.plans(), nullptr);
+  hosts_.Tick(wakeup);
+  EXPECT_EQ(hosts_.NextWakeup(), absl::InfiniteFuture());
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;Two;"));
+  // It gets its share once it comes.
+  Answers("small", {"Two"});
+  const absl::Time limit = absl::Now() + absl::Seconds(30);
+  while (Filters("main").size() < 2 && absl::Now() < limit) {
+    loop_.Wait(limit);
+    hosts_.Tick(absl::Now());
+  }
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;Two;", "One;"));
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
+}
+
+TEST_F(HostSetTest, NobodyGoesOnWithoutAHostThatIsNeeded) {
+  Answers("main", {"Sort", "One", "Binder"});
+  hosts_.Tick(hosts_.NextWakeup());
+  EXPECT_EQ(hosts_.plans(), nullptr);
+  Answers("small", {"Two"});
+  WaitUntilReady();
+}
+
+TEST_F(HostSetTest, WithoutAHostThatAllPodsNeedNoneCanBePlaced) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two"});
+  EXPECT_FALSE(hosts_.ServesSomePods());
+  WaitUntilReady();
+  EXPECT_TRUE(hosts_.ServesSomePods());
+  EXPECT_FALSE(ServesWithout("small"));
+}
+
+TEST_F(HostSetTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Spared"});
+  const auto with_spared = std::make_shared<config::Config>(Configuration("Spared"));
+  ASSERT_EQ(hosts_.Reload(with_spared, absl::Now()), absl::OkStatus());
+  WaitUntilReady();
+  EXPECT_TRUE(ServesWithout("small"));
+}
+
+TEST_F(HostSetTest, AHostBeginsAnewWhereAnothersComingChangesItsShareAndOnlyThere) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two"});
+  WaitUntilReady();
+  // Nothing changes for "main".
+  Answers("small", {"Two", "Other"});
+  WaitUntilReady();
+  EXPECT_THAT(Filters("main"), ElementsAre("One;"));
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;", "Two;"));
+  // "small" also serves One.
+  Answers("small", {"One", "Two"});
+  EXPECT_FALSE(hosts_.AllReady());
+  WaitUntilReady();
+  EXPECT_THAT(Filters("small"), ElementsAre("Two;", "Two;", "One;Two;"));
+  EXPECT_EQ(fakes_["main"]->Count<ConfigureRequest>(), 2);
+  EXPECT_THAT(Filters("main"), ElementsAre("One;"));
+  // Nothing is left for "main"; pods no longer need it.
+  Answers("small", {"Sort", "One", "Two", "Binder"});
+  WaitUntilReady();
+  EXPECT_EQ(fakes_["main"]->Count<ConfigureRequest>(), 2);
+  fakes_["main"]->Kill();
+  hosts_.Tick(absl::Now());
+  EXPECT_TRUE(hosts_.AllReady());
+}
+
+TEST_F(HostSetTest, AHostThatServedNoProfileServesOnceTheConfigurationWantsIt) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Late"});
+  WaitUntilReady();
+  EXPECT_THAT(Filters("small"), SizeIs(0));
+  const absl::Status taken =
+      hosts_.Reload(std::make_shared<config::Config>(Configuration("Late")), absl::Now());
+  ASSERT_TRUE(taken.ok()) << taken;
+  EXPECT_FALSE(hosts_.AllReady());
+  WaitUntilReady();
+  EXPECT_THAT(Filters("small"), ElementsAre("Late;"));
+}
+
+}  // namespace
+}  // namespace outboard::hosts

@@ -1,0 +1,194 @@
+#include "shim/hosts/inline_content.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "shim/cache/node_guard.h"
+
+namespace outboard::hosts {
+namespace {
+
+using v1alpha1::FilterRequest;
+using v1alpha1::InlineNode;
+
+template <typename Map>
+void CopyOnly(const Map& from, const absl::flat_hash_set<std::string>& keys, Map* to) {
+  for (const std::string& key : keys) {
+    if (const auto it = from.find(key); it != from.end()) (*to)[key] = it->second;
+  }
+}
+
+// Adds one path; false if it is not a part of a node.
+bool AddPart(absl::string_view path, InlineParts* parts) {
+  if (path == "Node.metadata.labels") return parts->labels = true;
+  if (path == "Node.spec.taints") return parts->taints = true;
+  if (path == "Node.status.allocatable") return parts->allocatable = true;
+  if (path == "Node.status.images") return parts->images = true;
+  if (path == "Node.status.declaredFeatures") return parts->declared_features = true;
+  if (path == "Node.requested") return parts->requested = true;
+  if (path == "Node.pods") return parts->pods = true;
+  if (!absl::ConsumePrefix(&path, "Node.metadata.labels['") || !absl::ConsumeSuffix(&path, "']"))
+    return false;
+  parts->label_keys.insert(std::string(path));
+  return true;
+}
+
+// A repeated message is its bytes with a length, and so is an unknown field: an encoded node can be
+// sent without parsing it.
+void AppendBytes(const std::string& bytes, int field, google::protobuf::Message* request) {
+  request->GetReflection()->MutableUnknownFields(request)->AddLengthDelimited(field, bytes);
+}
+
+absl::Status NoNode(uint32_t slot) {
+  return absl::InternalError(absl::StrCat("no node is in slot ", slot));
+}
+
+}  // namespace
+
+InlineParts PartsOf(const v1alpha1::GetHostInfoResponse& info,
+                    cache::ChangeEncoder::Fields annotations) {
+  InlineParts parts;
+  parts.annotations = std::move(annotations);
+  for (const v1alpha1::PluginInfo& plugin : info.plugins()) {
+    bool any = false;
+    for (const std::string& path : plugin.needed_fields()) any |= AddPart(path, &parts);
+    if (!any) parts.labels = parts.taints = parts.allocatable = parts.requested = true;
+  }
+  return parts;
+}
+
+v1alpha1::Pod InlineContent::PodFor(const kube::PodObject& pod) const {
+  v1alpha1::Pod sent = pod.pod;
+  cache::StripUndeclared(parts_.annotations, &sent);
+  return sent;
+}
+
+void InlineContent::FillNode(const v1alpha1::Node& node, v1alpha1::Node* out) const {
+  out->set_uid(node.uid());
+  out->set_name(node.name());
+  out->set_unschedulable(node.unschedulable());
+  out->set_creation_unix_seconds(node.creation_unix_seconds());
+  CopyOnly(node.annotations(), parts_.annotations.node_annotations, out->mutable_annotations());
+  if (parts_.labels) {
+    *out->mutable_labels() = node.labels();
+  } else {
+    CopyOnly(node.labels(), parts_.label_keys, out->mutable_labels());
+  }
+  if (parts_.taints) *out->mutable_taints() = node.taints();
+  if (parts_.allocatable) *out->mutable_allocatable() = node.allocatable();
+  if (parts_.images) *out->mutable_images() = node.images();
+  if (parts_.declared_features) *out->mutable_declared_features() = node.declared_features();
+}
+
+void InlineContent::FillPods(const std::vector<kube::PodPtr>& pods, InlineNode* out) const {
+  if (parts_.pods) {
+    for (const kube::PodPtr& pod : pods) *out->add_pods() = PodFor(*pod);
+  }
+}
+
+void InlineContent::FillNominated(const std::vector<kube::PodPtr>& pods, InlineNode* out) const {
+  cache::NodeUsage books;
+  for (const kube::PodPtr& pod : pods) {
+    books.Add(cache::DemandOf(pod->pod));
+    if (parts_.pods) *out->add_nominated_pods() = PodFor(*pod);
+  }
+  if (parts_.requested) books.FillList(out->mutable_nominated_requested());
+}
+
+const std::string& InlineContent::NodeBytes(uint32_t slot) {
+  static const std::string kNone;
+  const uint64_t generation = cluster_.NodeGeneration(slot);
+  if (generation == 0) return kNone;
+  if (encoded_.size() <= slot) encoded_.resize(slot + 1);
+  Encoded& encoded = encoded_[slot];
+  if (encoded.generation == generation) return encoded.bytes;
+  encoded.generation = generation;
+  const v1alpha1::Node& node = cluster_.NodeAt(slot)->node;
+  InlineNode message;
+  FillNode(node, message.mutable_node());
+  if (parts_.requested) cluster_.BooksOf(node.name())->FillList(message.mutable_requested());
+  if (parts_.pods) {
+    cluster_.ForEachPodOn(slot,
+                          [&](const kube::PodPtr& pod) { *message.add_pods() = PodFor(*pod); });
+  }
+  encoded.bytes = message.SerializeAsString();
+  return encoded.bytes;
+}
+
+absl::Status InlineContent::AppendNodes(const google::protobuf::RepeatedField<uint32_t>& slots,
+                                        int field, google::protobuf::Message* request) {
+  for (const uint32_t slot : slots) {
+    const std::string& bytes = NodeBytes(slot);
+    if (bytes.empty()) return NoNode(slot);
+    AppendBytes(bytes, field, request);
+  }
+  return absl::OkStatus();
+}
+
+InlineContent::Nominated InlineContent::NominatedBeside(const kube::PodObject& pod) const {
+  Nominated nominated;
+  if (!parts_.requested && !parts_.pods) return nominated;
+  cluster_.ForEachNominated([&](const kube::PodPtr& other, uint32_t slot) {
+    if (other->uid() != pod.uid() && other->pod.priority() >= pod.pod.priority())
+      nominated[slot].push_back(other);
+  });
+  for (auto& [slot, pods] : nominated) {
+    std::sort(pods.begin(), pods.end(),
+              [](const kube::PodPtr& a, const kube::PodPtr& b) { return a->key() < b->key(); });
+  }
+  return nominated;
+}
+
+absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterRequest* request) {
+  const Nominated nominated = NominatedBeside(pod);
+  for (const uint32_t slot : request->nodes().slots()) {
+    const std::string& bytes = NodeBytes(slot);
+    if (bytes.empty()) return NoNode(slot);
+    const auto beside = nominated.find(slot);
+    if (beside == nominated.end()) {
+      AppendBytes(bytes, FilterRequest::kInlineNodesFieldNumber, request);
+      continue;
+    }
+    // The concatenation of serialised messages is the merged message.
+    InlineNode more;
+    FillNominated(beside->second, &more);
+    AppendBytes(bytes + more.SerializeAsString(), FilterRequest::kInlineNodesFieldNumber, request);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InlineContent::AppendHypotheses(const kube::PodObject& pod, FilterRequest* request) {
+  const Nominated nominated = NominatedBeside(pod);
+  std::vector<kube::PodPtr> pods;
+  for (const v1alpha1::Hypothesis& told : request->hypotheses()) {
+    const kube::NodePtr& node = cluster_.NodeAt(told.slot());
+    if (node == nullptr) return NoNode(told.slot());
+    if (!told.continues()) {
+      pods.clear();
+      cluster_.ForEachPodOn(told.slot(), [&](const kube::PodPtr& other) { pods.push_back(other); });
+    }
+    for (const std::string& uid : told.removed_pod_uids()) {
+      std::erase_if(pods, [&](const kube::PodPtr& other) { return other->uid() == uid; });
+    }
+    for (const std::string& uid : told.added_pod_uids()) {
+      if (kube::PodPtr other = cluster_.FindPod(uid); other != nullptr)
+        pods.push_back(std::move(other));
+    }
+    InlineNode message;
+    FillNode(node->node, message.mutable_node());
+    FillPods(pods, &message);
+    if (parts_.requested) {
+      cache::NodeUsage books;
+      for (const kube::PodPtr& other : pods) books.Add(cache::DemandOf(other->pod));
+      books.FillList(message.mutable_requested());
+    }
+    if (const auto beside = nominated.find(told.slot()); beside != nominated.end())
+      FillNominated(beside->second, &message);
+    AppendBytes(message.SerializeAsString(), FilterRequest::kInlineNodesFieldNumber, request);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::hosts

@@ -1,0 +1,84 @@
+// What hosts without a cluster cache receive with each call: nodes, encoded once per change.
+#ifndef OUTBOARD_SHIM_HOSTS_INLINE_CONTENT_H_
+#define OUTBOARD_SHIM_HOSTS_INLINE_CONTENT_H_
+
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "proto/outboard/v1alpha1/filter.pb.h"
+#include "proto/outboard/v1alpha1/inline_node.pb.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "shim/cache/cluster_state.h"
+
+namespace outboard::hosts {
+
+// Which parts of nodes a host receives; see inline_node.proto.
+struct InlineParts {
+  bool labels = false;
+  bool taints = false;
+  bool allocatable = false;
+  bool images = false;
+  bool declared_features = false;
+  bool requested = false;
+  bool pods = false;
+  absl::flat_hash_set<std::string> label_keys;  // if not all are sent
+  cache::ChangeEncoder::Fields annotations;
+};
+// The parts that any of the host's plugins requests. `annotations`: those that the plugins
+// declared. Pure.
+InlineParts PartsOf(const v1alpha1::GetHostInfoResponse& info,
+                    cache::ChangeEncoder::Fields annotations);
+
+// Puts nodes and pods of a cluster into requests to one host.
+//
+// A node is encoded on first use after it changed; later requests append its bytes. At 5,000 nodes,
+// building messages of maps for each pod would cost more than the rest of the shim's work on it.
+//
+// Threading: thread-compatible.
+// Lifetime: the cluster outlives it.
+class InlineContent {
+ public:
+  InlineContent(const cache::ClusterState* cluster, InlineParts parts)
+      : cluster_(*cluster), parts_(std::move(parts)) {}
+
+  // The pod, restricted to what the host may see.
+  v1alpha1::Pod PodFor(const kube::PodObject& pod) const;
+  // The serialised node in the slot; empty for a free slot. Valid until the cluster changes.
+  const std::string& NodeBytes(uint32_t slot);
+  // Appends the nodes to the repeated (or sets the single) field `field`, of type InlineNode, of
+  // `request`. They are appended as bytes, so `request` itself shows them only after it was
+  // serialised and parsed. INTERNAL: a slot is free.
+  absl::Status AppendNodes(const google::protobuf::RepeatedField<uint32_t>& slots, int field,
+                           google::protobuf::Message* request);
+  // The same for Filter, with the pods nominated to each node.
+  absl::Status AppendNodesFor(const kube::PodObject& pod, v1alpha1::FilterRequest* request);
+  // The nodes of the request's hypotheses, changed as the hypotheses say.
+  absl::Status AppendHypotheses(const kube::PodObject& pod, v1alpha1::FilterRequest* request);
+
+ private:
+  struct Encoded {
+    uint64_t generation = 0;
+    std::string bytes;
+  };
+  using Nominated = absl::flat_hash_map<uint32_t, std::vector<kube::PodPtr>>;
+
+  void FillNode(const v1alpha1::Node& node, v1alpha1::Node* out) const;
+  void FillPods(const std::vector<kube::PodPtr>& pods, v1alpha1::InlineNode* out) const;
+  void FillNominated(const std::vector<kube::PodPtr>& pods, v1alpha1::InlineNode* out) const;
+  // By slot: the nominated pods that count when `pod` is evaluated.
+  Nominated NominatedBeside(const kube::PodObject& pod) const;
+
+  const cache::ClusterState& cluster_;
+  const InlineParts parts_;
+  std::vector<Encoded> encoded_;  // by slot
+};
+
+}  // namespace outboard::hosts
+
+#endif  // OUTBOARD_SHIM_HOSTS_INLINE_CONTENT_H_

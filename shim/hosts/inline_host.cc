@@ -1,0 +1,234 @@
+#include "shim/hosts/inline_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace outboard::hosts {
+namespace {
+
+using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+// inline_node.proto's limit.
+constexpr size_t kMaxRequestBytes = 64 << 20;
+
+template <typename Request>
+absl::Status CheckSize(const Request& request) {
+  const size_t bytes = request.ByteSizeLong();
+  if (bytes <= kMaxRequestBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the nodes of one call take ", bytes >> 20, " MiB, limit ", kMaxRequestBytes >> 20,
+      " MiB: in a cluster of this size the host needs a cluster cache"));
+}
+
+template <typename Response>
+framework::PendingAnswer<Response> Failed(absl::Status status) {
+  return [status = std::move(status)]() -> absl::StatusOr<Response> { return status; };
+}
+
+absl::Status NotServed(absl::string_view what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("a host without a cluster cache does not serve ", what));
+}
+
+}  // namespace
+
+bool KeepsNoMirror(const GetHostInfoResponse& info) {
+  return std::find(info.capabilities().begin(), info.capabilities().end(), INLINE_NODES) !=
+         info.capabilities().end();
+}
+
+absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
+  if (!KeepsNoMirror(info)) return absl::OkStatus();
+  const auto refused = [](auto... parts) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a host with the capability INLINE_NODES cannot have ", parts...));
+  };
+  for (const int capability : info.capabilities()) {
+    for (const Capability other : {FUSED_CYCLE, BATCH, GROUP_PLAN, QUEUEING_HINTS}) {
+      if (capability == other) return refused(Capability_Name(other));
+    }
+  }
+  for (const PluginInfo& plugin : info.plugins()) {
+    for (const int point : plugin.extension_points()) {
+      if (point == POST_FILTER || point == PRE_BIND)
+        return refused("plugin ", plugin.name(), " at ", ExtensionPoint_Name(point));
+    }
+  }
+  return absl::OkStatus();
+}
+
+InlineHost::InlineHost(framework::HostClient* client, const cache::ClusterState* cluster,
+                       InlineParts parts, const ConfigureRequest& configured)
+    : client_(client), cluster_(*cluster), content_(cluster, std::move(parts)) {
+  for (const ProfileConfig& profile : configured.profiles()) {
+    for (const PointConfig& point : profile.points()) {
+      if (point.extension_point() == PRE_FILTER) pre_filtered_.insert(profile.name());
+    }
+  }
+}
+
+absl::Status InlineHost::CheckAttempt(const CallHeader& header) const {
+  if (header.attempt_id() == attempt_id_ && pod_ != nullptr) return absl::OkStatus();
+  CallError error;
+  error.set_reason(CallError::ATTEMPT_UNKNOWN);
+  error.set_message(absl::StrCat("attempt ", header.attempt_id(), " did not begin on this host"));
+  return framework::CallErrorStatus(error);
+}
+
+absl::Status InlineHost::Complete(PreFilterRequest* request) {
+  pod_ = cluster_.FindPod(request->pod_uid());
+  if (pod_ == nullptr) return absl::InternalError(absl::StrCat("unknown pod ", request->pod_uid()));
+  attempt_id_ = request->header().attempt_id();
+  sent_pod_ = content_.PodFor(*pod_);
+  request->mutable_header()->set_snapshot_version(cluster_.version());
+  *request->mutable_pod() = sent_pod_;
+  return absl::OkStatus();
+}
+
+absl::Status InlineHost::Complete(FilterRequest* request) {
+  if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
+  request->mutable_header()->set_snapshot_version(cluster_.version());
+  *request->mutable_pod() = sent_pod_;
+  absl::Status appended;
+  if (request->hypotheses().empty()) {
+    // The whole list, starting where the search starts.
+    const auto& order = cluster_.node_order();
+    auto* slots = request->mutable_nodes()->mutable_slots();
+    if (slots->empty()) slots->Add(order.begin(), order.end());
+    if (!slots->empty()) {
+      const uint32_t start =
+          request->start_offset() % static_cast<uint32_t>(request->nodes().slots_size());
+      std::rotate(slots->begin(), slots->begin() + static_cast<int>(start), slots->end());
+    }
+    request->clear_start_offset();
+    request->clear_first_feasible_only();
+    request->set_percentage_of_nodes_to_score(100);
+    appended = content_.AppendNodesFor(*pod_, request);
+  } else {
+    appended = content_.AppendHypotheses(*pod_, request);
+  }
+  return appended.ok() ? CheckSize(*request) : appended;
+}
+
+template <typename Request>
+absl::Status InlineHost::CompleteNodeSet(Request* request) {
+  if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
+  request->mutable_header()->set_snapshot_version(cluster_.version());
+  *request->mutable_pod() = sent_pod_;
+  absl::Status appended =
+      content_.AppendNodes(request->nodes().slots(), Request::kInlineNodesFieldNumber, request);
+  return appended.ok() ? CheckSize(*request) : appended;
+}
+
+absl::Status InlineHost::Complete(PreScoreRequest* request) { return CompleteNodeSet(request); }
+
+absl::Status InlineHost::Complete(ScoreRequest* request) { return CompleteNodeSet(request); }
+
+template <typename Request>
+void InlineHost::FillPlaced(Request* request) {
+  request->mutable_header()->set_snapshot_version(cluster_.version());
+  if (const kube::PodPtr pod = cluster_.FindPod(request->pod_uid()); pod != nullptr)
+    *request->mutable_pod() = content_.PodFor(*pod);
+  // Absent if the node was deleted.
+  google::protobuf::RepeatedField<uint32_t> slot;
+  slot.Add(cluster_.SlotOf(request->node_name()));
+  content_.AppendNodes(slot, Request::kInlineNodeFieldNumber, request).IgnoreError();
+}
+
+template <typename Request>
+void InlineHost::FillPods(Request* request) {
+  request->mutable_header()->set_snapshot_version(cluster_.version());
+  for (const std::string& uid : request->pod_uids()) {
+    const kube::PodPtr pod = cluster_.FindPod(uid);
+    *request->add_pods() = pod == nullptr ? Pod() : content_.PodFor(*pod);
+  }
+}
+
+absl::Status InlineHost::Cycle(const CycleRequest&, absl::Time, CycleResponse*) {
+  return NotServed("fused cycle");
+}
+
+absl::StatusOr<PreFilterResponse> InlineHost::PreFilter(PreFilterRequest request,
+                                                        absl::Time deadline) {
+  return Start(std::move(request), deadline)();
+}
+
+framework::PendingAnswer<PreFilterResponse> InlineHost::Start(PreFilterRequest request,
+                                                              absl::Time deadline) {
+  if (absl::Status filled = Complete(&request); !filled.ok())
+    return Failed<PreFilterResponse>(filled);
+  if (!HasPreFilter(request.header().profile())) return [] { return PreFilterResponse(); };
+  return client_->Start(std::move(request), deadline);
+}
+
+absl::StatusOr<FilterResponse> InlineHost::Filter(FilterRequest request, absl::Time deadline) {
+  return Start(std::move(request), deadline)();
+}
+
+framework::PendingAnswer<FilterResponse> InlineHost::Start(FilterRequest request,
+                                                           absl::Time deadline) {
+  if (absl::Status filled = Complete(&request); !filled.ok()) return Failed<FilterResponse>(filled);
+  return client_->Start(std::move(request), deadline);
+}
+
+absl::StatusOr<PreScoreResponse> InlineHost::PreScore(PreScoreRequest request,
+                                                      absl::Time deadline) {
+  return Start(std::move(request), deadline)();
+}
+
+framework::PendingAnswer<PreScoreResponse> InlineHost::Start(PreScoreRequest request,
+                                                             absl::Time deadline) {
+  if (absl::Status filled = Complete(&request); !filled.ok())
+    return Failed<PreScoreResponse>(filled);
+  return client_->Start(std::move(request), deadline);
+}
+
+absl::StatusOr<ScoreResponse> InlineHost::Score(ScoreRequest request, absl::Time deadline) {
+  return Start(std::move(request), deadline)();
+}
+
+framework::PendingAnswer<ScoreResponse> InlineHost::Start(ScoreRequest request,
+                                                          absl::Time deadline) {
+  if (absl::Status filled = Complete(&request); !filled.ok()) return Failed<ScoreResponse>(filled);
+  return client_->Start(std::move(request), deadline);
+}
+
+absl::StatusOr<PostFilterResponse> InlineHost::PostFilter(PostFilterRequest, absl::Time) {
+  return NotServed("postFilter");
+}
+
+absl::StatusOr<SortKeysResponse> InlineHost::SortKeys(SortKeysRequest request,
+                                                      absl::Time deadline) {
+  FillPods(&request);
+  return client_->SortKeys(std::move(request), deadline);
+}
+
+absl::StatusOr<PreEnqueueResponse> InlineHost::PreEnqueue(PreEnqueueRequest request,
+                                                          absl::Time deadline) {
+  FillPods(&request);
+  return client_->PreEnqueue(std::move(request), deadline);
+}
+
+absl::StatusOr<ReserveResponse> InlineHost::Reserve(ReserveRequest request, absl::Time deadline) {
+  FillPlaced(&request);
+  return client_->Reserve(std::move(request), deadline);
+}
+
+absl::StatusOr<UnreserveResponse> InlineHost::Unreserve(UnreserveRequest request,
+                                                        absl::Time deadline) {
+  FillPlaced(&request);
+  return client_->Unreserve(std::move(request), deadline);
+}
+
+absl::StatusOr<PermitResponse> InlineHost::Permit(PermitRequest request, absl::Time deadline) {
+  FillPlaced(&request);
+  return client_->Permit(std::move(request), deadline);
+}
+
+absl::StatusOr<PreBindResponse> InlineHost::PreBind(PreBindRequest, absl::Time) {
+  return NotServed("preBind");
+}
+
+}  // namespace outboard::hosts

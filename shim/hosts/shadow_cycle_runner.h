@@ -1,0 +1,63 @@
+// Asks a host the questions of one cycle, one after the other, without waiting.
+#ifndef OUTBOARD_SHIM_HOSTS_SHADOW_CYCLE_RUNNER_H_
+#define OUTBOARD_SHIM_HOSTS_SHADOW_CYCLE_RUNNER_H_
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "shim/framework/host_client.h"
+
+namespace outboard::hosts {
+
+// Complete, as they are sent. Absent: the point is not called.
+struct ChainQuestions {
+  std::optional<v1alpha1::PreFilterRequest> pre_filter;
+  std::optional<v1alpha1::FilterRequest> filter;
+  std::optional<v1alpha1::PreScoreRequest> pre_score;
+  std::optional<v1alpha1::ScoreRequest> score;
+};
+
+// PreFilter → Filter → PreScore → Score. Ends after a rejection at PreFilter or a plugin's failure,
+// because a later question makes no sense then.
+//
+// Usage: construct → Take, until it has a value.
+// Threading: scheduling thread.
+// Lifetime: `client` outlives it; its destructor cancels the call in flight.
+// Errors: of Take's value: the failed call, by its point.
+class ShadowCycleRunner {
+ public:
+  // `patience`: the deadline of each answer.
+  ShadowCycleRunner(framework::HostClient* client, ChainQuestions questions,
+                    absl::Duration patience)
+      : client_(client), questions_(std::move(questions)), patience_(patience) {}
+
+  // Sends the next question if an answer has arrived. Returns all answers once there is no further
+  // question.
+  std::optional<absl::StatusOr<v1alpha1::CycleResponse>> Take();
+
+ private:
+  template <typename Response>
+  using Pending = std::optional<framework::PendingAnswer<Response>>;
+
+  // True once this point is finished; `answer` is its answer, if there was a question.
+  template <typename Request, typename Response>
+  absl::StatusOr<bool> Advance(const char* point, std::optional<Request>* question,
+                               Pending<Response>* pending, Response* answer);
+  absl::StatusOr<bool> AdvanceAll();
+
+  framework::HostClient* const client_;
+  ChainQuestions questions_;
+  const absl::Duration patience_;
+  v1alpha1::CycleResponse answers_;
+  Pending<v1alpha1::PreFilterResponse> pre_filter_;
+  Pending<v1alpha1::FilterResponse> filter_;
+  Pending<v1alpha1::PreScoreResponse> pre_score_;
+  Pending<v1alpha1::ScoreResponse> score_;
+};
+
+}  // namespace outboard::hosts
+
+#endif  // OUTBOARD_SHIM_HOSTS_SHADOW_CYCLE_RUNNER_H_

@@ -1,0 +1,164 @@
+#include "shim/scheduler/attempt_failures.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/scheduler/permit_waits.h"
+
+namespace outboard::scheduler {
+namespace {
+
+using queue::QueuedPod;
+
+queue::SchedulingQueue::Rejectors RejectorsOf(const framework::Diagnosis& diagnosis) {
+  queue::SchedulingQueue::Rejectors rejectors;
+  rejectors.unschedulable.insert(diagnosis.unschedulable_plugins.begin(),
+                                 diagnosis.unschedulable_plugins.end());
+  rejectors.pending.insert(diagnosis.pending_plugins.begin(), diagnosis.pending_plugins.end());
+  rejectors.post_filter.insert(diagnosis.post_filter_plugins.begin(),
+                               diagnosis.post_filter_plugins.end());
+  return rejectors;
+}
+
+}  // namespace
+
+void AttemptFailures::FailUnschedulable(std::unique_ptr<Attempt> attempt,
+                                        const framework::Diagnosis& diagnosis, absl::Time now) {
+  const std::string message = framework::FitErrorMessage(diagnosis);
+  VLOG(2) << "Unable to schedule pod " << attempt->pod->key() << "; no fit; waiting: " << message;
+  attempt->diagnosis = diagnosis;
+  const std::vector<std::string> others = std::move(attempt->rejected_with);
+  const framework::ProfilePlan& plan = *attempt->plan;
+  const absl::Duration elapsed = attempt->elapsed;
+  // A preemption nominates nodes for the others after this.
+  const bool keep_nominations = attempt->keeps_nomination || !attempt->nominated_node.empty();
+  Requeue(std::move(attempt), AttemptResult::kUnschedulable, message, now);
+  for (const std::string& uid : others) {
+    std::unique_ptr<Attempt> other = TakeForBatch(uid, plan, now);
+    if (other == nullptr) continue;
+    state_.observer->OnAlgorithm(*other->pod, plan.algorithm, algorithm_.result(),
+                                 algorithm_.response(), elapsed);
+    other->diagnosis = diagnosis;
+    other->keeps_nomination = keep_nominations;
+    Requeue(std::move(other), AttemptResult::kUnschedulable, message, now);
+  }
+}
+
+std::unique_ptr<Attempt> AttemptFailures::TakeForBatch(const std::string& uid,
+                                                       const framework::ProfilePlan& plan,
+                                                       absl::Time now) {
+  const QueuedPod* const known = state_.queue.Find(uid);
+  if (known == nullptr || state_.PlanOf(*known->pod) != &plan ||
+      known->pod->pod.deletion_unix_seconds() != 0 ||
+      (known->place != queue::Place::kActive && known->place != queue::Place::kBackoff)) {
+    return nullptr;
+  }
+  auto attempt = std::make_unique<Attempt>();
+  attempt->id = state_.NewAttemptId();
+  attempt->plan = &plan;
+  attempt->began = now;
+  attempt->info = state_.queue.Take(uid, now);
+  attempt->pod = attempt->info->pod;
+  return attempt;
+}
+
+void AttemptFailures::FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now) {
+  VLOG(2) << "Unable to schedule pod " << attempt->pod->key()
+          << "; no nodes are registered to the cluster; waiting";
+  Requeue(std::move(attempt), AttemptResult::kUnschedulable, framework::kNoNodesAvailable, now);
+}
+
+void AttemptFailures::FailError(std::unique_ptr<Attempt> attempt, const std::string& message,
+                                absl::Time now) {
+  LOG(ERROR) << "Error scheduling pod " << attempt->pod->key() << "; retrying: " << message;
+  Requeue(std::move(attempt), AttemptResult::kError, message, now);
+}
+
+void AttemptFailures::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
+                                   const absl::Status& status, absl::Time now) {
+  const std::string message =
+      absl::StrCat("plugin host \"", host_name, "\" gave no answer: ", status.message());
+  LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
+  host_calls_.OnAttemptCallFailed(host_name, status, now);
+  attempt->failed_host = host_name;
+  Requeue(std::move(attempt), AttemptResult::kHostAway, message, now);
+}
+
+void AttemptFailures::Requeue(std::unique_ptr<Attempt> attempt, AttemptResult result,
+                              const std::string& message, absl::Time now) {
+  const std::string uid = attempt->pod->uid();
+  const std::string profile = attempt->plan == nullptr ? "" : attempt->plan->algorithm.name;
+  EndAttempt(*attempt);
+  state_.observer->OnAttemptEnd(*attempt->pod, profile, result, "", message, now - attempt->began);
+  const kube::PodPtr current = state_.cluster.FindPod(uid);
+  if (current == nullptr || !current->pod.node_name().empty() || state_.options.single_attempt) {
+    VLOG(2) << "Pod " << attempt->pod->key()
+            << " is not queued again: " << (current == nullptr ? "it is gone" : "it has a node");
+    state_.queue.Forget(uid);
+    if (current == nullptr || !current->pod.node_name().empty()) return;
+  } else {
+    // Neither preempts pods nor keeps a nomination: it has to wait, and so do pods like it.
+    const bool found_nothing = result == AttemptResult::kUnschedulable &&
+                               attempt->nominated_node.empty() && !attempt->keeps_nomination &&
+                               attempt->node_name.empty();
+    const bool requeued =
+        result == AttemptResult::kHostAway
+            ? state_.queue.Park(uid, attempt->failed_host, now)
+            : state_.queue.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
+    if (!requeued) return;
+    if (found_nothing && state_.skipper != nullptr) state_.skipper->Failed(uid, now);
+  }
+  const std::optional<std::string> nominated = RenewNomination(*attempt, *current, result);
+  state_.actions->RecordFailed(*current, profile, message, now);
+  state_.actions->PatchStatus(
+      *current,
+      PodScheduledFalse{
+          result == AttemptResult::kUnschedulable ? kReasonUnschedulable : kReasonSchedulerError,
+          message},
+      nominated, now);
+}
+
+std::optional<std::string> AttemptFailures::RenewNomination(const Attempt& attempt,
+                                                            const kube::PodObject& current,
+                                                            AttemptResult result) {
+  // The cluster state changes at once, ahead of the informer.
+  const bool stays = attempt.keeps_nomination || result == AttemptResult::kHostAway;
+  const std::string& in_status = current.pod.nominated_node_name();
+  // The nomination by a preemption of its group may not be in the status yet.
+  if (stays && in_status.empty()) return std::nullopt;
+  const std::string& node = stays ? in_status : attempt.nominated_node;
+  const uint32_t slot = state_.cluster.SlotOf(node);
+  if (slot == cache::ClusterState::kNoSlot) {
+    state_.cluster.Unnominate(current.uid()).IgnoreError();
+  } else {
+    state_.cluster.Nominate(current.uid(), slot).IgnoreError();
+  }
+  if (node == in_status) return std::nullopt;
+  return node;
+}
+
+void AttemptFailures::UnreserveAndForget(Attempt* attempt, const std::string& reason,
+                                         absl::Time now) {
+  const auto decisions = host_calls_.Unreserve(*attempt, reason, now);
+  Forget(attempt);
+  waits_.ApplyDecisions(decisions, now);
+}
+
+void AttemptFailures::Forget(Attempt* attempt) {
+  if (!std::exchange(attempt->assumed, false)) return;
+  // NOT_FOUND: the informer has confirmed or removed the pod meanwhile; that stands.
+  const absl::Status forgotten = state_.cluster.Forget(attempt->pod->uid());
+  // As in kube-scheduler, a node that is taken and given back within one cycle is not an event,
+  // because no other pod was tried meanwhile.
+  if (forgotten.ok() && attempt->binding) hints_.PublishAssumedPodDelete(*attempt->pod);
+}
+
+void AttemptFailures::EndAttempt(const Attempt& attempt) {
+  waits_.EndAttempt(attempt.id);
+  if (attempt.plan != nullptr) host_calls_.EndAttempt(*attempt.plan, attempt.id);
+}
+
+}  // namespace outboard::scheduler

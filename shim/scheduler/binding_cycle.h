@@ -1,0 +1,74 @@
+// The binding cycle: effects of Reserve, PreBind, Bind, and their outcomes.
+#ifndef OUTBOARD_SHIM_SCHEDULER_BINDING_CYCLE_H_
+#define OUTBOARD_SHIM_SCHEDULER_BINDING_CYCLE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "shim/scheduler/attempt.h"
+#include "shim/scheduler/attempt_failures.h"
+#include "shim/scheduler/cluster_actions.h"
+#include "shim/scheduler/host_calls.h"
+#include "shim/scheduler/permit_waits.h"
+#include "shim/scheduler/scheduler_state.h"
+
+namespace outboard::scheduler {
+
+class ClusterEventHandler;
+
+// After Permit, in this order: the effects that Reserve returned, one after the other; PreBind,
+// once a second until all hosts agree; the bind. An effect or a bind that has started is never
+// withdrawn: the cycle waits for its outcome, also if the pod is deleted or preempted meanwhile.
+//
+// Threading: the scheduling thread.
+class BindingCycle final : public BindOutcomeHandler, public EffectOutcomeHandler {
+ public:
+  BindingCycle(SchedulerState* state, HostCalls* host_calls, AttemptFailures* failures,
+               PermitWaits* waits, ClusterEventHandler* events)
+      : state_(*state),
+        host_calls_(*host_calls),
+        failures_(*failures),
+        waits_(*waits),
+        events_(*events) {}
+
+  void Begin(Attempt* attempt, absl::Time now);
+  void OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) override;
+  void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message,
+                   absl::Time now) override;
+
+  // The pod's attempt, if it has effects and its bind has not begun; else null.
+  Attempt* FindInPreBind(const std::string& uid) const;
+  // Like FindInPreBind, while an effect is under way.
+  Attempt* FindWriting(const std::string& uid) const;
+  // `plugin` wants the node for another pod.
+  void CancelPreBind(Attempt* attempt, const std::string& plugin, absl::Time now);
+  // Whether the node has room for the pod, by the current cluster state.
+  absl::Status StillFits(const std::string& pod_uid, const std::string& node_name,
+                         const std::string& profile) const;
+
+  // Asks PreBind where it is due.
+  void Tick(absl::Time now);
+  absl::Time NextWakeup() const;
+
+ private:
+  void WriteNextEffect(Attempt* attempt, absl::Time now);
+  void AskPreBind(Attempt* attempt, absl::Time now);
+  void FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection, absl::Time now);
+  void FailPreempted(Attempt* attempt, absl::Time now);
+  void Bind(Attempt* attempt, absl::Time now);
+  void OnBound(const Attempt& attempt, absl::Time now);
+
+  SchedulerState& state_;
+  HostCalls& host_calls_;
+  AttemptFailures& failures_;
+  PermitWaits& waits_;
+  ClusterEventHandler& events_;
+  std::multimap<absl::Time, uint64_t> pre_bind_questions_;  // attempts by the next question's time
+};
+
+}  // namespace outboard::scheduler
+
+#endif  // OUTBOARD_SHIM_SCHEDULER_BINDING_CYCLE_H_

@@ -1,0 +1,413 @@
+#include "shim/scheduler/externally_scheduled_pods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/framework/testing/scripted_host.h"
+
+namespace outboard::scheduler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kProfile[] = "extender";
+constexpr char kHost[] = "main";
+
+class RecordedBinds final : public ClusterActions {
+ public:
+  void Bind(const BindOrder& order, absl::Time) override { binds.push_back(order); }
+  void Evict(const EvictOrder&, absl::Time) override { ADD_FAILURE(); }
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void Write(const EffectOrder&, absl::Time) override { ADD_FAILURE(); }
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {
+    ADD_FAILURE() << "kube-scheduler writes this event";
+  }
+  void RecordFailed(const kube::PodObject&, const std::string&, const std::string&,
+                    absl::Time) override {
+    ADD_FAILURE();
+  }
+  void PatchStatus(const kube::PodObject&, const std::optional<PodScheduledFalse>&,
+                   const std::optional<std::string>&, absl::Time) override {
+    ADD_FAILURE();
+  }
+  std::vector<BindOrder> binds;
+};
+
+class ExternallyScheduledPodsTest : public ::testing::Test {
+ protected:
+  ExternallyScheduledPodsTest()
+      : scheduler_(SchedulerOptions(), queue::QueueOptions(), &effects_, &observer_, nullptr,
+                   now_) {
+    scheduler_.SetProfileNames({kProfile});
+    plan_.algorithm.name = kProfile;
+    plan_.algorithm.pre_filter_plugins = {"Model", "Fit"};
+    plan_.algorithm.filter_plugins = {"Model", "Fit"};
+    plan_.algorithm.score_plugins = {{"Model", 3}, {"Spread", 1}};
+    plan_.host_names = {kHost};
+    plan_.guard.resources = true;
+    scheduler_.SetPlan(plan_);
+    scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
+    for (const char* name : {"a", "b", "c"}) AddNode(name);
+    pod_ = AddPod("p");
+  }
+
+  void AddNode(const std::string& name) {
+    auto node = std::make_shared<kube::NodeObject>();
+    node->node.set_uid(absl::StrCat("uid-", name));
+    node->node.set_name(name);
+    node->node.mutable_allocatable()->set_cpu_millis(1000);
+    node->node.mutable_allocatable()->set_pods(10);
+    node->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.events()->OnNodeUpsert(node, now_);
+  }
+  kube::PodPtr AddPod(const std::string& name, const std::string& node = "") {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid(absl::StrCat("uid-", name));
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name(name);
+    pod->pod.set_scheduler_name("default-scheduler");
+    pod->pod.set_node_name(node);
+    pod->pod.add_containers()->mutable_requests()->set_cpu_millis(600);
+    pod->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.events()->OnPodUpsert(pod, now_);
+    return pod;
+  }
+  std::vector<uint32_t> Slots(const std::vector<std::string>& names) {
+    std::vector<uint32_t> slots;
+    for (const std::string& name : names) slots.push_back(scheduler_.cluster()->SlotOf(name));
+    return slots;
+  }
+  absl::Status Judge(const std::vector<std::string>& names) {
+    return pods_.Judge(kProfile, *pod_, Slots(names), now_, &judgement_);
+  }
+  // One rejected node in the middle of three.
+  static void RejectSecond(v1alpha1::CycleResponse* response) {
+    response->mutable_pre_filter();
+    v1alpha1::FilterResponse* filter = response->mutable_filter();
+    filter->set_processed(3);
+    filter->set_feasible(std::string(1, '\x05'));
+    v1alpha1::PluginStatus* reason = filter->add_reasons();
+    reason->set_plugin("Model");
+    reason->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    reason->add_reasons("model mismatch");
+    filter->add_rejected(0);
+    v1alpha1::PluginScores* scores = response->mutable_score()->add_plugins();
+    scores->set_plugin("Model");
+    scores->set_scores(std::string("\x64\x0a", 2));
+  }
+
+  absl::Time now_ = absl::UnixEpoch() + absl::Hours(24);
+  int resource_version_ = 0;
+  RecordedBinds effects_;
+  Observer observer_;
+  framework::ScriptedHost host_;
+  framework::ProfilePlan plan_;
+  Scheduler scheduler_;
+  ExternallyScheduledPods pods_{scheduler_.shared_parts(), &effects_};
+  kube::PodPtr pod_;
+  framework::NodeEvaluation judgement_;
+};
+
+TEST_F(ExternallyScheduledPodsTest, JudgesEveryNodeOnceInOneMessage) {
+  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    RejectSecond(response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Judge({"c", "a", "b"}).ok());
+  // Plugins without a score do not lower the mean.
+  EXPECT_THAT(judgement_.verdicts, ElementsAre(framework::NodeEvaluation::kFeasible, 0,
+                                               framework::NodeEvaluation::kFeasible));
+  EXPECT_THAT(judgement_.scores, ElementsAre(1000, 0, 100));
+  ASSERT_THAT(judgement_.reasons, SizeIs(1));
+  EXPECT_EQ(judgement_.reasons[0].reasons(0), "model mismatch");
+
+  ASSERT_THAT(host_.cycles, SizeIs(1));
+  const v1alpha1::CycleRequest& asked = host_.cycles[0];
+  EXPECT_EQ(asked.pre_filter().pod_uid(), "uid-p");
+  EXPECT_EQ(asked.header().profile(), kProfile);
+  EXPECT_EQ(asked.filter().percentage_of_nodes_to_score(), 100);
+  EXPECT_THAT(asked.filter().nodes().slots(), ElementsAre(2, 0, 1));
+  // It receives the pod before the call.
+  ASSERT_FALSE(host_.changes.empty());
+  EXPECT_EQ(host_.changes.back().version(), asked.header().snapshot_version());
+  // The scheduler has no attempt of its own.
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+}
+
+TEST_F(ExternallyScheduledPodsTest, AttemptEndsOnTheHost) {
+  host_.num_nodes = 3;
+  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    RejectSecond(response);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
+  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
+  EXPECT_NE(host_.cycles[0].header().attempt_id(), host_.cycles[1].header().attempt_id());
+  ASSERT_FALSE(host_.changes.empty());
+  EXPECT_THAT(host_.changes.back().ended_attempts(),
+              ElementsAre(host_.cycles[0].header().attempt_id()));
+}
+
+TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout) {
+  host_.cycle = [](const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
+    v1alpha1::PreFilterResponse* pre_filter = response->mutable_pre_filter();
+    pre_filter->mutable_node_names()->add_names("b");
+    pre_filter->add_restricted_by("Fit");
+    const uint32_t count = static_cast<uint32_t>(request.filter().nodes().slots_size());
+    response->mutable_filter()->set_processed(count);
+    response->mutable_filter()->set_feasible(std::string(1, static_cast<char>((1 << count) - 1)));
+    v1alpha1::PluginScores* scores = response->mutable_score()->add_plugins();
+    scores->set_plugin("Spread");
+    scores->set_scores(std::string(count, '\x32'));
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
+  EXPECT_THAT(judgement_.verdicts, ElementsAre(0, framework::NodeEvaluation::kFeasible, 0));
+  EXPECT_THAT(judgement_.scores, ElementsAre(0, 500, 0));
+  EXPECT_EQ(judgement_.reasons[0].reasons(0), "node(s) didn't satisfy plugin(s) [Fit]");
+  EXPECT_EQ(judgement_.reasons[0].code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  ASSERT_THAT(host_.cycles, SizeIs(2));
+  EXPECT_THAT(host_.cycles[1].filter().nodes().slots(), ElementsAre(1));
+}
+
+TEST_F(ExternallyScheduledPodsTest, PreFiltersWordIsAboutAllNodes) {
+  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    rejection->set_plugin("Model");
+    rejection->set_code(v1alpha1::UNSCHEDULABLE);
+    rejection->add_reasons("no quota");
+    response->mutable_pre_filter()->add_rejected_by("Model");
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Judge({"a", "b"}).ok());
+  EXPECT_THAT(judgement_.verdicts, ElementsAre(0, 0));
+}
+
+TEST_F(ExternallyScheduledPodsTest, PluginThatFailsIsNoFaultOfTheHost) {
+  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    response->mutable_pre_filter();
+    v1alpha1::PluginStatus* error = response->mutable_filter()->mutable_error();
+    error->set_plugin("Model");
+    error->set_code(v1alpha1::ERROR);
+    error->add_reasons("table is gone");
+    return absl::OkStatus();
+  };
+  for (int i = 0; i < 5; ++i) {
+    const absl::Status failed = Judge({"a"});
+    EXPECT_EQ(failed.code(), absl::StatusCode::kUnknown);
+    EXPECT_EQ(failed.message(), "table is gone");
+  }
+  EXPECT_FALSE(scheduler_.IsHeldBack(kHost));
+}
+
+TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
+  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    RejectSecond(response);
+    response->mutable_score()->mutable_error()->set_plugin("Spread");
+    response->mutable_score()->mutable_error()->add_reasons("no idea");
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
+  EXPECT_EQ(judgement_.scoring.message(), "no idea");
+  EXPECT_THAT(judgement_.scores, ElementsAre(0, 0, 0));
+  EXPECT_EQ(judgement_.verdicts[1], 0);
+}
+
+TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
+  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    RejectSecond(response);
+    response->mutable_filter()->set_processed(2);
+    return absl::OkStatus();
+  };
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status failed = Judge({"a", "b", "c"});
+    EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(failed.message()), HasSubstr("plugin host \"main\" gave no answer: "));
+  }
+  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  EXPECT_EQ(Judge({"a"}).message(), "plugin host \"main\" is away");
+  EXPECT_THAT(host_.cycles, SizeIs(3));
+}
+
+TEST_F(ExternallyScheduledPodsTest, NothingIsAskedAboutNoNodesNorForUnknownProfiles) {
+  ASSERT_TRUE(Judge({}).ok());
+  EXPECT_THAT(host_.cycles, IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(pods_.Judge("other", *pod_, Slots({"a"}), now_, &judgement_)));
+}
+
+TEST_F(ExternallyScheduledPodsTest, VictimsAreHypotheses) {
+  AddPod("v1", "a");
+  AddPod("v2", "b");
+  v1alpha1::FilterRequest asked;
+  host_.pre_filter = [](const v1alpha1::PreFilterRequest&) {
+    return v1alpha1::PreFilterResponse();
+  };
+  host_.filter = [&](const v1alpha1::FilterRequest& request) {
+    asked = request;
+    v1alpha1::FilterResponse response;
+    response.set_processed(2);
+    response.set_feasible(std::string(1, '\x02'));
+    v1alpha1::PluginStatus* reason = response.add_reasons();
+    reason->set_plugin("Fit");
+    reason->set_code(v1alpha1::UNSCHEDULABLE);
+    response.add_rejected(0);
+    return response;
+  };
+  const std::vector<ExternallyScheduledPods::Evictions> evictions = {{Slots({"a"})[0], {"uid-v1"}},
+                                                                     {Slots({"b"})[0], {"uid-v2"}}};
+  std::vector<bool> fits;
+  ASSERT_TRUE(pods_.JudgeVictims(kProfile, *pod_, evictions, now_, &fits).ok());
+  EXPECT_THAT(fits, ElementsAre(false, true));
+  ASSERT_THAT(asked.hypotheses(), SizeIs(2));
+  EXPECT_THAT(asked.hypotheses(1).removed_pod_uids(), ElementsAre("uid-v2"));
+}
+
+TEST_F(ExternallyScheduledPodsTest, BindCountsAtOnceAndTheGuardHolds) {
+  std::vector<absl::Status> ends;
+  const auto bound = [&](const absl::Status& end) { ends.push_back(end); };
+  pods_.Bind(kProfile, pod_, "a", now_, bound);
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(effects_.binds[0].node_name, "a");
+  EXPECT_TRUE(scheduler_.cluster()->IsAssumed("uid-p"));
+  EXPECT_THAT(ends, IsEmpty());
+  // 600 of 1000 are in use.
+  kube::PodPtr other = AddPod("q");
+  pods_.Bind(kProfile, other, "a", now_, bound);
+  ASSERT_THAT(ends, SizeIs(1));
+  EXPECT_TRUE(absl::IsResourceExhausted(ends[0])) << ends[0];
+
+  pods_.OnBindEnded(4711, BindEnd::kBound, "", now_);
+  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kBound, "", now_);
+  ASSERT_THAT(ends, SizeIs(2));
+  EXPECT_TRUE(ends[1].ok());
+  EXPECT_TRUE(scheduler_.cluster()->IsAssumed("uid-p"));  // until the informer says so
+  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kBound, "", now_);
+}
+
+TEST_F(ExternallyScheduledPodsTest, FailedBindGivesThePlaceBack) {
+  absl::Status end;
+  pods_.Bind(kProfile, pod_, "a", now_, [&](const absl::Status& ended) { end = ended; });
+  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kNotBound, "409", now_);
+  EXPECT_EQ(end.message(), "409");
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-p"));
+  pods_.Bind(kProfile, pod_, "nowhere", now_, [&](const absl::Status& ended) { end = ended; });
+  EXPECT_TRUE(absl::IsNotFound(end));
+}
+
+// A host that is called point by point gives the same verdict.
+TEST_F(ExternallyScheduledPodsTest, AnAdmittedBindCountsBeforeItIsSeen) {
+  EXPECT_TRUE(pods_.Admit(kProfile, pod_, "a", /*dry_run=*/true, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "") << "it was a dry run";
+  EXPECT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "a");
+  EXPECT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok()) << "a repeated request";
+  // 600 + 600 of 1000: neither another scheduler's pod nor ours fits.
+  const kube::PodPtr other = AddPod("other");
+  EXPECT_TRUE(absl::IsResourceExhausted(pods_.Admit(kProfile, other, "a", false, now_)));
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-other"), "");
+  absl::Status ours;
+  pods_.Bind(kProfile, other, "a", now_, [&](const absl::Status& ended) { ours = ended; });
+  EXPECT_TRUE(absl::IsResourceExhausted(ours));
+  EXPECT_TRUE(pods_.Admit(kProfile, other, "b", false, now_).ok());
+  EXPECT_TRUE(pods_.Admit(kProfile, other, "unheard-of", false, now_).ok());
+  // Once the watch has reported it, the API server is not asked.
+  AddPod("p", "a");
+  AddPod("other", "b");
+  now_ += ExternallyScheduledPods::kSettleAfter;
+  pods_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(0));
+  EXPECT_EQ(pods_.NextTick(), absl::InfiniteFuture());
+}
+
+TEST_F(ExternallyScheduledPodsTest, AnAdmittedBindThatDoesNotComeIsLookedInto) {
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  EXPECT_EQ(pods_.NextTick(), now_ + ExternallyScheduledPods::kSettleAfter);
+  pods_.Tick(now_ + ExternallyScheduledPods::kSettleAfter - absl::Seconds(1));
+  EXPECT_THAT(effects_.binds, SizeIs(0));
+  // Its scheduler tries another node: the first bind has failed.
+  now_ += absl::Seconds(1);
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "b", false, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "b");
+  now_ += ExternallyScheduledPods::kSettleAfter;
+  pods_.Tick(now_);
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_TRUE(effects_.binds[0].bound_by_other_scheduler);
+  EXPECT_EQ(effects_.binds[0].node_name, "b");
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "b") << "until the outcome is known";
+  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kNotBound, "", now_);
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "");
+  EXPECT_TRUE(pods_.Admit(kProfile, AddPod("other"), "b", false, now_).ok());
+}
+
+TEST_F(ExternallyScheduledPodsTest, PodsOfOursAreOnlyChecked) {
+  auto ours = std::make_shared<kube::PodObject>(*AddPod("ours"));
+  ours->pod.set_scheduler_name(kProfile);
+  EXPECT_TRUE(pods_.Admit(kProfile, ours, "a", false, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-ours"), "");
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(pods_.Admit(kProfile, ours, "a", false, now_)));
+}
+
+TEST_F(ExternallyScheduledPodsTest, SeveralHostsAreMerged) {
+  framework::ScriptedHost second;
+  plan_.host_names = {kHost, "second"};
+  framework::HostProfile first_share;
+  first_share.pre_filter_plugins = {"Model"};
+  first_share.filter_plugins = {"Model"};
+  first_share.score_plugins = {{"Model", 3}};
+  framework::HostProfile second_share;
+  second_share.filter_plugins = {"Fit"};
+  second_share.score_plugins = {{"Spread", 1}};
+  plan_.algorithm.shares = {first_share, second_share};
+  plan_.algorithm.pre_filter_plugins = {"Model"};
+  scheduler_.SetPlan(plan_);
+  scheduler_.SetHost("second", &second, scheduler_.cluster()->AddHost({}), now_);
+  const auto rejects = [](const std::string& plugin, char feasible, uint32_t rejected) {
+    return [=](const v1alpha1::FilterRequest&) {
+      v1alpha1::FilterResponse response;
+      response.set_processed(3);
+      response.set_feasible(std::string(1, feasible));
+      v1alpha1::PluginStatus* reason = response.add_reasons();
+      reason->set_plugin(plugin);
+      reason->set_code(v1alpha1::UNSCHEDULABLE);
+      for (uint32_t i = 0; i < rejected; ++i) response.add_rejected(0);
+      return response;
+    };
+  };
+  const auto scores = [](const std::string& plugin, char score) {
+    return [=](const v1alpha1::ScoreRequest& request) {
+      v1alpha1::ScoreResponse response;
+      response.add_plugins()->set_plugin(plugin);
+      response.mutable_plugins(0)->set_scores(
+          std::string(static_cast<size_t>(request.nodes().slots_size()), score));
+      return response;
+    };
+  };
+  for (framework::ScriptedHost* host : {&host_, &second})
+    host->pre_filter = [](const v1alpha1::PreFilterRequest&) {
+      return v1alpha1::PreFilterResponse();
+    };
+  host_.filter = rejects("Model", '\x06', 1);
+  second.filter = rejects("Fit", '\x03', 1);
+  host_.score = scores("Model", 100);
+  second.score = scores("Spread", 20);
+  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
+  EXPECT_EQ(judgement_.verdicts[1], framework::NodeEvaluation::kFeasible);
+  EXPECT_EQ(judgement_.reasons[static_cast<size_t>(judgement_.verdicts[0])].plugin(), "Model");
+  EXPECT_EQ(judgement_.reasons[static_cast<size_t>(judgement_.verdicts[2])].plugin(), "Fit");
+  EXPECT_THAT(judgement_.scores, ElementsAre(0, 800, 0));
+}
+
+}  // namespace
+}  // namespace outboard::scheduler

@@ -1,0 +1,349 @@
+#include "shim/scheduler/host_calls.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "shim/framework/answer_check.h"
+
+namespace outboard::scheduler {
+namespace {
+
+using v1alpha1::CallError;
+
+// Errors that concern the state of the connection and not the pod: a new handshake repairs them.
+bool NeedsNewSession(const absl::Status& status) {
+  switch (framework::CallErrorReason(status)) {
+    case CallError::SESSION_UNKNOWN:
+    case CallError::WRONG_INSTANCE:
+    case CallError::NOT_CONFIGURED:
+    case CallError::OBJECT_UNKNOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status HostIsAway() { return absl::UnavailableError("the host is away"); }
+
+}  // namespace
+
+HostRecord* HostCalls::UsableHost(const std::string& name) const {
+  const auto it = state_.hosts.find(name);
+  return it == state_.hosts.end() || !it->second.is_here() ? nullptr : &it->second;
+}
+
+bool HostCalls::IsUsable(const framework::ProfilePlan& plan) const {
+  bool all_are_here = true;
+  for (size_t i = 0; i < plan.host_names.size(); ++i) {
+    if (!plan.CanDoWithout(i) && UsableHost(plan.host_names[i]) == nullptr) all_are_here = false;
+  }
+  return all_are_here || absl::c_any_of(plan.spared, [this](const framework::SkippedHost& spared) {
+           return IsUsable(*spared.without);
+         });
+}
+
+bool HostCalls::WantsNewSession(const std::string& name) const {
+  const auto it = state_.hosts.find(name);
+  return it != state_.hosts.end() && it->second.wants_new_session;
+}
+
+bool HostCalls::IsHeldBack(const std::string& name) const {
+  const auto it = state_.hosts.find(name);
+  return it != state_.hosts.end() && it->second.client != nullptr && it->second.held_back();
+}
+
+void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
+  const auto it = state_.hosts.find(name);
+  if (it == state_.hosts.end()) return;
+  const bool attempts_were = it->second.breaker.OnProbeAnswered();
+  const bool queue_was = it->second.queue_breaker.OnProbeAnswered();
+  if (!attempts_were && !queue_was) return;
+  LOG(INFO) << "Host \"" << name << "\" answered a probe; calling it again";
+  it->second.away_since = absl::InfinitePast();
+  state_.queue.HostReturned(name, now);
+}
+
+void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
+  std::vector<v1alpha1::SyncRequest> requests = state_.cluster.TakeChanges(host->cursor, now);
+  if (host->judges && !(host->hints.empty() && requests.size() <= 1)) {
+    if (requests.empty())
+      requests.emplace_back().set_version(state_.cluster.VersionOf(host->cursor));
+    if (requests.size() > 1 || host->hints.overflowed()) {
+      // The states before and after an event are no longer distinct; and a snapshot makes the host
+      // forget which pods wait.
+      host->hints.Clear();
+      host->hints_lost = true;
+    } else {
+      host->hints.TakeInto(state_.queue.EventsNeededFrom(), &requests.back());
+    }
+  }
+  for (const v1alpha1::SyncRequest& changes : requests) host->client->SendChanges(changes);
+}
+
+void HostCalls::EndAttempt(const framework::ProfilePlan& plan, uint64_t attempt_id) {
+  for (const std::string& name : plan.host_names) {
+    if (const HostRecord& host = state_.hosts[name]; host.client != nullptr)
+      state_.cluster.EndAttempt(host.cursor, attempt_id);
+  }
+}
+
+void HostCalls::FillHeader(const Attempt& attempt, const HostRecord& host,
+                           v1alpha1::CallHeader* header) const {
+  header->set_attempt_id(attempt.id);
+  header->set_snapshot_version(state_.cluster.VersionOf(host.cursor));
+  header->set_profile(attempt.plan->algorithm.name);
+}
+
+void HostCalls::NoteCall(Attempt* attempt, const framework::HostClient& client) {
+  if (VLOG_IS_ON(2)) attempt->asked.push_back(client.info().host_instance());
+}
+
+absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
+    Attempt* attempt, const framework::HostExtensionPoint& point, absl::Time now) {
+  HostRecord* const host = UsableHost(point.host_name);
+  if (host == nullptr) return HostIsAway();
+  SendChanges(host, now);
+  v1alpha1::ReserveRequest request;
+  FillHeader(*attempt, *host, request.mutable_header());
+  request.set_pod_uid(attempt->pod->uid());
+  request.set_node_name(attempt->node_name);
+  const absl::Time began = absl::Now();
+  NoteCall(attempt, *host->client);
+  absl::StatusOr<v1alpha1::ReserveResponse> answer =
+      host->client->Reserve(std::move(request), absl::Now() + state_.options.reserve_deadline);
+  state_.observer->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
+                          answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
+                          absl::Now() - began);
+  if (!answer.ok()) return answer;
+  absl::Status bad = framework::CheckReserve(*answer, point, attempt->pod->pod, attempt->node_name);
+  for (const v1alpha1::Effect& effect : answer->effects()) {
+    bad.Update(
+        framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources));
+  }
+  if (bad.ok()) return answer;
+  state_.observer->OnProtocolError(host->client->info().host_instance(), bad);
+  return bad;
+}
+
+google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> HostCalls::Unreserve(
+    const Attempt& attempt, const std::string& reason, absl::Time now) {
+  std::vector<std::string> names;
+  if (!attempt.node_name.empty()) {
+    for (const auto* points : {&attempt.plan->reserve, &attempt.plan->permit}) {
+      for (const framework::HostExtensionPoint& point : *points) {
+        if (state_.IsInterested(point.plugins, attempt.pod->pod) &&
+            !absl::c_linear_search(names, point.host_name)) {
+          names.push_back(point.host_name);
+        }
+      }
+    }
+  }
+  google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    HostRecord* host = UsableHost(*name);
+    if (host == nullptr) continue;
+    // What its effects wrote comes first: the host may drop its own record of it.
+    SendChanges(host, now);
+    v1alpha1::UnreserveRequest request;
+    FillHeader(attempt, *host, request.mutable_header());
+    request.set_pod_uid(attempt.pod->uid());
+    request.set_node_name(attempt.node_name);
+    request.set_reason(framework::CutText(reason));
+    auto answer =
+        host->client->Unreserve(std::move(request), absl::Now() + state_.options.reserve_deadline);
+    if (answer.ok()) {
+      decisions.MergeFrom(answer->decisions());
+    } else {
+      LOG(WARNING) << "Unreserve of pod " << attempt.pod->key() << " failed: host \"" << *name
+                   << "\" gave no answer: " << answer.status();
+    }
+  }
+  return decisions;
+}
+
+absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
+    Attempt* attempt, const framework::HostExtensionPoint& point, bool resumed, absl::Time now) {
+  HostRecord* host = UsableHost(point.host_name);
+  if (host == nullptr) return HostIsAway();
+  SendChanges(host, now);
+  v1alpha1::PermitRequest request;
+  FillHeader(*attempt, *host, request.mutable_header());
+  request.set_pod_uid(attempt->pod->uid());
+  request.set_node_name(attempt->node_name);
+  request.set_resumed(resumed);
+  const absl::Time began = absl::Now();
+  NoteCall(attempt, *host->client);
+  absl::StatusOr<v1alpha1::PermitResponse> answer =
+      host->client->Permit(std::move(request), absl::Now() + state_.options.permit_deadline);
+  state_.observer->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
+                          answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
+                          absl::Now() - began);
+  if (!answer.ok()) return answer;
+  if (absl::Status bad = framework::CheckPermit(*answer, point); !bad.ok()) {
+    state_.observer->OnProtocolError(host->client->info().host_instance(), bad);
+    return bad;
+  }
+  return answer;
+}
+
+absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& attempt,
+                                                             const std::string& host_name,
+                                                             absl::Time now) {
+  HostRecord* host = UsableHost(host_name);
+  if (host == nullptr) return HostIsAway();
+  SendChanges(host, now);
+  v1alpha1::PreBindRequest request;
+  FillHeader(attempt, *host, request.mutable_header());
+  request.set_pod_uid(attempt.pod->uid());
+  request.set_node_name(attempt.node_name);
+  for (size_t i = 0; i < attempt.effects.size(); ++i) {
+    if (attempt.effect_hosts[i] != host_name) continue;
+    *request.add_effects() = attempt.effects[i];
+    *request.add_results() = attempt.effect_results[i];
+  }
+  request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt.pre_bind_began));
+  const absl::Time began = absl::Now();
+  absl::StatusOr<v1alpha1::PreBindResponse> answer =
+      host->client->PreBind(std::move(request), absl::Now() + state_.options.pre_bind_deadline);
+  if (answer.ok()) {
+    if (absl::Status bad = framework::CheckPreBind(*answer); !bad.ok()) {
+      OnBadAnswer(host_name, bad);
+      answer = bad;
+    }
+  }
+  const v1alpha1::Code code = !answer.ok()     ? v1alpha1::ERROR
+                              : answer->wait() ? v1alpha1::WAIT
+                                               : answer->rejection().code();
+  state_.observer->OnCall(v1alpha1::PRE_BIND, attempt.plan->algorithm.name, code,
+                          absl::Now() - began);
+  return answer;
+}
+
+absl::StatusOr<v1alpha1::PreEnqueueResponse> HostCalls::PreEnqueue(
+    const framework::ProfilePlan& plan, const framework::HostExtensionPoint& point,
+    const std::vector<std::string>& uids, absl::Time now) {
+  HostRecord* const host = UsableHost(point.host_name);
+  if (host == nullptr) return HostIsAway();
+  SendChanges(host, now);
+  v1alpha1::PreEnqueueRequest request;
+  request.mutable_header()->set_snapshot_version(state_.cluster.VersionOf(host->cursor));
+  request.mutable_header()->set_profile(plan.algorithm.name);
+  request.mutable_pod_uids()->Assign(uids.begin(), uids.end());
+  absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
+      host->client->PreEnqueue(std::move(request), absl::Now() + state_.options.queue_deadline);
+  if (answer.ok() && answer->verdicts_size() != static_cast<int>(uids.size())) {
+    answer = absl::InternalError("PreEnqueue answered for another number of pods");
+    state_.observer->OnProtocolError(host->client->info().host_instance(), answer.status());
+  }
+  for (int i = 0; answer.ok() && i < answer->verdicts_size(); ++i) {
+    if (absl::Status bad = framework::CheckGate(answer->verdicts(i), point); !bad.ok()) {
+      answer = bad;
+      state_.observer->OnProtocolError(host->client->info().host_instance(), bad);
+    }
+  }
+  if (answer.ok()) {
+    host->queue_breaker.OnAnswer();
+  } else {
+    OnHostCallFailed(point.host_name, &HostRecord::queue_breaker, answer.status(), now);
+  }
+  return answer;
+}
+
+absl::StatusOr<v1alpha1::SortKeysResponse> HostCalls::SortKeys(
+    const framework::ProfilePlan& plan, HostRecord* host,
+    absl::Span<const kube::PodObject* const> pods, absl::Time now) {
+  SendChanges(host, now);
+  v1alpha1::SortKeysRequest request;
+  request.mutable_header()->set_snapshot_version(state_.cluster.VersionOf(host->cursor));
+  request.mutable_header()->set_profile(plan.algorithm.name);
+  for (const kube::PodObject* pod : pods) request.add_pod_uids(pod->uid());
+  absl::StatusOr<v1alpha1::SortKeysResponse> answer =
+      host->client->SortKeys(std::move(request), absl::Now() + state_.options.queue_deadline);
+  if (answer.ok() && answer->keys_size() != static_cast<int>(pods.size()))
+    answer = absl::InternalError("SortKeys answered for other pods");
+  if (answer.ok()) {
+    host->queue_breaker.OnAnswer();
+  } else {
+    OnHostCallFailed(plan.sort_host, &HostRecord::queue_breaker, answer.status(), now);
+  }
+  return answer;
+}
+
+bool HostCalls::IsFailureIgnored(const framework::HostExtensionPoint& point,
+                                 v1alpha1::ExtensionPoint which) {
+  if (point.fail_open) state_.observer->OnFailurePolicy(point.host_name, which, "FailOpen");
+  return point.fail_open;
+}
+
+void HostCalls::OnAlgorithmEnded(const Attempt& attempt, const framework::AlgorithmRequest& request,
+                                 const framework::AlgorithmResult& result,
+                                 absl::Span<HostRecord* const> hosts, absl::Time now) {
+  if (result.outcome != framework::AlgorithmResult::Outcome::kNoAnswer && result.left_out.empty()) {
+    for (HostRecord* host : hosts) host->breaker.OnAnswer();
+  }
+  for (const framework::IgnoredFailure& ignored : result.left_out) {
+    const std::string& name = attempt.plan->host_names[ignored.host];
+    if (request.hosts[ignored.host].client != nullptr)
+      OnHostCallFailed(name, &HostRecord::breaker, ignored.status, now);
+    state_.observer->OnFailurePolicy(name, ignored.point,
+                                     ignored.used_last ? "UseLast" : "FailOpen");
+    VLOG(2) << "Pod " << attempt.pod->key() << " continues without host \"" << name
+            << "\": " << ignored.status;
+  }
+}
+
+void HostCalls::OnAttemptCallFailed(const std::string& name, const absl::Status& status,
+                                    absl::Time now) {
+  HostRecord& host = state_.hosts[name];
+  if (NeedsNewSession(status)) host.wants_new_session = true;
+  if (host.client != nullptr && !host.held_back())
+    OnHostCallFailed(name, &HostRecord::breaker, status, now);
+}
+
+void HostCalls::OnHostCallFailed(const std::string& name, framework::Breaker HostRecord::*breaker,
+                                 const absl::Status& status, absl::Time now) {
+  HostRecord& host = state_.hosts[name];
+  state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
+  if (NeedsNewSession(status)) host.wants_new_session = true;
+  if (!(host.*breaker).OnFailure()) return;
+  host.away_since = now;
+  LOG(ERROR) << "Host \"" << name << "\" gave no usable answer to "
+             << state_.options.breaker_failures
+             << " calls in a row; not calling it until it answers a probe; the last error: "
+             << status.message();
+}
+
+void HostCalls::OnBadAnswer(const std::string& name, const absl::Status& status) {
+  const HostRecord& host = state_.hosts[name];
+  if (host.client == nullptr) return;
+  state_.observer->OnProtocolError(host.client->info().host_instance(), status);
+  state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
+}
+
+void HostCalls::AdvanceHostClocks(absl::Time now) {
+  for (auto& [name, host] : state_.hosts) {
+    if (host.client == nullptr || !host.client->usable()) continue;
+    SendChanges(&host, now);
+    // Each message needs a time of its own, by which it is acknowledged.
+    host.clock_advanced_to = std::max(now, host.clock_advanced_to + absl::Nanoseconds(1));
+    v1alpha1::SyncRequest request;
+    request.set_version(state_.cluster.VersionOf(host.cursor));
+    request.set_time_unix_nanos(absl::ToUnixNanos(host.clock_advanced_to));
+    host.client->SendChanges(request);
+  }
+}
+
+bool HostCalls::HostClocksAdvanced() const {
+  return absl::c_all_of(state_.hosts, [](const auto& entry) {
+    const framework::HostClient* client = entry.second.client;
+    return client == nullptr || !client->usable() ||
+           client->acknowledged_time() >= entry.second.clock_advanced_to;
+  });
+}
+
+}  // namespace outboard::scheduler

@@ -1,0 +1,98 @@
+// Calls to plugin hosts: changes ahead of each call, deadlines, breakers and failure policies.
+#ifndef OUTBOARD_SHIM_SCHEDULER_HOST_CALLS_H_
+#define OUTBOARD_SHIM_SCHEDULER_HOST_CALLS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "shim/framework/algorithm.h"
+#include "shim/scheduler/attempt.h"
+#include "shim/scheduler/scheduler_state.h"
+
+namespace outboard::scheduler {
+
+// Every call sends the host the changes of the cluster first, has a deadline, and checks the
+// answer.
+//
+// Threading: the scheduling thread; a call blocks it for at most the deadline.
+// Errors: UNAVAILABLE if the host cannot be called; else the error of the call, or of the check of
+// its answer.
+class HostCalls {
+ public:
+  explicit HostCalls(SchedulerState* state) : state_(*state) {}
+
+  // Null: the host cannot be called.
+  HostRecord* UsableHost(const std::string& name) const;
+  // Whether any of the plan's pods can be tried.
+  bool IsUsable(const framework::ProfilePlan& plan) const;
+  // Whether a host's connection needs a new handshake.
+  bool WantsNewSession(const std::string& name) const;
+  // Whether the host is not called, because several of its answers were not usable.
+  bool IsHeldBack(const std::string& name) const;
+  // The host answered a probe: it may be called again.
+  void OnProbeAnswered(const std::string& name, absl::Time now);
+
+  // Sends what changed since the last message, with queueing hints if the host evaluates them.
+  void SendChanges(HostRecord* host, absl::Time now);
+  // The plan's hosts need the attempt no longer.
+  void EndAttempt(const framework::ProfilePlan& plan, uint64_t attempt_id);
+
+  absl::StatusOr<v1alpha1::ReserveResponse> Reserve(Attempt* attempt,
+                                                    const framework::HostExtensionPoint& point,
+                                                    absl::Time now);
+  // To each host that has plugins at Reserve or Permit for the pod, in reverse order, whether it
+  // was called there or not. Returns the decisions on waits in the answers.
+  google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> Unreserve(const Attempt& attempt,
+                                                                       const std::string& reason,
+                                                                       absl::Time now);
+  // `resumed`: the pod waits already, by the answer of another instance.
+  absl::StatusOr<v1alpha1::PermitResponse> Permit(Attempt* attempt,
+                                                  const framework::HostExtensionPoint& point,
+                                                  bool resumed, absl::Time now);
+  absl::StatusOr<v1alpha1::PreBindResponse> PreBind(const Attempt& attempt,
+                                                    const std::string& host_name, absl::Time now);
+  absl::StatusOr<v1alpha1::PreEnqueueResponse> PreEnqueue(
+      const framework::ProfilePlan& plan, const framework::HostExtensionPoint& point,
+      const std::vector<std::string>& uids, absl::Time now);
+  absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(const framework::ProfilePlan& plan,
+                                                      HostRecord* host,
+                                                      absl::Span<const kube::PodObject* const> pods,
+                                                      absl::Time now);
+
+  // For the log: the instance is called for the attempt.
+  static void NoteCall(Attempt* attempt, const framework::HostClient& client);
+  // Whether the attempt continues without the host's answer; reports it.
+  bool IsFailureIgnored(const framework::HostExtensionPoint& point, v1alpha1::ExtensionPoint which);
+  // The algorithm ran: updates breakers, and reports the failures that the policies ignored.
+  // `hosts`: those of the request, null where one could not be called.
+  void OnAlgorithmEnded(const Attempt& attempt, const framework::AlgorithmRequest& request,
+                        const framework::AlgorithmResult& result,
+                        absl::Span<HostRecord* const> hosts, absl::Time now);
+  // An attempt failed because the host did not answer, or could not be called.
+  void OnAttemptCallFailed(const std::string& name, const absl::Status& status, absl::Time now);
+  // A call failed, or its answer was invalid.
+  void OnHostCallFailed(const std::string& name, framework::Breaker HostRecord::*breaker,
+                        const absl::Status& status, absl::Time now);
+  // The host sent something invalid without being asked.
+  void OnBadAnswer(const std::string& name, const absl::Status& status);
+
+  // For virtual time: sends all hosts the time.
+  void AdvanceHostClocks(absl::Time now);
+  // Whether all hosts have acknowledged it.
+  bool HostClocksAdvanced() const;
+
+ private:
+  void FillHeader(const Attempt& attempt, const HostRecord& host,
+                  v1alpha1::CallHeader* header) const;
+
+  SchedulerState& state_;
+};
+
+}  // namespace outboard::scheduler
+
+#endif  // OUTBOARD_SHIM_SCHEDULER_HOST_CALLS_H_

@@ -1,0 +1,245 @@
+#include "shim/scheduler/post_filter.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "shim/framework/answer_check.h"
+
+namespace outboard::scheduler {
+namespace {
+
+// Verdicts on nodes that the hosts gave together; empty: one host judged alone.
+using CodeBySlot = absl::flat_hash_map<uint32_t, v1alpha1::Code>;
+
+bool MayHelp(const v1alpha1::JudgedNodes& judged, const CodeBySlot& codes, uint32_t slot) {
+  const auto it = codes.find(slot);
+  return (it == codes.end() ? judged.others() : it->second) == v1alpha1::UNSCHEDULABLE;
+}
+
+v1alpha1::Hypothesis WithoutVictims(const v1alpha1::PreemptionCandidate& candidate) {
+  v1alpha1::Hypothesis hypothesis;
+  hypothesis.set_slot(candidate.slot());
+  *hypothesis.mutable_removed_pod_uids() = candidate.victim_uids();
+  return hypothesis;
+}
+
+// kube-scheduler's plugins return this for a state that their PreFilter did not write.
+constexpr char kNoState[] = "not found";
+
+// The plugin after which no further plugin ran; empty: all ran.
+std::string PreFilterEndedAt(const v1alpha1::PreFilterResponse& answer) {
+  if (answer.rejection().code() != v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE) return "";
+  // If no node was left: the plugin that excluded the last ones.
+  if (answer.has_node_names() && !answer.restricted_by().empty())
+    return *answer.restricted_by().rbegin();
+  return answer.rejection().plugin();
+}
+
+void AppendReason(std::string* out, const framework::SkippedPostFilterStatus& skipped) {
+  out->append(skipped.reason);
+}
+
+// Whether a skipped plugin lacks the state that its PreFilter would have written.
+bool AnyLacksState(const std::vector<framework::SkippedPostFilterStatus>& skipped,
+                   const std::string& ended_at) {
+  return absl::c_any_of(skipped, [&](const framework::SkippedPostFilterStatus& status) {
+    return status.behind.contains(ended_at);
+  });
+}
+
+}  // namespace
+
+std::optional<std::string> PostFilter::MessageWithoutCalls(
+    const framework::ProfilePlan& plan) const {
+  const bool lacks_state =
+      AnyLacksState(plan.spared_before, PreFilterEndedAt(algorithm_.response().pre_filter()));
+  if (!plan.algorithm.post_filter_plugins.empty() && !lacks_state) return std::nullopt;
+  return lacks_state ? kNoState : absl::StrJoin(plan.spared_before, ", ", AppendReason);
+}
+
+PostFilterOutcome PostFilter::Ask(const Attempt& attempt) {
+  const framework::ProfilePlan& plan = *attempt.plan;
+  const std::string ended_at = PreFilterEndedAt(algorithm_.response().pre_filter());
+  framework::AttemptHosts hosts;
+  for (size_t i = 0; i < plan.num_algorithm_hosts(); ++i) {
+    HostRecord* const host = host_calls_.UsableHost(plan.host_names[i]);
+    if (host == nullptr) {
+      // It is only needed at PostFilter, or not at all.
+      hosts.push_back({nullptr, 0});
+    } else {
+      hosts.push_back({host->client, state_.cluster.VersionOf(host->cursor)});
+    }
+  }
+  const absl::Time began = absl::Now();
+  framework::ExtensionPointRunner runner(&hosts, &plan.algorithm, attempt.id,
+                                         began + state_.options.cycle_deadline);
+  PostFilterOutcome outcome;
+  outcome.keeps_nomination = true;
+  for (const std::string& name : plan.post_filter_hosts) {
+    const size_t asked = static_cast<size_t>(
+        std::find(plan.host_names.begin(), plan.host_names.end(), name) - plan.host_names.begin());
+    if (const auto it = plan.pre_filter_behind.find(name);
+        it != plan.pre_filter_behind.end() && it->second.contains(ended_at)) {
+      outcome.code = v1alpha1::ERROR;
+      outcome.reasons = {kNoState};
+      break;
+    }
+    outcome.failed_host = asked;
+    outcome.status = AskHost(attempt, asked, hosts, &runner, &outcome);
+    if (!outcome.status.ok() || outcome.code != v1alpha1::UNSCHEDULABLE) break;
+  }
+  state_.observer->OnCall(v1alpha1::POST_FILTER, plan.algorithm.name,
+                          outcome.status.ok() ? outcome.code : v1alpha1::ERROR,
+                          absl::Now() - began);
+  if (outcome.status.ok()) return outcome;
+  if (const framework::HostClient* failed = hosts[outcome.failed_host].client; failed != nullptr)
+    state_.observer->OnProtocolError(failed->info().host_instance(), outcome.status);
+  return outcome;
+}
+
+std::string PostFilter::Message(const framework::ProfilePlan& plan,
+                                const PostFilterOutcome& outcome) const {
+  const std::string asked = absl::StrJoin(outcome.reasons, ", ");
+  if (outcome.code != v1alpha1::UNSCHEDULABLE) return asked;
+  if (AnyLacksState(plan.spared_after, PreFilterEndedAt(algorithm_.response().pre_filter())))
+    return kNoState;
+  std::vector<std::string> reasons;
+  for (const auto& skipped : plan.spared_before) reasons.push_back(skipped.reason);
+  reasons.push_back(asked);
+  for (const auto& skipped : plan.spared_after) reasons.push_back(skipped.reason);
+  return absl::StrJoin(reasons, ", ");
+}
+
+absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
+                                 const framework::AttemptHosts& hosts,
+                                 framework::ExtensionPointRunner* runner,
+                                 PostFilterOutcome* outcome) {
+  const framework::AlgorithmProfile& profile = attempt.plan->algorithm;
+  const bool alone = hosts.size() == 1;
+  if (hosts[asked].client == nullptr) return absl::UnavailableError("the host is away");
+  v1alpha1::PostFilterRequest request;
+  request.mutable_header()->set_attempt_id(attempt.id);
+  request.mutable_header()->set_snapshot_version(hosts[asked].version);
+  request.mutable_header()->set_profile(profile.name);
+  if (!alone) {
+    *request.mutable_judged() = algorithm_.JudgedNodes();
+    for (size_t host = 0; host < hosts.size(); ++host) {
+      if (host != asked && !profile.shares[host].filter_plugins.empty())
+        request.set_others_filter(true);
+    }
+  }
+  absl::StatusOr<v1alpha1::PostFilterResponse> answer =
+      hosts[asked].client->PostFilter(request, runner->deadline());
+  while (answer.ok() && !answer->questions().empty()) {
+    if (absl::Status checked = framework::CheckQuestions(*answer, request.others_filter());
+        !checked.ok())
+      return checked;
+    absl::StatusOr<std::vector<v1alpha1::PluginStatus>> verdicts =
+        runner->AnswerQuestions(answer->questions(), asked);
+    if (!verdicts.ok()) {
+      outcome->failed_host = runner->failed_host();
+      return verdicts.status();
+    }
+    request.mutable_answers()->Assign(verdicts->begin(), verdicts->end());
+    answer = hosts[asked].client->PostFilter(request, runner->deadline());
+  }
+  if (!answer.ok()) return answer.status();
+  if (absl::Status checked = framework::CheckPostFilter(*answer, profile.post_filter_plugins);
+      !checked.ok())
+    return checked;
+
+  outcome->code = answer->rejection().code();
+  const auto& reasons = answer->rejection().reasons();
+  if (outcome->code != v1alpha1::UNSCHEDULABLE) outcome->reasons.clear();
+  outcome->reasons.insert(outcome->reasons.end(), reasons.begin(), reasons.end());
+  if (answer->clear_nomination()) outcome->keeps_nomination = false;
+  if (answer->candidates().empty()) return absl::OkStatus();
+  if (request.others_filter())
+    return ChooseCandidate(attempt, asked, request.judged(), *answer, runner, outcome);
+  outcome->candidate = answer->candidates(0);
+  return CheckVictims(*attempt.pod, answer->candidates(0));
+}
+
+absl::Status PostFilter::ChooseCandidate(const Attempt& attempt, size_t asked,
+                                         const v1alpha1::JudgedNodes& judged,
+                                         const v1alpha1::PostFilterResponse& answer,
+                                         framework::ExtensionPointRunner* runner,
+                                         PostFilterOutcome* outcome) {
+  CodeBySlot codes;
+  for (int i = 0; i < judged.slots_size(); ++i) codes[judged.slots(i)] = judged.codes(i);
+  google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
+  std::vector<const v1alpha1::PreemptionCandidate*> candidates;
+  for (const v1alpha1::PreemptionCandidate& candidate : answer.candidates()) {
+    if (absl::Status checked = CheckVictims(*attempt.pod, candidate); !checked.ok()) return checked;
+    if (!MayHelp(judged, codes, candidate.slot())) continue;
+    *hypotheses.Add() = WithoutVictims(candidate);
+    candidates.push_back(&candidate);
+  }
+  std::vector<std::vector<v1alpha1::PluginStatus>> objections;
+  if (!candidates.empty()) {
+    auto verdicts = runner->Judge(hypotheses, asked);
+    if (!verdicts.ok()) {
+      outcome->failed_host = runner->failed_host();
+      return verdicts.status();
+    }
+    objections = *std::move(verdicts);
+  }
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!objections[i].empty()) continue;
+    outcome->candidate = *candidates[i];
+    return absl::OkStatus();
+  }
+  outcome->code = v1alpha1::UNSCHEDULABLE;
+  outcome->keeps_nomination = false;
+  outcome->reasons.push_back(absl::StrCat("preemption: none of ", answer.candidates_size(),
+                                          " candidates would fit by the word of all hosts"));
+  return absl::OkStatus();
+}
+
+absl::Status PostFilter::CheckVictims(const kube::PodObject& preemptor,
+                                      const v1alpha1::PreemptionCandidate& candidate) const {
+  const auto wrong = [](auto... parts) {
+    return absl::InternalError(absl::StrCat("PostFilter ", parts...));
+  };
+  const cache::ClusterState& cluster = state_.cluster;
+  const kube::NodePtr& node = cluster.NodeAt(candidate.slot());
+  if (node == nullptr) return wrong("names slot ", candidate.slot(), ", where no node is");
+  std::set<std::string> nodes = {node->key()};
+  for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+    const kube::NodePtr& other = cluster.NodeAt(nomination.slot());
+    if (other == nullptr) return wrong("names slot ", nomination.slot(), ", where no node is");
+    nodes.insert(other->key());
+    const kube::PodPtr pod = cluster.FindPod(nomination.pod_uid());
+    if (pod == nullptr || !cluster.NodeOf(pod->uid()).empty() ||
+        pod->pod.scheduler_name() != preemptor.pod.scheduler_name() ||
+        pod->uid() == preemptor.uid()) {
+      return wrong("names a node for pod ", nomination.pod_uid(), ", which does not wait for one");
+    }
+  }
+  for (const auto* uids : {&candidate.victim_uids(), &candidate.companion_uids()}) {
+    const bool elsewhere = uids == &candidate.companion_uids();
+    for (const std::string& uid : *uids) {
+      const kube::PodPtr victim = cluster.FindPod(uid);
+      if (victim == nullptr) return wrong("wants to evict an unknown pod ", uid);
+      const std::string place = cluster.NodeOf(uid);
+      if (elsewhere ? place.empty() : !nodes.contains(place)) {
+        return wrong("wants to evict pod ", victim->key(), " from ",
+                     elsewhere ? "any node" : absl::StrCat("node ", node->key()),
+                     ", but it is on \"", place, "\"");
+      }
+      if (victim->pod.priority() >= preemptor.pod.priority()) {
+        return wrong("wants to evict pod ", victim->key(), " of priority ", victim->pod.priority(),
+                     " for one of priority ", preemptor.pod.priority());
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::scheduler

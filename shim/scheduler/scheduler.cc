@@ -1,0 +1,290 @@
+#include "shim/scheduler/scheduler.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "shim/framework/answer_check.h"
+
+namespace outboard::scheduler {
+namespace {
+
+using queue::QueuedPod;
+
+// The interval for retrying pods that are parked although their host is here: it was slow, or its
+// answer was invalid.
+constexpr absl::Duration kParkedPodsRetry = absl::Seconds(1);
+
+bool Reads(const v1alpha1::GetHostInfoResponse& host, absl::string_view plugin,
+           absl::string_view field) {
+  return absl::c_any_of(host.plugins(), [&](const v1alpha1::PluginInfo& its) {
+    return its.name() == plugin && absl::c_linear_search(its.needed_fields(), field);
+  });
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerOptions& options, queue::QueueOptions queue_options,
+                     ClusterActions* actions, Observer* observer,
+                     queue::QueueObserver* queue_observer, absl::Time now)
+    : hints_(&state_, &host_calls_),
+      queue_calls_(&state_, &host_calls_, &preemption_),
+      state_(options, queue_options, actions, observer, &queue_calls_, &hints_, queue_observer,
+             now),
+      algorithm_(&state_.cluster),
+      host_calls_(&state_),
+      failures_(&state_, &host_calls_, &hints_, &waits_, &algorithm_),
+      waits_(&state_, &host_calls_, &failures_, &binding_),
+      binding_(&state_, &host_calls_, &failures_, &waits_, &events_),
+      preemption_(&state_, &failures_, &waits_, &binding_),
+      cycle_(&state_, &host_calls_, &algorithm_, &failures_, &waits_, &binding_, &preemption_),
+      object_writes_(&state_, &host_calls_, &events_),
+      events_(&state_, &hints_, &queue_calls_, &failures_, &waits_, &binding_, &preemption_) {
+  if (options.skipper == nullptr) return;
+  state_.skipper = options.skipper(&state_.cluster, &state_.queue,
+                                   [this](const std::string& plugin, absl::string_view field) {
+                                     return absl::c_any_of(state_.hosts, [&](const auto& entry) {
+                                       return entry.second.client != nullptr &&
+                                              Reads(entry.second.client->info(), plugin, field);
+                                     });
+                                   });
+}
+
+// --- Configuration
+
+void Scheduler::SetProfileNames(const std::vector<std::string>& names) {
+  state_.profile_names = std::set<std::string>(names.begin(), names.end());
+}
+
+void Scheduler::ChangeProfileNames(const std::vector<std::string>& names, absl::Time now) {
+  SetProfileNames(names);
+  std::vector<kube::PodPtr> added;
+  std::vector<std::string> removed;
+  state_.cluster.ForEachPod([&](const kube::PodPtr& pod, bool assumed) {
+    if (assumed || !pod->pod.node_name().empty() ||
+        state_.attempts.FindByPod(pod->uid()) != nullptr)
+      return;
+    const bool is_queued = state_.queue.Find(pod->uid()) != nullptr;
+    const bool is_ours = state_.HandlesProfile(pod->pod.scheduler_name());
+    if (is_ours && !is_queued) added.push_back(pod);
+    if (!is_ours && is_queued) removed.push_back(pod->uid());
+  });
+  for (const std::string& uid : removed) state_.queue.Forget(uid);
+  for (const kube::PodPtr& pod : added) {
+    state_.queue.Add(pod, now);
+  }
+  queue_calls_.UpdateSortKeys(added, now);
+}
+
+void Scheduler::SetPlan(framework::ProfilePlan plan) {
+  const std::string name = plan.algorithm.name;
+  state_.queue.SetWakeUpEvents(name, plan.wake_up_events);
+  for (const std::string& host : plan.host_names) state_.hosts.try_emplace(host);
+  state_.plans.Set(std::move(plan));
+  for (auto& [host_name, host] : state_.hosts) object_writes_.FindObjectWriters(host_name, &host);
+}
+
+void Scheduler::SetHost(const std::string& name, framework::HostClient* client,
+                        cache::ClusterState::Cursor cursor, absl::Time now) {
+  HostRecord& host = state_.hosts[name];
+  if (host.client != nullptr && host.client != client) {
+    // The predecessor's messages still count; it is not asked about its attempts again.
+    TakePushes(name, &host, now);
+    for (const auto& [id, attempt] : state_.attempts.by_id())
+      state_.cluster.EndAttempt(host.cursor, id);
+  }
+  for (framework::Breaker* const breaker : {&host.breaker, &host.queue_breaker}) {
+    breaker->SetLimit(state_.options.breaker_failures);
+    breaker->Reset();
+  }
+  host.client = client;
+  host.cursor = cursor;
+  host.wants_new_session = false;
+  host.away_since = client == nullptr ? now : absl::InfinitePast();
+  hints_.OnHostSet(&host);
+  host.pushes_from = client == nullptr ? 0 : client->acknowledged_version();
+  host.caches_synced.reset();
+  object_writes_.FindObjectWriters(name, &host);
+  waits_.ForgetConfirmations(name);
+  if (client == nullptr) return;
+  waits_.ReconfirmPermitWaits(name, now);
+  state_.queue.HostReturned(name, now);
+  // The predecessor's last messages may be lost.
+  for (const auto& [profile, plan] : state_.plans.all()) {
+    if (absl::c_linear_search(plan.host_names, name)) state_.queue.DelegateReset(profile, now);
+  }
+  queue_calls_.OnHostReplaced(name, &host);
+}
+
+// --- The loop
+
+bool Scheduler::MayTakePods(absl::Time now) const {
+  const bool any_ready = absl::c_any_of(
+      state_.plans.all(), [&](const auto& plan) { return host_calls_.IsUsable(plan.second); });
+  if (any_ready) return true;
+  // For a moment, for example during a restart, pods keep their places. Parking them all would
+  // write thousands of events.
+  const bool all_within_grace = absl::c_all_of(state_.hosts, [&](const auto& entry) {
+    const HostRecord& host = entry.second;
+    return host.is_here() || now - host.away_since < state_.options.host_grace;
+  });
+  return !state_.plans.all().empty() && !all_within_grace;
+}
+
+bool Scheduler::ScheduleOne(absl::Time now) {
+  if (!MayTakePods(now)) return false;
+  if (state_.skipper != nullptr) state_.skipper->Release(now);
+  QueuedPod* info = state_.queue.Pop(now);
+  if (info == nullptr) return false;
+  if (state_.skipper != nullptr && state_.skipper->Spare(*info, now)) {
+    state_.observer->OnAttemptSpared(*info->pod);
+    return true;
+  }
+  auto attempt = std::make_unique<Attempt>();
+  attempt->id = state_.NewAttemptId();
+  attempt->info = info;
+  attempt->pod = info->pod;
+  attempt->plan = state_.PlanOf(*info->pod);
+  attempt->began = now;
+  if (attempt->plan == nullptr) {
+    failures_.FailError(std::move(attempt),
+                        absl::StrCat("profile not found for scheduler name \"",
+                                     info->pod->pod.scheduler_name(), "\""),
+                        now);
+    return true;
+  }
+  if (info->pod->pod.deletion_unix_seconds() != 0) {
+    state_.actions->RecordFailed(*info->pod, attempt->plan->algorithm.name,
+                                 absl::StrCat("skip schedule deleting pod: ", info->pod->key()),
+                                 now);
+    VLOG(3) << "Skip schedule deleting pod " << info->pod->key();
+    state_.queue.Forget(info->uid());
+    return true;
+  }
+  VLOG(3) << "Attempting to schedule pod " << info->pod->key();
+  cycle_.Run(std::move(attempt), now);
+  return true;
+}
+
+void Scheduler::Tick(absl::Time now) {
+  for (auto& [name, host] : state_.hosts) {
+    if (host.is_here()) {
+      if (state_.queue.counts().parked == 0) host.gates_owed.clear();
+    } else if (!host.gates_owed.empty() && now - host.away_since >= state_.options.host_grace) {
+      queue_calls_.ReportUnansweredPreEnqueue(name, &host, now);
+    }
+    if (host.client == nullptr) continue;
+    TakePushes(name, &host, now);
+    if (!host.is_here()) continue;
+    queue_calls_.AskForOwedSortKeys(&host, now);
+    if (state_.queue.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
+      host.parked_pods_checked = now;
+      state_.queue.HostReturned(name, now);
+    }
+  }
+  waits_.Tick(now);
+  binding_.Tick(now);
+  for (const auto& object : state_.cluster.TakeUnconfirmedObjects(now))
+    events_.OnObjectDelete(object, now);
+  state_.queue.FlushDue(now);
+  hints_.SendHints(now);
+  object_writes_.SyncObjectWriters(now);
+}
+
+absl::Time Scheduler::NextWakeup(absl::Time now) const {
+  absl::Time next = std::min({waits_.NextWakeup(), binding_.NextWakeup(), state_.queue.NextWakeup(),
+                              object_writes_.NextWakeup()});
+  if (state_.queue.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
+  for (const auto& [name, host] : state_.hosts) {
+    next = std::min(next, std::max(now, queue_calls_.NextWakeup(host)));
+    if ((host.client == nullptr || host.held_back()) && host.away_since > absl::InfinitePast() &&
+        state_.queue.HasNext()) {
+      next = std::min(next, std::max(now, host.away_since + state_.options.host_grace));
+    }
+  }
+  return next;
+}
+
+// --- Messages from hosts
+
+void Scheduler::TakePushes(const std::string& name, HostRecord* host, absl::Time now) {
+  for (const v1alpha1::SyncResponse& push : host->client->TakePushes()) {
+    switch (push.push_case()) {
+      case v1alpha1::SyncResponse::kWaitDecision: {
+        if (absl::Status bad = framework::CheckDecision(push.wait_decision()); !bad.ok()) {
+          host_calls_.OnBadAnswer(name, bad);
+          break;
+        }
+        google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+        *decisions.Add() = push.wait_decision();
+        waits_.ApplyDecisions(decisions, now);
+        break;
+      }
+      case v1alpha1::SyncResponse::kGateChanged:
+        OnGateChanged(push.gate_changed(), now);
+        break;
+      case v1alpha1::SyncResponse::kSortKeysChanged:
+        OnSortKeysChanged(push.sort_keys_changed(), now);
+        break;
+      case v1alpha1::SyncResponse::kAck:
+        // The client passes on only invalid acknowledgements.
+        host_calls_.OnBadAnswer(name, absl::InternalError(absl::StrCat(
+                                          "The host acknowledges version ", push.ack().version(),
+                                          ", which it was not sent")));
+        break;
+      case v1alpha1::SyncResponse::kWakes:
+        hints_.TakeWakes(*host, push.wakes(), now);
+        break;
+      case v1alpha1::SyncResponse::kActivate:
+        OnActivate(push.activate(), now);
+        break;
+      case v1alpha1::SyncResponse::kEffect:
+        object_writes_.HandleBackgroundWrite(name, host, push.effect(), now);
+        break;
+      case v1alpha1::SyncResponse::kResync:
+        LOG(WARNING) << "Host \"" << name
+                     << "\" asks for a new snapshot: " << push.resync().reason();
+        host->wants_new_session = true;
+        break;
+      default:
+        break;
+    }
+  }
+  host->pushes_from = host->client->acknowledged_version();
+}
+
+void Scheduler::OnGateChanged(const v1alpha1::GateChanged& change, absl::Time now) {
+  const auto& uids = change.pod_uids();
+  if (uids.empty()) {
+    state_.queue.RecheckGates([](const QueuedPod&) { return true; }, now);
+  } else {
+    state_.queue.RecheckGates(std::vector<std::string>(uids.begin(), uids.end()), now);
+  }
+}
+
+void Scheduler::OnSortKeysChanged(const v1alpha1::SortKeysChanged& change, absl::Time now) {
+  std::vector<kube::PodPtr> pods;
+  for (const std::string& uid : change.pod_uids()) {
+    if (const QueuedPod* info = state_.queue.Find(uid)) pods.push_back(info->pod);
+  }
+  if (change.pod_uids().empty())
+    state_.queue.ForEach([&](const QueuedPod& info) { pods.push_back(info.pod); });
+  queue_calls_.UpdateSortKeys(pods, now);
+}
+
+void Scheduler::OnActivate(const v1alpha1::Activate& activate, absl::Time now) {
+  if (activate.plugin().empty()) return;
+  std::vector<std::string> uids;
+  for (const std::string& uid : activate.pod_uids()) {
+    // The host's information on pods that ignore events is outdated.
+    if (state_.skipper == nullptr || !state_.skipper->IgnoresEvents(uid)) uids.push_back(uid);
+  }
+  state_.queue.Activate(uids, now, activate.plugin());
+}
+
+}  // namespace outboard::scheduler

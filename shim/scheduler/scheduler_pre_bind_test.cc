@@ -1,0 +1,546 @@
+// Effects that Reserve returns, and PreBind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "shim/framework/testing/scripted_host.h"
+#include "shim/scheduler/scheduler.h"
+
+namespace outboard::scheduler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kProfile[] = "outboard";
+constexpr char kHost[] = "default";
+
+// Records the orders.
+class RecordedActions final : public ClusterActions {
+ public:
+  void Bind(const BindOrder& order, absl::Time) override { binds.push_back(order); }
+  void Write(const EffectOrder& order, absl::Time) override { writes.push_back(order); }
+  void Evict(const EvictOrder& order, absl::Time) override {
+    ADD_FAILURE() << "evicts " << order.victim->key();
+  }
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject&, const std::string&, const std::string& message,
+                    absl::Time) override {
+    failures.push_back(message);
+  }
+  void PatchStatus(const kube::PodObject&, const std::optional<PodScheduledFalse>&,
+                   const std::optional<std::string>& nominated, absl::Time) override {
+    if (nominated) nominations.push_back(*nominated);
+  }
+
+  std::vector<BindOrder> binds;
+  std::vector<EffectOrder> writes;
+  std::vector<std::string> failures;
+  std::vector<std::string> nominations;
+};
+
+class ErrorCounter final : public Observer {
+ public:
+  void OnProtocolError(const std::string&, const absl::Status&) override { ++errors; }
+  int errors = 0;
+};
+
+constexpr char kWidgets[] = "widgets.v1.example.com";
+
+class PreBindTest : public ::testing::Test {
+ protected:
+  PreBindTest()
+      : scheduler_(Options(), queue::QueueOptions(), &effects_, &observer_, nullptr, now_) {
+    scheduler_.SetProfileNames({kProfile});
+    framework::ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.host_names = {kHost};
+    plan.reserve = {{kHost, {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}}}};
+    plan.pre_bind_plugins = {"VolumeBinding"};
+    plan.guard.resources = false;
+    scheduler_.SetPlan(plan);
+    scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
+    auto node = std::make_shared<kube::NodeObject>();
+    node->node.set_uid("n1");
+    node->node.set_name("n1");
+    node->node.mutable_allocatable()->set_pods(10);
+    node->resource_version = "1";
+    scheduler_.events()->OnNodeUpsert(node, now_);
+    host_.reserve = [this](const v1alpha1::ReserveRequest&) { return reserved_; };
+    host_.pre_bind = [this](const v1alpha1::PreBindRequest& request) {
+      questions_.push_back(request);
+      return answer_;
+    };
+  }
+
+  static SchedulerOptions Options() {
+    SchedulerOptions options;
+    options.custom_resources = {
+        {kWidgets, {v1alpha1::CustomResource::CREATE, v1alpha1::CustomResource::PATCH}, {}}};
+    return options;
+  }
+  v1alpha1::CustomResource* UseKeeper(bool at_pre_bind = false) {
+    v1alpha1::CustomResource* resource = host_.AddPlugin("Keeper")->add_custom_resources();
+    resource->set_resource(kWidgets);
+    resource->add_verbs(v1alpha1::CustomResource::CREATE);
+    framework::ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.host_names = {kHost};
+    plan.reserve = {{kHost, {{"Keeper", {}}}}};
+    if (at_pre_bind) plan.pre_bind_plugins = {"Keeper"};
+    plan.object_writers = {kHost};
+    plan.guard.resources = false;
+    scheduler_.SetPlan(plan);
+    scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
+    return resource;
+  }
+  static v1alpha1::Effect Widget(const std::string& name) {
+    v1alpha1::Effect effect;
+    effect.set_key(name);
+    effect.set_plugin("Keeper");
+    v1alpha1::PutObject* put = effect.mutable_put_object();
+    put->set_resource(kWidgets);
+    put->set_name(name);
+    put->set_json("{}");
+    return effect;
+  }
+  void Push(const v1alpha1::Effect& effect) {
+    *host_.pushes.emplace_back().mutable_effect() = effect;
+    scheduler_.Tick(now_);
+  }
+
+  void AddPod(const std::string& source = "persistentVolumeClaim") {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid("p");
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name("p");
+    pod->pod.set_scheduler_name(kProfile);
+    pod->pod.add_containers();
+    v1alpha1::Volume* volume = pod->pod.add_volumes();
+    volume->set_name("v");
+    volume->set_source(source);
+    volume->set_claim_name("data");
+    volume = pod->pod.add_volumes();
+    volume->set_name("w");
+    volume->set_source(source);
+    volume->set_claim_name("more");
+    pod->resource_version = "2";
+    scheduler_.events()->OnPodUpsert(pod, now_);
+  }
+  v1alpha1::Effect* AddEffect(const std::string& claim) {
+    v1alpha1::Effect* effect = reserved_.add_effects();
+    effect->set_key(absl::StrCat("e", reserved_.effects_size()));
+    effect->set_plugin("VolumeBinding");
+    v1alpha1::SelectNode* select = effect->mutable_select_node();
+    select->set_namespace_("ns");
+    select->set_name(claim);
+    select->set_uid("u");
+    select->set_resource_version("5");
+    select->set_node_name("n1");
+    return effect;
+  }
+  void EndWrite(size_t index, const absl::Status& status = absl::OkStatus()) {
+    effects_.writes[index].ordered_by->OnEffectEnded(effects_.writes[index],
+                                                     {status, absl::StrCat(index + 10)}, now_);
+  }
+  void Pass(absl::Duration duration) {
+    now_ += duration;
+    scheduler_.Tick(now_);
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  RecordedActions effects_;
+  ErrorCounter observer_;
+  framework::ScriptedHost host_;
+  Scheduler scheduler_;
+  v1alpha1::ReserveResponse reserved_;
+  absl::StatusOr<v1alpha1::PreBindResponse> answer_ = v1alpha1::PreBindResponse();
+  std::vector<v1alpha1::PreBindRequest> questions_;
+};
+
+TEST_F(PreBindTest, BindsAtOnceWithoutEffects) {
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_THAT(questions_, IsEmpty());
+  EXPECT_THAT(effects_.nominations, IsEmpty());
+}
+
+TEST_F(PreBindTest, APodWithoutClaimsIsNotReserved) {
+  bool reserved = false;
+  host_.reserve = [&](const v1alpha1::ReserveRequest&) {
+    reserved = true;
+    return v1alpha1::ReserveResponse();
+  };
+  AddPod("emptyDir");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_FALSE(reserved);
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
+  AddEffect("data");
+  AddEffect("more");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.nominations, ElementsAre("n1"));
+  ASSERT_THAT(effects_.writes, SizeIs(1)) << "one after the other";
+  EXPECT_EQ(effects_.writes[0].effect.key(), "e1");
+  EndWrite(0);
+  ASSERT_THAT(effects_.writes, SizeIs(2));
+  EndWrite(1);
+  EXPECT_THAT(questions_, IsEmpty()) << "not before a second has passed";
+  EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(1));
+  answer_->set_wait(true);
+  Pass(absl::Seconds(1));
+  ASSERT_THAT(questions_, SizeIs(1));
+  EXPECT_EQ(questions_[0].node_name(), "n1");
+  EXPECT_EQ(questions_[0].effects_size(), 2);
+  ASSERT_EQ(questions_[0].results_size(), 2);
+  EXPECT_EQ(questions_[0].results(1).key(), "e2");
+  EXPECT_EQ(questions_[0].results(1).resource_version(), "11");
+  EXPECT_EQ(questions_[0].elapsed_millis(), 1000);
+  Pass(absl::Milliseconds(500));
+  EXPECT_THAT(questions_, SizeIs(1));
+  answer_->set_wait(false);
+  Pass(absl::Milliseconds(500));
+  EXPECT_THAT(questions_, SizeIs(2));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, APatchOfWhatAnEffectMadeNamesItsUid) {
+  UseKeeper(/*at_pre_bind=*/true)->add_verbs(v1alpha1::CustomResource::PATCH);
+  *reserved_.add_effects() = Widget("w");
+  v1alpha1::Effect* patch = reserved_.add_effects();
+  patch->set_key("patch");
+  patch->set_plugin("Keeper");
+  patch->mutable_patch_object()->set_resource(kWidgets);
+  patch->mutable_patch_object()->set_name("w");
+  patch->mutable_patch_object()->set_json("{}");
+  patch->mutable_patch_object()->set_after("w");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.writes, SizeIs(1));
+  ASSERT_NE(effects_.writes[0].pod, nullptr);
+  effects_.writes[0].ordered_by->OnEffectEnded(effects_.writes[0],
+                                               {absl::OkStatus(), "1", "made-uid"}, now_);
+  ASSERT_THAT(effects_.writes, SizeIs(2));
+  EXPECT_EQ(effects_.writes[1].effect.patch_object().uid(), "made-uid");
+  // With volumes PreBind is asked after a second; here it is asked at once.
+  EndWrite(1);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(questions_, SizeIs(1));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, TheEffectsStandInThePlacement) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  // A host that starts now receives it with its snapshot.
+  const auto cursor = scheduler_.cluster()->AddHost({});
+  int told = 0;
+  for (const auto& request : scheduler_.cluster()->TakeChanges(cursor, now_)) {
+    for (const auto& change : request.changes()) told += change.pod_placement().effects_size();
+  }
+  EXPECT_EQ(told, 1);
+  EndWrite(0, absl::AbortedError("conflict"));
+  for (const auto& request : scheduler_.cluster()->TakeChanges(cursor, now_)) {
+    for (const auto& change : request.changes()) {
+      EXPECT_EQ(change.pod_placement().effects_size(), 0);
+    }
+  }
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, AFailedWriteEndsTheAttempt) {
+  AddEffect("data");
+  AddEffect("more");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0, absl::AbortedError("the object has been modified"));
+  EXPECT_THAT(effects_.writes, SizeIs(1));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("running PreBind plugin \"VolumeBinding\": the object has been "
+                          "modified"));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  // It is tried again after its backoff.
+  reserved_.clear_effects();
+  Pass(absl::Seconds(20));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, ARejectionEndsTheAttempt) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0);
+  answer_->mutable_rejection()->set_plugin("VolumeBinding");
+  answer_->mutable_rejection()->set_code(v1alpha1::ERROR);
+  answer_->mutable_rejection()->add_reasons("binding volumes: context deadline exceeded");
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.failures, ElementsAre("binding volumes: context deadline exceeded"));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+}
+
+TEST_F(PreBindTest, AHostThatIsAwayIsAskedLater) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0);
+  host_.is_usable = false;
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(questions_, IsEmpty());
+  host_.is_usable = true;
+  answer_ = absl::DeadlineExceededError("slow");
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  answer_ = v1alpha1::PreBindResponse();
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, APodThatGoesIsNotBound) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0);
+  scheduler_.events()->OnPodDelete("p", now_);
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(questions_, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+}
+
+// During a write, hosts keep counting its effect: also a host that starts at this moment.
+TEST_F(PreBindTest, APodThatGoesDuringAWriteIsKeptUntilItHasEnded) {
+  AddEffect("data");
+  AddEffect("more");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  scheduler_.events()->OnPodDelete("p", now_);
+  EXPECT_TRUE(scheduler_.cluster()->IsAssumed("p"));
+  EXPECT_THAT(host_.unreserved, IsEmpty());
+  EndWrite(0);
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.writes, SizeIs(1));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_EQ(scheduler_.cluster()->pod_count(), 0u);
+  EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+}
+
+TEST_F(PreBindTest, APodThatGoesDuringAWriteThatFailsIsForgotten) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  scheduler_.events()->OnPodDelete("p", now_);
+  EndWrite(0, absl::AbortedError("the object has been modified"));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_EQ(scheduler_.cluster()->pod_count(), 0u);
+  EXPECT_THAT(effects_.failures, IsEmpty());
+}
+
+TEST_F(PreBindTest, WhatWasWrittenIsToldBeforeThePlaceIsGivenBack) {
+  UseKeeper();
+  cache::ChangeEncoder::Fields fields;
+  fields.custom_resources = {kWidgets};
+  scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost(fields), now_);
+  *reserved_.add_effects() = Widget("w");
+  *reserved_.add_effects() = Widget("x");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EffectEnd end = {absl::OkStatus(), "7", "u"};
+  auto written = std::make_shared<kube::ClusterObject>();
+  written->object.mutable_custom_object()->set_resource(kWidgets);
+  written->object.mutable_custom_object()->set_name("w");
+  written->object_uid = "u";
+  written->resource_version = "7";
+  end.object = written;
+  effects_.writes[0].ordered_by->OnEffectEnded(effects_.writes[0], end, now_);
+  EXPECT_NE(scheduler_.cluster()->FindObject(written->object), nullptr);
+  host_.changes.clear();
+  bool told = false;
+  host_.unreserve = [&](const v1alpha1::UnreserveRequest& request) {
+    for (const v1alpha1::SyncRequest& sent : host_.changes) {
+      told = told || (sent.version() <= request.header().snapshot_version() &&
+                      absl::StrContains(sent.ShortDebugString(), "custom_object"));
+    }
+    return v1alpha1::UnreserveResponse();
+  };
+  EndWrite(1, absl::AbortedError("exists"));
+  EXPECT_TRUE(told);
+}
+
+TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
+  AddEffect("another");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.failures, SizeIs(1));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, AnObjectIsWrittenBeforeTheBindWhichThenWaitsForNobody) {
+  UseKeeper();
+  *reserved_.add_effects() = Widget("w1");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.writes, SizeIs(1));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EndWrite(0);
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_THAT(questions_, IsEmpty());
+}
+
+TEST_F(PreBindTest, APodWhoseObjectSomebodyElseMadeGivesItsPlaceBack) {
+  UseKeeper();
+  *reserved_.add_effects() = Widget("w1");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0, absl::AlreadyExistsError("widgets \"w1\" already exists"));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.failures,
+              ElementsAre(::testing::HasSubstr("widgets \"w1\" already exists")));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, AnObjectThatIsNotAllowedIsABadAnswer) {
+  UseKeeper();
+  *reserved_.add_effects() = Widget("w1");
+  reserved_.mutable_effects(0)->mutable_put_object()->set_uid("u");
+  reserved_.mutable_effects(0)->mutable_put_object()->set_resource_version("1");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+TEST_F(PreBindTest, CarriesOutWhatAPluginWantsOfItsOwnAccordOnceAtATime) {
+  UseKeeper();
+  Push(Widget("w1"));
+  Push(Widget("w1"));
+  Push(Widget("w2"));
+  ASSERT_THAT(effects_.writes, SizeIs(2)) << "the first is still under way";
+  EXPECT_EQ(effects_.writes[0].attempt_id, 0u);
+  EXPECT_EQ(effects_.writes[1].effect.put_object().name(), "w2");
+  effects_.writes[0].ordered_by->OnEffectEnded(effects_.writes[0],
+                                               {absl::AbortedError("conflict"), ""}, now_);
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, SizeIs(3));
+}
+
+TEST_F(PreBindTest, OfItsOwnAccordAPluginMayOnlyWriteItsObjects) {
+  UseKeeper();
+  v1alpha1::Effect effect = Widget("w1");
+  effect.mutable_put_object()->set_resource("secrets.v1.example.com");
+  Push(effect);
+  effect = Widget("w1");
+  effect.clear_key();
+  Push(effect);
+  effect = Widget("w1");
+  effect.mutable_select_node()->set_node_name("n1");
+  Push(effect);
+  EXPECT_THAT(effects_.writes, IsEmpty());
+}
+
+TEST_F(PreBindTest, WhatAPluginCanDoWithoutIsRefusedWithoutHarmToItsHost) {
+  v1alpha1::CustomResource* resource = UseKeeper();
+  resource->add_verbs(v1alpha1::CustomResource::UPDATE_STATUS);
+  v1alpha1::Effect effect = Widget("w1");
+  effect.mutable_put_object()->set_uid("u");
+  effect.mutable_put_object()->set_resource_version("1");
+  effect.mutable_put_object()->set_status(true);
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 1);
+  resource->set_optional(true);
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 1);
+  EXPECT_THAT(effects_.writes, IsEmpty());
+}
+
+TEST_F(PreBindTest, WhoMayNotKnowAllThereIsWritesNothing) {
+  UseKeeper();
+  scheduler_.PauseBackgroundWrites(true);
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  // It has not acknowledged yet what was listed meanwhile.
+  host_.acknowledged = scheduler_.cluster()->version() - 1;
+  Push(Widget("w1"));
+  scheduler_.PauseBackgroundWrites(false);
+  Push(Widget("w1"));
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  host_.acknowledged = scheduler_.cluster()->version();
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, IsEmpty()) << "it may be from before";
+  Push(Widget("w1"));
+  EXPECT_THAT(effects_.writes, SizeIs(1));
+}
+
+TEST_F(PreBindTest, AHostWhoseKeeperIsInNoProfileHearsOfNothingMore) {
+  host_.AddPlugin("Keeper")->add_custom_resources()->add_verbs(v1alpha1::CustomResource::CREATE);
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const size_t before = host_.changes.size();
+  scheduler_.events()->OnPodDelete("p", now_);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(host_.changes.size(), before);
+}
+
+TEST_F(PreBindTest, AKeeperOfObjectsHearsOfChangesThoughNoPodIsPlaced) {
+  UseKeeper();
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const size_t before = host_.changes.size();
+  scheduler_.events()->OnPodDelete("p", now_);
+  Pass(absl::Seconds(1));
+  ASSERT_THAT(host_.changes, SizeIs(before + 1));
+  EXPECT_TRUE(host_.changes.back().changes(0).has_pod_remove());
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(host_.changes, SizeIs(before + 1)) << "there is nothing to send";
+}
+
+TEST_F(PreBindTest, AKeeperOfObjectsHearsOfBinds) {
+  UseKeeper();
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  auto bound = std::make_shared<kube::PodObject>(*effects_.binds[0].pod);
+  bound->pod.set_node_name("n1");
+  bound->resource_version = "3";
+  effects_.binds[0].ordered_by->OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kBound, "",
+                                            now_);
+  scheduler_.events()->OnPodUpsert(bound, now_);
+  Pass(absl::Seconds(1));
+  bool told = false;
+  for (const v1alpha1::Change& change : host_.changes.back().changes())
+    told |= change.pod_placement().state() == v1alpha1::BOUND;
+  EXPECT_TRUE(told);
+}
+
+TEST_F(PreBindTest, NoMoreThanAShareOfThemIsUnderWay) {
+  UseKeeper();
+  for (int i = 0; i < 300; ++i) Push(Widget(absl::StrCat("w", i)));
+  EXPECT_THAT(effects_.writes, SizeIs(256));
+}
+
+}  // namespace
+}  // namespace outboard::scheduler

@@ -1,0 +1,122 @@
+// The state that the parts of the scheduler share.
+#ifndef OUTBOARD_SHIM_SCHEDULER_SCHEDULER_STATE_H_
+#define OUTBOARD_SHIM_SCHEDULER_SCHEDULER_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/time/time.h"
+#include "shim/cache/cluster_state.h"
+#include "shim/framework/breaker.h"
+#include "shim/framework/host_client.h"
+#include "shim/framework/profile_plan.h"
+#include "shim/framework/shadow_observer.h"
+#include "shim/kube/objects.h"
+#include "shim/queue/scheduling_queue.h"
+#include "shim/scheduler/attempt.h"
+#include "shim/scheduler/cluster_actions.h"
+#include "shim/scheduler/queueing_hints.h"
+#include "shim/scheduler/scheduler_options.h"
+
+namespace outboard::scheduler {
+
+// What the scheduler knows of one plugin host. The comments name the writer of each group;
+// Scheduler::SetHost resets them when another instance takes the name's place.
+// Lifetime: the client outlives its place here.
+struct HostRecord {
+  // Scheduler::SetHost.
+  framework::HostClient* client = nullptr;
+  cache::ClusterState::Cursor cursor = 0;
+
+  // HostCalls. `away_since`: since then the host cannot be called.
+  absl::Time away_since = absl::InfinitePast();
+  bool wants_new_session = false;  // the connection needs a new handshake
+  // One for the calls of attempts, one for PreEnqueue and SortKeys: a good answer to one kind of
+  // call says nothing about the other.
+  framework::Breaker breaker;
+  framework::Breaker queue_breaker;
+  absl::Time clock_advanced_to = absl::InfinitePast();
+
+  // QueueingHints. The host evaluates queueing hints: for the events from this number on.
+  bool judges = false;
+  uint64_t knows_events_from = 0;
+  QueueingHintBuffer hints;
+  bool hints_lost = false;  // it missed an event, or forgot which pods wait
+
+  // ObjectWrites. The version that the host's cache had before the next pushes, and the first
+  // version that contains everything listed at the start.
+  int64_t pushes_from = 0;
+  std::optional<int64_t> caches_synced;
+  bool writes_objects = false;  // needs changes even while no pod is placed
+  absl::Time changes_sent = absl::InfinitePast();
+
+  // QueueCalls. Uids of pods without a sort key from this host, and the time of the last retry.
+  absl::flat_hash_set<std::string> sort_keys_owed;
+  absl::Time sort_keys_asked = absl::InfinitePast();
+  // Uids of pods without an answer at PreEnqueue and without an event about it; some may be gone.
+  absl::flat_hash_set<std::string> gates_owed;
+
+  // Scheduler::Tick: the last retry of pods that are parked although the host is here.
+  absl::Time parked_pods_checked = absl::InfinitePast();
+
+  // The host is not called until it answers a probe.
+  bool held_back() const { return breaker.open() || queue_breaker.open(); }
+  bool is_here() const { return client != nullptr && client->usable() && !held_back(); }
+};
+
+// Owned by Scheduler; every part has a pointer to it. Writers:
+// - options, profile_names, plans, shadow_observer: Scheduler
+// - hosts: see HostRecord
+// - cluster: ClusterEventHandler what informers report; SchedulingCycle, AttemptFailures,
+//   PermitWaits and PreemptionTracker assumed pods, waits and nominations; HostCalls cursors
+// - queue: all parts
+// - attempts: SchedulingCycle adds; PermitWaits and BindingCycle take
+//
+// Threading: the scheduling thread.
+// Lifetime: actions, observers, gate and delegate outlive it.
+struct SchedulerState {
+  SchedulerState(const SchedulerOptions& its_options, const queue::QueueOptions& queue_options,
+                 ClusterActions* its_actions, Observer* its_observer, queue::PreEnqueueGate* gate,
+                 queue::QueueingHintDelegate* delegate, queue::QueueObserver* queue_observer,
+                 absl::Time now)
+      : options(its_options),
+        actions(its_actions),
+        observer(its_observer),
+        queue(queue_options, now, gate, delegate, queue_observer) {}
+  SchedulerState(const SchedulerState&) = delete;
+  SchedulerState& operator=(const SchedulerState&) = delete;
+
+  bool HandlesProfile(const std::string& name) const { return profile_names.contains(name); }
+  // Null: the pod's profile has no plan.
+  const framework::ProfilePlan* PlanOf(const kube::PodObject& object) const {
+    return plans.For(object.pod.scheduler_name(), object.pod, cluster.device_class_resources());
+  }
+  // `points`: plugins, or extension points of hosts.
+  template <typename Points>
+  bool IsInterested(const Points& points, const v1alpha1::Pod& pod) const {
+    return framework::AnyInterestedIn(points, pod, cluster.device_class_resources());
+  }
+  uint64_t NewAttemptId() { return ++last_attempt_id; }
+
+  SchedulerOptions options;
+  ClusterActions* const actions;
+  Observer* const observer;
+  framework::ShadowObserver* shadow_observer = nullptr;  // null: none
+  cache::ClusterState cluster;
+  queue::SchedulingQueue queue;
+  std::unique_ptr<AttemptSkipper> skipper;  // null: every attempt is made
+  std::set<std::string> profile_names;
+  framework::ProfilePlanMap plans;
+  std::map<std::string, HostRecord> hosts;
+  AttemptTable attempts;
+  uint64_t last_attempt_id = 0;
+};
+
+}  // namespace outboard::scheduler
+
+#endif  // OUTBOARD_SHIM_SCHEDULER_SCHEDULER_STATE_H_

@@ -1,0 +1,757 @@
+// One profile, two hosts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "shim/framework/testing/scripted_host.h"
+#include "shim/scheduler/scheduler.h"
+
+namespace outboard::framework {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using v1alpha1::FilterRequest;
+using v1alpha1::FilterResponse;
+
+constexpr char kProfile[] = "outboard";
+constexpr int kNodes = 3;
+
+class RecordedActions final : public scheduler::ClusterActions {
+ public:
+  void Bind(const scheduler::BindOrder& order, absl::Time) override {
+    binds.push_back(order.node_name);
+    binder = order.ordered_by;
+  }
+  void Write(const scheduler::EffectOrder& order, absl::Time) override { writes.push_back(order); }
+  void Evict(const scheduler::EvictOrder& order, absl::Time) override {
+    evicted.push_back(order.victim->pod.name());
+  }
+  void RecordPreempted(const kube::PodObject&, const std::string&, const std::string&,
+                       const std::string&, bool, absl::Time) override {}
+  void RecordScheduled(const kube::PodObject&, const std::string&, const std::string&,
+                       absl::Time) override {}
+  void RecordFailed(const kube::PodObject&, const std::string&, const std::string& message,
+                    absl::Time) override {
+    failures.push_back(message);
+  }
+  void PatchStatus(const kube::PodObject&, const std::optional<scheduler::PodScheduledFalse>&,
+                   const std::optional<std::string>& nominated, absl::Time) override {
+    nominations.push_back(nominated.value_or("-"));
+  }
+  std::vector<std::string> binds, evicted, failures, nominations;
+  scheduler::BindOutcomeHandler* binder = nullptr;
+  std::vector<scheduler::EffectOrder> writes;
+};
+
+class Errors final : public scheduler::Observer {
+ public:
+  void OnProtocolError(const std::string&, const absl::Status& status) override {
+    all.push_back(std::string(status.message()));
+  }
+  std::vector<std::string> all;
+};
+
+// Host "a" serves Fit, host "b" Ports, which stands first; both score.
+class SeveralHostsTest : public ::testing::Test {
+ protected:
+  SeveralHostsTest() : scheduler_({}, queue::QueueOptions(), &effects_, &errors_, nullptr, now_) {
+    scheduler_.SetProfileNames({kProfile});
+    ProfilePlan plan = AlgorithmOfBoth({"Ports", "Fit"});
+    plan.reserve = {{"a", {{"Volumes", {}, 0}}}, {"b", {{"Gang", {}, 1}}}};
+    plan.pre_bind_plugins = {"Volumes", "Gang"};
+    plan.permit = {{"b", {{"Gang", {}, 0}}}, {"a", {{"Other", {}, 1}}}};
+    plan.pre_enqueue = {{"a", {{"LateGate", {}, 1}}}, {"b", {{"EarlyGate", {}, 0}}}};
+    plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
+    scheduler_.SetPlan(plan);
+    for (auto& [name, host] : hosts_) {
+      Program(name, &host);
+      scheduler_.SetHost(name, &host, scheduler_.cluster()->AddHost({}), now_);
+    }
+    for (int i = 1; i <= kNodes; ++i) {
+      auto node = std::make_shared<kube::NodeObject>();
+      node->node.set_uid(absl::StrCat("uid-n", i));
+      node->node.set_name(absl::StrCat("n", i));
+      node->node.mutable_allocatable()->set_pods(10);
+      node->resource_version = absl::StrCat(++resource_version_);
+      scheduler_.events()->OnNodeUpsert(node, now_);
+    }
+  }
+
+  // The verdicts of both from PreFilter to PostFilter, with the filters in the profile's order.
+  static ProfilePlan AlgorithmOfBoth(std::vector<std::string> filters) {
+    ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.filter_plugins = std::move(filters);
+    plan.algorithm.score_plugins = {{"ScoreA", 1}, {"ScoreB", 2}};
+    plan.algorithm.post_filter_plugins = {"DefaultPreemption"};
+    plan.algorithm.shares.resize(2);
+    plan.algorithm.shares[0].filter_plugins = {"Fit"};
+    plan.algorithm.shares[0].score_plugins = {{"ScoreA", 1}};
+    plan.algorithm.shares[1].filter_plugins = {"Ports"};
+    plan.algorithm.shares[1].score_plugins = {{"ScoreB", 2}};
+    plan.host_names = {"a", "b"};
+    plan.post_filter_hosts = {"a"};
+    plan.guard.resources = false;
+    return plan;
+  }
+  static std::map<std::string, ScriptedHost> MakeHosts() {
+    std::map<std::string, ScriptedHost> hosts;
+    hosts["a"];
+    hosts["b"];
+    return hosts;
+  }
+  void Program(const std::string& name, ScriptedHost* host) {
+    host->pre_filter = [this, name](const v1alpha1::PreFilterRequest& request) {
+      Note(name, " preFilter");
+      EXPECT_EQ(request.header().profile(), kProfile);
+      return v1alpha1::PreFilterResponse();
+    };
+    host->filter = [this, name](const FilterRequest& request) {
+      Note(name, " filter");
+      return request.hypotheses().empty() ? Judge(name) : JudgeHypotheses(name, request);
+    };
+    host->score = [this, name](const v1alpha1::ScoreRequest& request) {
+      Note(name, " score of ", request.nodes().slots_size());
+      v1alpha1::ScoreResponse response;
+      auto* scores = response.add_plugins();
+      scores->set_plugin(name == "a" ? "ScoreA" : "ScoreB");
+      for (int i = 0; i < request.nodes().slots_size(); ++i) {
+        scores->mutable_scores()->push_back(
+            static_cast<char>(scores_[name][static_cast<size_t>(request.nodes().slots(i))]));
+      }
+      return response;
+    };
+    host->reserve = [this, name](const v1alpha1::ReserveRequest&) {
+      Note(name, " reserve");
+      return reserved_[name];
+    };
+    host->unreserve = [this, name](const v1alpha1::UnreserveRequest&) {
+      Note(name, " unreserve");
+      return v1alpha1::UnreserveResponse();
+    };
+    host->permit = [this, name](const v1alpha1::PermitRequest&) {
+      Note(name, " permit");
+      return permitted_[name];
+    };
+    host->pre_enqueue = [this, name](const v1alpha1::PreEnqueueRequest& request) {
+      v1alpha1::PreEnqueueResponse response;
+      for (int i = 0; i < request.pod_uids_size(); ++i) *response.add_verdicts() = gate_[name];
+      return response;
+    };
+  }
+  // By node: the plugin's reason, UNSCHEDULABLE unless it begins with "never"; none: feasible.
+  FilterResponse Judge(const std::string& name) {
+    FilterResponse response;
+    std::string bits(1, '\0');
+    for (int i = 0; i < kNodes; ++i) {
+      Add(name, rejects_[name][absl::StrCat("n", i + 1)], i, &bits, &response);
+    }
+    response.set_processed(kNodes);
+    response.set_feasible(bits);
+    return response;
+  }
+  FilterResponse JudgeHypotheses(const std::string& name, const FilterRequest& request) {
+    hypotheses_.push_back(request);
+    FilterResponse response;
+    std::string bits(static_cast<size_t>((request.hypotheses_size() + 7) / 8), '\0');
+    for (int i = 0; i < request.hypotheses_size(); ++i) {
+      const v1alpha1::Hypothesis& told = request.hypotheses(i);
+      std::string key = scheduler_.cluster()->NodeAt(told.slot())->key();
+      for (const std::string& uid : told.removed_pod_uids()) absl::StrAppend(&key, " ", uid);
+      Add(name, rejects_[name][key], i, &bits, &response);
+    }
+    response.set_processed(static_cast<uint32_t>(request.hypotheses_size()));
+    response.set_feasible(bits);
+    return response;
+  }
+  static void Add(const std::string& name, const std::string& reason, int i, std::string* bits,
+                  FilterResponse* response) {
+    if (reason.empty()) {
+      (*bits)[static_cast<size_t>(i / 8)] |= static_cast<char>(1 << (i % 8));
+      return;
+    }
+    response->add_rejected(static_cast<uint32_t>(response->reasons_size()));
+    auto* status = response->add_reasons();
+    status->set_plugin(name == "a" ? "Fit" : "Ports");
+    status->set_code(reason.substr(0, 5) == "never" ? v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE
+                                                    : v1alpha1::UNSCHEDULABLE);
+    status->add_reasons(reason);
+  }
+  template <typename... Parts>
+  void Note(const Parts&... parts) {
+    log_.push_back(absl::StrCat(parts...));
+  }
+  std::vector<std::string> Log() { return std::exchange(log_, {}); }
+
+  void AddPod(const std::string& name, int32_t priority = 0, const std::string& node = "") {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid("uid-" + name);
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name(name);
+    pod->pod.set_scheduler_name(kProfile);
+    pod->pod.set_priority(priority);
+    pod->pod.set_node_name(node);
+    pod->pod.add_containers();
+    pod->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.events()->OnPodUpsert(pod, now_);
+  }
+  // No node fits; b rejects n3 as unresolvable.
+  void NothingFits() {
+    rejects_["a"] = {{"n1", "cpu"}, {"n3", "cpu"}};
+    rejects_["b"] = {{"n2", "port"}, {"n3", "never"}};
+    AddPod("v1", 0, "n1");
+    AddPod("v2", 0, "n2");
+    AddPod("v3", 0, "n3");
+  }
+  void Propose(std::vector<std::string> nodes) {
+    hosts_["a"].post_filter = [this, nodes](const v1alpha1::PostFilterRequest& request) {
+      post_filters_.push_back(request);
+      v1alpha1::PostFilterResponse answer;
+      for (const std::string& node : nodes) {
+        auto* candidate = answer.add_candidates();
+        candidate->set_slot(scheduler_.cluster()->SlotOf(node));
+        candidate->set_plugin("DefaultPreemption");
+        candidate->add_victim_uids("uid-v" + node.substr(1));
+      }
+      return answer;
+    };
+  }
+  v1alpha1::PluginStatus Status(const std::string& plugin, const std::string& reason) {
+    v1alpha1::PluginStatus status;
+    status.set_plugin(plugin);
+    status.set_code(v1alpha1::UNSCHEDULABLE);
+    status.add_reasons(reason);
+    return status;
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  int resource_version_ = 0;
+  RecordedActions effects_;
+  Errors errors_;
+  std::map<std::string, ScriptedHost> hosts_ = MakeHosts();
+  scheduler::Scheduler scheduler_;
+  std::vector<std::string> log_;
+  std::map<std::string, std::vector<int>> scores_ = {{"a", {0, 0, 0}}, {"b", {0, 0, 0}}};
+  std::map<std::string, std::map<std::string, std::string>> rejects_;
+  std::map<std::string, v1alpha1::ReserveResponse> reserved_;
+  std::map<std::string, v1alpha1::PermitResponse> permitted_;
+  std::map<std::string, v1alpha1::PluginStatus> gate_;
+  std::vector<FilterRequest> hypotheses_;
+  std::vector<v1alpha1::PostFilterRequest> post_filters_;
+};
+
+TEST_F(SeveralHostsTest, TheSumOfAllHostsDecidesOnTheNodesThatAllTake) {
+  rejects_["a"] = {{"n1", "cpu"}};
+  scores_ = {{"a", {100, 90, 30}}, {"b", {100, 10, 50}}};
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, ElementsAre("n3"));
+  EXPECT_THAT(Log(),
+              ElementsAre("a preFilter", "b preFilter", "a filter", "b filter", "a score of 2",
+                          "b score of 2", "a reserve", "b reserve", "b permit", "a permit"));
+  EXPECT_THAT(hosts_["a"].cycles, IsEmpty());
+}
+
+TEST_F(SeveralHostsTest, AHostThatIsNotPartOfTheAlgorithmIsAskedLaterOnly) {
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.score_plugins = {{"Score", 1}};
+  plan.host_names = {"a", "b"};
+  plan.permit = {{"b", {{"Gang", {}, 0}}}};
+  plan.guard.resources = false;
+  scheduler_.SetPlan(plan);
+  hosts_["a"].num_nodes = kNodes;
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(Log(), ElementsAre("b permit"));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  // Without it no attempt begins.
+  hosts_["b"].is_usable = false;
+  AddPod("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+}
+
+// Host "b" is interested only in pods with claims; "a" handles the others alone.
+class SkippedHostTest : public SeveralHostsTest {
+ protected:
+  SkippedHostTest() {
+    ProfilePlan plan = AlgorithmOfBoth({"Fit", "Ports"});
+    auto without = std::make_shared<ProfilePlan>();
+    without->algorithm.name = kProfile;
+    without->algorithm.pre_filter_plugins = {"Volumes", "Behind"};
+    without->algorithm.filter_plugins = {"Fit"};
+    without->algorithm.score_plugins = {{"Score", 1}};
+    without->algorithm.post_filter_plugins = {"DefaultPreemption"};
+    without->host_names = {"a"};
+    without->post_filter_hosts = {"a"};
+    without->spared_before = {{"no claims", {"Volumes"}}};
+    without->guard.resources = false;
+    plan.spared.push_back({"b", {"b", {"spec.resourceClaims"}}, without});
+    scheduler_.SetPlan(plan);
+    hosts_["a"].num_nodes = kNodes;
+  }
+  void AddPodWithClaim(const std::string& name) {
+    AddPod(name);
+    auto pod = std::make_shared<kube::PodObject>(*scheduler_.cluster()->FindPod("uid-" + name));
+    pod->pod.add_claims()->set_name("c");
+    pod->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.events()->OnPodUpsert(pod, now_);
+  }
+};
+
+TEST_F(SkippedHostTest, APodThatNobodyThereCaresAboutIsAskedAboutAtOneHostInOneMessage) {
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(Log(), IsEmpty());
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  AddPodWithClaim("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
+  EXPECT_THAT(Log(), ::testing::Contains("b filter"));
+  EXPECT_THAT(effects_.binds, SizeIs(2));
+}
+
+TEST_F(SkippedHostTest, WhileTheHostIsAwayOnlyPodsThatItCaresAboutWaitForIt) {
+  hosts_["b"].is_usable = false;
+  AddPodWithClaim("q");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+  hosts_["b"].is_usable = true;
+  scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(2));
+}
+
+// They never have an attempt that could report it.
+TEST_F(SeveralHostsTest, PodsThatWaitForAnAwayHostsGateAreToldOnceItStaysAway) {
+  scheduler_.SetHost("b", nullptr, 0, now_);
+  AddPod("p");
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, IsEmpty()) << "it may be back in a moment";
+  EXPECT_LE(scheduler_.NextWakeup(now_), now_ + absl::Seconds(5));
+  now_ += absl::Seconds(5);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  now_ += absl::Seconds(5);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, SizeIs(1)) << "once";
+  // A host that returns in time is not reported.
+  scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  scheduler_.SetHost("b", nullptr, 0, now_);
+  AddPod("q");
+  scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  now_ += absl::Seconds(10);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, SizeIs(1));
+}
+
+// Each call delays all pods for its deadline.
+TEST_F(SeveralHostsTest, AHostThatIsSilentAtTheGateIsAskedNoMoreUntilItAnswersAProbe) {
+  const auto answers = hosts_["b"].pre_enqueue;
+  int asked = 0;
+  hosts_["b"].pre_enqueue =
+      [&](const v1alpha1::PreEnqueueRequest&) -> absl::StatusOr<v1alpha1::PreEnqueueResponse> {
+    ++asked;
+    return absl::DeadlineExceededError("too slow");
+  };
+  for (const char* name : {"p", "q", "r", "s", "t"}) {
+    AddPod(name);
+    scheduler_.Tick(now_);
+    EXPECT_GT(scheduler_.NextWakeup(now_), now_) << name;
+  }
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(scheduler_.IsHeldBack("b"));
+  EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(1));
+  now_ += absl::Seconds(5);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures, SizeIs(5));
+  EXPECT_THAT(effects_.failures,
+              ::testing::Each("plugin host \"b\" gave no answer: the host is away"));
+  hosts_["b"].pre_enqueue = answers;
+  scheduler_.OnProbeAnswered("b", now_);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(5));
+}
+
+TEST_F(SkippedHostTest, ANewPlanTakesThePlaceOfTheOneThatAttemptsKnow) {
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.host_names = {"a"};
+  plan.guard.resources = false;
+  scheduler_.SetPlan(plan);
+  // The attempt began with a plan that no pod uses now.
+  effects_.binder->OnBindEnded(1, scheduler::BindEnd::kNotBound, "no", now_);
+  EXPECT_THAT(effects_.failures, SizeIs(1));
+}
+
+TEST_F(SkippedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
+  hosts_["a"].cycle = [this](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+    hosts_["a"].Infeasible("Fit", "cpu", response);
+    return absl::OkStatus();
+  };
+  hosts_["a"].post_filter = [this](const v1alpha1::PostFilterRequest&) {
+    v1alpha1::PostFilterResponse answer;
+    *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
+    return answer;
+  };
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("0/3 nodes are available: 3 cpu. no claims, no victims"));
+}
+
+// As kube-scheduler's plugins whose PreFilter did not write their state.
+TEST_F(SkippedHostTest, ItsStateIsMissingWhereAPluginBeforeItEndedPreFilter) {
+  const auto reject = [this](const std::string& plugin) {
+    hosts_["a"].cycle = [this, plugin](const v1alpha1::CycleRequest&,
+                                       v1alpha1::CycleResponse* response) {
+      v1alpha1::PluginStatus* status = response->mutable_pre_filter()->mutable_rejection();
+      *status = Status(plugin, "no claim");
+      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      response->mutable_pre_filter()->add_rejected_by(plugin);
+      return absl::OkStatus();
+    };
+  };
+  bool asked = false;
+  hosts_["a"].post_filter = [&](const v1alpha1::PostFilterRequest&) {
+    asked = true;
+    v1alpha1::PostFilterResponse answer;
+    *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
+    return answer;
+  };
+  reject("Volumes");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_FALSE(asked);
+  reject("Behind");
+  AddPod("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_TRUE(asked);
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("0/3 nodes are available: no claim. not found",
+                          "0/3 nodes are available: no claim. no claims, no victims"));
+}
+
+TEST_F(SeveralHostsTest, NoHostSeesAChangeBetweenPreFilterAndScore) {
+  std::vector<size_t> sent;
+  std::vector<int64_t> versions;
+  for (auto& [name, host] : hosts_) {
+    host.pre_filter = [&, &host = host](const v1alpha1::PreFilterRequest& request) {
+      sent.push_back(host.changes.size());
+      versions.push_back(request.header().snapshot_version());
+      EXPECT_EQ(host.changes.back().version(), request.header().snapshot_version());
+      return v1alpha1::PreFilterResponse();
+    };
+    auto score = host.score;
+    host.score = [&, &host = host, score](const v1alpha1::ScoreRequest& request) {
+      sent.push_back(host.changes.size());
+      versions.push_back(request.header().snapshot_version());
+      return score(request);
+    };
+  }
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(sent, SizeIs(4));
+  EXPECT_EQ(sent[0], sent[2]);
+  EXPECT_EQ(sent[1], sent[3]);
+  EXPECT_EQ(versions[0], versions[2]);
+  EXPECT_EQ(versions[1], versions[3]);
+  // Both learn that the attempt is over.
+  effects_.binder->OnBindEnded(1, scheduler::BindEnd::kBound, "", now_);
+  AddPod("next");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  for (const auto& [name, host] : hosts_) {
+    uint64_t ended = 0;
+    for (const auto& change : host.changes) {
+      for (const uint64_t id : change.ended_attempts()) ended = id;
+    }
+    EXPECT_EQ(ended, 1u) << name;
+  }
+}
+
+TEST_F(SeveralHostsTest, TheFirstPluginOfTheProfileIsReportedForANode) {
+  rejects_["a"] = {{"n1", "cpu"}, {"n2", "cpu"}, {"n3", "cpu"}};
+  rejects_["b"] = {{"n2", "port"}};
+  hosts_["a"].post_filter = [](const auto&) { return v1alpha1::PostFilterResponse(); };
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures, ElementsAre("0/3 nodes are available: 1 port, 2 cpu."));
+}
+
+TEST_F(SeveralHostsTest, APodIsParkedForTheHostThatIsAway) {
+  AddPod("p");
+  hosts_["b"].is_usable = false;
+  // "b" has been away for good, so the grace is over.
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  EXPECT_THAT(Log(), IsEmpty());
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+  hosts_["b"].is_usable = true;
+  scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SeveralHostsTest, WhileOneHostIsAwayForAMomentPodsKeepTheirPlaces) {
+  AddPod("p");
+  scheduler_.SetHost("b", nullptr, 0, now_);
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_ + absl::Seconds(4)));
+  EXPECT_TRUE(scheduler_.ScheduleOne(now_ + absl::Seconds(6)));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+}
+
+TEST_F(SeveralHostsTest, AHostThatSpeaksForAnothersPluginIsNotHeard) {
+  hosts_["b"].filter = [this](const FilterRequest&) {
+    rejects_["a"] = {{"n1", "cpu"}};
+    return Judge("a");
+  };
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(errors_.all, ElementsAre("Filter answers for \"Fit\", which this host does not "
+                                       "serve in the profile"));
+  EXPECT_THAT(effects_.failures, ElementsAre(HasSubstr("plugin host \"b\" gave no answer")));
+}
+
+TEST_F(SeveralHostsTest, UnreservesInReverseOrder) {
+  *permitted_["a"].mutable_rejection() = Status("Other", "no");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const std::vector<std::string> log = Log();
+  EXPECT_THAT(
+      std::vector<std::string>(log.end() - 6, log.end()),
+      ElementsAre("a reserve", "b reserve", "b permit", "a permit", "b unreserve", "a unreserve"));
+  EXPECT_THAT(effects_.failures, ElementsAre("0/1 nodes are available: 1 no."));
+}
+
+TEST_F(SeveralHostsTest, AReserveThatFailsGivesBackWhatOthersReserved) {
+  *reserved_["b"].mutable_rejection() = Status("Gang", "no");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  const std::vector<std::string> log = Log();
+  EXPECT_THAT(std::vector<std::string>(log.end() - 4, log.end()),
+              ElementsAre("a reserve", "b reserve", "b unreserve", "a unreserve"));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+}
+
+TEST_F(SeveralHostsTest, WaitsForTheWordOfEveryHost) {
+  for (const auto& [host, plugin] : {std::pair("a", "Other"), std::pair("b", "Gang")}) {
+    auto* wait = permitted_[host].add_waits();
+    wait->set_plugin(plugin);
+    wait->set_timeout_millis(60000);
+  }
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.waiting_pods(), 1u);
+  for (const auto& [host, plugin] : {std::pair("a", "Other"), std::pair("b", "Gang")}) {
+    EXPECT_THAT(effects_.binds, IsEmpty());
+    auto* decision = hosts_[host].pushes.emplace_back().mutable_wait_decision();
+    decision->set_attempt_id(1);
+    decision->set_pod_uid("uid-p");
+    decision->set_plugin(plugin);
+    decision->set_allow(true);
+    scheduler_.Tick(now_);
+  }
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(SeveralHostsTest, EachHostIsAskedAboutItsOwnEffects) {
+  int n = 0;
+  for (const char* host : {"a", "b"}) {
+    auto* effect = reserved_[host].add_effects();
+    effect->set_plugin(host == std::string("a") ? "Volumes" : "Gang");
+    effect->set_key(absl::StrCat("key-", ++n));
+    auto* select = effect->mutable_select_node();
+    select->set_namespace_("ns");
+    select->set_name("claim");
+    select->set_uid("u");
+    select->set_resource_version("1");
+    select->set_node_name("n1");
+    hosts_[host].pre_bind = [this, host](const v1alpha1::PreBindRequest& request) {
+      Note(host, " preBind of ", request.effects(0).plugin(), " ", request.results(0).key(), " ",
+           request.effects_size(), request.results_size());
+      return v1alpha1::PreBindResponse();
+    };
+  }
+  auto pod = std::make_shared<kube::PodObject>();
+  pod->pod.set_uid("uid-p");
+  pod->pod.set_namespace_("ns");
+  pod->pod.set_name("p");
+  pod->pod.set_scheduler_name(kProfile);
+  auto* volume = pod->pod.add_volumes();
+  volume->set_source("persistentVolumeClaim");
+  volume->set_claim_name("claim");
+  pod->resource_version = "x";
+  scores_ = {{"a", {9, 0, 0}}, {"b", {0, 0, 0}}};
+  scheduler_.events()->OnPodUpsert(pod, now_);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_THAT(effects_.writes, SizeIs(i + 1));
+    effects_.writes[i].ordered_by->OnEffectEnded(effects_.writes[i], {absl::OkStatus(), "2"}, now_);
+  }
+  Log();
+  scheduler_.Tick(now_ + absl::Seconds(2));
+  EXPECT_THAT(Log(), ElementsAre("a preBind of Volumes key-1 11", "b preBind of Gang key-2 11"));
+  EXPECT_THAT(effects_.binds, ElementsAre("n1"));
+}
+
+TEST_F(SeveralHostsTest, TheFirstGateOfTheProfileIsTold) {
+  gate_["a"] = Status("LateGate", "later");
+  gate_["b"] = Status("EarlyGate", "not yet");
+  AddPod("p");
+  EXPECT_FALSE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.queue().Find("uid-p")->gate_message, "not yet");
+  gate_["b"] = v1alpha1::PluginStatus();
+  AddPod("q");
+  EXPECT_EQ(scheduler_.queue().Find("uid-q")->gate_message, "later");
+}
+
+TEST_F(SeveralHostsTest, PostFilterLearnsWhatAllSaidOfNodes) {
+  NothingFits();
+  Propose({});
+  AddPod("p", 10);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(post_filters_, SizeIs(1));
+  EXPECT_TRUE(post_filters_[0].others_filter());
+  const v1alpha1::JudgedNodes& judged = post_filters_[0].judged();
+  EXPECT_EQ(judged.others(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_THAT(judged.slots(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(judged.codes(), ElementsAre(v1alpha1::UNSCHEDULABLE, v1alpha1::UNSCHEDULABLE,
+                                          v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE));
+}
+
+TEST_F(SeveralHostsTest, TakesTheFirstCandidateOnWhichAllAgree) {
+  NothingFits();
+  rejects_["b"]["n1 uid-v1"] = "port";
+  // Not n3: by b's verdict no eviction helps there.
+  Propose({"n3", "n1", "n2"});
+  AddPod("p", 10);
+  Log();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.evicted, ElementsAre("v2"));
+  EXPECT_THAT(effects_.nominations, ElementsAre("n2"));
+  // One call for all of them, at the version of the attempt, to the other host only.
+  ASSERT_THAT(hypotheses_, SizeIs(1));
+  EXPECT_THAT(hypotheses_[0].hypotheses(), SizeIs(2));
+  EXPECT_EQ(hypotheses_[0].header().attempt_id(), post_filters_[0].header().attempt_id());
+  EXPECT_THAT(Log(), ElementsAre("a preFilter", "b preFilter", "a filter", "b filter", "b filter"));
+}
+
+TEST_F(SeveralHostsTest, ANodeThatOthersFoundHopelessIsNoCandidate) {
+  NothingFits();
+  Propose({"n3"});
+  AddPod("p", 10);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.evicted, IsEmpty());
+  EXPECT_THAT(hypotheses_, IsEmpty());
+  EXPECT_THAT(effects_.failures, ElementsAre(HasSubstr("none of 1 candidates")));
+}
+
+TEST_F(SeveralHostsTest, WhereTheOthersObjectToAllNothingIsEvicted) {
+  NothingFits();
+  rejects_["b"]["n1 uid-v1"] = "port";
+  Propose({"n1"});
+  AddPod("p", 10);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.evicted, IsEmpty());
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("0/3 nodes are available: 1 cpu, 1 never, 1 port. preemption: none of 1 "
+                          "candidates would fit by the word of all hosts"));
+}
+
+TEST_F(SeveralHostsTest, QuestionsOfPostFilterGoToTheOthers) {
+  NothingFits();
+  rejects_["b"]["n1 uid-v1"] = "port";
+  hosts_["a"].post_filter = [this](const v1alpha1::PostFilterRequest& request) {
+    post_filters_.push_back(request);
+    v1alpha1::PostFilterResponse answer;
+    if (!request.answers().empty()) {
+      *answer.mutable_rejection() = Status("DefaultPreemption", "enough");
+      return answer;
+    }
+    for (const char* node : {"n1", "n1", "n2", "n2"}) {
+      auto* question = answer.add_questions();
+      question->mutable_hypothesis()->set_slot(scheduler_.cluster()->SlotOf(node));
+      question->mutable_hypothesis()->add_removed_pod_uids(absl::StrCat("uid-v", node + 1));
+    }
+    *answer.mutable_questions(1)->mutable_own() = Status("Fit", "cpu");
+    *answer.mutable_questions(3)->mutable_own() = Status("Fit", "cpu");
+    return answer;
+  };
+  AddPod("p", 10);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(post_filters_, SizeIs(2));
+  ASSERT_THAT(hypotheses_, SizeIs(1));
+  std::vector<std::string> answers;
+  for (const auto& answer : post_filters_[1].answers()) answers.push_back(answer.plugin());
+  // Ports stands before Fit.
+  EXPECT_THAT(answers, ElementsAre("Ports", "Ports", "", "Fit"));
+  EXPECT_THAT(effects_.failures, ElementsAre(HasSubstr(" enough")));
+}
+
+TEST_F(SeveralHostsTest, AHostThatDoesNotAnswerAQuestionIsTheOneThatPodsAreParkedFor) {
+  NothingFits();
+  Propose({"n1"});
+  auto filter = hosts_["b"].filter;
+  hosts_["b"].filter = [filter](const FilterRequest& request) -> absl::StatusOr<FilterResponse> {
+    if (request.hypotheses().empty()) return filter(request);
+    return absl::DeadlineExceededError("too slow");
+  };
+  AddPod("p", 10);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: too slow"));
+  EXPECT_THAT(effects_.evicted, IsEmpty());
+}
+
+TEST_F(SeveralHostsTest, EventsAreJudgedOnlyIfAllHostsDo) {
+  for (const bool both : {false, true}) {
+    ScriptedHost a, b;
+    a.JudgeHints();
+    if (both) b.JudgeHints();
+    Program("a", &a);
+    Program("b", &b);
+    a.post_filter = [](const auto&) { return v1alpha1::PostFilterResponse(); };
+    for (const auto& [name, host] : {std::pair("a", &a), std::pair("b", &b)}) {
+      const cache::ClusterState::Cursor cursor = scheduler_.cluster()->AddHost({});
+      // The snapshot, which the owner of the connection takes and sends.
+      scheduler_.cluster()->TakeChanges(cursor, now_);
+      scheduler_.SetHost(name, host, cursor, now_);
+    }
+    rejects_["a"] = {{"n1", "cpu"}, {"n2", "cpu"}, {"n3", "cpu"}};
+    const std::string name = both ? "judged" : "plain";
+    AddPod(name);
+    ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+    EXPECT_EQ(scheduler_.queue().Find("uid-" + name)->judged, both);
+    scheduler_.Tick(now_);
+    if (both) {
+      for (const ScriptedHost* host : {&a, &b}) {
+        ASSERT_THAT(host->changes.back().waiting_pods(), SizeIs(1));
+        EXPECT_THAT(host->changes.back().waiting_pods(0).rejected_by(), ElementsAre("Fit"));
+      }
+    }
+    scheduler_.events()->OnPodDelete("uid-" + name, now_);
+    scheduler_.SetHost("a", &hosts_["a"], scheduler_.cluster()->AddHost({}), now_);
+    scheduler_.SetHost("b", &hosts_["b"], scheduler_.cluster()->AddHost({}), now_);
+  }
+}
+
+}  // namespace
+}  // namespace outboard::framework
