@@ -10,7 +10,7 @@ trap 'rm -f "$linked"' EXIT
 ninja -C "$build" -t inputs bin/outboard-shim | while read -r input; do
   case $input in
     # Sources that are compiled together: the file that includes them.
-    *unity_*.cxx)
+    */merged/*.cc)
       [[ $input == /* ]] || input=$build/$input
       sed -n 's/^#include "\(.*\)"$/\1/p' "$input"
       ;;
