@@ -45,7 +45,7 @@ void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const framework::Algori
   seen->filter = response.filter();
   seen->score = response.score();
   seen->score_plugins = profile.score_plugins;
-  seen->spared_score_plugins = profile.spared_score_plugins;
+  seen->skipped_score_plugins = profile.skipped_score_plugins;
   seen->snapshot_version = result.snapshot_version;
   seen->evaluated_nodes = result.evaluated_nodes;
   seen->feasible_nodes = result.feasible_nodes;
@@ -175,7 +175,7 @@ std::string AttemptLog::Render(const std::string& pod_key,
       FillNodes(
           {seen.examined_slots, seen.feasible_positions, seen.totals, seen.absent_nodes_reason,
            seen.tried_slot, seen.tried_status, seen.filter, seen.score, seen.score_plugins,
-           seen.spared_score_plugins},
+           seen.skipped_score_plugins},
           seen.names->slots,
           [&](uint32_t slot) -> const std::string& { return seen.names->by_slot[slot]; }, &report);
     }

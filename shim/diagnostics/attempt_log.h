@@ -75,7 +75,7 @@ class AttemptLog final : public scheduler::Observer {
     v1alpha1::FilterResponse filter;
     v1alpha1::ScoreResponse score;
     std::vector<framework::WeightedPlugin> score_plugins;
-    std::vector<std::string> spared_score_plugins;
+    std::vector<std::string> skipped_score_plugins;
     int64_t snapshot_version = 0;
     uint32_t evaluated_nodes = 0;
     uint32_t feasible_nodes = 0;

@@ -96,7 +96,7 @@ void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots
   for (size_t i = 0; i < view.totals.size(); ++i) {
     NodeScores& scores = report->scores[node_name(view.examined_slots[view.feasible_positions[i]])];
     scores.total = view.totals[i];
-    for (const std::string& plugin : view.spared_score_plugins) scores.plugins[plugin] = 0;
+    for (const std::string& plugin : view.skipped_score_plugins) scores.plugins[plugin] = 0;
     for (const v1alpha1::PluginScores& plugin : view.score.plugins()) {
       for (const framework::WeightedPlugin& weighted : view.score_plugins) {
         if (weighted.name != plugin.plugin()) continue;

@@ -67,7 +67,7 @@ struct AlgorithmView {
   const v1alpha1::FilterResponse& filter;
   const v1alpha1::ScoreResponse& score;
   const std::vector<framework::WeightedPlugin>& score_plugins;
-  const std::vector<std::string>& spared_score_plugins;
+  const std::vector<std::string>& skipped_score_plugins;
 };
 
 // Fills `filter` and `scores`. `all_slots` are the slots of all nodes.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/framework/rejections.h"
 #include "shim/framework/select_node.h"
 
@@ -58,10 +59,10 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   const std::string& nominated_name = request.pod->pod.nominated_node_name();
   const uint32_t nominated =
       nominated_name.empty() ? cache::ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
-  ExtensionPointRunner panel(&request.hosts, request.profile, request.attempt_id, deadline);
-  panel.SetExplain(request.explain);
-  panel.UseLastScores(&last_scores_, request.pod->pod.controller().uid());
-  if (nominated == cache::ClusterState::kNoSlot) panel.SetRecorder(request.recorder);
+  ExtensionPointRunner runner(&request.hosts, request.profile, request.attempt_id, deadline);
+  runner.SetExplain(request.explain);
+  runner.UseLastScores(&last_scores_, request.pod->pod.controller().uid());
+  if (nominated == cache::ClusterState::kNoSlot) runner.SetRecorder(request.recorder);
   absl::Status called;
   if (nominated != cache::ClusterState::kNoSlot) {
     // Members of a group are placed together, even if each has a nominated node. One by one, some
@@ -72,12 +73,12 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
         may_be_in_group && (response_.has_group() || response_.pre_filter().has_rejection());
     if (called.ok() && !is_answered) {
       fused_answer_.reset();
-      absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &panel);
+      absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &runner);
       if (taken.ok() && *taken) {
-        result_.left_out = panel.left_out();
+        result_.left_out = runner.left_out();
         return result_;
       }
-      called = taken.ok() ? FilterAndScore(request, &panel) : taken.status();
+      called = taken.ok() ? FilterAndScore(request, &runner) : taken.status();
     }
   } else if (IsFused(request.hosts)) {
     called = AskAtOnce(request, deadline);
@@ -85,15 +86,15 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
     const std::optional<size_t> main = request.profile->main_host;
     if (main.has_value() && request.hosts[*main].client != nullptr) {
       FillCycle(request, *main, Search(request));
-      panel.AskMainAtOnce(&request_, &main_response_);
+      runner.AskMainAtOnce(&request_, &main_response_);
     }
-    called = RunPointByPoint(request, &panel);
-    if (panel.main_search_stands()) fused_answer_ = {*main, &request_, &main_response_};
+    called = RunPointByPoint(request, &runner);
+    if (runner.main_search_stands()) fused_answer_ = {*main, &request_, &main_response_};
   }
-  result_.left_out = panel.left_out();
+  result_.left_out = runner.left_out();
   if (!called.ok()) {
     Fail(Outcome::kNoAnswer, std::move(called));
-    result_.failed_host = panel.failed_host();
+    result_.failed_host = runner.failed_host();
     return result_;
   }
   Evaluate(request);
@@ -131,31 +132,31 @@ void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
 }
 
 absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request,
-                                        ExtensionPointRunner* panel) {
+                                        ExtensionPointRunner* runner) {
   response_.Clear();
-  auto answer = panel->PreFilter(request.pod->uid());
+  auto answer = runner->PreFilter(request.pod->uid());
   if (!answer.ok()) return answer.status();
   *response_.mutable_pre_filter() = *std::move(answer);
-  return FilterAndScore(request, panel);
+  return FilterAndScore(request, runner);
 }
 
 absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
-                                                 ExtensionPointRunner* panel) {
+                                                 ExtensionPointRunner* runner) {
   v1alpha1::FilterRequest only;
   only.mutable_nodes()->add_slots(slot);
   only.set_first_feasible_only(true);
   if (IsFused(request.hosts)) {
     FillCycle(request, 0, std::move(only));
-    absl::Status called = request.hosts[0].client->Cycle(request_, panel->deadline(), &response_);
+    absl::Status called = request.hosts[0].client->Cycle(request_, runner->deadline(), &response_);
     if (!called.ok()) return called;
     if (response_.pre_filter().has_rejection()) return false;
   } else {
     response_.Clear();
-    auto pre_filtered = panel->PreFilter(request.pod->uid());
+    auto pre_filtered = runner->PreFilter(request.pod->uid());
     if (!pre_filtered.ok()) return pre_filtered.status();
     *response_.mutable_pre_filter() = *std::move(pre_filtered);
     if (response_.pre_filter().has_rejection()) return false;
-    auto filtered = panel->Filter(std::move(only), {slot}, 1);
+    auto filtered = runner->Filter(std::move(only), {slot}, 1);
     if (!filtered.ok()) return filtered.status();
     *response_.mutable_filter() = *std::move(filtered);
   }
@@ -181,7 +182,7 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
 }
 
 absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
-                                       ExtensionPointRunner* panel) {
+                                       ExtensionPointRunner* runner) {
   if (response_.pre_filter().has_rejection()) return absl::OkStatus();
   if (absl::Status checked = CheckPreFilter(response_.pre_filter()); !checked.ok()) return checked;
   FindCandidates();
@@ -190,7 +191,7 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
     filter.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
   }
   const uint32_t num_to_find = NumToFind(*request.profile, candidates_.size());
-  auto filtered = panel->Filter(std::move(filter), candidates_, num_to_find);
+  auto filtered = runner->Filter(std::move(filter), candidates_, num_to_find);
   if (!filtered.ok()) return filtered.status();
   *response_.mutable_filter() = *std::move(filtered);
 
@@ -209,12 +210,12 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
     nodes.add_slots(candidates_[(request.start_offset + position) % candidates_.size()]);
   }
   if (!request.profile->pre_score_plugins.empty()) {
-    auto answer = panel->PreScore(nodes);
+    auto answer = runner->PreScore(nodes);
     if (!answer.ok()) return answer.status();
     *response_.mutable_pre_score() = *std::move(answer);
     if (response_.pre_score().has_error()) return absl::OkStatus();
   }
-  auto scored = panel->Score(nodes);
+  auto scored = runner->Score(nodes);
   if (!scored.ok()) return scored.status();
   *response_.mutable_score() = *std::move(scored);
   return absl::OkStatus();

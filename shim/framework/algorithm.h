@@ -11,13 +11,16 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "shim/cache/cluster_state.h"
+#include "shim/framework/algorithm_profile.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/fit_error.h"
 #include "shim/framework/host_client.h"
-#include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::framework {
+
+class CallRecorder;
+class ExtensionPointRunner;
 
 struct AlgorithmRequest {
   AttemptHosts hosts;  // all that serve the profile
@@ -108,11 +111,11 @@ class Algorithm {
   absl::Status AskAtOnce(const AlgorithmRequest& request, absl::Time deadline);
   // Fills `request_`.
   void FillCycle(const AlgorithmRequest& request, size_t host, v1alpha1::FilterRequest filter);
-  absl::Status RunPointByPoint(const AlgorithmRequest& request, ExtensionPointRunner* panel);
+  absl::Status RunPointByPoint(const AlgorithmRequest& request, ExtensionPointRunner* runner);
   // Tries the pod's nominated node alone; true if the pod takes it.
   absl::StatusOr<bool> TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
-                                        ExtensionPointRunner* panel);
-  absl::Status FilterAndScore(const AlgorithmRequest& request, ExtensionPointRunner* panel);
+                                        ExtensionPointRunner* runner);
+  absl::Status FilterAndScore(const AlgorithmRequest& request, ExtensionPointRunner* runner);
   // Puts the slots to examine into `candidates_`, in node order.
   void FindCandidates();
   void Evaluate(const AlgorithmRequest& request);

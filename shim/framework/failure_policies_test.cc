@@ -33,11 +33,11 @@ class FailurePoliciesTest : public ::testing::Test {
     profile_.shares.resize(2);
     profile_.shares[0].filter_plugins = {"Fit"};
     profile_.shares[0].score_plugins = {{"A", 1}};
-    profile_.shares[0].score_is_open = true;
+    profile_.shares[0].score_fail_open = true;
     profile_.shares[1].score_plugins = {{"B", 1}};
-    profile_.shares[1].pre_filter_is_open = true;
-    profile_.shares[1].filter_is_open = true;
-    profile_.shares[1].score_is_open = true;
+    profile_.shares[1].pre_filter_fail_open = true;
+    profile_.shares[1].filter_fail_open = true;
+    profile_.shares[1].score_fail_open = true;
     for (ScriptedHost* host : {&a_, &b_}) {
       host->pre_filter = [](const v1alpha1::PreFilterRequest&) {
         return v1alpha1::PreFilterResponse();
@@ -69,9 +69,9 @@ class FailurePoliciesTest : public ::testing::Test {
     };
   }
   ExtensionPointRunner Panel() {
-    ExtensionPointRunner panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(1));
-    panel.UseLastScores(&last_scores_, "owner");
-    return panel;
+    ExtensionPointRunner runner(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(1));
+    runner.UseLastScores(&last_scores_, "owner");
+    return runner;
   }
   static v1alpha1::NodeSet Nodes(std::vector<uint32_t> slots) {
     v1alpha1::NodeSet nodes;
@@ -98,59 +98,59 @@ class FailurePoliciesTest : public ::testing::Test {
 
 TEST_F(FailurePoliciesTest, WhereScoresAreOpenASilentHostScoresNothing) {
   Silence(&b_);
-  ExtensionPointRunner panel = Panel();
-  ASSERT_TRUE(panel.PreFilter("uid").ok());
-  EXPECT_THAT(Texts(panel.Score(Nodes({0, 1, 2}))), ElementsAre("A 0 1 2"));
-  ASSERT_THAT(panel.left_out(), SizeIs(1));
-  EXPECT_EQ(panel.left_out()[0].host, 1u);
-  EXPECT_EQ(panel.left_out()[0].point, v1alpha1::SCORE);
-  EXPECT_FALSE(panel.left_out()[0].used_last);
+  ExtensionPointRunner runner = Panel();
+  ASSERT_TRUE(runner.PreFilter("uid").ok());
+  EXPECT_THAT(Texts(runner.Score(Nodes({0, 1, 2}))), ElementsAre("A 0 1 2"));
+  ASSERT_THAT(runner.left_out(), SizeIs(1));
+  EXPECT_EQ(runner.left_out()[0].host, 1u);
+  EXPECT_EQ(runner.left_out()[0].point, v1alpha1::SCORE);
+  EXPECT_FALSE(runner.left_out()[0].used_last);
 }
 
 TEST_F(FailurePoliciesTest, WhereTheyAreClosedTheAttemptHasNoAnswer) {
-  profile_.shares[1].score_is_open = false;
+  profile_.shares[1].score_fail_open = false;
   Silence(&b_);
-  ExtensionPointRunner panel = Panel();
-  EXPECT_EQ(panel.Score(Nodes({0, 1, 2})).status().code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(panel.failed_host(), 1u);
-  EXPECT_THAT(panel.left_out(), IsEmpty());
+  ExtensionPointRunner runner = Panel();
+  EXPECT_EQ(runner.Score(Nodes({0, 1, 2})).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(runner.failed_host(), 1u);
+  EXPECT_THAT(runner.left_out(), IsEmpty());
 }
 
 TEST_F(FailurePoliciesTest, AFilterThatInsistsIsWaitedFor) {
   a_.filter = [](const FilterRequest&) -> absl::StatusOr<FilterResponse> {
     return absl::UnavailableError("gone");
   };
-  ExtensionPointRunner panel = Panel();
+  ExtensionPointRunner runner = Panel();
   const std::vector<uint32_t> candidates = {0, 1, 2};
-  EXPECT_FALSE(panel.Filter(FilterRequest(), candidates, kNodes).ok());
-  EXPECT_EQ(panel.failed_host(), 0u);
+  EXPECT_FALSE(runner.Filter(FilterRequest(), candidates, kNodes).ok());
+  EXPECT_EQ(runner.failed_host(), 0u);
 }
 
 TEST_F(FailurePoliciesTest, OneThatIsAwayIsDoneWithoutThroughout) {
   hosts_[1].client = nullptr;
-  ExtensionPointRunner panel = Panel();
-  ASSERT_TRUE(panel.PreFilter("uid").ok());
+  ExtensionPointRunner runner = Panel();
+  ASSERT_TRUE(runner.PreFilter("uid").ok());
   const std::vector<uint32_t> candidates = {0, 1, 2};
-  ASSERT_TRUE(panel.Filter(FilterRequest(), candidates, kNodes).ok());
-  EXPECT_THAT(Texts(panel.Score(Nodes({2, 1}))), ElementsAre("A 2 1"));
-  ASSERT_THAT(panel.left_out(), SizeIs(1)) << "it is counted once";
-  EXPECT_EQ(panel.left_out()[0].point, v1alpha1::PRE_FILTER);
+  ASSERT_TRUE(runner.Filter(FilterRequest(), candidates, kNodes).ok());
+  EXPECT_THAT(Texts(runner.Score(Nodes({2, 1}))), ElementsAre("A 2 1"));
+  ASSERT_THAT(runner.left_out(), SizeIs(1)) << "it is counted once";
+  EXPECT_EQ(runner.left_out()[0].point, v1alpha1::PRE_FILTER);
 }
 
 TEST_F(FailurePoliciesTest, SomebodyHasToBeHeard) {
-  profile_.shares[0].pre_filter_is_open = profile_.shares[0].filter_is_open = true;
+  profile_.shares[0].pre_filter_fail_open = profile_.shares[0].filter_fail_open = true;
   hosts_[0].client = hosts_[1].client = nullptr;
-  ExtensionPointRunner panel = Panel();
-  EXPECT_EQ(panel.PreFilter("uid").status().code(), absl::StatusCode::kUnavailable);
+  ExtensionPointRunner runner = Panel();
+  EXPECT_EQ(runner.PreFilter("uid").status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(FailurePoliciesTest, UseLastTakesTheScoresOfTheLastPodOfTheOwner) {
   profile_.shares[1].score_uses_last = true;
   EXPECT_THAT(Texts(Panel().Score(Nodes({0, 1, 2}))), ElementsAre("A 0 1 2", "B 0 10 20"));
   Silence(&b_);
-  ExtensionPointRunner panel = Panel();
-  EXPECT_THAT(Texts(panel.Score(Nodes({2, 0}))), ElementsAre("A 2 0", "B 20 0"));
-  EXPECT_TRUE(panel.left_out()[0].used_last);
+  ExtensionPointRunner runner = Panel();
+  EXPECT_THAT(Texts(runner.Score(Nodes({2, 0}))), ElementsAre("A 2 0", "B 20 0"));
+  EXPECT_TRUE(runner.left_out()[0].used_last);
   // A node without a score at that time: no node gets one.
   EXPECT_THAT(Texts(Panel().Score(Nodes({2, 3}))), ElementsAre("A 2 3"));
   ExtensionPointRunner stranger(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(1));
@@ -179,9 +179,9 @@ TEST(ProfilePlan, AHostCanBeDoneWithoutIfNoPointInsists) {
   ProfilePlan plan;
   plan.host_names = {"a", "b", "c"};
   plan.algorithm.shares.resize(2);
-  plan.algorithm.shares[1].pre_filter_is_open = true;
-  plan.algorithm.shares[1].filter_is_open = true;
-  plan.algorithm.shares[1].score_is_open = true;
+  plan.algorithm.shares[1].pre_filter_fail_open = true;
+  plan.algorithm.shares[1].filter_fail_open = true;
+  plan.algorithm.shares[1].score_fail_open = true;
   EXPECT_FALSE(plan.CanDoWithout(0));
   EXPECT_TRUE(plan.CanDoWithout(1));
   plan.permit = {{"c", {{"Gang", {}, 0}}}};

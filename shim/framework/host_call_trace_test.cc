@@ -49,19 +49,19 @@ class HostCallTraceTest : public ::testing::Test {
     profile_.shares.resize(2);
     profile_.shares[0].filter_plugins = {"Fit"};
     profile_.shares[1].filter_plugins = {"Fake"};
-    profile_.shares[1].pre_filter_is_open = true;
-    profile_.shares[1].filter_is_open = true;
-    profile_.shares[1].score_is_open = true;
+    profile_.shares[1].pre_filter_fail_open = true;
+    profile_.shares[1].filter_fail_open = true;
+    profile_.shares[1].score_fail_open = true;
   }
   // PreFilter and Filter over these nodes, starting at the third.
   void Run(std::vector<uint32_t> candidates) {
-    ExtensionPointRunner panel(&hosts_, &profile_, 7, absl::Now() + absl::Seconds(10));
-    panel.SetRecorder(&recorder_);
-    EXPECT_TRUE(panel.PreFilter("uid").ok());
+    ExtensionPointRunner runner(&hosts_, &profile_, 7, absl::Now() + absl::Seconds(10));
+    runner.SetRecorder(&recorder_);
+    EXPECT_TRUE(runner.PreFilter("uid").ok());
     FilterRequest request;
     request.set_start_offset(2);
     request.mutable_nodes()->mutable_slots()->Assign(candidates.begin(), candidates.end());
-    EXPECT_TRUE(panel.Filter(request, candidates, 3).ok());
+    EXPECT_TRUE(runner.Filter(request, candidates, 3).ok());
   }
 
   ScriptedHost scripted_[2];

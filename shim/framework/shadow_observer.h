@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "shim/framework/algorithm.h"
+#include "shim/framework/host_call_trace.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::framework {

@@ -352,7 +352,7 @@ TEST_F(InlineHostTest, APanelAsksItAboutWhatTheOthersLeft) {
   for (const InlineNode& node : filters_.at(0).inline_nodes()) names.push_back(node.node().name());
   EXPECT_THAT(names, ElementsAre("n2", "n1"));
   // Its answers are invalid, and it is not required.
-  profile.shares[1].filter_is_open = profile.shares[1].score_is_open = true;
+  profile.shares[1].filter_fail_open = profile.shares[1].score_fail_open = true;
   scripted_.filter = [](const FilterRequest&) { return AllFeasible(1); };
   framework::ExtensionPointRunner open(&hosts, &profile, 1, absl::InfiniteFuture());
   EXPECT_TRUE(open.Filter(request, cluster_.node_order(), 3).ok());

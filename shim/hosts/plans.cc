@@ -297,7 +297,7 @@ void SpeakFor(const framework::SkippedPostFilterStatus& word, bool is_after,
 }
 
 void ScoreNothing(const std::string& plugin, framework::ProfilePlan* plan) {
-  plan->algorithm.spared_score_plugins.push_back(plugin);
+  plan->algorithm.skipped_score_plugins.push_back(plugin);
   for (framework::SkippedHost& next : plan->spared) ScoreNothing(plugin, next.without.get());
 }
 
@@ -351,10 +351,10 @@ framework::ProfilePlan Planner::Make() {
       if (host == main) algorithm.main_host = static_cast<size_t>(i);
       share.can_fuse = CanFuse(host);
       if (num_algorithm_hosts_ == 1) continue;  // The only host is always needed.
-      share.pre_filter_is_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
-      share.filter_is_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);
+      share.pre_filter_fail_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
+      share.filter_fail_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);
       const std::vector<std::string> scoring = Names(v1alpha1::SCORE, &host);
-      share.score_is_open =
+      share.score_fail_open =
           IsOpen(v1alpha1::PRE_SCORE, share.pre_score_plugins) && IsOpen(v1alpha1::SCORE, scoring);
       share.score_uses_last =
           std::any_of(scoring.begin(), scoring.end(), [this](const std::string& plugin) {

@@ -310,7 +310,7 @@ TEST(PlansTest, AHostIsSparedPodsThatNoneOfItsPluginsCaresAbout) {
   EXPECT_THAT(without.host_names, ElementsAre("b"));
   EXPECT_THAT(without.algorithm.shares, IsEmpty()) << "a single host serves them";
   EXPECT_THAT(without.algorithm.filter_plugins, ElementsAre("Second", "Third"));
-  EXPECT_THAT(without.algorithm.spared_score_plugins, ElementsAre("First"));
+  EXPECT_THAT(without.algorithm.skipped_score_plugins, ElementsAre("First"));
   ASSERT_THAT(without.spared_before, SizeIs(1));
   EXPECT_EQ(without.spared_before[0].reason, "no claims");
   EXPECT_THAT(without.spared_before[0].behind, IsEmpty()) << "the first at PreFilter";

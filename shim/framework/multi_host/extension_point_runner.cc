@@ -61,7 +61,7 @@ absl::Status CheckOwnFilter(const HostProfile& share, uint32_t num_nodes, uint32
 
 // A host that did not answer at Filter cannot score either: its state of the pod was lost.
 bool IsOpenAtFilter(const HostProfile& share) {
-  return share.filter_is_open && share.score_is_open;
+  return share.filter_fail_open && share.score_fail_open;
 }
 
 // An answer that is already here; it outlives the closure.
@@ -136,7 +136,7 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartOrRecall(
 template <typename Response, typename IsOpen, typename Check>
 absl::StatusOr<ExtensionPointRunner::Answers<Response>> ExtensionPointRunner::TakeAll(
     v1alpha1::ExtensionPoint point, Pending<Response> pending, IsOpen fail_open, Check check,
-    bool somebody_must_answer) {
+    bool answer_required) {
   Answers<Response> answered;
   for (auto& [host, answer] : pending) {
     absl::StatusOr<Response> taken = std::move(answer)();
@@ -151,8 +151,7 @@ absl::StatusOr<ExtensionPointRunner::Answers<Response>> ExtensionPointRunner::Ta
     if (!fail_open(profile_.shares[host])) return usable;
     left_out_.push_back({host, point, false, std::move(usable)});
   }
-  if (answered.hosts.empty() && !pending.empty() && somebody_must_answer)
-    return left_out_.back().status;
+  if (answered.hosts.empty() && !pending.empty() && answer_required) return left_out_.back().status;
   return answered;
 }
 
@@ -184,7 +183,7 @@ absl::StatusOr<PreFilterResponse> ExtensionPointRunner::PreFilter(const std::str
       [this](size_t host, const PreFilterResponse& answer) {
         return CheckOwnPreFilter(profile_.shares[host], answer);
       },
-      /*somebody_must_answer=*/true);
+      /*answer_required=*/true);
   if (!asked.ok()) return asked.status();
   at_once_.search_stands = at_once_.answered && !IsLeftOut(main);
   for (size_t i = 0; i < asked->hosts.size(); ++i) {
@@ -225,7 +224,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest reques
     request.set_first_feasible_only(false);
     early = AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
                       /*sample=*/0,
-                      /*somebody_must_answer=*/!any_late);
+                      /*answer_required=*/!any_late);
   }
   if (!any_late || !early.ok()) return early;
   // The nodes of the main host's sample, and the node at which its search ended.
@@ -245,7 +244,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest reques
         late && std::exchange(is_first, false) && sample > 1 && slots.size() == sample_and_end;
     return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), late,
                      about_sample ? sample : 0,
-                     /*somebody_must_answer=*/!late || !main_is_heard);
+                     /*answer_required=*/!late || !main_is_heard);
   };
   absl::StatusOr<FilterResponse> merged = StagedFilter(
       order, first_late, *std::move(early), num_nodes, num_to_find,
@@ -276,7 +275,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::TakeMainSearch(uint32_t num
 
 absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
     const FilterRequest& request, absl::Span<const uint32_t> candidates, uint32_t num_to_find,
-    bool late, uint32_t sample, bool somebody_must_answer) {
+    bool late, uint32_t sample, bool answer_required) {
   if (recorder_ != nullptr) recorder_->Asks(request, candidates);
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   const auto takes_part = [&](size_t host) {
@@ -296,7 +295,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
       [&](size_t host, const FilterResponse& answer) {
         return CheckOwnFilter(profile_.shares[host], num_nodes, num_nodes, answer);
       },
-      somebody_must_answer);
+      answer_required);
   if (!asked.ok()) return asked.status();
   if (asked->answers.size() == 1 && num_to_find >= num_nodes)
     return std::move(asked->answers.front());
@@ -373,13 +372,13 @@ absl::StatusOr<PreScoreResponse> ExtensionPointRunner::PreScore(const v1alpha1::
       StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
           &v1alpha1::CycleResponse::pre_score),
-      [](const HostProfile& share) { return share.score_is_open; },
+      [](const HostProfile& share) { return share.score_fail_open; },
       [this](size_t host, const PreScoreResponse& answer) {
         const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
         return answer.has_error() ? CheckOwn(own, answer.error().plugin(), "PreScore")
                                   : absl::OkStatus();
       },
-      /*somebody_must_answer=*/false);
+      /*answer_required=*/false);
   if (!asked.ok()) return asked.status();
   return MergePreScore(profile_.pre_score_plugins, asked->answers);
 }
@@ -398,13 +397,13 @@ absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1alpha1::NodeSe
       StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
           &v1alpha1::CycleResponse::score),
-      [](const HostProfile& share) { return share.score_is_open; },
+      [](const HostProfile& share) { return share.score_fail_open; },
       [&](size_t host, const ScoreResponse& answer) {
         std::vector<int64_t> unused;
         return CheckScores(answer, static_cast<uint32_t>(nodes.slots_size()),
                            profile_.shares[host].score_plugins, &unused);
       },
-      /*somebody_must_answer=*/false);
+      /*answer_required=*/false);
   if (!asked.ok()) return asked.status();
   if (last_scores_ != nullptr && !owner_.empty()) {
     const absl::Time now = absl::Now();
@@ -479,7 +478,7 @@ absl::StatusOr<std::vector<std::vector<PluginStatus>>> ExtensionPointRunner::Jud
         if (answer.has_error()) return absl::InternalError("Filter failed for all hypotheses");
         return CheckOwnFilter(profile_.shares[host], count, count, answer);
       },
-      /*somebody_must_answer=*/true);
+      /*answer_required=*/true);
   if (!asked.ok()) return asked.status();
   for (const FilterResponse& answer : asked->answers) {
     RejectedNodes rejected;

@@ -370,9 +370,9 @@ Setting DrawSetting(Random* random) {
   for (HostProfile& share : profile.shares) share.can_fuse = Chance(0.5, random);
   if (!setting.has_policies) return setting;
   for (HostProfile& share : profile.shares) {
-    share.pre_filter_is_open = Chance(0.6, random);
-    share.filter_is_open = Chance(0.6, random);
-    share.score_is_open = Chance(0.7, random);
+    share.pre_filter_fail_open = Chance(0.6, random);
+    share.filter_fail_open = Chance(0.6, random);
+    share.score_fail_open = Chance(0.7, random);
     share.score_uses_last = Chance(0.5, random);
   }
   return setting;

@@ -56,8 +56,8 @@ int64_t Mean(int64_t total, int64_t weights) {
 
 NodeEvaluator::NodeEvaluator(EvaluateRequest request)
     : request_(std::move(request)),
-      panel_(&request_.hosts, request_.profile, request_.attempt_id,
-             absl::Now() + request_.budget) {}
+      runner_(&request_.hosts, request_.profile, request_.attempt_id,
+              absl::Now() + request_.budget) {}
 
 absl::Status NodeEvaluator::PluginFailed(const PluginStatus& status) {
   plugin_failed_ = true;
@@ -75,13 +75,13 @@ absl::Status NodeEvaluator::Ask(const v1alpha1::NodeSet& nodes) {
   cycle.mutable_pre_filter()->set_pod_uid(request_.pod_uid);
   *cycle.mutable_filter()->mutable_nodes() = nodes;
   cycle.mutable_filter()->set_percentage_of_nodes_to_score(100);
-  return request_.hosts[0].client->Cycle(cycle, panel_.deadline(), &response_);
+  return request_.hosts[0].client->Cycle(cycle, runner_.deadline(), &response_);
 }
 
 absl::Status NodeEvaluator::AskPointByPoint(v1alpha1::NodeSet nodes) {
   // On the second call PreFilter was already asked.
   if (!response_.has_pre_filter()) {
-    auto pre_filtered = panel_.PreFilter(request_.pod_uid);
+    auto pre_filtered = runner_.PreFilter(request_.pod_uid);
     if (!pre_filtered.ok()) return pre_filtered.status();
     *response_.mutable_pre_filter() = *std::move(pre_filtered);
     if (response_.pre_filter().has_rejection() || response_.pre_filter().has_node_names())
@@ -92,7 +92,7 @@ absl::Status NodeEvaluator::AskPointByPoint(v1alpha1::NodeSet nodes) {
   const std::vector<uint32_t> slots(nodes.slots().begin(), nodes.slots().end());
   *filter.mutable_nodes() = std::move(nodes);
   const uint32_t count = static_cast<uint32_t>(slots.size());
-  auto filtered = panel_.Filter(std::move(filter), slots, count);
+  auto filtered = runner_.Filter(std::move(filter), slots, count);
   if (!filtered.ok()) return filtered.status();
   *response_.mutable_filter() = *std::move(filtered);
   std::vector<uint32_t> feasible;
@@ -107,12 +107,12 @@ absl::Status NodeEvaluator::AskPointByPoint(v1alpha1::NodeSet nodes) {
   v1alpha1::NodeSet scored;
   for (const uint32_t position : feasible) scored.add_slots(slots[position]);
   if (!request_.profile->pre_score_plugins.empty()) {
-    auto answer = panel_.PreScore(scored);
+    auto answer = runner_.PreScore(scored);
     if (!answer.ok()) return answer.status();
     *response_.mutable_pre_score() = *std::move(answer);
     if (response_.pre_score().has_error()) return absl::OkStatus();
   }
-  auto answer = panel_.Score(scored);
+  auto answer = runner_.Score(scored);
   if (!answer.ok()) return answer.status();
   *response_.mutable_score() = *std::move(answer);
   return absl::OkStatus();
@@ -206,7 +206,7 @@ absl::Status NodeEvaluator::JudgeHypotheses(
     std::vector<bool>* fits) {
   fits->assign(static_cast<size_t>(hypotheses.size()), false);
   if (hypotheses.empty()) return absl::OkStatus();
-  auto pre_filtered = panel_.PreFilter(request_.pod_uid);
+  auto pre_filtered = runner_.PreFilter(request_.pod_uid);
   if (!pre_filtered.ok()) return pre_filtered.status();
   absl::Status checked = CheckPreFilter(*pre_filtered);
   checked.Update(CheckNames(*pre_filtered, request_.profile->pre_filter_plugins));
@@ -229,14 +229,14 @@ absl::Status NodeEvaluator::JudgeHypotheses(
     return absl::OkStatus();
   }
   if (!request_.profile->shares.empty()) {
-    auto objections = panel_.Judge(asked, /*excepted=*/request_.hosts.size());
+    auto objections = runner_.Judge(asked, /*excepted=*/request_.hosts.size());
     if (!objections.ok()) return objections.status();
     for (size_t i = 0; i < left.size(); ++i) (*fits)[left[i]] = (*objections)[i].empty();
     return absl::OkStatus();
   }
   FilterRequest filter;
   *filter.mutable_hypotheses() = std::move(asked);
-  auto answer = panel_.Filter(std::move(filter), {}, count);
+  auto answer = runner_.Filter(std::move(filter), {}, count);
   if (!answer.ok()) return answer.status();
   std::vector<uint32_t> feasible;
   checked = CheckFilter(*answer, count, count, &feasible);

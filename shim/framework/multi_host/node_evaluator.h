@@ -58,7 +58,7 @@ class NodeEvaluator {
       std::vector<bool>* fits);
 
   bool plugin_failed() const { return plugin_failed_; }
-  size_t failed_host() const { return panel_.failed_host(); }
+  size_t failed_host() const { return runner_.failed_host(); }
 
  private:
   absl::Status PluginFailed(const v1alpha1::PluginStatus& status);
@@ -68,7 +68,7 @@ class NodeEvaluator {
                           NodeEvaluation* out);
 
   const EvaluateRequest request_;
-  ExtensionPointRunner panel_;
+  ExtensionPointRunner runner_;
   v1alpha1::CycleResponse response_;
   bool plugin_failed_ = false;
 };
