@@ -16,6 +16,8 @@
 namespace outboard::sdk::testing {
 namespace {
 
+constexpr char kPreemptionProfile[] = "default-scheduler";
+
 class Room : public Plugin, public NodeFilterPlugin {
  public:
   Verdict FilterNode(const Attempt& attempt, const NodeView& node) const override {
@@ -82,7 +84,7 @@ absl::StatusOr<std::unique_ptr<PreemptionHarness>> PreemptionHarness::Create(
     absl::string_view args_json) {
   auto impl = std::make_unique<Impl>();
   v1alpha1::ProfileConfig config;
-  config.set_name(kProfile);
+  config.set_name(kPreemptionProfile);
   if (absl::Status added = impl->registry.Add(plugin); !added.ok()) return added;
   v1alpha1::PointConfig* post_filter = config.add_points();
   post_filter->set_extension_point(v1alpha1::POST_FILTER);
