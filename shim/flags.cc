@@ -61,10 +61,7 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments) {
   if (absl::Status parsed = table.Parse(arguments); !parsed.ok()) return parsed;
   flags.help = table.help();
   if (flags.help || flags.version) return flags;
-  if (!table.words().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected argument \"", table.words()[0], "\""));
-  }
+  if (absl::Status words = table.CheckWordCount(0); !words.ok()) return words;
   if (flags.probe.empty() && flags.config.empty())
     return absl::InvalidArgumentError("--config FILE is required");
   return flags;

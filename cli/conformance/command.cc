@@ -102,10 +102,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   if (absl::Status parsed = flags.Parse(arguments); !parsed.ok()) return parsed;
   line.help = flags.help();
   if (line.help) return line;
-  if (!flags.words().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected argument \"", flags.words()[0], "\""));
-  }
+  if (absl::Status words = flags.CheckWordCount(0); !words.ok()) return words;
   hosts::Endpoint& endpoint = line.options.endpoint;
   endpoint.host = "host";
   if (AnyTls(line.tls)) endpoint.tls = line.tls;

@@ -28,10 +28,7 @@ absl::StatusOr<HostsLine> ParseHosts(const std::vector<std::string>& arguments,
   line.words = flags.words();
   if (line.help) return line;
   if (line.words.size() < min_words) return absl::InvalidArgumentError("HOST is missing");
-  if (line.words.size() > max_words) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected argument \"", line.words[max_words], "\""));
-  }
+  if (absl::Status words = flags.CheckWordCount(max_words); !words.ok()) return words;
   return line;
 }
 

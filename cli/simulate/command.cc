@@ -118,10 +118,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     line.help_trace = absl::c_linear_search(arguments, "trace");
     return line;
   }
-  if (!flags.words().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected argument \"", flags.words()[0], "\""));
-  }
+  if (absl::Status words = flags.CheckWordCount(0); !words.ok()) return words;
   if (line.trace_run.equivalence_cache) line.trace_flag = "--equivalence-cache";
   if (line.cluster_files.empty()) return absl::InvalidArgumentError("--cluster FILE is required");
   line.trace_run.json = line.json;

@@ -3,7 +3,8 @@
 #
 # Prints a line for each fault; exits with 1 if there is any. OUTBOARD_ROOT selects another tree (see hygiene_self_test.sh).
 set -euo pipefail
-cd "${OUTBOARD_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "${OUTBOARD_ROOT:-$here/../..}"
 
 faults=0
 fault() { printf '%s\n' "$*"; faults=$((faults + 1)); }
@@ -123,13 +124,13 @@ check_rooms_table() {
 
 # Names that were replaced stay replaced, in code, docs, flags, metrics and logs: old_names.txt.
 check_old_names() {
-  local list pattern files line
-  list=$(dirname "${BASH_SOURCE[0]}")/old_names.txt
+  local list=$here/old_names.txt pattern files line all
   [[ -f integration/hygiene/old_names.txt ]] && list=integration/hygiene/old_names.txt
+  all=$(sources ! -name old_names.txt ! -name hygiene_self_test.sh ! -name CHANGELOG.md)
   while IFS=$'\t' read -r pattern files _; do
     [[ -z $pattern || $pattern == \#* ]] && continue
     while read -r line; do fault "$line: an old name, see old_names.txt: $pattern"; done < <(
-      sources ! -name old_names.txt ! -name hygiene_self_test.sh ! -name CHANGELOG.md | { grep -E "$files" || true; } |
+      { grep -E "$files" <<<"$all" || true; } |
         xargs --no-run-if-empty grep -InE -- "$pattern" /dev/null | cut -d: -f1,2 || true)
   done <"$list"
 }

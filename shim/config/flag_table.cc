@@ -106,6 +106,11 @@ std::vector<std::string> FlagTable::names() const {
   return all;
 }
 
+absl::Status FlagTable::CheckWordCount(size_t at_most) const {
+  if (words_.size() <= at_most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("unexpected argument \"", words_[at_most], "\""));
+}
+
 absl::Status FlagTable::Parse(const std::vector<std::string>& arguments) {
   CLI::App app;
   app.set_help_flag();

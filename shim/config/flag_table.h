@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_CONFIG_FLAG_TABLE_H_
 #define OUTBOARD_SHIM_CONFIG_FLAG_TABLE_H_
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <string>
@@ -51,6 +52,9 @@ class FlagTable {
 
   // Errors: INVALID_ARGUMENT naming the flag. If --help is there, nothing is stored.
   absl::Status Parse(const std::vector<std::string>& arguments);
+
+  // After Parse. Errors: INVALID_ARGUMENT naming the first word beyond `at_most`.
+  absl::Status CheckWordCount(size_t at_most) const;
 
   // What Parse found.
   bool help() const { return help_; }

@@ -17,10 +17,7 @@ absl::StatusOr<GenerateLine> ParseGenerateLine(const std::vector<std::string>& a
   if (absl::Status parsed = flags.Parse(arguments); !parsed.ok()) return parsed;
   line.help = flags.help();
   if (line.help) return line;
-  if (!flags.words().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected argument \"", flags.words()[0], "\""));
-  }
+  if (absl::Status words = flags.CheckWordCount(0); !words.ok()) return words;
   if (line.cluster_file.empty()) return absl::InvalidArgumentError("--cluster FILE is required");
   if (line.trace_file.empty()) return absl::InvalidArgumentError("--trace FILE is required");
   if (absl::Status good = CheckWorkloadOptions(line.options); !good.ok()) return good;
