@@ -196,7 +196,7 @@ TEST(BackfillLendingTest, WhatWasLentIsTakenBackForGroups) {
 }
 
 // The free GPUs, and the jobs that use the others, with their ends.
-struct Books {
+struct GpuUsage {
   std::vector<int> free;
   struct Use {
     size_t node;
@@ -224,7 +224,7 @@ struct Books {
   }
   // When a job fits if no other job starts; kForever: never.
   int64_t Earliest(int members, int gpus, int64_t now) const {
-    Books later = *this;
+    GpuUsage later = *this;
     std::set<int64_t> times = {now};
     for (const Use& use : uses)
       if (use.end != kForever) times.insert(std::max(use.end, now));
@@ -243,20 +243,20 @@ TEST_F(BackfillPlansTest, GroupsNeverTakeWhatTheFirstInLineNeeds) {
     const auto between = [&](int low, int high) {
       return std::uniform_int_distribution<int>(low, high)(random);
     };
-    Books books;
+    GpuUsage usage;
     std::vector<v1alpha1::Node> nodes;
     const int num_nodes = between(1, 4);
     for (int i = 0; i < num_nodes; ++i) {
-      books.free.push_back(between(1, 8));
-      nodes.push_back(NodeOf(static_cast<size_t>(i), books.free.back()));
+      usage.free.push_back(between(1, 8));
+      nodes.push_back(NodeOf(static_cast<size_t>(i), usage.free.back()));
     }
     std::vector<v1alpha1::Pod> pods;
     for (int i = between(0, 6); i > 0; --i) {
       const auto node = static_cast<size_t>(between(0, num_nodes - 1));
-      if (books.free[node] == 0) continue;
-      const int gpus = between(1, books.free[node]);
+      if (usage.free[node] == 0) continue;
+      const int gpus = between(1, usage.free[node]);
       const int64_t run = between(0, 9) == 0 ? kForever : between(1, 5) * 100;
-      books.Take({node}, gpus, run);
+      usage.Take({node}, gpus, run);
       pods.push_back(
           OnNode(PodOf({.job = absl::StrCat("running", i), .gpus = gpus, .run = run}), node, 0));
     }
@@ -272,20 +272,20 @@ TEST_F(BackfillPlansTest, GroupsNeverTakeWhatTheFirstInLineNeeds) {
       pods.insert(pods.end(), members.begin(), members.end());
     }
     harness_.SetCluster(nodes, pods);
-    const int64_t promised = books.Earliest(first.members, first.gpus, 0);
+    const int64_t promised = usage.Earliest(first.members, first.gpus, 0);
     const std::vector<size_t> at = TryJob(&harness_, "group", group.members);
     ASSERT_EQ(TryJob(&harness_, "group", group.members), at) << "seed " << seed;
     if (at.empty()) {
       ++not_placed;
-      const bool has_room = books.HasRoom(group.members, group.gpus);
+      const bool has_room = usage.HasRoom(group.members, group.gpus);
       kept_out += has_room;
       ASSERT_FALSE(has_room && group.run != kForever && group.run <= promised) << "seed " << seed;
       ASSERT_FALSE(has_room && promised == kForever) << "seed " << seed;
       continue;
     }
     ++placed;
-    books.Take(at, group.gpus, group.run);
-    ASSERT_LE(books.Earliest(first.members, first.gpus, 0), promised) << "seed " << seed;
+    usage.Take(at, group.gpus, group.run);
+    ASSERT_LE(usage.Earliest(first.members, first.gpus, 0), promised) << "seed " << seed;
   }
   printf("1500 groups: %d placed, %d not, of which %d only because of reservations\n", placed,
          not_placed, kept_out);
@@ -308,11 +308,11 @@ TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
       return std::uniform_int_distribution<int64_t>(low, high)(random);
     };
     PlansHarness harness(Plugins("DefaultPreemption"));
-    Books books;
+    GpuUsage usage;
     const int gpus_each = static_cast<int>(between(2, 6));
-    books.free.assign(static_cast<size_t>(between(1, 4)), gpus_each);
+    usage.free.assign(static_cast<size_t>(between(1, 4)), gpus_each);
     std::vector<v1alpha1::Node> nodes;
-    for (size_t i = 0; i < books.free.size(); ++i) nodes.push_back(NodeOf(i, gpus_each));
+    for (size_t i = 0; i < usage.free.size(); ++i) nodes.push_back(NodeOf(i, gpus_each));
     harness.SetCluster(nodes, {});
     std::vector<Job> jobs;
     int64_t when = 0;
@@ -320,7 +320,7 @@ TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
       Job job;
       when += between(0, 40);
       const int gpus = static_cast<int>(between(1, gpus_each));
-      const auto most = static_cast<int64_t>(books.free.size()) * (gpus_each / gpus);
+      const auto most = static_cast<int64_t>(usage.free.size()) * (gpus_each / gpus);
       job.spec = {.job = absl::StrCat("job", 100 + i),
                   .members = between(0, 1) == 0 ? static_cast<int>(between(1, most)) : 1,
                   .gpus = gpus,
@@ -345,7 +345,7 @@ TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
           changed = true;
         }
       }
-      books.EndUntil(now);
+      usage.EndUntil(now);
       const auto first = [&]() -> Job* {
         for (Job& job : jobs)
           if (job.start < 0 && job.spec.created <= now) return &job;
@@ -354,7 +354,7 @@ TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
       const auto promise = [&] {
         Job* const job = first();
         if (job != nullptr && !job->promised)
-          job->promised = books.Earliest(job->spec.members, job->spec.gpus, now);
+          job->promised = usage.Earliest(job->spec.members, job->spec.gpus, now);
       };
       for (bool started = changed; started;) {
         started = false;
@@ -388,7 +388,7 @@ TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
             harness.Assume(UidOf(spec.job, member), absl::StrCat("n", node));
             harness.UpsertPod(OnNode(PodOf(spec), node, now));
           }
-          books.Take(at, job.spec.gpus, now + job.spec.run);
+          usage.Take(at, job.spec.gpus, now + job.spec.run);
           ASSERT_FALSE(job.promised && *job.promised < now)
               << "seed " << seed << ": " << job.spec.job << " was promised " << *job.promised
               << " and starts at " << now;

@@ -29,8 +29,8 @@ class Observers final : public scheduler::Observer {
     for (auto* o : observers_)
       o->OnAttemptEnd(pod, profile, result, node_name, message, since_attempt_began);
   }
-  void OnAttemptSpared(const kube::PodObject& pod) override {
-    for (auto* o : observers_) o->OnAttemptSpared(pod);
+  void OnAttemptSkipped(const kube::PodObject& pod) override {
+    for (auto* o : observers_) o->OnAttemptSkipped(pod);
   }
   void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override {

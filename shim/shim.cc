@@ -361,7 +361,7 @@ void ShimProcess::RunOnce(absl::Time now) {
     gauges_updated_ = now;
     observer_.UpdateGauges(scheduler_, *scheduler_.cluster());
     observer_.UpdateHosts(host_registry_);
-    LookAtConfigFile(now);
+    CheckConfigFile(now);
     metrics_.events_queued.Set(static_cast<double>(events_.pending()));
   }
 }
@@ -377,13 +377,13 @@ absl::Time ShimProcess::NextWakeup(absl::Time now) const {
 bool ShimProcess::LeaderWithoutHosts(absl::Time now) {
   const bool leads = elector_ != nullptr && elector_->leading();
   if (!leads || host_registry_.ServesSomePods()) {
-    led_well_ = led_well_ || leads;
-    led_in_vain_at_.reset();
+    led_with_hosts_ = led_with_hosts_ || leads;
+    without_hosts_since_.reset();
     return false;
   }
-  if (!led_well_) return false;
-  if (!led_in_vain_at_.has_value()) led_in_vain_at_ = now;
-  return now - *led_in_vain_at_ > kHostlessLeaderTimeout;
+  if (!led_with_hosts_) return false;
+  if (!without_hosts_since_.has_value()) without_hosts_since_ = now;
+  return now - *without_hosts_since_ > kHostlessLeaderTimeout;
 }
 
 absl::Status ShimProcess::Run() {
@@ -423,7 +423,7 @@ void ShimProcess::Drain() {
   // No replica schedules until the lease is released. Events are not decisions, so the next
   // leader's first bind need not wait for them. All other requests are fenced from here on.
   if (elector_ != nullptr) {
-    gave_lease_up_ = true;
+    lease_released_ = true;
     elector_->Stop();
   }
   events_.Hurry();

@@ -112,7 +112,7 @@ absl::Status ShimProcess::Command(const http::HostCommand& command) {
   return ended.value_or(NotInTime());
 }
 
-void ShimProcess::LookAtConfigFile(absl::Time now) {
+void ShimProcess::CheckConfigFile(absl::Time now) {
   const FileStamp stamp = StampOf(config_->file);
   if (!reload_wanted_.exchange(false) && stamp == config_stamp_) return;
   config_stamp_ = stamp;

@@ -22,7 +22,7 @@ absl::Status ShimProcess::StartExtender() {
     files.cert_file = wanted.tls->cert_file;
     files.key_file = wanted.tls->key_file;
     files.client_ca_file = wanted.tls->client_ca_file;
-    files.clients_must_show_one = true;
+    files.requires_client_certificate = true;
     absl::StatusOr<std::unique_ptr<http::ServingCertificate>> certificate =
         http::ServingCertificate::Load(std::move(files));
     if (!certificate.ok()) {

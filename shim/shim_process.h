@@ -129,7 +129,7 @@ class ShimProcess final : public Shim {
   // not release the lease: it would be no improvement.
   bool LeaderWithoutHosts(absl::Time now);
   // As Fence, but unlimited once the lease was released: events report earlier decisions.
-  absl::Time EventFence() const { return gave_lease_up_ ? absl::InfiniteFuture() : Fence(); }
+  absl::Time EventFence() const { return lease_released_ ? absl::InfiniteFuture() : Fence(); }
   // All informers have synced.
   bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
   absl::Status CheckSynced() const;
@@ -147,7 +147,7 @@ class ShimProcess final : public Shim {
   absl::StatusOr<std::string> DescribeHosts();
   absl::Status Command(const http::HostCommand& command);
   // Reloads the file if it has changed or Reload was called.
-  void LookAtConfigFile(absl::Time now);
+  void CheckConfigFile(absl::Time now);
   absl::Status LoadAgain(absl::Time now);
   void RunOnce(absl::Time now);
   absl::Time NextWakeup(absl::Time now) const;
@@ -201,12 +201,12 @@ class ShimProcess final : public Shim {
 
   bool caches_synced_ = false;  // and the scheduler was notified
   std::atomic<int> synced_{0};
-  std::atomic<bool> hosts_ready_{false};      // every host that a profile needs is serving
-  bool led_well_ = false;                     // pods could be placed while this replica led
-  std::optional<absl::Time> led_in_vain_at_;  // since when no pod can be placed
+  std::atomic<bool> hosts_ready_{false};           // every host that a profile needs is serving
+  bool led_with_hosts_ = false;                    // pods could be placed while this replica led
+  std::optional<absl::Time> without_hosts_since_;  // since when no pod can be placed
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lease_lost_{false};
-  std::atomic<bool> gave_lease_up_{false};  // voluntarily, after all binds had ended
+  std::atomic<bool> lease_released_{false};  // voluntarily, after all binds had ended
   std::atomic<bool> reload_wanted_{false};
   FileStamp config_stamp_;
   absl::Status fatal_;

@@ -68,14 +68,14 @@ absl::Status ExpectRefused(const Kit& kit, bool after_snapshot, const std::strin
   if (after_snapshot) session.SendSnapshot(MakeCluster(5), 10);
   for (const SyncRequest& message : messages) session.Send(message);
   grpc::Status status;
-  const bool asked_anew = session.sync().Await(
+  const bool asked_again = session.sync().Await(
       [](const std::vector<SyncResponse>& received) {
         return std::any_of(received.begin(), received.end(),
                            [](const SyncResponse& response) { return response.has_resync(); });
       },
       kSoon);
   // Requesting a snapshot is allowed instead of ending the stream.
-  if (!asked_anew) {
+  if (!asked_again) {
     if (!session.sync().AwaitEnd(absl::ZeroDuration(), &status))
       return Wrong(kSyncRefuses, absl::StrCat(what, " is accepted"));
     CallError error;

@@ -21,7 +21,7 @@ FilterRequest About(const std::vector<uint32_t>& slots) {
 
 // Runs `check(pod, attempt, round)` for each pending pod with Filter verdicts.
 template <typename Check>
-absl::Status ForEachJudged(Session& session, Check check) {
+absl::Status ForEachEvaluated(Session& session, Check check) {
   uint64_t attempt = 0;
   for (const Pod& pod : session.cluster().pending) {
     Round round;
@@ -35,7 +35,7 @@ absl::Status WellFormed(const Kit& kit) {
   for (const int nodes : {1, 7, 8, 9, 23, 64, 65}) {
     Session session(kit);
     CONFORMANCE_TRY(session.Open(MakeCluster(nodes)));
-    CONFORMANCE_TRY(ForEachJudged(
+    CONFORMANCE_TRY(ForEachEvaluated(
         session, [](const Pod&, uint64_t, const Round&) { return absl::OkStatus(); }));
   }
   return absl::OkStatus();
@@ -44,7 +44,7 @@ absl::Status WellFormed(const Kit& kit) {
 absl::Status Again(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
-  return ForEachJudged(
+  return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
         const auto again = session.Filter(
             attempt, round.pre_filter.has_node_names() ? About(round.list) : FilterRequest());
@@ -76,7 +76,7 @@ absl::Status ExpectVerdicts(const Session& session, uint64_t attempt, const Pod&
 absl::Status GivenNodes(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
-  return ForEachJudged(
+  return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
         std::vector<uint32_t> some;
         for (size_t i = 0; i < round.list.size(); i += 2) some.insert(some.begin(), round.list[i]);
@@ -89,7 +89,7 @@ absl::Status GivenNodes(const Kit& kit) {
 absl::Status StartOffset(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
-  return ForEachJudged(
+  return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
         for (const uint32_t offset : {5u, 22u, 23u, 4000000000u}) {
           std::vector<uint32_t> list = round.list;
@@ -107,7 +107,7 @@ absl::Status StartOffset(const Kit& kit) {
 absl::Status FirstOnly(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
-  return ForEachJudged(
+  return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
         FilterRequest request = About(round.list);
         request.set_first_feasible_only(true);
@@ -173,7 +173,7 @@ absl::Status Errors(const Kit& kit) {
 absl::Status Hypotheses(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
-  return ForEachJudged(
+  return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
         // Unchanged; without its pods; with them again.
         FilterRequest request;

@@ -104,7 +104,7 @@ class Storm final : private scheduler::Observer {
       const absl::Time next = std::min(cluster_.Next(), NextWakeup());
       now_ = next > now_ ? next : now_ + absl::Milliseconds(1);
     }
-    if (faults_.empty()) JudgeEnd();
+    if (faults_.empty()) CheckEnd();
     figures_.pods = static_cast<int64_t>(cluster_.pods().size());
     figures_.minutes = std::max(0.0, absl::ToDoubleMinutes(last_change_ - last_outside_));
     figures_.failed = cluster_.failed_evictions + cluster_.failed_binds;
@@ -371,7 +371,7 @@ class Storm final : private scheduler::Observer {
     Say(pod.uid(), " evicts ", absl::StrJoin(names, ", "), " on ", node);
     if (preemptor.never_preempts) Wrong(pod.uid(), " may not preempt");
     if (plugin_ == Plugin::kCostAware) {
-      for (const int gang : gangs) JudgeGang(gang, record);
+      for (const int gang : gangs) CheckGang(gang, record);
     }
     if (to_evict > 0) ++figures_.preemptions;
     if (++preempted_for_[pod.uid()] > 1) ++figures_.again;
@@ -379,7 +379,7 @@ class Storm final : private scheduler::Observer {
     preemptions_.push_back(std::move(record));
     last_change_ = now_;
   }
-  void JudgeGang(int gang, const PreemptionRecord& record) {
+  void CheckGang(int gang, const PreemptionRecord& record) {
     int64_t stay = 0;
     int min = 1;
     for (const auto& [uid, pod] : cluster_.pods()) {
@@ -421,7 +421,7 @@ class Storm final : private scheduler::Observer {
     return room;
   }
 
-  void JudgeEnd() {
+  void CheckEnd() {
     if (is_story_ &&
         (preemptions_.size() != 1 || preemptions_[0].when - begin_ < absl::Seconds(90) ||
          preemptions_[0].when - begin_ > absl::Seconds(90) + kMinute))
@@ -430,7 +430,7 @@ class Storm final : private scheduler::Observer {
     if (figures_.evictions > 10 * pods)
       Wrong(figures_.evictions, " evictions with ", pods, " pods");
     if (figures_.attempts > 100 * pods) Wrong(figures_.attempts, " attempts with ", pods, " pods");
-    for (const PreemptionRecord& record : preemptions_) JudgePreemptor(record);
+    for (const PreemptionRecord& record : preemptions_) CheckPreemptor(record);
     std::map<int, int64_t> waiting_of_gang;
     for (const auto& [uid, pod] : cluster_.pods()) {
       if (pod.gone || pod.leaving() || !pod.node().empty()) continue;
@@ -452,7 +452,7 @@ class Storm final : private scheduler::Observer {
     figures_.gangs_left += static_cast<int64_t>(waiting_of_gang.size());
   }
   // A preemptor has a node by now, unless another event interfered.
-  void JudgePreemptor(const PreemptionRecord& record) {
+  void CheckPreemptor(const PreemptionRecord& record) {
     const StormPod& preemptor = cluster_.pod(record.preemptor);
     const auto bound = bound_at_.find(record.preemptor);
     if (bound != bound_at_.end() && bound->second >= record.when) return;

@@ -191,10 +191,10 @@ void StormCluster::Vanish(const std::string& uid, absl::Time now) {
       },
       now);
   if (!pod->comes_back) return;
-  StormPod anew = *pod;
-  ++anew.incarnation;
+  StormPod recreated = *pod;
+  ++recreated.incarnation;
   At(now + absl::Milliseconds(dice_.Between(10, 5000)),
-     [this, anew](absl::Time when) { Create(anew, "", when); });
+     [this, recreated](absl::Time when) { Create(recreated, "", when); });
 }
 
 void StormCluster::Bind(const scheduler::BindOrder& order, absl::Time now) {

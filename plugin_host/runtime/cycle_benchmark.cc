@@ -50,7 +50,7 @@ BENCHMARK(BM_Cycle)
     ->Unit(benchmark::kMicrosecond);
 
 // Affinity of pods of BM_AffinityCycle to pods with the same label `app`.
-enum Wish {
+enum Affinity {
   kNothing,               // For the pod to place; the others as with kApartOnHosts.
   kTogetherInZone,        // Required.
   kApartOnHosts,          // Required.
@@ -58,15 +58,15 @@ enum Wish {
   kPreferTogetherInZone,  // Preferred.
 };
 
-v1alpha1::Pod WishingPod(const std::string& name, int app, Wish wish) {
+v1alpha1::Pod AffinityPod(const std::string& name, int app, Affinity affinity) {
   PodBuilder pod(name);
   pod.Requests({{"cpu", "100m"}, {"memory", "500Mi"}}).Label("app", absl::StrCat("app-", app));
-  if (wish == kNothing) return pod;
+  if (affinity == kNothing) return pod;
   v1alpha1::Affinity* affinity = pod.proto().mutable_affinity();
-  const bool together = wish == kTogetherInZone || wish == kPreferTogetherInZone;
+  const bool together = affinity == kTogetherInZone || affinity == kPreferTogetherInZone;
   auto* rules = together ? affinity->mutable_pod_affinity() : affinity->mutable_pod_anti_affinity();
   v1alpha1::PodAffinityTerm* term;
-  if (wish == kTogetherInZone || wish == kApartOnHosts) {
+  if (affinity == kTogetherInZone || affinity == kApartOnHosts) {
     term = rules->add_required_during_scheduling_ignored_during_execution();
   } else {
     auto* weighted = rules->add_preferred_during_scheduling_ignored_during_execution();
@@ -79,8 +79,8 @@ v1alpha1::Pod WishingPod(const std::string& name, int app, Wish wish) {
 }
 
 // Two pods per node in four apps, all with the same affinity, and one pod of the first app to
-// place. Arguments: nodes; Wish; whether another pod of the app is added and removed before each
-// cycle.
+// place. Arguments: nodes; Affinity; whether another pod of the app is added and removed before
+// each cycle.
 void BM_AffinityCycle(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();
@@ -89,18 +89,18 @@ void BM_AffinityCycle(benchmark::State& state) {
   session.Configure(DefaultProfile(registry), &configured);
   if (!configured.problems().empty()) return state.SkipWithError("not configured");
   const int nodes = static_cast<int>(state.range(0));
-  const Wish wish = static_cast<Wish>(state.range(1));
+  const Affinity affinity = static_cast<Affinity>(state.range(1));
   FillSession(nodes, &session);
   v1alpha1::SyncRequest more;
   more.set_version(1);
   for (int i = 0; i < 2 * nodes; ++i) {
     v1alpha1::Pod* pod = more.add_changes()->mutable_pod_upsert()->mutable_pod();
-    *pod = WishingPod(absl::StrCat("wishing-", i), i * 4 / (2 * nodes),
-                      wish == kNothing ? kApartOnHosts : wish);
+    *pod = AffinityPod(absl::StrCat("wishing-", i), i * 4 / (2 * nodes),
+                       affinity == kNothing ? kApartOnHosts : affinity);
     pod->set_node_name(absl::StrCat("node-", i % nodes));
   }
   for (const char* name : {"wisher", "passer-by"}) {
-    *more.add_changes()->mutable_pod_upsert()->mutable_pod() = WishingPod(name, 0, wish);
+    *more.add_changes()->mutable_pod_upsert()->mutable_pod() = AffinityPod(name, 0, affinity);
   }
   if (!session.Apply(more, absl::UnixEpoch()).ok()) abort();
   v1alpha1::SyncRequest come;

@@ -154,7 +154,7 @@ void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
 }  // namespace
 
 bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                          absl::Span<const Slot> nodes, NodeVerdictCache* opinions,
+                          absl::Span<const Slot> nodes, NodeVerdictCache* verdict_cache,
                           v1alpha1::ScoreResponse* response) {
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
@@ -173,8 +173,8 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   for (size_t i = 0; i < scored_.size(); ++i) {
     const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
     Verdict verdict;
-    if (opinions != nullptr && plugin.node_local) {
-      verdict = ScoreUnknown(attempt, scored_[i], pod, now, nodes, row(i), opinions);
+    if (verdict_cache != nullptr && plugin.node_local) {
+      verdict = ScoreUnknown(attempt, scored_[i], pod, now, nodes, row(i), verdict_cache);
     } else {
       std::fill_n(row(i).begin(), n, 0);
       verdict = plugin.score->Score(View(attempt, scored_[i], pod, now), nodes, row(i));
@@ -214,7 +214,7 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
                       absl::Span<const Slot> nodes, bool explain,
                       v1alpha1::ScoreResponse* response) {
   response->Clear();
-  if (!RunScores(attempt, pod, now, nodes, /*opinions=*/nullptr, response)) return;
+  if (!RunScores(attempt, pod, now, nodes, /*verdict_cache=*/nullptr, response)) return;
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
   for (size_t i = 0; i < scored_.size(); ++i) {
@@ -276,19 +276,20 @@ Evaluator::Choice Evaluator::Choose(AttemptRecord& attempt, const PodRecord& pod
     choice.error = absl::StrJoin(filter->error().reasons(), ", ");
     return choice;
   }
-  ChooseAmongFeasible(attempt, pod, now, /*opinions=*/nullptr, &choice);
+  ChooseAmongFeasible(attempt, pod, now, /*verdict_cache=*/nullptr, &choice);
   return choice;
 }
 
 void Evaluator::ChooseAmongFeasible(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                                    NodeVerdictCache* opinions, Choice* choice) {
+                                    NodeVerdictCache* verdict_cache, Choice* choice) {
   choice->feasible = static_cast<uint32_t>(feasible_.size());
   if (feasible_.empty()) return;
   size_t index = 0;
   if (feasible_.size() > 1 && !attempt.profile->at(v1alpha1::SCORE).empty()) {
     PreScore(attempt, pod, now, feasible_, &pre_score_);
     score_.Clear();
-    if (pre_score_.has_error() || !RunScores(attempt, pod, now, feasible_, opinions, &score_)) {
+    if (pre_score_.has_error() ||
+        !RunScores(attempt, pod, now, feasible_, verdict_cache, &score_)) {
       const auto& error = pre_score_.has_error() ? pre_score_.error() : score_.error();
       choice->error = absl::StrJoin(error.reasons(), ", ");
       return;

@@ -84,7 +84,7 @@ class Evaluator {
   // adds new ones.
   Choice ChooseAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                      absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
-                     NodeVerdictCache* opinions);
+                     NodeVerdictCache* verdict_cache);
   // The index of the node that the shim would select, of nodes just scored without an error.
   size_t SelectNode(const AttemptRecord& attempt, size_t num_nodes);
   void FilterHypotheses(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
@@ -107,32 +107,32 @@ class Evaluator {
     sdk::Verdict verdict;
     uint32_t plugin = 0;
   };
-  NodeVerdict JudgeNode(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                        sdk::Slot slot);
+  NodeVerdict EvaluateNode(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                           sdk::Slot slot);
   // Calls AddPod or RemovePod of the PreFilter plugins, on copies of states; `failed` is the failed
   // plugin, if the verdict is an error.
   enum class PodChange { kAdd, kRemove };
-  sdk::Verdict TellPlugins(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                           PodChange change, const sdk::PodRecord& other, sdk::Slot slot,
-                           uint32_t* failed);
+  sdk::Verdict UpdatePluginStates(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                                  PodChange change, const sdk::PodRecord& other, sdk::Slot slot,
+                                  uint32_t* failed);
 
  private:
   // Fills `scored_` and `scores_` with normalised scores; false with an error in `response`.
   bool RunScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                 absl::Span<const sdk::Slot> nodes, NodeVerdictCache* opinions,
+                 absl::Span<const sdk::Slot> nodes, NodeVerdictCache* verdict_cache,
                  v1alpha1::ScoreResponse* response);
   // Scores the nodes without a cached score, with a node-local plugin.
   sdk::Verdict ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                             absl::Time now, absl::Span<const sdk::Slot> nodes,
-                            absl::Span<int64_t> raw, NodeVerdictCache* opinions);
+                            absl::Span<int64_t> raw, NodeVerdictCache* verdict_cache);
   // Selects the node of feasible_ with the highest score; kNoSlot if empty.
   void ChooseAmongFeasible(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                           NodeVerdictCache* opinions, Choice* choice);
+                           NodeVerdictCache* verdict_cache, Choice* choice);
   // Searches like Filter, into `feasible_`. False if Filter must run: not all plugins are
   // node-local, nodes have nominated pods, or a plugin failed.
   bool SearchAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                    absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
-                   NodeVerdictCache* opinions, uint32_t* processed);
+                   NodeVerdictCache* verdict_cache, uint32_t* processed);
   // Nodes that are evaluated together: one bit each, 64 per block.
   struct Strip {
     int size = 0;
@@ -158,8 +158,8 @@ class Evaluator {
                   Strip* strip);
   // Evaluates a node again as if its nominated pods ran there. True if that is a rejection, which
   // it keeps.
-  bool JudgeWithNominated(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                          int index, Strip* strip);
+  bool EvaluateWithNominated(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                             int index, Strip* strip);
   bool HasRelevantNominated(const sdk::PodRecord& pod, sdk::Slot slot) const;
   // kube-scheduler's text for a failure.
   std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;

@@ -11,17 +11,18 @@ using sdk::Verdict;
 
 Evaluator::Choice Evaluator::ChooseAgain(AttemptRecord& attempt, const PodRecord& pod,
                                          absl::Time now, absl::Span<const Slot> nodes,
-                                         const SearchOptions& options, NodeVerdictCache* opinions) {
+                                         const SearchOptions& options,
+                                         NodeVerdictCache* verdict_cache) {
   Choice choice;
-  if (!SearchAgain(attempt, pod, now, nodes, options, opinions, &choice.processed))
+  if (!SearchAgain(attempt, pod, now, nodes, options, verdict_cache, &choice.processed))
     return Choose(attempt, pod, now, nodes, options, &filter_);
-  ChooseAmongFeasible(attempt, pod, now, opinions, &choice);
+  ChooseAmongFeasible(attempt, pod, now, verdict_cache, &choice);
   return choice;
 }
 
 bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                             absl::Span<const Slot> nodes, const SearchOptions& options,
-                            NodeVerdictCache* opinions, uint32_t* processed) {
+                            NodeVerdictCache* verdict_cache, uint32_t* processed) {
   const Profile& profile = *attempt.profile;
   const std::vector<uint32_t>& filters = profile.at(v1alpha1::FILTER);
   const bool all_local = std::all_of(filters.begin(), filters.end(), [&](uint32_t index) {
@@ -31,7 +32,7 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
   feasible_.clear();
   verdicts_.Clear();
   any_nominated_ = false;
-  opinions->CatchUp(mirror_->view().nodes());
+  verdict_cache->CatchUp(mirror_->view().nodes());
   const auto n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return true;
   const uint32_t wanted = FeasibleNodesToFind(n, options);
@@ -39,27 +40,27 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
     const uint32_t at = start + i;
     return slots[at < n ? at : at - n];
   };
-  using Opinion = NodeVerdictCache::Opinion;
-  const Opinion* const judged = opinions->OfFilter();
+  using CachedVerdict = NodeVerdictCache::CachedVerdict;
+  const CachedVerdict* const verdicts = verdict_cache->OfFilter();
   // Evaluates the unknown ones of 64 nodes, because neighbours are probably unknown too; false if a
   // plugin fails.
-  const auto judge_unknown = [&](uint32_t from) {
+  const auto evaluate_unknown = [&](uint32_t from) {
     strip_.size = 0;
     strip_.place = sdk::NodeBlock::kNoPlace;
     for (uint32_t i = from; i < std::min(n, from + 64); ++i) {
-      if (judged[node(i)] == Opinion::kUnknown) strip_.slots[strip_.size++] = node(i);
+      if (verdicts[node(i)] == CachedVerdict::kUnknown) strip_.slots[strip_.size++] = node(i);
     }
     RunFilters(attempt, pod, now, /*stable=*/true, &strip_);
     for (int k = 0; k < strip_.size; ++k)
-      opinions->SetFeasible(strip_.slots[k], ((strip_.feasible[0] >> k) & 1) != 0);
+      verdict_cache->SetFeasible(strip_.slots[k], ((strip_.feasible[0] >> k) & 1) != 0);
     return strip_.failed[0] == 0;
   };
   feasible_.reserve(wanted);
   uint32_t i = 0;
   for (; i < n; ++i) {
     const Slot slot = node(i);
-    if (judged[slot] == Opinion::kUnknown && !judge_unknown(i)) return false;
-    if (judged[slot] == Opinion::kNotFeasible) continue;
+    if (verdicts[slot] == CachedVerdict::kUnknown && !evaluate_unknown(i)) return false;
+    if (verdicts[slot] == CachedVerdict::kNotFeasible) continue;
     if (feasible_.size() == wanted) break;
     feasible_.push_back(slot);
   }
@@ -69,8 +70,8 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
 
 Verdict Evaluator::ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const PodRecord& pod,
                                 absl::Time now, absl::Span<const Slot> nodes,
-                                absl::Span<int64_t> raw, NodeVerdictCache* opinions) {
-  opinions->ScoresOf(plugin, nodes, raw, &unknown_);
+                                absl::Span<int64_t> raw, NodeVerdictCache* verdict_cache) {
+  verdict_cache->ScoresOf(plugin, nodes, raw, &unknown_);
   if (unknown_.empty()) return Verdict::Success();
   unknown_slots_.clear();
   for (const uint32_t i : unknown_) unknown_slots_.push_back(nodes[i]);
@@ -80,7 +81,7 @@ Verdict Evaluator::ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const P
   if (!verdict.ok()) return verdict;
   for (size_t k = 0; k < unknown_.size(); ++k) {
     raw[unknown_[k]] = unknown_scores_[k];
-    opinions->SetScore(plugin, unknown_slots_[k], unknown_scores_[k]);
+    verdict_cache->SetScore(plugin, unknown_slots_[k], unknown_scores_[k]);
   }
   return verdict;
 }

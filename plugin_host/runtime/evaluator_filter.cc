@@ -343,7 +343,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
   for (int i = 0; i < strip->size && any_nominated_; ++i) {
     if (!HasRelevantNominated(pod, strip->slots[i])) continue;
     const uint64_t bit = uint64_t{1} << (i % 64);
-    if (!JudgeWithNominated(attempt, pod, now, i, strip) && (strip->feasible[i / 64] & bit) == 0)
+    if (!EvaluateWithNominated(attempt, pod, now, i, strip) && (strip->feasible[i / 64] & bit) == 0)
       strip->only_without_nominated[i / 64] |= bit;
   }
 }
@@ -357,8 +357,8 @@ bool Evaluator::HasRelevantNominated(const PodRecord& pod, Slot slot) const {
                      });
 }
 
-bool Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                                   int index, Strip* strip) {
+bool Evaluator::EvaluateWithNominated(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                                      int index, Strip* strip) {
   const Profile& profile = *attempt.profile;
   const Slot slot = strip->slots[index];
   const uint64_t bit = uint64_t{1} << (index % 64);
@@ -374,7 +374,8 @@ bool Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod,
     if (other == &pod || other->pod.priority() < pod.pod.priority()) continue;
     hypothesis.AddPod(other);
     uint32_t plugin = 0;
-    const Verdict told = TellPlugins(attempt, pod, now, PodChange::kAdd, *other, slot, &plugin);
+    const Verdict told =
+        UpdatePluginStates(attempt, pod, now, PodChange::kAdd, *other, slot, &plugin);
     if (told.ok()) continue;
     keep(verdicts_.Intern(plugin, told));
     feasible &= ~bit;
@@ -396,9 +397,9 @@ bool Evaluator::JudgeWithNominated(AttemptRecord& attempt, const PodRecord& pod,
   return false;
 }
 
-Verdict Evaluator::TellPlugins(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                               PodChange change, const PodRecord& other, Slot slot,
-                               uint32_t* failed) {
+Verdict Evaluator::UpdatePluginStates(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                                      PodChange change, const PodRecord& other, Slot slot,
+                                      uint32_t* failed) {
   const bool add = change == PodChange::kAdd;
   const sdk::NodeView node = mirror_->view().node(slot);
   for (uint32_t index : attempt.profile->at(v1alpha1::PRE_FILTER)) {
@@ -415,8 +416,8 @@ Verdict Evaluator::TellPlugins(AttemptRecord& attempt, const PodRecord& pod, abs
   return Verdict::Success();
 }
 
-Evaluator::NodeVerdict Evaluator::JudgeNode(AttemptRecord& attempt, const PodRecord& pod,
-                                            absl::Time now, Slot slot) {
+Evaluator::NodeVerdict Evaluator::EvaluateNode(AttemptRecord& attempt, const PodRecord& pod,
+                                               absl::Time now, Slot slot) {
   verdicts_.Clear();
   strip_.size = 1;
   strip_.place = sdk::NodeBlock::kNoPlace;

@@ -201,7 +201,7 @@ std::vector<std::string> GroupSearch::LikeFirst() const {
   return uids;
 }
 
-void GroupSearch::StartAnew(bool keep_nominations) {
+void GroupSearch::Restart(bool keep_nominations) {
   placed_.clear();
   trial_.UndoTo(0);
   offset_ = context_.options.start_offset;
@@ -219,7 +219,7 @@ void GroupSearch::KeepNominations(bool keep) {
 
 GroupOutcome GroupSearch::Run() {
   KeepNominations(false);
-  LookAtClasses();
+  ExamineClasses();
   if (!error_.empty()) return FailWith({});
   std::vector<Domain> widest;
   std::vector<std::string> levels = group_.topology.preferred;
@@ -247,13 +247,13 @@ GroupOutcome GroupSearch::Run() {
                        [](const Domain& a, const Domain& b) { return a.bound < b.bound; });
   if (largest != widest.end() && why_.empty() && largest->bound > 0 &&
       members_.size() <= kMaxExhaustedMembers) {
-    StartAnew(members_.front().nominated == sdk::kNoSlot);
+    Restart(members_.front().nominated == sdk::kNoSlot);
     PlaceInOrder(AsNamed(), largest->nodes, Taking::kBestScore);
   }
   return FailWith(widest);
 }
 
-void GroupSearch::LookAtClasses() {
+void GroupSearch::ExamineClasses() {
   const sdk::NodeTable& nodes = mirror_->view().nodes();
   SearchOptions all;
   all.percentage_of_nodes_to_score = 100;
@@ -347,18 +347,18 @@ void GroupSearch::FindRoom(Domain* domain) const {
 
 bool GroupSearch::Try(absl::Span<const Slot> nodes) {
   // A member without a nomination keeps off others' nominated nodes.
-  StartAnew(members_.front().nominated == sdk::kNoSlot);
+  Restart(members_.front().nominated == sdk::kNoSlot);
   std::vector<size_t> order = AsNamed();
   if (PlaceInOrder(order, nodes, Taking::kBestScore)) return true;
   if (classes_.size() == 1 || !error_.empty()) return false;
   order = ScarcestFirst(nodes);
   for (const Taking taking : {Taking::kBestScore, Taking::kLeastInTheWay}) {
-    StartAnew(false);
+    Restart(false);
     if (PlaceInOrder(order, nodes, taking)) return true;
     if (!error_.empty() || OutOfTime()) return false;
   }
   if (members_.size() > kMaxExhaustedMembers) return false;
-  StartAnew(false);
+  Restart(false);
   choices_ = 0;
   return Exhaust(order, 0, 0, nodes);
 }

@@ -82,10 +82,10 @@ class GroupSearch {
 
   // Whether members keep off each other's nominated nodes.
   void KeepNominations(bool keep);
-  void LookAtClasses();
+  void ExamineClasses();
   std::vector<Domain> DomainsOf(const std::string& preferred);
   void FindRoom(Domain* domain) const;
-  void StartAnew(bool keep_nominations);
+  void Restart(bool keep_nominations);
   bool Try(absl::Span<const sdk::Slot> nodes);
   bool PlaceInOrder(const std::vector<size_t>& order, absl::Span<const sdk::Slot> nodes,
                     Taking taking);

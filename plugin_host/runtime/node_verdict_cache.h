@@ -20,14 +20,14 @@ namespace outboard::runtime {
 class NodeVerdictCache {
  public:
   void Forget() {
-    std::fill(judged_.begin(), judged_.end(), Opinion::kUnknown);
+    std::fill(filter_verdicts_.begin(), filter_verdicts_.end(), CachedVerdict::kUnknown);
     for (Scores& scores : scores_) std::fill(scores.known.begin(), scores.known.end(), 0);
   }
   // Drops entries of changed nodes. Later entries are about the current nodes.
   void CatchUp(const sdk::NodeTable& nodes) {
-    judged_.resize(nodes.generation.size(), Opinion::kUnknown);
+    filter_verdicts_.resize(nodes.generation.size(), CachedVerdict::kUnknown);
     const auto forget = [&](sdk::Slot slot) {
-      judged_[slot] = Opinion::kUnknown;
+      filter_verdicts_[slot] = CachedVerdict::kUnknown;
       for (Scores& scores : scores_) {
         if (slot < scores.known.size()) scores.known[slot] = 0;
       }
@@ -36,11 +36,11 @@ class NodeVerdictCache {
     seen_ = nodes.changes.total();
   }
 
-  enum class Opinion : uint8_t { kUnknown, kNotFeasible, kFeasible };
+  enum class CachedVerdict : uint8_t { kUnknown, kNotFeasible, kFeasible };
   // Filter's verdicts, by slot.
-  const Opinion* OfFilter() const { return judged_.data(); }
+  const CachedVerdict* OfFilter() const { return filter_verdicts_.data(); }
   void SetFeasible(sdk::Slot slot, bool feasible) {
-    judged_[slot] = feasible ? Opinion::kFeasible : Opinion::kNotFeasible;
+    filter_verdicts_[slot] = feasible ? CachedVerdict::kFeasible : CachedVerdict::kNotFeasible;
   }
 
   // Fills in the plugin's known raw scores, and the positions of unknown ones.
@@ -71,15 +71,15 @@ class NodeVerdictCache {
   Scores& Of(uint32_t plugin) {
     if (plugin >= scores_.size()) scores_.resize(plugin + 1);
     Scores& scores = scores_[plugin];
-    if (scores.known.size() < judged_.size()) {
-      scores.known.resize(judged_.size(), 0);
-      scores.values.resize(judged_.size());
+    if (scores.known.size() < filter_verdicts_.size()) {
+      scores.known.resize(filter_verdicts_.size(), 0);
+      scores.values.resize(filter_verdicts_.size());
     }
     return scores;
   }
 
   uint64_t seen_ = 0;  // of NodeTable::changes
-  std::vector<Opinion> judged_;
+  std::vector<CachedVerdict> filter_verdicts_;
   std::vector<Scores> scores_;  // by plugin index
 };
 

@@ -124,7 +124,7 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
   for (const PodRecord* pod : pods) {
     if (absl::Now() > context.deadline) break;
     const std::string signature = signatures_->Of(*context.profile, pod->pod);
-    if (!signature.empty()) PrepareOpinions(context.profile, signature);
+    if (!signature.empty()) PrepareVerdictCache(context.profile, signature);
     PlannedPod planned;
     planned.pod = pod;
     planned.attempt = std::make_unique<AttemptRecord>();
@@ -150,8 +150,8 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
   return result;
 }
 
-void Planner::PrepareOpinions(const std::shared_ptr<const Profile>& profile,
-                              const std::string& signature) {
+void Planner::PrepareVerdictCache(const std::shared_ptr<const Profile>& profile,
+                                  const std::string& signature) {
   const uint64_t version = mirror_->surroundings_version();
   if (verdict_cache_of_.signature == signature &&
       verdict_cache_of_.surroundings_version == version &&

@@ -90,7 +90,8 @@ class Planner {
 
  private:
   // Clears the verdict cache unless it is for pods with this signature.
-  void PrepareOpinions(const std::shared_ptr<const Profile>& profile, const std::string& signature);
+  void PrepareVerdictCache(const std::shared_ptr<const Profile>& profile,
+                           const std::string& signature);
 
   // Why groups of the same shape failed, valid while nothing changes.
   struct Failure {
@@ -104,12 +105,12 @@ class Planner {
   TopologyDomains domains_;
   NodeVerdictCache verdict_cache_;
   // What the verdict cache is for: pods often come in many batches of the same kind.
-  struct OpinionsOf {
+  struct VerdictCacheOf {
     std::weak_ptr<const Profile> profile;
     std::string signature;
     uint64_t surroundings_version = 0;
   };
-  OpinionsOf verdict_cache_of_;
+  VerdictCacheOf verdict_cache_of_;
   absl::flat_hash_map<std::string, Failure> failures_;  // by the group's shape
   uint64_t failures_room_version_ = 0;
 };

@@ -59,7 +59,7 @@ class MirrorDryRun final : public sdk::DryRun {
     copies_.emplace(attempt_);
     hypothesis_.emplace(mirror_, slot);
     removed_.clear();
-    told_.reset();
+    asked_.reset();
     filters_ = 0;
     answered_ = 0;
   }
@@ -78,7 +78,7 @@ class MirrorDryRun final : public sdk::DryRun {
     return Tell(Evaluator::PodChange::kAdd, pod);
   }
   Verdict Filter() override {
-    const Evaluator::NodeVerdict own = Judge();
+    const Evaluator::NodeVerdict own = Evaluate();
     if (response_ == nullptr || (!own.verdict.ok() && !own.verdict.rejected())) return own.verdict;
     // Any rejection suffices; only the first on a node is reported to people, and then its plugin
     // matters.
@@ -88,26 +88,28 @@ class MirrorDryRun final : public sdk::DryRun {
     if (response_->questions_size() < kMaxQuestions) Ask(own);
     return own.verdict;
   }
-  Evaluator::NodeVerdict Judge() { return evaluator_->JudgeNode(*attempt_, *pod_, now_, slot_); }
+  Evaluator::NodeVerdict Evaluate() {
+    return evaluator_->EvaluateNode(*attempt_, *pod_, now_, slot_);
+  }
 
  private:
   Verdict Tell(Evaluator::PodChange change, const PodRecord& pod) {
     uint32_t plugin = 0;
-    return evaluator_->TellPlugins(*attempt_, *pod_, now_, change, pod, slot_, &plugin);
+    return evaluator_->UpdatePluginStates(*attempt_, *pod_, now_, change, pod, slot_, &plugin);
   }
   void Ask(const Evaluator::NodeVerdict& own) {
     v1alpha1::PreemptionQuestion* question = response_->add_questions();
     v1alpha1::Hypothesis* hypothesis = question->mutable_hypothesis();
     hypothesis->set_slot(slot_);
-    hypothesis->set_continues(told_.has_value());
-    const std::vector<PodRecord*> before = told_.value_or(std::vector<PodRecord*>());
+    hypothesis->set_continues(asked_.has_value());
+    const std::vector<PodRecord*> before = asked_.value_or(std::vector<PodRecord*>());
     for (const PodRecord* pod : removed_) {
       if (!Contains(before, pod)) hypothesis->add_removed_pod_uids(pod->pod.uid());
     }
     for (const PodRecord* pod : before) {
       if (!Contains(removed_, pod)) hypothesis->add_added_pod_uids(pod->pod.uid());
     }
-    told_ = removed_;
+    asked_ = removed_;
     if (!own.verdict.ok()) {
       FillStatus(attempt_->profile->plugins()[own.plugin].name, own.verdict,
                  question->mutable_own());
@@ -130,7 +132,7 @@ class MirrorDryRun final : public sdk::DryRun {
   std::optional<host_cache::ClusterCache::Hypothesis> hypothesis_;
   // Of the node: removed pods, now and at the last question; calls of Filter, and used answers.
   std::vector<PodRecord*> removed_;
-  std::optional<std::vector<PodRecord*>> told_;
+  std::optional<std::vector<PodRecord*>> asked_;
   int filters_ = 0;
   size_t answered_ = 0;
 };
@@ -150,7 +152,7 @@ void TakeAnswers(const google::protobuf::RepeatedPtrField<v1alpha1::PluginStatus
   attempt->questions.clear();
 }
 
-void TakeJudged(const v1alpha1::JudgedNodes& judged, AttemptRecord* attempt) {
+void TakeVerdictsOfAllHosts(const v1alpha1::JudgedNodes& judged, AttemptRecord* attempt) {
   attempt->other_nodes = judged.others();
   attempt->rejected_nodes.clear();
   for (int i = 0; i < std::min(judged.slots_size(), judged.codes_size()); ++i) {
@@ -191,22 +193,22 @@ void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, a
       failed = Verdict::Success();
     }
     for (PodRecord* other : change.removed) {
-      if (Verdict told = dry_run.RemovePod(*other); !told.ok()) failed = std::move(told);
+      if (Verdict result = dry_run.RemovePod(*other); !result.ok()) failed = std::move(result);
     }
     for (PodRecord* other : change.added) {
-      if (Verdict told = dry_run.AddPod(*other); !told.ok()) failed = std::move(told);
+      if (Verdict result = dry_run.AddPod(*other); !result.ok()) failed = std::move(result);
     }
-    NodeVerdict judged = dry_run.Judge();
-    if (judged.verdict.ok() && failed.ok()) {
+    NodeVerdict own = dry_run.Evaluate();
+    if (own.verdict.ok() && failed.ok()) {
       bits[i / 8] |= static_cast<char>(1 << (i % 8));
       continue;
     }
-    if (judged.verdict.ok()) {
-      judged = {failed, attempt.profile->at(v1alpha1::FILTER)[0]};
+    if (own.verdict.ok()) {
+      own = {failed, attempt.profile->at(v1alpha1::FILTER)[0]};
     }
     v1alpha1::PluginStatus status;
-    FillStatus(attempt.profile->plugins()[judged.plugin].name, judged.verdict, &status);
-    if (!judged.verdict.rejected()) status.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    FillStatus(attempt.profile->plugins()[own.plugin].name, own.verdict, &status);
+    if (!own.verdict.rejected()) status.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
     const auto [known, is_new] = reasons.try_emplace(
         status.SerializeAsString(), static_cast<uint32_t>(response->reasons_size()));
     if (is_new) *response->add_reasons() = std::move(status);
@@ -220,7 +222,7 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
                            const v1alpha1::PostFilterRequest& request,
                            v1alpha1::PostFilterResponse* response) {
   v1alpha1::PostFilterResponse questions;
-  if (request.has_judged()) TakeJudged(request.judged(), &attempt);
+  if (request.has_judged()) TakeVerdictsOfAllHosts(request.judged(), &attempt);
   if (request.answers().empty()) attempt.answers.clear();
   TakeAnswers(request.answers(), &attempt);
   MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now,

@@ -118,7 +118,7 @@ void QueueingHints::AfterChange(const v1alpha1::SyncRequest& request, std::vecto
   for (Event& event : pending_) {
     Keep(/*after=*/true, &event);
     if (!event.complete()) continue;
-    JudgeAll(event, wakes);
+    EvaluateAll(event, wakes);
     history_.push_back(std::move(event));
   }
   pending_.clear();
@@ -178,7 +178,7 @@ void QueueingHints::BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<W
   Resolve(&waiting);
   for (const Event& event : history_) {
     if (event.told.number() < told.since()) continue;
-    const ProfilePlugin* plugin = Judge(waiting, event);
+    const ProfilePlugin* plugin = Evaluate(waiting, event);
     if (plugin == nullptr) continue;
     wakes->push_back(MakeWake(told.uid(), plugin->name, event.told));
     return;
@@ -187,31 +187,32 @@ void QueueingHints::BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<W
   waiting_[told.uid()] = std::move(waiting);
 }
 
-void QueueingHints::JudgeAll(const Event& event, std::vector<Wake>* wakes) {
+void QueueingHints::EvaluateAll(const Event& event, std::vector<Wake>* wakes) {
   std::vector<std::string> woken;
-  const auto judge = [&](const std::string& uid) {
+  const auto evaluate = [&](const std::string& uid) {
     Waiting& waiting = waiting_.at(uid);
-    if (waiting.judged == event.told.number() || event.told.number() < waiting.told.since()) return;
-    waiting.judged = event.told.number();
-    const ProfilePlugin* plugin = Judge(waiting, event);
+    if (waiting.last_evaluated == event.told.number() || event.told.number() < waiting.told.since())
+      return;
+    waiting.last_evaluated = event.told.number();
+    const ProfilePlugin* plugin = Evaluate(waiting, event);
     if (plugin == nullptr) return;
     wakes->push_back(MakeWake(uid, plugin->name, event.told));
     woken.push_back(uid);
   };
   if (event.concerns_only_its_pod()) {
-    if (waiting_.contains(event.told.pod_uid())) judge(event.told.pod_uid());
+    if (waiting_.contains(event.told.pod_uid())) evaluate(event.told.pod_uid());
   } else {
     for (const auto& [plugin, uids] : by_rejector_) {
       if (plugin == nullptr ||
           !AnyRegistered(plugin->wake_up_events, event.resource(), event.action()))
         continue;
-      for (const std::string& uid : uids) judge(uid);
+      for (const std::string& uid : uids) evaluate(uid);
     }
   }
   for (const std::string& uid : woken) StopWaiting(uid);
 }
 
-const ProfilePlugin* QueueingHints::Judge(const Waiting& waiting, const Event& event) const {
+const ProfilePlugin* QueueingHints::Evaluate(const Waiting& waiting, const Event& event) const {
   const sdk::PodRecord* pod = mirror_->FindPod(waiting.told.uid());
   if (pod == nullptr) return nullptr;
   const bool is_own = event.told.pod_uid() == waiting.told.uid();

@@ -73,7 +73,7 @@ class QueueingHints {
     // In the order of evaluation, PENDING first; null: unknown plugin.
     std::vector<const ProfilePlugin*> rejectors;
     const ProfilePlugin* gate = nullptr;
-    uint64_t judged = 0;  // The last evaluated event.
+    uint64_t last_evaluated = 0;  // The last evaluated event.
   };
 
   void Keep(bool after, Event* event) const;
@@ -81,9 +81,9 @@ class QueueingHints {
   void StopWaiting(const std::string& uid);
   // Also evaluates earlier events for it.
   void BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<v1alpha1::Wake>* wakes);
-  void JudgeAll(const Event& event, std::vector<v1alpha1::Wake>* wakes);
+  void EvaluateAll(const Event& event, std::vector<v1alpha1::Wake>* wakes);
   // The plugin whose rejection the event may end; null: none.
-  const ProfilePlugin* Judge(const Waiting& waiting, const Event& event) const;
+  const ProfilePlugin* Evaluate(const Waiting& waiting, const Event& event) const;
 
   const host_cache::ClusterCache* const mirror_;
   const FindProfile find_profile_;

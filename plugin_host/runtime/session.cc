@@ -16,7 +16,7 @@ constexpr int kMaxPodsPerCall = 4096;
 constexpr int kMaxHypotheses = 65536;
 constexpr int kMaxWakesPerPush = 4096;
 constexpr size_t kMaxSortKeyBytes = 64;
-constexpr size_t kMaxSpareAttempts = 64;
+constexpr size_t kMaxUnusedAttempts = 64;
 
 CallStatus UnknownPod(const std::string& uid) {
   return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown pod ", uid));
@@ -57,7 +57,7 @@ void Session::BeginSync() {
   EndAll();
   hints_.Reset();
   mirror_.Reset();
-  told_time_.reset();
+  session_time_.reset();
 }
 
 absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
@@ -68,7 +68,7 @@ absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now
   }
   for (uint64_t id : request.ended_attempts()) End(id);
   const bool time_passes = request.time_unix_nanos() != 0;
-  if (time_passes) told_time_ = absl::FromUnixNanos(request.time_unix_nanos());
+  if (time_passes) session_time_ = absl::FromUnixNanos(request.time_unix_nanos());
   now = Clock(now);
   hints_.BeforeChange(request);
   if (absl::Status status = mirror_.Apply(request, now); !status.ok()) return status;
@@ -105,11 +105,11 @@ AttemptRecord* Session::Begin(uint64_t id, const std::string& pod_uid,
                               std::shared_ptr<const Profile> profile) {
   std::unique_ptr<AttemptRecord>& attempt = attempts_[id];
   if (attempt == nullptr) {
-    if (spare_attempts_.empty()) {
+    if (unused_attempts_.empty()) {
       attempt = std::make_unique<AttemptRecord>();
     } else {
-      attempt = std::move(spare_attempts_.back());
-      spare_attempts_.pop_back();
+      attempt = std::move(unused_attempts_.back());
+      unused_attempts_.pop_back();
     }
   }
   attempt->Begin(id, pod_uid, std::move(profile));
@@ -124,12 +124,12 @@ void Session::End(uint64_t id) {
   planned_.erase(attempt->pod_uid);
   attempt->states.clear();
   attempt->profile.reset();
-  if (spare_attempts_.size() < kMaxSpareAttempts) spare_attempts_.push_back(std::move(attempt));
+  if (unused_attempts_.size() < kMaxUnusedAttempts) unused_attempts_.push_back(std::move(attempt));
 }
 
 void Session::EndAll() {
   attempts_.clear();
-  spare_attempts_.clear();
+  unused_attempts_.clear();
   planned_.clear();
 }
 

@@ -64,10 +64,10 @@ class Session : private PushTarget {
   // Not during a snapshot, so that plugins do not act on a part of it; and not if the shim sets the
   // time.
   void Tick(absl::Time now) {
-    if (mirror_.complete() && !told_time_.has_value()) mirror_.Tick(now);
+    if (mirror_.complete() && !session_time_.has_value()) mirror_.Tick(now);
   }
   // The last time that the shim set on this stream; absent: the machine's clock applies.
-  std::optional<absl::Time> clock_advanced_to() const { return told_time_; }
+  std::optional<absl::Time> clock_advanced_to() const { return session_time_; }
   const host_cache::ClusterCache& mirror() const { return mirror_; }
 
   enum class Readiness { kReady, kNotYet, kPast };
@@ -109,7 +109,7 @@ class Session : private PushTarget {
   };
   std::shared_ptr<const Profile> FindProfile(const std::string& name) const;
   // The plugins' time.
-  absl::Time Clock(absl::Time now) const { return told_time_.value_or(now); }
+  absl::Time Clock(absl::Time now) const { return session_time_.value_or(now); }
   CallStatus FindAttempt(const v1alpha1::CallHeader& header, Target* target);
   // For Reserve and Permit: they begin an attempt of a profile without earlier points here, or that
   // began on another instance.
@@ -159,7 +159,7 @@ class Session : private PushTarget {
   Planner planner_{&mirror_, &evaluator_, &signatures_};
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<AttemptRecord>> attempts_;
-  std::vector<std::unique_ptr<AttemptRecord>> spare_attempts_;
+  std::vector<std::unique_ptr<AttemptRecord>> unused_attempts_;
   // Pods of attempts that a plan began, until Reserve or Permit is called for them.
   absl::flat_hash_set<std::string> planned_;
   QueueingHints hints_{&mirror_, [this](const std::string& name) -> const Profile* {
@@ -171,7 +171,7 @@ class Session : private PushTarget {
   std::vector<uint32_t> seen_;  // By slot: the last call that named the slot.
   uint32_t seen_call_ = 0;
   std::function<void(const v1alpha1::SyncResponse&)> push_;
-  std::optional<absl::Time> told_time_;
+  std::optional<absl::Time> session_time_;
   bool configured_ = false;
   bool draining_ = false;
 };

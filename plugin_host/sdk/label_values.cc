@@ -84,14 +84,14 @@ std::optional<absl::Time> ParseTimestamp(absl::string_view text) {
 
 void MalformedValues::Warn(absl::string_view object, absl::string_view key, absl::string_view value,
                            absl::string_view wanted) {
-  if (complaints_.size() >= kMaxObjects && !complaints_.contains(object)) complaints_.clear();
-  if (!complaints_[std::string(object)].insert(std::string(key)).second) return;
+  if (warned_keys_.size() >= kMaxObjects && !warned_keys_.contains(object)) warned_keys_.clear();
+  if (!warned_keys_[std::string(object)].insert(std::string(key)).second) return;
   ++warned_;
   LOG(WARNING) << plugin_ << ": " << object << ": " << key << "="
                << Quote(value.substr(0, kMaxQuoted)) << " is not " << wanted
                << " and counts as absent";
 }
 
-void MalformedValues::Forget(absl::string_view object) { complaints_.erase(object); }
+void MalformedValues::Forget(absl::string_view object) { warned_keys_.erase(object); }
 
 }  // namespace outboard::sdk

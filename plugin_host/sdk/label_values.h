@@ -43,14 +43,15 @@ class MalformedValues {
             absl::string_view wanted);
   // The object was removed.
   void Forget(absl::string_view object);
-  void Clear() { complaints_.clear(); }
+  void Clear() { warned_keys_.clear(); }
   // Warnings so far; for tests and metrics.
   int64_t warned() const { return warned_; }
 
  private:
   static constexpr size_t kMaxObjects = 20000;
   const std::string plugin_;
-  absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> complaints_;  // keys by object
+  absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>>
+      warned_keys_;  // keys by object
   int64_t warned_ = 0;
 };
 

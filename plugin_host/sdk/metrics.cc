@@ -10,7 +10,7 @@ class Nothing : public Counter, public Gauge, public Histogram {
   void Observe(double) override {}
 };
 
-class Nobody : public Metrics {
+class DisabledMetrics : public Metrics {
  public:
   bool enabled() const override { return false; }
   std::shared_ptr<Counter> NewCounter(absl::string_view, const std::vector<std::string>&) override {
@@ -31,8 +31,8 @@ class Nobody : public Metrics {
 }  // namespace
 
 Metrics* NoMetrics() {
-  static Metrics* const nobody = new Nobody();
-  return nobody;
+  static Metrics* const disabled = new DisabledMetrics();
+  return disabled;
 }
 
 }  // namespace outboard::sdk

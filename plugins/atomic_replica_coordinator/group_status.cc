@@ -179,8 +179,8 @@ void GroupStatusKeeper::Tick(absl::Time now) {
 
 bool GroupStatusKeeper::Keep(const GroupKey& key, absl::Time now) {
   const sdk::Group* group = groups_->Find(key);
-  const sdk::PodRecord* speaker = group == nullptr ? nullptr : SpeakerOf(*group);
-  if (speaker == nullptr) {
+  const sdk::PodRecord* writer = group == nullptr ? nullptr : WriterOf(*group);
+  if (writer == nullptr) {
     entries_.erase(key);
     pace_.Forget(ObjectKeyOf(key));
     return true;
@@ -201,8 +201,8 @@ bool GroupStatusKeeper::Keep(const GroupKey& key, absl::Time now) {
   if (stored == nullptr || stored->deleting()) return true;
   json whole = sdk::ParseCustomObject(*stored);
   const std::string owner =
-      speaker->pod.has_controller()
-          ? absl::StrCat(speaker->pod.namespace_(), "/", speaker->pod.controller().name())
+      writer->pod.has_controller()
+          ? absl::StrCat(writer->pod.namespace_(), "/", writer->pod.controller().name())
           : "";
   std::optional<json> status = NextStatus(key.dialect, whole, finding, owner, now);
   if (!status) {
@@ -219,7 +219,7 @@ bool GroupStatusKeeper::Keep(const GroupKey& key, absl::Time now) {
   return false;
 }
 
-const sdk::PodRecord* GroupStatusKeeper::SpeakerOf(const sdk::Group& group) const {
+const sdk::PodRecord* GroupStatusKeeper::WriterOf(const sdk::Group& group) const {
   const std::string* first = nullptr;
   for (const auto& [uid, member] : group.members) {
     if (member.state == MemberState::kTerminating) continue;

@@ -86,7 +86,7 @@ class GroupStatusKeeper {
   // Returns true if nothing is left to do until the next change.
   bool Keep(const sdk::GroupKey& key, absl::Time now);
   // The member that represents the group; null: no member, or it belongs to another profile.
-  const sdk::PodRecord* SpeakerOf(const sdk::Group& group) const;
+  const sdk::PodRecord* WriterOf(const sdk::Group& group) const;
 
   const std::string profile_;
   const sdk::PodGroupIndex* const groups_;

@@ -54,28 +54,28 @@ const TopologyTiers::Tier* TopologyTiers::Find(const std::string& tier) const {
 }
 
 absl::StatusOr<sdk::TopologyLevels> TopologyTiers::LevelsOf(
-    sdk::GroupDialect dialect, const sdk::TopologyPreference& wish) const {
+    sdk::GroupDialect dialect, const sdk::TopologyPreference& preference) const {
   sdk::TopologyLevels levels;
   if (dialect != sdk::GroupDialect::kVolcano) {
-    if (wish.required) levels.required = wish.required->value;
-    if (wish.preferred) levels.preferred.push_back(wish.preferred->value);
+    if (preference.required) levels.required = preference.required->value;
+    if (preference.preferred) levels.preferred.push_back(preference.preferred->value);
     return levels;
   }
-  const auto& wanted = wish.required ? wish.required : wish.preferred;
+  const auto& wanted = preference.required ? preference.required : preference.preferred;
   if (!wanted) return levels;
   const Tier* const widest = Find(wanted->value);
   if (widest == nullptr) {
-    if (!wish.required) return levels;
+    if (!preference.required) return levels;
     return absl::InvalidArgumentError(
         absl::StrCat(wanted->from, ": tier ", sdk::Quote(wanted->value),
                      " is none of topologyTiers in the plugin's args"));
   }
   // As Volcano: the closest tier in which all members fit, up to the widest allowed tier.
   for (const Tier& tier : tiers_) {
-    if (tier.tier > widest->tier || (wish.required && &tier == widest)) break;
+    if (tier.tier > widest->tier || (preference.required && &tier == widest)) break;
     levels.preferred.push_back(tier.label);
   }
-  if (wish.required) levels.required = widest->label;
+  if (preference.required) levels.required = widest->label;
   return levels;
 }
 

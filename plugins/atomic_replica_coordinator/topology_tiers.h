@@ -26,7 +26,7 @@ class TopologyTiers {
   // INVALID_ARGUMENT: the group must not cross a level whose label is not configured. If it only
   // prefers not to cross that level, the level is ignored.
   absl::StatusOr<sdk::TopologyLevels> LevelsOf(sdk::GroupDialect dialect,
-                                               const sdk::TopologyPreference& wish) const;
+                                               const sdk::TopologyPreference& preference) const;
 
  private:
   struct Tier {

@@ -22,14 +22,14 @@ TopologyTiers TiersOf(const char* args) {
   return tiers;
 }
 sdk::TopologyPreference Hard(const char* tier) {
-  sdk::TopologyPreference wish;
-  wish.required = {tier, "spec.networkTopology.highestTierAllowed"};
-  return wish;
+  sdk::TopologyPreference preference;
+  preference.required = {tier, "spec.networkTopology.highestTierAllowed"};
+  return preference;
 }
 sdk::TopologyPreference Soft(const char* tier) {
-  sdk::TopologyPreference wish;
-  wish.preferred = {tier, "spec.networkTopology.highestTierName"};
-  return wish;
+  sdk::TopologyPreference preference;
+  preference.preferred = {tier, "spec.networkTopology.highestTierName"};
+  return preference;
 }
 
 TEST(TopologyTiers, TheClosestFirstUpToTheHighestAllowed) {
@@ -58,9 +58,9 @@ TEST(TopologyTiers, AHardTierThatNobodyKnowsIsNotPassedOver) {
 }
 
 TEST(TopologyTiers, OthersNameLabels) {
-  sdk::TopologyPreference wish = Hard("zone");
-  wish.preferred = {"rack", ""};
-  const auto levels = TiersOf(kThree).LevelsOf(GroupDialect::kKai, wish);
+  sdk::TopologyPreference preference = Hard("zone");
+  preference.preferred = {"rack", ""};
+  const auto levels = TiersOf(kThree).LevelsOf(GroupDialect::kKai, preference);
   EXPECT_EQ(levels->required, "zone");
   EXPECT_THAT(levels->preferred, ElementsAre("rack"));
 }

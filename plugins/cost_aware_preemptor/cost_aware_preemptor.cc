@@ -280,11 +280,11 @@ class CostAwarePreemptor : public sdk::Plugin,
   }
 
   // Fills `victim`; or returns why the pod is kept.
-  Spared JudgeVictim(PodRecord* pod, absl::Time now, Victim* victim) const {
+  Spared AssessVictim(PodRecord* pod, absl::Time now, Victim* victim) const {
     const PodFacts& facts = FactsOf(*pod);
-    const Judgement judgement = Judge(*pod, facts, rules_, now);
-    *victim = {pod, facts.type, judgement.loss, budgets_.Count(pod->pod)};
-    return judgement.spared;
+    const Assessment assessment = Assess(*pod, facts, rules_, now);
+    *victim = {pod, facts.type, assessment.loss, budgets_.Count(pod->pod)};
+    return assessment.spared;
   }
   // Null: the pod belongs to no gang, or is already being deleted.
   const GangOffer* GangOfferOf(const sdk::Attempt& attempt, const PodRecord& pod, absl::Time now,
@@ -338,7 +338,7 @@ const GangOffer* CostAwarePreemptor::GangOfferOf(const sdk::Attempt& attempt, co
       offer->whole = false;
       continue;
     }
-    const Spared spared = JudgeVictim(member, now, &offer->members.emplace_back());
+    const Spared spared = AssessVictim(member, now, &offer->members.emplace_back());
     offer->whole &= spared == Spared::kNot;
     offer->awaits_checkpoint |= WantsCheckpoint(spared);
   }
@@ -360,7 +360,7 @@ Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
     for (PodRecord* pod : attempt.cluster().node(slot).pods()) {
       if (pod->pod.priority() >= attempt.pod().priority()) continue;
       Victim victim;
-      const Spared why = JudgeVictim(pod, attempt.now(), &victim);
+      const Spared why = AssessVictim(pod, attempt.now(), &victim);
       if (why != Spared::kNot) ++spared.counts[static_cast<size_t>(why)];
       spared.awaits_checkpoint |= WantsCheckpoint(why);
       const GangOffer* gang =
@@ -414,7 +414,7 @@ std::vector<Offer> CostAwarePreemptor::OffersOf(const sdk::Attempt& attempt,
     for (PodRecord* pod : attempt.cluster().node(slot).pods()) {
       if (pod->pod.priority() >= attempt.pod().priority()) continue;
       Victim victim;
-      if (const Spared why = JudgeVictim(pod, now, &victim); why != Spared::kNot) {
+      if (const Spared why = AssessVictim(pod, now, &victim); why != Spared::kNot) {
         ++spared->counts[static_cast<size_t>(why)];
         spared->awaits_checkpoint |= WantsCheckpoint(why);
         continue;

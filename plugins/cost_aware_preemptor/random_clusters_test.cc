@@ -1,5 +1,5 @@
 // Random clusters: compares CostAwarePreemptor's answers with the optimum, with DefaultPreemption's
-// choice, and with the rules. The judgement uses only the generator's knowledge of its pods, in
+// choice, and with the rules. The assessment uses only the generator's knowledge of its pods, in
 // code that shares nothing with the plugin.
 //
 // The generator:

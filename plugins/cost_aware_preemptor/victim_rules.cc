@@ -221,22 +221,22 @@ PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
   return facts;
 }
 
-Judgement Judge(const sdk::PodRecord& record, const PodFacts& facts, const Rules& rules,
-                absl::Time now) {
+Assessment Assess(const sdk::PodRecord& record, const PodFacts& facts, const Rules& rules,
+                  absl::Time now) {
   const v1alpha1::Pod& pod = record.pod;
   const std::optional<absl::Time> checkpoint = CheckpointOf(facts, now);
-  Judgement judgement;
-  judgement.spared = WhySpared(pod, facts, checkpoint, rules, now);
+  Assessment assessment;
+  assessment.spared = WhySpared(pod, facts, checkpoint, rules, now);
   // It is being deleted already, so nothing more is lost.
-  if (pod.deletion_unix_seconds() != 0) return judgement;
-  judgement.loss.restart =
+  if (pod.deletion_unix_seconds() != 0) return assessment;
+  assessment.loss.restart =
       facts.restart_seconds.value_or(absl::ToInt64Seconds(rules.restart_time)) * facts.milli_gpus;
   // Answered inference requests are not lost.
-  if (facts.type == WorkloadType::kInference) return judgement;
+  if (facts.type == WorkloadType::kInference) return assessment;
   // Before its start, a checkpoint is the state that the pod started from.
   const std::optional<absl::Time> since = std::max(checkpoint, StartOf(pod, facts, now));
-  if (since) judgement.loss.work = SecondsSince(*since, now) * facts.milli_gpus;
-  return judgement;
+  if (since) assessment.loss.work = SecondsSince(*since, now) * facts.milli_gpus;
+  return assessment;
 }
 
 std::string WhatFiltersSee(const v1alpha1::Pod& pod) {

@@ -91,13 +91,13 @@ struct Loss {
   int64_t restart = 0;  // Until the pod is back at its last state.
 };
 
-struct Judgement {
+struct Assessment {
   Spared spared = Spared::kNot;
   Loss loss;
 };
 // For a pod whose priority is below the preemptor's.
-Judgement Judge(const sdk::PodRecord& pod, const PodFacts& facts, const Rules& rules,
-                absl::Time now);
+Assessment Assess(const sdk::PodRecord& pod, const PodFacts& facts, const Rules& rules,
+                  absl::Time now);
 
 // Pods with an equal result are interchangeable for every filter plugin, except one that reads
 // names. Pure.

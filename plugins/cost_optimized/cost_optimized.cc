@@ -55,29 +55,29 @@ struct Args {
 };
 
 // A pod's wishes for its start.
-struct Wish {
+struct StartRequest {
   bool after_cheap_hours = false;
   std::optional<absl::Time> latest_start;
 };
 
 // Reports malformed values to `malformed`, if given.
-Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
-  Wish wish;
+StartRequest StartRequestOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
+  StartRequest request;
   const std::string* wait = sdk::FindValue(pod.annotations(), kWaitAnnotation);
-  if (wait == nullptr) return wish;
+  if (wait == nullptr) return request;
   const auto complain = [&](const char* key, const std::string& value, const char* wanted) {
     if (malformed == nullptr) return;
     malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, value, wanted);
   };
   const std::optional<bool> waits = sdk::ParseBool(*wait);
   if (!waits) complain(kWaitAnnotation, *wait, "true or false");
-  wish.after_cheap_hours = waits.value_or(false);
+  request.after_cheap_hours = waits.value_or(false);
   if (const std::string* latest = sdk::FindValue(pod.annotations(), kLatestStartAnnotation)) {
-    wish.latest_start = sdk::ParseTimestamp(*latest);
-    if (!wish.latest_start)
+    request.latest_start = sdk::ParseTimestamp(*latest);
+    if (!request.latest_start)
       complain(kLatestStartAnnotation, *latest, "a time such as 2026-01-31T22:00:00Z");
   }
-  return wish;
+  return request;
 }
 
 // The used percentage, within 0..100.
@@ -101,15 +101,15 @@ class CostOptimized : public sdk::Plugin,
 
   sdk::Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView& cluster,
                           absl::Time now) const override {
-    const Wish wish = WishOf(pod.proto(), nullptr);
-    if (!Waits(wish) || IsOpen(wish, now)) {
+    const StartRequest request = StartRequestOf(pod.proto(), nullptr);
+    if (!Waits(request) || IsOpen(request, now)) {
       held_.erase(pod.uid());
       return sdk::Verdict::Success();
     }
-    held_[pod.uid()] = {wish.latest_start, kUntilAsked};
+    held_[pod.uid()] = {request.latest_start, kUntilAsked};
     const std::optional<absl::Time> cheap = NextCheap(now);
-    const bool latest_is_first = wish.latest_start && (!cheap || *wish.latest_start < *cheap);
-    const std::optional<absl::Time> opens = latest_is_first ? wish.latest_start : cheap;
+    const bool latest_is_first = request.latest_start && (!cheap || *request.latest_start < *cheap);
+    const std::optional<absl::Time> opens = latest_is_first ? request.latest_start : cheap;
     std::string reason = "waiting for cheap hours";
     if (opens) {
       absl::StrAppend(&reason, latest_is_first ? ", at the latest until " : ", which begin at ",
@@ -177,8 +177,8 @@ class CostOptimized : public sdk::Plugin,
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     if (pod.pod.scheduler_name() != profile_) return;
-    const Wish wish = WishOf(pod.pod, &malformed_);
-    if (!wish.after_cheap_hours || pod.on_node() || !pod.pod.node_name().empty()) {
+    const StartRequest request = StartRequestOf(pod.pod, &malformed_);
+    if (!request.after_cheap_hours || pod.on_node() || !pod.pod.node_name().empty()) {
       held_.erase(pod.pod.uid());
       return;
     }
@@ -190,7 +190,7 @@ class CostOptimized : public sdk::Plugin,
     }
     // The shim may hold the pod because of an earlier host.
     Held& held = held_[pod.pod.uid()];
-    held.latest_start = wish.latest_start;
+    held.latest_start = request.latest_start;
     if (held.pushes_left != kUntilAsked) held.pushes_left = kReminders;
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
@@ -233,9 +233,11 @@ class CostOptimized : public sdk::Plugin,
     int pushes_left = kReminders;
   };
 
-  bool Waits(const Wish& wish) const { return wish.after_cheap_hours && args_.hours.any(); }
-  bool IsOpen(const Wish& wish, absl::Time now) const {
-    return (wish.latest_start && now >= *wish.latest_start) || args_.hours.IsCheap(now);
+  bool Waits(const StartRequest& request) const {
+    return request.after_cheap_hours && args_.hours.any();
+  }
+  bool IsOpen(const StartRequest& request, absl::Time now) const {
+    return (request.latest_start && now >= *request.latest_start) || args_.hours.IsCheap(now);
   }
   // Searches up to weeks ahead, so once for all waiting pods.
   std::optional<absl::Time> NextCheap(absl::Time now) const {

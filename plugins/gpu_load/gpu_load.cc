@@ -31,7 +31,7 @@ constexpr char kUnknownHostsMetric[] = "outboard_gpu_load_unknown_hosts";
 constexpr int64_t kNeutral = 50;
 // How often the plugin checks for a new snapshot.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(900);
-constexpr size_t kMaxToldErrors = 4;
+constexpr size_t kMaxReportedErrors = 4;
 constexpr size_t kMaxRejected = 100000;
 
 // State of a pod that requests GPUs.
@@ -253,10 +253,10 @@ class GpuLoad : public sdk::Plugin,
     for (auto& [slot, of_node] : errors) {
       std::sort(of_node.begin(), of_node.end());
       std::string reason = "GPU error: ";
-      for (size_t i = 0; i < std::min(of_node.size(), kMaxToldErrors); ++i)
+      for (size_t i = 0; i < std::min(of_node.size(), kMaxReportedErrors); ++i)
         absl::StrAppend(&reason, i == 0 ? "" : ", ", of_node[i].second);
-      if (of_node.size() > kMaxToldErrors)
-        absl::StrAppend(&reason, " and ", of_node.size() - kMaxToldErrors, " more");
+      if (of_node.size() > kMaxReportedErrors)
+        absl::StrAppend(&reason, " and ", of_node.size() - kMaxReportedErrors, " more");
       loads_[slot].veto = sdk::Verdict::Unresolvable(std::move(reason));
     }
   }

@@ -158,10 +158,10 @@ void AffinityIndex::Refresh(absl::Span<const PodTerm> terms, CountedPods* counte
   counted->terms = std::move(resolved);
   const PodTerm& first = counted->terms->front();
   counted_finder_.Add(first, MatchesEveryNamespace(first), counted);
-  CountAnew(counted);
+  Recount(counted);
 }
 
-void AffinityIndex::CountAnew(CountedPods* counted) {
+void AffinityIndex::Recount(CountedPods* counted) {
   counted->counts = DomainCounts();
   const PodTerm& first = counted->terms->front();
   auto count = [&](const PodList& pods) {

@@ -106,7 +106,7 @@ class AffinityIndex {
   void TakeUses(const PodRules& rules, PodEntry* entry);
   // Resolves the terms against the current namespace labels; recounts if the terms changed.
   void Refresh(absl::Span<const PodTerm> terms, CountedPods* counted);
-  void CountAnew(CountedPods* counted);
+  void Recount(CountedPods* counted);
   void Drop(absl::flat_hash_map<std::string, std::unique_ptr<CountedPods>>::iterator it);
   void DropOldest();
 

@@ -47,7 +47,7 @@ FilterState::FilterState(const v1alpha1::Pod& pod, const std::shared_ptr<const P
   counts_ = std::move(counts);
 }
 
-FilterState::Obstacle FilterState::Judge(const NodeView& node) const {
+FilterState::Obstacle FilterState::FindObstacle(const NodeView& node) const {
   if (!SatisfiesAffinity(node)) return Obstacle::kAffinity;
   if (Blocked(kAntiAffinity, node)) return Obstacle::kAntiAffinity;
   if (Blocked(kExisting, node) || BlockedByOtherKeys(node)) return Obstacle::kExistingAntiAffinity;

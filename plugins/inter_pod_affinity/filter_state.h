@@ -57,7 +57,7 @@ class FilterState : public sdk::AttemptState {
 
   // True if no node can be rejected, now or because of running pods.
   bool idle() const { return counts_ == nullptr; }
-  Obstacle Judge(const sdk::NodeView& node) const;
+  Obstacle FindObstacle(const sdk::NodeView& node) const;
   // `other` was added to the node (`sign` 1) or removed from it (-1). `pod` is the incoming pod.
   void Change(const v1alpha1::Pod& pod, const NamespaceLabels& labels, const v1alpha1::Pod& other,
               const PodRules* other_rules, const sdk::NodeView& node, int32_t sign);

@@ -82,7 +82,7 @@ class InterPodAffinity : public sdk::Plugin,
       return;
     }
     block.ForEach([&](int i, sdk::Slot slot) {
-      switch (state->Judge(attempt.cluster().node(slot))) {
+      switch (state->FindObstacle(attempt.cluster().node(slot))) {
         case FilterState::Obstacle::kNone:
           return;
         case FilterState::Obstacle::kAffinity:

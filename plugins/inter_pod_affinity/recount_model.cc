@@ -114,8 +114,8 @@ RecountModel::Tally RecountModel::Count(const v1alpha1::Pod& pod) const {
   return tally;
 }
 
-std::string RecountModel::Judge(const v1alpha1::Pod& pod, const Tally& tally,
-                                const v1alpha1::Node& node) const {
+std::string RecountModel::Evaluate(const v1alpha1::Pod& pod, const Tally& tally,
+                                   const v1alpha1::Node& node) const {
   const std::vector<Term> affinity = Merged(Terms(
       pod.affinity().pod_affinity().required_during_scheduling_ignored_during_execution(), pod));
   bool found = true;
@@ -143,7 +143,7 @@ std::string RecountModel::Judge(const v1alpha1::Pod& pod, const Tally& tally,
 std::map<std::string, std::string> RecountModel::FilterNodes(const v1alpha1::Pod& pod) const {
   const Tally tally = Count(pod);
   std::map<std::string, std::string> texts;
-  for (const auto& [name, node] : nodes) texts[name] = Judge(pod, tally, node);
+  for (const auto& [name, node] : nodes) texts[name] = Evaluate(pod, tally, node);
   return texts;
 }
 
@@ -168,7 +168,7 @@ std::optional<std::map<std::string, std::string>> RecountModel::Filter(
       any = true;
     }
     if (!any) continue;
-    const std::string judged = with.Judge(pod, with.Count(pod), nodes.at(name));
+    const std::string judged = with.Evaluate(pod, with.Count(pod), nodes.at(name));
     if (!judged.empty()) text = judged;
   }
   return texts;

@@ -69,7 +69,8 @@ struct RecountModel {
   static bool MatchesAll(const std::vector<Term>& terms, const v1alpha1::Pod& pod);
   std::vector<Term> Merged(std::vector<Term> terms) const;
   Tally Count(const v1alpha1::Pod& pod) const;
-  std::string Judge(const v1alpha1::Pod& pod, const Tally& tally, const v1alpha1::Node& node) const;
+  std::string Evaluate(const v1alpha1::Pod& pod, const Tally& tally,
+                       const v1alpha1::Node& node) const;
 };
 
 }  // namespace outboard::inter_pod_affinity

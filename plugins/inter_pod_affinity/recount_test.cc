@@ -135,7 +135,7 @@ class World {
       for (int i = dice.Below(700); i >= 0; --i) harness->Tick();
       return;
     }
-    TellAnew();
+    Rebuild();
   }
 
   // An incoming pod; equal pods repeat.
@@ -232,7 +232,7 @@ class World {
   }
 
   // As the cluster cache does for a plugin added later, or after a snapshot.
-  void TellAnew() {
+  void Rebuild() {
     auto& observer = dynamic_cast<sdk::ClusterObserver&>(harness->plugin());
     observer.OnReset();
     const sdk::ClusterView cluster = harness->cluster();

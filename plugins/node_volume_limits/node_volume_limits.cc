@@ -168,7 +168,7 @@ class NodeVolumeLimits : public sdk::Plugin,
       const sdk::NodeView node = attempt.cluster().node(slot);
       const auto* csi_node = objects.Find<v1alpha1::CsiNode>(node.name());
       if (csi_node == nullptr || !HasLimits(*csi_node)) return;
-      const sdk::Verdict verdict = JudgeNode(*state, node, *csi_node, objects);
+      const sdk::Verdict verdict = EvaluateNode(*state, node, *csi_node, objects);
       if (!verdict.ok()) sink.RejectWith(i, verdict);
     });
   }
@@ -213,9 +213,9 @@ class NodeVolumeLimits : public sdk::Plugin,
   }
 
   // Recounts the pods of each node, so that pods of a hypothesis count.
-  sdk::Verdict JudgeNode(const NewVolumes& wanted, const sdk::NodeView& node,
-                         const v1alpha1::CsiNode& csi_node,
-                         const sdk::ClusterObjects& objects) const {
+  sdk::Verdict EvaluateNode(const NewVolumes& wanted, const sdk::NodeView& node,
+                            const v1alpha1::CsiNode& csi_node,
+                            const sdk::ClusterObjects& objects) const {
     VolumeSet attached;
     for (const sdk::PodRecord* pod : node.pods()) {
       sdk::Verdict verdict = AddVolumes(pod->pod, /*is_new=*/false, objects, &attached);

@@ -62,7 +62,7 @@ struct BoundsState : sdk::AttemptState {
   std::unique_ptr<sdk::AttemptState> Clone() const override {
     return std::make_unique<BoundsState>(*this);
   }
-  void JudgeLicences() {
+  void CheckLicences() {
     licence_verdict = sdk::Verdict::Success();
     for (const Licence& licence : licences) {
       const int64_t available = std::max<int64_t>(0, licence.total - licence.used);
@@ -119,7 +119,7 @@ class Objectives : public sdk::Plugin,
     }
     for (const auto& [name, need] : state.bounds.licences)
       state.licences.push_back({name, need, AmountOf(args_.licences, name), AmountOf(used_, name)});
-    state.JudgeLicences();
+    state.CheckLicences();
     return sdk::Verdict::Success();
   }
   sdk::Verdict AddPod(const sdk::Attempt& attempt, const sdk::PodView& pod,
@@ -141,7 +141,7 @@ class Objectives : public sdk::Plugin,
       if (!verdict.ok()) return;
       state = attempt.filter_state<BoundsState>();
     }
-    JudgeNodes(attempt.cluster(), block, state, sink);
+    FilterNodes(attempt.cluster(), block, state, sink);
     if (!state->licence_verdict.ok()) sink.RejectAll(block.candidates, state->licence_verdict);
   }
 
@@ -293,13 +293,13 @@ class Objectives : public sdk::Plugin,
     const Licences changed = ReadLicences(pod.proto(), nullptr);
     for (BoundsState::Licence& licence : state->licences)
       licence.used += sign * AmountIn(changed, licence.name);
-    state->JudgeLicences();
+    state->CheckLicences();
     return sdk::Verdict::Success();
   }
 
   // Checks all bounds except licences; evicting pods helps with none of them.
-  void JudgeNodes(const sdk::ClusterView& cluster, const sdk::NodeBlock& block, BoundsState* state,
-                  sdk::FilterSink& sink) const {
+  void FilterNodes(const sdk::ClusterView& cluster, const sdk::NodeBlock& block, BoundsState* state,
+                   sdk::FilterSink& sink) const {
     if (!state->regions.empty()) {
       const auto is_outside = [&](sdk::Slot slot) {
         const std::vector<uint32_t>& regions = state->regions;

@@ -196,7 +196,7 @@ void PodTopologySpread::Filter(const sdk::Attempt& attempt, const sdk::NodeBlock
   if (state == nullptr) return block.ForEach([&](int i, Slot) { sink.Fail(i, kNoFilterState); });
   uint64_t candidates = block.candidates;
   for (size_t i = 0; i < state->size() && candidates != 0; ++i) {
-    const FilterState::Masks masks = state->Judge(i, block.slots, candidates);
+    const FilterState::Masks masks = state->Evaluate(i, block.slots, candidates);
     sink.RejectAll(masks.missing, missing_label_);
     sink.RejectAll(masks.skewed, mismatch_);
     candidates &= ~(masks.missing | masks.skewed);

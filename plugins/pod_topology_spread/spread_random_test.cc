@@ -87,7 +87,7 @@ class Recount {
     const std::vector<Rule> rules = Rules(Proto::DO_NOT_SCHEDULE);
     std::map<std::string, std::string> verdicts;
     for (Slot slot : cluster_.node_order()) {
-      std::string verdict = Judge(rules, slot, {});
+      std::string verdict = Evaluate(rules, slot, {});
       std::vector<const PodRecord*> nominated;
       for (const PodRecord* other : cluster_.nodes().nominated[slot]) {
         if (other->pod.uid() != pod_.uid() && other->pod.priority() >= pod_.priority()) {
@@ -95,7 +95,7 @@ class Recount {
         }
       }
       if (!nominated.empty()) {
-        const std::string second = Judge(rules, slot, nominated);
+        const std::string second = Evaluate(rules, slot, nominated);
         if (!second.empty()) verdict = second;
       }
       verdicts[cluster_.node(slot).name()] = verdict;
@@ -105,9 +105,9 @@ class Recount {
 
   // Empty: the node is feasible. `extra`: pods added to the node after counting; `gone`: pods
   // removed after counting.
-  std::string Judge(const std::vector<Rule>& rules, Slot slot,
-                    const std::vector<const PodRecord*>& extra,
-                    const std::vector<const PodRecord*>& gone = {}) const {
+  std::string Evaluate(const std::vector<Rule>& rules, Slot slot,
+                       const std::vector<const PodRecord*>& extra,
+                       const std::vector<const PodRecord*>& gone = {}) const {
     const NodeView node = cluster_.node(slot);
     for (const Rule& rule : rules) {
       Counts counts;
@@ -481,7 +481,7 @@ void CheckHypotheses(RandomCluster& cluster, const Recount& recount, const v1alp
     filter->Filter(attempt, sdk::NodeBlock{{&slot, 1}, 1}, sink);
     const std::string verdict =
         sink.rejected() == 0 ? "" : table.entries()[ids[0]].verdict.reasons()[0];
-    EXPECT_EQ(verdict, recount.Judge(rules, slot, extra, gone)) << view.node(slot).name();
+    EXPECT_EQ(verdict, recount.Evaluate(rules, slot, extra, gone)) << view.node(slot).name();
   }
 }
 

@@ -60,8 +60,8 @@ void FilterState::UpdateWithPod(const v1alpha1::Pod& pod, Slot slot, int64_t cou
   }
 }
 
-FilterState::Masks FilterState::Judge(size_t i, absl::Span<const Slot> slots,
-                                      uint64_t candidates) const {
+FilterState::Masks FilterState::Evaluate(size_t i, absl::Span<const Slot> slots,
+                                         uint64_t candidates) const {
   const HardConstraint& constraint = (*constraints_)[i];
   const Counts& counts = counts_[i];
   const Topology& topology = *constraint.columns.topology;

@@ -61,7 +61,7 @@ class FilterState : public sdk::AttemptState {
     uint64_t skewed = 0;   // Nodes on which the pod would make the skew too large.
   };
   // The candidates that constraint `i` rejects.
-  Masks Judge(size_t i, absl::Span<const sdk::Slot> slots, uint64_t candidates) const;
+  Masks Evaluate(size_t i, absl::Span<const sdk::Slot> slots, uint64_t candidates) const;
 
  private:
   struct Lowest {

@@ -123,7 +123,7 @@ void AddressBook::Unlink(const Reservation& reservation) {
 void AddressBook::SetPod(const sdk::PodRecord& pod) {
   KnownPod known;
   const bool of_set = pod.pod.has_controller() && pod.pod.controller().kind() == "StatefulSet";
-  if (of_set || WishOf(pod.pod, &malformed_).wants_ip)
+  if (of_set || IpRequestOf(pod.pod, &malformed_).wants_ip)
     known.key = sdk::NamespacedKey(pod.pod.namespace_(), pod.pod.name());
   if (of_set) {
     known.set = sdk::NamespacedKey(pod.pod.namespace_(), pod.pod.controller().name());

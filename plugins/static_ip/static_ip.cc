@@ -62,10 +62,10 @@ class StaticIp : public sdk::Plugin,
         keeper_(args.times, &book_, context.cluster, context.pushes) {}
 
   Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
-    const Wish wish = WishOf(attempt.pod().proto(), nullptr);
-    if (!wish.wants_ip) return Verdict::Skip();
+    const IpRequest request = IpRequestOf(attempt.pod().proto(), nullptr);
+    if (!request.wants_ip) return Verdict::Skip();
     auto choice = std::make_unique<Choice>();
-    Verdict verdict = Choose(attempt.pod(), wish, choice.get());
+    Verdict verdict = Choose(attempt.pod(), request, choice.get());
     if (!verdict.ok()) return verdict;
     attempt.NewFilterState<Choice>() = std::move(*choice);
     return verdict;
@@ -93,11 +93,11 @@ class StaticIp : public sdk::Plugin,
   Verdict Reserve(const sdk::Attempt& attempt, const sdk::NodeView& node,
                   sdk::ReserveAnswer* answer) override {
     const sdk::PodView& pod = attempt.pod();
-    const Wish wish = WishOf(pod.proto(), nullptr);
-    if (!wish.wants_ip) return Verdict::Success();
+    const IpRequest request = IpRequestOf(pod.proto(), nullptr);
+    if (!request.wants_ip) return Verdict::Success();
     // The choice of PreFilter may be outdated.
     Choice choice;
-    Verdict verdict = Choose(pod, wish, &choice);
+    Verdict verdict = Choose(pod, request, &choice);
     if (!verdict.ok()) return verdict;
     if (!IsServed(choice, node.slot())) return choice.rejection;
     const Reservation* reserved = book_.ReservedFor(pod.namespace_name(), pod.name());
@@ -108,7 +108,7 @@ class StaticIp : public sdk::Plugin,
       answer->effects.push_back(
           sdk::CreateObject(kReservations, "", NameOf(address),
                             MakeReservation(address, pool->name, OwnerOf(pod), node.name(),
-                                            PolicyOf(pod, wish, *pool))));
+                                            PolicyOf(pod, request, *pool))));
       return Verdict::Success();
     }
     return choice.rejection;
@@ -121,8 +121,8 @@ class StaticIp : public sdk::Plugin,
     if (change.new_pod != nullptr)
       return change.new_pod->uid() == pod.uid() ? sdk::Hint::kQueue : sdk::Hint::kSkip;
     if (change.old_pod != nullptr) {
-      const Wish wish = WishOf(*change.old_pod, nullptr);
-      return wish.wants_ip ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+      const IpRequest request = IpRequestOf(*change.old_pod, nullptr);
+      return request.wants_ip ? sdk::Hint::kQueue : sdk::Hint::kSkip;
     }
     // An added or changed reservation takes an IP, or belongs to the pod.
     if (change.new_object != nullptr && change.new_object->has_custom_object() &&
@@ -171,7 +171,7 @@ class StaticIp : public sdk::Plugin,
   }
 
   // Chooses the pools that can provide the pod's IP, or returns why there is none.
-  Verdict Choose(const sdk::PodView& pod, const Wish& wish, Choice* choice) const {
+  Verdict Choose(const sdk::PodView& pod, const IpRequest& request, Choice* choice) const {
     choice->version = cluster_.nodes().version;
     if (const Reservation* reserved = book_.ReservedFor(pod.namespace_name(), pod.name())) {
       const std::string ip = absl::StrCat("reserved IP ", ToText(*reserved->address));
@@ -191,9 +191,9 @@ class StaticIp : public sdk::Plugin,
     }
     bool any = false;
     for (const auto& [name, pool] : book_.pools()) {
-      if (!wish.pool.empty() && wish.pool != name) continue;
+      if (!request.pool.empty() && request.pool != name) continue;
       any = true;
-      if (!pool.spec.fault.empty() && !wish.pool.empty()) {
+      if (!pool.spec.fault.empty() && !request.pool.empty()) {
         return Verdict::Unresolvable(
             absl::StrCat("StaticIPPool ", sdk::Quote(name), " is invalid: ", pool.spec.fault));
       }
@@ -201,9 +201,9 @@ class StaticIp : public sdk::Plugin,
     }
     if (!any) {
       return Verdict::Unresolvable(
-          wish.pool.empty()
+          request.pool.empty()
               ? std::string("no StaticIPPool exists")
-              : absl::StrCat("StaticIPPool ", sdk::Quote(wish.pool), " does not exist"));
+              : absl::StrCat("StaticIPPool ", sdk::Quote(request.pool), " does not exist"));
     }
     choice->rejection = no_free_ip_;
     return Verdict::Success();
@@ -239,10 +239,11 @@ class StaticIp : public sdk::Plugin,
     return owner;
   }
   // Pods of other controllers get a new name each time, so none would return for the IP.
-  ReleasePolicy PolicyOf(const sdk::PodView& pod, const Wish& wish, const Pool& pool) const {
+  ReleasePolicy PolicyOf(const sdk::PodView& pod, const IpRequest& request,
+                         const Pool& pool) const {
     if (pod.proto().has_controller() && OwnerOf(pod).stateful_set.empty())
       return ReleasePolicy::kOnDelete;
-    if (wish.policy) return *wish.policy;
+    if (request.policy) return *request.policy;
     return pool.spec.policy.value_or(policy_);
   }
 

@@ -70,8 +70,8 @@ std::optional<ReleasePolicy> ParsePolicy(absl::string_view text) {
   return std::nullopt;
 }
 
-Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
-  Wish wish;
+IpRequest IpRequestOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
+  IpRequest request;
   const auto complain = [&](const char* key, const std::string& value, const char* wanted) {
     if (malformed == nullptr) return;
     malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, value, wanted);
@@ -84,13 +84,13 @@ Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
     const std::optional<bool> yes = sdk::ParseBool(*asks);
     says = yes || IsObjectName(*asks);
     if (!says) complain(kAsks, *asks, "true, false or the name of a StaticIPPool");
-    wish.wants_ip = says && yes.value_or(true);
-    if (says && !yes) wish.pool = *asks;
+    request.wants_ip = says && yes.value_or(true);
+    if (says && !yes) request.pool = *asks;
   }
   if (const std::string* galaxy = sdk::FindValue(pod.annotations(), kGalaxyRelease)) {
     if (*galaxy == "immutable" || *galaxy == "never") {
-      wish.wants_ip |= !says;
-      wish.policy = *galaxy == "never" ? ReleasePolicy::kNever : ReleasePolicy::kOnScaleDown;
+      request.wants_ip |= !says;
+      request.policy = *galaxy == "never" ? ReleasePolicy::kNever : ReleasePolicy::kOnScaleDown;
     } else if (!galaxy->empty()) {
       complain(kGalaxyRelease, *galaxy, "immutable or never");
     }
@@ -98,14 +98,14 @@ Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
   if (const std::string* retain = sdk::FindValue(pod.annotations(), kHybridnetRetain)) {
     const std::optional<bool> yes = sdk::ParseBool(*retain);
     if (!yes) complain(kHybridnetRetain, *retain, "true or false");
-    wish.wants_ip |= !says && yes.value_or(false);
+    request.wants_ip |= !says && yes.value_or(false);
   }
   if (const std::string* release = sdk::FindValue(pod.annotations(), kRelease)) {
     const std::optional<ReleasePolicy> policy = ParsePolicy(*release);
     if (!policy) complain(kRelease, *release, "Never, OnScaleDown or OnDelete");
-    if (policy) wish.policy = policy;
+    if (policy) request.policy = policy;
   }
-  return wish;
+  return request;
 }
 
 PoolSpec ReadPool(const v1alpha1::CustomObject& object) {

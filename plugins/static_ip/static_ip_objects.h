@@ -25,14 +25,14 @@ absl::string_view PolicyName(ReleasePolicy policy);
 std::optional<ReleasePolicy> ParsePolicy(absl::string_view text);
 
 // A pod's request.
-struct Wish {
+struct IpRequest {
   bool wants_ip = false;
   std::string pool;                     // empty: any
   std::optional<ReleasePolicy> policy;  // absent: the pool's
 };
 // Reads our keys and those of Galaxy and Hybridnet. Reports invalid values unless `malformed` is
 // null.
-Wish WishOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
+IpRequest IpRequestOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
 
 struct PoolSpec {
   std::string fault;  // why the pool provides no IPs; empty: valid

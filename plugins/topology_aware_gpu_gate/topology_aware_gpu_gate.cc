@@ -244,14 +244,14 @@ bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gp
   if (!args_.must_fit || topologies_[slot].one_island) return true;
   const KnownGpus known = KnownOn(node);
   ListIslands(topologies_[slot], known, &state.islands);
-  sdk::GpuSet told_apart = 0;  // GPUs whose island is known.
+  sdk::GpuSet known_ids = 0;  // GPUs whose island is known.
   int64_t in_islands = 0;
   for (const NodeTopology::Island& island : topologies_[slot].islands) {
-    told_apart |= island.ids;
+    known_ids |= island.ids;
     in_islands += island.gpus;
   }
   // GPUs at unknown places that are in use or missing (a device plugin removes broken ones).
-  const int64_t at_known_places = told_apart == 0 ? 0 : known.asked_for;
+  const int64_t at_known_places = known_ids == 0 ? 0 : known.asked_for;
   const int64_t hidden = std::max<int64_t>(0, gpus.Requested(slot) - at_known_places) +
                          std::max<int64_t>(0, in_islands - gpus.Allocatable(slot));
   return MustFit(state.islands, wanted, free, hidden);

@@ -29,7 +29,7 @@ std::optional<std::string> AffinityFault(const IndexedVolume& volume, const sdk:
                       Quote(node.name()), ": no matching NodeSelectorTerms");
 }
 
-Verdict JudgeBinding(const v1alpha1::BindVolume& bind, const std::string& version,
+Verdict CheckBinding(const v1alpha1::BindVolume& bind, const std::string& version,
                      const sdk::NodeView& node, const v1alpha1::CsiNode* csi_node,
                      const sdk::ClusterObjects& objects, const VolumeIndex& index) {
   const IndexedVolume* volume = index.Find(bind.name());
@@ -53,7 +53,7 @@ Verdict JudgeBinding(const v1alpha1::BindVolume& bind, const std::string& versio
   return IsFullyBound(*claim) ? Verdict::Success() : Wait();
 }
 
-Verdict JudgeProvision(const v1alpha1::SelectNode& select, const std::string& version,
+Verdict CheckProvision(const v1alpha1::SelectNode& select, const std::string& version,
                        const sdk::NodeView& node, const v1alpha1::CsiNode* csi_node,
                        const sdk::ClusterObjects& objects, const VolumeIndex& index) {
   const auto* claim = sdk::FindClaim(objects, select.namespace_(), select.name());
@@ -76,7 +76,7 @@ Verdict JudgeProvision(const v1alpha1::SelectNode& select, const std::string& ve
   return IsFullyBound(*claim) ? Verdict::Success() : Wait();
 }
 
-Verdict JudgeAll(absl::string_view node_name, const sdk::PreBindProgress& progress,
+Verdict CheckAll(absl::string_view node_name, const sdk::PreBindProgress& progress,
                  const sdk::ClusterView& cluster, const VolumeIndex& index) {
   const std::optional<sdk::NodeView> node = cluster.FindNode(node_name);
   if (!node) {
@@ -90,10 +90,10 @@ Verdict JudgeAll(absl::string_view node_name, const sdk::PreBindProgress& progre
     Verdict verdict;
     if (effect.has_bind_volume()) {
       verdict =
-          JudgeBinding(effect.bind_volume(), version, *node, csi_node, cluster.objects(), index);
+          CheckBinding(effect.bind_volume(), version, *node, csi_node, cluster.objects(), index);
     } else if (effect.has_select_node()) {
       verdict =
-          JudgeProvision(effect.select_node(), version, *node, csi_node, cluster.objects(), index);
+          CheckProvision(effect.select_node(), version, *node, csi_node, cluster.objects(), index);
     }
     if (!verdict.ok()) return verdict;
   }
@@ -102,10 +102,10 @@ Verdict JudgeAll(absl::string_view node_name, const sdk::PreBindProgress& progre
 
 }  // namespace
 
-Verdict JudgeProgress(absl::string_view node_name, const sdk::PreBindProgress& progress,
+Verdict CheckProgress(absl::string_view node_name, const sdk::PreBindProgress& progress,
                       const sdk::ClusterView& cluster, const VolumeIndex& index,
                       absl::Duration timeout) {
-  const Verdict verdict = JudgeAll(node_name, progress, cluster, index);
+  const Verdict verdict = CheckAll(node_name, progress, cluster, index);
   if (verdict.ok()) return verdict;
   if (verdict.code() != v1alpha1::WAIT) {
     return Verdict::Error(absl::StrCat("binding volumes: ", verdict.reasons()[0]));

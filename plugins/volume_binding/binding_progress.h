@@ -8,7 +8,7 @@
 namespace outboard::volume_binding {
 
 // SUCCESS: all are bound; WAIT: not yet; ERROR: a binding failed, or `timeout` has passed.
-sdk::Verdict JudgeProgress(absl::string_view node_name, const sdk::PreBindProgress& progress,
+sdk::Verdict CheckProgress(absl::string_view node_name, const sdk::PreBindProgress& progress,
                            const sdk::ClusterView& cluster, const VolumeIndex& index,
                            absl::Duration timeout);
 

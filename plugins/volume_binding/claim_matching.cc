@@ -99,7 +99,7 @@ bool InAllowedTopology(const DelayedClaim& delayed, const sdk::NodeView& node) {
 }
 
 // Whether volumes can be provisioned for the claims on the node: reasons, 0 if they can.
-uint8_t JudgeProvisions(const std::vector<const DelayedClaim*>& claims, const sdk::NodeView& node,
+uint8_t CheckProvisions(const std::vector<const DelayedClaim*>& claims, const sdk::NodeView& node,
                         const VolumeIndex& index, Decision* decision) {
   for (const DelayedClaim* delayed : claims) {
     const std::string& provisioner = delayed->storage_class->provisioner();
@@ -113,7 +113,7 @@ uint8_t JudgeProvisions(const std::vector<const DelayedClaim*>& claims, const sd
   return 0;
 }
 
-uint8_t JudgeBound(const PodClaims& claims, const sdk::NodeView& node,
+uint8_t CheckBound(const PodClaims& claims, const sdk::NodeView& node,
                    const sdk::ClusterObjects& objects) {
   const v1alpha1::CsiNode* csi_node =
       claims.any_migratable ? objects.Find<v1alpha1::CsiNode>(node.name()) : nullptr;
@@ -227,11 +227,11 @@ Verdict CollectClaims(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objec
   return Verdict::Success();
 }
 
-Outcome JudgeNode(const PodClaims& claims, const sdk::NodeView& node,
-                  const sdk::ClusterObjects& objects, const VolumeIndex& index,
-                  Decision* decision) {
+Outcome EvaluateNode(const PodClaims& claims, const sdk::NodeView& node,
+                     const sdk::ClusterObjects& objects, const VolumeIndex& index,
+                     Decision* decision) {
   Outcome outcome;
-  outcome.reasons = JudgeBound(claims, node, objects);
+  outcome.reasons = CheckBound(claims, node, objects);
   if (claims.delayed.empty()) return outcome;
 
   std::vector<const DelayedClaim*> to_provision;
@@ -264,7 +264,7 @@ Outcome JudgeNode(const PodClaims& claims, const sdk::NodeView& node,
     chosen.push_back(match);
     if (decision != nullptr) decision->bindings.push_back({match, delayed->claim});
   }
-  outcome.reasons |= JudgeProvisions(to_provision, node, index, decision);
+  outcome.reasons |= CheckProvisions(to_provision, node, index, decision);
   return outcome;
 }
 

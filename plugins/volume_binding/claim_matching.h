@@ -71,8 +71,9 @@ sdk::Verdict CollectClaims(const v1alpha1::Pod& pod, const sdk::ClusterObjects& 
                            const VolumeIndex& index, PodClaims* claims, bool* any);
 
 // Checks a node. `decision` may be null; it is complete only if the node is feasible.
-Outcome JudgeNode(const PodClaims& claims, const sdk::NodeView& node,
-                  const sdk::ClusterObjects& objects, const VolumeIndex& index, Decision* decision);
+Outcome EvaluateNode(const PodClaims& claims, const sdk::NodeView& node,
+                     const sdk::ClusterObjects& objects, const VolumeIndex& index,
+                     Decision* decision);
 
 }  // namespace outboard::volume_binding
 

@@ -127,7 +127,7 @@ class VolumeBinding : public sdk::Plugin,
     const sdk::ClusterObjects& objects = attempt.cluster().objects();
     block.ForEach([&](int i, sdk::Slot slot) {
       const Outcome outcome =
-          JudgeNode(state->claims, attempt.cluster().node(slot), objects, index_, nullptr);
+          EvaluateNode(state->claims, attempt.cluster().node(slot), objects, index_, nullptr);
       if (!outcome.error.empty()) {
         sink.Fail(i, outcome.error);
       } else if (outcome.reasons != 0) {
@@ -155,7 +155,7 @@ class VolumeBinding : public sdk::Plugin,
     Decision decision;
     Outcome outcome;
     if (verdict.ok()) {
-      outcome = JudgeNode(claims, node, attempt.cluster().objects(), index_, &decision);
+      outcome = EvaluateNode(claims, node, attempt.cluster().objects(), index_, &decision);
     }
     if (!verdict.ok() || claims.unbound_immediate || outcome.reasons != 0 ||
         !outcome.error.empty()) {
@@ -171,7 +171,7 @@ class VolumeBinding : public sdk::Plugin,
 
   Verdict PreBind(const sdk::Attempt& attempt, absl::string_view node_name,
                   const sdk::PreBindProgress& progress) override {
-    return JudgeProgress(node_name, progress, attempt.cluster(), index_, bind_timeout_);
+    return CheckProgress(node_name, progress, attempt.cluster(), index_, bind_timeout_);
   }
 
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {

@@ -151,7 +151,7 @@ class VolumeZone : public sdk::Plugin,
     if (claim == nullptr) {
       return Verdict::Unresolvable(sdk::NotFoundText("persistentvolumeclaim", name));
     }
-    if (claim->volume_name().empty()) return JudgeUnbound(objects, *claim);
+    if (claim->volume_name().empty()) return CheckUnbound(objects, *claim);
     const auto* volume = objects.Find<v1alpha1::PersistentVolume>(claim->volume_name());
     if (volume == nullptr) {
       return Verdict::Unresolvable(sdk::NotFoundText("persistentvolume", claim->volume_name()));
@@ -161,7 +161,7 @@ class VolumeZone : public sdk::Plugin,
   }
 
   // A claim without a volume passes if the scheduler will choose its volume.
-  static sdk::Verdict JudgeUnbound(const sdk::ClusterObjects& objects,
+  static sdk::Verdict CheckUnbound(const sdk::ClusterObjects& objects,
                                    const v1alpha1::PersistentVolumeClaim& claim) {
     using sdk::Verdict;
     const std::string& class_name = claim.storage_class_name();

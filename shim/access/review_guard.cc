@@ -73,7 +73,7 @@ ReviewGuard::ReviewGuard(kube::ApiClient* client, ReviewGuardOptions options)
       decisions_(options_.max_entries) {}
 
 http::Verdict ReviewGuard::Check(const http::PageRequest& request) {
-  http::Verdict verdict = Judge(request);
+  http::Verdict verdict = Decide(request);
   if (options_.on_verdict) {
     options_.on_verdict(verdict.http_status == 200   ? "allowed"
                         : verdict.http_status == 401 ? "unauthenticated"
@@ -83,7 +83,7 @@ http::Verdict ReviewGuard::Check(const http::PageRequest& request) {
   return verdict;
 }
 
-http::Verdict ReviewGuard::Judge(const http::PageRequest& request) {
+http::Verdict ReviewGuard::Decide(const http::PageRequest& request) {
   User user;
   if (!request.certificate_user.empty()) {
     user.name = request.certificate_user;

@@ -56,7 +56,7 @@ class ReviewGuard {
   http::Verdict Check(const http::PageRequest& request);
 
  private:
-  http::Verdict Judge(const http::PageRequest& request);
+  http::Verdict Decide(const http::PageRequest& request);
   // nullopt: the token is invalid.
   // Errors: UNAVAILABLE or INTERNAL, with readable messages.
   absl::StatusOr<std::optional<User>> Authenticate(const std::string& token);

@@ -21,7 +21,7 @@ struct ClusterState::NodeRecord : ChangeRecord {
 // A node name and the pods counted there. A "ghost" while no node has the name.
 struct ClusterState::Node {
   std::string name;
-  NodeUsage books;
+  NodeUsage usage;
   std::vector<Pod*> pods;
   std::unique_ptr<NodeRecord> record;  // null: a ghost
   std::string zone;

@@ -46,9 +46,9 @@ void ClusterState::ForEachPodOn(uint32_t slot,
   for (const Pod* pod : slots_[slot]->pods) visit(pod->object);
 }
 
-const NodeUsage* ClusterState::BooksOf(absl::string_view node_name) const {
+const NodeUsage* ClusterState::UsageOf(absl::string_view node_name) const {
   const auto it = nodes_.find(node_name);
-  return it == nodes_.end() ? nullptr : &it->second->books;
+  return it == nodes_.end() ? nullptr : &it->second->usage;
 }
 
 ClusterState::Node& ClusterState::NodeNamed(const std::string& name) {
@@ -127,7 +127,7 @@ void ClusterState::EnterSlot(Node& node, kube::NodePtr object) {
   tree_.Add(node.zone, slot);
   log_.Created(*node.record);
   log_.NodeOrderChanged();
-  TellNodeCame(node);
+  LogNodeAdded(node);
 }
 
 void ClusterState::LeaveSlot(Node& node) {
@@ -140,10 +140,10 @@ void ClusterState::LeaveSlot(Node& node) {
   log_.NodeOrderChanged();
   node.record->object = nullptr;
   log_.Removed(std::move(node.record));
-  TellNodeWent(node);
+  LogNodeRemoved(node);
 }
 
-void ClusterState::TellNodeCame(Node& node) {
+void ClusterState::LogNodeAdded(Node& node) {
   for (Pod* pod : node.pods) {
     if (pod->state == Pod::State::kBound) {
       pod->bound_as_foreseen = false;
@@ -152,10 +152,10 @@ void ClusterState::TellNodeCame(Node& node) {
       log_.PlacementChanged(*pod);
     }
   }
-  TellNominations(node);
+  LogNominations(node);
 }
 
-void ClusterState::TellNodeWent(Node& node) {
+void ClusterState::LogNodeRemoved(Node& node) {
   // Pods that hosts know to be bound there need no change: the node's removal implies theirs.
   for (Pod* pod : node.pods) {
     if (pod->state == Pod::State::kAssumed) {
@@ -165,10 +165,10 @@ void ClusterState::TellNodeWent(Node& node) {
       log_.ContentAndPlacementChanged(*pod);
     }
   }
-  TellNominations(node);
+  LogNominations(node);
 }
 
-void ClusterState::TellNominations(const Node& node) {
+void ClusterState::LogNominations(const Node& node) {
   for (Pod* pod : nominated_) {
     if (pod->nominated_node == node.name) log_.PlacementChanged(*pod);
   }
@@ -209,14 +209,14 @@ void ClusterState::Place(Pod& pod, Node& node) {
   pod.node = &node;
   pod.index_in_node = node.pods.size();
   node.pods.push_back(&pod);
-  node.books.Add(pod.demand);
+  node.usage.Add(pod.demand);
   Touch(node);
 }
 
 void ClusterState::Unplace(Pod& pod) {
   if (pod.node == nullptr) return;
   Node& node = *pod.node;
-  node.books.Remove(pod.demand);
+  node.usage.Remove(pod.demand);
   Touch(node);
   node.pods[pod.index_in_node] = node.pods.back();
   node.pods[pod.index_in_node]->index_in_node = pod.index_in_node;
@@ -300,7 +300,7 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
     outcome.kind = PodOutcome::Kind::kConfirmed;
     EndAssumption(pod, /*bound=*/true);
     pod.bound_as_foreseen = true;
-    if (tells_binds_of_.contains(after.scheduler_name())) log_.PlacementChanged(pod);
+    if (notifies_binds_of_.contains(after.scheduler_name())) log_.PlacementChanged(pod);
     return outcome;
   }
   const bool same = SameContent(before, after, wanted);
@@ -339,9 +339,9 @@ void ClusterState::Recount(Pod& pod) {
     pod.demand = std::move(demand);
     return;
   }
-  pod.node->books.Remove(pod.demand);
+  pod.node->usage.Remove(pod.demand);
   pod.demand = std::move(demand);
-  pod.node->books.Add(pod.demand);
+  pod.node->usage.Add(pod.demand);
 }
 
 PodOutcome ClusterState::RemovePod(absl::string_view uid) {
@@ -488,7 +488,7 @@ absl::Status ClusterState::CheckFits(absl::string_view uid, uint32_t slot,
     return absl::NotFoundError(absl::StrCat("no node in slot ", slot));
   }
   const Node& node = *slots_[slot];
-  return node.books.CheckFits(pod->demand, node.record->object->node.allocatable(),
+  return node.usage.CheckFits(pod->demand, node.record->object->node.allocatable(),
                               /*counted=*/pod->node == &node, scope, device_class_resources_);
 }
 

@@ -138,7 +138,7 @@ class ClusterState : private ChangeEncoder {
   // there is not counted twice. Call it before Assume and again before the bind.
   absl::Status CheckFits(absl::string_view uid, uint32_t slot, const GuardScope& scope = {}) const;
   // The sums of a node, also of a deleted one; null: unknown.
-  const NodeUsage* BooksOf(absl::string_view node_name) const;
+  const NodeUsage* UsageOf(absl::string_view node_name) const;
 
   // Hosts. The remaining time of waits is relative to the `now` given here.
   using Cursor = ChangeLog::Cursor;
@@ -152,7 +152,7 @@ class ClusterState : private ChangeEncoder {
   bool HasChanges(Cursor host) const { return log_.HasChanges(host); }
   // From now on hosts also receive the confirmed binds of the profile's pods. Plugins that only
   // place pods do not need them.
-  void NotifyBindsOf(absl::string_view profile) { tells_binds_of_.emplace(profile); }
+  void NotifyBindsOf(absl::string_view profile) { notifies_binds_of_.emplace(profile); }
 
  private:
   // cluster_objects.h
@@ -179,9 +179,9 @@ class ClusterState : private ChangeEncoder {
   void EnterSlot(Node& node, kube::NodePtr object);
   void LeaveSlot(Node& node);
   // Hosts must place the node's pods again.
-  void TellNodeCame(Node& node);
-  void TellNodeWent(Node& node);
-  void TellNominations(const Node& node);
+  void LogNodeAdded(Node& node);
+  void LogNodeRemoved(Node& node);
+  void LogNominations(const Node& node);
   PodOutcome NewPod(kube::PodPtr object);
   PodOutcome UpdatePod(Pod& pod, kube::PodPtr object);
   void ErasePod(Pod& pod);
@@ -192,7 +192,7 @@ class ClusterState : private ChangeEncoder {
   bool DropNomination(Pod& pod);
 
   mutable NodeTree tree_;
-  absl::flat_hash_set<std::string> tells_binds_of_;
+  absl::flat_hash_set<std::string> notifies_binds_of_;
   ChangeLog log_;
   absl::flat_hash_map<std::string, std::unique_ptr<Node>> nodes_;  // by name, with ghosts
   std::vector<Node*> slots_;
@@ -201,7 +201,7 @@ class ClusterState : private ChangeEncoder {
   absl::flat_hash_map<std::string, Pod*> pods_by_name_;          // by namespace/name
   absl::flat_hash_map<std::string, std::unique_ptr<Namespace>> namespaces_;
   // Notes the latest version that the informer reported.
-  void NoteTold(const kube::ClusterObject& object);
+  void NoteReportedVersion(const kube::ClusterObject& object);
   ObjectOutcome Upsert(kube::ClusterObjectPtr object);
   void CountDeviceClass(const v1alpha1::ClusterObject& object, int by);
 
@@ -210,7 +210,7 @@ class ClusterState : private ChangeEncoder {
   // Keys of objects that the shim wrote, by time; also those that the informer reported since.
   std::deque<std::pair<absl::Time, std::string>> written_;
   // By kind the latest object version that the informer reported.
-  absl::flat_hash_map<std::string, uint64_t> told_;
+  absl::flat_hash_map<std::string, uint64_t> reported_versions_;
   std::deque<std::string> removed_uids_;  // of objects, the latest
   absl::flat_hash_set<Pod*> nominated_;
   size_t assumed_ = 0;

@@ -85,7 +85,7 @@ void BM_CaptureSnapshot(benchmark::State& bench) {
 BENCHMARK(BM_CaptureSnapshot)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
 
 // The whole snapshot, as bytes.
-void BM_TellSnapshot(benchmark::State& bench) {
+void BM_SendSnapshot(benchmark::State& bench) {
   ClusterState state;
   Fill(state, 1000, static_cast<int>(bench.range(0)));
   const auto host = state.AddHost({});
@@ -96,7 +96,7 @@ void BM_TellSnapshot(benchmark::State& bench) {
   }
   bench.SetItemsProcessed(bench.iterations() * bench.range(0));
 }
-BENCHMARK(BM_TellSnapshot)->Arg(10000)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_SendSnapshot)->Arg(10000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace outboard::cache

@@ -63,13 +63,13 @@ bool ClusterState::RemoveNamespace(absl::string_view name) {
   return true;
 }
 
-void ClusterState::NoteTold(const kube::ClusterObject& object) {
-  uint64_t& latest = told_[kube::KindOf(object.object)];
+void ClusterState::NoteReportedVersion(const kube::ClusterObject& object) {
+  uint64_t& latest = reported_versions_[kube::KindOf(object.object)];
   latest = std::max(latest, ResourceVersionOf(object));
 }
 
 ObjectOutcome ClusterState::UpsertObject(kube::ClusterObjectPtr object) {
-  NoteTold(*object);
+  NoteReportedVersion(*object);
   return Upsert(std::move(object));
 }
 
@@ -121,7 +121,8 @@ std::vector<kube::ClusterObjectPtr> ClusterState::TakeUnconfirmedObjects(absl::T
     if (it == objects_.end() || it->second->unseen_since != written.first) return true;
     const kube::ClusterObjectPtr& object = it->second->object;
     // Otherwise the informer may only be late. Entries taken from the list stay taken.
-    const bool is_passed = ResourceVersionOf(*object) < told_[kube::KindOf(object->object)];
+    const bool is_passed =
+        ResourceVersionOf(*object) < reported_versions_[kube::KindOf(object->object)];
     if (is_passed) unseen.push_back(object);
     return is_passed;
   };
@@ -133,7 +134,7 @@ std::vector<kube::ClusterObjectPtr> ClusterState::TakeUnconfirmedObjects(absl::T
 
 ObjectOutcome ClusterState::RemoveObject(const kube::ClusterObject& object) {
   ObjectOutcome outcome;
-  NoteTold(object);
+  NoteReportedVersion(object);
   removed_uids_.push_back(object.uid());
   if (removed_uids_.size() > kRemovedUids) removed_uids_.pop_front();
   const auto it = objects_.find(KeyOf(object.object));

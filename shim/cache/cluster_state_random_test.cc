@@ -330,12 +330,12 @@ class RandomRun {
     EXPECT_EQ(state_.assumed_count(), assumed_pods);
     for (int i = 0; i < 8; ++i) {
       const std::string name = absl::StrCat("n", i);
-      const NodeUsage* books = state_.BooksOf(name);
-      EXPECT_EQ(books == nullptr ? 0 : books->pods(), expected[name].first) << name;
-      EXPECT_EQ(books == nullptr ? absl::int128(0) : books->cpu_millis(),
+      const NodeUsage* usage = state_.UsageOf(name);
+      EXPECT_EQ(usage == nullptr ? 0 : usage->pods(), expected[name].first) << name;
+      EXPECT_EQ(usage == nullptr ? absl::int128(0) : usage->cpu_millis(),
                 absl::int128(expected[name].second))
           << name;
-      if (books == nullptr) {
+      if (usage == nullptr) {
         EXPECT_EQ(state_.SlotOf(name), ClusterState::kNoSlot);
       }
     }

@@ -300,7 +300,7 @@ TEST_F(ClusterStateTest, TheApiServerIsRightAboutWhereAPodIs) {
   EXPECT_EQ(outcome.old_node, "a");
   EXPECT_EQ(state_.NodeOf("p"), "b");
   EXPECT_EQ(state_.assumed_count(), 0u);
-  EXPECT_EQ(state_.BooksOf("a")->pods(), 0u);
+  EXPECT_EQ(state_.UsageOf("a")->pods(), 0u);
   EXPECT_THAT(Take(host), ElementsAre("UNPLACED p", "pod p"));
   EXPECT_EQ(mirror_.pods["p"].slot, 1);
 }
@@ -318,7 +318,7 @@ TEST_F(ClusterStateTest, DeletedWhileAssumed) {
   const PodOutcome removed = state_.RemovePod("p");
   EXPECT_TRUE(removed.was_assumed);
   EXPECT_EQ(removed.old_node, "a");
-  EXPECT_EQ(state_.BooksOf("a")->pods(), 0u);
+  EXPECT_EQ(state_.UsageOf("a")->pods(), 0u);
   EXPECT_EQ(state_.Forget("p").code(), absl::StatusCode::kNotFound);
 }
 
@@ -344,7 +344,7 @@ TEST_F(ClusterStateTest, ARecreatedNameIsADeleteAndAnAdd) {
   ASSERT_NE(outcome.replaced, nullptr);
   EXPECT_EQ(outcome.replaced->uid(), "old");
   EXPECT_EQ(state_.FindPod("old"), nullptr);
-  EXPECT_EQ(state_.BooksOf("a")->pods(), 0u);
+  EXPECT_EQ(state_.UsageOf("a")->pods(), 0u);
   // The late removal of the old pod does not affect the new one.
   EXPECT_EQ(state_.RemovePod("old").kind, Kind::kIgnored);
   EXPECT_NE(state_.FindPod("new"), nullptr);
@@ -359,7 +359,7 @@ TEST_F(ClusterStateTest, ANodeThatReturnsHasItsPodsStill) {
   Take(host);
   EXPECT_EQ(state_.RemoveNode("a").kind, NodeOutcome::Kind::kRemoved);
   EXPECT_EQ(state_.RemoveNode("a").kind, NodeOutcome::Kind::kIgnored);
-  EXPECT_EQ(state_.BooksOf("a")->pods(), 2u);
+  EXPECT_EQ(state_.UsageOf("a")->pods(), 2u);
   EXPECT_THAT(Take(host), ElementsAre("free 0", "UNPLACED assumed", "order"));
   state_.UpsertNode(MakeNode("z"));
   Take(host);
@@ -373,7 +373,7 @@ TEST_F(ClusterStateTest, ANodeThatReturnsHasItsPodsStill) {
   state_.RemoveNode("a");
   state_.RemovePod("bound");
   state_.RemovePod("assumed");
-  EXPECT_EQ(state_.BooksOf("a"), nullptr) << "no sums are left";
+  EXPECT_EQ(state_.UsageOf("a"), nullptr) << "no sums are left";
 }
 
 TEST_F(ClusterStateTest, NominationsEndWithAPlace) {

@@ -93,66 +93,66 @@ TEST(DemandTest, SumsStopAtTheLargestNumber) {
     containers { requests { cpu_millis: 9223372036854775807 } }
     containers { requests { cpu_millis: 9223372036854775807 } })"));
   EXPECT_EQ(demand.cpu_millis, std::numeric_limits<int64_t>::max());
-  NodeUsage books;
-  books.Add(demand);
-  books.Add(demand);
+  NodeUsage usage;
+  usage.Add(demand);
+  usage.Add(demand);
   EXPECT_FALSE(
-      books.CheckFits(demand, Resources("pods: 9 cpu_millis: 9223372036854775807"), false).ok());
-  books.Remove(demand);
+      usage.CheckFits(demand, Resources("pods: 9 cpu_millis: 9223372036854775807"), false).ok());
+  usage.Remove(demand);
   EXPECT_TRUE(
-      books.CheckFits(demand, Resources("pods: 9 cpu_millis: 9223372036854775807"), true).ok());
+      usage.CheckFits(demand, Resources("pods: 9 cpu_millis: 9223372036854775807"), true).ok());
 }
 
 TEST(GuardTest, OnlyWhatThePodAsksForIsChecked) {
   const auto allocatable =
       Resources("cpu_millis: 1000 memory_bytes: 10 pods: 3 extended { key: 'gpu' value: 2 }");
-  NodeUsage books;
+  NodeUsage usage;
   PodDemand foreign;
   foreign.cpu_millis = 1500;
   foreign.extended = {{"gpu", 5}};
-  books.Add(foreign);
+  usage.Add(foreign);
   PodDemand none;
-  EXPECT_TRUE(books.CheckFits(none, allocatable, false).ok());
+  EXPECT_TRUE(usage.CheckFits(none, allocatable, false).ok());
   PodDemand memory;
   memory.memory_bytes = 10;
-  EXPECT_TRUE(books.CheckFits(memory, allocatable, false).ok());
+  EXPECT_TRUE(usage.CheckFits(memory, allocatable, false).ok());
   memory.memory_bytes = 11;
-  EXPECT_THAT(std::string(books.CheckFits(memory, allocatable, false).message()),
+  EXPECT_THAT(std::string(usage.CheckFits(memory, allocatable, false).message()),
               HasSubstr("Insufficient memory"));
   PodDemand cpu;
   cpu.cpu_millis = 1;
-  EXPECT_EQ(books.CheckFits(cpu, allocatable, false).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(usage.CheckFits(cpu, allocatable, false).code(), absl::StatusCode::kResourceExhausted);
   PodDemand gpu;
   gpu.extended = {{"gpu", 1}};
-  EXPECT_FALSE(books.CheckFits(gpu, allocatable, false).ok());
+  EXPECT_FALSE(usage.CheckFits(gpu, allocatable, false).ok());
   gpu.extended = {{"unheard-of", 1}};
-  EXPECT_FALSE(books.CheckFits(gpu, allocatable, false).ok());
+  EXPECT_FALSE(usage.CheckFits(gpu, allocatable, false).ok());
 }
 
 TEST(GuardTest, DevicesAreCountedElsewhereWhereTheNodeHasNoneOfTheResource) {
   const DeviceClassResources devices = {{"gpu", 1}};
   const PodDemand gpu =
       DemandOf(PodFrom("containers { requests { extended { key: 'gpu' value: 2 } } }"));
-  const NodeUsage books;
-  EXPECT_FALSE(books.CheckFits(gpu, Resources("pods: 9"), false).ok());
-  EXPECT_TRUE(books.CheckFits(gpu, Resources("pods: 9"), false, {}, devices).ok());
+  const NodeUsage usage;
+  EXPECT_FALSE(usage.CheckFits(gpu, Resources("pods: 9"), false).ok());
+  EXPECT_TRUE(usage.CheckFits(gpu, Resources("pods: 9"), false, {}, devices).ok());
   const auto one = Resources("pods: 9 extended { key: 'gpu' value: 1 }");
-  EXPECT_FALSE(books.CheckFits(gpu, one, false, {}, devices).ok()) << "its device plugin counts it";
+  EXPECT_FALSE(usage.CheckFits(gpu, one, false, {}, devices).ok()) << "its device plugin counts it";
 }
 
 TEST(GuardTest, PodsAreCountedAndTheOneInTheBooksOnlyOnce) {
   const auto allocatable = Resources("cpu_millis: 100 pods: 2");
-  NodeUsage books;
+  NodeUsage usage;
   PodDemand half;
   half.cpu_millis = 50;
-  books.Add(half);
-  EXPECT_TRUE(books.CheckFits(half, allocatable, false).ok());
-  books.Add(half);
-  EXPECT_THAT(std::string(books.CheckFits(PodDemand(), allocatable, false).message()),
+  usage.Add(half);
+  EXPECT_TRUE(usage.CheckFits(half, allocatable, false).ok());
+  usage.Add(half);
+  EXPECT_THAT(std::string(usage.CheckFits(PodDemand(), allocatable, false).message()),
               HasSubstr("Too many pods"));
-  EXPECT_TRUE(books.CheckFits(half, allocatable, true).ok());
-  books.Add(half);
-  EXPECT_FALSE(books.CheckFits(half, allocatable, true).ok());
+  EXPECT_TRUE(usage.CheckFits(half, allocatable, true).ok());
+  usage.Add(half);
+  EXPECT_FALSE(usage.CheckFits(half, allocatable, true).ok());
 }
 
 TEST(GuardTest, HostPorts) {
@@ -167,18 +167,18 @@ TEST(GuardTest, HostPorts) {
                        "host_ip: '10.0.0.2' protocol: TCP } }"));
   const PodDemand started = DemandOf(PodFrom("init_containers { ports { host_port: 80 } }"));
   EXPECT_TRUE(started.ports.empty()) << "it ends before the pod runs";
-  NodeUsage books;
-  books.Add(one);
-  EXPECT_FALSE(books.CheckFits(web, allocatable, false).ok());
-  EXPECT_FALSE(books.CheckFits(one, allocatable, false).ok());
-  EXPECT_TRUE(books.CheckFits(one, allocatable, true).ok());
-  EXPECT_TRUE(books.CheckFits(two, allocatable, false).ok());
-  EXPECT_TRUE(books.CheckFits(udp, allocatable, false).ok());
-  books.Remove(one);
-  books.Add(web);
-  EXPECT_FALSE(books.CheckFits(two, allocatable, false).ok());
-  books.Remove(web);
-  EXPECT_TRUE(books.CheckFits(web, allocatable, false).ok());
+  NodeUsage usage;
+  usage.Add(one);
+  EXPECT_FALSE(usage.CheckFits(web, allocatable, false).ok());
+  EXPECT_FALSE(usage.CheckFits(one, allocatable, false).ok());
+  EXPECT_TRUE(usage.CheckFits(one, allocatable, true).ok());
+  EXPECT_TRUE(usage.CheckFits(two, allocatable, false).ok());
+  EXPECT_TRUE(usage.CheckFits(udp, allocatable, false).ok());
+  usage.Remove(one);
+  usage.Add(web);
+  EXPECT_FALSE(usage.CheckFits(two, allocatable, false).ok());
+  usage.Remove(web);
+  EXPECT_TRUE(usage.CheckFits(web, allocatable, false).ok());
 }
 
 }  // namespace

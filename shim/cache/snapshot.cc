@@ -60,7 +60,7 @@ Snapshot::Snapshot(int64_t version, Content content, MirrorFields fields,
       ended_attempts_(std::move(ended_attempts)) {}
 
 bool Snapshot::AddNext(SyncRequest* request) {
-  size_t index = told_;
+  size_t index = sent_;
   if (IsIn(content_.nodes.size(), &index)) {
     const Node& node = content_.nodes[index];
     FillNode(*node.object, node.slot, fields_, request->add_changes()->mutable_node_upsert());
@@ -77,7 +77,7 @@ bool Snapshot::AddNext(SyncRequest* request) {
   } else {
     return false;
   }
-  ++told_;
+  ++sent_;
   return true;
 }
 
@@ -96,7 +96,7 @@ std::optional<SyncRequest> Snapshot::Next(size_t bytes) {
     }
     if (size <= bytes || before == 0) continue;
     while (request.changes_size() > before) request.mutable_changes()->RemoveLast();
-    --told_;
+    --sent_;
     break;
   }
   if (request.changes_size() > 0 || !begun_) {

@@ -79,7 +79,7 @@ class Snapshot {
   const Content content_;
   const MirrorFields fields_;
   const std::vector<uint64_t> ended_attempts_;
-  size_t told_ = 0;  // count of nodes, namespaces, objects and pods sent, in this order
+  size_t sent_ = 0;  // count of nodes, namespaces, objects and pods sent, in this order
   bool begun_ = false;
   bool ended_ = false;
 };

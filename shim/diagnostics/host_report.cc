@@ -14,7 +14,7 @@ std::string TimeText(absl::Time time) {
 Json ToJson(const hosts::ShadowReport& shadow) {
   Json json = {{"cycles", shadow.cycles},
                {"placements", shadow.placements},
-               {"placementsTold", shadow.placements_told}};
+               {"placementsTold", shadow.compared_placements}};
   json["plugins"] = Json::object();
   for (const auto& [plugin, differences] : shadow.plugins) {
     json["plugins"][plugin] = {{"verdicts", differences.verdicts}, {"scores", differences.scores}};

@@ -69,8 +69,8 @@ absl::string_view VerbName(Verb verb) {
 }
 
 absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Start(EndpointOptions options,
-                                                          ExtenderHandler* desk) {
-  std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(options), desk));
+                                                          ExtenderHandler* handler) {
+  std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(options), handler));
   ServerOptions server = std::move(endpoint->options_.server);
   server.answer = [raw = endpoint.get()](Verb verb, std::string body) {
     return raw->Answer(verb, std::move(body));
@@ -117,8 +117,8 @@ absl::StatusOr<T> Endpoint::OnSchedulingThread(
   return reply->Await(deadline + kReplyGrace);
 }
 
-absl::StatusOr<NodesAnswer> Endpoint::Judge(Verb verb,
-                                            std::shared_ptr<const NodesQuestion> question) {
+absl::StatusOr<NodesAnswer> Endpoint::Evaluate(Verb verb,
+                                               std::shared_ptr<const NodesQuestion> question) {
   if (verb == Verb::kPrioritize) {
     if (auto scores = kept_.Take(*question, absl::Now()); scores.has_value()) {
       NodesAnswer answer;
@@ -127,8 +127,8 @@ absl::StatusOr<NodesAnswer> Endpoint::Judge(Verb verb,
     }
   }
   auto answer = OnSchedulingThread<NodesAnswer>(
-      [desk = desk_, question](absl::Time give_up, absl::Time now, auto reply) {
-        desk->Judge(question, give_up, now, std::move(reply));
+      [handler = handler_, question](absl::Time give_up, absl::Time now, auto reply) {
+        handler->Evaluate(question, give_up, now, std::move(reply));
       });
   if (!answer.ok()) return answer;
   if (verb == Verb::kFilter) {
@@ -140,13 +140,13 @@ absl::StatusOr<NodesAnswer> Endpoint::Judge(Verb verb,
 }
 
 absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::string> body) {
-  ExtenderHandler* const desk = desk_;
+  ExtenderHandler* const handler = handler_;
   switch (verb) {
     case Verb::kFilter:
     case Verb::kPrioritize: {
       auto question = Decode(&DecodeNodesQuestion, body);
       if (!question.ok()) return question.status();
-      const absl::StatusOr<NodesAnswer> answer = Judge(verb, *question);
+      const absl::StatusOr<NodesAnswer> answer = Evaluate(verb, *question);
       if (!answer.ok()) return answer.status();
       return verb == Verb::kFilter ? EncodeFilter(**question, *answer)
                                    : EncodePriorities(**question, *answer);
@@ -155,8 +155,8 @@ absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::
       auto question = Decode(&DecodePreemption, body);
       if (!question.ok()) return question.status();
       auto answer = OnSchedulingThread<std::vector<bool>>(
-          [desk, asked = *question](absl::Time give_up, absl::Time now, auto reply) {
-            desk->Preempt(asked, give_up, now, std::move(reply));
+          [handler, asked = *question](absl::Time give_up, absl::Time now, auto reply) {
+            handler->Preempt(asked, give_up, now, std::move(reply));
           });
       if (!answer.ok()) return answer.status();
       return EncodePreemption(**question, *answer);
@@ -164,10 +164,10 @@ absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::
     case Verb::kBind: {
       auto order = Decode(&DecodeBinding, body);
       if (!order.ok()) return order.status();
-      auto bound = OnSchedulingThread<bool>([desk, asked = *order, may_bind = options_.may_bind](
+      auto bound = OnSchedulingThread<bool>([handler, asked = *order, may_bind = options_.may_bind](
                                                 absl::Time give_up, absl::Time now, auto reply) {
         if (absl::Status may = may_bind(); !may.ok()) return reply(std::move(may));
-        desk->Bind(asked, give_up, now, [reply](const absl::Status& ended) {
+        handler->Bind(asked, give_up, now, [reply](const absl::Status& ended) {
           reply(ended.ok() ? absl::StatusOr<bool>(true) : absl::StatusOr<bool>(ended));
         });
       });
@@ -178,10 +178,10 @@ absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::
       auto review = Decode(&DecodeBindReview, body);
       if (!review.ok()) return review.status();
       auto objection =
-          OnSchedulingThread<std::string>([desk, asked = *review, may_bind = options_.may_bind](
+          OnSchedulingThread<std::string>([handler, asked = *review, may_bind = options_.may_bind](
                                               absl::Time give_up, absl::Time now, auto reply) {
             if (absl::Status may = may_bind(); !may.ok()) return reply(std::move(may));
-            desk->Admit(asked, give_up, now, std::move(reply));
+            handler->Admit(asked, give_up, now, std::move(reply));
           });
       if (!objection.ok()) return objection.status();
       if (!objection->empty()) options_.on_objection(*objection);

@@ -44,16 +44,16 @@ class Endpoint {
  public:
   // Errors: see Server.
   static absl::StatusOr<std::unique_ptr<Endpoint>> Start(EndpointOptions options,
-                                                         ExtenderHandler* desk);
+                                                         ExtenderHandler* handler);
 
   int port() const { return server_->port(); }
 
  private:
-  Endpoint(EndpointOptions options, ExtenderHandler* desk)
-      : options_(std::move(options)), desk_(desk) {}
+  Endpoint(EndpointOptions options, ExtenderHandler* handler)
+      : options_(std::move(options)), handler_(handler) {}
 
   HttpAnswer Answer(Verb verb, std::string body);
-  absl::StatusOr<NodesAnswer> Judge(Verb verb, std::shared_ptr<const NodesQuestion> question);
+  absl::StatusOr<NodesAnswer> Evaluate(Verb verb, std::shared_ptr<const NodesQuestion> question);
   // The answer's body. INVALID_ARGUMENT: malformed request.
   absl::StatusOr<std::string> Ask(Verb verb, std::shared_ptr<const std::string> body);
   template <typename T>
@@ -63,7 +63,7 @@ class Endpoint {
           work);
 
   EndpointOptions options_;  // without `server`, which was moved
-  ExtenderHandler* const desk_;
+  ExtenderHandler* const handler_;
   ScoreCache kept_;
   std::unique_ptr<Server> server_;
 };

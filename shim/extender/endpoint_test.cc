@@ -169,7 +169,7 @@ class TlsServerTest : public ServerTest {
     files.cert_file = Path("tls.crt");
     files.key_file = Path("tls.key");
     if (clients) files.client_ca_file = Path("ca.crt");
-    files.clients_must_show_one = true;
+    files.requires_client_certificate = true;
     auto certificate = http::ServingCertificate::Load(std::move(files));
     EXPECT_TRUE(certificate.ok()) << certificate.status();
     if (certificate.ok()) options.certificate = *std::move(certificate);
@@ -250,7 +250,7 @@ class EndpointTest : public ::testing::Test {
       absl::MutexLock lock(&mutex_);
       observed_.push_back(absl::StrCat(VerbName(verb), " ", result));
     };
-    endpoint_ = *Endpoint::Start(std::move(options), &desk_);
+    endpoint_ = *Endpoint::Start(std::move(options), &handler_);
   }
   // Posts a request and, if needed, runs one closure.
   httplib::Response Post(const std::string& path, const std::string& body, bool needs_work) {
@@ -289,7 +289,7 @@ class EndpointTest : public ::testing::Test {
                                   nullptr,
                                   absl::Now()};
   scheduler::ExternallyScheduledPods pods_{scheduler_.shared_parts(), &effects_};
-  ExtenderHandler desk_{&pods_, "extender"};
+  ExtenderHandler handler_{&pods_, "extender"};
   std::unique_ptr<Endpoint> endpoint_;
 };
 

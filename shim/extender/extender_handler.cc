@@ -67,9 +67,9 @@ absl::Time ExtenderHandler::NextTick() const {
   return next;
 }
 
-absl::StatusOr<NodesAnswer> ExtenderHandler::JudgeKnown(const kube::PodObject& pod,
-                                                        const NodesQuestion& question,
-                                                        absl::Time now) {
+absl::StatusOr<NodesAnswer> ExtenderHandler::EvaluateKnown(const kube::PodObject& pod,
+                                                           const NodesQuestion& question,
+                                                           absl::Time now) {
   const ClusterState& cluster = pods_->cluster();
   if (const std::string node = cluster.NodeOf(pod.uid()); !node.empty()) {
     return absl::FailedPreconditionError(
@@ -92,28 +92,29 @@ absl::StatusOr<NodesAnswer> ExtenderHandler::JudgeKnown(const kube::PodObject& p
     position_of_slot[slot] = static_cast<uint32_t>(slots.size());
     slots.push_back(slot);
   }
-  NodeEvaluation judgement;
-  if (absl::Status judged = pods_->Judge(profile_, pod, slots, now, &judgement); !judged.ok())
-    return judged;
+  NodeEvaluation evaluation;
+  if (absl::Status evaluated = pods_->Evaluate(profile_, pod, slots, now, &evaluation);
+      !evaluated.ok())
+    return evaluated;
   for (size_t i = 0; i < question.names.size(); ++i) {
     if (slot_of_name[i] == ClusterState::kNoSlot) continue;
     const uint32_t position = position_of_slot[slot_of_name[i]];
-    answer.verdicts[i] = judgement.verdicts[position];
-    answer.scores[i] = ExtenderScore(judgement.scores[position]);
+    answer.verdicts[i] = evaluation.verdicts[position];
+    answer.scores[i] = ExtenderScore(evaluation.scores[position]);
   }
-  answer.reasons = std::move(judgement.reasons);
-  answer.scoring = std::move(judgement.scoring);
+  answer.reasons = std::move(evaluation.reasons);
+  answer.scoring = std::move(evaluation.scoring);
   return answer;
 }
 
-void ExtenderHandler::Judge(std::shared_ptr<const NodesQuestion> question, absl::Time give_up,
-                            absl::Time now, NodesReply reply) {
+void ExtenderHandler::Evaluate(std::shared_ptr<const NodesQuestion> question, absl::Time give_up,
+                               absl::Time now, NodesReply reply) {
   const PodName pod = question->pod;
   WithPod(pod, give_up, now,
           [this, question = std::move(question), reply = std::move(reply)](
               const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
             if (!known.ok()) return reply(known.status());
-            reply(JudgeKnown(**known, *question, now));
+            reply(EvaluateKnown(**known, *question, now));
           });
 }
 
@@ -143,9 +144,10 @@ void ExtenderHandler::Preempt(std::shared_ptr<const PreemptionQuestion> question
               asked.push_back(i);
             }
             std::vector<bool> fits;
-            if (absl::Status judged = pods_->JudgeVictims(profile_, **known, evictions, now, &fits);
-                !judged.ok()) {
-              return reply(judged);
+            if (absl::Status evaluated =
+                    pods_->EvaluateWithoutVictims(profile_, **known, evictions, now, &fits);
+                !evaluated.ok()) {
+              return reply(evaluated);
             }
             std::vector<bool> answer(question->nodes.size(), false);
             for (size_t i = 0; i < asked.size(); ++i) answer[asked[i]] = fits[i];

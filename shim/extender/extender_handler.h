@@ -36,8 +36,8 @@ class ExtenderHandler {
 
   // Verdicts and scores, from one call of the hosts. The answer says whether a plugin failed to
   // score.
-  void Judge(std::shared_ptr<const NodesQuestion> question, absl::Time give_up, absl::Time now,
-             NodesReply reply);
+  void Evaluate(std::shared_ptr<const NodesQuestion> question, absl::Time give_up, absl::Time now,
+                NodesReply reply);
   // One answer per node of the question: whether the profile's filters accept the pod without the
   // node's victims.
   void Preempt(std::shared_ptr<const PreemptionQuestion> question, absl::Time give_up,
@@ -67,8 +67,8 @@ class ExtenderHandler {
 
   // Calls `work` when the pod is known, usually at once.
   void WithPod(const PodName& pod, absl::Time give_up, absl::Time now, Work work);
-  absl::StatusOr<NodesAnswer> JudgeKnown(const kube::PodObject& pod, const NodesQuestion& question,
-                                         absl::Time now);
+  absl::StatusOr<NodesAnswer> EvaluateKnown(const kube::PodObject& pod,
+                                            const NodesQuestion& question, absl::Time now);
 
   scheduler::ExternallyScheduledPods* const pods_;
   const std::string profile_;

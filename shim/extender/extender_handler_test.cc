@@ -90,7 +90,7 @@ class ExtenderHandlerTest : public ::testing::Test {
     pod->pod.set_node_name(node);
     pod->resource_version = absl::StrCat(++resource_version_);
     scheduler_.events()->OnPodUpsert(pod, now_);
-    desk_.OnPod(pod->uid(), now_);
+    handler_.OnPod(pod->uid(), now_);
   }
   // Over HTTP; the posting thread runs the closures for the scheduling thread.
   void StartEndpoint(bool admits = false) {
@@ -102,7 +102,7 @@ class ExtenderHandlerTest : public ::testing::Test {
     options.may_bind = [this] { return may_bind_; };
     options.observe = [](Verb, absl::string_view, absl::Duration) {};
     now_ = absl::Now();
-    endpoint_ = *Endpoint::Start(std::move(options), &desk_);
+    endpoint_ = *Endpoint::Start(std::move(options), &handler_);
   }
   httplib::Response Post(const std::string& path, const std::string& pod,
                          const std::vector<std::string>& names) {
@@ -123,8 +123,8 @@ class ExtenderHandlerTest : public ::testing::Test {
     return question;
   }
   // Asks; `answer_` receives the answer.
-  void Judge(const std::string& pod, std::vector<std::string> names) {
-    desk_.Judge(About(pod, std::move(names)), now_ + absl::Seconds(2), now_, Into());
+  void Evaluate(const std::string& pod, std::vector<std::string> names) {
+    handler_.Evaluate(About(pod, std::move(names)), now_ + absl::Seconds(2), now_, Into());
   }
   ExtenderHandler::NodesReply Into() {
     answers_ = 0;
@@ -141,7 +141,7 @@ class ExtenderHandlerTest : public ::testing::Test {
   framework::ScriptedHost host_;
   scheduler::Scheduler scheduler_;
   scheduler::ExternallyScheduledPods pods_{scheduler_.shared_parts(), &effects_};
-  ExtenderHandler desk_{&pods_, kProfile};
+  ExtenderHandler handler_{&pods_, kProfile};
   absl::StatusOr<NodesAnswer> answer_;
   int answers_ = 0;
   absl::Status may_bind_;
@@ -149,7 +149,7 @@ class ExtenderHandlerTest : public ::testing::Test {
 };
 
 TEST_F(ExtenderHandlerTest, AnswersOneVerdictAName) {
-  Judge("p", {"b", "unheard-of", "c", "a", "b"});
+  Evaluate("p", {"b", "unheard-of", "c", "a", "b"});
   ASSERT_TRUE(answer_.ok()) << answer_.status();
   EXPECT_THAT(answer_->verdicts, ElementsAre(NodesAnswer::kFeasible, NodesAnswer::kUnknown, 0,
                                              NodesAnswer::kFeasible, NodesAnswer::kFeasible));
@@ -161,44 +161,45 @@ TEST_F(ExtenderHandlerTest, AnswersOneVerdictAName) {
 }
 
 TEST_F(ExtenderHandlerTest, PodThatIsNotKnownYetIsWaitedFor) {
-  Judge("late", {"a"});
+  Evaluate("late", {"a"});
   EXPECT_EQ(answers_, 0);
-  EXPECT_EQ(desk_.NextTick(), now_ + absl::Seconds(2));
+  EXPECT_EQ(handler_.NextTick(), now_ + absl::Seconds(2));
   AddPod("another");
   EXPECT_EQ(answers_, 0);
   AddPod("late");
   EXPECT_EQ(answers_, 1);
   ASSERT_TRUE(answer_.ok());
-  EXPECT_EQ(desk_.NextTick(), absl::InfiniteFuture());
+  EXPECT_EQ(handler_.NextTick(), absl::InfiniteFuture());
 
-  Judge("never", {"a"});
+  Evaluate("never", {"a"});
   now_ += absl::Seconds(2);
-  desk_.Tick(now_);
+  handler_.Tick(now_);
   EXPECT_EQ(answers_, 1);
   EXPECT_EQ(answer_.status().message(), "pod ns/never (uid-never) is unknown");
 }
 
 TEST_F(ExtenderHandlerTest, PodOnANodeIsNotJudged) {
   AddPod("placed", "a");
-  Judge("placed", {"a"});
+  Evaluate("placed", {"a"});
   EXPECT_EQ(answer_.status().message(), "pod ns/placed is already on node a");
 }
 
 TEST_F(ExtenderHandlerTest, HostThatIsAwayIsSaidToBe) {
   host_.is_usable = false;
-  Judge("p", {"a"});
+  Evaluate("p", {"a"});
   EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is away");
 }
 
 TEST_F(ExtenderHandlerTest, PluginThatCannotScoreIsNoMatterToFilter) {
-  const auto judge = host_.cycle;
-  host_.cycle = [judge](const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
-    (void)judge(request, response);
+  const auto evaluate = host_.cycle;
+  host_.cycle = [evaluate](const v1alpha1::CycleRequest& request,
+                           v1alpha1::CycleResponse* response) {
+    (void)evaluate(request, response);
     response->mutable_score()->mutable_error()->set_plugin("Score");
     response->mutable_score()->mutable_error()->add_reasons("no idea");
     return absl::OkStatus();
   };
-  Judge("p", {"a"});
+  Evaluate("p", {"a"});
   ASSERT_TRUE(answer_.ok());
   EXPECT_THAT(answer_->verdicts, ElementsAre(NodesAnswer::kFeasible));
   EXPECT_EQ(answer_->scoring.message(), "no idea");
@@ -245,8 +246,8 @@ TEST_F(ExtenderHandlerTest, PreemptAsksAboutVictimsThatAreThere) {
                      {"b", {"uid-v2"}, 0},
                      {"a", {}, 0}};
   absl::StatusOr<std::vector<bool>> fits;
-  desk_.Preempt(question, now_ + absl::Seconds(2), now_,
-                [&](absl::StatusOr<std::vector<bool>> answer) { fits = std::move(answer); });
+  handler_.Preempt(question, now_ + absl::Seconds(2), now_,
+                   [&](absl::StatusOr<std::vector<bool>> answer) { fits = std::move(answer); });
   ASSERT_TRUE(fits.ok()) << fits.status();
   EXPECT_THAT(*fits, ElementsAre(false, true, false, false));
   ASSERT_THAT(asked, SizeIs(2));
@@ -259,12 +260,12 @@ TEST_F(ExtenderHandlerTest, BindGoesTheShimsWay) {
   order->pod = {"uid-p", "ns/p"};
   order->node = "a";
   absl::Status ended = absl::UnknownError("not yet");
-  desk_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
+  handler_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
   ASSERT_THAT(effects_.binds, SizeIs(1));
   EXPECT_EQ(ended.message(), "not yet");
   pods_.OnBindEnded(effects_.binds[0].attempt_id, scheduler::BindEnd::kBound, "", now_);
   EXPECT_TRUE(ended.ok());
-  desk_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
+  handler_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
   EXPECT_FALSE(ended.ok()) << "it has a node already";
 }
 

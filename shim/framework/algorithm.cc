@@ -75,7 +75,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
       fused_answer_.reset();
       absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &runner);
       if (taken.ok() && *taken) {
-        result_.left_out = runner.left_out();
+        result_.ignored_failures = runner.ignored_failures();
         return result_;
       }
       called = taken.ok() ? FilterAndScore(request, &runner) : taken.status();
@@ -91,7 +91,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
     called = RunPointByPoint(request, &runner);
     if (runner.main_search_stands()) fused_answer_ = {*main, &request_, &main_response_};
   }
-  result_.left_out = runner.left_out();
+  result_.ignored_failures = runner.ignored_failures();
   if (!called.ok()) {
     Fail(Outcome::kNoAnswer, std::move(called));
     result_.failed_host = runner.failed_host();

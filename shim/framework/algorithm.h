@@ -51,7 +51,7 @@ struct AlgorithmResult {
   absl::Status status;
   size_t failed_host = 0;  // with kNoAnswer
   // Hosts whose missing answers the plugins' failure policies allowed the attempt to ignore.
-  std::vector<IgnoredFailure> left_out;
+  std::vector<IgnoredFailure> ignored_failures;
   uint32_t slot = 0;
   Diagnosis diagnosis;
   // Nodes evaluated, and how many of them can take the pod; for logs.

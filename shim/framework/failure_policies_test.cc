@@ -101,10 +101,10 @@ TEST_F(FailurePoliciesTest, WhereScoresAreOpenASilentHostScoresNothing) {
   ExtensionPointRunner runner = Panel();
   ASSERT_TRUE(runner.PreFilter("uid").ok());
   EXPECT_THAT(Texts(runner.Score(Nodes({0, 1, 2}))), ElementsAre("A 0 1 2"));
-  ASSERT_THAT(runner.left_out(), SizeIs(1));
-  EXPECT_EQ(runner.left_out()[0].host, 1u);
-  EXPECT_EQ(runner.left_out()[0].point, v1alpha1::SCORE);
-  EXPECT_FALSE(runner.left_out()[0].used_last);
+  ASSERT_THAT(runner.ignored_failures(), SizeIs(1));
+  EXPECT_EQ(runner.ignored_failures()[0].host, 1u);
+  EXPECT_EQ(runner.ignored_failures()[0].point, v1alpha1::SCORE);
+  EXPECT_FALSE(runner.ignored_failures()[0].used_last);
 }
 
 TEST_F(FailurePoliciesTest, WhereTheyAreClosedTheAttemptHasNoAnswer) {
@@ -113,7 +113,7 @@ TEST_F(FailurePoliciesTest, WhereTheyAreClosedTheAttemptHasNoAnswer) {
   ExtensionPointRunner runner = Panel();
   EXPECT_EQ(runner.Score(Nodes({0, 1, 2})).status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(runner.failed_host(), 1u);
-  EXPECT_THAT(runner.left_out(), IsEmpty());
+  EXPECT_THAT(runner.ignored_failures(), IsEmpty());
 }
 
 TEST_F(FailurePoliciesTest, AFilterThatInsistsIsWaitedFor) {
@@ -133,8 +133,8 @@ TEST_F(FailurePoliciesTest, OneThatIsAwayIsDoneWithoutThroughout) {
   const std::vector<uint32_t> candidates = {0, 1, 2};
   ASSERT_TRUE(runner.Filter(FilterRequest(), candidates, kNodes).ok());
   EXPECT_THAT(Texts(runner.Score(Nodes({2, 1}))), ElementsAre("A 2 1"));
-  ASSERT_THAT(runner.left_out(), SizeIs(1)) << "it is counted once";
-  EXPECT_EQ(runner.left_out()[0].point, v1alpha1::PRE_FILTER);
+  ASSERT_THAT(runner.ignored_failures(), SizeIs(1)) << "it is counted once";
+  EXPECT_EQ(runner.ignored_failures()[0].point, v1alpha1::PRE_FILTER);
 }
 
 TEST_F(FailurePoliciesTest, SomebodyHasToBeHeard) {
@@ -150,7 +150,7 @@ TEST_F(FailurePoliciesTest, UseLastTakesTheScoresOfTheLastPodOfTheOwner) {
   Silence(&b_);
   ExtensionPointRunner runner = Panel();
   EXPECT_THAT(Texts(runner.Score(Nodes({2, 0}))), ElementsAre("A 2 0", "B 20 0"));
-  EXPECT_TRUE(runner.left_out()[0].used_last);
+  EXPECT_TRUE(runner.ignored_failures()[0].used_last);
   // A node without a score at that time: no node gets one.
   EXPECT_THAT(Texts(Panel().Score(Nodes({2, 3}))), ElementsAre("A 2 3"));
   ExtensionPointRunner stranger(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(1));

@@ -79,7 +79,7 @@ PodField::PodField(const std::string& path) {
 
 const ProfilePlan* ProfilePlan::For(const v1alpha1::Pod& pod,
                                     const cache::DeviceClassResources& devices) const {
-  for (const SkippedHost& host : spared) {
+  for (const SkippedHost& host : skipped) {
     if (!Concerns(host.interest, pod, devices)) return host.without->For(pod, devices);
   }
   return this;
@@ -92,15 +92,15 @@ void ProfilePlanMap::Set(ProfilePlan plan) {
 }
 
 void ProfilePlanMap::KeepInPlace(const std::string& path, ProfilePlan* plan) {
-  for (SkippedHost& spared : plan->spared) {
-    const std::string path_without = absl::StrCat(path, "/", spared.host_name);
-    KeepInPlace(path_without, spared.without.get());
+  for (SkippedHost& skipped : plan->skipped) {
+    const std::string path_without = absl::StrCat(path, "/", skipped.host_name);
+    KeepInPlace(path_without, skipped.without.get());
     std::shared_ptr<ProfilePlan>& kept = without_[path_without];
     if (kept == nullptr) {
-      kept = spared.without;
+      kept = skipped.without;
     } else {
-      *kept = std::move(*spared.without);
-      spared.without = kept;
+      *kept = std::move(*skipped.without);
+      skipped.without = kept;
     }
   }
 }

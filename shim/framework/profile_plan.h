@@ -92,8 +92,8 @@ struct ProfilePlan {
   absl::flat_hash_set<std::string> object_writers;
   std::vector<std::string> post_filter_hosts;
   // The PostFilter answers of skipped hosts' plugins, before and after the first of these hosts.
-  std::vector<SkippedPostFilterStatus> spared_before;
-  std::vector<SkippedPostFilterStatus> spared_after;
+  std::vector<SkippedPostFilterStatus> skipped_before;
+  std::vector<SkippedPostFilterStatus> skipped_after;
   // By host: plugins after which its PreFilter would not have run (see SkippedPostFilterStatus). In
   // parallel with other hosts it ran nevertheless.
   std::map<std::string, absl::flat_hash_set<std::string>> pre_filter_behind;
@@ -106,7 +106,7 @@ struct ProfilePlan {
   std::string sort_host;
   // Events that may help pods that a plugin rejected.
   queue::SchedulingQueue::WakeUpEvents wake_up_events;
-  std::vector<SkippedHost> spared;
+  std::vector<SkippedHost> skipped;
 
   // The plan for a pod: this one, or one without the hosts that are skipped for it. Pure.
   const ProfilePlan* For(const v1alpha1::Pod& pod,

@@ -130,7 +130,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Dial(const Endpoint& endpoint,
 }
 
 absl::StatusOr<std::vector<Endpoint>> ListSockets(const std::string& directory,
-                                                  std::vector<std::string>* complaints) {
+                                                  std::vector<std::string>* problems) {
   std::error_code error;
   std::filesystem::directory_iterator entries(directory, error);
   if (error) {
@@ -156,9 +156,9 @@ absl::StatusOr<std::vector<Endpoint>> ListSockets(const std::string& directory,
     if (IsHostName(endpoint.host)) {
       found.push_back(std::move(endpoint));
     } else {
-      complaints->push_back(absl::StrCat(entries->path().string(),
-                                         ": the part before @ or .sock is not a host name: it must "
-                                         "match [a-z0-9-]{1,63}"));
+      problems->push_back(absl::StrCat(entries->path().string(),
+                                       ": the part before @ or .sock is not a host name: it must "
+                                       "match [a-z0-9-]{1,63}"));
     }
   }
   std::sort(found.begin(), found.end(),

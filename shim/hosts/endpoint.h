@@ -42,10 +42,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Dial(const Endpoint& endpoint,
                                                     const std::vector<int64_t>& allowed_uids);
 
 // Sockets `NAME.sock` and `NAME@ANYTHING.sock` in a directory, as endpoints of host NAME, by name.
-// Other files are ignored; sockets with an invalid host name go to `complaints`.
+// Other files are ignored; sockets with an invalid host name go to `problems`.
 // Errors: NOT_FOUND or UNKNOWN if the directory cannot be read.
 absl::StatusOr<std::vector<Endpoint>> ListSockets(const std::string& directory,
-                                                  std::vector<std::string>* complaints);
+                                                  std::vector<std::string>* problems);
 
 }  // namespace outboard::hosts
 

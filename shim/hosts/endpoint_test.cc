@@ -49,16 +49,16 @@ TEST_F(EndpointTest, SocketsAreNamedAfterTheirHosts) {
   Socket("Not A Name@1.sock");
   Socket("main@3");
   std::ofstream(directory_ + "/main@4.sock") << "a file";
-  std::vector<std::string> complaints;
-  auto found = ListSockets(directory_, &complaints);
+  std::vector<std::string> problems;
+  auto found = ListSockets(directory_, &problems);
   ASSERT_TRUE(found.ok()) << found.status();
   std::vector<std::string> texts;
   for (const Endpoint& endpoint : *found)
     texts.push_back(
         absl::StrCat(endpoint.host, " ", endpoint.address.substr(5 + directory_.size())));
   EXPECT_THAT(texts, ElementsAre("dra /dra.sock", "main /main@1.sock", "main /main@2.sock"));
-  EXPECT_THAT(complaints, ElementsAre(HasSubstr("Not A Name@1.sock: the part before @")));
-  EXPECT_EQ(ListSockets(directory_ + "/none", &complaints).status().code(),
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("Not A Name@1.sock: the part before @")));
+  EXPECT_EQ(ListSockets(directory_ + "/none", &problems).status().code(),
             absl::StatusCode::kNotFound);
 }
 

@@ -37,34 +37,34 @@ HostConnector::~HostConnector() {
 void HostConnector::SetConfig(const config::ShimConfig& config) {
   absl::MutexLock lock(&mu_);
   config_ = config;
-  std::map<std::string, Door> doors;
+  std::map<std::string, KnownEndpoint> known;
   for (const config::HostSpec& spec : config.hosts) {
     if (spec.address.empty()) continue;
-    Door& door = doors[spec.address];
+    KnownEndpoint& entry = known[spec.address];
     // A connected endpoint with the same name stays connected; others are retried.
-    if (const auto old = doors_.find(spec.address);
-        old != doors_.end() && old->second.endpoint.host == spec.name) {
-      door = old->second;
+    if (const auto old = known_.find(spec.address);
+        old != known_.end() && old->second.endpoint.host == spec.name) {
+      entry = old->second;
     }
-    door.endpoint = {spec.name, spec.address, spec.tls, 0};
-    door.is_configured = true;
+    entry.endpoint = {spec.name, spec.address, spec.tls, 0};
+    entry.is_configured = true;
   }
-  for (auto& [address, door] : doors_) {
-    if (!door.is_configured) doors.try_emplace(address, std::move(door));
+  for (auto& [address, entry] : known_) {
+    if (!entry.is_configured) known.try_emplace(address, std::move(entry));
   }
-  doors_ = std::move(doors);
+  known_ = std::move(known);
   poked_ = true;
 }
 
 void HostConnector::NeedsHandshake(const std::string& address) {
   absl::MutexLock lock(&mu_);
-  if (const auto it = doors_.find(address); it != doors_.end()) it->second.connected = false;
+  if (const auto it = known_.find(address); it != known_.end()) it->second.connected = false;
   poked_ = true;
 }
 
 void HostConnector::Retire(const std::string& address) {
   absl::MutexLock lock(&mu_);
-  if (const auto it = doors_.find(address); it != doors_.end()) it->second.retired = true;
+  if (const auto it = known_.find(address); it != known_.end()) it->second.retired = true;
 }
 
 std::vector<int64_t> HostConnector::allowed_uids() const {
@@ -75,26 +75,26 @@ std::vector<int64_t> HostConnector::allowed_uids() const {
 void HostConnector::Run() {
   absl::Time next_probe = absl::Now() + kProbePeriod;
   while (true) {
-    LookAround();
-    std::vector<Door> doors;
+    ScanDirectory();
+    std::vector<KnownEndpoint> known;
     {
       absl::MutexLock lock(&mu_);
       if (stopping_) return;
       poked_ = false;
-      for (const auto& [address, door] : doors_) {
-        if (!door.retired) doors.push_back(door);
+      for (const auto& [address, entry] : known_) {
+        if (!entry.retired) known.push_back(entry);
       }
     }
     const bool probe = absl::Now() >= next_probe;
     if (probe) next_probe = absl::Now() + kProbePeriod;
-    for (const Door& door : doors) {
-      if (door.connected && !probe) continue;
+    for (const KnownEndpoint& entry : known) {
+      if (entry.connected && !probe) continue;
       // Each on its own thread, so that a host that hangs delays no other.
-      std::future<void>& visit = visits_[door.endpoint.address];
+      std::future<void>& visit = visits_[entry.endpoint.address];
       if (visit.valid() && visit.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
         continue;
       visit = std::async(std::launch::async,
-                         [this, door] { door.connected ? Probe(door) : TryHandshake(door); });
+                         [this, entry] { entry.connected ? Probe(entry) : TryHandshake(entry); });
     }
     for (auto it = visits_.begin(); it != visits_.end();) {
       const bool is_over =
@@ -107,74 +107,74 @@ void HostConnector::Run() {
   }
 }
 
-void HostConnector::LookAround() {
+void HostConnector::ScanDirectory() {
   std::string directory;
   {
     absl::MutexLock lock(&mu_);
     directory = config_.socket_directory;
   }
   std::vector<Endpoint> found;
-  std::vector<std::string> complaints;
+  std::vector<std::string> problems;
   if (!directory.empty()) {
-    absl::StatusOr<std::vector<Endpoint>> listed = ListSockets(directory, &complaints);
+    absl::StatusOr<std::vector<Endpoint>> listed = ListSockets(directory, &problems);
     if (listed.ok()) {
       found = *std::move(listed);
     } else {
-      complaints.push_back(std::string(listed.status().message()));
+      problems.push_back(std::string(listed.status().message()));
     }
   }
-  for (const std::string& complaint : complaints) {
-    if (complaints_.count(complaint) == 0) LOG(WARNING) << "socketDirectory: " << complaint;
+  for (const std::string& problem : problems) {
+    if (logged_problems_.count(problem) == 0) LOG(WARNING) << "socketDirectory: " << problem;
   }
-  complaints_ = std::set<std::string>(complaints.begin(), complaints.end());
+  logged_problems_ = std::set<std::string>(problems.begin(), problems.end());
 
   absl::MutexLock lock(&mu_);
   std::set<std::string> addresses;
   for (Endpoint& endpoint : found) {
     addresses.insert(endpoint.address);
-    Door& door = doors_[endpoint.address];
-    if (door.is_configured ||
-        (!door.endpoint.address.empty() && door.endpoint.inode == endpoint.inode)) {
+    KnownEndpoint& entry = known_[endpoint.address];
+    if (entry.is_configured ||
+        (!entry.endpoint.address.empty() && entry.endpoint.inode == endpoint.inode)) {
       continue;
     }
-    door = Door();
-    door.endpoint = std::move(endpoint);
+    entry = KnownEndpoint();
+    entry.endpoint = std::move(endpoint);
   }
   // A deleted socket without a connected host is forgotten. A connected host continues without its
   // socket.
-  for (auto it = doors_.begin(); it != doors_.end();) {
-    const Door& door = it->second;
-    const bool is_gone = !door.is_configured && addresses.count(it->first) == 0;
-    it = is_gone && (!door.connected || door.retired) ? doors_.erase(it) : std::next(it);
+  for (auto it = known_.begin(); it != known_.end();) {
+    const KnownEndpoint& entry = it->second;
+    const bool is_gone = !entry.is_configured && addresses.count(it->first) == 0;
+    it = is_gone && (!entry.connected || entry.retired) ? known_.erase(it) : std::next(it);
   }
 }
 
-void HostConnector::TryHandshake(const Door& door) {
-  const Endpoint& endpoint = door.endpoint;
+void HostConnector::TryHandshake(const KnownEndpoint& entry) {
+  const Endpoint& endpoint = entry.endpoint;
   {
     // The previous visit may have succeeded meanwhile.
     absl::MutexLock lock(&mu_);
-    const auto it = doors_.find(endpoint.address);
-    if (it == doors_.end() || it->second.connected) return;
+    const auto it = known_.find(endpoint.address);
+    if (it == known_.end() || it->second.connected) return;
   }
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(endpoint, allowed_uids());
   absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
       channel.ok() ? Handshake(*channel, kHandshakeTimeout) : channel.status();
   if (!info.ok()) {
     const std::string error(info.status().message());
-    if (error != door.last_error) {
+    if (error != entry.last_error) {
       LOG(WARNING) << "Host \"" << endpoint.host << "\" at " << endpoint.address
                    << " does not answer: " << error << "; retrying";
     }
     absl::MutexLock lock(&mu_);
-    if (const auto it = doors_.find(endpoint.address); it != doors_.end())
+    if (const auto it = known_.find(endpoint.address); it != known_.end())
       it->second.last_error = error;
     return;
   }
   {
     absl::MutexLock lock(&mu_);
-    const auto it = doors_.find(endpoint.address);
-    if (it == doors_.end()) return;
+    const auto it = known_.find(endpoint.address);
+    if (it == known_.end()) return;
     it->second.connected = true;
     it->second.instance = info->host_instance();
     it->second.last_error.clear();
@@ -182,12 +182,12 @@ void HostConnector::TryHandshake(const Door& door) {
   callbacks_.on_handshake(endpoint, *std::move(channel), *std::move(info));
 }
 
-void HostConnector::Probe(const Door& door) {
+void HostConnector::Probe(const KnownEndpoint& entry) {
   // A separate connection, so that only the scheduling thread polls the one that carries the calls.
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(door.endpoint, allowed_uids());
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(entry.endpoint, allowed_uids());
   if (!channel.ok()) {
     if (absl::IsUnavailable(channel.status()))
-      callbacks_.on_gone(door.endpoint.host, door.instance);
+      callbacks_.on_gone(entry.endpoint.host, entry.instance);
     return;
   }
   auto stub = v1alpha1::PluginHostService::NewStub(*channel);
@@ -197,12 +197,12 @@ void HostConnector::Probe(const Door& door) {
   // A probe without an answer has no meaning: a host that is gone has closed its connection, a slow
   // one misses the deadlines of calls.
   if (!stub->Probe(&context, v1alpha1::ProbeRequest(), &response).ok()) return;
-  if (response.host_instance() != door.instance) {
-    callbacks_.on_gone(door.endpoint.host, door.instance);
+  if (response.host_instance() != entry.instance) {
+    callbacks_.on_gone(entry.endpoint.host, entry.instance);
   } else if (response.state() == v1alpha1::ProbeResponse::DRAINING) {
-    callbacks_.on_draining(door.endpoint.host, door.instance);
+    callbacks_.on_draining(entry.endpoint.host, entry.instance);
   } else if (response.state() == v1alpha1::ProbeResponse::READY) {
-    callbacks_.on_ready(door.endpoint.host, door.instance, response.warning());
+    callbacks_.on_ready(entry.endpoint.host, entry.instance, response.warning());
   }
 }
 

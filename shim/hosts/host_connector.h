@@ -52,7 +52,7 @@ class HostConnector {
   void Retire(const std::string& address);
 
  private:
-  struct Door {
+  struct KnownEndpoint {
     Endpoint endpoint;
     bool is_configured = false;  // else found in the directory
     bool connected = false;
@@ -62,18 +62,18 @@ class HostConnector {
   };
   void Run();
   // Adds new sockets of the directory, and removes deleted ones.
-  void LookAround();
-  void TryHandshake(const Door& door);
-  void Probe(const Door& door);
+  void ScanDirectory();
+  void TryHandshake(const KnownEndpoint& entry);
+  void Probe(const KnownEndpoint& entry);
   std::vector<int64_t> allowed_uids() const;
 
   const Callbacks callbacks_;
   mutable absl::Mutex mu_;
   config::ShimConfig config_ ABSL_GUARDED_BY(mu_);
-  std::map<std::string, Door> doors_ ABSL_GUARDED_BY(mu_);  // by address
+  std::map<std::string, KnownEndpoint> known_ ABSL_GUARDED_BY(mu_);  // by address
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool poked_ ABSL_GUARDED_BY(mu_) = false;
-  std::set<std::string> complaints_;  // already logged; of the thread
+  std::set<std::string> logged_problems_;  // already logged; of the thread
   std::thread thread_;
   std::map<std::string, std::future<void>> visits_;  // in progress, by address; of the thread
 };

@@ -17,7 +17,7 @@ constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
 // How often instances that do not serve receive changes.
 constexpr absl::Duration kFollowPeriod = absl::Milliseconds(50);
 // How long to wait for a host of the configuration; then pods that do not need it continue.
-constexpr absl::Duration kPatience = absl::Seconds(5);
+constexpr absl::Duration kHostsTimeout = absl::Seconds(5);
 
 using google::protobuf::util::MessageDifferencer;
 
@@ -143,15 +143,15 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
     return absl::OkStatus();
   }
   Enter(endpoint.host, instance, InstanceState::kWaiting, "other hosts have not answered yet", now);
-  if (!plans_.has_value()) patience_ends_ = std::min(patience_ends_, now + kPatience);
+  if (!plans_.has_value()) hosts_deadline_ = std::min(hosts_deadline_, now + kHostsTimeout);
   return BeginWaiting(now);
 }
 
 absl::Status HostRegistry::BeginWaiting(absl::Time now) {
   const bool all_answered = EveryHostAnswered();
   if (!plans_.has_value()) {
-    if (!all_answered && now < patience_ends_) return absl::OkStatus();
-    patience_ends_ = absl::InfiniteFuture();
+    if (!all_answered && now < hosts_deadline_) return absl::OkStatus();
+    hosts_deadline_ = absl::InfiniteFuture();
     absl::StatusOr<Plans> plans = PlansWith("", nullptr);
     if (!plans.ok()) {
       // A later host may serve the missing plugins.
@@ -161,7 +161,7 @@ absl::Status HostRegistry::BeginWaiting(absl::Time now) {
       return absl::OkStatus();
     }
     if (!all_answered) {
-      LOG(WARNING) << "Some hosts have not answered within " << kPatience
+      LOG(WARNING) << "Some hosts have not answered within " << kHostsTimeout
                    << "; continuing with the others";
     }
     Adopt(*std::move(plans), "", now);
@@ -405,7 +405,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
       BeginMirror(instance, now);
       Enter(name, instance, InstanceState::kSyncing, "its cluster cache is being filled", now);
     }
-    TellSnapshot(*host, instance);
+    SendSnapshotPiece(*host, instance);
     if (instance->grpc_client->lost()) {
       OnLost(name, instance, "the connection broke", now);
     } else if (host->serving == instance && scheduler_->WantsNewSession(name)) {
@@ -442,7 +442,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
 
 void HostRegistry::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) TickHost(name, &host, now);
-  if (now >= patience_ends_) BeginWaiting(now).IgnoreError();
+  if (now >= hosts_deadline_) BeginWaiting(now).IgnoreError();
   if (now - followed_ < kFollowPeriod) return;
   followed_ = now;
   for (auto& [name, host] : hosts_) {
@@ -470,9 +470,10 @@ absl::Status HostRegistry::Reload(std::shared_ptr<const config::Config> config, 
   for (auto& [name, host] : hosts_) {
     for (size_t i = 0; i < host.instances.size(); ++i) {
       Instance* const instance = host.instances[i].get();
-      const bool served_nobody =
+      const bool served_no_profile =
           instance->state == InstanceState::kStandby && instance->grpc_client == nullptr;
-      if (instance->state == InstanceState::kRefused || served_nobody) Begin(name, instance, now);
+      if (instance->state == InstanceState::kRefused || served_no_profile)
+        Begin(name, instance, now);
     }
   }
   return absl::OkStatus();
@@ -494,10 +495,10 @@ bool HostRegistry::ServesSomePods() const {
   const auto is_served = [this](const framework::ProfilePlan& profile) {
     for (size_t i = 0; i < profile.host_names.size(); ++i) {
       const std::string& name = profile.host_names[i];
-      const bool is_spared_others = std::any_of(
-          profile.spared.begin(), profile.spared.end(),
-          [&](const framework::SkippedHost& spared) { return spared.host_name == name; });
-      if (!is_spared_others && !profile.CanDoWithout(i) && !IsServed(name)) return false;
+      const bool is_skipped_for_others = std::any_of(
+          profile.skipped.begin(), profile.skipped.end(),
+          [&](const framework::SkippedHost& skipped) { return skipped.host_name == name; });
+      if (!is_skipped_for_others && !profile.CanDoWithout(i) && !IsServed(name)) return false;
     }
     return true;
   };

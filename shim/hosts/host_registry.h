@@ -216,7 +216,7 @@ class HostRegistry final : public framework::ShadowObserver {
   // cache.
   void BeginMirror(Instance* instance, absl::Time now);
   // Sends the next piece of the snapshot once the last one is out; slowly while another serves.
-  void TellSnapshot(const Host& host, Instance* instance);
+  void SendSnapshotPiece(const Host& host, Instance* instance);
   // Sends changes to an instance that no call keeps up to date.
   void Follow(Instance* instance, absl::Time now);
 
@@ -230,7 +230,7 @@ class HostRegistry final : public framework::ShadowObserver {
   std::map<std::pair<std::string, std::string>, int64_t> switches_;
   absl::Time followed_ = absl::InfinitePast();
   // Without plans: when to continue without the hosts that have not answered.
-  absl::Time patience_ends_ = absl::InfiniteFuture();
+  absl::Time hosts_deadline_ = absl::InfiniteFuture();
 };
 
 }  // namespace outboard::hosts

@@ -41,7 +41,7 @@ void HostRegistry::BeginMirror(Instance* instance, absl::Time now) {
   instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
 }
 
-void HostRegistry::TellSnapshot(const Host& host, Instance* instance) {
+void HostRegistry::SendSnapshotPiece(const Host& host, Instance* instance) {
   // By the machine's clock, because the pause spares the machine.
   const absl::Time now = absl::Now();
   if (instance->snapshot == nullptr || instance->grpc_client->sending() ||
@@ -56,7 +56,7 @@ void HostRegistry::TellSnapshot(const Host& host, Instance* instance) {
 }
 
 absl::Time HostRegistry::NextWakeup() const {
-  absl::Time next = patience_ends_;
+  absl::Time next = hosts_deadline_;
   for (const auto& [name, host] : hosts_) {
     for (const auto& instance : host.instances) {
       if (instance->snapshot != nullptr && !instance->grpc_client->sending())

@@ -10,7 +10,7 @@ namespace outboard::hosts {
 namespace {
 
 // Makes Filter evaluate exactly the examined nodes.
-void JudgeAll(framework::HostCallTrace::Filter* filter) {
+void LimitToExaminedNodes(framework::HostCallTrace::Filter* filter) {
   filter->slots.resize(std::min<size_t>(filter->slots.size(), filter->response.processed()));
   filter->request.Clear();
   filter->request.set_percentage_of_nodes_to_score(100);
@@ -29,26 +29,26 @@ std::vector<uint32_t> FeasibleOf(const v1alpha1::FilterResponse& filter) {
 
 // An answer in one message, as if the host had been called point by point. The message does not
 // list the nodes of its Filter.
-framework::HostCallTrace ExchangeOf(const framework::AnsweredCycle& cycle) {
-  framework::HostCallTrace exchange;
-  exchange.pre_filter = cycle.response.pre_filter();
-  if (cycle.response.pre_filter().has_rejection()) return exchange;
-  exchange.filter.emplace();
-  exchange.filter->slots = cycle.result.examined_slots;
-  exchange.filter->response = cycle.response.filter();
-  JudgeAll(&*exchange.filter);
-  if (!cycle.response.has_pre_score() && !cycle.response.has_score()) return exchange;
+framework::HostCallTrace TraceOf(const framework::AnsweredCycle& cycle) {
+  framework::HostCallTrace trace;
+  trace.pre_filter = cycle.response.pre_filter();
+  if (cycle.response.pre_filter().has_rejection()) return trace;
+  trace.filter.emplace();
+  trace.filter->slots = cycle.result.examined_slots;
+  trace.filter->response = cycle.response.filter();
+  LimitToExaminedNodes(&*trace.filter);
+  if (!cycle.response.has_pre_score() && !cycle.response.has_score()) return trace;
   for (const uint32_t position : FeasibleOf(cycle.response.filter())) {
     // If other hosts ended the search earlier, the scored nodes are unknown.
-    if (position >= exchange.filter->slots.size()) {
-      exchange.scored.Clear();
-      return exchange;
+    if (position >= trace.filter->slots.size()) {
+      trace.scored.Clear();
+      return trace;
     }
-    exchange.scored.add_slots(exchange.filter->slots[position]);
+    trace.scored.add_slots(trace.filter->slots[position]);
   }
-  if (cycle.response.has_pre_score()) exchange.pre_score = cycle.response.pre_score();
-  if (cycle.response.has_score()) exchange.score = cycle.response.score();
-  return exchange;
+  if (cycle.response.has_pre_score()) trace.pre_score = cycle.response.pre_score();
+  if (cycle.response.has_score()) trace.score = cycle.response.score();
+  return trace;
 }
 
 }  // namespace
@@ -94,8 +94,8 @@ void HostRegistry::OnCycle(const framework::AnsweredCycle& cycle, absl::Time now
       continue;
     const uint64_t attempt_id = cycle.request.header().attempt_id();
     if (!instance->is_fused()) {
-      const framework::HostCallTrace exchange = ExchangeOf(cycle);
-      StartChain({cycle.host_name, cycle.pod, cycle.profile, attempt_id, exchange, cycle.result,
+      const framework::HostCallTrace trace = TraceOf(cycle);
+      StartChain({cycle.host_name, cycle.pod, cycle.profile, attempt_id, trace, cycle.result,
                   cycle.num_candidates, cycle.num_to_find},
                  instance.get(), now);
       continue;
@@ -140,10 +140,10 @@ void HostRegistry::StartChain(const framework::AnsweredPoints& points, Instance*
                               absl::Time now) {
   Follow(instance, now);
   hosts::InlineHost* const inline_host = instance->Inline(scheduler_->cluster());
-  const framework::HostCallTrace& exchange = points.exchange;
+  const framework::HostCallTrace& trace = points.trace;
   ShadowCycle served = ServedCycle(points, *instance);
   served.attempt_id = points.attempt_id;
-  *served.response.mutable_pre_filter() = *exchange.pre_filter;
+  *served.response.mutable_pre_filter() = *trace.pre_filter;
   v1alpha1::CallHeader header;
   header.set_attempt_id(points.attempt_id);
   header.set_snapshot_version(scheduler_->cluster()->VersionOf(instance->cursor));
@@ -163,11 +163,11 @@ void HostRegistry::StartChain(const framework::AnsweredPoints& points, Instance*
     questions.pre_filter.reset();
   // A host that is alone and keeps a cluster cache is always called there.
   const bool is_alone = points.profile.shares.empty() && inline_host == nullptr;
-  served.asks_filter = exchange.filter.has_value() && !exchange.filter->slots.empty() &&
+  served.asks_filter = trace.filter.has_value() && !trace.filter->slots.empty() &&
                        (is_alone || !served.own.filter_plugins.empty());
   if (served.asks_filter) {
-    framework::HostCallTrace::Filter filter = *exchange.filter;
-    if (inline_host != nullptr && points.profile.shares.empty()) JudgeAll(&filter);
+    framework::HostCallTrace::Filter filter = *trace.filter;
+    if (inline_host != nullptr && points.profile.shares.empty()) LimitToExaminedNodes(&filter);
     served.examined = NamesOf(filter.slots);
     served.is_whole = filter.slots.size() == points.num_candidates;
     served.num_nodes = static_cast<uint32_t>(filter.slots.size());
@@ -179,16 +179,16 @@ void HostRegistry::StartChain(const framework::AnsweredPoints& points, Instance*
     questions.filter = std::move(filter.request);
     finish(&*questions.filter);
   }
-  served.scored = NamesOf(exchange.scored.slots());
-  if (exchange.pre_score.has_value()) *served.response.mutable_pre_score() = *exchange.pre_score;
+  served.scored = NamesOf(trace.scored.slots());
+  if (trace.pre_score.has_value()) *served.response.mutable_pre_score() = *trace.pre_score;
   if (!served.scored.empty() && !served.own.pre_score_plugins.empty()) {
-    *questions.pre_score.emplace().mutable_nodes() = exchange.scored;
+    *questions.pre_score.emplace().mutable_nodes() = trace.scored;
     finish(&*questions.pre_score);
   }
-  served.asks_score = exchange.score.has_value() && !served.own.score_plugins.empty();
+  served.asks_score = trace.score.has_value() && !served.own.score_plugins.empty();
   if (served.asks_score) {
-    *served.response.mutable_score() = *exchange.score;
-    *questions.score.emplace().mutable_nodes() = exchange.scored;
+    *served.response.mutable_score() = *trace.score;
+    *questions.score.emplace().mutable_nodes() = trace.scored;
     finish(&*questions.score);
   }
   if (!complete.ok()) {

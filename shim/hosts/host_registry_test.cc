@@ -60,7 +60,7 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
       out->add_extension_points(plugin == "Sort"     ? v1alpha1::QUEUE_SORT
                                 : plugin == "Binder" ? v1alpha1::BIND
                                                      : v1alpha1::FILTER);
-      if (plugin != "Spared") continue;
+      if (plugin != "SkippedHosts") continue;
       out->add_extension_points(v1alpha1::PRE_FILTER);
       v1alpha1::Interest& interest = *out->add_interests();
       interest.set_extension_point(v1alpha1::PRE_FILTER);
@@ -160,8 +160,8 @@ TEST_F(HostSetTest, WithoutAHostThatAllPodsNeedNoneCanBePlaced) {
 
 TEST_F(HostSetTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
-  Answers("small", {"Spared"});
-  const auto with_spared = std::make_shared<config::Config>(Configuration("Spared"));
+  Answers("small", {"SkippedHosts"});
+  const auto with_spared = std::make_shared<config::Config>(Configuration("SkippedHosts"));
   ASSERT_EQ(hosts_.Reload(with_spared, absl::Now()), absl::OkStatus());
   WaitUntilReady();
   EXPECT_TRUE(ServesWithout("small"));

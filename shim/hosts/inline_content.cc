@@ -89,12 +89,12 @@ void InlineContent::FillPods(const std::vector<kube::PodPtr>& pods, InlineNode* 
 }
 
 void InlineContent::FillNominated(const std::vector<kube::PodPtr>& pods, InlineNode* out) const {
-  cache::NodeUsage books;
+  cache::NodeUsage usage;
   for (const kube::PodPtr& pod : pods) {
-    books.Add(cache::DemandOf(pod->pod));
+    usage.Add(cache::DemandOf(pod->pod));
     if (parts_.pods) *out->add_nominated_pods() = PodFor(*pod);
   }
-  if (parts_.requested) books.FillList(out->mutable_nominated_requested());
+  if (parts_.requested) usage.FillList(out->mutable_nominated_requested());
 }
 
 const std::string& InlineContent::NodeBytes(uint32_t slot) {
@@ -108,7 +108,7 @@ const std::string& InlineContent::NodeBytes(uint32_t slot) {
   const v1alpha1::Node& node = cluster_.NodeAt(slot)->node;
   InlineNode message;
   FillNode(node, message.mutable_node());
-  if (parts_.requested) cluster_.BooksOf(node.name())->FillList(message.mutable_requested());
+  if (parts_.requested) cluster_.UsageOf(node.name())->FillList(message.mutable_requested());
   if (parts_.pods) {
     cluster_.ForEachPodOn(slot,
                           [&](const kube::PodPtr& pod) { *message.add_pods() = PodFor(*pod); });
@@ -162,17 +162,18 @@ absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterReq
 absl::Status InlineContent::AppendHypotheses(const kube::PodObject& pod, FilterRequest* request) {
   const Nominated nominated = NominatedBeside(pod);
   std::vector<kube::PodPtr> pods;
-  for (const v1alpha1::Hypothesis& told : request->hypotheses()) {
-    const kube::NodePtr& node = cluster_.NodeAt(told.slot());
-    if (node == nullptr) return NoNode(told.slot());
-    if (!told.continues()) {
+  for (const v1alpha1::Hypothesis& hypothesis : request->hypotheses()) {
+    const kube::NodePtr& node = cluster_.NodeAt(hypothesis.slot());
+    if (node == nullptr) return NoNode(hypothesis.slot());
+    if (!hypothesis.continues()) {
       pods.clear();
-      cluster_.ForEachPodOn(told.slot(), [&](const kube::PodPtr& other) { pods.push_back(other); });
+      cluster_.ForEachPodOn(hypothesis.slot(),
+                            [&](const kube::PodPtr& other) { pods.push_back(other); });
     }
-    for (const std::string& uid : told.removed_pod_uids()) {
+    for (const std::string& uid : hypothesis.removed_pod_uids()) {
       std::erase_if(pods, [&](const kube::PodPtr& other) { return other->uid() == uid; });
     }
-    for (const std::string& uid : told.added_pod_uids()) {
+    for (const std::string& uid : hypothesis.added_pod_uids()) {
       if (kube::PodPtr other = cluster_.FindPod(uid); other != nullptr)
         pods.push_back(std::move(other));
     }
@@ -180,11 +181,11 @@ absl::Status InlineContent::AppendHypotheses(const kube::PodObject& pod, FilterR
     FillNode(node->node, message.mutable_node());
     FillPods(pods, &message);
     if (parts_.requested) {
-      cache::NodeUsage books;
-      for (const kube::PodPtr& other : pods) books.Add(cache::DemandOf(other->pod));
-      books.FillList(message.mutable_requested());
+      cache::NodeUsage usage;
+      for (const kube::PodPtr& other : pods) usage.Add(cache::DemandOf(other->pod));
+      usage.FillList(message.mutable_requested());
     }
-    if (const auto beside = nominated.find(told.slot()); beside != nominated.end())
+    if (const auto beside = nominated.find(hypothesis.slot()); beside != nominated.end())
       FillNominated(beside->second, &message);
     AppendBytes(message.SerializeAsString(), FilterRequest::kInlineNodesFieldNumber, request);
   }

@@ -356,8 +356,8 @@ TEST_F(InlineHostTest, APanelAsksItAboutWhatTheOthersLeft) {
   scripted_.filter = [](const FilterRequest&) { return AllFeasible(1); };
   framework::ExtensionPointRunner open(&hosts, &profile, 1, absl::InfiniteFuture());
   EXPECT_TRUE(open.Filter(request, cluster_.node_order(), 3).ok());
-  ASSERT_THAT(open.left_out(), SizeIs(1));
-  EXPECT_EQ(open.left_out()[0].host, 1u);
+  ASSERT_THAT(open.ignored_failures(), SizeIs(1));
+  EXPECT_EQ(open.ignored_failures()[0].host, 1u);
 }
 
 TEST_F(InlineHostTest, AloneItHasItsSampleCutByThePanel) {

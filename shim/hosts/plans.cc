@@ -144,9 +144,9 @@ class Planner {
 
   framework::ProfilePlan Make();
   // The plugin's PostFilter answer for pods for which its host is skipped.
-  framework::SkippedPostFilterStatus WordOf(const std::string& plugin) const;
+  framework::SkippedPostFilterStatus SkippedStatusOf(const std::string& plugin) const;
   // Plans for the pods for which one of the hosts is skipped.
-  std::vector<framework::SkippedHost> Spared() const;
+  std::vector<framework::SkippedHost> SkippedHosts() const;
   const std::vector<std::string>& host_names() const { return plan_.host_names; }
   // Adds what the host must know of the profile.
   void AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const;
@@ -290,15 +290,16 @@ std::optional<std::vector<framework::PodField>> InterestOf(const PluginInfo& plu
 }
 
 // Adds the answer of a skipped plugin to this plan and to its plans without further hosts.
-void SpeakFor(const framework::SkippedPostFilterStatus& word, bool is_after,
-              framework::ProfilePlan* plan) {
-  (is_after ? plan->spared_after : plan->spared_before).push_back(word);
-  for (framework::SkippedHost& next : plan->spared) SpeakFor(word, is_after, next.without.get());
+void AddSkippedStatus(const framework::SkippedPostFilterStatus& status, bool is_after,
+                      framework::ProfilePlan* plan) {
+  (is_after ? plan->skipped_after : plan->skipped_before).push_back(status);
+  for (framework::SkippedHost& next : plan->skipped)
+    AddSkippedStatus(status, is_after, next.without.get());
 }
 
 void ScoreNothing(const std::string& plugin, framework::ProfilePlan* plan) {
   plan->algorithm.skipped_score_plugins.push_back(plugin);
-  for (framework::SkippedHost& next : plan->spared) ScoreNothing(plugin, next.without.get());
+  for (framework::SkippedHost& next : plan->skipped) ScoreNothing(plugin, next.without.get());
 }
 
 // The administrator's exemptions from the shim's own check. The host reports invalid arguments.
@@ -367,9 +368,9 @@ framework::ProfilePlan Planner::Make() {
     std::vector<std::string>& hosts = plan_.post_filter_hosts;
     const std::string& host = host_of_.at(plugin);
     if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
-    if (framework::SkippedPostFilterStatus word = WordOf(plugin);
-        num_algorithm_hosts_ > 1 && !word.reason.empty())
-      plan_.pre_filter_behind[host] = std::move(word.behind);
+    if (framework::SkippedPostFilterStatus status = SkippedStatusOf(plugin);
+        num_algorithm_hosts_ > 1 && !status.reason.empty())
+      plan_.pre_filter_behind[host] = std::move(status.behind);
     for (const config::EnabledPlugin& gate : profile_.at(v1alpha1::PRE_ENQUEUE)) {
       if (gate.name == plugin) plan_.preemption_gates.push_back(plugin);
     }
@@ -390,42 +391,42 @@ framework::ProfilePlan Planner::Make() {
       events.push_back(queue::FromContract(event));
     }
   }
-  plan_.spared = Spared();
+  plan_.skipped = SkippedHosts();
   return plan_;
 }
 
-framework::SkippedPostFilterStatus Planner::WordOf(const std::string& plugin) const {
-  framework::SkippedPostFilterStatus word;
+framework::SkippedPostFilterStatus Planner::SkippedStatusOf(const std::string& plugin) const {
+  framework::SkippedPostFilterStatus status;
   for (const v1alpha1::Interest& interest : InfoOf(plugin).interests()) {
     if (interest.extension_point() == v1alpha1::PRE_FILTER)
-      word.reason = interest.post_filter_reason();
+      status.reason = interest.post_filter_reason();
   }
   const std::vector<std::string> asked = Names(v1alpha1::PRE_FILTER);
   if (const auto it = absl::c_find(asked, plugin); it != asked.end())
-    word.behind.insert(asked.begin(), it);
-  return word;
+    status.behind.insert(asked.begin(), it);
+  return status;
 }
 
-std::vector<framework::SkippedHost> Planner::Spared() const {
-  std::vector<framework::SkippedHost> spared;
+std::vector<framework::SkippedHost> Planner::SkippedHosts() const {
+  std::vector<framework::SkippedHost> skipped;
   for (const std::string& host : plan_.host_names) {
     framework::SkippedHost candidate;
     candidate.host_name = host;
     candidate.interest.name = host;
     HostOfPlugin others;
-    bool can_be_spared = true;
+    bool can_be_skipped = true;
     for (const auto& [plugin, own_host] : host_of_) {
       if (own_host != host) {
         others[plugin] = own_host;
         continue;
       }
       const auto fields = InterestOf(InfoOf(plugin), profile_);
-      can_be_spared &= fields.has_value();
+      can_be_skipped &= fields.has_value();
       if (!fields.has_value()) break;
       candidate.interest.fields.insert(candidate.interest.fields.end(), fields->begin(),
                                        fields->end());
     }
-    if (!can_be_spared || others.empty() || candidate.interest.fields.empty()) continue;
+    if (!can_be_skipped || others.empty() || candidate.interest.fields.empty()) continue;
     config::Profile rest = profile_;
     for (auto& [point, plugins] : rest.points) {
       std::erase_if(plugins, [&](const auto& plugin) { return !others.contains(plugin.name); });
@@ -439,15 +440,15 @@ std::vector<framework::SkippedHost> Planner::Spared() const {
       const bool is_own = host_of_.at(plugin.name) == host;
       others_came |= !is_own;
       if (!is_own) continue;
-      const framework::SkippedPostFilterStatus word = WordOf(plugin.name);
-      if (!word.reason.empty()) SpeakFor(word, others_came, candidate.without.get());
+      const framework::SkippedPostFilterStatus status = SkippedStatusOf(plugin.name);
+      if (!status.reason.empty()) AddSkippedStatus(status, others_came, candidate.without.get());
     }
     for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
       if (host_of_.at(plugin.name) == host) ScoreNothing(plugin.name, candidate.without.get());
     }
-    spared.push_back(std::move(candidate));
+    skipped.push_back(std::move(candidate));
   }
-  return spared;
+  return skipped;
 }
 
 void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const {

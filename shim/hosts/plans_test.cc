@@ -311,10 +311,10 @@ TEST(PlansTest, AHostIsSparedPodsThatNoneOfItsPluginsCaresAbout) {
   EXPECT_THAT(without.algorithm.shares, IsEmpty()) << "a single host serves them";
   EXPECT_THAT(without.algorithm.filter_plugins, ElementsAre("Second", "Third"));
   EXPECT_THAT(without.algorithm.skipped_score_plugins, ElementsAre("First"));
-  ASSERT_THAT(without.spared_before, SizeIs(1));
-  EXPECT_EQ(without.spared_before[0].reason, "no claims");
-  EXPECT_THAT(without.spared_before[0].behind, IsEmpty()) << "the first at PreFilter";
-  EXPECT_THAT(without.spared_after, IsEmpty());
+  ASSERT_THAT(without.skipped_before, SizeIs(1));
+  EXPECT_EQ(without.skipped_before[0].reason, "no claims");
+  EXPECT_THAT(without.skipped_before[0].behind, IsEmpty()) << "the first at PreFilter";
+  EXPECT_THAT(without.skipped_after, IsEmpty());
   EXPECT_THAT(Shares(without.reserve), ElementsAre("b: Third@0"));
   pod.add_claims()->set_name("c");
   EXPECT_EQ(plan.For(pod, {}), &plan);
@@ -324,7 +324,7 @@ TEST(PlansTest, AHostIsSparedNothingWhereOneOfItsPointsCaresAboutEveryPod) {
   const auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"},
                                WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE}));
   ASSERT_TRUE(plans.ok()) << plans.status();
-  EXPECT_THAT(plans->profiles.at(0).spared, IsEmpty()) << "Permit";
+  EXPECT_THAT(plans->profiles.at(0).skipped, IsEmpty()) << "Permit";
 }
 
 TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {

@@ -188,7 +188,7 @@ void Comparison::ComparePlacement() {
   } else {
     return;
   }
-  ++report_.placements_told;
+  ++report_.compared_placements;
   if (before == after) return;
   ++report_.placements;
   const auto words = [](const std::string& node) { return node.empty() ? "no node" : node; };
@@ -230,10 +230,11 @@ absl::Status Comparison::Run() {
 
 std::string ShadowReport::Summary() const {
   std::string text = absl::StrCat(cycles, cycles == 1 ? " cycle" : " cycles");
-  if (placements_told < cycles)
-    absl::StrAppend(&text, ", in ", placements_told, " of which placements could be compared");
+  if (compared_placements < cycles)
+    absl::StrAppend(&text, ", in ", compared_placements, " of which placements could be compared");
   if (!differs()) return absl::StrCat(text, ", no difference");
-  if (placements_told > 0) absl::StrAppend(&text, ", ", placements, " pods would get another node");
+  if (compared_placements > 0)
+    absl::StrAppend(&text, ", ", placements, " pods would get another node");
   for (const auto& [plugin, differences] : plugins) {
     absl::StrAppend(&text, "; ", plugin, ": ", differences.verdicts, " verdicts, ",
                     differences.scores, " scores");

@@ -26,7 +26,7 @@ struct ShadowReport {
   int64_t placements = 0;  // pods with another node, or with one instead of none or vice versa
   // Cycles in which placements could be compared. Not if other hosts decide too, nor if the host
   // was called point by point and would have scored other nodes than the serving one.
-  int64_t placements_told = 0;
+  int64_t compared_placements = 0;
   std::map<std::string, PluginDifferences> plugins;
   // The first few, for display: `pod ns/p, node n1: feasible → UNSCHEDULABLE by Fit (Insufficient
   // cpu)`.

@@ -29,10 +29,9 @@ struct ChainQuestions {
 // Errors: of Take's value: the failed call, by its point.
 class ShadowCycleRunner {
  public:
-  // `patience`: the deadline of each answer.
-  ShadowCycleRunner(framework::HostClient* client, ChainQuestions questions,
-                    absl::Duration patience)
-      : client_(client), questions_(std::move(questions)), patience_(patience) {}
+  // `timeout`: the deadline of each answer.
+  ShadowCycleRunner(framework::HostClient* client, ChainQuestions questions, absl::Duration timeout)
+      : client_(client), questions_(std::move(questions)), timeout_(timeout) {}
 
   // Sends the next question if an answer has arrived. Returns all answers once there is no further
   // question.
@@ -50,7 +49,7 @@ class ShadowCycleRunner {
 
   framework::HostClient* const client_;
   ChainQuestions questions_;
-  const absl::Duration patience_;
+  const absl::Duration timeout_;
   v1alpha1::CycleResponse answers_;
   Pending<v1alpha1::PreFilterResponse> pre_filter_;
   Pending<v1alpha1::FilterResponse> filter_;

@@ -238,7 +238,7 @@ TEST_F(ShadowTest, AloneWithoutTheFusedCycle) {
   Compare(Kind::kPlain, {.scores = {{1, 90}}}, Kind::kPlain, {.scores = {{1, 90}}});
   EXPECT_EQ(ViewOf("b").state, InstanceState::kServing) << ViewOf("b").why;
   EXPECT_EQ(ViewOf("b").shadow.Summary(), "3 cycles, no difference");
-  EXPECT_EQ(ViewOf("b").shadow.placements_told, 3);
+  EXPECT_EQ(ViewOf("b").shadow.compared_placements, 3);
   EXPECT_EQ(fakes_["b"]->Count<CycleRequest>(), 0);
   EXPECT_EQ(fakes_["b"]->Count<PreFilterRequest>(), 3);
   EXPECT_EQ(fakes_["b"]->Count<FilterRequest>(), 3);
@@ -263,7 +263,7 @@ TEST_F(ShadowTest, AnotherVerdictIsReportedAndScoresAreComparedAllTheSame) {
   const ShadowReport report = ViewOf("b").shadow;
   EXPECT_EQ(report.cycles, 3);
   EXPECT_EQ(report.placements, 3);
-  EXPECT_EQ(report.placements_told, 3);
+  EXPECT_EQ(report.compared_placements, 3);
   EXPECT_EQ(report.plugins.at("Fake").verdicts, 3);
   EXPECT_EQ(report.plugins.at("Fake").scores, 3);
   EXPECT_THAT(report.examples,
@@ -276,7 +276,7 @@ TEST_F(ShadowTest, WhereItWouldScoreOtherNodesThePlaceIsNotTold) {
   Compare(Kind::kPlain, {.rejects = {{2, "full"}}, .scores = {{1, 90}}}, Kind::kPlain,
           {.scores = {{1, 90}}});
   const ShadowReport report = ViewOf("b").shadow;
-  EXPECT_EQ(report.placements_told, 0);
+  EXPECT_EQ(report.compared_placements, 0);
   EXPECT_EQ(report.plugins.at("Fake").verdicts, 3);
   EXPECT_THAT(report.Summary(), HasSubstr("3 cycles, in 0 of which placements could be compared; "
                                           "Fake: 3 verdicts, 0 scores; for example pod ns/pod-1, "
@@ -365,7 +365,7 @@ TEST_F(ShadowTest, TwoHostsOfAProfileAreReplacedInTurn) {
   EXPECT_EQ(ViewOf("y").state, InstanceState::kServing) << ViewOf("y").why;
   ShadowReport report = ViewOf("y").shadow;
   EXPECT_EQ(report.cycles, 3);
-  EXPECT_EQ(report.placements_told, 0);
+  EXPECT_EQ(report.compared_placements, 0);
   EXPECT_EQ(report.plugins.at("One").verdicts, 6);
   EXPECT_EQ(report.plugins.at("One").scores, 3);
   EXPECT_EQ(report.plugins.count("Fake"), 0u);
@@ -381,7 +381,7 @@ TEST_F(ShadowTest, TwoHostsOfAProfileAreReplacedInTurn) {
   EXPECT_EQ(ViewOf("b").state, InstanceState::kServing) << ViewOf("b").why;
   report = ViewOf("b").shadow;
   EXPECT_EQ(report.cycles, 3);
-  EXPECT_EQ(report.placements_told, 0);
+  EXPECT_EQ(report.compared_placements, 0);
   EXPECT_EQ(report.plugins.count("One"), 0u);
   EXPECT_EQ(report.plugins.at("Fake").verdicts, 0);
   EXPECT_GE(report.plugins.at("Fake").scores, 3) << "at least n0's, once a cycle";
@@ -506,7 +506,7 @@ TEST(CompareCycleTest, WhereTheListIsNotWholeOnlyALossIsCertain) {
   v1alpha1::CycleResponse shadow = served.response;
   ShadowReport report;
   ASSERT_TRUE(CompareCycle(served, shadow, &report).ok());
-  EXPECT_EQ(report.placements_told, 0) << "a third node may be the best";
+  EXPECT_EQ(report.compared_placements, 0) << "a third node may be the best";
   shadow.mutable_filter()->set_feasible("\x01");
   shadow.mutable_filter()->add_rejected(0);
   auto* reason = shadow.mutable_filter()->add_reasons();
@@ -514,7 +514,7 @@ TEST(CompareCycleTest, WhereTheListIsNotWholeOnlyALossIsCertain) {
   reason->set_code(v1alpha1::UNSCHEDULABLE);
   ASSERT_TRUE(CompareCycle(served, shadow, &report).ok());
   EXPECT_EQ(report.cycles, 2);
-  EXPECT_EQ(report.placements_told, 1);
+  EXPECT_EQ(report.compared_placements, 1);
   EXPECT_EQ(report.placements, 1);
   EXPECT_EQ(report.examples.back(), "pod ns/pod, placement: n2 → another node");
 }

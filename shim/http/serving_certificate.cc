@@ -241,7 +241,7 @@ struct ServingCertificate::State {
 
   static int OnHandshake(SSL* connection, void* state) {
     const std::shared_ptr<const Material> current = static_cast<State*>(state)->Current();
-    const bool must_show_one = static_cast<State*>(state)->options.clients_must_show_one;
+    const bool must_show_one = static_cast<State*>(state)->options.requires_client_certificate;
     if (SSL_use_cert_and_key(connection, current->certificate.get(), current->key.get(),
                              current->chain.get(), 1) != 1) {
       return 0;

@@ -22,7 +22,7 @@ struct ServingCertificateOptions {
   // PEM: the authorities of client certificates. Empty: clients are not asked for certificates.
   std::string client_ca_file;
   // With client_ca_file: the handshake fails without a certificate of one of these authorities.
-  bool clients_must_show_one = false;
+  bool requires_client_certificate = false;
   // DNS names and addresses of the self-signed certificate, besides localhost and the host name.
   std::vector<std::string> names;
   // A handshake checks the files if the last check is older than this.

@@ -17,12 +17,12 @@ struct MultiDeleter {
 struct StreamState {
   StreamSink* sink;
   HeaderReader headers;
-  bool told_headers = false;
+  bool headers_passed = false;
   absl::Status end;  // Not OK once the sink has ended the stream.
 
-  bool TellHeaders() {
-    if (told_headers) return true;
-    told_headers = true;
+  bool PassHeaders() {
+    if (headers_passed) return true;
+    headers_passed = true;
     end = sink->OnHeaders(headers.http_status(), headers.content_type(), headers.retry_after());
     return end.ok();
   }
@@ -35,7 +35,7 @@ size_t OnHeader(char* data, size_t size, size_t count, void* user) {
     state->end = absl::ResourceExhaustedError("the answer's headers are larger than 64 KiB");
     return 0;
   }
-  if (state->headers.complete() && !state->TellHeaders()) return 0;
+  if (state->headers.complete() && !state->PassHeaders()) return 0;
   return bytes;
 }
 
@@ -62,9 +62,9 @@ absl::Status Loop(CURLM* multi, StreamState& state, StreamSink& sink, const Canc
     }
     if (cancel.cancelled()) return absl::CancelledError("the watch was cancelled");
     const absl::Time now = absl::Now();
-    const absl::Time deadline = state.told_headers ? sink.SilenceDeadline() : header_deadline;
+    const absl::Time deadline = state.headers_passed ? sink.SilenceDeadline() : header_deadline;
     if (now >= deadline) {
-      return absl::DeadlineExceededError(state.told_headers
+      return absl::DeadlineExceededError(state.headers_passed
                                              ? "no data was received within the limit"
                                              : "no answer to the request for a watch");
     }

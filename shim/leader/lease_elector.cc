@@ -144,8 +144,8 @@ void LeaseElector::Publish() {
     leader_ = holder;
   }
   if (changed && callbacks_.on_new_leader) callbacks_.on_new_leader(holder);
-  if (step_.leading() && !told_started_) {
-    told_started_ = true;
+  if (step_.leading() && !started_reported_) {
+    started_reported_ = true;
     LOG(INFO) << "became leader by lease " << options_.lease_name;
     if (callbacks_.on_started) callbacks_.on_started(step_.lease()->record.transitions);
   }
@@ -153,7 +153,7 @@ void LeaseElector::Publish() {
 
 void LeaseElector::StopLeading() {
   deadline_ns_.store(kNotLeading, std::memory_order_release);
-  if (std::exchange(told_started_, false) && callbacks_.on_stopped) callbacks_.on_stopped();
+  if (std::exchange(started_reported_, false) && callbacks_.on_stopped) callbacks_.on_stopped();
 }
 
 void LeaseElector::Release() {

@@ -98,7 +98,7 @@ class LeaseElector {
 
   // Used by the thread only.
   LeaseStep step_;
-  bool told_started_ = false;
+  bool started_reported_ = false;
   absl::Time last_useful_;
   bool leaves_lease_ = false;  // and it was logged
 

@@ -49,8 +49,8 @@ class QueueingHintDelegate {
  public:
   virtual ~QueueingHintDelegate() = default;
   // Whether the pod's hosts know, or will receive, every event from number `since` on.
-  virtual bool Judges(const kube::PodObject& pod, uint64_t since) = 0;
-  // The pod waits, with its current rejectors, since `pod.judged_since`.
+  virtual bool EvaluatesEvents(const kube::PodObject& pod, uint64_t since) = 0;
+  // The pod waits, with its current rejectors, since `pod.delegated_since`.
   virtual void OnWaiting(const QueuedPod& pod) = 0;
   // A pod reported by OnWaiting waits no longer.
   virtual void OnNotWaiting(const QueuedPod& pod) = 0;

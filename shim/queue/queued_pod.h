@@ -63,10 +63,10 @@ struct QueuedPod {
   // With kGated: the gating plugin and its message.
   std::string gating_plugin;
   std::string gate_message;
-  // With kUnschedulable and kGated: a host evaluates the events from number `judged_since` on, and
-  // no event moves the pod here.
-  bool judged = false;
-  uint64_t judged_since = 0;
+  // With kUnschedulable and kGated: a host evaluates the events from number `delegated_since` on,
+  // and no event moves the pod here.
+  bool delegated = false;
+  uint64_t delegated_since = 0;
   // A host would evaluate events, but the gate holds the pod, so that no event helps it.
   bool held = false;
   // Number of the first event after it began to wait.

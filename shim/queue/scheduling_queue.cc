@@ -22,10 +22,10 @@ absl::Duration BackoffOf(int count, const QueueOptions& options) {
 }  // namespace
 
 SchedulingQueue::SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueueGate* gate,
-                                 QueueingHintDelegate* judge, QueueObserver* observer)
+                                 QueueingHintDelegate* delegate, QueueObserver* observer)
     : options_(options),
       gate_(gate),
-      judge_(judge),
+      delegate_(delegate),
       observer_(observer),
       next_backoff_flush_(AlignToWindow(now) + kWindow),
       next_unschedulable_flush_(now + kUnschedulableScan) {}
@@ -111,7 +111,7 @@ void SchedulingQueue::Update(kube::PodPtr pod, absl::Span<const ClusterEvent> ev
       }
     }
   } else if ((info->place == Place::kUnschedulable || info->place == Place::kGated) &&
-             !info->judged) {
+             !info->delegated) {
     UpdateWaiting(*info, events, now);
   }
 }
@@ -216,13 +216,14 @@ bool SchedulingQueue::AddUnschedulable(const std::string& uid, Rejectors rejecto
   info->was_flushed = false;
   NoteRejectors(*info, +1);
   // A delegate evaluates what happened during the attempt; events evaluated here it does not need.
-  const bool judged = judge_ != nullptr && judge_->Judges(*info->pod, info->recording_since);
-  const Strategy strategy = StrategyAfterAttempt(*info, judged);
+  const bool delegated =
+      delegate_ != nullptr && delegate_->EvaluatesEvents(*info->pod, info->recording_since);
+  const Strategy strategy = StrategyAfterAttempt(*info, delegated);
   StopRecording(*info);
   if (strategy == Strategy::kSkip) {
     Leave(*info);
     EnterUnschedulable(*info, kScheduleAttemptFailure,
-                       judged ? info->recording_since : event_clock_, now);
+                       delegated ? info->recording_since : event_clock_, now);
   } else {
     RequeueOne(*info, strategy, kScheduleAttemptFailure, now);
   }

@@ -57,7 +57,7 @@ struct QueueCounts {
 class SchedulingQueue {
  public:
   SchedulingQueue(QueueOptions options, absl::Time now, PreEnqueueGate* gate = nullptr,
-                  QueueingHintDelegate* judge = nullptr, QueueObserver* observer = nullptr);
+                  QueueingHintDelegate* delegate = nullptr, QueueObserver* observer = nullptr);
   ~SchedulingQueue();
   SchedulingQueue(const SchedulingQueue&) = delete;
   SchedulingQueue& operator=(const SchedulingQueue&) = delete;
@@ -178,11 +178,11 @@ class SchedulingQueue {
   void Leave(QueuedPod& pod);
   void EnterActive(QueuedPod& pod, absl::string_view event, absl::Time now);
   void EnterBackoff(QueuedPod& pod, absl::string_view event, absl::Time now);
-  void EnterUnschedulable(QueuedPod& pod, absl::string_view event, uint64_t judged_since,
+  void EnterUnschedulable(QueuedPod& pod, absl::string_view event, uint64_t delegated_since,
                           absl::Time now);
   void EnterParked(QueuedPod& pod, const std::string& host, absl::string_view event,
                    absl::Time now);
-  std::vector<PreEnqueueResult> Judge(const std::vector<Move>& moves, absl::Time now) const;
+  std::vector<PreEnqueueResult> RunPreEnqueue(const std::vector<Move>& moves, absl::Time now) const;
   void EnterGated(QueuedPod& pod, const PreEnqueueResult& verdict, absl::string_view event,
                   absl::Time now);
   void Requeue(const std::vector<Move>& moves, absl::string_view event, absl::Time now);
@@ -192,14 +192,14 @@ class SchedulingQueue {
   bool PluginMatches(const std::string& profile, const std::string& plugin,
                      const ClusterEvent& event) const;
   Strategy WorthRequeuing(const QueuedPod& pod, const ClusterEvent& event, bool about_itself) const;
-  Strategy StrategyAfterAttempt(const QueuedPod& pod, bool judged) const;
+  Strategy StrategyAfterAttempt(const QueuedPod& pod, bool delegated) const;
   std::vector<QueuedPod*> Candidates(const ClusterEvent& event) const;
   bool AnyProfileMatches(const std::string& plugin, const ClusterEvent& event) const;
   void MoveMatching(std::vector<QueuedPod*> pods, const ClusterEvent& event, absl::Time now);
   void RecordEvent(const ClusterEvent& event);
   void StopRecording(QueuedPod& pod);
   void NoteRejectors(const QueuedPod& pod, int delta);
-  void BeginWaiting(QueuedPod& pod, uint64_t judged_since);
+  void BeginWaiting(QueuedPod& pod, uint64_t delegated_since);
   void EndWaiting(QueuedPod& pod);
   void IndexRejectors(QueuedPod& pod, bool insert);
   void SetPod(QueuedPod& info, kube::PodPtr pod);
@@ -212,7 +212,7 @@ class SchedulingQueue {
 
   const QueueOptions options_;
   PreEnqueueGate* const gate_;
-  QueueingHintDelegate* const judge_;
+  QueueingHintDelegate* const delegate_;
   QueueObserver* const observer_;
 
   absl::flat_hash_map<std::string, std::unique_ptr<QueuedPod>> pods_;
@@ -222,7 +222,7 @@ class SchedulingQueue {
   // Pods in kUnschedulable and kGated by rejecting plugin, so that an event costs only the pods it
   // can help; of those that a host evaluates only their number.
   absl::flat_hash_map<std::string, absl::flat_hash_set<QueuedPod*>> by_rejector_;
-  absl::flat_hash_map<std::string, size_t> judged_rejectors_;
+  absl::flat_hash_map<std::string, size_t> delegated_rejectors_;
   size_t unschedulable_ = 0;
   size_t gated_ = 0;
   size_t in_flight_ = 0;

@@ -14,16 +14,16 @@ namespace {
 
 using testing::CountingObserver;
 using ::testing::ElementsAre;
+using testing::FakeDelegate;
 using testing::FakeGate;
-using testing::FakeJudge;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using testing::MakePod;
 using ::testing::Pair;
 
-class JudgedQueueTest : public ::testing::Test {
+class DelegatedQueueTest : public ::testing::Test {
  protected:
-  JudgedQueueTest() {
+  DelegatedQueueTest() {
     queue_.SetWakeUpEvents("default", {{"Fit", {NodeEvent(kAdd), {"Pod", kDelete, ""}}},
                                        {"Taints", {NodeEvent(kUpdateNodeTaint)}},
                                        {"Gates", {{"Pod", kUpdatePodLabel, ""}}}});
@@ -53,29 +53,29 @@ class JudgedQueueTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
   FakeGate gate_;
-  FakeJudge judge_;
+  FakeDelegate delegate_;
   CountingObserver observer_;
-  SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &judge_, &observer_};
+  SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &delegate_, &observer_};
 };
 
-TEST_F(JudgedQueueTest, NoEventMovesAPodUntilItsHostSaysSo) {
+TEST_F(DelegatedQueueTest, NoEventMovesAPodUntilItsHostSaysSo) {
   Reject("p", {{"Fit"}, {}});
-  EXPECT_THAT(judge_.waiting, ElementsAre(Key("p")));
+  EXPECT_THAT(delegate_.waiting, ElementsAre(Key("p")));
   const uint64_t number = Happens(NodeEvent(kAdd));
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
   Wake("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
-  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_THAT(delegate_.waiting, IsEmpty());
   EXPECT_EQ(observer_.incoming["backoff/NodeAdd"], 1);
 }
 
-TEST_F(JudgedQueueTest, APendingPluginsWakeSkipsBackoff) {
+TEST_F(DelegatedQueueTest, APendingPluginsWakeSkipsBackoff) {
   Reject("p", {{"Taints"}, {"Fit"}});
   Wake("p", "Fit", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
 }
 
-TEST_F(JudgedQueueTest, ABackoffThatIsOverIsNotWaitedFor) {
+TEST_F(DelegatedQueueTest, ABackoffThatIsOverIsNotWaitedFor) {
   Reject("p", {{"Fit"}, {}});
   now_ += absl::Seconds(3);
   Wake("p", "Fit", Happens(NodeEvent(kAdd)));
@@ -83,7 +83,7 @@ TEST_F(JudgedQueueTest, ABackoffThatIsOverIsNotWaitedFor) {
   EXPECT_EQ(observer_.incoming["active/NodeAdd"], 1);
 }
 
-TEST_F(JudgedQueueTest, AWakeOfAnEarlierAttemptIsLate) {
+TEST_F(DelegatedQueueTest, AWakeOfAnEarlierAttemptIsLate) {
   Reject("p", {{"Fit"}, {}});
   const uint64_t number = Happens(NodeEvent(kAdd));
   queue_.Activate({{"p"}}, now_);
@@ -93,72 +93,72 @@ TEST_F(JudgedQueueTest, AWakeOfAnEarlierAttemptIsLate) {
   queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
   Wake("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable) << "the attempt had seen the event";
-  EXPECT_THAT(judge_.waiting, ElementsAre(Pair("p", number + 1)));
+  EXPECT_THAT(delegate_.waiting, ElementsAre(Pair("p", number + 1)));
 }
 
-TEST_F(JudgedQueueTest, EventsDuringTheAttemptAreTheHostsToJudge) {
+TEST_F(DelegatedQueueTest, EventsDuringTheAttemptAreTheHostsToJudge) {
   queue_.Add(MakePod("p"), now_);
   queue_.Pop(now_);
   const uint64_t number = Happens(NodeEvent(kAdd));
   EXPECT_EQ(queue_.EventsNeededFrom(), number);
   queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
-  EXPECT_THAT(judge_.waiting, ElementsAre(Pair("p", number)));
+  EXPECT_THAT(delegate_.waiting, ElementsAre(Pair("p", number)));
   EXPECT_GT(queue_.EventsNeededFrom(), number);
   Wake("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
   EXPECT_EQ(observer_.incoming["backoff/ScheduleAttemptFailure"], 1) << "as kube-scheduler counts";
 }
 
-TEST_F(JudgedQueueTest, EventsThatTheHostDoesNotKnowAreJudgedByKind) {
+TEST_F(DelegatedQueueTest, EventsThatTheHostDoesNotKnowAreJudgedByKind) {
   queue_.Add(MakePod("p"), now_);
   queue_.Add(MakePod("q"), now_);
   queue_.Pop(now_);
   queue_.Pop(now_);
   Happens(NodeEvent(kAdd));
-  judge_.knows_from = queue_.next_event_number();  // Another instance took over.
+  delegate_.knows_from = queue_.next_event_number();  // Another instance took over.
   queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
   queue_.AddUnschedulable("q", {{"Taints"}, {}}, now_);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
   EXPECT_EQ(PlaceOf("q"), Place::kUnschedulable);
-  EXPECT_THAT(judge_.waiting, ElementsAre(Pair("q", judge_.knows_from)))
+  EXPECT_THAT(delegate_.waiting, ElementsAre(Pair("q", delegate_.knows_from)))
       << "from now on the host evaluates events";
 }
 
-TEST_F(JudgedQueueTest, AnAwayHostsPodsAreMovedByKind) {
-  judge_.judges = false;
+TEST_F(DelegatedQueueTest, AnAwayHostsPodsAreMovedByKind) {
+  delegate_.evaluates = false;
   Reject("p", {{"Fit"}, {}});
-  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_THAT(delegate_.waiting, IsEmpty());
   queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
 }
 
-TEST_F(JudgedQueueTest, AWakeByWhoDidNotRejectIsIgnored) {
+TEST_F(DelegatedQueueTest, AWakeByWhoDidNotRejectIsIgnored) {
   Reject("p", {{"Fit"}, {}});
   Wake("p", "Taints", Happens(NodeEvent(kAdd)));
   Wake("nobody", "Fit", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
 }
 
-TEST_F(JudgedQueueTest, AHostThatLostTrackWakesWithoutANumber) {
+TEST_F(DelegatedQueueTest, AHostThatLostTrackWakesWithoutANumber) {
   Reject("p", {{"Fit"}, {}});
   Wake("p", "Fit", 0);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
 }
 
-TEST_F(JudgedQueueTest, WhenTheHostIsReplacedWhoWaitsIsTried) {
+TEST_F(DelegatedQueueTest, WhenTheHostIsReplacedWhoWaitsIsTried) {
   Reject("p", {{"Fit"}, {}});
   gate_.gated_by["g"] = "Gates";
   queue_.Add(MakePod("g"), now_);
-  ASSERT_THAT(judge_.waiting, ElementsAre(Key("g"), Key("p")));
-  judge_.waiting.clear();
+  ASSERT_THAT(delegate_.waiting, ElementsAre(Key("g"), Key("p")));
+  delegate_.waiting.clear();
   queue_.DelegateReset("default", now_);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
   EXPECT_EQ(PlaceOf("g"), Place::kGated) << "the gate was called again";
-  EXPECT_THAT(judge_.waiting, ElementsAre(Key("g"))) << "and the new host is notified";
+  EXPECT_THAT(delegate_.waiting, ElementsAre(Key("g"))) << "and the new host is notified";
 }
 
-TEST_F(JudgedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
+TEST_F(DelegatedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
   gate_.gated_by["g"] = "Gates";
   queue_.Add(MakePod("g"), now_);
   gate_.gated_by.clear();
@@ -174,48 +174,48 @@ TEST_F(JudgedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
   EXPECT_EQ(observer_.incoming["active/UnschedulablePodUpdatePodLabel"], 1);
 }
 
-TEST_F(JudgedQueueTest, AGateThatStaysShutKeepsAWokenPod) {
+TEST_F(DelegatedQueueTest, AGateThatStaysShutKeepsAWokenPod) {
   gate_.gated_by["g"] = "Gates";
   queue_.Add(MakePod("g"), now_);
-  judge_.waiting.clear();
+  delegate_.waiting.clear();
   Wake("g", "Gates", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("g"), Place::kGated);
-  EXPECT_THAT(judge_.waiting, ElementsAre(Key("g"))) << "a Wake ends the wait for the host";
+  EXPECT_THAT(delegate_.waiting, ElementsAre(Key("g"))) << "a Wake ends the wait for the host";
 }
 
-TEST_F(JudgedQueueTest, WhatHelpsAPodThatIsHeldIsJudgedFromItsReleaseOn) {
+TEST_F(DelegatedQueueTest, WhatHelpsAPodThatIsHeldIsJudgedFromItsReleaseOn) {
   gate_.held.insert("p");
   Reject("p", {{"Fit"}, {}});
   gate_.gated_by["p"] = "Gates";
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
-  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_THAT(delegate_.waiting, IsEmpty());
   EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd))) << "it helps no pod";
   Wake("p", "Fit", Happens(NodeEvent(kAdd)));
   queue_.Release("p");
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
-  EXPECT_THAT(judge_.waiting, IsEmpty()) << "the gate still holds it";
+  EXPECT_THAT(delegate_.waiting, IsEmpty()) << "the gate still holds it";
 
   gate_.held.clear();
   gate_.gated_by.clear();
   queue_.Release("p");
   EXPECT_TRUE(queue_.IsEventRelevant(NodeEvent(kAdd)));
   const uint64_t number = Happens(NodeEvent(kAdd));
-  EXPECT_EQ(judge_.waiting.at("p"), number);
+  EXPECT_EQ(delegate_.waiting.at("p"), number);
   now_ += absl::Seconds(30);
   Wake("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
-  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_THAT(delegate_.waiting, IsEmpty());
 }
 
-TEST_F(JudgedQueueTest, TheFlushTakesJudgedPodsToo) {
+TEST_F(DelegatedQueueTest, TheFlushTakesJudgedPodsToo) {
   Reject("p", {{"Fit"}, {}});
   now_ += absl::Minutes(6);
   queue_.FlushDue(now_);
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
-  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_THAT(delegate_.waiting, IsEmpty());
 }
 
-TEST_F(JudgedQueueTest, OnlyEventsThatMayHelpSomebodyAreTold) {
+TEST_F(DelegatedQueueTest, OnlyEventsThatMayHelpSomebodyAreTold) {
   EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd))) << "no pod waits";
   Reject("p", {{"Fit"}, {}});
   EXPECT_TRUE(queue_.IsEventRelevant(NodeEvent(kAdd)));
@@ -232,7 +232,7 @@ TEST_F(JudgedQueueTest, OnlyEventsThatMayHelpSomebodyAreTold) {
   queue_.Forget("q");
   queue_.Delete("p");
   EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd)));
-  EXPECT_THAT(judge_.waiting, IsEmpty());
+  EXPECT_THAT(delegate_.waiting, IsEmpty());
 }
 
 }  // namespace

@@ -75,11 +75,11 @@ void SchedulingQueue::EnterBackoff(QueuedPod& pod, absl::string_view event, absl
 }
 
 void SchedulingQueue::EnterUnschedulable(QueuedPod& pod, absl::string_view event,
-                                         uint64_t judged_since, absl::Time now) {
+                                         uint64_t delegated_since, absl::Time now) {
   pod.place = Place::kUnschedulable;
   pod.last_transition = now;
   ++unschedulable_;
-  BeginWaiting(pod, judged_since);
+  BeginWaiting(pod, delegated_since);
   Incoming("unschedulable", event);
 }
 
@@ -111,29 +111,29 @@ void SchedulingQueue::EnterParked(QueuedPod& pod, const std::string& host, absl:
   Incoming("parked", event);
 }
 
-void SchedulingQueue::BeginWaiting(QueuedPod& pod, uint64_t judged_since) {
+void SchedulingQueue::BeginWaiting(QueuedPod& pod, uint64_t delegated_since) {
   pod.waiting_since = event_clock_;
-  pod.judged_since = judged_since;
-  pod.judged = judge_ != nullptr && judge_->Judges(*pod.pod, judged_since);
-  pod.held = pod.judged && gate_ != nullptr && gate_->IgnoresEvents(pod);
-  if (pod.held) pod.judged = false;
+  pod.delegated_since = delegated_since;
+  pod.delegated = delegate_ != nullptr && delegate_->EvaluatesEvents(*pod.pod, delegated_since);
+  pod.held = pod.delegated && gate_ != nullptr && gate_->IgnoresEvents(pod);
+  if (pod.held) pod.delegated = false;
   IndexRejectors(pod, /*insert=*/true);
-  if (pod.judged) judge_->OnWaiting(pod);
+  if (pod.delegated) delegate_->OnWaiting(pod);
 }
 
 void SchedulingQueue::EndWaiting(QueuedPod& pod) {
   IndexRejectors(pod, /*insert=*/false);
-  if (pod.judged) judge_->OnNotWaiting(pod);
-  pod.judged = pod.held = false;
+  if (pod.delegated) delegate_->OnNotWaiting(pod);
+  pod.delegated = pod.held = false;
 }
 
 void SchedulingQueue::IndexRejectors(QueuedPod& pod, bool insert) {
   if (pod.held) return;
   const auto index = [&](const std::string& plugin) {
-    if (pod.judged) {
-      size_t& count = judged_rejectors_[plugin];
+    if (pod.delegated) {
+      size_t& count = delegated_rejectors_[plugin];
       count += insert ? 1 : -1;
-      if (count == 0) judged_rejectors_.erase(plugin);
+      if (count == 0) delegated_rejectors_.erase(plugin);
       return;
     }
     if (insert) {
@@ -149,8 +149,8 @@ void SchedulingQueue::IndexRejectors(QueuedPod& pod, bool insert) {
   for (const std::string& plugin : pod.pending_plugins) index(plugin);
 }
 
-std::vector<PreEnqueueResult> SchedulingQueue::Judge(const std::vector<Move>& moves,
-                                                     absl::Time now) const {
+std::vector<PreEnqueueResult> SchedulingQueue::RunPreEnqueue(const std::vector<Move>& moves,
+                                                             absl::Time now) const {
   std::vector<PreEnqueueResult> verdicts;
   if (gate_ == nullptr) {
     verdicts.resize(moves.size());
@@ -171,7 +171,7 @@ std::vector<PreEnqueueResult> SchedulingQueue::Judge(const std::vector<Move>& mo
 void SchedulingQueue::Requeue(const std::vector<Move>& moves, absl::string_view event,
                               absl::Time now) {
   if (moves.empty()) return;
-  const std::vector<PreEnqueueResult> verdicts = Judge(moves, now);
+  const std::vector<PreEnqueueResult> verdicts = RunPreEnqueue(moves, now);
   for (size_t i = 0; i < moves.size(); ++i) {
     QueuedPod& pod = *moves[i].pod;
     switch (verdicts[i].kind) {
@@ -261,13 +261,13 @@ SchedulingQueue::Strategy SchedulingQueue::WorthRequeuing(const QueuedPod& pod,
 }
 
 SchedulingQueue::Strategy SchedulingQueue::StrategyAfterAttempt(const QueuedPod& pod,
-                                                                bool judged) const {
+                                                                bool delegated) const {
   // No plugin rejected it: something unusual happened. Or it failed after Permit, and later events
   // were not recorded.
   if (!pod.has_rejectors() || !pod.recording || pod.activate_requested) {
     return Strategy::kAfterBackoff;
   }
-  if (judged) return Strategy::kSkip;
+  if (delegated) return Strategy::kSkip;
   Strategy best = Strategy::kSkip;
   const auto consider = [&](const ClusterEvent& event, bool about_itself) {
     best = std::max(best, WorthRequeuing(pod, event, about_itself));
@@ -342,8 +342,8 @@ void SchedulingQueue::Wake(absl::Span<const WakeUp> wakes, absl::Time now) {
   };
   for (const WakeUp& wake : wakes) {
     QueuedPod* pod = FindMutable(wake.uid);
-    if (pod == nullptr || !pod->judged) continue;
-    if (wake.number != 0 && wake.number < pod->judged_since) continue;
+    if (pod == nullptr || !pod->delegated) continue;
+    if (wake.number != 0 && wake.number < pod->delegated_since) continue;
     const bool pending = pod->pending_plugins.count(wake.plugin) > 0;
     if (!pending && pod->unschedulable_plugins.count(wake.plugin) == 0) continue;
     // kube-scheduler evaluates what happened during an attempt when the attempt ends.
@@ -371,7 +371,7 @@ void SchedulingQueue::Release(const std::string& uid) {
 void SchedulingQueue::DelegateReset(const std::string& profile, absl::Time now) {
   std::vector<Move> moves;
   for (const auto& [uid, pod] : pods_) {
-    if (!pod->judged || pod->pod->pod.scheduler_name() != profile) continue;
+    if (!pod->delegated || pod->pod->pod.scheduler_name() != profile) continue;
     moves.push_back({pod.get(), IsBackingOff(*pod, now)});
   }
   std::sort(moves.begin(), moves.end(),
@@ -381,13 +381,13 @@ void SchedulingQueue::DelegateReset(const std::string& profile, absl::Time now) 
 
 bool SchedulingQueue::IsEventRelevant(const ClusterEvent& event) const {
   if (!recording_since_.empty()) return IsOfInterest(event);
-  return std::any_of(judged_rejectors_.begin(), judged_rejectors_.end(),
+  return std::any_of(delegated_rejectors_.begin(), delegated_rejectors_.end(),
                      [&](const auto& entry) { return AnyProfileMatches(entry.first, event); });
 }
 
 bool SchedulingQueue::IsEventRelevant(const std::string& uid) const {
   const QueuedPod* pod = Find(uid);
-  return pod != nullptr && (pod->judged || pod->recording);
+  return pod != nullptr && (pod->delegated || pod->recording);
 }
 
 uint64_t SchedulingQueue::EventsNeededFrom() const {

@@ -17,8 +17,8 @@ namespace outboard::queue {
 namespace {
 
 using testing::CountingObserver;
+using testing::FakeDelegate;
 using testing::FakeGate;
-using testing::FakeJudge;
 using testing::MakePod;
 
 class RandomRun {
@@ -160,8 +160,8 @@ class RandomRun {
             break;
           }
           case 7:
-            judge_.judges = Pick(2) == 0;
-            judge_.knows_from = queue_.next_event_number();
+            delegate_.evaluates = Pick(2) == 0;
+            delegate_.knows_from = queue_.next_event_number();
             break;
           case 8:
             queue_.DelegateReset("default", now_);
@@ -203,8 +203,8 @@ class RandomRun {
       }
       ASSERT_EQ(pod.place == Place::kInFlight, in_flight_.count(pod.uid()) != 0) << pod.uid();
       ASSERT_EQ(pod.place == Place::kInFlight || !pod.recording, true);
-      ASSERT_EQ(pod.judged, judge_.waiting.count(pod.uid()) != 0) << pod.uid();
-      if (pod.judged) {
+      ASSERT_EQ(pod.delegated, delegate_.waiting.count(pod.uid()) != 0) << pod.uid();
+      if (pod.delegated) {
         ASSERT_TRUE(pod.place == Place::kUnschedulable || pod.place == Place::kGated);
       }
       ASSERT_EQ(pod.deleted, alive_.count(pod.uid()) == 0) << pod.uid();
@@ -262,8 +262,8 @@ class RandomRun {
   absl::Time now_ = absl::FromUnixMillis(1000500);
   FakeGate gate_;
   CountingObserver observer_;
-  FakeJudge judge_;
-  SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &judge_, &observer_};
+  FakeDelegate delegate_;
+  SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &delegate_, &observer_};
   std::set<std::string> alive_;      // in the cluster and unbound
   std::set<std::string> in_flight_;  // popped; the attempt has not ended
   int version_ = 0;

@@ -145,7 +145,7 @@ class Observer {
                             AttemptResult result, const std::string& node_name,
                             const std::string& message, absl::Duration since_attempt_began) {}
   // The pod was rejected without an attempt (AttemptSkipper).
-  virtual void OnAttemptSpared(const kube::PodObject& pod) {}
+  virtual void OnAttemptSkipped(const kube::PodObject& pod) {}
   // The pod is about to preempt the victims on the node, which is nominated for it; `to_evict` of
   // them are not leaving yet. Called before the end of its attempt.
   virtual void OnPreemption(const kube::PodObject& pod, const std::string& node_name,

@@ -57,22 +57,24 @@ absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
       absl::StrCat("plugin host \"", failed, "\" gave no answer: ", status.message()));
 }
 
-absl::Status ExternallyScheduledPods::Judge(const std::string& profile, const kube::PodObject& pod,
-                                            absl::Span<const uint32_t> slots, absl::Time now,
-                                            framework::NodeEvaluation* out) {
+absl::Status ExternallyScheduledPods::Evaluate(const std::string& profile,
+                                               const kube::PodObject& pod,
+                                               absl::Span<const uint32_t> slots, absl::Time now,
+                                               framework::NodeEvaluation* out) {
   const framework::ProfilePlan* plan = nullptr;
   framework::EvaluateRequest request;
   if (absl::Status begun = Begin(profile, pod, now, &plan, &request); !begun.ok()) return begun;
   framework::NodeEvaluator evaluator(request);
-  absl::Status judged = evaluator.Judge(
+  absl::Status evaluated = evaluator.Evaluate(
       slots, [this](uint32_t slot) { return cluster().NodeAt(slot)->key(); }, out);
-  return End(*plan, request, evaluator, std::move(judged), now);
+  return End(*plan, request, evaluator, std::move(evaluated), now);
 }
 
-absl::Status ExternallyScheduledPods::JudgeVictims(const std::string& profile,
-                                                   const kube::PodObject& pod,
-                                                   absl::Span<const Evictions> evictions,
-                                                   absl::Time now, std::vector<bool>* fits) {
+absl::Status ExternallyScheduledPods::EvaluateWithoutVictims(const std::string& profile,
+                                                             const kube::PodObject& pod,
+                                                             absl::Span<const Evictions> evictions,
+                                                             absl::Time now,
+                                                             std::vector<bool>* fits) {
   const framework::ProfilePlan* plan = nullptr;
   framework::EvaluateRequest request;
   if (absl::Status begun = Begin(profile, pod, now, &plan, &request); !begun.ok()) return begun;
@@ -84,9 +86,9 @@ absl::Status ExternallyScheduledPods::JudgeVictims(const std::string& profile,
                                                   eviction.victim_uids.end());
   }
   framework::NodeEvaluator evaluator(request);
-  absl::Status judged = evaluator.JudgeHypotheses(
+  absl::Status evaluated = evaluator.EvaluateHypotheses(
       hypotheses, [this](uint32_t slot) { return cluster().NodeAt(slot)->key(); }, fits);
-  return End(*plan, request, evaluator, std::move(judged), now);
+  return End(*plan, request, evaluator, std::move(evaluated), now);
 }
 
 void ExternallyScheduledPods::Bind(const std::string& profile, const kube::PodPtr& pod,

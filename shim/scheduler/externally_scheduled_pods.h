@@ -23,7 +23,8 @@ namespace outboard::scheduler {
 // the scheduler's own. Reserve, Permit and PreBind are not called: the other scheduler decides when
 // the pod is bound.
 //
-// Threading: the scheduling thread; Judge and JudgeVictims block it for at most the cycle's
+// Threading: the scheduling thread; Evaluate and EvaluateWithoutVictims block it for at most the
+// cycle's
 //            deadline.
 // Lifetime:  the scheduler and the actions outlive it.
 class ExternallyScheduledPods final : public BindOutcomeHandler {
@@ -46,13 +47,13 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
   // once.
   // Errors: NOT_FOUND: the profile does not exist, or its hosts have not connected yet;
   // UNAVAILABLE: a host gave no answer; UNKNOWN: a plugin failed, with its message.
-  absl::Status Judge(const std::string& profile, const kube::PodObject& pod,
-                     absl::Span<const uint32_t> slots, absl::Time now,
-                     framework::NodeEvaluation* out);
+  absl::Status Evaluate(const std::string& profile, const kube::PodObject& pod,
+                        absl::Span<const uint32_t> slots, absl::Time now,
+                        framework::NodeEvaluation* out);
   // Which nodes the pod fits once the victims have left. Errors as above.
-  absl::Status JudgeVictims(const std::string& profile, const kube::PodObject& pod,
-                            absl::Span<const Evictions> evictions, absl::Time now,
-                            std::vector<bool>* fits);
+  absl::Status EvaluateWithoutVictims(const std::string& profile, const kube::PodObject& pod,
+                                      absl::Span<const Evictions> evictions, absl::Time now,
+                                      std::vector<bool>* fits);
 
   // Counts the pod on the node at once, and binds it. `bound` receives the outcome, before Bind
   // returns if no order was given. RESOURCE_EXHAUSTED: by our own sums the node has no room.

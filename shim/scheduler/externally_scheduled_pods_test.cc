@@ -88,8 +88,8 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
     for (const std::string& name : names) slots.push_back(scheduler_.cluster()->SlotOf(name));
     return slots;
   }
-  absl::Status Judge(const std::vector<std::string>& names) {
-    return pods_.Judge(kProfile, *pod_, Slots(names), now_, &judgement_);
+  absl::Status Evaluate(const std::vector<std::string>& names) {
+    return pods_.Evaluate(kProfile, *pod_, Slots(names), now_, &evaluation_);
   }
   // One rejected node in the middle of three.
   static void RejectSecond(v1alpha1::CycleResponse* response) {
@@ -116,7 +116,7 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
   Scheduler scheduler_;
   ExternallyScheduledPods pods_{scheduler_.shared_parts(), &effects_};
   kube::PodPtr pod_;
-  framework::NodeEvaluation judgement_;
+  framework::NodeEvaluation evaluation_;
 };
 
 TEST_F(ExternallyScheduledPodsTest, JudgesEveryNodeOnceInOneMessage) {
@@ -124,13 +124,13 @@ TEST_F(ExternallyScheduledPodsTest, JudgesEveryNodeOnceInOneMessage) {
     RejectSecond(response);
     return absl::OkStatus();
   };
-  ASSERT_TRUE(Judge({"c", "a", "b"}).ok());
+  ASSERT_TRUE(Evaluate({"c", "a", "b"}).ok());
   // Plugins without a score do not lower the mean.
-  EXPECT_THAT(judgement_.verdicts, ElementsAre(framework::NodeEvaluation::kFeasible, 0,
-                                               framework::NodeEvaluation::kFeasible));
-  EXPECT_THAT(judgement_.scores, ElementsAre(1000, 0, 100));
-  ASSERT_THAT(judgement_.reasons, SizeIs(1));
-  EXPECT_EQ(judgement_.reasons[0].reasons(0), "model mismatch");
+  EXPECT_THAT(evaluation_.verdicts, ElementsAre(framework::NodeEvaluation::kFeasible, 0,
+                                                framework::NodeEvaluation::kFeasible));
+  EXPECT_THAT(evaluation_.scores, ElementsAre(1000, 0, 100));
+  ASSERT_THAT(evaluation_.reasons, SizeIs(1));
+  EXPECT_EQ(evaluation_.reasons[0].reasons(0), "model mismatch");
 
   ASSERT_THAT(host_.cycles, SizeIs(1));
   const v1alpha1::CycleRequest& asked = host_.cycles[0];
@@ -151,8 +151,8 @@ TEST_F(ExternallyScheduledPodsTest, AttemptEndsOnTheHost) {
     RejectSecond(response);
     return absl::OkStatus();
   };
-  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
-  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
+  ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
+  ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
   EXPECT_NE(host_.cycles[0].header().attempt_id(), host_.cycles[1].header().attempt_id());
   ASSERT_FALSE(host_.changes.empty());
   EXPECT_THAT(host_.changes.back().ended_attempts(),
@@ -172,11 +172,11 @@ TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout)
     scores->set_scores(std::string(count, '\x32'));
     return absl::OkStatus();
   };
-  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
-  EXPECT_THAT(judgement_.verdicts, ElementsAre(0, framework::NodeEvaluation::kFeasible, 0));
-  EXPECT_THAT(judgement_.scores, ElementsAre(0, 500, 0));
-  EXPECT_EQ(judgement_.reasons[0].reasons(0), "node(s) didn't satisfy plugin(s) [Fit]");
-  EXPECT_EQ(judgement_.reasons[0].code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
+  EXPECT_THAT(evaluation_.verdicts, ElementsAre(0, framework::NodeEvaluation::kFeasible, 0));
+  EXPECT_THAT(evaluation_.scores, ElementsAre(0, 500, 0));
+  EXPECT_EQ(evaluation_.reasons[0].reasons(0), "node(s) didn't satisfy plugin(s) [Fit]");
+  EXPECT_EQ(evaluation_.reasons[0].code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
   ASSERT_THAT(host_.cycles, SizeIs(2));
   EXPECT_THAT(host_.cycles[1].filter().nodes().slots(), ElementsAre(1));
 }
@@ -190,8 +190,8 @@ TEST_F(ExternallyScheduledPodsTest, PreFiltersWordIsAboutAllNodes) {
     response->mutable_pre_filter()->add_rejected_by("Model");
     return absl::OkStatus();
   };
-  ASSERT_TRUE(Judge({"a", "b"}).ok());
-  EXPECT_THAT(judgement_.verdicts, ElementsAre(0, 0));
+  ASSERT_TRUE(Evaluate({"a", "b"}).ok());
+  EXPECT_THAT(evaluation_.verdicts, ElementsAre(0, 0));
 }
 
 TEST_F(ExternallyScheduledPodsTest, PluginThatFailsIsNoFaultOfTheHost) {
@@ -204,7 +204,7 @@ TEST_F(ExternallyScheduledPodsTest, PluginThatFailsIsNoFaultOfTheHost) {
     return absl::OkStatus();
   };
   for (int i = 0; i < 5; ++i) {
-    const absl::Status failed = Judge({"a"});
+    const absl::Status failed = Evaluate({"a"});
     EXPECT_EQ(failed.code(), absl::StatusCode::kUnknown);
     EXPECT_EQ(failed.message(), "table is gone");
   }
@@ -218,10 +218,10 @@ TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
     response->mutable_score()->mutable_error()->add_reasons("no idea");
     return absl::OkStatus();
   };
-  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
-  EXPECT_EQ(judgement_.scoring.message(), "no idea");
-  EXPECT_THAT(judgement_.scores, ElementsAre(0, 0, 0));
-  EXPECT_EQ(judgement_.verdicts[1], 0);
+  ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
+  EXPECT_EQ(evaluation_.scoring.message(), "no idea");
+  EXPECT_THAT(evaluation_.scores, ElementsAre(0, 0, 0));
+  EXPECT_EQ(evaluation_.verdicts[1], 0);
 }
 
 TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
@@ -231,19 +231,19 @@ TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
     return absl::OkStatus();
   };
   for (int i = 0; i < 3; ++i) {
-    const absl::Status failed = Judge({"a", "b", "c"});
+    const absl::Status failed = Evaluate({"a", "b", "c"});
     EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(std::string(failed.message()), HasSubstr("plugin host \"main\" gave no answer: "));
   }
   EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
-  EXPECT_EQ(Judge({"a"}).message(), "plugin host \"main\" is away");
+  EXPECT_EQ(Evaluate({"a"}).message(), "plugin host \"main\" is away");
   EXPECT_THAT(host_.cycles, SizeIs(3));
 }
 
 TEST_F(ExternallyScheduledPodsTest, NothingIsAskedAboutNoNodesNorForUnknownProfiles) {
-  ASSERT_TRUE(Judge({}).ok());
+  ASSERT_TRUE(Evaluate({}).ok());
   EXPECT_THAT(host_.cycles, IsEmpty());
-  EXPECT_TRUE(absl::IsNotFound(pods_.Judge("other", *pod_, Slots({"a"}), now_, &judgement_)));
+  EXPECT_TRUE(absl::IsNotFound(pods_.Evaluate("other", *pod_, Slots({"a"}), now_, &evaluation_)));
 }
 
 TEST_F(ExternallyScheduledPodsTest, VictimsAreHypotheses) {
@@ -267,7 +267,7 @@ TEST_F(ExternallyScheduledPodsTest, VictimsAreHypotheses) {
   const std::vector<ExternallyScheduledPods::Evictions> evictions = {{Slots({"a"})[0], {"uid-v1"}},
                                                                      {Slots({"b"})[0], {"uid-v2"}}};
   std::vector<bool> fits;
-  ASSERT_TRUE(pods_.JudgeVictims(kProfile, *pod_, evictions, now_, &fits).ok());
+  ASSERT_TRUE(pods_.EvaluateWithoutVictims(kProfile, *pod_, evictions, now_, &fits).ok());
   EXPECT_THAT(fits, ElementsAre(false, true));
   ASSERT_THAT(asked.hypotheses(), SizeIs(2));
   EXPECT_THAT(asked.hypotheses(1).removed_pod_uids(), ElementsAre("uid-v2"));
@@ -402,11 +402,11 @@ TEST_F(ExternallyScheduledPodsTest, SeveralHostsAreMerged) {
   second.filter = rejects("Fit", '\x03', 1);
   host_.score = scores("Model", 100);
   second.score = scores("Spread", 20);
-  ASSERT_TRUE(Judge({"a", "b", "c"}).ok());
-  EXPECT_EQ(judgement_.verdicts[1], framework::NodeEvaluation::kFeasible);
-  EXPECT_EQ(judgement_.reasons[static_cast<size_t>(judgement_.verdicts[0])].plugin(), "Model");
-  EXPECT_EQ(judgement_.reasons[static_cast<size_t>(judgement_.verdicts[2])].plugin(), "Fit");
-  EXPECT_THAT(judgement_.scores, ElementsAre(0, 800, 0));
+  ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
+  EXPECT_EQ(evaluation_.verdicts[1], framework::NodeEvaluation::kFeasible);
+  EXPECT_EQ(evaluation_.reasons[static_cast<size_t>(evaluation_.verdicts[0])].plugin(), "Model");
+  EXPECT_EQ(evaluation_.reasons[static_cast<size_t>(evaluation_.verdicts[2])].plugin(), "Fit");
+  EXPECT_THAT(evaluation_.scores, ElementsAre(0, 800, 0));
 }
 
 }  // namespace

@@ -42,8 +42,9 @@ bool HostCalls::IsUsable(const framework::ProfilePlan& plan) const {
   for (size_t i = 0; i < plan.host_names.size(); ++i) {
     if (!plan.CanDoWithout(i) && UsableHost(plan.host_names[i]) == nullptr) all_are_here = false;
   }
-  return all_are_here || absl::c_any_of(plan.spared, [this](const framework::SkippedHost& spared) {
-           return IsUsable(*spared.without);
+  return all_are_here ||
+         absl::c_any_of(plan.skipped, [this](const framework::SkippedHost& skipped) {
+           return IsUsable(*skipped.without);
          });
 }
 
@@ -70,7 +71,7 @@ void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
 
 void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
   std::vector<v1alpha1::SyncRequest> requests = state_.cluster.TakeChanges(host->cursor, now);
-  if (host->judges && !(host->hints.empty() && requests.size() <= 1)) {
+  if (host->evaluates_hints && !(host->hints.empty() && requests.size() <= 1)) {
     if (requests.empty())
       requests.emplace_back().set_version(state_.cluster.VersionOf(host->cursor));
     if (requests.size() > 1 || host->hints.overflowed()) {
@@ -283,10 +284,11 @@ bool HostCalls::IsFailureIgnored(const framework::HostExtensionPoint& point,
 void HostCalls::OnAlgorithmEnded(const Attempt& attempt, const framework::AlgorithmRequest& request,
                                  const framework::AlgorithmResult& result,
                                  absl::Span<HostRecord* const> hosts, absl::Time now) {
-  if (result.outcome != framework::AlgorithmResult::Outcome::kNoAnswer && result.left_out.empty()) {
+  if (result.outcome != framework::AlgorithmResult::Outcome::kNoAnswer &&
+      result.ignored_failures.empty()) {
     for (HostRecord* host : hosts) host->breaker.OnAnswer();
   }
-  for (const framework::IgnoredFailure& ignored : result.left_out) {
+  for (const framework::IgnoredFailure& ignored : result.ignored_failures) {
     const std::string& name = attempt.plan->host_names[ignored.host];
     if (request.hosts[ignored.host].client != nullptr)
       OnHostCallFailed(name, &HostRecord::breaker, ignored.status, now);

@@ -14,7 +14,7 @@
 namespace outboard::scheduler {
 namespace {
 
-// Verdicts on nodes that the hosts gave together; empty: one host judged alone.
+// Verdicts on nodes that the hosts gave together; empty: one host answered alone.
 using CodeBySlot = absl::flat_hash_map<uint32_t, v1alpha1::Code>;
 
 bool MayHelp(const v1alpha1::JudgedNodes& judged, const CodeBySlot& codes, uint32_t slot) {
@@ -58,9 +58,9 @@ bool AnyLacksState(const std::vector<framework::SkippedPostFilterStatus>& skippe
 std::optional<std::string> PostFilter::MessageWithoutCalls(
     const framework::ProfilePlan& plan) const {
   const bool lacks_state =
-      AnyLacksState(plan.spared_before, PreFilterEndedAt(algorithm_.response().pre_filter()));
+      AnyLacksState(plan.skipped_before, PreFilterEndedAt(algorithm_.response().pre_filter()));
   if (!plan.algorithm.post_filter_plugins.empty() && !lacks_state) return std::nullopt;
-  return lacks_state ? kNoState : absl::StrJoin(plan.spared_before, ", ", AppendReason);
+  return lacks_state ? kNoState : absl::StrJoin(plan.skipped_before, ", ", AppendReason);
 }
 
 PostFilterOutcome PostFilter::Ask(const Attempt& attempt) {
@@ -107,12 +107,12 @@ std::string PostFilter::Message(const framework::ProfilePlan& plan,
                                 const PostFilterOutcome& outcome) const {
   const std::string asked = absl::StrJoin(outcome.reasons, ", ");
   if (outcome.code != v1alpha1::UNSCHEDULABLE) return asked;
-  if (AnyLacksState(plan.spared_after, PreFilterEndedAt(algorithm_.response().pre_filter())))
+  if (AnyLacksState(plan.skipped_after, PreFilterEndedAt(algorithm_.response().pre_filter())))
     return kNoState;
   std::vector<std::string> reasons;
-  for (const auto& skipped : plan.spared_before) reasons.push_back(skipped.reason);
+  for (const auto& skipped : plan.skipped_before) reasons.push_back(skipped.reason);
   reasons.push_back(asked);
-  for (const auto& skipped : plan.spared_after) reasons.push_back(skipped.reason);
+  for (const auto& skipped : plan.skipped_after) reasons.push_back(skipped.reason);
   return absl::StrJoin(reasons, ", ");
 }
 
@@ -183,7 +183,7 @@ absl::Status PostFilter::ChooseCandidate(const Attempt& attempt, size_t asked,
   }
   std::vector<std::vector<v1alpha1::PluginStatus>> objections;
   if (!candidates.empty()) {
-    auto verdicts = runner->Judge(hypotheses, asked);
+    auto verdicts = runner->EvaluateHypotheses(hypotheses, asked);
     if (!verdicts.ok()) {
       outcome->failed_host = runner->failed_host();
       return verdicts.status();

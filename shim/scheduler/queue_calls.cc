@@ -67,7 +67,7 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
   for (const size_t i : indices) uids.push_back(pods[i]->uid());
   const absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
       host_calls_.PreEnqueue(plan, point, uids, now);
-  auto& owed = state_.hosts[point.host_name].gates_owed;
+  auto& owed = state_.hosts[point.host_name].unanswered_pre_enqueue;
   for (size_t k = 0; k < indices.size(); ++k) {
     queue::PreEnqueueResult& result = (*results)[indices[k]];
     if (answer.ok()) owed.erase(uids[k]);
@@ -91,7 +91,7 @@ void QueueCalls::ReportUnansweredPreEnqueue(const std::string& name, HostRecord*
                                             absl::Time now) {
   const std::string message =
       absl::StrCat("plugin host \"", name, "\" gave no answer: the host is away");
-  for (const std::string& uid : std::exchange(host->gates_owed, {})) {
+  for (const std::string& uid : std::exchange(host->unanswered_pre_enqueue, {})) {
     const queue::QueuedPod* const pod = state_.queue.Find(uid);
     if (pod == nullptr || pod->place != queue::Place::kParked) continue;
     LOG(WARNING) << "Pod " << pod->pod->key() << " is parked: " << message;
@@ -117,7 +117,7 @@ void QueueCalls::UpdateSortKeysOf(const framework::ProfilePlan& plan,
                                   absl::Span<const kube::PodObject* const> pods, absl::Time now) {
   HostRecord* const host = host_calls_.UsableHost(plan.sort_host);
   if (host == nullptr) {
-    auto& owed = state_.hosts[plan.sort_host].sort_keys_owed;
+    auto& owed = state_.hosts[plan.sort_host].missing_sort_keys;
     for (const kube::PodObject* pod : pods) owed.insert(pod->uid());
     return;
   }
@@ -128,25 +128,25 @@ void QueueCalls::UpdateSortKeysOf(const framework::ProfilePlan& plan,
     if (key != nullptr && key->size() <= kMaxSortKeyBytes) {
       state_.queue.SetSortKey(pods[i]->uid(), *key);
     } else {
-      host->sort_keys_owed.insert(pods[i]->uid());
+      host->missing_sort_keys.insert(pods[i]->uid());
     }
   }
 }
 
 void QueueCalls::OnHostReplaced(const std::string& name, HostRecord* host) {
-  host->sort_keys_owed.clear();
+  host->missing_sort_keys.clear();
   host->sort_keys_asked = absl::InfinitePast();
   state_.queue.ForEach([&](const queue::QueuedPod& pod) {
     const framework::ProfilePlan* plan = state_.PlanOf(*pod.pod);
-    if (plan != nullptr && plan->sort_host == name) host->sort_keys_owed.insert(pod.uid());
+    if (plan != nullptr && plan->sort_host == name) host->missing_sort_keys.insert(pod.uid());
   });
 }
 
-void QueueCalls::AskForOwedSortKeys(HostRecord* host, absl::Time now) {
-  if (host->sort_keys_owed.empty() || now - host->sort_keys_asked < kSortKeysRetry) return;
+void QueueCalls::RetryMissingSortKeys(HostRecord* host, absl::Time now) {
+  if (host->missing_sort_keys.empty() || now - host->sort_keys_asked < kSortKeysRetry) return;
   host->sort_keys_asked = now;
   std::vector<kube::PodPtr> owed;
-  for (const std::string& uid : std::exchange(host->sort_keys_owed, {})) {
+  for (const std::string& uid : std::exchange(host->missing_sort_keys, {})) {
     if (const queue::QueuedPod* info = state_.queue.Find(uid)) owed.push_back(info->pod);
   }
   UpdateSortKeys(owed, now);
@@ -154,9 +154,9 @@ void QueueCalls::AskForOwedSortKeys(HostRecord* host, absl::Time now) {
 
 absl::Time QueueCalls::NextWakeup(const HostRecord& host) const {
   absl::Time next = absl::InfiniteFuture();
-  if (host.is_here() && !host.sort_keys_owed.empty())
+  if (host.is_here() && !host.missing_sort_keys.empty())
     next = std::min(next, host.sort_keys_asked + kSortKeysRetry);
-  if (!host.is_here() && !host.gates_owed.empty())
+  if (!host.is_here() && !host.unanswered_pre_enqueue.empty())
     next = std::min(next, host.away_since + state_.options.host_grace);
   return next;
 }

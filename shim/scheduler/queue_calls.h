@@ -33,7 +33,7 @@ class QueueCalls final : public queue::PreEnqueueGate {
   // Another instance took the host's place: its sort keys may differ.
   void OnHostReplaced(const std::string& name, HostRecord* host);
   // Retries missing sort keys, at most once a second.
-  void AskForOwedSortKeys(HostRecord* host, absl::Time now);
+  void RetryMissingSortKeys(HostRecord* host, absl::Time now);
   // Writes the event that RecordFailed writes for attempts, for pods that PreEnqueue parked.
   void ReportUnansweredPreEnqueue(const std::string& name, HostRecord* host, absl::Time now);
   // When one of the above is due for the host; in the past: now.

@@ -17,7 +17,7 @@ void QueueingHintBuffer::Waits(const queue::QueuedPod& pod) {
   for (const std::string& plugin : pod.unschedulable_plugins) waiting.add_rejected_by(plugin);
   for (const std::string& plugin : pod.pending_plugins) waiting.add_pending_by(plugin);
   if (pod.place == queue::Place::kGated) waiting.set_gated_by(pod.gating_plugin);
-  waiting.set_since(pod.judged_since);
+  waiting.set_since(pod.delegated_since);
   pods_[pod.uid()] = std::move(waiting);
 }
 
@@ -74,7 +74,7 @@ void QueueingHints::PublishEvent(const queue::ClusterEvent& event, v1alpha1::Que
   *about.mutable_event() = queue::ToContract(event);
   bool published = false;
   for (auto& [name, host] : state_.hosts) {
-    if (!host.judges) continue;
+    if (!host.evaluates_hints) continue;
     host.hints.Happened(about);
     published = true;
   }
@@ -98,7 +98,7 @@ void QueueingHints::SendHints(absl::Time now) {
   const queue::QueueCounts counts = state_.queue.counts();
   const bool any_pod_waits = counts.unschedulable + counts.gated + counts.in_flight > 0;
   for (auto& [name, host] : state_.hosts) {
-    if (!host.judges) continue;
+    if (!host.evaluates_hints) continue;
     if (host.client->usable() && (any_pod_waits || !host.hints.empty()))
       host_calls_.SendChanges(&host, now);
     if (!std::exchange(host.hints_lost, false)) continue;
@@ -135,19 +135,19 @@ void QueueingHints::TakeWakes(const HostRecord& host, const v1alpha1::Wakes& wak
 void QueueingHints::OnHostSet(HostRecord* host) {
   host->hints.Clear();
   host->hints_lost = false;
-  host->judges =
+  host->evaluates_hints =
       host->client != nullptr && !state_.options.single_attempt &&
       absl::c_linear_search(host->client->info().capabilities(), v1alpha1::QUEUEING_HINTS);
   host->knows_events_from = state_.queue.next_event_number();
 }
 
-bool QueueingHints::Judges(const kube::PodObject& pod, uint64_t since) {
+bool QueueingHints::EvaluatesEvents(const kube::PodObject& pod, uint64_t since) {
   const framework::ProfilePlan* const plan = state_.PlanOf(pod);
   if (plan == nullptr) return false;
   // Each host evaluates the hints of its own plugins.
   return absl::c_all_of(plan->host_names, [&](const std::string& name) {
     const HostRecord* host = host_calls_.UsableHost(name);
-    return host != nullptr && host->judges && since >= host->knows_events_from;
+    return host != nullptr && host->evaluates_hints && since >= host->knows_events_from;
   });
 }
 

@@ -79,7 +79,7 @@ class QueueingHints final : public queue::QueueingHintDelegate {
   void OnHostSet(HostRecord* host);
 
   // queue::QueueingHintDelegate:
-  bool Judges(const kube::PodObject& pod, uint64_t since) override;
+  bool EvaluatesEvents(const kube::PodObject& pod, uint64_t since) override;
   void OnWaiting(const queue::QueuedPod& pod) override;
   void OnNotWaiting(const queue::QueuedPod& pod) override;
 

@@ -141,8 +141,8 @@ bool Scheduler::ScheduleOne(absl::Time now) {
   if (state_.skipper != nullptr) state_.skipper->Release(now);
   QueuedPod* info = state_.queue.Pop(now);
   if (info == nullptr) return false;
-  if (state_.skipper != nullptr && state_.skipper->Spare(*info, now)) {
-    state_.observer->OnAttemptSpared(*info->pod);
+  if (state_.skipper != nullptr && state_.skipper->Skip(*info, now)) {
+    state_.observer->OnAttemptSkipped(*info->pod);
     return true;
   }
   auto attempt = std::make_unique<Attempt>();
@@ -174,14 +174,15 @@ bool Scheduler::ScheduleOne(absl::Time now) {
 void Scheduler::Tick(absl::Time now) {
   for (auto& [name, host] : state_.hosts) {
     if (host.is_here()) {
-      if (state_.queue.counts().parked == 0) host.gates_owed.clear();
-    } else if (!host.gates_owed.empty() && now - host.away_since >= state_.options.host_grace) {
+      if (state_.queue.counts().parked == 0) host.unanswered_pre_enqueue.clear();
+    } else if (!host.unanswered_pre_enqueue.empty() &&
+               now - host.away_since >= state_.options.host_grace) {
       queue_calls_.ReportUnansweredPreEnqueue(name, &host, now);
     }
     if (host.client == nullptr) continue;
     TakePushes(name, &host, now);
     if (!host.is_here()) continue;
-    queue_calls_.AskForOwedSortKeys(&host, now);
+    queue_calls_.RetryMissingSortKeys(&host, now);
     if (state_.queue.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
       host.parked_pods_checked = now;
       state_.queue.HostReturned(name, now);

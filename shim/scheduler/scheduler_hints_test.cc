@@ -63,7 +63,7 @@ class SchedulerHintsTest : public ::testing::Test {
     plan.wake_up_events["Labels"] = {queue::NodeEvent(queue::kUpdateNodeLabel)};
     plan.wake_up_events["Gang"] = {};
     scheduler_.SetPlan(plan);
-    host_.JudgeHints();
+    host_.EvaluateHints();
     Attach(&host_);
     RejectAllBy("Fit");
   }
@@ -367,7 +367,7 @@ TEST_F(SchedulerHintsTest, AReplacedHostsPodsAreTried) {
   scheduler_.SetHost(kHost, nullptr, 0, now_);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kUnschedulable);
   framework::ScriptedHost successor;
-  successor.JudgeHints();
+  successor.EvaluateHints();
   Attach(&successor);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff);
   scheduler_.SetHost(kHost, nullptr, 0, now_);

@@ -34,7 +34,7 @@ class AttemptSkipper {
   // The pod found no node, it preempts no pod, and it waits in the queue for its current rejectors.
   virtual void Failed(const std::string& uid, absl::Time now) = 0;
   // Of a pod just taken from the queue: whether it was rejected without an attempt.
-  virtual bool Spare(const queue::QueuedPod& info, absl::Time now) = 0;
+  virtual bool Skip(const queue::QueuedPod& info, absl::Time now) = 0;
   // Whether events do not move the pod, because another pod speaks for it.
   virtual bool IgnoresEvents(const std::string& uid) const = 0;
   // The pod no longer waits. Called from within the queue.

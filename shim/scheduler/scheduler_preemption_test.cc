@@ -386,7 +386,7 @@ TEST_F(SchedulerPreemptionTest, ThePreemptorIsFreeWhenTheLastVictimTakesItsTimeT
 }
 
 TEST_F(SchedulerPreemptionTest, AHostJudgesWhatHelpsThePreemptorFromTheLastVictimsGoingOn) {
-  host_.JudgeHints();
+  host_.EvaluateHints();
   const auto cursor = scheduler_.cluster()->AddHost({});
   scheduler_.cluster()->TakeChanges(cursor, now_);
   scheduler_.SetHost(kHost, &host_, cursor, now_);
@@ -413,7 +413,7 @@ TEST_F(SchedulerPreemptionTest, AHostJudgesWhatHelpsThePreemptorFromTheLastVicti
 }
 
 TEST_F(SchedulerPreemptionTest, AnEvictionOfWhoIsGoneAlreadyReleasesThePreemptorToo) {
-  host_.JudgeHints();
+  host_.EvaluateHints();
   const auto cursor = scheduler_.cluster()->AddHost({});
   scheduler_.cluster()->TakeChanges(cursor, now_);
   scheduler_.SetHost(kHost, &host_, cursor, now_);
@@ -424,7 +424,7 @@ TEST_F(SchedulerPreemptionTest, AnEvictionOfWhoIsGoneAlreadyReleasesThePreemptor
   EXPECT_TRUE(Queued("p").held);
   EndEviction(0, EvictEnd::kGone);
   EXPECT_FALSE(Queued("p").held);
-  EXPECT_TRUE(Queued("p").judged);
+  EXPECT_TRUE(Queued("p").delegated);
 }
 
 TEST_F(SchedulerPreemptionTest, APreemptorThatNothingGatesIsNotKeptOut) {

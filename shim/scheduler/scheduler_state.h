@@ -43,7 +43,7 @@ struct HostRecord {
   absl::Time clock_advanced_to = absl::InfinitePast();
 
   // QueueingHints. The host evaluates queueing hints: for the events from this number on.
-  bool judges = false;
+  bool evaluates_hints = false;
   uint64_t knows_events_from = 0;
   QueueingHintBuffer hints;
   bool hints_lost = false;  // it missed an event, or forgot which pods wait
@@ -56,10 +56,10 @@ struct HostRecord {
   absl::Time changes_sent = absl::InfinitePast();
 
   // QueueCalls. Uids of pods without a sort key from this host, and the time of the last retry.
-  absl::flat_hash_set<std::string> sort_keys_owed;
+  absl::flat_hash_set<std::string> missing_sort_keys;
   absl::Time sort_keys_asked = absl::InfinitePast();
   // Uids of pods without an answer at PreEnqueue and without an event about it; some may be gone.
-  absl::flat_hash_set<std::string> gates_owed;
+  absl::flat_hash_set<std::string> unanswered_pre_enqueue;
 
   // Scheduler::Tick: the last retry of pods that are parked although the host is here.
   absl::Time parked_pods_checked = absl::InfinitePast();

@@ -117,7 +117,7 @@ class SeveralHostsTest : public ::testing::Test {
     };
     host->filter = [this, name](const FilterRequest& request) {
       Note(name, " filter");
-      return request.hypotheses().empty() ? Judge(name) : JudgeHypotheses(name, request);
+      return request.hypotheses().empty() ? AnswerFilter(name) : AnswerHypotheses(name, request);
     };
     host->score = [this, name](const v1alpha1::ScoreRequest& request) {
       Note(name, " score of ", request.nodes().slots_size());
@@ -149,7 +149,7 @@ class SeveralHostsTest : public ::testing::Test {
     };
   }
   // By node: the plugin's reason, UNSCHEDULABLE unless it begins with "never"; none: feasible.
-  FilterResponse Judge(const std::string& name) {
+  FilterResponse AnswerFilter(const std::string& name) {
     FilterResponse response;
     std::string bits(1, '\0');
     for (int i = 0; i < kNodes; ++i) {
@@ -159,14 +159,14 @@ class SeveralHostsTest : public ::testing::Test {
     response.set_feasible(bits);
     return response;
   }
-  FilterResponse JudgeHypotheses(const std::string& name, const FilterRequest& request) {
+  FilterResponse AnswerHypotheses(const std::string& name, const FilterRequest& request) {
     hypotheses_.push_back(request);
     FilterResponse response;
     std::string bits(static_cast<size_t>((request.hypotheses_size() + 7) / 8), '\0');
     for (int i = 0; i < request.hypotheses_size(); ++i) {
-      const v1alpha1::Hypothesis& told = request.hypotheses(i);
-      std::string key = scheduler_.cluster()->NodeAt(told.slot())->key();
-      for (const std::string& uid : told.removed_pod_uids()) absl::StrAppend(&key, " ", uid);
+      const v1alpha1::Hypothesis& hypothesis = request.hypotheses(i);
+      std::string key = scheduler_.cluster()->NodeAt(hypothesis.slot())->key();
+      for (const std::string& uid : hypothesis.removed_pod_uids()) absl::StrAppend(&key, " ", uid);
       Add(name, rejects_[name][key], i, &bits, &response);
     }
     response.set_processed(static_cast<uint32_t>(request.hypotheses_size()));
@@ -296,9 +296,9 @@ class SkippedHostTest : public SeveralHostsTest {
     without->algorithm.post_filter_plugins = {"DefaultPreemption"};
     without->host_names = {"a"};
     without->post_filter_hosts = {"a"};
-    without->spared_before = {{"no claims", {"Volumes"}}};
+    without->skipped_before = {{"no claims", {"Volumes"}}};
     without->guard.resources = false;
-    plan.spared.push_back({"b", {"b", {"spec.resourceClaims"}}, without});
+    plan.skipped.push_back({"b", {"b", {"spec.resourceClaims"}}, without});
     scheduler_.SetPlan(plan);
     hosts_["a"].num_nodes = kNodes;
   }
@@ -522,7 +522,7 @@ TEST_F(SeveralHostsTest, WhileOneHostIsAwayForAMomentPodsKeepTheirPlaces) {
 TEST_F(SeveralHostsTest, AHostThatSpeaksForAnothersPluginIsNotHeard) {
   hosts_["b"].filter = [this](const FilterRequest&) {
     rejects_["a"] = {{"n1", "cpu"}};
-    return Judge("a");
+    return AnswerFilter("a");
   };
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -724,8 +724,8 @@ TEST_F(SeveralHostsTest, AHostThatDoesNotAnswerAQuestionIsTheOneThatPodsAreParke
 TEST_F(SeveralHostsTest, EventsAreJudgedOnlyIfAllHostsDo) {
   for (const bool both : {false, true}) {
     ScriptedHost a, b;
-    a.JudgeHints();
-    if (both) b.JudgeHints();
+    a.EvaluateHints();
+    if (both) b.EvaluateHints();
     Program("a", &a);
     Program("b", &b);
     a.post_filter = [](const auto&) { return v1alpha1::PostFilterResponse(); };
@@ -736,10 +736,10 @@ TEST_F(SeveralHostsTest, EventsAreJudgedOnlyIfAllHostsDo) {
       scheduler_.SetHost(name, host, cursor, now_);
     }
     rejects_["a"] = {{"n1", "cpu"}, {"n2", "cpu"}, {"n3", "cpu"}};
-    const std::string name = both ? "judged" : "plain";
+    const std::string name = both ? "delegated" : "plain";
     AddPod(name);
     ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-    EXPECT_EQ(scheduler_.queue().Find("uid-" + name)->judged, both);
+    EXPECT_EQ(scheduler_.queue().Find("uid-" + name)->delegated, both);
     scheduler_.Tick(now_);
     if (both) {
       for (const ScriptedHost* host : {&a, &b}) {

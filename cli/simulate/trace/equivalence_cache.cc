@@ -84,7 +84,7 @@ void EquivalenceCache::Failed(const std::string& uid, absl::Time now) {
   failures.push_back(std::move(failed));
 }
 
-bool EquivalenceCache::Spare(const QueuedPod& info, absl::Time now) {
+bool EquivalenceCache::Skip(const QueuedPod& info, absl::Time now) {
   if (equivalence_class_of_ == nullptr) return false;
   const std::string uid = info.uid();
   leader_of_.erase(uid);
@@ -98,7 +98,7 @@ bool EquivalenceCache::Spare(const QueuedPod& info, absl::Time now) {
   const Failure* const leader = LeaderOf(known->kind, known->amount, known->turn);
   const QueuedPod* const its = leader == nullptr ? nullptr : queue_->Find(leader->uid);
   // Events move a leader whose hosts do not evaluate hints, without a notice here.
-  if (its == nullptr || its->place != Place::kUnschedulable || !its->judged) return false;
+  if (its == nullptr || its->place != Place::kUnschedulable || !its->delegated) return false;
   queue::SchedulingQueue::Rejectors rejectors;
   rejectors.unschedulable = its->unschedulable_plugins;
   rejectors.post_filter = its->post_filter_plugins;

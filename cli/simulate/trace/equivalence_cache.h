@@ -48,7 +48,7 @@ class EquivalenceCache final : public scheduler::AttemptSkipper {
   // scheduler::AttemptSkipper:
   void Happened(const queue::ClusterEvent& event) override;
   void Failed(const std::string& uid, absl::Time now) override;
-  bool Spare(const queue::QueuedPod& info, absl::Time now) override;
+  bool Skip(const queue::QueuedPod& info, absl::Time now) override;
   bool IgnoresEvents(const std::string& uid) const override { return leader_of_.contains(uid); }
   void OnNotWaiting(const std::string& uid) override;
   void Release(absl::Time now) override;

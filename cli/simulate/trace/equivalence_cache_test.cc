@@ -28,10 +28,10 @@ constexpr absl::string_view kAmountField = "Pod.metadata.annotations['amount']";
 class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
  public:
   explicit World(bool spares)
-      : vain_(&cluster_, &queue_, spares ? EquivalenceCache::ClassOf(Like) : nullptr,
-              [](const std::string& plugin, absl::string_view field) {
-                return plugin == kByAmount && field == kAmountField;
-              }) {
+      : cache_(&cluster_, &queue_, spares ? EquivalenceCache::ClassOf(Like) : nullptr,
+               [](const std::string& plugin, absl::string_view field) {
+                 return plugin == kByAmount && field == kAmountField;
+               }) {
     queue_.SetWakeUpEvents(
         "", {{kFit, {queue::AssignedPodDelete()}}, {kByAmount, {queue::AssignedPodDelete()}}});
   }
@@ -54,34 +54,34 @@ class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
     pod->pod.set_priority(priority);
     pod->pod.add_containers()->mutable_requests()->set_cpu_millis(cpus * 1000);
     cluster_.UpsertPod(pod);
-    vain_.Happened(queue::UnscheduledPodAdd());
+    cache_.Happened(queue::UnscheduledPodAdd());
     queue_.Add(pod, now_);
   }
   // Why an attempt fails; empty: it succeeds.
-  using Judgement = std::function<absl::btree_set<std::string>(const QueuedPod&)>;
+  using RejectorsOf = std::function<absl::btree_set<std::string>(const QueuedPod&)>;
   // Tries all pods in their turns; returns the uids of those that were tried.
-  Uids TryAll(const Judgement& judge) {
+  Uids TryAll(const RejectorsOf& rejectors_of) {
     Uids tried;
     queue_.FlushDue(now_);
     while (true) {
-      vain_.Release(now_);
+      cache_.Release(now_);
       QueuedPod* const info = queue_.Pop(now_);
       if (info == nullptr) return tried;
-      if (vain_.Spare(*info, now_)) continue;
+      if (cache_.Skip(*info, now_)) continue;
       const std::string uid = info->uid();
       tried.push_back(uid);
-      absl::btree_set<std::string> rejectors = judge(*info);
+      absl::btree_set<std::string> rejectors = rejectors_of(*info);
       if (rejectors.empty()) {
         queue_.Forget(uid);
         continue;
       }
       queue_.AddUnschedulable(uid, {std::move(rejectors), pending_}, now_);
-      vain_.Failed(uid, now_);
+      cache_.Failed(uid, now_);
     }
   }
   void PodEnds(const std::string& uid) {
     cluster_.RemovePod(uid);
-    vain_.Happened(queue::AssignedPodDelete());
+    cache_.Happened(queue::AssignedPodDelete());
     const uint64_t number = queue_.TakeEventNumber();
     std::vector<queue::SchedulingQueue::WakeUp> wakes;
     for (const std::string& waiting : told_) {
@@ -110,22 +110,24 @@ class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
     return equivalence_class;
   }
 
-  bool Judges(const kube::PodObject&, uint64_t) override { return true; }
+  bool EvaluatesEvents(const kube::PodObject&, uint64_t) override { return true; }
   void OnWaiting(const QueuedPod& pod) override { told_.insert(pod.uid()); }
   void OnNotWaiting(const QueuedPod& pod) override {
-    vain_.OnNotWaiting(pod.uid());
+    cache_.OnNotWaiting(pod.uid());
     told_.erase(pod.uid());
   }
   std::vector<queue::PreEnqueueResult> PreEnqueue(absl::Span<const QueuedPod* const> pods,
                                                   absl::Time) override {
     return std::vector<queue::PreEnqueueResult>(pods.size());
   }
-  bool IgnoresEvents(const QueuedPod& pod) const override { return vain_.IgnoresEvents(pod.uid()); }
+  bool IgnoresEvents(const QueuedPod& pod) const override {
+    return cache_.IgnoresEvents(pod.uid());
+  }
 
   int64_t created_ = 0;
 
  public:
-  EquivalenceCache vain_;
+  EquivalenceCache cache_;
 };
 
 class EquivalenceCacheTest : public testing::Test, protected World {
@@ -173,7 +175,7 @@ TEST_F(EquivalenceCacheTest, OnlyUntilSomethingChanges) {
   EXPECT_EQ(all, (Uids{"a.1", "b.1", "a.2"})) << "b.1 may have made room elsewhere";
   Event();
   Try();
-  vain_.Happened(queue::AssignedPodAdd());
+  cache_.Happened(queue::AssignedPodAdd());
   queue_.Activate(Uids{"a.2"}, now_);
   EXPECT_EQ(Try(), Uids{"a.2"});
   Pass(absl::Milliseconds(1));
@@ -200,11 +202,11 @@ TEST_F(EquivalenceCacheTest, WhoFollowsGoesOnWithItsLeader) {
   Try();
   Event();
   Try();
-  EXPECT_TRUE(vain_.IgnoresEvents("a.2"));
+  EXPECT_TRUE(cache_.IgnoresEvents("a.2"));
   Pass(absl::Seconds(20));
   queue_.Activate(Uids{"a.1"}, now_);
   EXPECT_EQ(Try({"a.1", "a.2"}), (Uids{"a.1", "a.2", "a.3"}));
-  EXPECT_FALSE(vain_.IgnoresEvents("a.2"));
+  EXPECT_FALSE(cache_.IgnoresEvents("a.2"));
 }
 
 TEST_F(EquivalenceCacheTest, WhoseLeaderIsGoneIsTried) {
@@ -226,7 +228,7 @@ TEST_F(EquivalenceCacheTest, WhoIsTriedBesidesItsLeader) {
   Try();
   queue_.Activate(Uids{"a.2"}, now_);
   EXPECT_EQ(Try(), Uids{}) << "it is rejected as before";
-  EXPECT_TRUE(vain_.IgnoresEvents("a.2"));
+  EXPECT_TRUE(cache_.IgnoresEvents("a.2"));
   Pass(absl::Seconds(1));
   queue_.Activate(Uids{"a.2"}, now_);
   EXPECT_EQ(Try(), Uids{"a.2"}) << "its leader has said nothing at this time";

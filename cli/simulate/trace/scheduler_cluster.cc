@@ -71,7 +71,7 @@ void SchedulerCluster::OnAttemptEnd(const kube::PodObject& pod, const std::strin
                                     scheduler::AttemptResult result, const std::string& node_name,
                                     const std::string& message,
                                     absl::Duration since_attempt_began) {
-  if (result != scheduler::AttemptResult::kScheduled) NoteTriedInVain(pod.uid());
+  if (result != scheduler::AttemptResult::kScheduled) NoteUnplaced(pod.uid());
 }
 
 void SchedulerCluster::OnHostCallFailed(const std::string& host_instance,
@@ -81,7 +81,7 @@ void SchedulerCluster::OnHostCallFailed(const std::string& host_instance,
       absl::StrCat("plugin host ", host_instance, " gave no answer: ", status.message()));
 }
 
-void SchedulerCluster::NoteTriedInVain(const std::string& uid) {
+void SchedulerCluster::NoteUnplaced(const std::string& uid) {
   auto [tried, first] = tried_.try_emplace(uid, now_);
   if (first) return;
   if (tried->second == now_) tried_again_ = true;
@@ -97,7 +97,7 @@ bool SchedulerCluster::ScheduleAll(absl::Time now) {
   return worked;
 }
 
-bool SchedulerCluster::NobodyWaits() {
+bool SchedulerCluster::NoPodWaits() {
   const queue::QueueCounts counts = stage_.scheduler().queue().counts();
   return counts.active + counts.backoff + counts.unschedulable + counts.gated + counts.parked +
              counts.in_flight + stage_.scheduler().attempts_in_flight() ==
@@ -116,7 +116,7 @@ absl::Status SchedulerCluster::Settle(absl::Time now, std::vector<News>* news) {
     stage_.world().CarryOut(&scheduler, now);
     const bool tried = ScheduleAll(now);
     // No waiting pod can be helped by hosts: their other pushes can wait until the next instant.
-    if (tried && NobodyWaits() && !stage_.world().ReconcileVolumes(&scheduler, now)) break;
+    if (tried && NoPodWaits() && !stage_.world().ReconcileVolumes(&scheduler, now)) break;
     worked = tried || stage_.world().ReconcileVolumes(&scheduler, now) ||
              news_.size() > known;  // Permit may have allowed pods without an attempt.
   }

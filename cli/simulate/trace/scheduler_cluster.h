@@ -49,11 +49,11 @@ class SchedulerCluster final : public Cluster, private scheduler::Observer {
                     scheduler::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
   void OnHostCallFailed(const std::string& host_instance, const absl::Status& status) override;
-  void OnAttemptSpared(const kube::PodObject& pod) override { NoteTriedInVain(pod.uid()); }
-  void NoteTriedInVain(const std::string& uid);
+  void OnAttemptSkipped(const kube::PodObject& pod) override { NoteUnplaced(pod.uid()); }
+  void NoteUnplaced(const std::string& uid);
   // Returns whether anything changed.
   bool ScheduleAll(absl::Time now);
-  bool NobodyWaits();
+  bool NoPodWaits();
 
   SimulatedScheduler stage_;
   std::vector<News> news_;

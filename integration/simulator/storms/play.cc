@@ -59,7 +59,7 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
       if (placed != outcome_.placed || !calm) last_progress = now_;
       placed = outcome_.placed;
       if (now_ - last_progress > kPatience) {
-        TellWhoIsLeft();
+        ReportUnplacedGangs();
         break;
       }
       if (absl::Status played = PlayInstant(); !played.ok()) return played;
@@ -300,7 +300,7 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
     }
     return true;
   }
-  void TellWhoIsLeft() {
+  void ReportUnplacedGangs() {
     for (size_t i = 0; i < gangs_.size(); ++i) {
       if (gangs_[i].over) continue;
       const size_t bound = static_cast<size_t>(judge_.BoundOf(NameOf(i)));

@@ -85,9 +85,10 @@ void ExtensionPointRunner::FillHeader(size_t host, v1alpha1::CallHeader* header)
   header->set_profile(profile_.name);
 }
 
-bool ExtensionPointRunner::IsLeftOut(size_t host) const {
-  return std::any_of(left_out_.begin(), left_out_.end(),
-                     [host](const IgnoredFailure& left_out) { return left_out.host == host; });
+bool ExtensionPointRunner::IsIgnored(size_t host) const {
+  return std::any_of(
+      ignored_failures_.begin(), ignored_failures_.end(),
+      [host](const IgnoredFailure& ignored_failures) { return ignored_failures.host == host; });
 }
 
 // For a single host.
@@ -102,7 +103,7 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartAll(const Req
                                                                        TakesPart takes_part) {
   Pending<Response> pending;
   for (size_t host = 0; host < hosts_.size(); ++host) {
-    if (!takes_part(host) || IsLeftOut(host)) continue;
+    if (!takes_part(host) || IsIgnored(host)) continue;
     if (hosts_[host].client == nullptr) {
       pending.emplace_back(host, []() -> absl::StatusOr<Response> {
         return absl::UnavailableError("the host is away");
@@ -128,7 +129,7 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartOrRecall(
   Pending<Response> pending = StartAll<Response>(
       request, [&](size_t host) { return known.count(host) == 0 && takes_part(host); });
   for (const auto& [host, answer] : known) {
-    if (takes_part(host) && !IsLeftOut(host)) Insert(host, Known((answer->*part)()), &pending);
+    if (takes_part(host) && !IsIgnored(host)) Insert(host, Known((answer->*part)()), &pending);
   }
   return pending;
 }
@@ -149,9 +150,10 @@ absl::StatusOr<ExtensionPointRunner::Answers<Response>> ExtensionPointRunner::Ta
     }
     failed_host_ = host;
     if (!fail_open(profile_.shares[host])) return usable;
-    left_out_.push_back({host, point, false, std::move(usable)});
+    ignored_failures_.push_back({host, point, false, std::move(usable)});
   }
-  if (answered.hosts.empty() && !pending.empty() && answer_required) return left_out_.back().status;
+  if (answered.hosts.empty() && !pending.empty() && answer_required)
+    return ignored_failures_.back().status;
   return answered;
 }
 
@@ -185,7 +187,7 @@ absl::StatusOr<PreFilterResponse> ExtensionPointRunner::PreFilter(const std::str
       },
       /*answer_required=*/true);
   if (!asked.ok()) return asked.status();
-  at_once_.search_stands = at_once_.answered && !IsLeftOut(main);
+  at_once_.search_stands = at_once_.answered && !IsIgnored(main);
   for (size_t i = 0; i < asked->hosts.size(); ++i) {
     const PreFilterResponse& answer = asked->answers[i];
     if (asked->hosts[i] != main && (answer.has_node_names() || answer.has_rejection()))
@@ -217,7 +219,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest reques
   if (at_once_.search_stands) {
     early = TakeMainSearch(num_nodes, num_to_find, /*must_answer=*/!any_late);
     at_once_.scores_stand =
-        !IsLeftOut(*profile_.main_host) && !at_once_.answer->filter().has_error();
+        !IsIgnored(*profile_.main_host) && !at_once_.answer->filter().has_error();
   } else {
     // The sample depends on the answers of all hosts.
     request.set_percentage_of_nodes_to_score(100);
@@ -231,7 +233,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest reques
   bool is_first = true;
   const uint32_t sample = at_once_.scores_stand ? CountSetBits(early->feasible()) : 0;
   const uint32_t sample_and_end = sample + (early->processed() < num_nodes ? 1 : 0);
-  const bool main_is_heard = profile_.main_host.has_value() && !IsLeftOut(*profile_.main_host);
+  const bool main_is_heard = profile_.main_host.has_value() && !IsIgnored(*profile_.main_host);
   const auto ask = [&](const std::vector<uint32_t>& positions, bool late) {
     FilterRequest left;
     left.set_percentage_of_nodes_to_score(100);
@@ -287,7 +289,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
   Pending<FilterResponse> pending = StartAll<FilterResponse>(
       request, [&](size_t host) { return takes_part(host) && !is_asked_at_once(host); });
   for (size_t host = 0; host < hosts_.size(); ++host) {
-    if (takes_part(host) && is_asked_at_once(host) && !IsLeftOut(host))
+    if (takes_part(host) && is_asked_at_once(host) && !IsIgnored(host))
       Insert(host, AskAtOnce(host, request, sample), &pending);
   }
   auto asked = TakeAll<FilterResponse>(
@@ -415,11 +417,11 @@ absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1alpha1::NodeSe
       if (profile_.shares[host].score_uses_last && !asked->answers[i].has_error())
         last_scores_->Keep(key(host), nodes, asked->answers[i], now);
     }
-    for (IgnoredFailure& left_out : left_out_) {
-      if (!profile_.shares[left_out.host].score_uses_last) continue;
-      auto last = last_scores_->Find(key(left_out.host), nodes, now);
+    for (IgnoredFailure& ignored_failures : ignored_failures_) {
+      if (!profile_.shares[ignored_failures.host].score_uses_last) continue;
+      auto last = last_scores_->Find(key(ignored_failures.host), nodes, now);
       if (!last.has_value()) continue;
-      left_out.used_last = true;
+      ignored_failures.used_last = true;
       asked->answers.push_back(*std::move(last));
     }
   }
@@ -460,7 +462,7 @@ std::optional<ScoreResponse> LastScores::Find(const std::string& key,
   return scores;
 }
 
-absl::StatusOr<std::vector<std::vector<PluginStatus>>> ExtensionPointRunner::Judge(
+absl::StatusOr<std::vector<std::vector<PluginStatus>>> ExtensionPointRunner::EvaluateHypotheses(
     const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, size_t excepted) {
   FilterRequest request;
   *request.mutable_hypotheses() = hypotheses;
@@ -495,7 +497,7 @@ absl::StatusOr<std::vector<PluginStatus>> ExtensionPointRunner::AnswerQuestions(
     size_t asking) {
   google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
   for (const auto& question : questions) *hypotheses.Add() = question.hypothesis();
-  auto objections = Judge(hypotheses, asking);
+  auto objections = EvaluateHypotheses(hypotheses, asking);
   if (!objections.ok()) return objections.status();
   const auto position = [this](const PluginStatus& status) {
     const std::vector<std::string>& order = profile_.filter_plugins;

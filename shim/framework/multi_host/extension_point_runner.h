@@ -67,7 +67,7 @@ class ExtensionPointRunner {
   absl::StatusOr<v1alpha1::ScoreResponse> Score(const v1alpha1::NodeSet& nodes);
   // Evaluates each hypothesis on the hosts except `excepted`: at its position the rejections, in
   // any order.
-  absl::StatusOr<std::vector<std::vector<v1alpha1::PluginStatus>>> Judge(
+  absl::StatusOr<std::vector<std::vector<v1alpha1::PluginStatus>>> EvaluateHypotheses(
       const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, size_t excepted);
   // The same for the questions of host `asking`, with its own verdicts: per question the verdict of
   // the first plugin in the profile.
@@ -79,7 +79,7 @@ class ExtensionPointRunner {
   // Index of the host that caused the last error.
   size_t failed_host() const { return failed_host_; }
   // Hosts whose missing answers the attempt ignored.
-  const std::vector<IgnoredFailure>& left_out() const { return left_out_; }
+  const std::vector<IgnoredFailure>& ignored_failures() const { return ignored_failures_; }
 
  private:
   bool alone() const { return profile_.shares.empty(); }
@@ -98,7 +98,7 @@ class ExtensionPointRunner {
   // Its answer about its sample.
   absl::StatusOr<v1alpha1::FilterResponse> TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
                                                           bool must_answer);
-  bool IsLeftOut(size_t host) const;
+  bool IsIgnored(size_t host) const;
   template <typename Response>
   absl::StatusOr<Response> Recorded(absl::StatusOr<Response> answer);
   void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
@@ -140,7 +140,7 @@ class ExtensionPointRunner {
   };
   AtOnce at_once_;
   size_t failed_host_ = 0;
-  std::vector<IgnoredFailure> left_out_;
+  std::vector<IgnoredFailure> ignored_failures_;
   LastScores* last_scores_ = nullptr;
   std::string owner_;
   bool explain_ = false;

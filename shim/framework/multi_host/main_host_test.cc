@@ -207,7 +207,7 @@ class ModelHost {
     for (; i < n; ++i) {
       const uint32_t slot = nodes[(request.start_offset() + i) % n];
       bool only_without_nominated = false;
-      const PluginStatus status = Judge(slot, &only_without_nominated);
+      const PluginStatus status = VerdictOn(slot, &only_without_nominated);
       const bool is_feasible = status.code() == v1alpha1::SUCCESS;
       if (is_feasible && feasible_.size() == wanted) break;
       if (only_without_nominated)
@@ -236,7 +236,7 @@ class ModelHost {
     testing::PutIntoBitmaps(static_cast<int>(n) % (response.reasons_size() + 1), &response);
     return response;
   }
-  PluginStatus Judge(uint32_t slot, bool* only_without_nominated) const {
+  PluginStatus VerdictOn(uint32_t slot, bool* only_without_nominated) const {
     const auto own = Own([](const Plugin& p) { return p.filters; });
     if (world_.nominated[slot]) {
       for (const Plugin* plugin : own) {
@@ -442,17 +442,17 @@ std::string Text(const Algorithm& algorithm, const AlgorithmResult& result, bool
   absl::StrAppend(&text, "silent ", result.failed_host, "\n",
                   algorithm.response().pre_filter().ShortDebugString(), "\n",
                   algorithm.response().pre_score().ShortDebugString(), "\n");
-  for (const IgnoredFailure& left_out : result.left_out) {
-    absl::StrAppend(&text, "without ", left_out.host, " at ", left_out.point, " ",
-                    left_out.used_last, " ", left_out.status.ToString(), "\n");
+  for (const IgnoredFailure& ignored_failures : result.ignored_failures) {
+    absl::StrAppend(&text, "without ", ignored_failures.host, " at ", ignored_failures.point, " ",
+                    ignored_failures.used_last, " ", ignored_failures.status.ToString(), "\n");
   }
   return text;
 }
 
 // How often each case occurred, to prove that the cases are covered.
 struct Counts {
-  int cases = 0, alone = 0, stood = 0, all_at_once = 0, continued = 0, restricted = 0, left_out = 0,
-      used_last = 0;
+  int cases = 0, alone = 0, stood = 0, all_at_once = 0, continued = 0, restricted = 0,
+      ignored_failures = 0, used_last = 0;
   std::map<AlgorithmResult::Outcome, int> outcomes;
 };
 
@@ -498,8 +498,9 @@ void RunCases(uint32_t seed, Counts* counts) {
     ASSERT_EQ(actual, expected) << where;
     ++counts->cases;
     ++counts->outcomes[result->outcome];
-    counts->left_out += result->left_out.empty() ? 0 : 1;
-    for (const IgnoredFailure& left_out : result->left_out) counts->used_last += left_out.used_last;
+    counts->ignored_failures += result->ignored_failures.empty() ? 0 : 1;
+    for (const IgnoredFailure& ignored_failures : result->ignored_failures)
+      counts->used_last += ignored_failures.used_last;
     if (setting.profile.main_host.has_value()) {
       const ModelHost& main = *hosts[*setting.profile.main_host];
       if (at_once.fused_answer().has_value()) {
@@ -539,7 +540,7 @@ TEST(MainHostTest, TheOutcomeIsThatOfAskingPointByPointAndThatOfOneHost) {
   EXPECT_GT(counts.all_at_once, 1000);
   EXPECT_GT(counts.continued, 2000);
   EXPECT_GT(counts.restricted, 500);
-  EXPECT_GT(counts.left_out, 500);
+  EXPECT_GT(counts.ignored_failures, 500);
   EXPECT_GT(counts.used_last, 50);
   for (const auto outcome :
        {AlgorithmResult::Outcome::kPlaced, AlgorithmResult::Outcome::kUnschedulable,
@@ -550,7 +551,7 @@ TEST(MainHostTest, TheOutcomeIsThatOfAskingPointByPointAndThatOfOneHost) {
       "restricted %d, left out %d, "
       "last scores %d\n",
       counts.cases, counts.alone, counts.stood, counts.all_at_once, counts.continued,
-      counts.restricted, counts.left_out, counts.used_last);
+      counts.restricted, counts.ignored_failures, counts.used_last);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::vector<size_t> Left(const v1alpha1::PreFilterResponse& pre_filter,
 }
 
 // For nodes that PreFilter excluded; kube-scheduler's message, for any plugin.
-PluginStatus LeftOutStatus(const v1alpha1::PreFilterResponse& pre_filter) {
+PluginStatus ExcludedStatus(const v1alpha1::PreFilterResponse& pre_filter) {
   PluginStatus status;
   status.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
   status.add_reasons(absl::StrCat("node(s) didn't satisfy plugin(s) [",
@@ -118,8 +118,8 @@ absl::Status NodeEvaluator::AskPointByPoint(v1alpha1::NodeSet nodes) {
   return absl::OkStatus();
 }
 
-absl::Status NodeEvaluator::Judge(absl::Span<const uint32_t> slots, NameOf name_of,
-                                  NodeEvaluation* out) {
+absl::Status NodeEvaluator::Evaluate(absl::Span<const uint32_t> slots, NameOf name_of,
+                                     NodeEvaluation* out) {
   *out = NodeEvaluation();
   out->verdicts.assign(slots.size(), NodeEvaluation::kFeasible);
   out->scores.assign(slots.size(), 0);
@@ -142,7 +142,7 @@ absl::Status NodeEvaluator::Judge(absl::Span<const uint32_t> slots, NameOf name_
   }
   const std::vector<size_t> left = Left(pre_filter, slots, name_of);
   if (left.size() < slots.size()) {
-    out->reasons.push_back(LeftOutStatus(pre_filter));
+    out->reasons.push_back(ExcludedStatus(pre_filter));
     out->verdicts.assign(slots.size(), 0);
     for (const size_t i : left) out->verdicts[i] = NodeEvaluation::kFeasible;
   }
@@ -201,7 +201,7 @@ absl::Status NodeEvaluator::TakeAnswer(absl::Span<const uint32_t> slots,
   return absl::OkStatus();
 }
 
-absl::Status NodeEvaluator::JudgeHypotheses(
+absl::Status NodeEvaluator::EvaluateHypotheses(
     const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, NameOf name_of,
     std::vector<bool>* fits) {
   fits->assign(static_cast<size_t>(hypotheses.size()), false);
@@ -229,7 +229,7 @@ absl::Status NodeEvaluator::JudgeHypotheses(
     return absl::OkStatus();
   }
   if (!request_.profile->shares.empty()) {
-    auto objections = runner_.Judge(asked, /*excepted=*/request_.hosts.size());
+    auto objections = runner_.EvaluateHypotheses(asked, /*excepted=*/request_.hosts.size());
     if (!objections.ok()) return objections.status();
     for (size_t i = 0; i < left.size(); ++i) (*fits)[left[i]] = (*objections)[i].empty();
     return absl::OkStatus();

@@ -51,9 +51,9 @@ class NodeEvaluator {
   using NameOf = absl::FunctionRef<std::string(uint32_t slot)>;
 
   // Evaluates all `slots`, without sampling.
-  absl::Status Judge(absl::Span<const uint32_t> slots, NameOf name_of, NodeEvaluation* out);
+  absl::Status Evaluate(absl::Span<const uint32_t> slots, NameOf name_of, NodeEvaluation* out);
   // Whether the pod fits on each hypothesis' node.
-  absl::Status JudgeHypotheses(
+  absl::Status EvaluateHypotheses(
       const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, NameOf name_of,
       std::vector<bool>* fits);
 

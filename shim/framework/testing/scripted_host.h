@@ -23,14 +23,14 @@ class ScriptedHost final : public HostClient {
     info_.add_capabilities(v1alpha1::FUSED_CYCLE);
   }
 
-  // Call before the scheduler gets the host; CanAlso and JudgeHints too.
+  // Call before the scheduler gets the host; CanAlso and EvaluateHints too.
   v1alpha1::PluginInfo* AddPlugin(const std::string& name) {
     v1alpha1::PluginInfo* plugin = info_.add_plugins();
     plugin->set_name(name);
     return plugin;
   }
   void CanAlso(v1alpha1::Capability capability) { info_.add_capabilities(capability); }
-  void JudgeHints() { info_.add_capabilities(v1alpha1::QUEUEING_HINTS); }
+  void EvaluateHints() { info_.add_capabilities(v1alpha1::QUEUEING_HINTS); }
 
   // Answers.
   uint32_t num_nodes = 1;

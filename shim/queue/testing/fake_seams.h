@@ -62,16 +62,16 @@ class CountingObserver : public QueueObserver {
 };
 
 // A host that evaluates events from a number on, and records the waiting pods.
-class FakeJudge : public QueueingHintDelegate {
+class FakeDelegate : public QueueingHintDelegate {
  public:
-  bool judges = true;
+  bool evaluates = true;
   uint64_t knows_from = 0;
   std::map<std::string, uint64_t> waiting;  // uid -> since
 
-  bool Judges(const kube::PodObject& pod, uint64_t since) override {
-    return judges && since >= knows_from;
+  bool EvaluatesEvents(const kube::PodObject& pod, uint64_t since) override {
+    return evaluates && since >= knows_from;
   }
-  void OnWaiting(const QueuedPod& pod) override { waiting[pod.uid()] = pod.judged_since; }
+  void OnWaiting(const QueuedPod& pod) override { waiting[pod.uid()] = pod.delegated_since; }
   void OnNotWaiting(const QueuedPod& pod) override { waiting.erase(pod.uid()); }
 };
 
