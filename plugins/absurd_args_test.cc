@@ -245,7 +245,7 @@ class Args {
   std::mt19937_64 random_;
 };
 
-TEST(AbsurdArgsTest, TakenAsTheSchemaSaysOrRefusedByField) {
+TEST(AbsurdArgsTest, AcceptedAsInTheSchemaOrRejectedByField) {
   sdk::PluginRegistry registry;
   ASSERT_TRUE(RegisterBuiltinPlugins(&registry).ok());
   int taken = 0, refused = 0;

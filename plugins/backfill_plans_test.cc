@@ -295,7 +295,7 @@ TEST_F(BackfillPlansTest, GroupsNeverTakeWhatTheFirstInLineNeeds) {
 
 // Jobs arrive, run and end, and are placed by the host's planner. They are tried in the order that
 // is worst for the plugin, latest first.
-TEST(BackfillWeeksTest, NobodyWhoIsFirstStartsLaterThanPromised) {
+TEST(BackfillWeeksTest, TheFirstInLineNeverStartsLaterThanPromised) {
   struct Job {
     PodSpec spec;
     int64_t start = -1;

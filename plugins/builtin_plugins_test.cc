@@ -85,7 +85,7 @@ TEST(BuiltinPluginsTest, EventsAreThoseThatKubeSchedulersPluginsRegister) {
 }
 
 // An event of any other name would never occur.
-TEST(BuiltinPluginsTest, EventsAreOfKindsThatTheShimTellsOf) {
+TEST(BuiltinPluginsTest, EventsAreOfKindsThatTheShimSends) {
   const auto* kinds = v1alpha1::ClusterObject::descriptor();
   for (const auto& [name, descriptor] : Builtins().descriptors()) {
     for (const ClusterEvent& event : descriptor.wake_up_events) {

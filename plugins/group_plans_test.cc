@@ -244,7 +244,7 @@ TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
             (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}));
 }
 
-TEST_F(GroupPlansTest, WhatStandsInTheWayIsToldToTheGroupsObject) {
+TEST_F(GroupPlansTest, TheReasonIsWrittenToTheGroupsObject) {
   std::vector<v1alpha1::Pod> pods;
   for (int i = 0; i < 2; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 8}, "g"));
   harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {PodGroup("g", 2, "")});
@@ -312,7 +312,7 @@ TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
   EXPECT_EQ(racks.size(), 1u);
 }
 
-TEST_F(GroupPlansTest, NodesThatMembersHaveInMindAreTheirsAndInNobodysWay) {
+TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
   const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
                                              NodeOf("n1", {8, 4, 10, ""})};
   const v1alpha1::Pod a = MemberPod("a", {1, 2}, "g"), b = MemberPod("b", {1, 2}, "g");
@@ -340,7 +340,7 @@ TEST_F(GroupPlansTest, NodesThatMembersHaveInMindAreTheirsAndInNobodysWay) {
   }
 }
 
-TEST_F(GroupPlansTest, MoreNodesInMindThanThereIsRoomAreNoHindrance) {
+TEST_F(GroupPlansTest, NominationsBeyondTheRoomDoNoHarm) {
   const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
                                              NodeOf("n1", {8, 2, 10, ""})};
   std::vector<v1alpha1::Pod> pods;
@@ -375,7 +375,7 @@ TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
   EXPECT_EQ(harness_.PlaceOf(response.placements(1)).node, "n1");
 }
 
-TEST_F(GroupPlansTest, NodesStayInMindWhileThoseWhoMadeRoomLeave) {
+TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
   const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
                                              NodeOf("n1", {8, 4, 10, ""})};
   for (const char* preemptor : {"DefaultPreemption", "CostAwarePreemptor"}) {
@@ -493,7 +493,7 @@ TEST_F(GroupPlansTest, RoomIsMadeForEachPartsNumber) {
   EXPECT_EQ(answer.candidates(0).nominations(0).pod_uid(), pods[3].uid());
 }
 
-TEST_F(GroupPlansTest, WhoComesLaterGoesToTheOthersRack) {
+TEST_F(GroupPlansTest, ALaterMemberGoesToTheOthersRack) {
   std::vector<v1alpha1::Node> nodes;
   for (int i = 0; i < 4; ++i)
     nodes.push_back(NodeOf(absl::StrCat("n", i), {4, 8, 10, i < 2 ? "r1" : "r2"}));
@@ -509,7 +509,7 @@ TEST_F(GroupPlansTest, WhoComesLaterGoesToTheOthersRack) {
 
 // Equal members preempt pods of lower priority: whenever evicting all of them would be enough, with
 // no more victims than needed, and none of equal priority.
-TEST_F(GroupPlansTest, GroupsMakeRoomForAllOfThemOrForNobody) {
+TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
   int helped = 0, helpless = 0, victims_in_all = 0;
   for (int seed = 0; seed < GROUP_CASES / 5 && !HasFatalFailure(); ++seed) {
     std::mt19937_64 random(static_cast<uint64_t>(seed));

@@ -154,8 +154,8 @@ void RunAll(const std::vector<std::string>& plugins) {
   EXPECT_GT(judged, cycles * 20);
 }
 
-TEST(SessionAgeTest, DefaultPluginsSayWhatTheyWouldSayAnew) { RunAll(DefaultPlugins()); }
-TEST(SessionAgeTest, OwnPluginsSayWhatTheyWouldSayAnew) {
+TEST(SessionAgeTest, DefaultPluginsAnswerAsAfterARestart) { RunAll(DefaultPlugins()); }
+TEST(SessionAgeTest, OwnPluginsAnswerAsAfterARestart) {
   std::vector<std::string> plugins = AllPlugins();
   // It counts pods' requests periodically, not before each attempt.
   std::erase(plugins, "GPUPacking");

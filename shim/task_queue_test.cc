@@ -28,7 +28,7 @@ class SignalWaiter final : public framework::Waiter {
   bool woken_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-TEST(InboxTest, AnswersInTurn) {
+TEST(TaskQueueTest, AnswersInTurn) {
   SignalWaiter waiter;
   TaskQueue task_queue(&waiter);
   int posted = 0;  // used by the running thread only
@@ -48,7 +48,7 @@ TEST(InboxTest, AnswersInTurn) {
   runner.join();
 }
 
-TEST(InboxTest, WhoAsksDoesNotWaitForNobody) {
+TEST(TaskQueueTest, AskReturnsWithoutASchedulingThread) {
   SignalWaiter waiter;
   TaskQueue task_queue(&waiter);
   EXPECT_EQ(task_queue.Ask<int>([](absl::Time) { return 1; }, absl::Milliseconds(1)), std::nullopt);

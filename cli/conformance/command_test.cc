@@ -42,7 +42,7 @@ TEST(CommandLineTest, HelpListsEveryFlag) {
               ::testing::UnorderedElementsAreArray(config::HelpFlags(kConformanceHelp)));
 }
 
-TEST(CommandLineTest, SaysWhatIsWrong) {
+TEST(CommandLineTest, ReportsTheFault) {
   const auto error = [](const std::vector<std::string>& arguments) {
     return std::string(ParseCommandLine(arguments).status().message());
   };
@@ -67,7 +67,7 @@ TEST(CasesTest, HaveNamesOfTheirOwn) {
   EXPECT_FALSE(Matches("CycleService/*", "ScoreService/again"));
 }
 
-TEST(ReportTest, TellsPeopleAndMachines) {
+TEST(ReportTest, PrintsTextAndJUnit) {
   const std::vector<Result> results = {
       {"ScoreService", "well-formed", Result::Outcome::kFailed, "Fit gives <101> & \"more\"\x01",
        absl::Milliseconds(1500)},

@@ -39,7 +39,7 @@ std::string CommentsOf(const std::string& file) {
   return absl::StrJoin(words, " ");
 }
 
-TEST(RulesTest, StandInTheContractWordForWord) {
+TEST(RulesTest, AreQuotedLiterallyFromTheContract) {
   for (const Rule& rule : AllRules())
     EXPECT_THAT(CommentsOf(rule.file), ::testing::HasSubstr(rule.text)) << rule.file;
 }

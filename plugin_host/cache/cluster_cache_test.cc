@@ -253,7 +253,7 @@ TEST_F(MirrorTest, AChangeThatDoesNotFitMakesItIncomplete) {
   EXPECT_FALSE(Apply(far).ok());
 }
 
-TEST_F(MirrorTest, ASnapshotForgetsEverythingAndTellsObservers) {
+TEST_F(MirrorTest, ASnapshotReplacesEverythingAndNotifiesObservers) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").OnNode("n0")).ok());
   Recorder recorder;
   mirror_.AddObserver(&recorder);
@@ -316,7 +316,7 @@ TEST_F(MirrorTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
 }
 
 // Caches with an entry per node rely on it.
-TEST_F(MirrorTest, TellsWhichNodesChanged) {
+TEST_F(MirrorTest, RecordsWhichNodesChanged) {
   uint64_t seen = nodes().changes.total();
   const auto changed = [&] {
     std::vector<sdk::Slot> slots;
@@ -347,7 +347,7 @@ TEST_F(MirrorTest, TellsWhichNodesChanged) {
       << "any slot may have another node";
 }
 
-TEST_F(MirrorTest, TellsChangesOfPodsFromOthers) {
+TEST_F(MirrorTest, DistinguishesChangesOfPodsFromOthers) {
   const uint64_t before = mirror_.surroundings_version();
   ASSERT_TRUE(UpsertPod(PodBuilder("p").OnNode("n0")).ok());
   EXPECT_EQ(mirror_.surroundings_version(), before);
@@ -357,7 +357,7 @@ TEST_F(MirrorTest, TellsChangesOfPodsFromOthers) {
   EXPECT_NE(mirror_.surroundings_version(), before);
 }
 
-TEST_F(MirrorTest, ATrialLeavesNoTraceAndTellsObservers) {
+TEST_F(MirrorTest, ATrialIsUndoneAndNotifiesObservers) {
   for (const char* name : {"a", "b"})
     ASSERT_TRUE(UpsertPod(PodBuilder(name).Requests({{"cpu", "1"}}).HostPort(80)).ok());
   ASSERT_TRUE(UpsertPod(PodBuilder("there").Requests({{"cpu", "1"}}).OnNode("n0")).ok());

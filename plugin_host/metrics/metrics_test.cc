@@ -56,7 +56,7 @@ TEST(PrometheusMetricsTest, CountsSetsAndObserves) {
   EXPECT_THAT(Lines(metrics), Contains("outboard_build_info{version=\"0.1.0\"} 1"));
 }
 
-TEST(PrometheusMetricsTest, GaugesAreShownAsLongAsSomebodyHoldsThem) {
+TEST(PrometheusMetricsTest, GaugesAreExposedWhileTheyHaveAHolder) {
   auto metrics = std::make_unique<PrometheusMetrics>("0.1.0");
   const MetricSpec spec{"depth", MetricType::kGauge, {"profile"}, "Depth."};
   auto one = metrics->NewGauge(spec, {"p"});

@@ -150,7 +150,7 @@ TEST_F(ReloadTest, RefusesWithFileAndReason) {
   EXPECT_EQ(MappedObjects(), 0);
 }
 
-TEST_F(ReloadTest, RefusesWhatEverybodyMayWrite) {
+TEST_F(ReloadTest, RejectsWorldWritableFiles) {
   Put("good", "labelled.so");
   WriteManifest({"labelled.so"});
   fs::permissions(directory_ + "/labelled.so", fs::perms::others_write, fs::perm_options::add);
@@ -161,7 +161,7 @@ TEST_F(ReloadTest, RefusesWhatEverybodyMayWrite) {
 }
 
 // Every prefix of an object, and every byte of its headers inverted: an error, not a crash.
-TEST_F(ReloadTest, ABrokenObjectIsNoMoreThanRefused) {
+TEST_F(ReloadTest, ABrokenObjectIsOnlyRejected) {
   const std::string whole = ReadFile(Object("good")).value();
   EXPECT_EQ(AbiOf(whole).value(), OUTBOARD_ABI);
   for (size_t size = 0; size < 4096; ++size)
@@ -421,7 +421,7 @@ TEST_F(InstancesTest, WhereNoneEndsNoFurtherOneIsStarted) {
   EXPECT_TRUE(instances_->Refresh().value());
 }
 
-TEST_F(InstancesTest, DrainTellsAll) {
+TEST_F(InstancesTest, DrainReachesAllSessions) {
   ASSERT_TRUE(Install(Object("good"), directory_, builtin_).ok());
   ASSERT_TRUE(instances_->Refresh().value());
   ASSERT_TRUE(Remove("good.so", directory_, builtin_).ok());

@@ -329,7 +329,7 @@ TEST_F(EvaluatorTest, NominatedPodsOfItsPriorityCountAsIfTheyRan) {
   EXPECT_EQ(a_.filter_calls, 4);
 }
 
-TEST_F(EvaluatorTest, SaysWhereOnlyTheNominatedPodsAbsenceRejects) {
+TEST_F(EvaluatorTest, ReportsRejectionsThatHoldOnlyWithoutNominatedPods) {
   AddNodes(4);
   Nominate("one", 5, 1);
   Nominate("two", 5, 2);

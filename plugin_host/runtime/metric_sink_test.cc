@@ -72,7 +72,7 @@ TEST(PluginMetricsTest, WhatIsNotDeclaredDoesNothing) {
   EXPECT_TRUE(sink.values.empty());
 }
 
-TEST(PluginMetricsTest, WithoutASinkNobodyLooks) {
+TEST(PluginMetricsTest, WithoutASinkNoMetricIsComputed) {
   PluginMetrics metrics("P", &Specs(), nullptr);
   EXPECT_FALSE(metrics.enabled());
   metrics.NewCounter("seen_total", {"p", "k"})->Add();
@@ -90,7 +90,7 @@ class Counting : public sdk::Plugin, public sdk::ClusterObserver {
 };
 
 // From the host's constructor to a plugin of a session.
-TEST(HostMetricsTest, PluginsGetTheHostsSinkAndTheHostTellsOfItself) {
+TEST(HostMetricsTest, PluginsUseTheHostsSinkAndTheHostHasItsOwnMetrics) {
   sdk::PluginDescriptor descriptor;
   descriptor.name = "Counting";
   descriptor.extension_points = {v1alpha1::POST_BIND};

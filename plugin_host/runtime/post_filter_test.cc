@@ -294,7 +294,7 @@ TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {
   EXPECT_FALSE(response.clear_nomination());
 }
 
-TEST_F(PostFilterTest, APluginThatFailsIsNamedInUpstreamsWords) {
+TEST_F(PostFilterTest, APluginFailureHasUpstreamsText) {
   v1alpha1::SyncRequest request;
   request.set_version(1);
   AddPod(PodBuilder("stuck").OnNode("n1"), &request);
@@ -311,7 +311,7 @@ TEST_F(PostFilterTest, APluginThatFailsIsNamedInUpstreamsWords) {
 
 // --- Several hosts
 
-TEST_F(PostFilterTest, WhatAllHostsSaidTakesThePlaceOfItsOwnWord) {
+TEST_F(PostFilterTest, MergedVerdictsReplaceItsOwn) {
   std::vector<v1alpha1::Code> codes;
   first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
     codes = {dry_run.CodeOf(0), dry_run.CodeOf(1)};
@@ -450,7 +450,7 @@ class HypothesesTest : public PostFilterTest {
   v1alpha1::FilterRequest request_;
 };
 
-TEST_F(HypothesesTest, EachIsJudgedOnItsOwnOrGoesOn) {
+TEST_F(HypothesesTest, EachIsEvaluatedAloneOrContinuesTheLast) {
   Add(0, {"default/a"});
   Add(0, {"default/a", "default/b", "default/c"});
   Add(0, {}, {"default/b"})->set_continues(true);

@@ -243,7 +243,7 @@ TEST_F(QueueingHintsTest, AddedAndRemovedObjectsHaveOneSide) {
   EXPECT_THAT(scripts_["Nodes"].asked, ElementsAre("p: none to n1/x", "p: n1/x to none"));
 }
 
-TEST_F(QueueingHintsTest, APodsPlaceInTheShimsBooksCounts) {
+TEST_F(QueueingHintsTest, APodsPlaceAsTheShimHasItCounts) {
   scripts_["Pods"].hint = Hint::kSkip;
   Waits("p", "Pods");
   v1alpha1::SyncRequest request = Delta();
@@ -270,7 +270,7 @@ TEST_F(QueueingHintsTest, AnUpdateOfAPendingPodConcernsItAlone) {
   EXPECT_THAT(TakeWakes(), ElementsAre("default/q by Pods #1001"));
 }
 
-TEST_F(QueueingHintsTest, ThePlaceThatAPodLostIsNoHelpToItself) {
+TEST_F(QueueingHintsTest, APodsOwnLostPlaceDoesNotHelpIt) {
   Waits("p", "Pods");
   v1alpha1::SyncRequest request = Delta();
   AddEvent(&request, 1001, "AssignedPod", ClusterEvent::DELETE)->set_pod_uid("default/p");

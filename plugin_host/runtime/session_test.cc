@@ -210,7 +210,7 @@ TEST_F(SessionTest, ReserveIsAllOrNothing) {
   EXPECT_EQ(response.rejection().reasons(0), "running Reserve plugin \"B\": broken");
 }
 
-TEST_F(SessionTest, UnreserveOfAnUnknownAttemptSucceedsAndTellsPlugins) {
+TEST_F(SessionTest, UnreserveOfAnUnknownAttemptSucceedsAndCallsPlugins) {
   v1alpha1::UnreserveResponse response;
   ASSERT_TRUE(session_->Unreserve(Call<v1alpha1::UnreserveRequest>(99), now_, &response).ok());
   EXPECT_THAT(a_.heard, ElementsAre("A unreserve n0"));
@@ -237,7 +237,7 @@ TEST_F(SessionTest, PermitWaitsAtMostAQuarterOfAnHour) {
   EXPECT_TRUE(response.waits().empty());
 }
 
-TEST_F(SessionTest, GoesByTheTimeThatTheShimTells) {
+TEST_F(SessionTest, UsesTheTimeThatTheShimSends) {
   v1alpha1::PermitResponse response;
   ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
   EXPECT_EQ(a_.permit_at, now_);
@@ -309,7 +309,7 @@ TEST_F(SessionTest, AttemptsEndWithTheStreamOfChanges) {
   EXPECT_EQ(session_->attempts_in_flight(), 0u);
 }
 
-TEST_F(SessionTest, AVersionThatIsPastIsToldFromOneToCome) {
+TEST_F(SessionTest, DistinguishesAPastVersionFromAFutureOne) {
   v1alpha1::CallHeader header;
   header.set_snapshot_version(1);
   EXPECT_EQ(session_->Reached(header), Session::Readiness::kReady);
@@ -334,7 +334,7 @@ TEST_F(SessionTest, ConfigurationFaultsAreNamed) {
   EXPECT_EQ(response.problems(1).message(), "plugin does not implement extension point FILTER");
 }
 
-TEST_F(SessionTest, AHostForgetsSessionsThatNobodyUses) {
+TEST_F(SessionTest, AHostForgetsUnusedSessions) {
   Host host({"host-a", "1", ""}, &registry_);
   v1alpha1::ConfigureResponse response;
   ASSERT_TRUE(host.Configure(Config(), now_, &response).ok());

@@ -116,7 +116,7 @@ TEST_F(SignaturesTest, AnEphemeralVolumeIsThePodsOwn) {
   EXPECT_NE(signatures_.Of(*profile, a), signatures_.Of(*profile, b));
 }
 
-TEST(PluginRegistry, RefusesASignatureOfWhatIsNoPart) {
+TEST(PluginRegistry, RejectsASignatureOfAnUnknownPart) {
   sdk::PluginDescriptor d;
   d.name = "A";
   d.extension_points = {v1alpha1::FILTER};

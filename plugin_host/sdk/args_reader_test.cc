@@ -55,7 +55,7 @@ TEST(ArgsReaderTest, NamesEveryFieldThatIsWrongOrUnknown) {
                                               "o.y: unknown field \"o.y\""));
 }
 
-TEST(ArgsReaderTest, TextThatIsNoObjectIsAProblem) {
+TEST(ArgsReaderTest, TextThatIsNotAnObjectIsAProblem) {
   EXPECT_EQ(ArgsReader("{").Finish().size(), 1u);
   EXPECT_EQ(ArgsReader("[]").Finish().size(), 1u);
   EXPECT_TRUE(ArgsReader("").Finish().empty());

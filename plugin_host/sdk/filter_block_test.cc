@@ -23,7 +23,7 @@ TEST(FilterBlockTest, EqualVerdictsAreKeptOnce) {
   EXPECT_EQ(table.entries().size(), 3u);
 }
 
-TEST(FilterBlockTest, TheFirstWordCountsAndOnlyCandidatesAreJudged) {
+TEST(FilterBlockTest, TheFirstVerdictCountsAndOnlyCandidatesGetOne) {
   VerdictTable table;
   BlockVerdicts ids;
   FilterSink sink(&table, 0, 0b0011, &ids);
@@ -34,7 +34,7 @@ TEST(FilterBlockTest, TheFirstWordCountsAndOnlyCandidatesAreJudged) {
   EXPECT_EQ(table.entries()[ids[0]].verdict.reasons()[0], "a");
 }
 
-TEST(FilterBlockTest, WhatIsNoRejectionIsAFailure) {
+TEST(FilterBlockTest, AnythingButARejectionIsAFailure) {
   VerdictTable table;
   BlockVerdicts ids;
   FilterSink sink(&table, 0, ~uint64_t{0}, &ids);

@@ -16,7 +16,7 @@ TEST(GpuDevicesTest, IdsAreNumbersAndRanges) {
   EXPECT_EQ(ParseGpuIds("63"), GpuSet{1} << 63);
 }
 
-TEST(GpuDevicesTest, AnythingElseIsNoList) {
+TEST(GpuDevicesTest, AnythingElseIsNotAList) {
   for (const char* text :
        {"", ",", "0,", "-1", "1-", "3-1", "0-64", "64", "0 1", " 0", "a", "0-1-2", "GPU-5d0f7a",
         "0x1", "99999999999999999999", "\u0661", "1e1", "[0]"}) {
@@ -69,7 +69,7 @@ TEST(GpuDevicesTest, TheFirstAnnotationThatCanBeReadCounts) {
   EXPECT_EQ(malformed.warned(), 1);
 }
 
-TEST(GpuDevicesTest, NobodyHasMoreThanHeAsksFor) {
+TEST(GpuDevicesTest, MoreGpusThanRequestedAreMalformed) {
   testing::PodBuilder pod("p");
   pod.Annotation(kGpuIdsAnnotation, "0-7");
   EXPECT_EQ(GpusOfPod(pod, 8, nullptr), 0xff);

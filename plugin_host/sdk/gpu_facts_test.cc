@@ -51,7 +51,7 @@ TEST_F(GpuFactsTest, GenerationComesFromTheProductWithAnySuffixOrTheFamily) {
   EXPECT_TRUE(malformed_.empty()) << "values of discovery are unknown, not malformed";
 }
 
-TEST_F(GpuFactsTest, MalformedLabelsCountAsAbsentAndAreTold) {
+TEST_F(GpuFactsTest, MalformedLabelsCountAsAbsentAndAreReported) {
   for (const char* text : {"", "much", "-8", "+8", "8GB", "nan", "inf", "1e300"}) {
     const GpuFacts facts = Read({{kMemoryLabel, text}, {kDiscoveredMemoryLabel, "16384"}});
     EXPECT_EQ(facts.memory_gb, 16) << text;

@@ -30,7 +30,7 @@ TEST(LabelValues, CountsAreDigits) {
   EXPECT_EQ(ParseCount("11", 10), std::nullopt);
 }
 
-TEST(LabelValues, BooleansAreWords) {
+TEST(LabelValues, BooleansAreTrueOrFalse) {
   EXPECT_EQ(ParseBool("true"), true);
   EXPECT_EQ(ParseBool("False"), false);
   for (const char* text : {"", "1", "yes", "true "}) EXPECT_EQ(ParseBool(text), std::nullopt);

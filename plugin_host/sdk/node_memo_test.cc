@@ -31,7 +31,7 @@ TEST(NodeMemoTest, MadeAgainWhenTheNodeHasChanged) {
   EXPECT_EQ(memo.Of(nodes, 1, make), 5);
 }
 
-TEST(NodeMemoTest, MadeAgainWhenNobodyKnowsWhatChanged) {
+TEST(NodeMemoTest, ComputedAgainIfTheChangesAreUnknown) {
   NodeTable nodes;
   for (const Slot slot : {0u, 1u}) Change(slot, &nodes);
   NodeMemo<int> memo;

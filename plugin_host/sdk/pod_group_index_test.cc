@@ -122,7 +122,7 @@ TEST_F(PodGroupIndexTest, AMemberIsInOneState) {
   EXPECT_EQ(index().size(), 0u);
 }
 
-TEST_F(PodGroupIndexTest, AGroupWithoutItsObjectIsNotFoundWhichIsNoDefault) {
+TEST_F(PodGroupIndexTest, AGroupWithoutItsObjectIsNotFoundAndHasNoDefault) {
   const v1alpha1::Pod pod = PodBuilder("p").Label("scheduling.x-k8s.io/pod-group", "g");
   harness_->AddPod(pod);
   const GroupRef ref = *GroupOf(pod);

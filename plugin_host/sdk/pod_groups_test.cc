@@ -49,7 +49,7 @@ const std::vector<Word>& Words() {
   return words;
 }
 
-TEST(GroupOf, TheFirstDialectThatThePodSpeaksDecides) {
+TEST(GroupOf, TheFirstDialectThatThePodUsesDecides) {
   for (size_t first = 0; first < Words().size(); ++first) {
     PodBuilder alone("p");
     Words()[first].say(&alone);
@@ -72,7 +72,7 @@ TEST(GroupOf, AnEmptyNameNamesNothing) {
   EXPECT_THAT(TextOf(pod), ::testing::StartsWith("legacy default/g"));
 }
 
-TEST(GroupOf, NamespaceAndControllerTellGroupsApart) {
+TEST(GroupOf, NamespaceAndControllerDistinguishGroups) {
   PodBuilder a("p", "a");
   a.Label("job-name", "j");
   PodBuilder b("p", "b");
@@ -119,7 +119,7 @@ TEST(GroupOf, KoordinatorsAnnotationsSayItAll) {
   EXPECT_THAT(ref.malformed, IsEmpty());
 }
 
-TEST(GroupOf, KoordinatorsModeSaysWhetherMembersKeepTheirPlaces) {
+TEST(GroupOf, KoordinatorsModeDecidesWhetherMembersKeepTheirPlaces) {
   const std::string key = "gang.scheduling.koordinator.sh/mode";
   EXPECT_FALSE(GroupOf(Koordinator("3", "", ""))->own.keeps_places);
   EXPECT_TRUE(

@@ -147,7 +147,7 @@ CallError ErrorOf(const grpc::Status& status) {
   return error;
 }
 
-TEST_F(EngineTest, SaysWhoItIsAndWhatItServes) {
+TEST_F(EngineTest, ReportsItsIdentityAndPlugins) {
   GetHostInfoRequest request;
   GetHostInfoResponse info;
   auto context = Context();
@@ -260,7 +260,7 @@ TEST_F(EngineTest, ACallWaitsForItsVersion) {
 }
 
 // For simulations: days pass in seconds.
-TEST_F(EngineTest, ATimeThatTheShimTellsIsAcknowledgedAtOnce) {
+TEST_F(EngineTest, ATimeThatTheShimSendsIsAcknowledgedAtOnce) {
   Configure();
   Sync sync = OpenSync(3);
   for (const int64_t time : {1'700'000'000'000'000'000, 1'700'000'360'000'000'000}) {
@@ -331,7 +331,7 @@ TEST_F(EngineTest, ErrorsAreShortHoweverLongTheRequest) {
   EXPECT_EQ(ErrorOf(status).reason(), CallError::OBJECT_UNKNOWN);
 }
 
-TEST_F(EngineTest, SessionsThatNobodyIsConnectedToMakeWay) {
+TEST_F(EngineTest, DisconnectedSessionsAreEvictedFirst) {
   Configure();
   Sync sync = OpenSync(4);
   for (size_t i = 0; i < runtime::Host::kMaxSessions + 3; ++i) {

@@ -120,7 +120,7 @@ TEST_F(CoordinatorTest, BoundMembersCountButNotThoseBeingDeleted) {
   EXPECT_THAT(Decided(true), ElementsAre("default/a"));
 }
 
-TEST_F(CoordinatorTest, GangsAreToldApartByJobNamespaceAndController) {
+TEST_F(CoordinatorTest, GangsDifferByJobNamespaceAndController) {
   Permit(Member("a", "2"));
   EXPECT_EQ(Permit(Member("b", "2", "other")).code(), v1alpha1::WAIT);
   PodBuilder elsewhere("c", "elsewhere");
@@ -150,7 +150,7 @@ TEST_F(CoordinatorTest, UnreserveGivesAllWaitingMembersBackOnce) {
   EXPECT_THAT(harness_->Unreserve(Member("a", "4"), "n1"), IsEmpty());
 }
 
-TEST_F(CoordinatorTest, ARejectedGangCanWaitAnew) {
+TEST_F(CoordinatorTest, ARejectedGangCanWaitAgain) {
   Permit(Member("a", "2"));
   Permit(Member("b", "3", "train"));
   harness_->Unreserve(Member("b", "3"), "n1");

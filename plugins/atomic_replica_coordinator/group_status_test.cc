@@ -110,7 +110,7 @@ class KubernetesTest : public GroupStatusTest {
   }
 };
 
-TEST_F(KubernetesTest, SaysWhyAndThenThatItIsScheduledForGood) {
+TEST_F(KubernetesTest, ReportsWhyAndThenScheduledPermanently) {
   AddMembers();
   EXPECT_EQ(Pass(absl::Seconds(3)), 0) << "no attempt yet";
   Reject(Member("a"), "1 of 3 members fit; 1 Insufficient cpu");
@@ -154,7 +154,7 @@ TEST_F(KubernetesTest, ATextAloneIsWrittenEveryTenSecondsAtMost) {
   EXPECT_EQ(Said(), "True Scheduled: ") << "written without delay";
 }
 
-TEST_F(KubernetesTest, AnErrorSaysSo) {
+TEST_F(KubernetesTest, AnErrorIsReported) {
   AddMembers();
   Reject(Member("a"), "no such thing", /*is_error=*/true);
   Pass(absl::Seconds(1));
@@ -219,7 +219,7 @@ TEST_F(KubernetesTest, WhatOthersWroteStays) {
   EXPECT_EQ(status["resourceClaimStatuses"][0]["name"], "c");
 }
 
-TEST_F(KubernetesTest, OneThatSomebodyElseCalledScheduledIs) {
+TEST_F(KubernetesTest, AGroupThatAnotherWriterMarkedScheduledStaysScheduled) {
   Apply(R"({"conditions": [{"type": "PodGroupScheduled", "status": "True", "reason": "Mine"}]})");
   AddMembers();
   Reject(Member("a"), "1 of 3 members fit");
@@ -250,7 +250,7 @@ TEST_F(KubernetesTest, GroupsOfOtherSchedulersAreLeftAlone) {
   EXPECT_EQ(Pass(absl::Seconds(60)), 0);
 }
 
-TEST_F(KubernetesTest, WhatNobodyAllowsIsAskedForLessAndLess) {
+TEST_F(KubernetesTest, AWriteThatIsNotAllowedIsRetriedWithBackoff) {
   AddMembers();
   Reject(Member("a"), "1 of 3 members fit");
   size_t asked = 0;
@@ -310,7 +310,7 @@ TEST_F(SchedulerPluginsTest, ThePhaseOnlyGoesForward) {
   EXPECT_EQ(Pass(absl::Seconds(30)), 0);
 }
 
-TEST_F(SchedulerPluginsTest, OneThatIsPlacedAtOnceIsWrittenOnce) {
+TEST_F(SchedulerPluginsTest, AGroupThatIsPlacedAtOnceIsWrittenOnce) {
   harness_->AddPod(Labelled("a"));
   harness_->AddPod(Labelled("b"));
   Pass(absl::Seconds(2));

@@ -146,7 +146,7 @@ TEST_F(PodGroupsTest, APodGroupThatDoesNotExistIsNotFound) {
   EXPECT_EQ(Permit(Member("a")), Verdict::Success());
 }
 
-TEST_F(PodGroupsTest, ASizeThatCannotBeReadIsNoSinglePod) {
+TEST_F(PodGroupsTest, AGroupWithAnUnreadableSizeIsNotASinglePod) {
   Apply(R"({"minMember": 0})");
   const Verdict expected = Verdict::Unresolvable(
       "gang \"train\": spec.minMember: \"0\" is not a number of members between 1 and 100000");
@@ -178,7 +178,7 @@ TEST_F(PodGroupsTest, TheMemberThatMakesThemEnoughCallsTheOthers) {
   EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "there were enough members before";
 }
 
-TEST_F(PodGroupsTest, AnObjectCallsMembersWhenItSaysAnotherNumberAndNotForItsStatus) {
+TEST_F(PodGroupsTest, AnObjectActivatesMembersIfItsNumberChangesNotForItsStatus) {
   Apply(R"({"minMember": 3})");
   harness_->AddPod(Member("a"));
   harness_->AddPod(Member("b"));
@@ -192,7 +192,7 @@ TEST_F(PodGroupsTest, AnObjectCallsMembersWhenItSaysAnotherNumberAndNotForItsSta
   EXPECT_THAT(harness_->TakeActivated(), IsEmpty());
 }
 
-TEST_F(PodGroupsTest, OneThatGivesItsPlaceBackTakesTheOthersAlong) {
+TEST_F(PodGroupsTest, AMemberThatReleasesItsPlaceReleasesTheOthersToo) {
   Apply(R"({"minMember": 3})");
   Permit(Member("a"));
   Permit(Member("b"));

@@ -46,7 +46,7 @@ TEST(TopologyTiers, TheClosestFirstUpToTheHighestAllowed) {
                                              "topology.kubernetes.io/zone"));
 }
 
-TEST(TopologyTiers, AHardTierThatNobodyKnowsIsNotPassedOver) {
+TEST(TopologyTiers, AnUnknownHardTierIsNotIgnored) {
   for (const char* args : {kThree, "{}"}) {
     const TopologyTiers tiers = TiersOf(args);
     EXPECT_EQ(tiers.LevelsOf(GroupDialect::kVolcano, Hard("4")).status().message(),

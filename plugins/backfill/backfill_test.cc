@@ -179,7 +179,7 @@ TEST_F(BackfillTest, MembersOfAPodGroupAreOneUnitAndThoseThatArePlacedCount) {
   EXPECT_TRUE(On("n1", Pod("p", 1, 200)).ok());
 }
 
-TEST_F(BackfillTest, PodsWhoseNodeIsGoneReleaseNothingElsewhere) {
+TEST_F(BackfillTest, PodsOfADeletedNodeReleaseNothingElsewhere) {
   harness_->AddPod(Running("a", "n1", 8, absl::Hours(1)));
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(2)));
   harness_->AddPod(Pod("train", 8));
@@ -195,7 +195,7 @@ TEST_F(BackfillTest, PodsWhoseNodeIsGoneReleaseNothingElsewhere) {
 
 // Of two pods on one node, the pod that ends by itself is counted once, whichever a dry run
 // removes.
-TEST_F(BackfillTest, WhatIsReleasedGoesByThePodsThatAreThere) {
+TEST_F(BackfillTest, ReleasedAmountsDependOnThePresentPods) {
   harness_->AddPod(Running("a", "n1", 4, absl::Hours(1)));
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(9)));
   harness_->AddPod(Pod("train", 8));
@@ -206,7 +206,7 @@ TEST_F(BackfillTest, WhatIsReleasedGoesByThePodsThatAreThere) {
   EXPECT_FALSE(harness_->Filter(p).at("n1").ok()) << "the same attempt continues";
 }
 
-TEST_F(BackfillTest, AHostThatStartsAnewReservesTheSame) {
+TEST_F(BackfillTest, ARestartedHostReservesTheSame) {
   harness_->AddPod(Running("a", "n1", 8, absl::Hours(1)));
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(2)));
   harness_->AddPod(Pod("train", 8));

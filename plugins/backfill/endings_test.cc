@@ -66,7 +66,7 @@ class Pods {
 
 using Seen = std::vector<std::pair<absl::Time, Amounts>>;
 
-TEST(EndingsTest, NodesTellWhatEndsOnThemInTheOrderOfTime) {
+TEST(EndingsTest, NodesReportEndingsInOrderOfTime) {
   const std::vector<Resource> resources = {{"pods", Resource::Kind::kPods},
                                            {"cpu", Resource::Kind::kCpu},
                                            {"gpu", Resource::Kind::kExtended, kGpus}};
@@ -111,7 +111,7 @@ TEST(EndingsTest, NodesTellWhatEndsOnThemInTheOrderOfTime) {
   EXPECT_GT(taken_back, 75u);
 }
 
-TEST(EndingsTest, NodesTellUntilWhenTheSameIsInUse) {
+TEST(EndingsTest, NodesReportUntilWhenAResourceIsInUse) {
   size_t for_ever = 0, for_a_time = 0;
   for (uint32_t seed = 1; seed <= 500; ++seed) {
     Pods pods(seed);

@@ -208,7 +208,7 @@ class Weeks {
   int overtaken_ = 0, broken_ = 0;
 };
 
-TEST(RandomWeeksTest, TheFirstInLineStartsNoLaterThanIfNobodyOvertookIt) {
+TEST(RandomWeeksTest, TheFirstInLineStartsNoLaterThanWithoutOvertaking) {
   int overtaken = 0, overtaken_without = 0, broken_without = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     Weeks weeks(seed, /*with_plugin=*/true);

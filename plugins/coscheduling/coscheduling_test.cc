@@ -120,7 +120,7 @@ TEST_F(CoschedulingTest, GroupsThatAreAlikeDoNotMix) {
   EXPECT_NE(Key(Add(other)), Key(first));
 }
 
-TEST_F(CoschedulingTest, TheObjectSaysWhenTheGroupCame) {
+TEST_F(CoschedulingTest, TheObjectsCreationIsTheTimeOfTheGroup) {
   PodBuilder builder("m");
   builder.Label("scheduling.x-k8s.io/pod-group", "g");
   builder.proto().set_creation_unix_seconds(50);

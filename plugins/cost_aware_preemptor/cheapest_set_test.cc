@@ -318,7 +318,7 @@ TEST(CheapestSetTest, EveryAnswerWasTried) {
   EXPECT_EQ(found, 2000);
 }
 
-TEST(CheapestSetTest, GivesUpWhenTold) {
+TEST(CheapestSetTest, StopsWhenRequested) {
   Instance instance;
   for (int i = 0; i < 4; ++i) instance.pieces.push_back({1, 0, -1, {.cost = i}});
   instance.gpus_needed = 2;

@@ -74,7 +74,7 @@ TEST(CostAwarePreemptorTest, CountsVictimsAndWorkLost) {
 }
 
 // A pod's annotations are read again after each change, and only then.
-TEST(CostAwarePreemptorTest, ACheckpointGrowsOldAndIsWrittenAnew) {
+TEST(CostAwarePreemptorTest, ACheckpointGrowsOldAndIsWrittenAgain) {
   auto harness = Harness();
   harness->AddNode(NodeBuilder("n1").Allocatable({{"nvidia.com/gpu", "8"}}));
   PodBuilder trains = Pod("trains", "n1", "training", "8");

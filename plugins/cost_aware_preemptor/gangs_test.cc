@@ -143,7 +143,7 @@ TEST_F(GangsTest, APodDoesNotHaveItsOwnGroupLeave) {
 }
 
 // An eviction for one of four members would be in vain.
-TEST_F(GangsTest, NobodyLeavesForAPartOfAGang) {
+TEST_F(GangsTest, NoPodIsEvictedForAPartOfAGang) {
   Start(1);
   harness_->AddPod(Pod("a", "n1", "4"));
   const auto member = [&](const std::string& name) {
@@ -205,7 +205,7 @@ TEST_F(GangsTest, WhatWasPromisedAndShowsIsNotCountedTwice) {
   EXPECT_THAT(companions_, IsEmpty());
 }
 
-TEST_F(GangsTest, WhoWaitsForACheckpointIsTriedAgainWhenItIsWritten) {
+TEST_F(GangsTest, APodThatWaitsForACheckpointIsRetriedWhenItIsWritten) {
   Start(1);
   PodBuilder trains = Pod("trains", "n1", "4");
   trains.Label("workload-type", "training").Annotation("outboard/checkpointing", "true");
@@ -228,7 +228,7 @@ TEST_F(GangsTest, WhoWaitsForACheckpointIsTriedAgainWhenItIsWritten) {
 }
 
 // The checkpoint of a member on another node may be what is missing.
-TEST_F(GangsTest, WhoWaitsForAMembersCheckpointIsTriedAgainToo) {
+TEST_F(GangsTest, APodThatWaitsForAMembersCheckpointIsRetriedToo) {
   Start(2);
   harness_->AddPod(Member("a", "n1", "4", 2));
   PodBuilder trains = Member("b", "n2", "4", 2);
@@ -241,7 +241,7 @@ TEST_F(GangsTest, WhoWaitsForAMembersCheckpointIsTriedAgainToo) {
   EXPECT_FALSE(VictimsFor(Preemptor("4")).empty());
 }
 
-TEST(CheckpointWaitersTest, NoHerdAndNobodyInFrontForEver) {
+TEST(CheckpointWaitersTest, WaitersAreRetriedInTurnsNotAllAtOnce) {
   CheckpointWaiters waiters;
   const auto add = [&](const std::string& uid, int32_t priority) {
     v1alpha1::Pod pod;

@@ -81,7 +81,7 @@ TEST(CostOptimized, LetsPodsGoAtTheirLatestStart) {
 }
 
 // A push may overtake the answer that holds the pod.
-TEST(CostOptimized, SaysSoUntilTheShimAsks) {
+TEST(CostOptimized, ReportsOpenPodsUntilTheShimAsks) {
   auto harness = Make(kNightArgs, "2026-01-01T21:59:59Z");
   const v1alpha1::Pod pod = Patient("p");
   EXPECT_FALSE(harness->PreEnqueue(pod).ok());
@@ -113,7 +113,7 @@ TEST(CostOptimized, LetsGoWhatAHostBeforeHeld) {
   EXPECT_EQ(pushes, 5);
 }
 
-TEST(CostOptimized, DoesNotSpeakOfPodsThatHaveAPlaceOrBelongToOthers) {
+TEST(CostOptimized, IgnoresPlacedPodsAndPodsOfOtherProfiles) {
   auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
   harness->AddNode(NodeBuilder("n").Allocatable({{"cpu", "4"}}));
   const v1alpha1::Pod placed = Patient("placed");

@@ -100,7 +100,7 @@ TEST_F(DefaultPreemptionTest, TakesAsFewPodsOffAsPossibleTheLeastImportantFirst)
   EXPECT_THAT(Preempt(Preemptor("1")), ElementsAre("n1: young")) << "no state is left behind";
 }
 
-TEST_F(DefaultPreemptionTest, SaysWhyNoNodeHelps) {
+TEST_F(DefaultPreemptionTest, ReportsWhyNoNodeHelps) {
   AddNode("n1");
   AddNode("n2");
   AddNode("n3", "closed");
@@ -116,7 +116,7 @@ TEST_F(DefaultPreemptionTest, SaysWhyNoNodeHelps) {
                   "incoming pod. (clear)"));
 }
 
-TEST_F(DefaultPreemptionTest, NodesThatNobodysLeavingHelpsAreNoCandidates) {
+TEST_F(DefaultPreemptionTest, NodesWhereNoEvictionHelpsAreNotCandidates) {
   AddNode("n1", "closed");
   Add(Running("low", "n1", 1, "4"));
   EXPECT_THAT(Preempt(Preemptor()),
@@ -124,7 +124,7 @@ TEST_F(DefaultPreemptionTest, NodesThatNobodysLeavingHelpsAreNoCandidates) {
                           "helpful for scheduling. (clear)"));
 }
 
-TEST_F(DefaultPreemptionTest, APodThatMayNotPreemptSaysSo) {
+TEST_F(DefaultPreemptionTest, APodThatMayNotPreemptGetsTheReason) {
   AddNode("n1");
   Add(Running("low", "n1", 1, "4"));
   PodBuilder pod = Preemptor();
@@ -166,7 +166,7 @@ TEST_F(DefaultPreemptionTest, DoesNotWaitOnANodeThatCannotTakeItAnyMore) {
   EXPECT_THAT(Preempt(pod), ElementsAre("n2: low"));
 }
 
-TEST_F(DefaultPreemptionTest, SparesPodsOfBrokenBudgetsFirst) {
+TEST_F(DefaultPreemptionTest, ReprievesPodsOfViolatedBudgetsFirst) {
   AddNode("n1");
   Add(Running("guarded", "n1", 1, "2", 100).Label("app", "db"));
   Add(Running("free", "n1", 5, "2", 100).Label("app", "web"));

@@ -21,7 +21,7 @@ class VictimsTest : public ::testing::Test {
   std::vector<std::unique_ptr<sdk::PodRecord>> pods_;
 };
 
-TEST_F(VictimsTest, ACandidateWhoseVictimsHaveNotStartedIsTheYoungest) {
+TEST_F(VictimsTest, ACandidateWithUnstartedVictimsIsTheYoungest) {
   std::vector<sdk::PreemptionCandidate> candidates = {{1, {Pod("a", 1, 900)}, {}, 0},
                                                       {2, {Pod("b", 1, 0)}, {}, 0}};
   SortByPreference(&candidates);

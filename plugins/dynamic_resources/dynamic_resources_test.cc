@@ -78,7 +78,7 @@ std::string Text(const sdk::Verdict& verdict) {
          (verdict.reasons().empty() ? "" : verdict.reasons().at(0));
 }
 
-TEST_F(DynamicResourcesTest, PostFilterTellsWhetherPreFilterRan) {
+TEST_F(DynamicResourcesTest, PostFilterReportsWhetherPreFilterRan) {
   const v1alpha1::Pod pod = NewPod();
   EXPECT_EQ(Text(harness_->PostFilter(pod)), "ERROR: not found");
   EXPECT_TRUE(harness_->PreFilter(pod).verdict.skip());

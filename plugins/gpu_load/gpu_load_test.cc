@@ -175,7 +175,7 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
 }
 
 // After a restart, pods are part of the first snapshot of the cluster.
-TEST_F(GpuLoadTest, PodsThatWereThereAreAsOldAsTheKubeletSays) {
+TEST_F(GpuLoadTest, ExistingPodsHaveTheirStartTimeFromTheKubelet) {
   Start();
   const auto pod = [&](const char* name, int created, int started) {
     v1alpha1::Pod made = Pod(name, "2").OnNode("n1");

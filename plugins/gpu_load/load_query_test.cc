@@ -82,7 +82,7 @@ TEST(ParseAnswerTest, IgnoresAbsurdFigures) {
   }
 }
 
-TEST(ParseAnswerTest, RefusesWhatIsNoAnswer) {
+TEST(ParseAnswerTest, RejectsMalformedAnswers) {
   const std::string good = AnswerOf(HostRows("n1", "0.5", "0.5", "1700000090.5"));
   ASSERT_TRUE(ParseAnswer(good, QueryOptions()).ok());
   for (const std::string& bad : std::vector<std::string>{

@@ -259,7 +259,7 @@ TEST_F(LoadReaderTest, AnAnswerWithoutEndIsCutOff) {
   EXPECT_EQ(reader_->Latest(), nullptr);
 }
 
-TEST_F(LoadReaderTest, NobodyThere) {
+TEST_F(LoadReaderTest, AnUnreachableServerIsReported) {
   options_.server.address = "http://127.0.0.1:1";
   Start();
   metrics_.Await("unreachable", 2);
@@ -308,7 +308,7 @@ TEST_F(LoadReaderTest, VetoesAreKeptAfterTheirEnd) {
   EXPECT_THAT(reader_->Latest()->vetoes, IsEmpty());
 }
 
-TEST_F(LoadReaderTest, NoSamplesAreTold) {
+TEST_F(LoadReaderTest, MissingSamplesAreReported) {
   prometheus_.Say(Samples(""));
   Start();
   metrics_.Await("no_samples", 1);

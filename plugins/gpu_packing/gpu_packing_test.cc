@@ -25,7 +25,7 @@ TEST(GPUPackingTest, Cases) {
 
 // Two whole GPUs and two halves are idle. Two thirds of the target workload need a whole GPU and
 // lose the halves; one third needs halves and loses nothing.
-TEST(GPUPackingTest, TellsOfFragmentation) {
+TEST(GPUPackingTest, ReportsFragmentation) {
   auto harness = PluginHarness::Create(
       Descriptor(),
       R"({"targetWorkload": [{"gpus": 1, "weight": 2}, {"gpus": 1, "gpuMilli": 500}]})");
@@ -82,7 +82,7 @@ v1alpha1::Node MakeNode(int number) {
 }
 
 // Pods come and go and are evaluated; the running plugin answers as a new one.
-TEST(GPUPackingTest, BooksFollowTheCluster) {
+TEST(GPUPackingTest, UsageFollowsTheCluster) {
   for (
       const char* args :
       {R"({"targetWorkload": [{"gpus": 1, "cpuMillis": 4000, "weight": 3}, {"gpus": 1, "gpuMilli": 500},

@@ -72,7 +72,7 @@ int64_t Sum(const CountedPods& counted) {
   return sum;
 }
 
-TEST(AffinityIndexTest, KeepsABoundedNumberOfTermsAndForgetsThoseThatNobodyAsksFor) {
+TEST(AffinityIndexTest, KeepsABoundedNumberOfTermsAndForgetsUnusedOnes) {
   auto harness = *PluginHarness::Create(Descriptor());
   harness->AddNode(NodeBuilder("n1").Label("zone", "a"));
   harness->AddPod(PodBuilder("e").Label("app", "app-0").OnNode("n1"));

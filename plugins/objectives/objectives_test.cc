@@ -142,7 +142,7 @@ TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
 }
 
 // A profile may enable the plugin at single extension points.
-TEST(Objectives, JudgesWithoutPreFilterAndPreScore) {
+TEST(Objectives, EvaluatesWithoutPreFilterAndPreScore) {
   sdk::PluginDescriptor descriptor = Descriptor();
   descriptor.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
   auto harness = PluginHarness::Create(descriptor, "");

@@ -144,7 +144,7 @@ TEST_F(SpreadIndexTest, GivesDomainsOfGoneNodesToOthers) {
   EXPECT_LE(index().TopologyOf("host")->size(), 3u);
 }
 
-TEST_F(SpreadIndexTest, DropsWhatNobodyUses) {
+TEST_F(SpreadIndexTest, DropsUnusedColumns) {
   harness_->AddNode(NodeBuilder("n").Label("zone", "a"));
   harness_->AddPod(PodBuilder("p").Label("app", "a").OnNode("n"));
   EXPECT_EQ(Sums("default", "a", "zone", {})["a"].first, 1);

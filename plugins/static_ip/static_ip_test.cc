@@ -222,7 +222,7 @@ TEST_F(StaticIpTest, HonoursAReservationThatAPersonMakes) {
   EXPECT_NE(Get("10-0-0-77"), json()) << "without a policy it is never released";
 }
 
-TEST_F(StaticIpTest, RefusesWhatContradictsAndSaysSo) {
+TEST_F(StaticIpTest, RefusesContradictionsWithAReason) {
   const auto make = [&](const std::string& name, const std::string& spec) {
     store_->Apply(kReservations, "", name, absl::StrCat("{\"spec\":", spec, "}"));
     Settle();
@@ -318,7 +318,7 @@ TEST_F(StaticIpTest, ALateSecondReservationOfAPodGoes) {
   EXPECT_THAT(store_->Names(kReservations), ElementsAre("10-0-0-6"));
 }
 
-TEST_F(StaticIpTest, HeldIpsAreGivenToNobody) {
+TEST_F(StaticIpTest, HeldIpsAreNotAssigned) {
   store_->Apply(kReservations, "", "10-0-0-5", R"({"spec":{"ip":"10.0.0.5"}})");
   Settle();
   EXPECT_EQ(Phase("10-0-0-5"), "Held");

@@ -25,7 +25,7 @@ TEST(GpuIslandsTest, AnythingElseIsNone) {
   }
 }
 
-TEST(GpuIslandsTest, TheRoomiestHasTheMostThatNobodyUses) {
+TEST(GpuIslandsTest, TheRoomiestIslandHasTheMostFreeGpus) {
   EXPECT_EQ(Roomiest({{4, 0}, {4, 0}}), 4);
   EXPECT_EQ(Roomiest({{4, 1}, {4, 1}}), 3);
   EXPECT_EQ(Roomiest({{4, 1}, {2, 0}}), 3);

@@ -60,7 +60,7 @@ TEST_F(NodeTopologyTest, TheProbeKnowsMoreThanLabels) {
   EXPECT_EQ(said.topology, Topology::kPcie) << "the label overrides the annotation";
 }
 
-TEST_F(NodeTopologyTest, WhatCannotBeReadIsToldAndCountsAsAbsent) {
+TEST_F(NodeTopologyTest, UnreadableValuesAreReportedAndCountAsAbsent) {
   const NodeTopology node = Read(NodeBuilder("n")
                                      .Label(kTopologyLabel, "warp")
                                      .Label("nvidia.com/gpu-island.a", "-4")

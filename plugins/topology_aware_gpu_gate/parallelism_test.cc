@@ -137,7 +137,7 @@ TEST(ParallelismTest, PodsOfPyTorchJobs) {
   EXPECT_EQ(ParallelismOfPod(owned, nullptr), kBoth);
 }
 
-TEST(ParallelismTest, WhatThePodSaysOfItselfDecides) {
+TEST(ParallelismTest, ThePodsOwnLabelDecides) {
   PodBuilder pod("p");
   EXPECT_EQ(ParallelismOfPod(pod, nullptr), kNone);
   v1alpha1::Container* container = pod.proto().mutable_containers(0);

@@ -67,7 +67,7 @@ class KeepingTest : public ::testing::Test {
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
-TEST_F(KeepingTest, SaysWhereThePodsAre) {
+TEST_F(KeepingTest, ReportsWhereThePodsAre) {
   harness_->AddPod(Worker("w1", "n3"));
   harness_->AddPod(Worker("w0", "n1"));
   harness_->AddPod(Worker("w2"));

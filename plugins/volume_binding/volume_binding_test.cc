@@ -201,7 +201,7 @@ TEST_F(BindingTest, WaitsUntilVolumeAndClaimAreBound) {
   EXPECT_TRUE(harness_->PreBind(pod, "n1", effects, results, absl::Seconds(600)).ok());
 }
 
-TEST_F(BindingTest, TellsWhyAVolumeCannotBeBound) {
+TEST_F(BindingTest, ReportsWhyAVolumeCannotBeBound) {
   const v1alpha1::Pod pod = Pod("p", {"a"});
   const auto effects = Reserve(pod, "n1");
   const std::vector<v1alpha1::EffectResult> results = {Result("10")};
@@ -243,7 +243,7 @@ TEST_F(BindingTest, WaitsUntilTheVolumeIsMade) {
   EXPECT_TRUE(harness_->PreBind(pod, "n1", effects, results).ok());
 }
 
-TEST_F(BindingTest, TellsWhyAVolumeCannotBeMade) {
+TEST_F(BindingTest, ReportsWhyAVolumeCannotBeProvisioned) {
   const v1alpha1::Pod pod = Pod("p", {"c"});
   const auto effects = Reserve(pod, "n1");
   const std::vector<v1alpha1::EffectResult> results = {Result("9")};

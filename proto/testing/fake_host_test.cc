@@ -50,7 +50,7 @@ std::vector<SyncRequest> Snapshot(int nodes) {
   return requests;
 }
 
-TEST_F(FakeHostTest, SaysWhoItIs) {
+TEST_F(FakeHostTest, ReportsItsIdentity) {
   GetHostInfoResponse info;
   ASSERT_TRUE(PluginHostService::NewStub(channel_)
                   ->GetHostInfo(&context_, GetHostInfoRequest(), &info)

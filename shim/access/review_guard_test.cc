@@ -102,7 +102,7 @@ TEST_F(ReviewGuardTest, AsksAgainOnlyAfterTenSeconds) {
   EXPECT_EQ(Reviews("tokenreviews"), 2);
 }
 
-TEST_F(ReviewGuardTest, RefusesInTheAPIServersWords) {
+TEST_F(ReviewGuardTest, RejectsWithTheAPIServersTexts) {
   http::Verdict verdict = Get("");
   EXPECT_EQ(verdict.http_status, 401);
   EXPECT_THAT(verdict.message, HasSubstr("Unauthorized"));
@@ -139,7 +139,7 @@ TEST_F(ReviewGuardTest, AVerifiedCertificateCountsBeforeAToken) {
 }
 
 // Errors on the way to the API server are not cached.
-TEST_F(ReviewGuardTest, SaysThatTheServerCannotBeAsked) {
+TEST_F(ReviewGuardTest, ReportsAnUnavailableServer) {
   Answer("tokenreviews", "it is down", 503);
   http::Verdict verdict = Get("t");
   EXPECT_EQ(verdict.http_status, 503);

@@ -16,7 +16,7 @@ std::string Json(absl::string_view text) {
   return out;
 }
 
-TEST(AppendJsonString, EscapesWhatJsonNeedsAndReplacesWhatIsNoText) {
+TEST(AppendJsonString, EscapesForJsonAndReplacesInvalidUtf8) {
   EXPECT_EQ(Json(""), "\"\"");
   EXPECT_EQ(Json("plain 0/1 <&>"), "\"plain 0/1 <&>\"");
   EXPECT_EQ(Json("a\"b\\c"), "\"a\\\"b\\\\c\"");

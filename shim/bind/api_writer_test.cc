@@ -289,7 +289,7 @@ TEST_F(ApiWriterTest, UnsettledAtTheFenceIsUnknown) {
 }
 
 // The decision is checked against the newest state, right before the send.
-TEST_F(ApiWriterTest, ABindWhoseRoomWasTakenMeanwhileIsNotSent) {
+TEST_F(ApiWriterTest, ABindWithoutRoomAnyMoreIsNotSent) {
   absl::Status fits = absl::OkStatus();
   ApiWriterOptions options;
   options.max_binds_in_flight = 1;
@@ -438,7 +438,7 @@ TEST_F(StatusTest, RetriesAsKubeSchedulerDoes) {
   EXPECT_EQ(client_.waiting(), 0u);
 }
 
-TEST_F(StatusTest, NewerPatchOfAPodJoinsTheOneThatWaits) {
+TEST_F(StatusTest, ANewerPatchOfAPodMergesIntoTheWaitingOne) {
   Patch("first");
   Patch("second", "n1");
   Patch("third");
@@ -505,7 +505,7 @@ TEST_F(ApiWriterTest, CarriesAnEffectOut) {
   EXPECT_EQ(results[3].resource_version, "43");
 }
 
-TEST_F(ApiWriterTest, TellsWhatAnObjectWrittenIsNow) {
+TEST_F(ApiWriterTest, ReturnsTheWrittenObject) {
   std::vector<WriteResult> results;
   const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
   v1alpha1::Effect effect;

@@ -170,7 +170,7 @@ TEST_F(EventRecorderTest, LongSeriesAreRefreshed) {
   EXPECT_THAT(client_.request().body, HasSubstr(R"("count":16)"));
 }
 
-TEST_F(EventRecorderTest, SeriesWhoseEventExpiredBeginsAgain) {
+TEST_F(EventRecorderTest, ASeriesWithAnExpiredEventBeginsAgain) {
   Failed("a");
   Answer(201);
   Failed("a");

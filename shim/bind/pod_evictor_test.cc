@@ -57,7 +57,7 @@ class PodEvictorTest : public ::testing::Test {
   std::vector<EvictionResult> results_;
 };
 
-TEST_F(PodEvictorTest, SaysWhyAndThenDeletesByUid) {
+TEST_F(PodEvictorTest, WritesTheReasonAndThenDeletesByUid) {
   Evict("v");
   ASSERT_EQ(client_.waiting(), 1u);
   EXPECT_EQ(client_.request().method, Method::kPatch);
@@ -87,7 +87,7 @@ TEST_F(PodEvictorTest, AConditionThatIsThereIsNotWrittenAgain) {
   EXPECT_EQ(client_.request().method, Method::kDelete);
 }
 
-TEST_F(PodEvictorTest, APodThatIsGoneIsNoFailure) {
+TEST_F(PodEvictorTest, AMissingPodIsNotAFailure) {
   Evict("a");
   Answer(404);
   Evict("b");

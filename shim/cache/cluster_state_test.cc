@@ -165,7 +165,7 @@ TEST_F(ClusterStateTest, WhatNoHostSeesIsNotSent) {
   EXPECT_EQ(mirror_.pods["p"].object.annotations_size(), 1);
 }
 
-TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToThoseWhoDeclaredThem) {
+TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem) {
   auto pod = std::make_shared<kube::PodObject>(*MakePod("p", ""));
   v1alpha1::Container* container = pod->pod.add_containers();
   container->add_command("torchrun");
@@ -203,7 +203,7 @@ TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToThoseWhoDeclaredThem) 
   EXPECT_TRUE(mirror_.objects.empty());
 }
 
-TEST_F(ClusterStateTest, APodsWayIsToldInSmallSteps) {
+TEST_F(ClusterStateTest, APodsWayIsSentInSmallSteps) {
   state_.UpsertNode(MakeNode("a"));
   const auto host = state_.AddHost({});
   Take(host);
@@ -246,7 +246,7 @@ TEST_F(ClusterStateTest, AssumeAndConfirmBetweenTwoTakingsIsAPlace) {
   EXPECT_THAT(Take(host), ElementsAre("BOUND p"));
 }
 
-TEST_F(ClusterStateTest, BindsOfAProfileAreToldInAFewBytes) {
+TEST_F(ClusterStateTest, BindsOfAProfileAreSentInAFewBytes) {
   state_.UpsertNode(MakeNode("a"));
   state_.NotifyBindsOf("keeps");
   const auto host = state_.AddHost({});
@@ -486,7 +486,7 @@ kube::ClusterObjectPtr MakeClaim(const std::string& name, const std::string& pha
   return object;
 }
 
-TEST_F(ClusterStateTest, ObjectsAreToldWhenTheirContentChanges) {
+TEST_F(ClusterStateTest, ObjectsAreSentWhenTheirContentChanges) {
   using Kind = ObjectOutcome::Kind;
   const auto host = state_.AddHost({});
   Take(host);
@@ -516,7 +516,7 @@ TEST_F(ClusterStateTest, ObjectsAreToldWhenTheirContentChanges) {
 
 // The result of a write counts at once. What the informer later reports of earlier versions does
 // not.
-TEST_F(ClusterStateTest, WhatWasWrittenCountsBeforeTheInformerTellsOfIt) {
+TEST_F(ClusterStateTest, AWrittenObjectCountsBeforeTheInformerReportsIt) {
   using Kind = ObjectOutcome::Kind;
   const absl::Time now = absl::UnixEpoch();
   const auto phase = [this] {

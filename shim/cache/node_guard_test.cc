@@ -140,7 +140,7 @@ TEST(GuardTest, DevicesAreCountedElsewhereWhereTheNodeHasNoneOfTheResource) {
   EXPECT_FALSE(usage.CheckFits(gpu, one, false, {}, devices).ok()) << "its device plugin counts it";
 }
 
-TEST(GuardTest, PodsAreCountedAndTheOneInTheBooksOnlyOnce) {
+TEST(GuardTest, PodsAreCountedAndAnAlreadyCountedPodOnlyOnce) {
   const auto allocatable = Resources("cpu_millis: 100 pods: 2");
   NodeUsage usage;
   PodDemand half;

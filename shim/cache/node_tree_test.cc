@@ -17,7 +17,7 @@ v1alpha1::Node NodeWith(std::initializer_list<std::pair<const char*, const char*
   return node;
 }
 
-TEST(ZoneKeyTest, BetaLabelsWinAndNothingIsNoZone) {
+TEST(ZoneKeyTest, BetaLabelsWinAndEmptyValuesAreNotAZone) {
   const std::string joint(":\0:", 3);
   EXPECT_EQ(ZoneKey(NodeWith({})), "");
   EXPECT_EQ(ZoneKey(NodeWith({{"topology.kubernetes.io/zone", "z"}})), joint + "z");

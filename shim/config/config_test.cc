@@ -390,7 +390,7 @@ TEST(ParseConfig, EndsWhereYamlCppWouldNot) {
   }
 }
 
-TEST(LoadConfigFile, SaysWhatIsWrongWithTheFile) {
+TEST(LoadConfigFile, ReportsTheFaultOfTheFile) {
   absl::Status status = LoadConfigFile("/nonexistent/x.yaml").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),

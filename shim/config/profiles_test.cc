@@ -333,7 +333,7 @@ TEST(PluginCatalog, JoinsHosts) {
   EXPECT_THAT(catalog.plugins["Gang"].points, ElementsAre(v1alpha1::RESERVE, v1alpha1::PERMIT));
 }
 
-TEST(EffectiveConfigYaml, CanBeReadBackAndSaysTheSame) {
+TEST(EffectiveConfigYaml, CanBeReadBackUnchanged) {
   absl::StatusOr<Config> config = ParseConfig(R"(
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

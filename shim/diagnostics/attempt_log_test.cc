@@ -68,7 +68,7 @@ class AttemptLogTest : public ::testing::Test {
   int next_node_ = 0;
 };
 
-TEST_F(AttemptLogTest, TellsEveryNodeOfAnAttempt) {
+TEST_F(AttemptLogTest, ReportsEveryNodeOfAnAttempt) {
   AttemptLog log(&cluster_pointer_);
   AddNodes(4);
   Algorithm(log, Pod("a"), 2);
@@ -124,7 +124,7 @@ TEST_F(AttemptLogTest, AnAttemptWithoutAnAnswerIsOnRecordToo) {
   EXPECT_FALSE(attempt.contains("snapshotVersion"));
 }
 
-TEST_F(AttemptLogTest, TellsWhoLeft) {
+TEST_F(AttemptLogTest, ReportsVictims) {
   AttemptLog log(&cluster_pointer_);
   AddNodes(1);
   Algorithm(log, Pod("a"), 0);

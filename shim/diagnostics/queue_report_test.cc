@@ -35,7 +35,7 @@ class QueueReportTest : public ::testing::Test {
   queue::SchedulingQueue queue_{queue::QueueOptions{}, now_, &gate_};
 };
 
-TEST_F(QueueReportTest, SaysWhereEachPodIsAndWhy) {
+TEST_F(QueueReportTest, ReportsWhereEachPodIsAndWhy) {
   Reject("rejected");
   gate_.gated_by["gated"] = "SchedulingGates";
   gate_.unavailable_at["parked"] = "main";

@@ -133,7 +133,7 @@ TEST_F(ServerTest, RequestsAreBounded) {
   EXPECT_EQ(client->Post("/filter", "3", "application/json")->body, "\"filter 1\"");
 }
 
-TEST_F(ServerTest, BindIsForThoseWhoAreKnown) {
+TEST_F(ServerTest, BindRequiresAKnownClient) {
   ServerOptions options = Loopback();
   options.serves_bind = false;
   StartServer(std::move(options));
@@ -293,7 +293,7 @@ class EndpointTest : public ::testing::Test {
   std::unique_ptr<Endpoint> endpoint_;
 };
 
-TEST_F(EndpointTest, ErrorsAreToldAsUpstreamReadsThem) {
+TEST_F(EndpointTest, ErrorsHaveUpstreamsForm) {
   ready_ = absl::UnavailableError("informers not synced: pods");
   httplib::Response got = Post("/filter", kQuestion, true);
   EXPECT_EQ(got.status, 200);

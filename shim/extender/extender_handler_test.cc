@@ -178,7 +178,7 @@ TEST_F(ExtenderHandlerTest, PodThatIsNotKnownYetIsWaitedFor) {
   EXPECT_EQ(answer_.status().message(), "pod ns/never (uid-never) is unknown");
 }
 
-TEST_F(ExtenderHandlerTest, PodOnANodeIsNotJudged) {
+TEST_F(ExtenderHandlerTest, PodOnANodeIsNotEvaluated) {
   AddPod("placed", "a");
   Evaluate("placed", {"a"});
   EXPECT_EQ(answer_.status().message(), "pod ns/placed is already on node a");
@@ -190,7 +190,7 @@ TEST_F(ExtenderHandlerTest, HostThatIsAwayIsSaidToBe) {
   EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is away");
 }
 
-TEST_F(ExtenderHandlerTest, PluginThatCannotScoreIsNoMatterToFilter) {
+TEST_F(ExtenderHandlerTest, PluginThatCannotScoreDoesNotAffectFilter) {
   const auto evaluate = host_.cycle;
   host_.cycle = [evaluate](const v1alpha1::CycleRequest& request,
                            v1alpha1::CycleResponse* response) {

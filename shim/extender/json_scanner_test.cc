@@ -72,7 +72,7 @@ TEST(JsonScanner, ReadsMembersAsTheyStand) {
   EXPECT_EQ(number, -12);
 }
 
-TEST(JsonScanner, SaysWhatWasExpected) {
+TEST(JsonScanner, ReportsWhatWasExpected) {
   std::string text;
   int64_t number = 0;
   JsonScanner number_scan("[1.5]");

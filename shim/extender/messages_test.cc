@@ -62,7 +62,7 @@ TEST(DecodeNodesQuestion, ReadsNamesAsGoDoes) {
   EXPECT_TRUE(question->by_name);
 }
 
-TEST(DecodeNodesQuestion, SaysWhatIsWrong) {
+TEST(DecodeNodesQuestion, ReportsTheFault) {
   const auto error = [](const std::string& body) {
     return std::string(DecodeNodesQuestion(body).status().message());
   };

@@ -327,7 +327,7 @@ TEST(CheckPermit, RefusesEachKindOfNonsense) {
   EXPECT_THAT(fault(bad), HasSubstr("names no attempt, no pod or no plugin"));
 }
 
-TEST(CheckRejectedGroup, NobodyIsRejectedTwice) {
+TEST(CheckRejectedGroup, NoPodIsRejectedTwice) {
   const std::string pod_uid = "00000000-0000-4000-8000-000000000001";
   const auto fault = [&](const std::vector<std::string>& others) {
     v1alpha1::PlannedGroup group;

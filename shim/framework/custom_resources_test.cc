@@ -62,7 +62,7 @@ TEST_F(CheckObjectWriteTest, RefusesWhatTheConfigurationDoesNotAllow) {
       << "an object without a namespace is in no allowed namespace";
 }
 
-TEST_F(CheckObjectWriteTest, APatchNeedsItsVerbAndSaysWhichObject) {
+TEST_F(CheckObjectWriteTest, APatchNeedsItsVerbAndIdentifiesTheObject) {
   const auto patch = [&](const char* rest) {
     return Say(
         absl::StrCat("plugin: 'Keeper' patch_object { resource: 'widgets.v1.example.com' "
@@ -84,7 +84,7 @@ TEST_F(CheckObjectWriteTest, APatchNeedsItsVerbAndSaysWhichObject) {
   EXPECT_THAT(patch("uid: 'u' json: '{\"metadata\":[]}'"), HasSubstr("not a JSON object"));
 }
 
-TEST_F(CheckObjectWriteTest, WhatAPluginCanDoWithoutIsNoBadAnswer) {
+TEST_F(CheckObjectWriteTest, AnOptionalResourceIsNotABadAnswer) {
   v1alpha1::Effect effect;
   effect.set_plugin("Keeper");
   v1alpha1::DeleteObject* del = effect.mutable_delete_object();

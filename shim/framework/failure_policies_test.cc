@@ -126,7 +126,7 @@ TEST_F(FailurePoliciesTest, AFilterThatInsistsIsWaitedFor) {
   EXPECT_EQ(runner.failed_host(), 0u);
 }
 
-TEST_F(FailurePoliciesTest, OneThatIsAwayIsDoneWithoutThroughout) {
+TEST_F(FailurePoliciesTest, AnAbsentHostIsIgnoredAtAllPoints) {
   hosts_[1].client = nullptr;
   ExtensionPointRunner runner = Panel();
   ASSERT_TRUE(runner.PreFilter("uid").ok());
@@ -137,7 +137,7 @@ TEST_F(FailurePoliciesTest, OneThatIsAwayIsDoneWithoutThroughout) {
   EXPECT_EQ(runner.ignored_failures()[0].point, v1alpha1::PRE_FILTER);
 }
 
-TEST_F(FailurePoliciesTest, SomebodyHasToBeHeard) {
+TEST_F(FailurePoliciesTest, AtLeastOneHostMustAnswer) {
   profile_.shares[0].pre_filter_fail_open = profile_.shares[0].filter_fail_open = true;
   hosts_[0].client = hosts_[1].client = nullptr;
   ExtensionPointRunner runner = Panel();

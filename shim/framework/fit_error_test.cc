@@ -38,7 +38,7 @@ TEST(FitErrorMessage, CountsNodesThatPreFilterLeftOut) {
             "[NodeAffinity].");
 }
 
-TEST(FitErrorMessage, SaysOnlyWhatPreFilterSaid) {
+TEST(FitErrorMessage, HasOnlyPreFiltersMessage) {
   Diagnosis diagnosis;
   diagnosis.num_all_nodes = 3;
   diagnosis.pre_filter_message = "pod affinity terms conflict";

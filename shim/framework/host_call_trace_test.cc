@@ -70,7 +70,7 @@ class HostCallTraceTest : public ::testing::Test {
   CallRecorder recorder_;
 };
 
-TEST_F(HostCallTraceTest, OfOneThatIsAlone) {
+TEST_F(HostCallTraceTest, OfASingleHost) {
   recorder_.Want(0);
   hosts_.resize(1);
   Run({10, 11, 12});
@@ -104,7 +104,7 @@ TEST_F(HostCallTraceTest, AnAnswerThatCannotBeUsedIsNotKept) {
   EXPECT_FALSE(recorder_.exchanges()[0].filter.has_value());
 }
 
-TEST_F(HostCallTraceTest, OfOneThatIsAskedLateTheFirstQuestion) {
+TEST_F(HostCallTraceTest, OfALateHostTheFirstQuestion) {
   SeveralHosts();
   profile_.shares[0].filter_plugins.clear();
   recorder_.Want(1);

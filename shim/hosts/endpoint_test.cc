@@ -62,7 +62,7 @@ TEST_F(EndpointTest, SocketsAreNamedAfterTheirHosts) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(EndpointTest, WhoAnswersMustBeAnAllowedUser) {
+TEST_F(EndpointTest, ThePeerMustBeAnAllowedUser) {
   auto fake = FakeHost::Start(absl::StrCat("unix:", directory_, "/main@1.sock"), "one");
   ASSERT_NE(fake, nullptr);
   const Endpoint endpoint = {"main", fake->address(), std::nullopt, 0};
@@ -81,7 +81,7 @@ TEST_F(EndpointTest, WhoAnswersMustBeAnAllowedUser) {
   }
 }
 
-TEST_F(EndpointTest, WhoHangsKeepsNobodyElseWaiting) {
+TEST_F(EndpointTest, AHangingHostDoesNotDelayOthers) {
   std::vector<int> hanging;
   config::ShimConfig config;
   for (int i = 0; i < 5; ++i) {
@@ -113,7 +113,7 @@ TEST_F(EndpointTest, WhoHangsKeepsNobodyElseWaiting) {
   for (const int fd : hanging) close(fd);
 }
 
-TEST_F(EndpointTest, NobodyAnswers) {
+TEST_F(EndpointTest, AMissingSocketIsUnavailable) {
   Socket("main@1.sock");
   for (const char* name : {"main@1.sock", "none.sock"}) {
     EXPECT_EQ(Dial({"main", absl::StrCat("unix:", directory_, "/", name), std::nullopt, 0}, {})

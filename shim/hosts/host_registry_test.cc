@@ -19,9 +19,9 @@ using v1alpha1::ConfigureRequest;
 using v1alpha1::GetHostInfoResponse;
 
 // Hosts "small" and "main", in this order, over gRPC.
-class HostSetTest : public ::testing::Test {
+class HostRegistryTest : public ::testing::Test {
  protected:
-  HostSetTest()
+  HostRegistryTest()
       : config_(Configuration()),
         scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, absl::Now()),
         hosts_(std::make_shared<config::Config>(config_), "session", &loop_, &scheduler_) {
@@ -111,7 +111,7 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
   HostRegistry hosts_;
 };
 
-TEST_F(HostSetTest, NobodyIsConfiguredBeforeAllHaveAnswered) {
+TEST_F(HostRegistryTest, NoHostIsConfiguredBeforeAllHaveAnswered) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   EXPECT_THAT(Filters("main"), SizeIs(0));
   Answers("small", {"Two"});
@@ -120,7 +120,7 @@ TEST_F(HostSetTest, NobodyIsConfiguredBeforeAllHaveAnswered) {
   EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
 }
 
-TEST_F(HostSetTest, WhatOthersServeDoesNotWaitForAHostThatStaysAway) {
+TEST_F(HostRegistryTest, WhatOthersServeDoesNotWaitForAHostThatStaysAway) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   const absl::Time wakeup = hosts_.NextWakeup();
   hosts_.Tick(wakeup - absl::Milliseconds(1));
@@ -141,7 +141,7 @@ TEST_F(HostSetTest, WhatOthersServeDoesNotWaitForAHostThatStaysAway) {
   EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
 }
 
-TEST_F(HostSetTest, NobodyGoesOnWithoutAHostThatIsNeeded) {
+TEST_F(HostRegistryTest, NoHostServesWithoutARequiredHost) {
   Answers("main", {"Sort", "One", "Binder"});
   hosts_.Tick(hosts_.NextWakeup());
   EXPECT_EQ(hosts_.plans(), nullptr);
@@ -149,7 +149,7 @@ TEST_F(HostSetTest, NobodyGoesOnWithoutAHostThatIsNeeded) {
   WaitUntilReady();
 }
 
-TEST_F(HostSetTest, WithoutAHostThatAllPodsNeedNoneCanBePlaced) {
+TEST_F(HostRegistryTest, WithoutAHostThatAllPodsNeedNoneCanBePlaced) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   Answers("small", {"Two"});
   EXPECT_FALSE(hosts_.ServesSomePods());
@@ -158,7 +158,7 @@ TEST_F(HostSetTest, WithoutAHostThatAllPodsNeedNoneCanBePlaced) {
   EXPECT_FALSE(ServesWithout("small"));
 }
 
-TEST_F(HostSetTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
+TEST_F(HostRegistryTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   Answers("small", {"SkippedHosts"});
   const auto with_spared = std::make_shared<config::Config>(Configuration("SkippedHosts"));
@@ -167,7 +167,7 @@ TEST_F(HostSetTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
   EXPECT_TRUE(ServesWithout("small"));
 }
 
-TEST_F(HostSetTest, AHostBeginsAnewWhereAnothersComingChangesItsShareAndOnlyThere) {
+TEST_F(HostRegistryTest, AHostRestartsFromScratchOnlyIfAnotherHostChangesItsShare) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   Answers("small", {"Two"});
   WaitUntilReady();
@@ -192,7 +192,7 @@ TEST_F(HostSetTest, AHostBeginsAnewWhereAnothersComingChangesItsShareAndOnlyTher
   EXPECT_TRUE(hosts_.AllReady());
 }
 
-TEST_F(HostSetTest, AHostThatServedNoProfileServesOnceTheConfigurationWantsIt) {
+TEST_F(HostRegistryTest, AHostThatServedNoProfileServesOnceTheConfigurationWantsIt) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   Answers("small", {"Late"});
   WaitUntilReady();

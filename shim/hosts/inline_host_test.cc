@@ -181,7 +181,7 @@ TEST_F(InlineHostTest, SendsWhatWasAskedForAndNothingElse) {
   EXPECT_THAT(node.pods(0).annotations(), SizeIs(1));
 }
 
-TEST_F(InlineHostTest, APluginThatNamesNoPartHasTheDefaultBesideOneThatDoes) {
+TEST_F(InlineHostTest, APluginWithoutPartsGetsTheDefaultsBesideOneWithParts) {
   GetHostInfoResponse info;
   info.add_plugins()->add_needed_fields("Node.status.images");
   info.add_plugins()->add_needed_fields("Node.metadata.annotations['a']");
@@ -190,7 +190,7 @@ TEST_F(InlineHostTest, APluginThatNamesNoPartHasTheDefaultBesideOneThatDoes) {
   EXPECT_FALSE(parts.pods || parts.declared_features);
 }
 
-TEST_F(InlineHostTest, WhatChangesIsSentAnew) {
+TEST_F(InlineHostTest, ChangedNodesAreEncodedAgain) {
   PutPod("p", 100);
   Begin("p");
   Filter();
@@ -231,7 +231,7 @@ TEST_F(InlineHostTest, NodesComeInTheOrderOfTheSearch) {
   EXPECT_EQ(filters_[0].percentage_of_nodes_to_score(), 100u);
 }
 
-TEST_F(InlineHostTest, CountsPodsForWhichTheNodeIsKeptInMind) {
+TEST_F(InlineHostTest, CountsNominatedPods) {
   Needs({"Node.pods", "Node.requested"});
   PutPod("p", 100, "", 5);
   PutPod("higher", 700, "", 6);
@@ -298,7 +298,7 @@ TEST_F(InlineHostTest, ReserveAndPermitBringPodAndNode) {
   EXPECT_FALSE(permits[0].has_inline_node());
 }
 
-TEST_F(InlineHostTest, APreFilterThatNobodyHasIsNotAskedFor) {
+TEST_F(InlineHostTest, PreFilterIsNotCalledWithoutAPluginThere) {
   Needs({}, /*pre_filter=*/false);
   PutPod("p", 100);
   Begin("p");

@@ -169,7 +169,7 @@ class InlineNodesTest : public ::testing::Test {
   std::vector<std::string> lost_;
 };
 
-TEST_F(InlineNodesTest, ServesOnceItSaysThatItIsReady) {
+TEST_F(InlineNodesTest, ServesOnceItReportsReady) {
   InlineComes("a", 1, "n2", /*ready=*/false);
   Until("it was asked", [&] { return fakes_["a"]->Count<ProbeRequest>() > 1; });
   EXPECT_FALSE(hosts_.AllReady());
@@ -213,7 +213,7 @@ TEST_F(InlineNodesTest, ANewerInstanceTakesItsPlace) {
   EXPECT_EQ(effects_.bound.back(), "p4 n1");
 }
 
-TEST_F(InlineNodesTest, OneThatDiesIsNoticedByACallOrWithoutOne) {
+TEST_F(InlineNodesTest, ADeadInstanceIsDetectedWithAndWithoutACall) {
   InlineComes("a", 1, "n1");
   UntilServes("a");
   fakes_["a"]->Kill();
@@ -243,7 +243,7 @@ TEST_F(InlineNodesTest, AnAnswerThatCannotBeReadIsRefused) {
   EXPECT_EQ(Serving(), "a") << "one bad answer does not replace it";
 }
 
-TEST_F(InlineNodesTest, AHandshakeWithOneThatWantsTheImpossibleFails) {
+TEST_F(InlineNodesTest, AHandshakeFailsForImpossibleCapabilities) {
   auto fake = FakeHost::Start(
       absl::StrCat("unix:", ::testing::TempDir(), "outboard-inline-", getpid(), "-x"), "x");
   // FakeHost has the fused cycle.

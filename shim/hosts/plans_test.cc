@@ -296,7 +296,7 @@ HostInfos WithInterests(const std::vector<ExtensionPoint>& points) {
   return infos;
 }
 
-TEST(PlansTest, AHostIsSparedPodsThatNoneOfItsPluginsCaresAbout) {
+TEST(PlansTest, AHostIsSkippedForPodsThatNoneOfItsPluginsHandles) {
   const auto plans =
       MakePlans(Configuration({"a", "b"}), {"a", "b"},
                 WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE, v1alpha1::PERMIT}));
@@ -320,7 +320,7 @@ TEST(PlansTest, AHostIsSparedPodsThatNoneOfItsPluginsCaresAbout) {
   EXPECT_EQ(plan.For(pod, {}), &plan);
 }
 
-TEST(PlansTest, AHostIsSparedNothingWhereOneOfItsPointsCaresAboutEveryPod) {
+TEST(PlansTest, AHostWithAPointForEveryPodIsNeverSkipped) {
   const auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"},
                                WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE}));
   ASSERT_TRUE(plans.ok()) << plans.status();

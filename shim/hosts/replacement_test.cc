@@ -241,7 +241,7 @@ TEST_F(ReplacementTest, WhereTheServingOneIsLostAnotherIsInItsPlaceAtOnce) {
   EXPECT_EQ(hosts_.switches().at({"main", "lost"}), 1);
 }
 
-TEST_F(ReplacementTest, OneThatIsLostWhileItIsMadeReadyChangesNothing) {
+TEST_F(ReplacementTest, AnInstanceThatIsLostDuringSyncChangesNothing) {
   Comes("a", 1);
   WaitFor({"a serving"});
   Comes("b", 2);
@@ -281,7 +281,7 @@ TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
   WaitFor({"a standby", "b standby", "c standby", "d serving"});
 }
 
-TEST_F(ReplacementTest, AnAnswerOfNoUseSoonAfterAReplacementIsNoChance) {
+TEST_F(ReplacementTest, AnUnusableAnswerSoonAfterAReplacementCausesARollback) {
   Comes("a", 1, "good");
   WaitFor({"a serving"});
   Comes("b", 2, "bad");
@@ -297,7 +297,7 @@ TEST_F(ReplacementTest, AnAnswerOfNoUseSoonAfterAReplacementIsNoChance) {
   EXPECT_THAT(effects_.bound, SizeIs(2)) << "including the one without an answer";
 }
 
-TEST_F(ReplacementTest, OneThatAnswersNothingIsHeldBackUntilItHasAnsweredAProbe) {
+TEST_F(ReplacementTest, AnInstanceThatDoesNotAnswerIsHeldBackUntilItAnswersAProbe) {
   Comes("a", 1);
   WaitFor({"a serving"});
   Fault broken;
@@ -380,7 +380,7 @@ TEST_F(ReplacementTest, APersonMayGoBackAndForth) {
   EXPECT_EQ(hosts_.switches().at({"main", "manual"}), 2);
 }
 
-TEST_F(ReplacementTest, OneThatIsDrainingIsReplacedIfAnotherIsReady) {
+TEST_F(ReplacementTest, ADrainingInstanceIsReplacedIfAnotherIsReady) {
   Comes("a", 1);
   WaitFor({"a serving"});
   Comes("b", 2);
@@ -426,7 +426,7 @@ TEST_F(ReplacementTest, AnswersOfNoUseInTheShadowQuarantineTheBuild) {
   EXPECT_THAT(effects_.failed, IsEmpty());
 }
 
-TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndHoldsNobodyUp) {
+TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndDelaysNoPod) {
   EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
   Comes("a", 1);
   WaitFor({"a serving"});

@@ -319,7 +319,7 @@ TEST_F(SecureServerTest, TakesANewPairWithoutARestart) {
   EXPECT_EQ(Shown(), "third");
 }
 
-TEST_F(SecureServerTest, SaysWhatIsWrongWithTheFilesAtTheStart) {
+TEST_F(SecureServerTest, ReportsFaultyFilesAtTheStart) {
   Authority authority("ca");
   const auto error = [&] {
     return std::string(ServingCertificate::Load(files_).status().message());

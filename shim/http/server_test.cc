@@ -213,7 +213,7 @@ TEST(Server, RefusesAddresses) {
   }
 }
 
-TEST(Server, SaysThatAPortIsTaken) {
+TEST(Server, ReportsThatAPortIsTaken) {
   ServerOptions options;
   options.address = "127.0.0.1:0";
   absl::StatusOr<std::unique_ptr<Server>> first = Server::Start(std::move(options));

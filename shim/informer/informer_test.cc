@@ -159,7 +159,7 @@ TEST_P(InformerTest, ResumesAfterALostConnectionWithoutListingAgain) {
   EXPECT_EQ(picture_.adds(), 1);
 }
 
-TEST_P(InformerTest, ExpiredEitherWayListsAgainAndTellsTheDifference) {
+TEST_P(InformerTest, BothFormsOfExpiryListAgainAndReportTheDifference) {
   server_.Put("pods", Pod("a"));
   server_.Put("pods", Pod("b", "", "old-b"));
   Start();

@@ -78,7 +78,7 @@ TEST_F(StoreTest, ARecreatedNameIsADeleteAndAnAdd) {
   EXPECT_EQ(story_.Take(), (Lines{"-u2@7", "+u3@9"}));
 }
 
-TEST_F(StoreTest, ReplaceTellsTheDifferencesDeletesFirst) {
+TEST_F(StoreTest, ReplaceReportsTheDifferencesDeletesFirst) {
   store_.Put(Make("u1", "a", "1"));
   store_.Put(Make("u2", "b", "2"));
   store_.Put(Make("u3", "c", "3"));

@@ -113,7 +113,7 @@ TEST(CurlApiClient, ALostAnswerIsOfUnknownDeliveryAndNotRetriedForWrites) {
   EXPECT_FALSE(server.Get("pods", "ns/a").is_null());
 }
 
-TEST(CurlApiClient, AnAnswerCutAnywhereIsNoAnswer) {
+TEST(CurlApiClient, ATruncatedAnswerIsAnError) {
   FakeApiServer server;
   CurlApiClient client(server.Config(), NoLimit());
   server.Put("pods", {{"metadata", {{"name", "a"}, {"namespace", "ns"}}}});
@@ -170,7 +170,7 @@ TEST(CurlApiClient, ALostConnectionIsRetriedForReads) {
   EXPECT_EQ(server.Count("GET", "/pods/a"), 2);
 }
 
-TEST(CurlApiClient, WaitsAsRetryAfterSaysForAnyMethod) {
+TEST(CurlApiClient, HonoursRetryAfterForAnyMethod) {
   FakeApiServer server;
   CurlApiClient client(server.Config(), NoLimit());
   Fault fault;

@@ -27,7 +27,7 @@ TEST(TokenBucket, NeverHoldsMoreThanTheBurst) {
   EXPECT_FALSE(bucket.TryTake(later));
 }
 
-TEST(TokenBucket, NegativeRateIsNoLimit) {
+TEST(TokenBucket, NegativeRateMeansUnlimited) {
   TokenBucket bucket(-1, 1);
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(bucket.TryTake(kStart));
   EXPECT_EQ(bucket.NextToken(kStart), kStart);

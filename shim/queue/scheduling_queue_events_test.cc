@@ -40,7 +40,7 @@ class QueueEventsTest : public ::testing::Test {
   SchedulingQueue queue_{QueueOptions{}, now_};
 };
 
-TEST_F(QueueEventsTest, OnlyPodsWhoseRejectorsAreHelpedMove) {
+TEST_F(QueueEventsTest, OnlyPodsWithAHelpedRejectorMove) {
   Reject("fit", {{"Fit"}, {}});
   Reject("taint", {{"Taints"}, {}});
   Reject("both", {{"Fit", "Taints"}, {}});

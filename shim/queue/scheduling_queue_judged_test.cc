@@ -58,7 +58,7 @@ class DelegatedQueueTest : public ::testing::Test {
   SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &delegate_, &observer_};
 };
 
-TEST_F(DelegatedQueueTest, NoEventMovesAPodUntilItsHostSaysSo) {
+TEST_F(DelegatedQueueTest, NoEventMovesAPodUntilItsHostWakesIt) {
   Reject("p", {{"Fit"}, {}});
   EXPECT_THAT(delegate_.waiting, ElementsAre(Key("p")));
   const uint64_t number = Happens(NodeEvent(kAdd));
@@ -75,7 +75,7 @@ TEST_F(DelegatedQueueTest, APendingPluginsWakeSkipsBackoff) {
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
 }
 
-TEST_F(DelegatedQueueTest, ABackoffThatIsOverIsNotWaitedFor) {
+TEST_F(DelegatedQueueTest, AnExpiredBackoffDoesNotDelay) {
   Reject("p", {{"Fit"}, {}});
   now_ += absl::Seconds(3);
   Wake("p", "Fit", Happens(NodeEvent(kAdd)));
@@ -96,7 +96,7 @@ TEST_F(DelegatedQueueTest, AWakeOfAnEarlierAttemptIsLate) {
   EXPECT_THAT(delegate_.waiting, ElementsAre(Pair("p", number + 1)));
 }
 
-TEST_F(DelegatedQueueTest, EventsDuringTheAttemptAreTheHostsToJudge) {
+TEST_F(DelegatedQueueTest, TheHostEvaluatesEventsDuringTheAttempt) {
   queue_.Add(MakePod("p"), now_);
   queue_.Pop(now_);
   const uint64_t number = Happens(NodeEvent(kAdd));
@@ -110,7 +110,7 @@ TEST_F(DelegatedQueueTest, EventsDuringTheAttemptAreTheHostsToJudge) {
   EXPECT_EQ(observer_.incoming["backoff/ScheduleAttemptFailure"], 1) << "as kube-scheduler counts";
 }
 
-TEST_F(DelegatedQueueTest, EventsThatTheHostDoesNotKnowAreJudgedByKind) {
+TEST_F(DelegatedQueueTest, EventsUnknownToTheHostAreEvaluatedByKind) {
   queue_.Add(MakePod("p"), now_);
   queue_.Add(MakePod("q"), now_);
   queue_.Pop(now_);
@@ -125,7 +125,7 @@ TEST_F(DelegatedQueueTest, EventsThatTheHostDoesNotKnowAreJudgedByKind) {
       << "from now on the host evaluates events";
 }
 
-TEST_F(DelegatedQueueTest, AnAwayHostsPodsAreMovedByKind) {
+TEST_F(DelegatedQueueTest, PodsOfAnAbsentHostAreMovedByKind) {
   delegate_.evaluates = false;
   Reject("p", {{"Fit"}, {}});
   EXPECT_THAT(delegate_.waiting, IsEmpty());
@@ -133,7 +133,7 @@ TEST_F(DelegatedQueueTest, AnAwayHostsPodsAreMovedByKind) {
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
 }
 
-TEST_F(DelegatedQueueTest, AWakeByWhoDidNotRejectIsIgnored) {
+TEST_F(DelegatedQueueTest, AWakeByAPluginThatDidNotRejectIsIgnored) {
   Reject("p", {{"Fit"}, {}});
   Wake("p", "Taints", Happens(NodeEvent(kAdd)));
   Wake("nobody", "Fit", Happens(NodeEvent(kAdd)));
@@ -146,7 +146,7 @@ TEST_F(DelegatedQueueTest, AHostThatLostTrackWakesWithoutANumber) {
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
 }
 
-TEST_F(DelegatedQueueTest, WhenTheHostIsReplacedWhoWaitsIsTried) {
+TEST_F(DelegatedQueueTest, WaitingPodsAreTriedWhenTheHostIsReplaced) {
   Reject("p", {{"Fit"}, {}});
   gate_.gated_by["g"] = "Gates";
   queue_.Add(MakePod("g"), now_);
@@ -158,7 +158,7 @@ TEST_F(DelegatedQueueTest, WhenTheHostIsReplacedWhoWaitsIsTried) {
   EXPECT_THAT(delegate_.waiting, ElementsAre(Key("g"))) << "and the new host is notified";
 }
 
-TEST_F(DelegatedQueueTest, AGatedPodsOwnUpdateIsTheHostsToJudge) {
+TEST_F(DelegatedQueueTest, TheHostEvaluatesAGatedPodsOwnUpdate) {
   gate_.gated_by["g"] = "Gates";
   queue_.Add(MakePod("g"), now_);
   gate_.gated_by.clear();
@@ -183,7 +183,7 @@ TEST_F(DelegatedQueueTest, AGateThatStaysShutKeepsAWokenPod) {
   EXPECT_THAT(delegate_.waiting, ElementsAre(Key("g"))) << "a Wake ends the wait for the host";
 }
 
-TEST_F(DelegatedQueueTest, WhatHelpsAPodThatIsHeldIsJudgedFromItsReleaseOn) {
+TEST_F(DelegatedQueueTest, EventsForAHeldPodAreEvaluatedFromItsReleaseOn) {
   gate_.held.insert("p");
   Reject("p", {{"Fit"}, {}});
   gate_.gated_by["p"] = "Gates";
@@ -207,7 +207,7 @@ TEST_F(DelegatedQueueTest, WhatHelpsAPodThatIsHeldIsJudgedFromItsReleaseOn) {
   EXPECT_THAT(delegate_.waiting, IsEmpty());
 }
 
-TEST_F(DelegatedQueueTest, TheFlushTakesJudgedPodsToo) {
+TEST_F(DelegatedQueueTest, TheFlushMovesDelegatedPodsToo) {
   Reject("p", {{"Fit"}, {}});
   now_ += absl::Minutes(6);
   queue_.FlushDue(now_);
@@ -215,7 +215,7 @@ TEST_F(DelegatedQueueTest, TheFlushTakesJudgedPodsToo) {
   EXPECT_THAT(delegate_.waiting, IsEmpty());
 }
 
-TEST_F(DelegatedQueueTest, OnlyEventsThatMayHelpSomebodyAreTold) {
+TEST_F(DelegatedQueueTest, OnlyEventsThatMayHelpAPodAreSent) {
   EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd))) << "no pod waits";
   Reject("p", {{"Fit"}, {}});
   EXPECT_TRUE(queue_.IsEventRelevant(NodeEvent(kAdd)));

@@ -77,7 +77,7 @@ TEST_F(QueueTest, EarlierTimeBeatsOrderOfArrival) {
   EXPECT_THAT(Drain(), ElementsAre("early", "late"));
 }
 
-TEST_F(QueueTest, SaysWhoComesNextWithoutTakingThem) {
+TEST_F(QueueTest, ListsTheNextPodsWithoutPoppingThem) {
   for (int i = 0; i < 40; ++i) queue_.Add(MakePod(absl::StrCat("p", i), i * 7 % 11), now_);
   for (const size_t count : {0u, 1u, 7u, 40u, 100u}) {
     std::vector<std::string> next;

@@ -119,7 +119,7 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
   framework::NodeEvaluation evaluation_;
 };
 
-TEST_F(ExternallyScheduledPodsTest, JudgesEveryNodeOnceInOneMessage) {
+TEST_F(ExternallyScheduledPodsTest, EvaluatesEveryNodeOnceInOneMessage) {
   host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
     RejectSecond(response);
     return absl::OkStatus();
@@ -181,7 +181,7 @@ TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout)
   EXPECT_THAT(host_.cycles[1].filter().nodes().slots(), ElementsAre(1));
 }
 
-TEST_F(ExternallyScheduledPodsTest, PreFiltersWordIsAboutAllNodes) {
+TEST_F(ExternallyScheduledPodsTest, APreFilterRejectionCoversAllNodes) {
   host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
     v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Model");
@@ -194,7 +194,7 @@ TEST_F(ExternallyScheduledPodsTest, PreFiltersWordIsAboutAllNodes) {
   EXPECT_THAT(evaluation_.verdicts, ElementsAre(0, 0));
 }
 
-TEST_F(ExternallyScheduledPodsTest, PluginThatFailsIsNoFaultOfTheHost) {
+TEST_F(ExternallyScheduledPodsTest, APluginFailureIsNotAHostFailure) {
   host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
     response->mutable_pre_filter();
     v1alpha1::PluginStatus* error = response->mutable_filter()->mutable_error();

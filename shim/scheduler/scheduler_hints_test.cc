@@ -169,7 +169,7 @@ class SchedulerHintsTest : public ::testing::Test {
   cache::ClusterState::Cursor cursor_ = 0;
 };
 
-TEST_F(SchedulerHintsTest, TellsWhoWaitsAndWhatHappenedAndObeys) {
+TEST_F(SchedulerHintsTest, SendsWaitingPodsAndEventsAndAppliesWakes) {
   WithAWaitingPod();
   PutNode("n2");
   const Heard heard = Hear();
@@ -180,7 +180,7 @@ TEST_F(SchedulerHintsTest, TellsWhoWaitsAndWhatHappenedAndObeys) {
   EXPECT_THAT(Hear().not_waiting, ElementsAre("uid-p"));
 }
 
-TEST_F(SchedulerHintsTest, TellsHostsTheTimeBehindWhatHappened) {
+TEST_F(SchedulerHintsTest, SendsHostsTheTimeAfterEarlierEvents) {
   host_.heard_time = absl::InfinitePast();
   PutNode("n1");
   scheduler_.AdvanceHostClocks(now_);
@@ -211,7 +211,7 @@ TEST_F(SchedulerHintsTest, TheEventTravelsWithItsChange) {
   EXPECT_THAT(host_.changes[0].events(), SizeIs(1));
 }
 
-TEST_F(SchedulerHintsTest, SaysNothingThatHelpsNobody) {
+TEST_F(SchedulerHintsTest, SendsNoEventThatHelpsNoPod) {
   WithAWaitingPod();
   PutNode("n1", "other");  // Labels help no waiting pod.
   PutPod("bound", "n1");
@@ -220,7 +220,7 @@ TEST_F(SchedulerHintsTest, SaysNothingThatHelpsNobody) {
   EXPECT_THAT(heard.waiting, IsEmpty());
 }
 
-TEST_F(SchedulerHintsTest, AnEventWithoutAChangeOfTheMirrorIsToldToo) {
+TEST_F(SchedulerHintsTest, AnEventWithoutACacheChangeIsSentToo) {
   RejectAllBy("Labels");
   PutNode("n1");
   PutPod("p");
@@ -315,7 +315,7 @@ TEST_F(SchedulerHintsTest, EventsOfAWaitAtPermitAreKept) {
   EXPECT_LE(host_.changes[0].events_needed_from(), host_.changes[0].events(0).number());
 }
 
-TEST_F(SchedulerHintsTest, AnEventThatWasNeverToldIsNoLabel) {
+TEST_F(SchedulerHintsTest, AnEventThatWasNotSentIsNotALabel) {
   WithAWaitingPod();
   v1alpha1::QueueEvent invented;
   invented.set_number(1000);
@@ -381,7 +381,7 @@ TEST_F(SchedulerHintsTest, AHostThatMissedAMessagesWorthIsNotTrusted) {
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff);
 }
 
-TEST_F(SchedulerHintsTest, AHostWithoutTheCapabilityIsToldNothing) {
+TEST_F(SchedulerHintsTest, AHostWithoutTheCapabilityReceivesNoEvents) {
   framework::ScriptedHost plain;
   Attach(&plain);
   plain.cycle = [&plain](const auto&, auto* response) {

@@ -357,7 +357,7 @@ TEST_F(PreBindTest, APodThatGoesDuringAWriteThatFailsIsForgotten) {
   EXPECT_THAT(effects_.failures, IsEmpty());
 }
 
-TEST_F(PreBindTest, WhatWasWrittenIsToldBeforeThePlaceIsGivenBack) {
+TEST_F(PreBindTest, AWrittenObjectIsSentBeforeThePlaceIsReleased) {
   UseKeeper();
   cache::ChangeEncoder::Fields fields;
   fields.custom_resources = {kWidgets};
@@ -398,7 +398,7 @@ TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
   EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
 }
 
-TEST_F(PreBindTest, AnObjectIsWrittenBeforeTheBindWhichThenWaitsForNobody) {
+TEST_F(PreBindTest, AnObjectIsWrittenBeforeTheBindAndNothingElseDelaysIt) {
   UseKeeper();
   *reserved_.add_effects() = Widget("w1");
   AddPod();
@@ -410,7 +410,7 @@ TEST_F(PreBindTest, AnObjectIsWrittenBeforeTheBindWhichThenWaitsForNobody) {
   EXPECT_THAT(questions_, IsEmpty());
 }
 
-TEST_F(PreBindTest, APodWhoseObjectSomebodyElseMadeGivesItsPlaceBack) {
+TEST_F(PreBindTest, APodReleasesItsPlaceIfItsObjectExistsAlready) {
   UseKeeper();
   *reserved_.add_effects() = Widget("w1");
   AddPod();
@@ -476,7 +476,7 @@ TEST_F(PreBindTest, WhatAPluginCanDoWithoutIsRefusedWithoutHarmToItsHost) {
   EXPECT_THAT(effects_.writes, IsEmpty());
 }
 
-TEST_F(PreBindTest, WhoMayNotKnowAllThereIsWritesNothing) {
+TEST_F(PreBindTest, AHostThatMayLackObjectsWritesNothing) {
   UseKeeper();
   scheduler_.PauseBackgroundWrites(true);
   Push(Widget("w1"));
@@ -495,7 +495,7 @@ TEST_F(PreBindTest, WhoMayNotKnowAllThereIsWritesNothing) {
   EXPECT_THAT(effects_.writes, SizeIs(1));
 }
 
-TEST_F(PreBindTest, AHostWhoseKeeperIsInNoProfileHearsOfNothingMore) {
+TEST_F(PreBindTest, AHostWithoutAnObjectWriterInAProfileReceivesNoMoreChanges) {
   host_.AddPlugin("Keeper")->add_custom_resources()->add_verbs(v1alpha1::CustomResource::CREATE);
   AddPod();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -505,7 +505,7 @@ TEST_F(PreBindTest, AHostWhoseKeeperIsInNoProfileHearsOfNothingMore) {
   EXPECT_EQ(host_.changes.size(), before);
 }
 
-TEST_F(PreBindTest, AKeeperOfObjectsHearsOfChangesThoughNoPodIsPlaced) {
+TEST_F(PreBindTest, AnObjectWriterReceivesChangesWithoutPlacements) {
   UseKeeper();
   AddPod();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -518,7 +518,7 @@ TEST_F(PreBindTest, AKeeperOfObjectsHearsOfChangesThoughNoPodIsPlaced) {
   EXPECT_THAT(host_.changes, SizeIs(before + 1)) << "there is nothing to send";
 }
 
-TEST_F(PreBindTest, AKeeperOfObjectsHearsOfBinds) {
+TEST_F(PreBindTest, AnObjectWriterReceivesBinds) {
   UseKeeper();
   AddPod();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));

@@ -385,7 +385,7 @@ TEST_F(SchedulerPreemptionTest, ThePreemptorIsFreeWhenTheLastVictimTakesItsTimeT
   EXPECT_EQ(Queued("p").place, queue::Place::kActive);
 }
 
-TEST_F(SchedulerPreemptionTest, AHostJudgesWhatHelpsThePreemptorFromTheLastVictimsGoingOn) {
+TEST_F(SchedulerPreemptionTest, AHostEvaluatesEventsForThePreemptorFromTheLastVictimOn) {
   host_.EvaluateHints();
   const auto cursor = scheduler_.cluster()->AddHost({});
   scheduler_.cluster()->TakeChanges(cursor, now_);
@@ -412,7 +412,7 @@ TEST_F(SchedulerPreemptionTest, AHostJudgesWhatHelpsThePreemptorFromTheLastVicti
   EXPECT_THAT(hears(), ElementsAre("uid-p waits", "uid-a"));
 }
 
-TEST_F(SchedulerPreemptionTest, AnEvictionOfWhoIsGoneAlreadyReleasesThePreemptorToo) {
+TEST_F(SchedulerPreemptionTest, AnEvictionOfAMissingVictimReleasesThePreemptorToo) {
   host_.EvaluateHints();
   const auto cursor = scheduler_.cluster()->AddHost({});
   scheduler_.cluster()->TakeChanges(cursor, now_);
@@ -485,7 +485,7 @@ TEST_F(SchedulerPreemptionTest, CompanionsElsewhereLeaveBeforeTheLastVictimOfThe
 }
 
 // A group makes room on several nodes at once.
-TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasItsNodeKeptInMind) {
+TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasANominatedNode) {
   AddPod("a", 1, "n1");
   AddPod("b", 1, "n2");
   AddPod("p", 10);
@@ -576,7 +576,7 @@ TEST_F(SchedulerPreemptionTest, NodesAreKeptOnlyForPodsThatWait) {
 }
 
 // There is room without an eviction: the pod does not wait for companions elsewhere.
-TEST_F(SchedulerPreemptionTest, CompanionsAloneKeepNobodyOut) {
+TEST_F(SchedulerPreemptionTest, CompanionsAloneGateNoPod) {
   auto leaving = MakePod("a", 1, "n1");
   leaving->pod.set_deletion_unix_seconds(999);
   Upsert(leaving);
@@ -715,7 +715,7 @@ TEST_F(SchedulerPreemptionTest, AVictimThatPreBindIsAskedAboutOnlyLosesItsPlace)
   EXPECT_THAT(effects_.binds, IsEmpty());
 }
 
-TEST_F(SchedulerPreemptionTest, AVictimWhoseEffectIsBeingWrittenLosesItsPlaceAfterIt) {
+TEST_F(SchedulerPreemptionTest, AVictimLosesItsPlaceAfterItsRunningEffect) {
   for (const absl::Status& end : {absl::OkStatus(), absl::AbortedError("conflict")}) {
     SCOPED_TRACE(end.ToString());
     const size_t before = effects_.writes.size();

@@ -119,7 +119,7 @@ TEST_F(SortKeysTest, ChangedKeysAreAskedForTogether) {
   EXPECT_THAT(ScheduleAll(), ElementsAre("c", "a", "b"));
 }
 
-TEST_F(SortKeysTest, AllAreAskedForIfNobodyIsNamed) {
+TEST_F(SortKeysTest, AllKeysAreRequestedIfNoPodIsNamed) {
   Attach(&host_);
   Put("a", "1");
   Put("b", "2");
@@ -131,7 +131,7 @@ TEST_F(SortKeysTest, AllAreAskedForIfNobodyIsNamed) {
   EXPECT_THAT(ScheduleAll(), ElementsAre("b", "a"));
 }
 
-TEST_F(SortKeysTest, AHostThatComesLaterIsAskedAboutAllWhoAreThere) {
+TEST_F(SortKeysTest, AHostThatConnectsLaterIsAskedForAllKeys) {
   Put("a", "2");
   Put("b", "1");
   EXPECT_THAT(asked_, IsEmpty());

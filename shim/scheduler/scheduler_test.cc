@@ -172,7 +172,7 @@ class SchedulerTest : public ::testing::Test {
   std::vector<v1alpha1::PermitRequest> held_;
 };
 
-TEST_F(SchedulerTest, PlacesAPodAndSaysSoWhenItIsBound) {
+TEST_F(SchedulerTest, PlacesAPodAndRecordsTheEventWhenItIsBound) {
   AddNode("n1");
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -216,7 +216,7 @@ TEST_F(SchedulerTest, SendsChangesBeforeTheCallThatNeedsThem) {
   EXPECT_EQ(host_.cycles[0].pre_filter().pod_uid(), "uid-p");
 }
 
-TEST_F(SchedulerTest, WithoutNodesSaysSo) {
+TEST_F(SchedulerTest, ReportsThatThereAreNoNodes) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.events, ElementsAre("p: no nodes available to schedule pods"));
@@ -372,7 +372,7 @@ TEST_F(SchedulerTest, AWaitThatEndsInTimeoutGivesTheNodeBack) {
   EXPECT_EQ(scheduler_.queue().counts().unschedulable, 1u);
 }
 
-TEST_F(SchedulerTest, OneThatGivesUpTakesItsGangWithIt) {
+TEST_F(SchedulerTest, AMemberThatTimesOutReleasesItsGang) {
   AddNode("n1");
   HoldGangsOf(3);
   AddPod("a", 100, "train");
@@ -713,7 +713,7 @@ TEST_F(SchedulerTest, DropsThoseBehindAPodThatLostItsPlace) {
   EXPECT_TRUE(ended.contains(effects_.binds[0].attempt_id + 2));
 }
 
-TEST_F(SchedulerTest, TakesNoPodsOutOfTurnOnAHostsWord) {
+TEST_F(SchedulerTest, AHostCannotPlacePodsOutOfTurn) {
   host_.CanAlso(v1alpha1::BATCH);
   AddNode("n1");
   for (const char* name : {"a", "b", "c"}) AddPod(name);
@@ -808,7 +808,7 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
   EXPECT_THAT(host_.cycles, SizeIs(3));
 }
 
-TEST_F(SchedulerTest, APodThatIsRejectedTwiceIsNoAnswer) {
+TEST_F(SchedulerTest, APodThatIsRejectedTwiceMakesTheAnswerInvalid) {
   host_.CanAlso(v1alpha1::GROUP_PLAN);
   PlanGangs();
   AddNode("n1");
@@ -823,7 +823,7 @@ TEST_F(SchedulerTest, APodThatIsRejectedTwiceIsNoAnswer) {
   EXPECT_THAT(effects_.events[0], HasSubstr("Cycle rejects pod uid-a twice"));
 }
 
-TEST_F(SchedulerTest, MembersWithNodesInMindAreAskedAboutTogether) {
+TEST_F(SchedulerTest, MembersWithNominatedNodesAreSentTogether) {
   host_.CanAlso(v1alpha1::GROUP_PLAN);
   AddNode("n1");
   AddNode("n2");
@@ -845,7 +845,7 @@ TEST_F(SchedulerTest, MembersWithNodesInMindAreAskedAboutTogether) {
   EXPECT_EQ(effects_.binds[1].node_name, "n1");
 }
 
-TEST_F(SchedulerTest, OneThatGoesAloneGetsTheNodeThatItHasInMind) {
+TEST_F(SchedulerTest, APodScheduledAloneGetsItsNominatedNode) {
   host_.CanAlso(v1alpha1::GROUP_PLAN);
   AddNode("n1");
   AddNode("n2");

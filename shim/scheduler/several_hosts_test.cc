@@ -311,7 +311,7 @@ class SkippedHostTest : public SeveralHostsTest {
   }
 };
 
-TEST_F(SkippedHostTest, APodThatNobodyThereCaresAboutIsAskedAboutAtOneHostInOneMessage) {
+TEST_F(SkippedHostTest, APodThatTheOtherHostSkipsNeedsOneMessageToOneHost) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
@@ -340,7 +340,7 @@ TEST_F(SkippedHostTest, WhileTheHostIsAwayOnlyPodsThatItCaresAboutWaitForIt) {
 }
 
 // They never have an attempt that could report it.
-TEST_F(SeveralHostsTest, PodsThatWaitForAnAwayHostsGateAreToldOnceItStaysAway) {
+TEST_F(SeveralHostsTest, PodsThatWaitForAnAbsentHostsGateGetAnEventAfterTheGrace) {
   scheduler_.SetHost("b", nullptr, 0, now_);
   AddPod("p");
   scheduler_.Tick(now_);
@@ -390,7 +390,7 @@ TEST_F(SeveralHostsTest, AHostThatIsSilentAtTheGateIsAskedNoMoreUntilItAnswersAP
   EXPECT_THAT(effects_.binds, SizeIs(5));
 }
 
-TEST_F(SkippedHostTest, ANewPlanTakesThePlaceOfTheOneThatAttemptsKnow) {
+TEST_F(SkippedHostTest, ANewPlanReplacesThePlanOfRunningAttempts) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ProfilePlan plan;
@@ -519,7 +519,7 @@ TEST_F(SeveralHostsTest, WhileOneHostIsAwayForAMomentPodsKeepTheirPlaces) {
   EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
 }
 
-TEST_F(SeveralHostsTest, AHostThatSpeaksForAnothersPluginIsNotHeard) {
+TEST_F(SeveralHostsTest, AnAnswerForAnotherHostsPluginIsRejected) {
   hosts_["b"].filter = [this](const FilterRequest&) {
     rejects_["a"] = {{"n1", "cpu"}};
     return AnswerFilter("a");
@@ -552,7 +552,7 @@ TEST_F(SeveralHostsTest, AReserveThatFailsGivesBackWhatOthersReserved) {
   EXPECT_THAT(effects_.binds, IsEmpty());
 }
 
-TEST_F(SeveralHostsTest, WaitsForTheWordOfEveryHost) {
+TEST_F(SeveralHostsTest, WaitsForTheDecisionsOfAllHosts) {
   for (const auto& [host, plugin] : {std::pair("a", "Other"), std::pair("b", "Gang")}) {
     auto* wait = permitted_[host].add_waits();
     wait->set_plugin(plugin);
@@ -613,7 +613,7 @@ TEST_F(SeveralHostsTest, EachHostIsAskedAboutItsOwnEffects) {
   EXPECT_THAT(effects_.binds, ElementsAre("n1"));
 }
 
-TEST_F(SeveralHostsTest, TheFirstGateOfTheProfileIsTold) {
+TEST_F(SeveralHostsTest, TheFirstGateOfTheProfileIsReported) {
   gate_["a"] = Status("LateGate", "later");
   gate_["b"] = Status("EarlyGate", "not yet");
   AddPod("p");
@@ -655,7 +655,7 @@ TEST_F(SeveralHostsTest, TakesTheFirstCandidateOnWhichAllAgree) {
   EXPECT_THAT(Log(), ElementsAre("a preFilter", "b preFilter", "a filter", "b filter", "b filter"));
 }
 
-TEST_F(SeveralHostsTest, ANodeThatOthersFoundHopelessIsNoCandidate) {
+TEST_F(SeveralHostsTest, ANodeThatOthersFoundUnresolvableIsNotACandidate) {
   NothingFits();
   Propose({"n3"});
   AddPod("p", 10);
@@ -707,7 +707,7 @@ TEST_F(SeveralHostsTest, QuestionsOfPostFilterGoToTheOthers) {
   EXPECT_THAT(effects_.failures, ElementsAre(HasSubstr(" enough")));
 }
 
-TEST_F(SeveralHostsTest, AHostThatDoesNotAnswerAQuestionIsTheOneThatPodsAreParkedFor) {
+TEST_F(SeveralHostsTest, PodsAreParkedForTheHostThatDoesNotAnswerAQuestion) {
   NothingFits();
   Propose({"n1"});
   auto filter = hosts_["b"].filter;
@@ -721,7 +721,7 @@ TEST_F(SeveralHostsTest, AHostThatDoesNotAnswerAQuestionIsTheOneThatPodsAreParke
   EXPECT_THAT(effects_.evicted, IsEmpty());
 }
 
-TEST_F(SeveralHostsTest, EventsAreJudgedOnlyIfAllHostsDo) {
+TEST_F(SeveralHostsTest, EventsAreDelegatedOnlyIfAllHostsEvaluateThem) {
   for (const bool both : {false, true}) {
     ScriptedHost a, b;
     a.EvaluateHints();

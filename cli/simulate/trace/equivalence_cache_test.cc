@@ -147,7 +147,7 @@ class EquivalenceCacheTest : public testing::Test, protected World {
   }
 };
 
-TEST_F(EquivalenceCacheTest, TheOneThatFailsSpeaksForItsKind) {
+TEST_F(EquivalenceCacheTest, AFailedPodRepresentsItsClass) {
   for (const char* uid : {"a.1", "a.2", "b.1", "a.3"}) Add(uid);
   EXPECT_EQ(Try(), (Uids{"a.1", "a.2", "b.1", "a.3"})) << "each once, to know why it waits";
   EXPECT_EQ(Try(), Uids{}) << "nothing has happened";
@@ -183,7 +183,7 @@ TEST_F(EquivalenceCacheTest, OnlyUntilSomethingChanges) {
   EXPECT_EQ(Try(), Uids{"a.3"}) << "time passes, too";
 }
 
-TEST_F(EquivalenceCacheTest, WhoAsksForLessOrCameBeforeIsTriedWherePluginsGoByThat) {
+TEST_F(EquivalenceCacheTest, APodThatRequestsLessOrCameEarlierIsTriedIfPluginsUseThat) {
   for (const char* uid : {"a.1:50", "a.2:70", "a.3:20", "a.4:30", "a.5:10"}) Add(uid);
   Try({}, kByAmount);
   Event();
@@ -197,7 +197,7 @@ TEST_F(EquivalenceCacheTest, WhoAsksForLessOrCameBeforeIsTriedWherePluginsGoByTh
   EXPECT_EQ(Try({}, kFit), (Uids{"a.4:30"})) << "a plugin that checks room does not";
 }
 
-TEST_F(EquivalenceCacheTest, WhoFollowsGoesOnWithItsLeader) {
+TEST_F(EquivalenceCacheTest, AFollowerMovesWithItsLeader) {
   for (const char* uid : {"a.1", "a.2", "a.3"}) Add(uid);
   Try();
   Event();
@@ -209,7 +209,7 @@ TEST_F(EquivalenceCacheTest, WhoFollowsGoesOnWithItsLeader) {
   EXPECT_FALSE(cache_.IgnoresEvents("a.2"));
 }
 
-TEST_F(EquivalenceCacheTest, WhoseLeaderIsGoneIsTried) {
+TEST_F(EquivalenceCacheTest, AFollowerWithoutItsLeaderIsTried) {
   for (const char* uid : {"a.1", "a.2", "a.3"}) Add(uid);
   Try();
   Event();
@@ -221,7 +221,7 @@ TEST_F(EquivalenceCacheTest, WhoseLeaderIsGoneIsTried) {
   EXPECT_EQ(told_, std::set<std::string>{"a.2"});
 }
 
-TEST_F(EquivalenceCacheTest, WhoIsTriedBesidesItsLeader) {
+TEST_F(EquivalenceCacheTest, AFollowerMayBeTriedWithItsLeader) {
   for (const char* uid : {"a.1", "a.2"}) Add(uid);
   Try();
   Event();
@@ -311,7 +311,7 @@ class Player : public World {
   size_t attempts_ = 0;
 };
 
-TEST(EquivalenceCacheRandomTest, SparedOrNotTheSameComesOfIt) {
+TEST(EquivalenceCacheRandomTest, SkippingAttemptsDoesNotChangeResults) {
   size_t made = 0, all = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
     Player spares(seed, true), tries_all(seed, false);

@@ -17,7 +17,7 @@ EquivalenceClass Of(const std::string& job, int replica = 0, int incarnation = 0
   return EquivalenceClassOf(*PodOf(trace->jobs.at(0), replica, incarnation));
 }
 
-TEST(EquivalenceClassTest, NamesTellNobodyApart) {
+TEST(EquivalenceClassTest, PodsThatDifferOnlyInNameAreEquivalent) {
   const EquivalenceClass a = Of(R"({"job":"a","arrival":0,"run":5,"gpus":2})");
   EXPECT_FALSE(a.kind.empty());
   EXPECT_EQ(a.kind, Of(R"({"job":"b","arrival":7,"run":9,"gpus":2})").kind);

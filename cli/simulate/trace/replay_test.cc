@@ -191,7 +191,7 @@ TEST_F(ReplayTest, ReplicasRunForThemselvesAndAGangTogether) {
   EXPECT_DOUBLE_EQ(records_->job(1).gpu_seconds_idle, 10) << "what the first member held in vain";
 }
 
-TEST_F(ReplayTest, APreemptedPodComesBackAndBeginsAnew) {
+TEST_F(ReplayTest, APreemptedPodReturnsAndRestarts) {
   Play(1, R"({"job":"low","arrival":0,"run":100,"gpus":1}
 {"job":"high","arrival":70,"run":10,"gpus":1,"priority":1})");
   EXPECT_THAT(cluster_->log, ElementsAre("+low@0", "+high@70", "!low@70", "+low.r1@70", "-high@80",
@@ -219,7 +219,7 @@ TEST_F(ReplayTest, ACheckpointAtEveryMomentLosesNothing) {
   EXPECT_EQ(Ended(0), 110);
 }
 
-TEST_F(ReplayTest, AGangThatLosesAMemberBeginsAnewAsAWhole) {
+TEST_F(ReplayTest, AGangThatLosesAMemberRestartsAsAWhole) {
   Play(
       4,
       R"({"job":"gang","arrival":0,"run":100,"replicas":4,"gang":true,"gpus":1,"checkpointEvery":40}

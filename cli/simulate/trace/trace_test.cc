@@ -18,7 +18,7 @@ std::string FaultOf(const std::string& text) {
   return std::string(trace.status().message());
 }
 
-TEST(TraceTest, AJobHasWhatItsLineSays) {
+TEST(TraceTest, AJobHasTheFieldsOfItsLine) {
   const auto trace = ParseTrace("t.jsonl", R"(
 # A comment, and an empty line above.
 {"job": "a", "namespace": "ml", "arrival": 1.5, "run": 600, "replicas": 2, "gang": true, "class": "big", "checkpointEvery": 60,
@@ -126,7 +126,7 @@ TEST(TraceTest, FaultsHaveFileLineAndField) {
             "t.jsonl:1: cpu: not allowed with template");
 }
 
-TEST(TraceTest, WhatTheApiWouldRefuseIsToldInTheWordsOfTheLine) {
+TEST(TraceTest, AnObjectThatTheApiRejectsIsReportedWithItsLine) {
   EXPECT_THAT(FaultOf(R"({"job":"a","arrival":0,"cpu":"many"})"), StartsWith("t.jsonl:1: cpu: "));
   EXPECT_THAT(FaultOf(R"({"job":"A","arrival":0})"), StartsWith("t.jsonl:1: job: "));
   EXPECT_THAT(

@@ -84,7 +84,7 @@ TEST(WorkloadTest, ShapesAreThoseOfRealClusters) {
   EXPECT_GT(by_day, by_night * 3 / 2);
 }
 
-TEST(WorkloadTest, JobsDeclareRunTimesWhereTheyAreToldTo) {
+TEST(WorkloadTest, JobsDeclareRunTimesIfConfigured) {
   WorkloadOptions options;
   options.nodes = 5;
   options.hours = 2;

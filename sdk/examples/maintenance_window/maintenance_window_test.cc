@@ -25,7 +25,7 @@ absl::Time At(const std::string& text) {
 
 TEST(MaintenanceWindowTest, Cases) { outboard::sdk::testing::RunCases(Descriptor(), TESTDATA); }
 
-TEST(MaintenanceWindowTest, WhatIsNoWindow) {
+TEST(MaintenanceWindowTest, InvalidWindows) {
   for (const char* text :
        {"Sat", "Sat 1:00-3:00", "Sat 01:00-01:00", "Sat 24:00-01:00", "Sam 01:00-02:00",
         "2026-11-21T02:00:00Z/2026-11-21T01:00:00Z", "2026-11-21/2026-11-22"}) {

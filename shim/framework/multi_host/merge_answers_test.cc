@@ -96,13 +96,13 @@ std::string Merge(const std::string& a, const std::string& b, uint32_t nodes, ui
   return Text(*merged);
 }
 
-TEST(MergePreFilter, NobodyObjects) {
+TEST(MergePreFilter, NoHostRejects) {
   const PreFilterResponse merged = MergePreFilter(Profile(), {{}, {}});
   EXPECT_FALSE(merged.has_rejection());
   EXPECT_FALSE(merged.has_node_names());
 }
 
-TEST(MergePreFilter, TheFirstThatEndsTheRoundIsTold) {
+TEST(MergePreFilter, TheFirstThatEndsTheRoundIsReported) {
   using v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
   auto merged = MergePreFilter(Profile(), {Rejected("A2", UNSCHEDULABLE_AND_UNRESOLVABLE),
                                            Rejected("B1", UNSCHEDULABLE_AND_UNRESOLVABLE)});
@@ -142,7 +142,7 @@ TEST(MergePreFilter, NodeNamesAreIntersected) {
   EXPECT_THAT(merged.restricted_by(), ElementsAre("B2"));
 }
 
-TEST(MergePreFilter, SetsWithNothingInCommonRejectInUpstreamsWords) {
+TEST(MergePreFilter, DisjointSetsRejectWithUpstreamsText) {
   auto merged = MergePreFilter(Profile(), {Nodes({"A2"}, {"n1"}), Nodes({"B1"}, {"n2"})});
   EXPECT_EQ(merged.rejection().plugin(), "");
   EXPECT_THAT(merged.rejection().reasons(),
@@ -155,7 +155,7 @@ TEST(MergePreFilter, SetsWithNothingInCommonRejectInUpstreamsWords) {
   EXPECT_EQ(merged.rejection().plugin(), "B1");
 }
 
-TEST(MergeFilter, TheFirstPluginOfTheProfileIsTold) {
+TEST(MergeFilter, TheFirstPluginOfTheProfileIsReported) {
   EXPECT_EQ(Merge("1.2.3", "11122", 5, 5), "A1 B1 B1 B2 B2");
   EXPECT_EQ(Merge("..3", "...", 3, 3), ". . A3");
 }
@@ -216,7 +216,7 @@ TEST(MergeScore, InTheProfilesOrderOrTheFirstFailure) {
   EXPECT_EQ(MergeScore(profile, {a, b}).error().plugin(), "B1");
 }
 
-TEST(MergePreScore, WhoSkippedOrTheFirstFailure) {
+TEST(MergePreScore, SkippedPluginsOrTheFirstFailure) {
   PreScoreResponse a, b;
   a.add_skipped("A1");
   b.add_skipped("B1");

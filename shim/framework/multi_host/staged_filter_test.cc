@@ -104,7 +104,7 @@ absl::StatusOr<FilterResponse> Nobody(const std::vector<uint32_t>&) {
   return absl::InternalError("called again");
 }
 
-TEST(LateFilterTest, SaysWhatAskingAllAtOnceSays) {
+TEST(StagedFilterTest, EqualsCallingAllHostsTogether) {
   int continued = 0;
   for (uint32_t seed = 0; seed < 4000; ++seed) {
     std::mt19937 random(seed);
@@ -153,7 +153,7 @@ TEST(LateFilterTest, SaysWhatAskingAllAtOnceSays) {
   EXPECT_GT(continued, 500);
 }
 
-TEST(LateFilterTest, AsksAboutLittleMoreThanTheSample) {
+TEST(StagedFilterTest, AsksAboutLittleMoreThanTheSample) {
   const std::vector<Verdict> all(5000);
   std::vector<size_t> asked;
   auto late = StagedFilter(kProfile, 1, Answer("A", all, UpTo(5000)), 5000, 500, Nobody,
@@ -166,7 +166,7 @@ TEST(LateFilterTest, AsksAboutLittleMoreThanTheSample) {
   EXPECT_THAT(asked, ::testing::ElementsAre(501));
 }
 
-TEST(LateFilterTest, WhereTheSampleStandsNobodyIsAskedMore) {
+TEST(StagedFilterTest, IfTheSampleStandsNoHostIsCalledAgain) {
   const std::vector<Verdict> all(5000);
   // The node behind the sample is part of the question: the search ends there only if all hosts
   // accept it.
@@ -195,7 +195,7 @@ TEST(LateFilterTest, WhereTheSampleStandsNobodyIsAskedMore) {
   }
 }
 
-TEST(LateFilterTest, WhereNearlyAllAreRejectedItTakesFewCalls) {
+TEST(StagedFilterTest, WhereNearlyAllAreRejectedItTakesFewCalls) {
   const std::vector<Verdict> feasible(5000);
   const std::vector<Verdict> rejected(5000, {Verdict::kRejected, false, "no"});
   int calls = 0;
@@ -209,7 +209,7 @@ TEST(LateFilterTest, WhereNearlyAllAreRejectedItTakesFewCalls) {
   EXPECT_LE(calls, 6);
 }
 
-TEST(LateFilterTest, NobodyIsAskedWhereNothingIsLeft) {
+TEST(StagedFilterTest, NoHostIsCalledIfNoNodeIsLeft) {
   const std::vector<Verdict> rejected(300, {Verdict::kRejected, false, "no"});
   auto late = StagedFilter(kProfile, 1, Answer("A", rejected, UpTo(300)), 300, 100, Nobody,
                            [](const std::vector<uint32_t>&) -> absl::StatusOr<FilterResponse> {
@@ -219,7 +219,7 @@ TEST(LateFilterTest, NobodyIsAskedWhereNothingIsLeft) {
   EXPECT_EQ(late->processed(), 300u);
 }
 
-TEST(LateFilterTest, WithoutAnAnswerThereIsNone) {
+TEST(StagedFilterTest, WithoutAnAnswerThereIsNone) {
   const std::vector<Verdict> all(10);
   auto late = StagedFilter(kProfile, 1, Answer("A", all, UpTo(10)), 10, 10, Nobody,
                            [](const std::vector<uint32_t>&) -> absl::StatusOr<FilterResponse> {

@@ -90,7 +90,7 @@ TEST(BodyOf, FillsInWhatNamesTheObject) {
   EXPECT_THAT(*body, HasSubstr("\"resourceVersion\":\"7\""));
 }
 
-TEST(BodyOf, RefusesWhatIsNoObjectOfTheResource) {
+TEST(BodyOf, RejectsObjectsOfOtherResources) {
   for (const char* json : {"", "[]", "{", "{}", R"({"apiVersion":"v1","kind":"Secret"})",
                            R"({"apiVersion":"example.com/v1"})",
                            R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":[]})"}) {

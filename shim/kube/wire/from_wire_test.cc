@@ -489,7 +489,7 @@ TEST(PodFromWire, FeaturesThatTheNodeMustDeclare) {
   ExpectPod("spec { containers { restartPolicyRules { action: 'Restart' } } }", "containers {}");
 }
 
-TEST(PodFromWire, PreemptedBySchedulerIsWhatTheFirstConditionSays) {
+TEST(PodFromWire, PreemptedBySchedulerComesFromTheFirstCondition) {
   const auto preempted = [](const std::string& conditions) {
     return Convert(PodWith("status {" + conditions + "}"))->pod.preempted_by_scheduler();
   };

@@ -115,7 +115,7 @@ TEST(ObjectKinds, NamesOfWhatWent) {
   EXPECT_EQ(NamespacedName({}), "");
 }
 
-TEST(ObjectKinds, WhoOwnsPods) {
+TEST(ObjectKinds, OwnersOfPods) {
   ExpectObject(Kind("", "Service"), Object(R"("spec":{"selector":{"app":"web"},"type":"ClusterIP",
                                               "ports":[{"port":80}]})"),
                R"pb(service {
