@@ -366,7 +366,7 @@ TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
   const auto answer = harness_.PostFilter();
   ASSERT_EQ(answer.rejection().reasons_size(), 1) << answer.DebugString();
   EXPECT_EQ(answer.rejection().reasons(0),
-            "preemption: not eligible while room is made for other members of the group.");
+            "preemption: not eligible while nodes are nominated for other members of the group.");
   EXPECT_FALSE(answer.clear_nomination());
   response = harness_.Cycle(pods[3].uid(), 0, {}, true);
   ASSERT_EQ(response.placements_size(), 2) << response.DebugString();

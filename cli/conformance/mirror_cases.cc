@@ -189,7 +189,7 @@ absl::Status VersionBehind(const Kit& kit) {
 }
 
 absl::Status EndedAttempts(const Kit& kit) {
-  if (!kit.Has(FILTER)) return Skipped("no plugin at FILTER, whose answers would tell");
+  if (!kit.Has(FILTER)) return Skipped("no plugin at FILTER to observe");
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   for (uint64_t attempt : {1, 2})

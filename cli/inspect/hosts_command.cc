@@ -38,7 +38,7 @@ std::string ShadowText(const Json& instance) {
   const int64_t told = shadow.value("placementsTold", int64_t{0});
   if (told > 0) {
     return absl::StrCat(" (shadow: ", shadow.value("placements", int64_t{0}), " of ", told,
-                        " pods went elsewhere)");
+                        " pods got another node)");
   }
   // If several hosts decide, one host's answers do not determine the node.
   const Json plugins = shadow.value("plugins", Json::object());

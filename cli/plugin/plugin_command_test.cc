@@ -89,9 +89,10 @@ TEST(ReplacementTest, FindsTheNewestInstanceWithTheSet) {
   EXPECT_EQ(progress("0001").instance, "c");
   EXPECT_EQ(progress("0001").kind, Progress::Kind::kUnderWay);
   EXPECT_EQ(progress("0002").kind, Progress::Kind::kServes);
-  EXPECT_EQ(progress("0002").shadow,
-            "3 of 20 pods would have gone elsewhere; PriceScore: 1 verdicts and 40 scores differ\n"
-            "  pod a: n1, not n2");
+  EXPECT_EQ(
+      progress("0002").shadow,
+      "3 of 20 pods would have got another node; PriceScore: 1 verdicts and 40 scores differ\n"
+      "  pod a: n1, not n2");
   EXPECT_EQ(progress("0003").kind, Progress::Kind::kFailed);
   EXPECT_EQ(progress("0003").why, "two calls without an answer");
   absl::Time later;

@@ -30,7 +30,7 @@ std::string ShadowText(const Json& instance) {
   const Json& shadow = instance["shadow"];
   const int64_t told = shadow.value("placementsTold", int64_t{0});
   std::string text = absl::StrCat(shadow.value("placements", int64_t{0}), " of ", told,
-                                  " pods would have gone elsewhere");
+                                  " pods would have got another node");
   // Other hosts decide too.
   if (told == 0) {
     text =

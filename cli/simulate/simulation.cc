@@ -143,8 +143,8 @@ absl::Status Simulate(const SimulationInput& scene, const config::Config& config
     if (stage.HandlesScheduler(pod->pod.scheduler_name())) {
       sink(GatedReport(*pod, scheduler));
     } else {
-      LOG(WARNING) << "Pod " << pod->key() << " asks for scheduler \"" << pod->pod.scheduler_name()
-                   << "\", which no profile has; it is left alone";
+      LOG(WARNING) << "Pod " << pod->key() << " names scheduler \"" << pod->pod.scheduler_name()
+                   << "\", which no profile has; not scheduling it";
     }
   }
   return absl::OkStatus();

@@ -73,7 +73,7 @@ func TestReplacingThePluginHost(t *testing.T) {
 	if err != nil || hosts[1].Shadow.Cycles != 3 || hosts[1].Shadow.Placements != 0 {
 		t.Errorf("the second instance was to be compared with the first for 3 cycles: %+v %v", hosts, err)
 	}
-	if table, err := command(t.Context(), "hosts"); err != nil || !strings.Contains(table, "(shadow: 0 of 3 pods went elsewhere)") {
+	if table, err := command(t.Context(), "hosts"); err != nil || !strings.Contains(table, "(shadow: 0 of 3 pods got another node)") {
 		t.Errorf("outboard hosts: %v\n%s", err, table)
 	}
 	if said, err := command(t.Context(), "swap", "default"); err != nil {

@@ -235,7 +235,7 @@ func TestAnAuthorsDay(t *testing.T) {
 		if swapped.Sub(began) > changeBudget || swapped.Sub(built) > swapBudget {
 			t.Errorf("limits: %v and %v", changeBudget, swapBudget)
 		}
-		if !strings.Contains(said, "20 of 20 pods would have gone elsewhere") {
+		if !strings.Contains(said, "20 of 20 pods would have got another node") {
 			t.Errorf("the comparison did not report that all pods go elsewhere:\n%s", said)
 		}
 	})

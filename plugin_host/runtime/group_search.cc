@@ -568,7 +568,7 @@ GroupOutcome GroupSearch::FailWith(const std::vector<Domain>& domains) {
   // They are placed in the attempt of one of them.
   if (fitting >= static_cast<size_t>(group_.needed) && short_.empty())
     absl::StrAppend(&outcome.reason, ", this one does not");
-  if (late_) absl::StrAppend(&outcome.reason, " as far as there was time to search");
+  if (late_) absl::StrAppend(&outcome.reason, " within the time of the search");
   if (!group_.topology.required.empty()) {
     if (widest == domains.end()) {
       absl::StrAppend(&outcome.reason, "; no node has the label ", group_.topology.required);

@@ -206,7 +206,8 @@ CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
     }
     if (change.continues) {
       if (hypotheses->size() < 2 || (*hypotheses)[hypotheses->size() - 2].slot != change.slot) {
-        return CallStatus(CallError::INVALID, "a hypothesis continues one of another node");
+        return CallStatus(CallError::INVALID,
+                          "a hypothesis continues a hypothesis about another node");
       }
     } else {
       on_node.clear();
@@ -234,7 +235,7 @@ CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
 CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
                               const v1alpha1::PreFilterRequest& request, absl::Time now,
                               v1alpha1::PreFilterResponse* response) {
-  if (draining_) return CallStatus(CallError::DRAINING, "the host takes no new attempts");
+  if (draining_) return CallStatus(CallError::DRAINING, "the host accepts no new attempts");
   if (header.attempt_id() == 0) return CallStatus(CallError::INVALID, "attempt_id is required");
   std::shared_ptr<const Profile> profile = FindProfile(header.profile());
   if (profile == nullptr) {

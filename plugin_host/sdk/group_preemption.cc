@@ -29,7 +29,7 @@ Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group) {
   if (!is_nominated(&attempt.pod().record()) &&
       std::count_if(group.pending.begin(), group.pending.end(), is_nominated) >= group.needed) {
     return SayPreemption(v1alpha1::UNSCHEDULABLE,
-                         "not eligible while room is made for other members of the group.");
+                         "not eligible while nodes are nominated for other members of the group.");
   }
   for (const PodRecord* member : group.pending) {
     if (member->place != Place::kNominated) continue;
@@ -104,8 +104,9 @@ Verdict SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
     }
   }
   if (!preemption->victims.empty()) return Verdict::Success();
-  return SayPreemption(v1alpha1::UNSCHEDULABLE,
-                       "not eligible while room is kept for other members of the group.");
+  return SayPreemption(
+      v1alpha1::UNSCHEDULABLE,
+      "not eligible because the group fits on the nodes nominated for its members.");
 }
 
 }  // namespace outboard::sdk

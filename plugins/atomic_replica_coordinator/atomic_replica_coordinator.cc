@@ -184,8 +184,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return;
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
-    const std::string what = absl::StrCat("pod ", pod.name(), " gave its place on ", node_name,
-                                          " back, ", others.size(), " others were placed");
+    const std::string what = absl::StrCat("pod ", pod.name(), " released its place on ", node_name,
+                                          "; ", others.size(), " others were placed");
     // Members that release their places as a consequence have nothing new to report.
     if (!rejected_.contains(pod.uid())) status_.Say(ref->key, what, /*is_error=*/false);
     if (KeepsPlaces(groups_.SpecFor(*ref))) return;

@@ -144,7 +144,7 @@ TEST_F(CoordinatorTest, UnreserveGivesAllWaitingMembersBackOnce) {
   EXPECT_THAT(Pods(decisions, false), ElementsAre("default/a", "default/c"));
   ASSERT_EQ(decisions.size(), 2u);
   EXPECT_EQ(decisions[0].message,
-            "gang \"train\": pod b gave its place on n1 back, 2 others were placed");
+            "gang \"train\": pod b released its place on n1; 2 others were placed");
   EXPECT_EQ(decisions[0].attempt_id, AttemptOf("default/a"));
   // The shim unreserves these in turn, and reports each.
   EXPECT_THAT(harness_->Unreserve(Member("a", "4"), "n1"), IsEmpty());

@@ -186,7 +186,7 @@ TEST_F(KubernetesTest, AMemberThatGivesItsPlaceBackIsNamed) {
   harness_->Unreserve(Member("b"), "n1");  // Its bind failed.
   harness_->Place("default/b", v1alpha1::UNPLACED, "");
   Pass(absl::Seconds(1));
-  EXPECT_EQ(Said(), "False Unschedulable: pod b gave its place on n1 back, 2 others were placed");
+  EXPECT_EQ(Said(), "False Unschedulable: pod b released its place on n1; 2 others were placed");
 }
 
 TEST_F(KubernetesTest, AnotherHostComesToTheSameAndKeepsWhatASearchSaid) {

@@ -201,7 +201,7 @@ TEST_F(PodGroupsTest, AMemberThatReleasesItsPlaceReleasesTheOthersToo) {
   ASSERT_EQ(decisions.size(), 1u) << "the job with the same name is another group";
   EXPECT_EQ(decisions[0].pod_uid, "default/a");
   EXPECT_EQ(decisions[0].message,
-            "gang \"train\": pod b gave its place on n1 back, 1 others were placed");
+            "gang \"train\": pod b released its place on n1; 1 others were placed");
 }
 
 TEST_F(PodGroupsTest, MembersOfANonStrictGangKeepTheirPlaces) {

@@ -385,9 +385,10 @@ Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
   if (!room) {
     if (spared.awaits_checkpoint) waiters_.Add(attempt.pod().proto());
     preemption->clear_nomination = true;
-    return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
-                              absl::StrCat("no room for the group even without all candidates.",
-                                           SparedText(spared.counts, spared.of_gangs, rules_)));
+    return sdk::SayPreemption(
+        v1alpha1::UNSCHEDULABLE,
+        absl::StrCat("the group does not fit even if all candidates are evicted.",
+                     SparedText(spared.counts, spared.of_gangs, rules_)));
   }
   if (Verdict split = sdk::SplitVictims(*room, units, preemption); !split.ok()) return split;
   PricedCandidate leaving;

@@ -161,7 +161,7 @@ TEST_F(GangsTest, NoPodIsEvictedForAPartOfAGang) {
   EXPECT_THAT(VictimsFor(member("p")), ElementsAre("default/a")) << "the last member";
   PodBuilder nobody = Preemptor("4", "q");
   EXPECT_THAT(VictimsFor(nobody.Label("scheduling.x-k8s.io/pod-group", "x")), IsEmpty());
-  EXPECT_EQ(rejection_, "preemption: gang \"x\" has no number of members.");
+  EXPECT_EQ(rejection_, "preemption: gang \"x\" has an unknown number of members.");
 }
 
 TEST_F(GangsTest, JobsWithoutANumberAreNoGangsUnlessArgsSaySo) {

@@ -84,8 +84,9 @@ class DefaultPreemption : public sdk::Plugin,
     const std::optional<sdk::Room> room = sdk::MakeRoom(units, dry_run);
     if (!room) {
       preemption->clear_nomination = true;
-      return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
-                                "no room for the group even without all pods of lower priority.");
+      return sdk::SayPreemption(
+          v1alpha1::UNSCHEDULABLE,
+          "the group does not fit even if all pods of lower priority are evicted.");
     }
     if (Verdict split = sdk::SplitVictims(*room, units, preemption); !split.ok()) return split;
     for (const size_t unit : room->leaving) {

@@ -101,7 +101,7 @@ void ReadServer(const sdk::ArgsObject& object, ServerOptions* server) {
   const bool is_https = absl::StartsWith(address, "https://");
   const size_t host = address.find("://");
   if (address.empty()) {
-    object.Problem("address", sdk::RequiredValue("must be where Prometheus is, such as "
+    object.Problem("address", sdk::RequiredValue("must be the address of Prometheus, such as "
                                                  "http://prometheus.monitoring:9090"));
   } else if ((!is_https && !absl::StartsWith(address, "http://")) || host + 3 >= address.size() ||
              address[host + 3] == '/' ||

@@ -408,7 +408,7 @@ class GpuPacking : public sdk::Plugin,
   }
 
   const sdk::Verdict not_shared_ =
-      sdk::Verdict::Unresolvable("GPUs are not shared by gpu-fraction or gpu-memory here");
+      sdk::Verdict::Unresolvable("node does not share GPUs by gpu-fraction or gpu-memory");
   const GpuDemandReader reader_;
   // Derived from the cluster cache, and updated on use.
   mutable Workload workload_;

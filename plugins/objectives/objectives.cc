@@ -492,7 +492,7 @@ class Objectives : public sdk::Plugin,
   mutable sdk::NodeSets<double> dear_;
   Places places_;
   absl::flat_hash_map<std::string, int64_t> used_;  // Licences of pods on nodes.
-  const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("node does not say what it costs");
+  const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("cost of the node is unknown");
   absl::flat_hash_map<const sdk::PodRecord*, uint64_t> warned_at_;  // PodRecord::generation
   sdk::MalformedValues malformed_{kName};
 };

@@ -173,7 +173,7 @@ TEST(Objectives, NodesThatGoLeaveNothingBehind) {
       PodBuilder("p").Annotation("outboard/data", "d").Annotation("outboard/data-within", "zone"));
   EXPECT_EQ(verdicts.at("b").reasons()[0], "no node holds data d");
   const auto costly = harness->Filter(PodBuilder("q").Annotation("outboard/sla-highest-cost", "9"));
-  EXPECT_EQ(costly.at("b").reasons()[0], "node does not say what it costs");
+  EXPECT_EQ(costly.at("b").reasons()[0], "cost of the node is unknown");
 }
 
 // An invalid label or annotation never moves a score out of 0..100, never lets a node win by cost,

@@ -116,11 +116,11 @@ TEST_F(AttemptLogTest, KeepsThreeAttemptsOfAPod) {
 
 TEST_F(AttemptLogTest, AnAttemptWithoutAnAnswerIsOnRecordToo) {
   AttemptLog log(&cluster_pointer_);
-  log.OnAttemptEnd(Pod("a"), "p", scheduler::AttemptResult::kHostAway, "", "host \"main\" is away",
-                   absl::ZeroDuration());
+  log.OnAttemptEnd(Pod("a"), "p", scheduler::AttemptResult::kHostAway, "",
+                   "host \"main\" is not connected", absl::ZeroDuration());
   const nlohmann::json attempt = Explained(log, "ns/a")["attempts"][0];
   EXPECT_EQ(attempt["result"], "error");
-  EXPECT_EQ(attempt["message"], "host \"main\" is away");
+  EXPECT_EQ(attempt["message"], "host \"main\" is not connected");
   EXPECT_FALSE(attempt.contains("snapshotVersion"));
 }
 

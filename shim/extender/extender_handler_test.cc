@@ -187,7 +187,7 @@ TEST_F(ExtenderHandlerTest, PodOnANodeIsNotEvaluated) {
 TEST_F(ExtenderHandlerTest, HostThatIsAwayIsSaidToBe) {
   host_.is_usable = false;
   Evaluate("p", {"a"});
-  EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is away");
+  EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is not connected");
 }
 
 TEST_F(ExtenderHandlerTest, PluginThatCannotScoreDoesNotAffectFilter) {

@@ -161,10 +161,10 @@ absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
     if (absl::Status status = CheckName(wait.plugin(), names, "Permit"); !status.ok())
       return status;
     if (!waiting.insert(wait.plugin()).second)
-      return Wrong(absl::StrCat("Permit has ", wait.plugin(), " wait twice"));
+      return Wrong(absl::StrCat("Permit names ", wait.plugin(), " twice"));
     if (wait.timeout_millis() <= 0) {
-      return Wrong(
-          absl::StrCat("Permit has ", wait.plugin(), " wait ", wait.timeout_millis(), " ms"));
+      return Wrong(absl::StrCat("Permit has a timeout of ", wait.timeout_millis(), " ms for ",
+                                wait.plugin()));
     }
   }
   return absl::OkStatus();
@@ -260,7 +260,8 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
                          uint32_t num_to_find, std::vector<uint32_t>* feasible) {
   feasible->clear();
   if (response.processed() > num_nodes) {
-    return Wrong(absl::StrCat("Filter judged ", response.processed(), " of ", num_nodes, " nodes"));
+    return Wrong(
+        absl::StrCat("Filter evaluated ", response.processed(), " of ", num_nodes, " nodes"));
   }
   if (response.feasible().size() != (response.processed() + 7) / 8) {
     return Wrong(absl::StrCat("Filter's bitmap has ", response.feasible().size(), " bytes for ",
@@ -361,7 +362,7 @@ absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std:
     const bool is_next = i == 0 ? uid == pod_uid
                                 : response.has_group() || (static_cast<size_t>(i) <= next.size() &&
                                                            uid == next[static_cast<size_t>(i) - 1]);
-    if (!is_next) return Wrong(absl::StrCat("Cycle places pod ", uid, ", whose turn it is not"));
+    if (!is_next) return Wrong(absl::StrCat("Cycle places pod ", uid, " out of turn"));
   }
   return absl::OkStatus();
 }

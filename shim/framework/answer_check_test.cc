@@ -42,7 +42,7 @@ TEST(CheckFilter, TakesAnAnswerThatStoppedAtTheSample) {
 }
 
 TEST(CheckFilter, RefusesEachKindOfNonsense) {
-  EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 2), HasSubstr("judged 3 of 2"));
+  EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 2), HasSubstr("evaluated 3 of 2"));
   EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 50, 3), HasSubstr("stopped after 3 of 50"));
   EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 3, 1), HasSubstr("found 2 nodes where 1"));
 
@@ -308,10 +308,10 @@ TEST(CheckPermit, RefusesEachKindOfNonsense) {
   EXPECT_EQ(fault(good), "");
   v1alpha1::PermitResponse bad = good;
   *bad.add_waits() = good.waits(0);
-  EXPECT_THAT(fault(bad), HasSubstr("wait twice"));
+  EXPECT_THAT(fault(bad), HasSubstr("twice"));
   bad = good;
   bad.mutable_waits(0)->set_timeout_millis(-5);
-  EXPECT_THAT(fault(bad), HasSubstr("wait -5 ms"));
+  EXPECT_THAT(fault(bad), HasSubstr("timeout of -5 ms"));
   bad = good;
   bad.mutable_waits(0)->set_plugin("Stranger");
   EXPECT_THAT(fault(bad), HasSubstr("\"Stranger\""));

@@ -326,7 +326,7 @@ void HostRegistry::OnGone(const std::string& name, const std::string& id, absl::
   for (const auto& instance : host.instances) {
     // Streams of connected instances report their own loss.
     if (instance->id() != id || instance->grpc_client != nullptr) continue;
-    return OnLost(name, instance.get(), "nothing answers at its address any more", now);
+    return OnLost(name, instance.get(), "no process listens at its address", now);
   }
 }
 

@@ -239,7 +239,7 @@ TEST_F(InlineNodesTest, AnAnswerThatCannotBeReadIsRefused) {
       });
   Schedule("p1");
   EXPECT_THAT(effects_.bound, IsEmpty());
-  EXPECT_THAT(effects_.failed, ElementsAre(::testing::HasSubstr("\"inline\" gave no answer")));
+  EXPECT_THAT(effects_.failed, ElementsAre(::testing::HasSubstr("\"inline\" did not answer")));
   EXPECT_EQ(Serving(), "a") << "one bad answer does not replace it";
 }
 

@@ -81,8 +81,8 @@ bool LeaseElector::LeavesLease(absl::Time now) {
   // Logged once per period of waiting that ended without becoming useful.
   if (std::exchange(leaves_lease_, false)) {
     LOG(WARNING) << "lease " << options_.lease_name
-                 << ": this process cannot schedule yet; trying to acquire the lease after "
-                 << options_.patience << " all the same";
+                 << ": this process cannot schedule yet; acquiring a free lease anyway after "
+                 << options_.patience;
   }
   return false;
 }

@@ -80,7 +80,7 @@ void AttemptFailures::FailError(std::unique_ptr<Attempt> attempt, const std::str
 void AttemptFailures::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
                                    const absl::Status& status, absl::Time now) {
   const std::string message =
-      absl::StrCat("plugin host \"", host_name, "\" gave no answer: ", status.message());
+      absl::StrCat("plugin host \"", host_name, "\" did not answer: ", status.message());
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
   host_calls_.OnAttemptCallFailed(host_name, status, now);
   attempt->failed_host = host_name;

@@ -38,7 +38,7 @@ class AttemptFailures {
                          absl::Time now);
   void FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now);
   void FailError(std::unique_ptr<Attempt> attempt, const std::string& message, absl::Time now);
-  // The host gave no answer, or cannot be called: the pod is parked.
+  // The host did not answer, or cannot be called: the pod is parked.
   void FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
                     const absl::Status& status, absl::Time now);
 

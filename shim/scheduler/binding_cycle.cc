@@ -102,7 +102,7 @@ void BindingCycle::AskPreBind(Attempt* attempt, absl::Time now) {
     if (answer.ok() && !answer->wait()) continue;
     if (!answer.ok()) {
       VLOG(2) << "PreBind of pod " << attempt->pod->key() << " failed: host \"" << name
-              << "\" gave no answer: " << answer.status();
+              << "\" did not answer: " << answer.status();
     }
     pre_bind_questions_.emplace(now + kPreBindInterval, attempt->id);
     return;

@@ -156,7 +156,8 @@ class Observer {
   // A wait at Permit ended.
   virtual void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
                                v1alpha1::Code code) {}
-  // A host gave no usable answer; called together with OnProtocolError if the answer was invalid.
+  // A host returned no usable answer; called together with OnProtocolError if the answer was
+  // invalid.
   virtual void OnHostCallFailed(const std::string& host_instance, const absl::Status& status) {}
   // An attempt continued without a host's answer; `policy` is FailOpen or UseLast.
   virtual void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,

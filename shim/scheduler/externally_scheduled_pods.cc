@@ -14,7 +14,7 @@ absl::Status ExternallyScheduledPods::Begin(const std::string& profile, const ku
       state_.plans.For(profile, pod.pod, cluster().device_class_resources());
   if (found == nullptr) {
     return absl::NotFoundError(
-        absl::StrCat("the hosts of profile \"", profile, "\" have not come yet"));
+        absl::StrCat("the hosts of profile \"", profile, "\" are not connected yet"));
   }
   *plan = found;
   for (size_t i = 0; i < found->num_algorithm_hosts(); ++i) {
@@ -22,7 +22,7 @@ absl::Status ExternallyScheduledPods::Begin(const std::string& profile, const ku
     HostRecord* const host = host_calls_.UsableHost(name);
     if (host == nullptr) {
       if (!found->CanDoWithout(i))
-        return absl::UnavailableError(absl::StrCat("plugin host \"", name, "\" is away"));
+        return absl::UnavailableError(absl::StrCat("plugin host \"", name, "\" is not connected"));
       request->hosts.push_back({nullptr, 0});
       continue;
     }
@@ -54,7 +54,7 @@ absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
     host_calls_.OnHostCallFailed(failed, &HostRecord::breaker, status, now);
   }
   return absl::UnavailableError(
-      absl::StrCat("plugin host \"", failed, "\" gave no answer: ", status.message()));
+      absl::StrCat("plugin host \"", failed, "\" did not answer: ", status.message()));
 }
 
 absl::Status ExternallyScheduledPods::Evaluate(const std::string& profile,
@@ -96,7 +96,7 @@ void ExternallyScheduledPods::Bind(const std::string& profile, const kube::PodPt
   const framework::ProfilePlan* const plan = state_.plans.Find(profile);
   if (plan == nullptr) {
     return bound(absl::NotFoundError(
-        absl::StrCat("the hosts of profile \"", profile, "\" have not come yet")));
+        absl::StrCat("the hosts of profile \"", profile, "\" are not connected yet")));
   }
   cache::ClusterState& cluster = state_.cluster;
   const uint32_t slot = cluster.SlotOf(node_name);

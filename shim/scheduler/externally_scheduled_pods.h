@@ -46,7 +46,7 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
   // The verdict of the profile's hosts on the pod and each of `slots`, each of which holds a node,
   // once.
   // Errors: NOT_FOUND: the profile does not exist, or its hosts have not connected yet;
-  // UNAVAILABLE: a host gave no answer; UNKNOWN: a plugin failed, with its message.
+  // UNAVAILABLE: a host did not answer; UNKNOWN: a plugin failed, with its message.
   absl::Status Evaluate(const std::string& profile, const kube::PodObject& pod,
                         absl::Span<const uint32_t> slots, absl::Time now,
                         framework::NodeEvaluation* out);

@@ -233,10 +233,10 @@ TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
   for (int i = 0; i < 3; ++i) {
     const absl::Status failed = Evaluate({"a", "b", "c"});
     EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
-    EXPECT_THAT(std::string(failed.message()), HasSubstr("plugin host \"main\" gave no answer: "));
+    EXPECT_THAT(std::string(failed.message()), HasSubstr("plugin host \"main\" did not answer: "));
   }
   EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
-  EXPECT_EQ(Evaluate({"a"}).message(), "plugin host \"main\" is away");
+  EXPECT_EQ(Evaluate({"a"}).message(), "plugin host \"main\" is not connected");
   EXPECT_THAT(host_.cycles, SizeIs(3));
 }
 

@@ -28,7 +28,7 @@ bool NeedsNewSession(const absl::Status& status) {
   }
 }
 
-absl::Status HostIsAway() { return absl::UnavailableError("the host is away"); }
+absl::Status HostIsAway() { return absl::UnavailableError("not connected"); }
 
 }  // namespace
 
@@ -161,7 +161,7 @@ google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> HostCalls::Unreserve(
       decisions.MergeFrom(answer->decisions());
     } else {
       LOG(WARNING) << "Unreserve of pod " << attempt.pod->key() << " failed: host \"" << *name
-                   << "\" gave no answer: " << answer.status();
+                   << "\" did not answer: " << answer.status();
     }
   }
   return decisions;
@@ -314,9 +314,8 @@ void HostCalls::OnHostCallFailed(const std::string& name, framework::Breaker Hos
   if (NeedsNewSession(status)) host.wants_new_session = true;
   if (!(host.*breaker).OnFailure()) return;
   host.away_since = now;
-  LOG(ERROR) << "Host \"" << name << "\" gave no usable answer to "
-             << state_.options.breaker_failures
-             << " calls in a row; not calling it until it answers a probe; the last error: "
+  LOG(ERROR) << "Host \"" << name << "\" failed " << state_.options.breaker_failures
+             << " calls in a row; not calling it until it answers a probe; last error: "
              << status.message();
 }
 

@@ -122,7 +122,7 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
                                  PostFilterOutcome* outcome) {
   const framework::AlgorithmProfile& profile = attempt.plan->algorithm;
   const bool alone = hosts.size() == 1;
-  if (hosts[asked].client == nullptr) return absl::UnavailableError("the host is away");
+  if (hosts[asked].client == nullptr) return absl::UnavailableError("not connected");
   v1alpha1::PostFilterRequest request;
   request.mutable_header()->set_attempt_id(attempt.id);
   request.mutable_header()->set_snapshot_version(hosts[asked].version);
@@ -198,7 +198,7 @@ absl::Status PostFilter::ChooseCandidate(const Attempt& attempt, size_t asked,
   outcome->code = v1alpha1::UNSCHEDULABLE;
   outcome->keeps_nomination = false;
   outcome->reasons.push_back(absl::StrCat("preemption: none of ", answer.candidates_size(),
-                                          " candidates would fit by the word of all hosts"));
+                                          " candidates is accepted by all hosts"));
   return absl::OkStatus();
 }
 
@@ -209,17 +209,18 @@ absl::Status PostFilter::CheckVictims(const kube::PodObject& preemptor,
   };
   const cache::ClusterState& cluster = state_.cluster;
   const kube::NodePtr& node = cluster.NodeAt(candidate.slot());
-  if (node == nullptr) return wrong("names slot ", candidate.slot(), ", where no node is");
+  if (node == nullptr) return wrong("names slot ", candidate.slot(), ", which has no node");
   std::set<std::string> nodes = {node->key()};
   for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
     const kube::NodePtr& other = cluster.NodeAt(nomination.slot());
-    if (other == nullptr) return wrong("names slot ", nomination.slot(), ", where no node is");
+    if (other == nullptr) return wrong("names slot ", nomination.slot(), ", which has no node");
     nodes.insert(other->key());
     const kube::PodPtr pod = cluster.FindPod(nomination.pod_uid());
     if (pod == nullptr || !cluster.NodeOf(pod->uid()).empty() ||
         pod->pod.scheduler_name() != preemptor.pod.scheduler_name() ||
         pod->uid() == preemptor.uid()) {
-      return wrong("names a node for pod ", nomination.pod_uid(), ", which does not wait for one");
+      return wrong("names a node for pod ", nomination.pod_uid(),
+                   ", which is not waiting for a node");
     }
   }
   for (const auto* uids : {&candidate.victim_uids(), &candidate.companion_uids()}) {

@@ -90,7 +90,7 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
 void QueueCalls::ReportUnansweredPreEnqueue(const std::string& name, HostRecord* host,
                                             absl::Time now) {
   const std::string message =
-      absl::StrCat("plugin host \"", name, "\" gave no answer: the host is away");
+      absl::StrCat("plugin host \"", name, "\" did not answer: not connected");
   for (const std::string& uid : std::exchange(host->unanswered_pre_enqueue, {})) {
     const queue::QueuedPod* const pod = state_.queue.Find(uid);
     if (pod == nullptr || pod->place != queue::Place::kParked) continue;

@@ -124,7 +124,7 @@ void QueueingHints::TakeWakes(const HostRecord& host, const v1alpha1::Wakes& wak
       // The event's label becomes the label of a metric, so it must be one of ours.
       state_.observer->OnProtocolError(
           host.client->info().host_instance(),
-          absl::InvalidArgumentError("a Wake names an event that was never told"));
+          absl::InvalidArgumentError("a Wake names an event that was not sent"));
       wake_up.number = 0;
     }
     wake_ups.push_back(std::move(wake_up));

@@ -766,7 +766,7 @@ TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {
       {"n1", {"p"}, "ns/p from node n1, but it is on \"\""},
       {"n1", {}, "without victims"},
       {"n1", {"a", "a"}, "twice"},
-      {"n9", {"a"}, "where no node is"},
+      {"n9", {"a"}, "which has no node"},
       {"n1", {"a"}, "unknown pod uid-unknown", {"unknown"}},
       {"n1", {"a"}, "ns/peer of priority 10 for one of priority 10", {"peer"}},
       {"n1", {"a"}, "ns/p from any node, but it is on \"\"", {"p"}},

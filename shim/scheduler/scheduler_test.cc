@@ -296,7 +296,7 @@ TEST_F(SchedulerTest, ParksThePodWhenItsHostGivesNoAnswer) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_THAT(effects_.events, SizeIs(1));
-  EXPECT_THAT(effects_.events[0], HasSubstr("plugin host \"default\" gave no answer: gone"));
+  EXPECT_THAT(effects_.events[0], HasSubstr("plugin host \"default\" did not answer: gone"));
   EXPECT_THAT(effects_.patches, ElementsAre("p SchedulerError -"));
   EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
   scheduler_.SetHost(kHost, nullptr, 0, now_);
@@ -333,7 +333,7 @@ TEST_F(SchedulerTest, AnAnswerThatCannotBeIsNotFollowed) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.binds, IsEmpty());
-  EXPECT_THAT(effects_.events[0], HasSubstr("Filter judged 7 of 1 nodes"));
+  EXPECT_THAT(effects_.events[0], HasSubstr("Filter evaluated 7 of 1 nodes"));
 }
 
 TEST_F(SchedulerTest, AProfileWithoutNodeResourcesFitIsNotGuarded) {
@@ -724,7 +724,7 @@ TEST_F(SchedulerTest, AHostCannotPlacePodsOutOfTurn) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.binds, IsEmpty());
   ASSERT_THAT(effects_.events, SizeIs(1));
-  EXPECT_THAT(effects_.events[0], HasSubstr("places pod uid-c, whose turn it is not"));
+  EXPECT_THAT(effects_.events[0], HasSubstr("places pod uid-c out of turn"));
 }
 
 TEST_F(SchedulerTest, TakesMembersOfAGroupFromWhereverTheyWait) {

@@ -37,7 +37,7 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
     HostRecord* host = host_calls_.UsableHost(name);
     if (host == nullptr && !attempt->plan->CanDoWithout(hosts.size())) {
       return failures_.FailHostAway(std::move(attempt), name,
-                                    absl::UnavailableError("the host is away"), now);
+                                    absl::UnavailableError("not connected"), now);
     }
     hosts.push_back(host);
   }

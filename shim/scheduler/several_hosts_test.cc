@@ -280,7 +280,7 @@ TEST_F(SeveralHostsTest, AHostThatIsNotPartOfTheAlgorithmIsAskedLaterOnly) {
   AddPod("q");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
 }
 
 // Host "b" is interested only in pods with claims; "a" handles the others alone.
@@ -329,7 +329,7 @@ TEST_F(SkippedHostTest, WhileTheHostIsAwayOnlyPodsThatItCaresAboutWaitForIt) {
   AddPodWithClaim("q");
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.binds, SizeIs(1));
   EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
@@ -348,7 +348,7 @@ TEST_F(SeveralHostsTest, PodsThatWaitForAnAbsentHostsGateGetAnEventAfterTheGrace
   EXPECT_LE(scheduler_.NextWakeup(now_), now_ + absl::Seconds(5));
   now_ += absl::Seconds(5);
   scheduler_.Tick(now_);
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
   now_ += absl::Seconds(5);
   scheduler_.Tick(now_);
   EXPECT_THAT(effects_.failures, SizeIs(1)) << "once";
@@ -383,7 +383,7 @@ TEST_F(SeveralHostsTest, AHostThatIsSilentAtTheGateIsAskedNoMoreUntilItAnswersAP
   scheduler_.Tick(now_);
   EXPECT_THAT(effects_.failures, SizeIs(5));
   EXPECT_THAT(effects_.failures,
-              ::testing::Each("plugin host \"b\" gave no answer: the host is away"));
+              ::testing::Each("plugin host \"b\" did not answer: not connected"));
   hosts_["b"].pre_enqueue = answers;
   scheduler_.OnProbeAnswered("b", now_);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -502,7 +502,7 @@ TEST_F(SeveralHostsTest, APodIsParkedForTheHostThatIsAway) {
   hosts_["b"].is_usable = false;
   // "b" has been away for good, so the grace is over.
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
   EXPECT_THAT(Log(), IsEmpty());
   EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
   hosts_["b"].is_usable = true;
@@ -516,7 +516,7 @@ TEST_F(SeveralHostsTest, WhileOneHostIsAwayForAMomentPodsKeepTheirPlaces) {
   scheduler_.SetHost("b", nullptr, 0, now_);
   EXPECT_FALSE(scheduler_.ScheduleOne(now_ + absl::Seconds(4)));
   EXPECT_TRUE(scheduler_.ScheduleOne(now_ + absl::Seconds(6)));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: the host is away"));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
 }
 
 TEST_F(SeveralHostsTest, AnAnswerForAnotherHostsPluginIsRejected) {
@@ -528,7 +528,7 @@ TEST_F(SeveralHostsTest, AnAnswerForAnotherHostsPluginIsRejected) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(errors_.all, ElementsAre("Filter answers for \"Fit\", which this host does not "
                                        "serve in the profile"));
-  EXPECT_THAT(effects_.failures, ElementsAre(HasSubstr("plugin host \"b\" gave no answer")));
+  EXPECT_THAT(effects_.failures, ElementsAre(HasSubstr("plugin host \"b\" did not answer")));
 }
 
 TEST_F(SeveralHostsTest, UnreservesInReverseOrder) {
@@ -674,7 +674,7 @@ TEST_F(SeveralHostsTest, WhereTheOthersObjectToAllNothingIsEvicted) {
   EXPECT_THAT(effects_.evicted, IsEmpty());
   EXPECT_THAT(effects_.failures,
               ElementsAre("0/3 nodes are available: 1 cpu, 1 never, 1 port. preemption: none of 1 "
-                          "candidates would fit by the word of all hosts"));
+                          "candidates is accepted by all hosts"));
 }
 
 TEST_F(SeveralHostsTest, QuestionsOfPostFilterGoToTheOthers) {
@@ -717,7 +717,7 @@ TEST_F(SeveralHostsTest, PodsAreParkedForTheHostThatDoesNotAnswerAQuestion) {
   };
   AddPod("p", 10);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" gave no answer: too slow"));
+  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: too slow"));
   EXPECT_THAT(effects_.evicted, IsEmpty());
 }
 

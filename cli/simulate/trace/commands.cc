@@ -49,7 +49,7 @@ absl::StatusOr<std::string> RunTrace(const Trace& trace, const SimulationInput& 
   SchedulerCluster cluster(config, scene, begin, run.equivalence_cache);
   for (const Job& job : trace.jobs) {
     if (cluster.HandlesScheduler(job.pod->pod.scheduler_name())) continue;
-    return absl::InvalidArgumentError(absl::StrCat("job ", job.key(), " asks for scheduler \"",
+    return absl::InvalidArgumentError(absl::StrCat("job ", job.key(), " names scheduler \"",
                                                    job.pod->pod.scheduler_name(),
                                                    "\", which no profile has"));
   }

@@ -78,7 +78,7 @@ void SchedulerCluster::OnHostCallFailed(const std::string& host_instance,
                                         const absl::Status& status) {
   if (!failed_.ok()) return;
   failed_ = absl::UnavailableError(
-      absl::StrCat("plugin host ", host_instance, " gave no answer: ", status.message()));
+      absl::StrCat("plugin host ", host_instance, " did not answer: ", status.message()));
 }
 
 void SchedulerCluster::NoteUnplaced(const std::string& uid) {

@@ -83,7 +83,7 @@ TEST_F(SchedulerClusterTest, WithoutAnAnswerThereAreNoFigures) {
       {.status = testing::CallFailure(v1alpha1::CallError::INTERNAL, "out of order"), .after = 1});
   const absl::StatusOr<std::string> said = Play();
   EXPECT_EQ(said.status(),
-            absl::UnavailableError("plugin host fake-1 gave no answer: out of order"));
+            absl::UnavailableError("plugin host fake-1 did not answer: out of order"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	}
 	defer leave()
 	if h.draining || s.draining {
-		return nil, fail(pb.CallError_DRAINING, "the host takes no new attempts")
+		return nil, fail(pb.CallError_DRAINING, "the host accepts no new attempts")
 	}
 	if request.GetHeader().GetAttemptId() == 0 {
 		return nil, fail(pb.CallError_INVALID, "attempt_id is required")
@@ -119,7 +119,7 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	if len(request.GetHypotheses()) > 0 {
 		for i, told := range request.GetHypotheses() {
 			if told.GetContinues() && (i == 0 || request.GetHypotheses()[i-1].GetSlot() != told.GetSlot()) {
-				return nil, fail(pb.CallError_INVALID, "a simulated node continues one of another node")
+				return nil, fail(pb.CallError_INVALID, "a simulated node continues a simulation of another node")
 			}
 			if err := checkHypothesis(s.mirror, told); err != nil {
 				return nil, err

@@ -180,7 +180,7 @@ func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResp
 	s := h.sessions[request.GetSessionId()]
 	switch {
 	case h.draining || s != nil && s.draining:
-		response.State, response.Reason = pb.ProbeResponse_DRAINING, "told to drain"
+		response.State, response.Reason = pb.ProbeResponse_DRAINING, "the host is draining"
 	case request.GetSessionId() == "":
 	case s == nil || s.mirror == nil || s.mirror.version == 0:
 		response.State, response.Reason = pb.ProbeResponse_INITIALISING, "not configured, or waiting for a snapshot"

@@ -17,7 +17,7 @@ import (
 type Outcome struct {
 	Expected, Actual []oracle.Verdict
 	Differences      []Difference
-	// Failure is set if outboard gave no answer, or one in an invalid format.
+	// Failure is set if outboard did not answer, or in an invalid format.
 	Failure error
 	Totals  Totals
 }

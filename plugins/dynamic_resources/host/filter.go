@@ -139,7 +139,7 @@ func (s *session) nodesToJudge(request *pb.FilterRequest) ([]*node, error) {
 		nodes := make([]*node, len(hypotheses))
 		for i, told := range hypotheses {
 			if told.GetContinues() && (i == 0 || hypotheses[i-1].GetSlot() != told.GetSlot()) {
-				return nil, fail(pb.CallError_INVALID, "a hypothesis continues one of another node")
+				return nil, fail(pb.CallError_INVALID, "a hypothesis continues a hypothesis about another node")
 			}
 			if err := m.checkHypothesis(told); err != nil {
 				return nil, err

@@ -228,7 +228,7 @@ func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResp
 		}
 	}
 	if draining {
-		response.State, response.Reason = pb.ProbeResponse_DRAINING, "told to drain"
+		response.State, response.Reason = pb.ProbeResponse_DRAINING, "the host is draining"
 	} else if request.GetSessionId() != "" && !ready {
 		response.State, response.Reason = pb.ProbeResponse_INITIALISING, "not configured, or waiting for a snapshot"
 	}

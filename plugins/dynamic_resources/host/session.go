@@ -150,7 +150,7 @@ func (h *host) session(header *pb.CallHeader) (*session, error) {
 // takesAttempts returns an error if no new attempts may start.
 func (h *host) takesAttempts(s *session) error {
 	if h.draining.Load() || s.draining {
-		return fail(pb.CallError_DRAINING, "the host takes no new attempts")
+		return fail(pb.CallError_DRAINING, "the host accepts no new attempts")
 	}
 	return nil
 }

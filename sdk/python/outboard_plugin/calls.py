@@ -83,7 +83,7 @@ class Calls:
         with self.host.changed:
             session = self._session(request, context)
             if self.host.draining or session.draining:
-                raise CallFailed("DRAINING", "the host takes no new attempts")
+                raise CallFailed("DRAINING", "the host accepts no new attempts")
             if request.header.attempt_id == 0:
                 raise CallFailed("INVALID", "attempt_id is required")
             pod = self._pod(session, request.pod_uid, request.pod)
@@ -138,7 +138,7 @@ class Calls:
                 if node is None:
                     raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {told.slot}")
             elif node is None or node.slot != told.slot:
-                raise CallFailed("INVALID", "a hypothesis continues one of another node")
+                raise CallFailed("INVALID", "a hypothesis continues a hypothesis about another node")
             pods = dict(node.pods)
             for uid in told.removed_pod_uids:
                 if pods.pop(uid, None) is None:

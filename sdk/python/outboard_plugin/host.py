@@ -199,7 +199,7 @@ class Host:
                     response.attempts_in_flight = len(session.attempts)
             if self.draining or (session is not None and session.draining):
                 response.state = pb.ProbeResponse.DRAINING
-                response.reason = "told to drain"
+                response.reason = "the host is draining"
             return response
 
     def Drain(self, request: Any, context: Any) -> Any:  # noqa: N802

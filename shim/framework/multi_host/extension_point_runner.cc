@@ -106,7 +106,7 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartAll(const Req
     if (!takes_part(host) || IsIgnored(host)) continue;
     if (hosts_[host].client == nullptr) {
       pending.emplace_back(host, []() -> absl::StatusOr<Response> {
-        return absl::UnavailableError("the host is away");
+        return absl::UnavailableError("not connected");
       });
       continue;
     }

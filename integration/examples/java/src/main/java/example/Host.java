@@ -206,7 +206,7 @@ final class Host {
   private synchronized ProbeResponse probed(String session) {
     ProbeResponse.Builder response = ProbeResponse.newBuilder().setHostInstance(instance).setState(ProbeResponse.State.READY);
     if (draining || drained.contains(session)) {
-      response.setState(ProbeResponse.State.DRAINING).setReason("told to drain");
+      response.setState(ProbeResponse.State.DRAINING).setReason("the host is draining");
     } else if (!session.isEmpty() && sessions.get(session) == null) {
       response.setState(ProbeResponse.State.INITIALISING).setReason("not configured");
     }
