@@ -190,18 +190,18 @@ func (c *cluster) testExplain(t *testing.T) {
 		return all.Attempts[0]
 	}
 	single := newest(name)
-	told := len(single.Filter) + len(single.Scores)
+	reported := len(single.Filter) + len(single.Scores)
 	if len(single.Scores) == 0 {
-		told++ // A single feasible node is selected without scores.
+		reported++ // A single feasible node is selected without scores.
 	}
-	if single.Node != pod.Spec.NodeName || single.SnapshotVersion == 0 || told != 5 {
+	if single.Node != pod.Spec.NodeName || single.SnapshotVersion == 0 || reported != 5 {
 		t.Errorf("the newest attempt does not list all 5 nodes: %+v", single)
 	}
 	// The Deployment's pods were placed in batches: the attempt has the node, the time and the number of nodes.
 	for _, pod := range c.pods(t.Context(), t, "app="+ourScheduler) {
 		one := newest(pod.Namespace + "/" + pod.Name)
-		told := len(one.Filter) + max(1, len(one.Scores))
-		if one.Node != pod.Spec.NodeName || one.SnapshotVersion == 0 || one.FeasibleNodes == 0 || one.PlacedTogether == (told == 5) {
+		reported := len(one.Filter) + max(1, len(one.Scores))
+		if one.Node != pod.Spec.NodeName || one.SnapshotVersion == 0 || one.FeasibleNodes == 0 || one.PlacedTogether == (reported == 5) {
 			t.Errorf("the newest attempt at %s, which is on %s: %+v", pod.Name, pod.Spec.NodeName, one)
 		}
 	}

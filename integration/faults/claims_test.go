@@ -76,7 +76,7 @@ func TestProcessesAreKilledUnderClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d kills of each of %d processes, %d binds", *claimsKills, len(victims), binds.Load())
-	judgeClaims(t, c, client, load)
+	checkClaims(t, c, client, load)
 }
 
 func fewer(have, want int64) string {
@@ -284,8 +284,8 @@ func (l *claimsLoad) remove(ctx context.Context, i int) error {
 	return err
 }
 
-// judgeClaims deletes all pods, creates as many as there are devices, and checks the history.
-func judgeClaims(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, load *claimsLoad) {
+// checkClaims deletes all pods, creates as many as there are devices, and checks the history.
+func checkClaims(t *testing.T, c *controlplane.ControlPlane, client kubernetes.Interface, load *claimsLoad) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()

@@ -182,7 +182,7 @@ func (r *replicas) finish(eventsMayBeLost bool) {
 	if faults > 0 {
 		r.Errorf("%d faults", faults)
 	}
-	verdict, err := r.trail.judgeBinds(r.Context(), r.EtcdURL)
+	verdict, err := r.trail.checkBinds(r.Context(), r.EtcdURL)
 	if err != nil {
 		r.Fatal(err)
 	}

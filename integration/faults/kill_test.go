@@ -40,7 +40,7 @@ func TestHostIsKilled(t *testing.T) {
 	}
 	c := controlplane.ForTest(t, controlplane.Options{})
 	outboard := startOutboard(t, c, "")
-	judgeHost(t, outboard.Shim,
+	checkHost(t, outboard.Shim,
 		killInTheMiddle(t, c, func() *controlplane.Process { return outboard.Host }, outboard.StartHost))
 }
 
@@ -51,18 +51,18 @@ func TestOneOfTwoHostsIsKilled(t *testing.T) {
 	}
 	c := controlplane.ForTest(t, controlplane.Options{})
 	outboard := startOutboard(t, c, "NodePorts,InterPodAffinity,PodTopologySpread,NodeResourcesBalancedAllocation")
-	judgeHost(t, outboard.Shim,
+	checkHost(t, outboard.Shim,
 		killInTheMiddle(t, c, func() *controlplane.Process { return outboard.SplitHost }, outboard.StartSplitHost))
 }
 
-func judgeHost(t *testing.T, shim *controlplane.Process, report *checker.Report) {
+func checkHost(t *testing.T, shim *controlplane.Process, report *checker.Report) {
 	t.Helper()
 	select {
 	case <-shim.Exited():
 		t.Error("the shim ended, too")
 	default:
 	}
-	judge(t, report)
+	checkReport(t, report)
 	if report.NoEvent > 0 || report.SeveralEvents > 0 {
 		t.Error("a host writes no events, so none may be missing or duplicated")
 	}
@@ -75,11 +75,11 @@ func TestShimIsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge(t, killInTheMiddle(t, c, func() *controlplane.Process { return k.Process }, k.Start))
+		checkReport(t, killInTheMiddle(t, c, func() *controlplane.Process { return k.Process }, k.Start))
 		return
 	}
 	outboard := startOutboard(t, c, "")
-	judge(t, killInTheMiddle(t, c, func() *controlplane.Process { return outboard.Shim }, outboard.StartShim))
+	checkReport(t, killInTheMiddle(t, c, func() *controlplane.Process { return outboard.Shim }, outboard.StartShim))
 }
 
 func startOutboard(t *testing.T, c *controlplane.ControlPlane, split string) *controlplane.Outboard {
@@ -142,9 +142,9 @@ func killInTheMiddle(t *testing.T, c *controlplane.ControlPlane, victim func() *
 	return report
 }
 
-// judge ignores missing events: a process that dies between a bind and its event loses the event, as kube-scheduler
+// checkReport ignores missing events: a process that dies between a bind and its event loses the event, as kube-scheduler
 // does.
-func judge(t *testing.T, report *checker.Report) {
+func checkReport(t *testing.T, report *checker.Report) {
 	t.Helper()
 	if report.Binds != pods || report.PodsNow != pods {
 		t.Errorf("%d pods, %d binds; want %d of each", report.PodsNow, report.Binds, pods)

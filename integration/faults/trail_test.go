@@ -140,13 +140,13 @@ type verdict struct {
 	latest       time.Duration // the longest time from a renewal's arrival to the arrival of a bind that relied on it
 }
 
-// judgeBinds looks for binds by a replica that was not the leader, in two ways.
+// checkBinds looks for binds by a replica that was not the leader, in two ways.
 //
 //   - Requests, whatever their result: none may reach the API server after another replica's write of the lease has
 //     reached it, although that write takes effect only later (both moments by the API server's clock).
 //   - Effects: in etcd's order, the lease at the revision of a pod's bind must name the replica that the audit log
 //     names for the bind. If the client died without an answer, it must name the only replica that requested the bind.
-func (r *trail) judgeBinds(ctx context.Context, etcdURL string) (*verdict, error) {
+func (r *trail) checkBinds(ctx context.Context, etcdURL string) (*verdict, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if err := r.update(); err != nil {

@@ -176,8 +176,8 @@ func (w *podWatcher) waitForEach(ctx context.Context, prefix string, first, coun
 	return nil
 }
 
-// judgeDevices checks the allocation of devices.
-func (w *workload) judgeDevices(ctx context.Context, c *controlplane.ControlPlane, client kubernetes.Interface) (*devices.Report, error) {
+// checkDevices checks the allocation of devices.
+func (w *workload) checkDevices(ctx context.Context, c *controlplane.ControlPlane, client kubernetes.Interface) (*devices.Report, error) {
 	if !w.claims {
 		return nil, nil
 	}

@@ -168,7 +168,7 @@ func runWorkload(ctx context.Context, shape string, work workload, names []strin
 			}
 			result.Run = i + 1
 			all[name] = append(all[name], result)
-			faults += result.judgedFaults()
+			faults += result.relevantFaults()
 			say("run %d  %s", i+1, result)
 		}
 	}

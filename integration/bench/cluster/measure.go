@@ -140,7 +140,7 @@ func measureOn(ctx context.Context, c *controlplane.ControlPlane, contender stri
 	if result.Check, err = checker.Check(ctx, c.EtcdURL, client); err != nil {
 		return nil, err
 	}
-	result.Devices, err = work.judgeDevices(ctx, c, client)
+	result.Devices, err = work.checkDevices(ctx, c, client)
 	return result, err
 }
 

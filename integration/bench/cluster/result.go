@@ -40,8 +40,8 @@ type Result struct {
 	Devices                  *devices.Report `json:"devices,omitempty"` // of workloads with claims
 }
 
-// judgedFaults returns the checker's faults that apply to the contender: the ceiling does not check resources.
-func (r *Result) judgedFaults() int {
+// relevantFaults returns the checker's faults that apply to the contender: the ceiling does not check resources.
+func (r *Result) relevantFaults() int {
 	faults := r.Check.Faults()
 	if r.Devices != nil {
 		faults += r.Devices.Faults()

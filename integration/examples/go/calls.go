@@ -23,7 +23,7 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	if request.GetHeader().GetAttemptId() == 0 {
 		return nil, fail(pb.CallError_INVALID, "attempt_id is required")
 	}
-	if s.mirror.pods[request.GetPodUid()] == nil {
+	if s.cache.pods[request.GetPodUid()] == nil {
 		return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+request.GetPodUid())
 	}
 	s.attempts[request.GetHeader().GetAttemptId()] = request.GetPodUid()
@@ -36,13 +36,13 @@ func attempt(s *session, header *pb.CallHeader) (*pb.Pod, error) {
 	if !known {
 		return nil, fail(pb.CallError_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
 	}
-	if pod := s.mirror.pods[uid]; pod != nil {
+	if pod := s.cache.pods[uid]; pod != nil {
 		return pod, nil
 	}
 	return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
 }
 
-func checkNodes(m *mirror, slots []uint32) error {
+func checkNodes(m *clusterCache, slots []uint32) error {
 	seen := map[uint32]bool{}
 	for _, slot := range slots {
 		if m.nodes[slot] == nil {
@@ -117,14 +117,14 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 		return nil, fail(pb.CallError_INVALID, fmt.Sprintf("%d hypotheses", len(request.GetHypotheses())))
 	}
 	if len(request.GetHypotheses()) > 0 {
-		for i, told := range request.GetHypotheses() {
-			if told.GetContinues() && (i == 0 || request.GetHypotheses()[i-1].GetSlot() != told.GetSlot()) {
+		for i, hypothesis := range request.GetHypotheses() {
+			if hypothesis.GetContinues() && (i == 0 || request.GetHypotheses()[i-1].GetSlot() != hypothesis.GetSlot()) {
 				return nil, fail(pb.CallError_INVALID, "a simulated node continues a simulation of another node")
 			}
-			if err := checkHypothesis(s.mirror, told); err != nil {
+			if err := checkHypothesis(s.cache, hypothesis); err != nil {
 				return nil, err
 			}
-			verdict, err := judge(s.mirror.nodes[told.GetSlot()], now)
+			verdict, err := checkMaintenance(s.cache.nodes[hypothesis.GetSlot()], now)
 			if err != nil { // A plugin's error rejects the node.
 				verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
 			}
@@ -132,16 +132,16 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 		}
 		return &p.answer, nil
 	}
-	slots := s.mirror.order
+	slots := s.cache.order
 	if request.Nodes != nil {
 		slots = request.GetNodes().GetSlots()
-		if err := checkNodes(s.mirror, slots); err != nil {
+		if err := checkNodes(s.cache, slots); err != nil {
 			return nil, err
 		}
 	}
 	enough := enoughNodes(len(slots), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
 	for i := range slots {
-		verdict, err := judge(s.mirror.nodes[slots[(int(request.GetStartOffset())+i)%len(slots)]], now)
+		verdict, err := checkMaintenance(s.cache.nodes[slots[(int(request.GetStartOffset())+i)%len(slots)]], now)
 		if err != nil {
 			p.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_ERROR, Reasons: []string{err.Error()}}
 			break
@@ -154,16 +154,16 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	return &p.answer, nil
 }
 
-func checkHypothesis(m *mirror, told *pb.Hypothesis) error {
-	if m.nodes[told.GetSlot()] == nil {
-		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", told.GetSlot()))
+func checkHypothesis(m *clusterCache, hypothesis *pb.Hypothesis) error {
+	if m.nodes[hypothesis.GetSlot()] == nil {
+		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
 	}
-	for _, uid := range told.GetRemovedPodUids() {
-		if at, placed := m.places[uid]; !told.GetContinues() && (!placed || at.slot != told.GetSlot() || at.nominated) {
+	for _, uid := range hypothesis.GetRemovedPodUids() {
+		if at, placed := m.places[uid]; !hypothesis.GetContinues() && (!placed || at.slot != hypothesis.GetSlot() || at.nominated) {
 			return fail(pb.CallError_OBJECT_UNKNOWN, "pod "+uid+" is not there")
 		}
 	}
-	for _, uids := range [][]string{told.GetRemovedPodUids(), told.GetAddedPodUids()} {
+	for _, uids := range [][]string{hypothesis.GetRemovedPodUids(), hypothesis.GetAddedPodUids()} {
 		for _, uid := range uids {
 			if m.pods[uid] == nil {
 				return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
@@ -198,8 +198,8 @@ func (h *host) Score(ctx context.Context, request *pb.ScoreRequest) (*pb.ScoreRe
 		return nil, err
 	}
 	slots := request.GetNodes().GetSlots()
-	if err := checkNodes(s.mirror, slots); err != nil {
+	if err := checkNodes(s.cache, slots); err != nil {
 		return nil, err
 	}
-	return &pb.ScoreResponse{Plugins: []*pb.PluginScores{{Plugin: pluginName, Scores: scores(s.mirror, pod, slots)}}}, nil
+	return &pb.ScoreResponse{Plugins: []*pb.PluginScores{{Plugin: pluginName, Scores: scores(s.cache, pod, slots)}}}, nil
 }

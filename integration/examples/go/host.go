@@ -24,15 +24,15 @@ const (
 
 var sessionID = regexp.MustCompile("^[a-z0-9-]{1,63}$")
 
-// session is one shim: its configuration, its mirror, and its attempts. Guarded by the host's lock.
+// session is one shim: its configuration, its cluster cache, and its attempts. Guarded by the host's lock.
 type session struct {
 	profiles  map[string]bool
-	mirror    *mirror           // nil: no Sync yet
-	cancel    func()            // ends the stream that feeds the mirror; nil: no stream
+	cache     *clusterCache     // nil: no Sync yet
+	cancel    func()            // ends the stream that feeds the cluster cache; nil: no stream
 	attempts  map[uint64]string // pods' uids
 	draining  bool
 	lastHeard time.Time
-	changed   chan struct{} // closed and replaced when the mirror changes
+	changed   chan struct{} // closed and replaced when the cluster cache changes
 }
 
 // host serves all services that a plugin at filter and score needs.
@@ -182,13 +182,13 @@ func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResp
 	case h.draining || s != nil && s.draining:
 		response.State, response.Reason = pb.ProbeResponse_DRAINING, "the host is draining"
 	case request.GetSessionId() == "":
-	case s == nil || s.mirror == nil || s.mirror.version == 0:
+	case s == nil || s.cache == nil || s.cache.version == 0:
 		response.State, response.Reason = pb.ProbeResponse_INITIALISING, "not configured, or waiting for a snapshot"
 	}
 	if s != nil {
 		response.AttemptsInFlight = uint32(len(s.attempts))
-		if s.mirror != nil {
-			response.SnapshotVersion = s.mirror.version
+		if s.cache != nil {
+			response.SnapshotVersion = s.cache.version
 		}
 	}
 	return response, nil
@@ -229,7 +229,7 @@ func (h *host) noteAttempts() {
 	h.idle = nil
 }
 
-// Sync feeds a session's mirror while its stream is open. A new stream replaces the old one and its mirror.
+// Sync updates a session's cluster cache while its stream is open. A new stream replaces the old one and its cache.
 func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse]) error {
 	request, err := stream.Recv()
 	if err != nil {
@@ -247,20 +247,20 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 		h.mu.Unlock()
 		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
 	}
-	if ctx.Err() != nil { // This stream has ended and may be older than the mirror's stream.
+	if ctx.Err() != nil { // This stream has ended and may be older than the cluster cache's stream.
 		h.mu.Unlock()
 		return nil
 	}
 	if s.cancel != nil {
 		s.cancel()
 	}
-	mine := newMirror()
-	s.mirror, s.cancel, s.attempts = mine, cancel, map[uint64]string{}
+	mine := newClusterCache()
+	s.cache, s.cancel, s.attempts = mine, cancel, map[uint64]string{}
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if s.mirror == mine {
+		if s.cache == mine {
 			s.cancel, s.attempts, s.lastHeard = nil, map[uint64]string{}, h.now()
 			h.noteAttempts()
 		}
@@ -305,7 +305,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 	}
 }
 
-func (h *host) take(s *session, mine *mirror, request *pb.SyncRequest) (int64, error) {
+func (h *host) take(s *session, mine *clusterCache, request *pb.SyncRequest) (int64, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := mine.apply(request); err != nil {
@@ -320,12 +320,12 @@ func (h *host) take(s *session, mine *mirror, request *pb.SyncRequest) (int64, e
 	return mine.version, nil
 }
 
-// version returns the mirror's version; 0: no mirror.
+// version returns the cluster cache's version; 0: no cluster cache.
 func (s *session) version() int64 {
-	if s.mirror == nil {
+	if s.cache == nil {
 		return 0
 	}
-	return s.mirror.version
+	return s.cache.version
 }
 
 // enter locks the host and finds the caller's session at exactly the version of the call; `leave` unlocks.
@@ -344,7 +344,7 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, le
 			}
 			return s, h.mu.Unlock, nil
 		}
-		err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: have}}
+		err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the cluster cache has another version", HaveVersion: have}}
 		if have > header.GetSnapshotVersion() {
 			h.mu.Unlock()
 			return nil, nil, err

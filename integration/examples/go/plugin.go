@@ -29,9 +29,10 @@ func info() *pb.PluginInfo {
 	}
 }
 
-// judge returns why the node cannot take a pod now: a maintenance window is open. Nil: it can. The end of a window is
-// not a cluster event; a waiting pod is retried at the next event, or at the scheduler's flush every five minutes.
-func judge(node *pb.Node, now time.Time) (*pb.PluginStatus, error) {
+// checkMaintenance returns a rejection while a maintenance window of the node is open, otherwise nil. The end of a
+// window is not a cluster event; a waiting pod is retried at the next event, or at the scheduler's flush every five
+// minutes.
+func checkMaintenance(node *pb.Node, now time.Time) (*pb.PluginStatus, error) {
 	window, declared := node.GetAnnotations()[windowAnnotation]
 	if !declared {
 		return nil, nil
@@ -58,7 +59,7 @@ func judge(node *pb.Node, now time.Time) (*pb.PluginStatus, error) {
 
 // scores prefers domains with few pods of the same app: 100 for the domain with the fewest among the given nodes, 0
 // for the one with the most.
-func scores(m *mirror, pod *pb.Pod, slots []uint32) []byte {
+func scores(m *clusterCache, pod *pb.Pod, slots []uint32) []byte {
 	inDomain := map[string]int{}
 	app, hasApp := pod.GetLabels()["app"]
 	if hasApp {

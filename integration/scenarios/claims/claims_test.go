@@ -28,7 +28,7 @@ func TestClaims(t *testing.T) {
 	} {
 		t.Run(story.name, func(t *testing.T) { story.tell(t, c) })
 	}
-	c.judge()
+	c.check()
 	nothingIsDenied(t, c)
 }
 
@@ -339,12 +339,12 @@ func TestTheHostForClaimsIsAway(t *testing.T) {
 	for _, word := range []string{"before", "with", "away"} {
 		c.holds("claim-"+word, c.made("claim-"+word), 1)
 	}
-	c.judge()
+	c.check()
 }
 
-// TestAFrozenHostForClaimsHoldsUpNobodyElse: a connected host that does not answer costs pods without claims almost
+// TestAFrozenHostForClaimsDelaysOnlyItsPods: a connected host that does not answer costs pods without claims almost
 // nothing.
-func TestAFrozenHostForClaimsHoldsUpNobodyElse(t *testing.T) {
+func TestAFrozenHostForClaimsDelaysOnlyItsPods(t *testing.T) {
 	if *against != "outboard" {
 		t.Skip("kube-scheduler has no hosts")
 	}
@@ -380,5 +380,5 @@ func TestAFrozenHostForClaimsHoldsUpNobodyElse(t *testing.T) {
 		c.awaitBound(name)
 		c.holds(name, c.made(name), 1)
 	}
-	c.judge()
+	c.check()
 }

@@ -292,8 +292,8 @@ func (c *cluster) holds(pod, claim string, count int) []resourcev1.DeviceRequest
 	return results
 }
 
-// judge checks the whole history at the end.
-func (c *cluster) judge() {
+// check checks the whole history at the end.
+func (c *cluster) check() {
 	c.Helper()
 	c.await("nothing is left behind", func() string {
 		report, err := devices.Now(c.Context(), c.client)

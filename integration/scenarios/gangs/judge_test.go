@@ -28,7 +28,7 @@ type judged struct {
 	min, bound int
 	excused    bool      // the test deleted members
 	partial    time.Time // since when a part of it is bound
-	told       bool
+	reported   bool
 }
 
 func newJudge() *judge { return &judge{gangs: map[string]*judged{}, used: map[string]int64{}} }
@@ -103,8 +103,8 @@ func (j *judge) look() {
 		if g.partial.IsZero() {
 			g.partial = time.Now()
 		}
-		if since := time.Since(g.partial); since > bindsTake && !g.told {
-			g.told = true
+		if since := time.Since(g.partial); since > bindsTake && !g.reported {
+			g.reported = true
 			j.said = append(j.said, fmt.Sprintf("gang %s: %d of %d have been bound for %v", name, g.bound, g.min, since.Round(time.Millisecond)))
 		}
 	}

@@ -148,10 +148,10 @@ func (c *statusCluster) awaitTold(members []string, part string) {
 	c.await(members[0]+" and its siblings have the reason", func() string {
 		events, err := c.client.EventsV1().Events(namespace).List(c.Context(), metav1.ListOptions{})
 		c.check(err)
-		told := map[string]bool{}
+		inEvents := map[string]bool{}
 		for _, event := range events.Items {
 			if event.Reason == "FailedScheduling" && strings.Contains(event.Note, part) {
-				told[event.Regarding.Name] = true
+				inEvents[event.Regarding.Name] = true
 			}
 		}
 		for _, name := range members {
@@ -162,8 +162,8 @@ func (c *statusCluster) awaitTold(members []string, part string) {
 				said = said || condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
 					condition.Reason == corev1.PodReasonUnschedulable && strings.Contains(condition.Message, part)
 			}
-			if !said || !told[name] {
-				return fmt.Sprintf("%s: in an event: %v; %+v", name, told[name], pod.Status.Conditions)
+			if !said || !inEvents[name] {
+				return fmt.Sprintf("%s: in an event: %v; %+v", name, inEvents[name], pod.Status.Conditions)
 			}
 		}
 		return ""

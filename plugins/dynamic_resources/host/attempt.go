@@ -41,7 +41,7 @@ type attempt struct {
 	availableOn []*nodeaffinity.NodeSelector
 	// At least one claim needs an allocation.
 	allocates bool
-	loan      *loan
+	inUse     *usageState
 	classes   classes
 	// The pod's extended resources, and the classes that provide them.
 	amounts map[string]int64
@@ -117,7 +117,7 @@ func begin(c *claims, podUID string, pod *v1.Pod, with args) (*attempt, *pb.Plug
 		}
 	}
 	if a.allocates {
-		a.loan, a.classes = c.books.borrow(), c.inventory.classes
+		a.inUse, a.classes = c.usage.acquire(), c.inventory.classes
 		a.allocations = make(map[uint32]nodeAllocation, 128)
 	}
 	a.claims = found
@@ -203,8 +203,8 @@ func (a *attempt) lookForExtended(c *claims) {
 
 // close releases what the attempt holds.
 func (a *attempt) close(c *claims) {
-	c.books.giveBack(a.loan)
-	a.loan = nil
+	c.usage.release(a.inUse)
+	a.inUse = nil
 }
 
 // readyToBind returns whether the devices of an allocated claim are ready; an error: a device failed.

@@ -21,13 +21,13 @@ func (h *host) PreEnqueue(ctx context.Context, request *pb.PreEnqueueRequest) (*
 		return nil, err
 	}
 	defer leave()
-	if err := s.mayAskAbout(h, request.GetHeader(), request.GetPodUids()); err != nil {
+	if err := s.checkPods(h, request.GetHeader(), request.GetPodUids()); err != nil {
 		return nil, err
 	}
 	response := &pb.PreEnqueueResponse{}
 	for _, uid := range request.GetPodUids() {
 		verdict := &pb.PluginStatus{}
-		if _, err := s.mirror.claims.of(s.mirror.pods[uid].get()); err != nil {
+		if _, err := s.cache.claims.of(s.cache.pods[uid].get()); err != nil {
 			verdict = unresolvable(err.Error())
 		}
 		response.Verdicts = append(response.Verdicts, verdict)
@@ -35,7 +35,7 @@ func (h *host) PreEnqueue(ctx context.Context, request *pb.PreEnqueueRequest) (*
 	return response, nil
 }
 
-func (s *session) mayAskAbout(h *host, header *pb.CallHeader, uids []string) error {
+func (s *session) checkPods(h *host, header *pb.CallHeader, uids []string) error {
 	if _, err := s.args(header); err != nil {
 		return err
 	}
@@ -62,13 +62,13 @@ func (h *host) Sign(ctx context.Context, request *pb.SignRequest) (*pb.SignRespo
 		return nil, err
 	}
 	defer leave()
-	if err := s.mayAskAbout(h, header, request.GetPodUids()); err != nil {
+	if err := s.checkPods(h, header, request.GetPodUids()); err != nil {
 		return nil, err
 	}
 	response := &pb.SignResponse{}
 	for _, uid := range request.GetPodUids() {
 		signature := []byte("no claims")
-		if p := s.mirror.pods[uid].proto; len(p.GetClaims()) > 0 || namesExtendedResources(p) {
+		if p := s.cache.pods[uid].proto; len(p.GetClaims()) > 0 || namesExtendedResources(p) {
 			signature = nil
 		}
 		response.Signatures = append(response.Signatures, signature)
@@ -101,17 +101,17 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	s.end(id)
 	if !p.holdsPlace() {
 		// Left from a Reserve whose Unreserve never arrived.
-		s.mirror.claims.dropInFlight(request.GetPodUid())
+		s.cache.claims.dropInFlight(request.GetPodUid())
 	}
-	a, rejection := begin(s.mirror.claims, request.GetPodUid(), p.get(), with)
-	if rejection == nil && len(a.claims) > 0 && s.held(request.GetPodUid()) {
+	a, rejection := begin(s.cache.claims, request.GetPodUid(), p.get(), with)
+	if rejection == nil && len(a.claims) > 0 && s.hasPendingWrite(request.GetPodUid()) {
 		// Pending writes must not overtake those of this attempt. The claim's change retries the pod.
-		a.close(s.mirror.claims)
+		a.close(s.cache.claims)
 		a.claims, a.allocates, rejection = nil, false, unresolvable("the pod's resource claims are being released")
 	}
 	s.attempts[id] = a
 	if rejection != nil {
-		a.close(s.mirror.claims)
+		a.close(s.cache.claims)
 		return &pb.PreFilterResponse{Rejection: failing(`PreFilter plugin "`+pluginName+`"`, rejection), RejectedBy: []string{pluginName}}, nil
 	}
 	return &pb.PreFilterResponse{}, nil
@@ -149,12 +149,12 @@ func (s *session) makeRoomFor(p *pod, a *attempt) string {
 			continue
 		}
 		s.deallocate(p, c)
-		s.pushWishes()
+		s.pushWrites()
 		return "deallocation of ResourceClaim completed"
 	}
 	if a.special != nil && !a.fresh {
 		s.removeExtended(p)
-		s.pushWishes()
+		s.pushWrites()
 		return "deletion of ResourceClaim completed"
 	}
 	return "still not schedulable"
@@ -257,7 +257,7 @@ func (s *session) nodes(set *pb.NodeSet) ([]*node, error) {
 	found := make([]*node, 0, len(set.GetSlots()))
 	seen := make(map[uint32]bool, len(set.GetSlots()))
 	for _, slot := range set.GetSlots() {
-		n := s.mirror.nodes[slot]
+		n := s.cache.nodes[slot]
 		if n == nil {
 			return nil, fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", slot))
 		}

@@ -24,14 +24,14 @@ type flight struct {
 	text       string // the patch that writes it
 }
 
-// claims are the mirror's ResourceClaims and the allocations in flight. The session's lock guards them.
+// claims are the cluster cache's ResourceClaims and the allocations in flight. The session's lock guards them.
 //
 // A device is in use from its Reserve on. The host knows this from the Reserve itself; a host or a shim that started
 // later knows it from the effects in the pod's placement. It ends when the claim shows the allocation, when the pod
 // loses its place, or when the pod is deleted.
 type claims struct {
 	inventory *inventory
-	books     *books
+	usage     *deviceUsage
 	byName    map[string]*claim               // by namespace/name
 	extended  map[types.UID]map[string]*claim // for extended resources, by the owning pod and by namespace/name
 	inFlight  map[string]*flight              // by namespace/name of the claim
@@ -40,7 +40,7 @@ type claims struct {
 
 func newClaims(inventory *inventory) *claims {
 	return &claims{
-		inventory: inventory, books: newBooks(inventory.touched), byName: map[string]*claim{}, extended: map[types.UID]map[string]*claim{},
+		inventory: inventory, usage: newDeviceUsage(inventory.touched), byName: map[string]*claim{}, extended: map[types.UID]map[string]*claim{},
 		inFlight: map[string]*flight{}, flightsOf: map[string][]*flight{},
 	}
 }
@@ -77,8 +77,8 @@ func (c *claims) set(name string, to *claim) {
 	if before == nil && after == nil || before != nil && after != nil && apiequality.Semantic.DeepEqual(before.Devices.Results, after.Devices.Results) {
 		return
 	}
-	c.books.change(before, -1)
-	c.books.change(after, 1)
+	c.usage.change(before, -1)
+	c.usage.change(after, 1)
 }
 
 // extendedOwner returns the pod whose extended resources the claim is for.
@@ -109,21 +109,21 @@ func (c *claims) setInFlight(podUID string, flights []*flight) {
 		}
 		c.inFlight[f.claim] = f
 		c.flightsOf[podUID] = append(c.flightsOf[podUID], f)
-		c.books.change(f.allocation, 1)
+		c.usage.change(f.allocation, 1)
 	}
 }
 
 func (c *claims) dropInFlight(podUID string) {
 	for _, f := range c.flightsOf[podUID] {
 		delete(c.inFlight, f.claim)
-		c.books.change(f.allocation, -1)
+		c.usage.change(f.allocation, -1)
 	}
 	delete(c.flightsOf, podUID)
 }
 
 func (c *claims) drop(f *flight) {
 	delete(c.inFlight, f.claim)
-	c.books.change(f.allocation, -1)
+	c.usage.change(f.allocation, -1)
 	left := c.flightsOf[f.pod][:0:0]
 	for _, other := range c.flightsOf[f.pod] {
 		if other != f {

@@ -108,7 +108,7 @@ func (h *host) feasibleOf(ctx context.Context, request *pb.FilterRequest, answer
 		return nil, err
 	}
 	defer leave()
-	nodes, err := s.nodesToJudge(request)
+	nodes, err := s.nodesToEvaluate(request)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func known(q question, rejection *pb.PluginStatus) question {
 }
 
 // ask evaluates what is possible at once, and looks for a known outcome. The session is locked.
-func (a *attempt) ask(m *mirror, n *node, now time.Time) question {
+func (a *attempt) ask(m *clusterCache, n *node, now time.Time) question {
 	q := question{node: n}
 	if rejection := a.extendedOn(&q); rejection != nil {
 		return known(q, rejection)
@@ -120,16 +120,16 @@ func (a *attempt) want(v *variant) wanted {
 }
 
 // arm gives the search an allocator. The session is locked.
-func (a *attempt) arm(ctx context.Context, m *mirror, q *question) {
+func (a *attempt) arm(ctx context.Context, m *clusterCache, q *question) {
 	inventory := m.claims.inventory
 	if len(inventory.shared) == 0 {
-		q.open.allocator, q.open.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes,
+		q.open.allocator, q.open.failure = structured.NewAllocator(ctx, features, a.inUse.AllocatedState, a.classes,
 			inventory.slicesFor(q.node.object.Name), compiled)
 		return
 	}
 	// Every node reads many slices of other nodes: sort them once.
 	if a.whole == nil {
-		a.whole, q.open.failure = structured.NewAllocator(ctx, features, a.loan.AllocatedState, a.classes,
+		a.whole, q.open.failure = structured.NewAllocator(ctx, features, a.inUse.AllocatedState, a.classes,
 			slices.Collect(maps.Values(inventory.slices)), compiled)
 	}
 	q.open.allocator = a.whole

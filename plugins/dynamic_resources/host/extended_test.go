@@ -193,7 +193,7 @@ func TestUnreserveTakesThePodOffItsClaims(t *testing.T) {
 	s.try(p)
 	effects := s.reserve(p, "node-0")
 	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, effects...))
-	// Unreserved before the mirror shows the writes.
+	// Unreserved before the cluster cache shows the writes.
 	s.unreserve(p, "node-0")
 	s.delta(placed(p, pb.PlacementState_UNPLACED, 0))
 	select {

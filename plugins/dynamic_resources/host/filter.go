@@ -65,9 +65,9 @@ func (p *packer) add(rejection *pb.PluginStatus) {
 // filtering is one running Filter. Calls share none of it.
 type filtering struct {
 	s       *session
-	mirror  *mirror // of the call's version
+	cache   *clusterCache // of the call's version
 	attempt *attempt
-	loan    *loan
+	inUse   *usageState
 }
 
 // Filter evaluates nodes in order until enough are feasible. The result does not depend on pods on nodes: nominated
@@ -88,8 +88,8 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	enough := len(nodes)
 	if !hypotheses {
 		enough = enoughNodes(len(nodes), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
-		if told := int(request.GetEnoughNodes()); told > 0 { // Only inside a cycle.
-			enough = told
+		if given := int(request.GetEnoughNodes()); given > 0 { // Only inside a cycle.
+			enough = given
 		}
 	}
 	p := packer{reasons: map[string]uint32{}}
@@ -115,36 +115,36 @@ func (s *session) startFiltering(request *pb.FilterRequest) (*filtering, []*node
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, err := s.nodesToJudge(request)
+	nodes, err := s.nodesToEvaluate(request)
 	if err != nil {
 		return nil, nil, err
 	}
-	books := s.mirror.claims.books
-	if a.allocates && a.loan == nil {
-		a.loan, a.whole = books.borrow(), nil
+	usage := s.cache.claims.usage
+	if a.allocates && a.inUse == nil {
+		a.inUse, a.whole = usage.acquire(), nil
 	}
-	found := &filtering{s: s, mirror: s.mirror, attempt: a, loan: a.loan}
-	if found.loan != nil {
-		found.loan.holders++ // The attempt may end during this call.
+	found := &filtering{s: s, cache: s.cache, attempt: a, inUse: a.inUse}
+	if found.inUse != nil {
+		found.inUse.holders++ // The attempt may end during this call.
 	}
 	return found, nodes, nil
 }
 
-func (s *session) nodesToJudge(request *pb.FilterRequest) ([]*node, error) {
-	m := s.mirror
+func (s *session) nodesToEvaluate(request *pb.FilterRequest) ([]*node, error) {
+	m := s.cache
 	if hypotheses := request.GetHypotheses(); len(hypotheses) > 0 {
 		if len(hypotheses) > maxHypotheses {
 			return nil, fail(pb.CallError_INVALID, fmt.Sprintf("%d hypotheses", len(hypotheses)))
 		}
 		nodes := make([]*node, len(hypotheses))
-		for i, told := range hypotheses {
-			if told.GetContinues() && (i == 0 || hypotheses[i-1].GetSlot() != told.GetSlot()) {
+		for i, hypothesis := range hypotheses {
+			if hypothesis.GetContinues() && (i == 0 || hypotheses[i-1].GetSlot() != hypothesis.GetSlot()) {
 				return nil, fail(pb.CallError_INVALID, "a hypothesis continues a hypothesis about another node")
 			}
-			if err := m.checkHypothesis(told); err != nil {
+			if err := m.checkHypothesis(hypothesis); err != nil {
 				return nil, err
 			}
-			nodes[i] = m.nodes[told.GetSlot()]
+			nodes[i] = m.nodes[hypothesis.GetSlot()]
 		}
 		return nodes, nil
 	}
@@ -168,20 +168,20 @@ func (s *session) nodesToJudge(request *pb.FilterRequest) ([]*node, error) {
 	return append(nodes[start:len(nodes):len(nodes)], nodes[:start]...), nil
 }
 
-func (m *mirror) checkHypothesis(told *pb.Hypothesis) error {
-	if m.nodes[told.GetSlot()] == nil {
-		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", told.GetSlot()))
+func (m *clusterCache) checkHypothesis(hypothesis *pb.Hypothesis) error {
+	if m.nodes[hypothesis.GetSlot()] == nil {
+		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
 	}
-	for _, uid := range told.GetRemovedPodUids() {
+	for _, uid := range hypothesis.GetRemovedPodUids() {
 		p := m.pods[uid]
 		if p == nil {
 			return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
 		}
-		if slot, placed := m.slotOf(p); !told.GetContinues() && (!placed || slot != told.GetSlot()) {
+		if slot, placed := m.slotOf(p); !hypothesis.GetContinues() && (!placed || slot != hypothesis.GetSlot()) {
 			return fail(pb.CallError_OBJECT_UNKNOWN, "pod "+uid+" is not there")
 		}
 	}
-	for _, uid := range told.GetAddedPodUids() {
+	for _, uid := range hypothesis.GetAddedPodUids() {
 		if m.pods[uid] == nil {
 			return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
 		}
@@ -190,7 +190,7 @@ func (m *mirror) checkHypothesis(told *pb.Hypothesis) error {
 }
 
 // slotOf returns the pod's present or future node.
-func (m *mirror) slotOf(p *pod) (uint32, bool) {
+func (m *clusterCache) slotOf(p *pod) (uint32, bool) {
 	if name := p.proto.GetNodeName(); name != "" {
 		slot, known := m.slots[name]
 		return slot, known
@@ -238,10 +238,10 @@ func (f *filtering) askSome(ctx context.Context, nodes []*node, batch int) []que
 			questions = append(questions, question{node: n})
 			continue
 		}
-		q := f.attempt.ask(f.mirror, n, now)
+		q := f.attempt.ask(f.cache, n, now)
 		if q.open != nil {
 			open++
-			f.attempt.arm(ctx, f.mirror, &q)
+			f.attempt.arm(ctx, f.cache, &q)
 		}
 		questions = append(questions, q)
 	}
@@ -286,7 +286,7 @@ func (f *filtering) answerAll(ctx context.Context, questions []question, workers
 	}
 	for _, q := range open {
 		if q.open.key != "" {
-			f.mirror.memo.keep(q.open.key, memoEntry{node: q.node, own: q.open.own, everywhere: q.open.everywhere, outcome: q.open.outcome})
+			f.cache.memo.keep(q.open.key, memoEntry{node: q.node, own: q.open.own, everywhere: q.open.everywhere, outcome: q.open.outcome})
 		}
 	}
 }
@@ -294,7 +294,7 @@ func (f *filtering) answerAll(ctx context.Context, questions []question, workers
 func (f *filtering) close() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	if f.loan != nil {
-		f.loan.holders--
+	if f.inUse != nil {
+		f.inUse.holders--
 	}
 }

@@ -18,8 +18,8 @@ const (
 	maxWakes = 4096
 )
 
-// happened is an event, with its object before and after.
-type happened struct {
+// recordedEvent is an event, with its object before and after.
+type recordedEvent struct {
 	*pb.QueueEvent
 	before, after *claim
 	named         bool // the pod's claim names changed
@@ -30,7 +30,7 @@ type hints struct {
 	waiting map[string]*pb.WaitingPod
 	byClaim map[string]map[string]bool // uids of waiting pods, by namespace/name of their claims
 	names   map[string][]string        // the inverse
-	log     []happened                 // by number, increasing
+	log     []recordedEvent            // by number, increasing
 	// Events before this number are forgotten.
 	from uint64
 }
@@ -39,8 +39,9 @@ func newHints() *hints {
 	return &hints{waiting: map[string]*pb.WaitingPod{}, byClaim: map[string]map[string]bool{}, names: map[string][]string{}}
 }
 
-// take handles a message's waiting pods and events after the mirror has applied it; it returns the pushes to send.
-func (h *hints) take(m *mirror, request *pb.SyncRequest) []*pb.SyncResponse {
+// take handles a message's waiting pods and events after the cluster cache has applied it. It returns the pushes to
+// send.
+func (h *hints) take(m *clusterCache, request *pb.SyncRequest) []*pb.SyncResponse {
 	if request.GetPhase() != pb.SyncRequest_DELTA {
 		*h = *newHints() // A snapshot ends all waits.
 		return nil
@@ -63,9 +64,9 @@ func (h *hints) take(m *mirror, request *pb.SyncRequest) []*pb.SyncResponse {
 		h.index(pod.GetUid(), m.pods[pod.GetUid()])
 		wakes = h.catchUp(m, pod, wakes)
 	}
-	for _, told := range request.GetEvents() {
-		event := happened{QueueEvent: told, named: m.renamed[told.GetPodUid()]}
-		if object := told.GetObject().GetCustomObject(); object.GetResource() == claimResource {
+	for _, sent := range request.GetEvents() {
+		event := recordedEvent{QueueEvent: sent, named: m.renamed[sent.GetPodUid()]}
+		if object := sent.GetObject().GetCustomObject(); object.GetResource() == claimResource {
 			name := object.GetNamespace() + "/" + object.GetName()
 			event.after = m.claims.byName[name]
 			if before, changed := m.before[name]; changed {
@@ -74,7 +75,7 @@ func (h *hints) take(m *mirror, request *pb.SyncRequest) []*pb.SyncResponse {
 				event.before = event.after
 			}
 		}
-		wakes = h.judge(m, event, wakes)
+		wakes = h.evaluate(m, event, wakes)
 		h.log = append(h.log, event)
 	}
 	h.trim(request.GetEventsNeededFrom())
@@ -134,7 +135,7 @@ func (h *hints) forget(uid string) {
 }
 
 // catchUp checks the events during the last attempt of a pod that now waits.
-func (h *hints) catchUp(m *mirror, pod *pb.WaitingPod, wakes []*pb.Wake) []*pb.Wake {
+func (h *hints) catchUp(m *clusterCache, pod *pb.WaitingPod, wakes []*pb.Wake) []*pb.Wake {
 	if pod.GetSince() < h.from {
 		h.forget(pod.GetUid())
 		return append(wakes, &pb.Wake{Uid: pod.GetUid(), Plugin: pluginName})
@@ -148,8 +149,8 @@ func (h *hints) catchUp(m *mirror, pod *pb.WaitingPod, wakes []*pb.Wake) []*pb.W
 	return wakes
 }
 
-// judge finds the waiting pods that an event helps.
-func (h *hints) judge(m *mirror, event happened, wakes []*pb.Wake) []*pb.Wake {
+// evaluate finds the waiting pods that an event helps.
+func (h *hints) evaluate(m *clusterCache, event recordedEvent, wakes []*pb.Wake) []*pb.Wake {
 	candidates := func(yield func(string) bool) {
 		for uid := range h.waiting {
 			if !yield(uid) {
@@ -182,18 +183,18 @@ func (h *hints) judge(m *mirror, event happened, wakes []*pb.Wake) []*pb.Wake {
 	return wakes
 }
 
-func (h *hints) wake(uid string, event happened, wakes []*pb.Wake) []*pb.Wake {
+func (h *hints) wake(uid string, event recordedEvent, wakes []*pb.Wake) []*pb.Wake {
 	h.forget(uid)
 	return append(wakes, &pb.Wake{Uid: uid, Plugin: pluginName, Event: event.GetEvent(), Number: event.GetNumber()})
 }
 
 // deallocates returns whether the claim released devices.
-func (e happened) deallocates() bool {
+func (e recordedEvent) deallocates() bool {
 	return e.before != nil && e.before.UID == e.after.UID && e.before.Status.Allocation != nil && e.after.Status.Allocation == nil
 }
 
 // helps applies kube-scheduler's queueing hints.
-func (h *hints) helps(m *mirror, uid string, event happened) bool {
+func (h *hints) helps(m *clusterCache, uid string, event recordedEvent) bool {
 	p := m.pods[uid]
 	if p == nil {
 		return false
@@ -216,7 +217,7 @@ func (h *hints) helps(m *mirror, uid string, event happened) bool {
 	}
 }
 
-func (h *hints) claimHelps(m *mirror, p *pod, event happened) bool {
+func (h *hints) claimHelps(m *clusterCache, p *pod, event recordedEvent) bool {
 	found, err := m.claims.of(p.get())
 	if err != nil {
 		return false // It waits for another claim as well.

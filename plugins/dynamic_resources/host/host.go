@@ -222,9 +222,9 @@ func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResp
 		defer s.mu.Unlock()
 		draining = draining || s.draining
 		response.AttemptsInFlight = uint32(len(s.attempts))
-		if s.mirror != nil {
-			response.SnapshotVersion = s.mirror.version
-			ready = s.mirror.version > 0
+		if s.cache != nil {
+			response.SnapshotVersion = s.cache.version
+			ready = s.cache.version > 0
 		}
 	}
 	if draining {

@@ -57,7 +57,7 @@ func Main(arguments []string) int {
 		return 0
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent) // Most of the heap is the mirror, which is long-lived.
+		debug.SetGCPercent(gcPercent) // Most of the heap is the cluster cache, which is long-lived.
 	}
 	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: flags.level})
 	slog.SetDefault(slog.New(handler))

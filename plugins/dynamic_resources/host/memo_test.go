@@ -159,7 +159,7 @@ func (s *story) step(step int) {
 }
 
 // Cached outcomes equal new ones after any changes.
-func TestRememberedIsAsFoundAnew(t *testing.T) {
+func TestRememberedEqualsComputedAgain(t *testing.T) {
 	const nodes, steps = 4, 300
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	classResource = "deviceclasses.v1.resource.k8s.io"
 )
 
-// claim of the mirror. Immutable.
+// claim of the cluster cache. Immutable.
 type claim struct {
 	*resourceapi.ResourceClaim
 	spec string // identifies its spec
@@ -110,7 +110,7 @@ func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
 }
 
 // setObject adds or replaces an object, or removes it if nil.
-func (m *mirror) setObject(named *pb.CustomObject, object any) {
+func (m *clusterCache) setObject(named *pb.CustomObject, object any) {
 	switch named.GetResource() {
 	case claimResource:
 		made, _ := object.(*claim)

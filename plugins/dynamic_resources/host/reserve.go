@@ -32,7 +32,7 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 	if err != nil {
 		return nil, err
 	}
-	slot, known := s.mirror.slots[request.GetNodeName()]
+	slot, known := s.cache.slots[request.GetNodeName()]
 	if !known {
 		return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no node "+request.GetNodeName())
 	}
@@ -49,9 +49,9 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 	if rejection != nil {
 		return &pb.ReserveResponse{Rejection: failing(`Reserve plugin "`+pluginName+`"`, rejection)}, nil
 	}
-	a.close(s.mirror.claims)
-	s.dropWishes(p.proto.GetUid())
-	s.mirror.claims.setInFlight(p.proto.GetUid(), flights)
+	a.close(s.cache.claims)
+	s.dropWrites(p.proto.GetUid())
+	s.cache.claims.setInFlight(p.proto.GetUid(), flights)
 	a.reservedOn, a.effects = request.GetNodeName(), effects
 	return &pb.ReserveResponse{Effects: effects}, nil
 }
@@ -64,9 +64,9 @@ func (h *host) Unreserve(ctx context.Context, request *pb.UnreserveRequest) (*pb
 	}
 	defer leave()
 	a := s.attempts[request.GetHeader().GetAttemptId()]
-	if p := s.mirror.pods[request.GetPodUid()]; p != nil {
+	if p := s.cache.pods[request.GetPodUid()]; p != nil {
 		if p.state == pb.PlacementState_ASSUMED || p.state == pb.PlacementState_WAITING {
-			p.state = pb.PlacementState_UNPLACED // The mirror will report the same.
+			p.state = pb.PlacementState_UNPLACED // The cluster cache will report the same.
 		}
 		s.releaseAll(p, a)
 	}
@@ -226,9 +226,9 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 	return &pb.PreBindResponse{Wait: !ready}, nil
 }
 
-// readyForBinding checks the pod's claims in the current mirror.
+// readyForBinding checks the pod's claims in the current cluster cache.
 func (s *session) readyForBinding(p *pod, effects []*pb.Effect, with args, elapsed time.Duration) (bool, error) {
-	found, missing := s.mirror.claims.named(p.get())
+	found, missing := s.cache.claims.named(p.get())
 	behind := false // A write is not visible yet.
 	waits := slices.ContainsFunc(found, func(c *claim) bool { return c.Status.Allocation != nil && hasBindingConditions(c.Status.Allocation) })
 	for _, one := range effects {
@@ -237,7 +237,7 @@ func (s *session) readyForBinding(p *pod, effects []*pb.Effect, with args, elaps
 		if patch.GetAfter() == "" {
 			continue
 		}
-		if made := s.mirror.claims.byName[patch.GetNamespace()+"/"+patch.GetName()]; made != nil {
+		if made := s.cache.claims.byName[patch.GetNamespace()+"/"+patch.GetName()]; made != nil {
 			found = append(found, made)
 		} else {
 			behind = true

@@ -9,56 +9,56 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// session is one shim: its configuration, its mirror, and its attempts.
+// session is one shim: its configuration, its cluster cache, and its attempts.
 type session struct {
 	id string
 
 	mu        sync.Mutex
 	profiles  map[string]args
-	mirror    *mirror // nil: no Sync yet
-	cancel    func()  // ends the stream that feeds the mirror; nil: no stream
-	outbox    *outbox // of that stream
+	cache     *clusterCache // nil: no Sync yet
+	cancel    func()        // ends the stream that feeds the cluster cache; nil: no stream
+	outbox    *outbox       // of that stream
 	attempts  map[uint64]*attempt
-	wishes    map[string]*wish
+	writes    map[string]*backgroundWrite
 	hints     *hints
 	draining  bool
 	lastHeard time.Time
-	changed   chan struct{} // closed, and replaced, at every change of the mirror
+	changed   chan struct{} // closed, and replaced, at every change of the cluster cache
 }
 
-// start handles a new stream: the mirror and everything derived from it start empty.
-func (s *session) start(cancel func(), warn *warnings) (*mirror, *outbox) {
+// start handles a new stream: the cluster cache and everything derived from it start empty.
+func (s *session) start(cancel func(), warn *warnings) (*clusterCache, *outbox) {
 	if s.cancel != nil {
 		s.cancel()
 	}
-	s.mirror, s.cancel, s.outbox = newMirror(warn), cancel, newOutbox()
+	s.cache, s.cancel, s.outbox = newClusterCache(warn), cancel, newOutbox()
 	s.forget()
-	return s.mirror, s.outbox
+	return s.cache, s.outbox
 }
 
 func (s *session) forget() {
-	s.attempts, s.wishes, s.hints = map[uint64]*attempt{}, map[string]*wish{}, newHints()
+	s.attempts, s.writes, s.hints = map[uint64]*attempt{}, map[string]*backgroundWrite{}, newHints()
 }
 
 // end drops an attempt.
 func (s *session) end(id uint64) {
 	if a := s.attempts[id]; a != nil {
-		a.close(s.mirror.claims)
+		a.close(s.cache.claims)
 		delete(s.attempts, id)
 	}
 }
 
 // now is the session's time: the machine's, or a simulation's.
 func (s *session) now() time.Time {
-	if s.mirror != nil && s.mirror.time != 0 {
-		return time.Unix(0, s.mirror.time)
+	if s.cache != nil && s.cache.time != 0 {
+		return time.Unix(0, s.cache.time)
 	}
 	return time.Now()
 }
 
-// pod of the mirror.
+// pod of the cluster cache.
 func (s *session) pod(uid string) (*pod, error) {
-	if p := s.mirror.pods[uid]; p != nil {
+	if p := s.cache.pods[uid]; p != nil {
 		return p, nil
 	}
 	return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
@@ -71,7 +71,7 @@ func (s *session) attempt(header *pb.CallHeader) (*attempt, error) {
 	return nil, fail(pb.CallError_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
 }
 
-// versions is a call's requirement on the mirror.
+// versions is a call's requirement on the cluster cache.
 type versions int
 
 const (
@@ -79,7 +79,7 @@ const (
 	atLeast                 // The header's version, if it has one.
 )
 
-// enter locks the caller's session once its mirror has the required version; `leave` unlocks.
+// enter locks the caller's session once its cluster cache has the required version; `leave` unlocks.
 func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions) (s *session, leave func(), err error) {
 	if s, err = h.session(header); err != nil {
 		return nil, nil, err
@@ -91,14 +91,14 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions)
 	s.mu.Lock()
 	for {
 		have := int64(0)
-		if s.mirror != nil {
-			have = s.mirror.version
+		if s.cache != nil {
+			have = s.cache.version
 		}
 		if have > 0 && (have == version || wants == atLeast && have > version) {
 			return s, s.mu.Unlock, nil
 		}
-		if err = fail(pb.CallError_SESSION_UNKNOWN, "no mirror for session "+s.id+": open Sync"); s.mirror != nil {
-			err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the mirror has another version", HaveVersion: have}}
+		if err = fail(pb.CallError_SESSION_UNKNOWN, "no cluster cache for session "+s.id+": open Sync"); s.cache != nil {
+			err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the cluster cache has another version", HaveVersion: have}}
 		}
 		changed := s.changed
 		s.mu.Unlock()

@@ -47,7 +47,7 @@ func (o *outbox) take() []*pb.SyncResponse {
 	return taken
 }
 
-// Sync feeds a session's mirror until its stream ends. A new stream replaces the old one and its mirror.
+// Sync feeds a session's cluster cache until its stream ends. A new stream replaces the old one and its cluster cache.
 func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse]) error {
 	request, err := stream.Recv()
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	s.mu.Lock()
-	if ctx.Err() != nil { // It has ended already, and may be older than the stream that feeds the mirror.
+	if ctx.Err() != nil { // It has ended already, and may be older than the stream that feeds the cluster cache.
 		s.mu.Unlock()
 		return nil
 	}
@@ -72,7 +72,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.mirror == mine {
+		if s.cache == mine {
 			s.cancel, s.lastHeard = nil, time.Now()
 			s.forget()
 		}
@@ -90,7 +90,7 @@ type received struct {
 }
 
 // feed applies messages, and sends the pushes that they and calls produce, until the stream ends.
-func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse], s *session, mine *mirror, pushes *outbox, first *pb.SyncRequest) error {
+func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse], s *session, mine *clusterCache, pushes *outbox, first *pb.SyncRequest) error {
 	// A separate goroutine receives and decodes: the stream can end without a message, and the next one is read during
 	// apply.
 	messages := make(chan received, 4)
@@ -108,7 +108,7 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			}
 		}
 	}()
-	ticker := time.NewTicker(wishInterval)
+	ticker := time.NewTicker(writeInterval)
 	defer ticker.Stop()
 	var ack *pb.Ack // the next to send
 	var due <-chan time.Time
@@ -118,7 +118,7 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			return status.Error(codes.Aborted, "the stream was replaced")
 		case <-ticker.C:
 			s.mu.Lock()
-			s.pushWishes()
+			s.pushWrites()
 			s.mu.Unlock()
 		case <-pushes.signal:
 		case <-due:
@@ -156,10 +156,10 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 }
 
 // take applies a message; it returns the acknowledgement to send, if any.
-func (s *session) take(mine *mirror, pushes *outbox, message received) (*pb.Ack, error) {
+func (s *session) take(mine *clusterCache, pushes *outbox, message received) (*pb.Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mirror != mine {
+	if s.cache != mine {
 		return nil, nil // Replaced; the stream is about to end.
 	}
 	request := message.request
@@ -180,9 +180,9 @@ func (s *session) take(mine *mirror, pushes *outbox, message received) (*pb.Ack,
 	if phase != pb.SyncRequest_DELTA && phase != pb.SyncRequest_SNAPSHOT_END {
 		return nil, nil
 	}
-	s.lookAtChangedClaims()
+	s.checkPendingWrites()
 	pushes.put(s.hints.take(mine, request)...)
-	s.pushWishes()
+	s.pushWrites()
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return &pb.Ack{Version: mine.version, TimeUnixNanos: mine.time}, nil

@@ -35,13 +35,13 @@ class PriceTableTest(unittest.TestCase):
     def test_cheap_nodes_are_better(self):
         self.assertEqual(self.scores(), [100, 50, 0, 0, 0])
 
-    def test_another_table_is_taken_in(self):
+    def test_a_changed_table_is_loaded(self):
         self.write("type,price\nsmall,5\nlarge,3\nhuge,1\n")
         self.assertEqual(self.scores(), [100, 50, 0, 0, 0])
         self.now = 11.0
         self.assertEqual(self.scores(), [0, 50, 100, 0, 0])
 
-    def test_a_table_that_cannot_be_read_leaves_the_last_one(self):
+    def test_an_invalid_table_keeps_the_last_one(self):
         for text in ("", "type,price\nsmall,cheap\n", "type,price\nsmall\n", "type,price\n,1\n", "type,price\nsmall,-1\n"):
             self.write(text)
             self.now += 11.0

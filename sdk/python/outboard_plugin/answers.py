@@ -14,7 +14,7 @@ log = logging.getLogger("outboard_plugin")
 # Plugins with their names, in the profile's order.
 Plugins = Sequence[Tuple[str, api.Plugin]]
 # The plugin that rejects a node, and its verdict; None: no plugin rejects it.
-Said = Optional[Tuple[str, api.Reject]]
+NodeVerdict = Optional[Tuple[str, api.Reject]]
 
 # The size of the first block of nodes that `search` checks.
 FEWEST_AT_ONCE = 128
@@ -63,8 +63,8 @@ def _verdicts(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> Tuple[
         return said, error
 
 
-def _judge_plainly(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Said], Optional[PluginFailed]]:
-    said: List[Said] = [None] * len(nodes)
+def _run_filters(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[NodeVerdict], Optional[PluginFailed]]:
+    said: List[NodeVerdict] = [None] * len(nodes)
     left = list(range(len(nodes)))
     failed: Optional[PluginFailed] = None
     for name, plugin in plugins:
@@ -84,26 +84,26 @@ def _judge_plainly(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tup
     return said, failed
 
 
-def judge(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Said], List[int], Optional[PluginFailed]]:
+def evaluate(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[NodeVerdict], List[int], Optional[PluginFailed]]:
     """The verdict on each node, up to the first on which a plugin fails; and the positions of nodes that are rejected only
     without their nominated pods.
 
     A node with nominated pods is checked with and without them."""
     crowded = [(i, others) for i, others in enumerate(node.with_nominated(pod) for node in nodes) if others is not None]
     if not crowded:
-        said, failed = _judge_plainly(plugins, pod, nodes)
+        said, failed = _run_filters(plugins, pod, nodes)
         return said, [], failed
-    all_said: List[Said] = []
+    all_said: List[NodeVerdict] = []
     only_without: List[int] = []
     first = 0
     for i, with_others in [*crowded, (len(nodes), None)]:
-        said, failed = _judge_plainly(plugins, pod, nodes[first:i])
+        said, failed = _run_filters(plugins, pod, nodes[first:i])
         all_said += said
         first = i + 1
         if failed is not None or with_others is None:
             return all_said, only_without, failed
         for node in (with_others, nodes[i]):
-            said, failed = _judge_plainly(plugins, pod, [node])
+            said, failed = _run_filters(plugins, pod, [node])
             if failed is not None:
                 return all_said, only_without, failed
             if said[0] is not None:
@@ -124,7 +124,7 @@ class FilterAnswer:
         self._rejected: List[int] = []
         self._reasons: Dict[Tuple[str, str, str], int] = {}
 
-    def add(self, said: Said, only_without_nominated: bool = False) -> None:
+    def add(self, said: NodeVerdict, only_without_nominated: bool = False) -> None:
         if said is None:
             self._bits.append("1")
             self.feasible += 1
@@ -165,7 +165,7 @@ def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, en
         # If plugins reject nearly all nodes, few long blocks are faster than many short ones.
         block = nodes[first : first + max(enough + 1 - answer.feasible, at_once)]
         first, at_once = first + len(block), at_once * 2
-        said, only_without, failed = judge(plugins, pod, block)
+        said, only_without, failed = evaluate(plugins, pod, block)
         if answer.feasible + len(said) <= enough and not any(said):
             answer.add_feasible(len(said))
         else:
@@ -180,11 +180,11 @@ def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, en
     return answer.finish()
 
 
-def judge_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Any:
+def evaluate_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Any:
     """Checks every node separately; a failing plugin rejects the node."""
     answer = FilterAnswer()
     for node in nodes:
-        said, only_without, failed = judge(plugins, pod, [node])
+        said, only_without, failed = evaluate(plugins, pod, [node])
         if failed is not None:
             answer.add((failed.plugin, api.Reject(f"{type(failed.error).__name__}: {failed.error}")))
         else:

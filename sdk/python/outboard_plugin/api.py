@@ -151,7 +151,7 @@ class Cluster:
 
     def _decide(self, pod_uid: str, plugin: str, allow: bool, message: str) -> None:
         if self._push is None:
-            raise RuntimeError("a host without a mirror cannot decide on its own")
+            raise RuntimeError("a host without a cluster cache cannot decide on its own")
         self._push(self.waiting.get(pod_uid, 0), pod_uid, plugin, allow, message)
 
 

@@ -33,7 +33,7 @@ class Calls:
 
     @staticmethod
     def _cluster(session: Session) -> api.Cluster:
-        return session.mirror.cluster if session.mirror is not None else api.Cluster()
+        return session.cache.cluster if session.cache is not None else api.Cluster()
 
     def _pod(self, session: Session, uid: str, sent: Any) -> Any:
         if self.host.inline_nodes:
@@ -119,7 +119,7 @@ class Calls:
             if len(request.hypotheses) > MAX_HYPOTHESES:
                 raise CallFailed("INVALID", f"{len(request.hypotheses)} hypotheses")
             if request.hypotheses:
-                return answers.judge_each(plugins, pod, self._hypothetical_nodes(session, request))
+                return answers.evaluate_each(plugins, pod, self._hypothetical_nodes(session, request))
             nodes = self._nodes(session, request) if request.HasField("nodes") else self._cluster(session).nodes
             enough = answers.enough_nodes(len(nodes), request.percentage_of_nodes_to_score, request.first_feasible_only)
             return answers.search(plugins, pod, nodes, request.start_offset, enough)
@@ -129,21 +129,21 @@ class Calls:
             if len(request.inline_nodes) != len(request.hypotheses):
                 raise CallFailed("INVALID", "inline_nodes and hypotheses differ in length")
             all_sent = map(pb.InlineNode.FromString, request.inline_nodes)
-            return [api.Node(told.slot, sent.node, sent) for told, sent in zip(request.hypotheses, all_sent)]
+            return [api.Node(hypothesis.slot, sent.node, sent) for hypothesis, sent in zip(request.hypotheses, all_sent)]
         nodes: List[api.Node] = []
         node: Optional[api.Node] = None
-        for told in request.hypotheses:
-            if not told.continues:
-                node = self._cluster(session).node(told.slot)
+        for hypothesis in request.hypotheses:
+            if not hypothesis.continues:
+                node = self._cluster(session).node(hypothesis.slot)
                 if node is None:
-                    raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {told.slot}")
-            elif node is None or node.slot != told.slot:
+                    raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {hypothesis.slot}")
+            elif node is None or node.slot != hypothesis.slot:
                 raise CallFailed("INVALID", "a hypothesis continues a hypothesis about another node")
             pods = dict(node.pods)
-            for uid in told.removed_pod_uids:
+            for uid in hypothesis.removed_pod_uids:
                 if pods.pop(uid, None) is None:
                     raise CallFailed("OBJECT_UNKNOWN", f"pod {uid} is not on the node")
-            for uid in told.added_pod_uids:
+            for uid in hypothesis.added_pod_uids:
                 pods[uid] = self._pod(session, uid, None)
             node = node.with_pods(pods)
             nodes.append(node)

@@ -15,7 +15,7 @@ import grpc
 
 from outboard_plugin import api
 from outboard_plugin.errors import CallFailed, cut
-from outboard_plugin.mirror import Mirror, MirrorError
+from outboard_plugin.cluster_cache import ClusterCache, CacheError
 from outboard_plugin.proto import pb
 
 log = logging.getLogger("outboard_plugin")
@@ -39,7 +39,7 @@ class Session:
 
     def __init__(self) -> None:
         self.profiles: Dict[str, Points] = {}
-        self.mirror: Optional[Mirror] = None
+        self.cache: Optional[ClusterCache] = None
         self.pushes: queue.Queue[Any] = queue.Queue()
         self.stream = 0  # number of the stream that updates the cluster cache
         self.connected = False  # that stream is open
@@ -81,10 +81,10 @@ class Host:
         if len(self.plugins) != len(plugins):
             raise ValueError("two plugins have the same name")
         if inline_nodes is None:
-            wishes = {plugin.inline_nodes for plugin in plugins}
-            if len(wishes) > 1:
+            modes = {plugin.inline_nodes for plugin in plugins}
+            if len(modes) > 1:
                 raise ValueError("inline_nodes differs between plugins; it must be equal for all plugins of a host")
-            inline_nodes = wishes == {True}
+            inline_nodes = modes == {True}
         self.inline_nodes = inline_nodes
         self.build, self.digest = build, digest
         self.instance = instance
@@ -190,12 +190,12 @@ class Host:
                 if session is None or not session.profiles:
                     response.state = pb.ProbeResponse.INITIALISING
                     response.reason = "not configured"
-                elif not self.inline_nodes and (session.mirror is None or session.mirror.cluster.version == 0):
+                elif not self.inline_nodes and (session.cache is None or session.cache.cluster.version == 0):
                     response.state = pb.ProbeResponse.INITIALISING
                     response.reason = "waiting for a snapshot"
                 else:
                     session.last_heard = time.monotonic()
-                    response.snapshot_version = session.mirror.cluster.version if session.mirror is not None else 0
+                    response.snapshot_version = session.cache.cluster.version if session.cache is not None else 0
                     response.attempts_in_flight = len(session.attempts)
             if self.draining or (session is not None and session.draining):
                 response.state = pb.ProbeResponse.DRAINING
@@ -231,7 +231,7 @@ class Host:
             # A new stream replaces the old one and its cluster cache.
             session.stream += 1
             stream = session.stream
-            session.mirror = Mirror(session.push_decision)
+            session.cache = ClusterCache(session.push_decision)
             session.attempts = {}
             session.connected = True
             session.pushes.put(None)
@@ -250,7 +250,7 @@ class Host:
             except queue.Empty:
                 due = time.monotonic() + ACK_SECONDS
                 with self.changed:
-                    version = session.mirror.cluster.version if session.stream == stream and session.mirror is not None else 0
+                    version = session.cache.cluster.version if session.stream == stream and session.cache is not None else 0
                 if version <= acknowledged:
                     continue
                 push = pb.SyncResponse(ack=pb.Ack(version=version))
@@ -267,20 +267,20 @@ class Host:
             request = first
             while request is not None:
                 with self.changed:
-                    if session.stream != stream or session.mirror is None:
+                    if session.stream != stream or session.cache is None:
                         return
-                    session.mirror.apply(request)
+                    session.cache.apply(request)
                     for attempt in request.ended_attempts:
                         session.attempts.pop(attempt, None)
-                    version = session.mirror.cluster.version
+                    version = session.cache.cluster.version
                     self.changed.notify_all()
                 if request.phase == pb.SyncRequest.SNAPSHOT_END:
                     pushes.put(pb.SyncResponse(ack=pb.Ack(version=version)))
                 request = next(requests, None)
-        except MirrorError as error:
+        except CacheError as error:
             with self.changed:
                 if session.stream == stream:
-                    session.mirror = None
+                    session.cache = None
             pushes.put(CallFailed("INVALID", str(error), code=grpc.StatusCode.FAILED_PRECONDITION))
         except grpc.RpcError:
             pass  # The shim disconnected.
@@ -292,7 +292,7 @@ class Host:
                 # The shim disconnected or starts a new stream, so it will not refer to these attempts again.
                 if session.stream == stream:
                     session.attempts = {}
-                    session.mirror = None
+                    session.cache = None
                     session.connected = False
                     session.last_heard = time.monotonic()
                 self.changed.notify_all()
@@ -319,14 +319,14 @@ class Host:
         self, session: Session, wanted: int, time_remaining: Callable[[], Optional[float]], minimum: bool
     ) -> None:
         def version() -> int:
-            return session.mirror.cluster.version if session.mirror is not None else 0
+            return session.cache.cluster.version if session.cache is not None else 0
 
         # Version 0 in a call means any version, once the cluster cache is complete.
         if version() < max(wanted, 1):
             # Wait as long as the response can still arrive within the deadline.
             remaining = time_remaining()
-            patience = 1.0 if remaining is None else max(0.0, remaining - min(remaining / 5, 0.02))
-            self.changed.wait_for(lambda: version() >= max(wanted, 1), patience)
+            timeout = 1.0 if remaining is None else max(0.0, remaining - min(remaining / 5, 0.02))
+            self.changed.wait_for(lambda: version() >= max(wanted, 1), timeout)
         have = version()
         if have < max(wanted, 1) or (have > wanted > 0 and not minimum):
             raise CallFailed("STALE", f"the cluster cache is at version {have}", have)

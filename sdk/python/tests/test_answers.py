@@ -69,7 +69,7 @@ class AnswersTest(unittest.TestCase):
         logging.disable(logging.CRITICAL)
         self.addCleanup(logging.disable, logging.NOTSET)
 
-    def test_search_says_what_judging_node_by_node_says(self):
+    def test_search_equals_evaluating_node_by_node(self):
         for seed in range(300):
             rng = random.Random(seed)
             order = nodes(rng.randrange(1, 600))
@@ -92,7 +92,7 @@ class AnswersTest(unittest.TestCase):
             self.assertEqual(unpack(got), [said and (said[0], said[1].reason) for said in want], f"seed {seed}")
             self.assertEqual(got.error.plugin if got.HasField("error") else None, failed, f"seed {seed}")
 
-    def test_a_batch_says_the_same(self):
+    def test_a_batch_gives_the_same(self):
         said = {"n3": Unschedulable("small"), "n5": Unresolvable("never")}
         order = nodes(9)
         self.assertEqual(
@@ -100,12 +100,12 @@ class AnswersTest(unittest.TestCase):
             answers.search([("A", Scripted(said))], None, order, 2, 9),
         )
 
-    def test_a_search_looks_at_little_more_than_it_needs(self):
+    def test_a_search_examines_little_more_than_it_needs(self):
         plugin = Scripted({})
         answers.search([("A", plugin)], None, nodes(5000), 0, 500)
         self.assertEqual(len(plugin.asked), 501)
 
-    def test_a_second_plugin_is_not_asked_about_rejected_nodes(self):
+    def test_a_second_plugin_is_not_called_for_rejected_nodes(self):
         second = Scripted({})
         answers.search([("A", Scripted({"n1": Unschedulable("no")})), ("B", second)], None, nodes(3), 0, 3)
         self.assertEqual(second.asked, ["n0", "n2"])
@@ -120,7 +120,7 @@ class AnswersTest(unittest.TestCase):
         self.assertIn("not 3", got.error.reasons[0])
         self.assertEqual(got.processed, 0)
 
-    def test_nodes_kept_in_mind_for_others_are_judged_with_them_and_without(self):
+    def test_nodes_with_nominated_pods_are_evaluated_with_and_without_them(self):
         class Crowd(Plugin):
             def filter(self, pod, node):
                 if node.name == "n1" and len(node.pods) == 1:
@@ -133,16 +133,16 @@ class AnswersTest(unittest.TestCase):
         for node in order[1:3]:
             node.nominated = {"x": pb.Pod(uid="x", priority=5), "low": pb.Pod(uid="low", priority=1)}
         pod = pb.Pod(uid="p", priority=5)
-        said, only_without, failed = answers.judge([("Crowd", Crowd())], pod, order)
+        said, only_without, failed = answers.evaluate([("Crowd", Crowd())], pod, order)
         self.assertEqual([verdict and verdict[1].reason for verdict in said], [None, "full", "lonely", None])
         self.assertEqual(only_without, [2])
         self.assertIsNone(failed)
         response = answers.search([("Crowd", Crowd())], pod, order, 0, 4)
         self.assertEqual(list(response.only_without_nominated), [1])
 
-    def test_hypotheses_are_judged_each_by_itself(self):
+    def test_hypotheses_are_evaluated_separately(self):
         plugin = Scripted({"n0": ValueError("broken"), "n1": Unschedulable("no")})
-        response = answers.judge_each([("A", plugin)], None, nodes(3))
+        response = answers.evaluate_each([("A", plugin)], None, nodes(3))
         self.assertFalse(response.HasField("error"))
         self.assertEqual(unpack(response), [("A", "ValueError: broken"), ("A", "no"), None])
 

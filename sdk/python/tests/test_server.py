@@ -125,7 +125,7 @@ class ServerTest(unittest.TestCase):
             return {}
         return {"pod": self.pod, **({"inline_nodes": [self.cluster[slot] for slot in slots]} if slots else {})}
 
-    def test_it_says_who_it_is(self):
+    def test_it_reports_its_identity(self):
         info = self.call("PluginHostService", "GetHostInfo", pb.GetHostInfoRequest())
         self.assertEqual(list(info.contract_versions), ["v1alpha1"])
         self.assertEqual(info.host_instance, "me")
@@ -186,7 +186,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(self.fails("FilterService", "Filter", filtering(session_id="other")), "SESSION_UNKNOWN")
         self.assertEqual(self.fails("FilterService", "Filter", filtering(profile="other")), "NOT_CONFIGURED")
 
-    def test_a_shim_that_is_gone_makes_room(self):
+    def test_a_disconnected_shim_is_evicted(self):
         for i in range(2 * MAX_SESSIONS):
             self.assertFalse(self.configure(f"shim-{i}").problems)
         self.assertEqual(len(self.host.sessions), MAX_SESSIONS)
@@ -203,14 +203,14 @@ class InlineServerTest(ServerTest):
         )
         self.assertEqual(self.fails("FilterService", "Filter", request), "INVALID")
 
-    def test_it_serves_no_mirror(self):
+    def test_it_serves_no_sync_stream(self):
         self.configure()
         with self.assertRaises(grpc.RpcError) as caught:
             next(self.sync(pb.SyncRequest(session_id="s")))
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
 
 
-class MirroredServerTest(ServerTest):
+class CachedServerTest(ServerTest):
     def test_versions_and_attempts_are_checked(self):
         self.make_ready()
         request = pb.FilterRequest(header=self.header(snapshot_version=9))

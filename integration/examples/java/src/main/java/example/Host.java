@@ -223,13 +223,13 @@ final class Host {
             boolean hypothetical = request.getHypothesesCount() > 0;
             checkContent(
                 hypothetical ? request.getHypothesesCount() : request.getNodes().getSlotsCount(), request.getInlineNodesCount());
-            return judged(request, hypothetical);
+            return evaluate(request, hypothetical);
           });
     }
   }
 
   /** Every node of the request, in order: without a sample and without a start index. */
-  private static FilterResponse judged(FilterRequest request, boolean hypothetical) {
+  private static FilterResponse evaluate(FilterRequest request, boolean hypothetical) {
     FilterResponse.Builder response = FilterResponse.newBuilder();
     byte[] feasible = new byte[(request.getInlineNodesCount() + 7) / 8];
     Map<Call.PluginStatus, Integer> reasons = new LinkedHashMap<>();
@@ -237,7 +237,7 @@ final class Host {
     for (InlineNode node : request.getInlineNodesList()) {
       Call.PluginStatus rejection;
       try {
-        rejection = Licences.judge(request.getPod(), node);
+        rejection = Licences.check(request.getPod(), node);
       } catch (NumberFormatException error) {
         Call.PluginStatus.Builder failure =
             Call.PluginStatus.newBuilder()

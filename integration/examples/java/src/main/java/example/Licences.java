@@ -43,7 +43,7 @@ final class Licences {
    * Why the node cannot take the pod; null: it can. Pods nominated to the node count; more pods never make a node feasible, so a
    * second evaluation without them is not needed. NumberFormatException: the annotation is not a number.
    */
-  static Call.PluginStatus judge(Pod pod, InlineNode node) {
+  static Call.PluginStatus check(Pod pod, InlineNode node) {
     if (!needsLicence(pod)) {
       return null;
     }

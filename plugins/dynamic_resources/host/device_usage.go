@@ -8,28 +8,28 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// loan is an immutable state of all devices, as an attempt sees it while it holds the loan.
-type loan struct {
+// usageState is a state of all devices. It does not change while an attempt holds it.
+type usageState struct {
 	structured.AllocatedState
 	holders int
 }
 
-// books record which devices are in use, by the mirror's claims and by allocations in flight. The session's lock guards
-// them; a loan may be read without it.
+// deviceUsage records which devices are in use: by claims of the cluster cache, and by allocations in flight. The
+// session's lock guards it; a state that an attempt holds may be read without the lock.
 //
 // kube-scheduler copies everything for each pod. Here only a change copies, and only if an attempt still holds the
-// state to change: an attempt returns its loan before its reservation is recorded.
-type books struct {
-	now    *loan
+// state to change: an attempt releases its state before its reservation is recorded.
+type deviceUsage struct {
+	now    *usageState
 	counts map[structured.DeviceID]int // claims per device; more than one only after an error elsewhere
 	shares map[structured.SharedDeviceID]int
 	// Called for each device whose state changes.
 	touched func(driver, pool string)
 }
 
-func newBooks(touched func(driver, pool string)) *books {
-	return &books{
-		now: &loan{AllocatedState: structured.AllocatedState{
+func newDeviceUsage(touched func(driver, pool string)) *deviceUsage {
+	return &deviceUsage{
+		now: &usageState{AllocatedState: structured.AllocatedState{
 			AllocatedDevices:         sets.New[structured.DeviceID](),
 			AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
 			AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
@@ -38,21 +38,21 @@ func newBooks(touched func(driver, pool string)) *books {
 	}
 }
 
-// borrow returns the current state; the caller returns it.
-func (b *books) borrow() *loan {
+// acquire returns the current state; the caller must release it.
+func (b *deviceUsage) acquire() *usageState {
 	b.now.holders++
 	return b.now
 }
 
-func (b *books) giveBack(l *loan) {
+func (b *deviceUsage) release(l *usageState) {
 	if l != nil {
 		l.holders--
 	}
 }
 
-func (b *books) changeable() *loan {
+func (b *deviceUsage) writable() *usageState {
 	if b.now.holders > 0 {
-		b.now = &loan{AllocatedState: structured.AllocatedState{
+		b.now = &usageState{AllocatedState: structured.AllocatedState{
 			AllocatedDevices:         maps.Clone(b.now.AllocatedDevices),
 			AllocatedSharedDeviceIDs: maps.Clone(b.now.AllocatedSharedDeviceIDs),
 			AggregatedCapacity:       b.now.AggregatedCapacity.Clone(),
@@ -62,11 +62,11 @@ func (b *books) changeable() *loan {
 }
 
 // change adds an allocation (1) or removes it (-1). Devices with admin access are not counted.
-func (b *books) change(allocation *resourceapi.AllocationResult, by int) {
+func (b *deviceUsage) change(allocation *resourceapi.AllocationResult, by int) {
 	if allocation == nil || len(allocation.Devices.Results) == 0 {
 		return
 	}
-	state := b.changeable()
+	state := b.writable()
 	for i := range allocation.Devices.Results {
 		result := &allocation.Devices.Results[i]
 		if result.AdminAccess != nil && *result.AdminAccess {

@@ -3,7 +3,7 @@
 import unittest
 
 from outboard_plugin import Node, requests
-from outboard_plugin.mirror import Mirror, MirrorError
+from outboard_plugin.cluster_cache import ClusterCache, CacheError
 from outboard_plugin.proto import pb
 
 
@@ -13,13 +13,13 @@ def pod(uid, cpu=100, node="", **fields):
     return made
 
 
-class MirrorTest(unittest.TestCase):
+class ClusterCacheTest(unittest.TestCase):
     def setUp(self):
-        self.begin(Mirror())
+        self.begin(ClusterCache())
 
-    def begin(self, mirror):
+    def begin(self, cache):
         """Applies an empty snapshot."""
-        self.mirror = mirror
+        self.cache = cache
         self.version = 0
         self.apply(phase=pb.SyncRequest.SNAPSHOT_BEGIN)
         self.apply(phase=pb.SyncRequest.SNAPSHOT_END, order=[])
@@ -33,7 +33,7 @@ class MirrorTest(unittest.TestCase):
         if order is not None:
             request.node_order.slots.extend(order)
             request.node_order.SetInParent()
-        self.mirror.apply(request)
+        self.cache.apply(request)
 
     def node(self, slot, name, uid=None, **labels):
         return {"node_upsert": pb.NodeUpsert(slot=slot, node=pb.Node(name=name, uid=uid or name, labels=labels))}
@@ -48,7 +48,7 @@ class MirrorTest(unittest.TestCase):
 
     @property
     def cluster(self):
-        return self.mirror.cluster
+        return self.cache.cluster
 
     def test_a_snapshot_counts_once_it_is_complete(self):
         self.apply(self.node(0, "a"), phase=pb.SyncRequest.SNAPSHOT_BEGIN)
@@ -61,7 +61,7 @@ class MirrorTest(unittest.TestCase):
         self.apply(phase=pb.SyncRequest.SNAPSHOT_BEGIN)
         self.assertEqual((self.cluster.version, self.cluster.nodes), (0, []))
 
-    def test_pods_move_with_what_is_said_of_them(self):
+    def test_pods_move_as_updates_say(self):
         self.apply(self.node(0, "a"), self.node(1, "b"), self.pod("p"), order=[0, 1])
         a, b = self.cluster.nodes
         self.assertEqual(a.requested.cpu_millis, 0)
@@ -92,7 +92,7 @@ class MirrorTest(unittest.TestCase):
         self.apply(self.node(0, "a", uid="other"), order=[0])
         self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "r"])
 
-    def test_what_does_not_fit_is_refused(self):
+    def test_contradicting_changes_are_rejected(self):
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])
         for change in (
             {"node_remove": pb.NodeRemove(slot=3)},
@@ -100,12 +100,12 @@ class MirrorTest(unittest.TestCase):
             self.place("p", pb.ASSUMED, 3),
             self.node(0, "b"),
         ):
-            with self.assertRaises(MirrorError):
+            with self.assertRaises(CacheError):
                 self.apply(change)
 
     def test_decisions_are_pushed_with_the_attempt_that_waits(self):
         pushed = []
-        self.begin(Mirror(lambda *said: pushed.append(said)))
+        self.begin(ClusterCache(lambda *said: pushed.append(said)))
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])
         self.apply(self.place("p", pb.WAITING, 0))
         self.cluster.allow("p", "Gang")
@@ -114,7 +114,7 @@ class MirrorTest(unittest.TestCase):
 
 
 class InlineNodeTest(unittest.TestCase):
-    def test_it_has_what_came_with_it(self):
+    def test_it_has_the_parts_that_came_with_the_call(self):
         sent = pb.InlineNode(
             node=pb.Node(name="n", labels={"a": "b"}),
             requested=pb.ResourceList(cpu_millis=300, pods=1),
@@ -124,7 +124,7 @@ class InlineNodeTest(unittest.TestCase):
         self.assertEqual((node.name, node.labels, node.requested.cpu_millis, list(node.pods)), ("n", {"a": "b"}, 300, ["on"]))
         self.assertIsNone(node.with_nominated(pod("p")))
 
-    def test_pods_that_it_is_kept_in_mind_for_count_in_filter(self):
+    def test_nominated_pods_count_in_filter(self):
         sent = pb.InlineNode(
             node=pb.Node(name="n"),
             requested=pb.ResourceList(cpu_millis=300, pods=1, extended={"gpu": 1}),
@@ -148,7 +148,7 @@ class RequestsTest(unittest.TestCase):
         made.pod_requests.cpu_millis = 900
         self.assertEqual(requests.of_pod(made)["cpu"], 907)
 
-    def test_a_resize_counts_as_the_most_of_it(self):
+    def test_a_resize_counts_with_its_largest_amount(self):
         made = pod("p", cpu=100)
         status = made.container_statuses.add(name="main")
         status.actual_requests.cpu_millis = 60

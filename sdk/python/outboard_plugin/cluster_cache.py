@@ -8,11 +8,11 @@ from outboard_plugin.api import Cluster, Node, Push
 from outboard_plugin.proto import pb
 
 
-class MirrorError(Exception):
+class CacheError(Exception):
     """A change that contradicts the cluster cache."""
 
 
-class Mirror:
+class ClusterCache:
     """The cluster cache. A snapshot takes effect once its last chunk is applied.
 
     Threading: the caller's lock.
@@ -34,7 +34,7 @@ class Mirror:
         if request.HasField("node_order"):
             slots = list(request.node_order.slots)
             if sorted(slots) != sorted(self.cluster._slots):
-                raise MirrorError("the node order is not a permutation of the occupied slots")
+                raise CacheError("the node order is not a permutation of the occupied slots")
             self.cluster._order = slots
             self.cluster._nodes = None
         if request.phase in (pb.SyncRequest.DELTA, pb.SyncRequest.SNAPSHOT_END):
@@ -44,19 +44,19 @@ class Mirror:
     def _check_order(self, request: Any) -> None:
         phases = pb.SyncRequest
         if request.version < 1:
-            raise MirrorError("version must be at least 1")
+            raise CacheError("version must be at least 1")
         if request.phase == phases.SNAPSHOT_BEGIN:
             self._reset()
             self._snapshot = request.version
         elif request.phase in (phases.SNAPSHOT_MORE, phases.SNAPSHOT_END):
             if self._snapshot != request.version:
-                raise MirrorError("a chunk of a snapshot without its beginning, or of another version")
+                raise CacheError("a chunk of a snapshot without its beginning, or of another version")
         elif request.phase != phases.DELTA:
-            raise MirrorError("unknown phase")
+            raise CacheError("unknown phase")
         elif self.cluster.version == 0:
-            raise MirrorError("a change before a complete snapshot")
+            raise CacheError("a change before a complete snapshot")
         elif request.version < self.cluster.version:
-            raise MirrorError(f"version falls from {self.cluster.version} to {request.version}")
+            raise CacheError(f"version falls from {self.cluster.version} to {request.version}")
 
     def _change(self, change: Any) -> None:
         kind = change.WhichOneof("change")
@@ -70,9 +70,9 @@ class Mirror:
         node = Node(upsert.slot, upsert.node)
         old = cluster._slots.get(upsert.slot)
         if old is not None and (old.uid != node.uid or old.name != node.name):
-            raise MirrorError(f"slot {upsert.slot} is occupied by {old.name}")
+            raise CacheError(f"slot {upsert.slot} is occupied by {old.name}")
         if old is None and (not node.name or node.name in cluster._names):
-            raise MirrorError(f"node {node.name} has no name, or is in another slot already")
+            raise CacheError(f"node {node.name} has no name, or is in another slot already")
         cluster._slots[upsert.slot] = node
         cluster._names[node.name] = node
         cluster._nodes = None
@@ -89,7 +89,7 @@ class Mirror:
         cluster = self.cluster
         node = cluster._slots.pop(remove.slot, None)
         if node is None:
-            raise MirrorError(f"no node in slot {remove.slot}")
+            raise CacheError(f"no node in slot {remove.slot}")
         cluster._nodes = None
         cluster._order.remove(remove.slot)
         del cluster._names[node.name]
@@ -102,7 +102,7 @@ class Mirror:
         cluster = self.cluster
         pod = upsert.pod
         if not pod.uid:
-            raise MirrorError("a pod without a uid")
+            raise CacheError("a pod without a uid")
         # Before the pod is replaced, because _homeless is keyed by the old pod's node name.
         self._leave_home(pod.uid)
         cluster.pods[pod.uid] = pod
@@ -128,16 +128,16 @@ class Mirror:
     def _pod_placement(self, placement: Any) -> None:
         uid, state = placement.uid, placement.state
         if uid not in self.cluster.pods:
-            raise MirrorError(f"no pod {uid}")
+            raise CacheError(f"no pod {uid}")
         self._take(uid)
         self.cluster.waiting.pop(uid, None)
         if state == pb.UNPLACED:
             return
         if state not in (pb.ASSUMED, pb.WAITING, pb.NOMINATED, pb.BOUND):
-            raise MirrorError("unknown placement state")
+            raise CacheError("unknown placement state")
         node = self.cluster._slots.get(placement.slot)
         if node is None:
-            raise MirrorError(f"no node in slot {placement.slot}")
+            raise CacheError(f"no node in slot {placement.slot}")
         if state == pb.BOUND:
             self.cluster.pods[uid].node_name = node.name
         self._put(uid, placement.slot, state == pb.NOMINATED)

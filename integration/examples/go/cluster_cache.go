@@ -13,8 +13,8 @@ type place struct {
 	nominated bool
 }
 
-// mirror is the cluster according to one session's Sync stream. The caller must lock.
-type mirror struct {
+// clusterCache is the cluster according to one session's Sync stream. The caller must lock.
+type clusterCache struct {
 	version int64 // 0: no complete snapshot yet
 	nodes   map[uint32]*pb.Node
 	slots   map[string]uint32 // of nodes, by name
@@ -25,13 +25,13 @@ type mirror struct {
 	snapshot int64 // version of the incomplete snapshot; 0: none
 }
 
-func newMirror() *mirror {
-	return &mirror{nodes: map[uint32]*pb.Node{}, slots: map[string]uint32{}, pods: map[string]*pb.Pod{}, places: map[string]place{}}
+func newClusterCache() *clusterCache {
+	return &clusterCache{nodes: map[uint32]*pb.Node{}, slots: map[string]uint32{}, pods: map[string]*pb.Pod{}, places: map[string]place{}}
 }
 
-// apply applies one message; an error means that it does not match the mirror. A snapshot takes effect with its last
-// chunk.
-func (m *mirror) apply(request *pb.SyncRequest) error {
+// apply applies one message; an error means that it does not match the cluster cache. A snapshot takes effect with its
+// last chunk.
+func (m *clusterCache) apply(request *pb.SyncRequest) error {
 	if err := m.begin(request); err != nil {
 		return err
 	}
@@ -52,13 +52,13 @@ func (m *mirror) apply(request *pb.SyncRequest) error {
 }
 
 // begin checks whether the message may follow the previous ones.
-func (m *mirror) begin(request *pb.SyncRequest) error {
+func (m *clusterCache) begin(request *pb.SyncRequest) error {
 	version := request.GetVersion()
 	switch phase := request.GetPhase(); {
 	case version < 1:
 		return errors.New("version must be at least 1")
 	case phase == pb.SyncRequest_SNAPSHOT_BEGIN:
-		*m = *newMirror()
+		*m = *newClusterCache()
 		m.snapshot = version
 	case phase == pb.SyncRequest_SNAPSHOT_MORE || phase == pb.SyncRequest_SNAPSHOT_END:
 		if m.snapshot != version {
@@ -75,7 +75,7 @@ func (m *mirror) begin(request *pb.SyncRequest) error {
 }
 
 // setOrder sets the order of nodes, a permutation of the occupied slots.
-func (m *mirror) setOrder(order []uint32) error {
+func (m *clusterCache) setOrder(order []uint32) error {
 	seen := map[uint32]bool{}
 	for _, slot := range order {
 		if m.nodes[slot] == nil || seen[slot] {
@@ -91,7 +91,7 @@ func (m *mirror) setOrder(order []uint32) error {
 }
 
 // change ignores fields that this host does not use or does not know.
-func (m *mirror) change(change *pb.Change) error {
+func (m *clusterCache) change(change *pb.Change) error {
 	switch c := change.GetChange().(type) {
 	case *pb.Change_NodeUpsert:
 		slot, node := c.NodeUpsert.GetSlot(), c.NodeUpsert.GetNode()

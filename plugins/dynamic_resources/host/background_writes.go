@@ -15,44 +15,44 @@ import (
 )
 
 const (
-	// The shim does not accept the same wish again earlier.
-	wishInterval = time.Second
-	// An unfulfilled wish is dropped after this time: the pod's next attempt starts from the then current state.
-	wishLifetime = time.Minute
+	// The shim does not accept the same write again earlier.
+	writeInterval = time.Second
+	// An unfinished write is dropped after this time. The pod's next attempt starts from the current state.
+	writeLifetime = time.Minute
 )
 
-// wish is a write that this host requests outside of a call, until the mirror shows it.
-type wish struct {
-	pod   string // uid; with `holds`, its attempts wait for the wish
-	holds bool
-	// look returns the remaining write; nil and true: none now, but perhaps later.
-	look func(m *mirror) (*pb.Effect, bool)
+// backgroundWrite is a write that this host requests outside of a call, until the cluster cache shows it.
+type backgroundWrite struct {
+	pod    string // uid; with `blocks`, its attempts wait for the write
+	blocks bool
+	// next returns the remaining write; nil and true: none now, but perhaps later.
+	next func(m *clusterCache) (*pb.Effect, bool)
 
 	made, sent time.Time
-	sentKey    string // of the last effect sent: a wish may need several
-	pending    bool   // sent, but not visible in the mirror yet
+	sentKey    string // of the last effect sent: a write may need several
+	pending    bool   // sent, but not visible in the cluster cache yet
 }
 
-// wishFor adds a wish, or restarts it.
-func (s *session) wishFor(key string, w *wish) {
+// requestWrite adds a write, or restarts it.
+func (s *session) requestWrite(key string, w *backgroundWrite) {
 	w.made = time.Now()
-	if old := s.wishes[key]; old != nil {
+	if old := s.writes[key]; old != nil {
 		w.sent, w.sentKey, w.pending = old.sent, old.sentKey, old.pending
 	}
-	s.wishes[key] = w
+	s.writes[key] = w
 }
 
-// pushWishes requests the unfulfilled wishes. The session is locked.
-func (s *session) pushWishes() {
+// pushWrites requests the unfinished writes. The session is locked.
+func (s *session) pushWrites() {
 	now := time.Now()
-	for key, w := range s.wishes {
-		effect, more := w.look(s.mirror)
+	for key, w := range s.writes {
+		effect, more := w.next(s.cache)
 		w.pending = w.pending && effect != nil
-		if !more || now.Sub(w.made) > wishLifetime {
-			delete(s.wishes, key)
+		if !more || now.Sub(w.made) > writeLifetime {
+			delete(s.writes, key)
 			continue
 		}
-		if effect == nil || effect.GetKey() == w.sentKey && now.Sub(w.sent) < wishInterval {
+		if effect == nil || effect.GetKey() == w.sentKey && now.Sub(w.sent) < writeInterval {
 			continue
 		}
 		w.sent, w.sentKey, w.pending = now, effect.GetKey(), true
@@ -60,31 +60,31 @@ func (s *session) pushWishes() {
 	}
 }
 
-// lookAtChangedClaims runs after each message: its changes may fulfil a wish, or require it again.
-func (s *session) lookAtChangedClaims() {
-	for _, w := range s.wishes {
+// checkPendingWrites runs after each message: its changes may show a write, or require it again.
+func (s *session) checkPendingWrites() {
+	for _, w := range s.writes {
 		if w.pending {
-			effect, _ := w.look(s.mirror)
+			effect, _ := w.next(s.cache)
 			w.pending = effect != nil
 		}
 	}
 }
 
-// held returns whether a write is pending that the pod's next attempt must not overtake.
-func (s *session) held(podUID string) bool {
-	for _, w := range s.wishes {
-		if w.pod == podUID && w.holds && w.pending {
+// hasPendingWrite returns whether a write is pending that the pod's next attempt must not overtake.
+func (s *session) hasPendingWrite(podUID string) bool {
+	for _, w := range s.writes {
+		if w.pod == podUID && w.blocks && w.pending {
 			return true
 		}
 	}
 	return false
 }
 
-// dropWishes runs when the pod has a place again.
-func (s *session) dropWishes(podUID string) {
-	for key, w := range s.wishes {
+// dropWrites runs when the pod has a place again.
+func (s *session) dropWrites(podUID string) {
+	for key, w := range s.writes {
 		if w.pod == podUID {
-			delete(s.wishes, key)
+			delete(s.writes, key)
 		}
 	}
 }
@@ -113,13 +113,13 @@ type object = map[string]any
 func (s *session) unreserve(p *pod, named *claim) {
 	uid, name, claimUID := p.proto.GetUid(), named.Namespace+"/"+named.Name, named.UID
 	key := keyOf("unreserve", uid, string(claimUID))
-	s.wishFor(key, &wish{pod: uid, holds: true, look: func(m *mirror) (*pb.Effect, bool) {
+	s.requestWrite(key, &backgroundWrite{pod: uid, blocks: true, next: func(m *clusterCache) (*pb.Effect, bool) {
 		at, c := m.pods[uid], m.claims.byName[name]
 		if c == nil || c.UID != claimUID || at != nil && at.holdsPlace() {
 			return nil, false
 		}
 		if c.Status.Allocation == nil || !reservedFor(c, types.UID(uid)) {
-			return nil, true // The mirror may be behind.
+			return nil, true // The cluster cache may be behind.
 		}
 		patch := patchOf(c, true, object{"status": object{"reservedFor": []any{object{"$patch": "delete", "uid": uid}}}})
 		return &pb.Effect{Key: key, Plugin: pluginName, Action: &pb.Effect_PatchObject{PatchObject: patch}}, true
@@ -134,7 +134,7 @@ func reservedFor(c *claim, uid types.UID) bool {
 func (s *session) deallocate(p *pod, named *claim) {
 	uid, name, claimUID := p.proto.GetUid(), named.Namespace+"/"+named.Name, named.UID
 	key := keyOf("deallocate", string(claimUID))
-	s.wishFor(key, &wish{pod: uid, holds: true, look: func(m *mirror) (*pb.Effect, bool) {
+	s.requestWrite(key, &backgroundWrite{pod: uid, blocks: true, next: func(m *clusterCache) (*pb.Effect, bool) {
 		c := m.claims.byName[name]
 		if c == nil || c.UID != claimUID || c.Status.Allocation == nil || !onlyFor(c, types.UID(uid)) {
 			return nil, false
@@ -155,13 +155,13 @@ func onlyFor(c *claim, uid types.UID) bool {
 func (s *session) removeExtended(p *pod) {
 	uid, about := p.proto.GetUid(), p.get()
 	key := keyOf("remove", uid)
-	s.wishFor(key, &wish{pod: uid, look: func(m *mirror) (*pb.Effect, bool) {
+	s.requestWrite(key, &backgroundWrite{pod: uid, next: func(m *clusterCache) (*pb.Effect, bool) {
 		at, c := m.pods[uid], m.claims.extendedFor(about)
 		if at == nil || at.holdsPlace() {
 			return nil, false
 		}
 		if c == nil {
-			return nil, true // The mirror may be behind.
+			return nil, true // The cluster cache may be behind.
 		}
 		if slices.Contains(c.Finalizers, resourceapi.Finalizer) {
 			patch := patchOf(c, false, object{"metadata": object{"$deleteFromPrimitiveList/finalizers": []string{resourceapi.Finalizer}}})
@@ -179,15 +179,15 @@ func (s *session) removeExtended(p *pod) {
 // releaseAll is Unreserve: it releases what the pod's claims hold for it.
 func (s *session) releaseAll(p *pod, a *attempt) {
 	named := a != nil && len(a.effects) > 0
-	s.mirror.claims.dropInFlight(p.proto.GetUid())
-	found, _ := s.mirror.claims.named(p.get())
+	s.cache.claims.dropInFlight(p.proto.GetUid())
+	found, _ := s.cache.claims.named(p.get())
 	for _, c := range found {
 		if reservedByPod := c.Status.Allocation != nil && resourceclaim.IsReservedForPod(p.get(), c.ResourceClaim, false); reservedByPod || named {
 			s.unreserve(p, c)
 		}
 	}
-	if a != nil && a.special != nil && named || s.mirror.claims.extendedFor(p.get()) != nil {
+	if a != nil && a.special != nil && named || s.cache.claims.extendedFor(p.get()) != nil {
 		s.removeExtended(p)
 	}
-	s.pushWishes()
+	s.pushWrites()
 }

@@ -12,7 +12,7 @@ import (
 	pb "outboard.dev/contract"
 )
 
-// node of the mirror. Immutable, except for its counter.
+// node of the cluster cache. Immutable, except for its counter.
 type node struct {
 	slot        uint32
 	uid         string
@@ -21,7 +21,7 @@ type node struct {
 	counter     *uint64          // the inventory's, for changes that matter only on this node
 }
 
-// pod of the mirror.
+// pod of the cluster cache.
 type pod struct {
 	proto  *pb.Pod
 	object *v1.Pod // the fields that matter here; created on first use
@@ -45,8 +45,8 @@ func (p *pod) holdsPlace() bool {
 	return p.proto.GetNodeName() != ""
 }
 
-// mirror is the cluster as reported by one session's Sync stream. The session's lock guards it.
-type mirror struct {
+// clusterCache is the cluster as reported by one session's Sync stream. The session's lock guards it.
+type clusterCache struct {
 	version int64 // 0: no complete snapshot yet
 	nodes   map[uint32]*node
 	slots   map[string]uint32 // of nodes, by name
@@ -65,15 +65,15 @@ type mirror struct {
 	renamed map[string]bool
 }
 
-func newMirror(warn *warnings) *mirror {
-	return &mirror{
+func newClusterCache(warn *warnings) *clusterCache {
+	return &clusterCache{
 		nodes: map[uint32]*node{}, slots: map[string]uint32{}, pods: map[string]*pod{}, claims: newClaims(newInventory()), memo: newMemo(), warn: warn,
 		before: map[string]*claim{}, renamed: map[string]bool{},
 	}
 }
 
-// apply applies one message; an error: it does not fit the mirror. A snapshot's chunks count with the last one.
-func (m *mirror) apply(request *pb.SyncRequest, decoded []any) error {
+// apply applies one message; an error: it does not fit the cluster cache. A snapshot's chunks count with the last one.
+func (m *clusterCache) apply(request *pb.SyncRequest, decoded []any) error {
 	if err := m.begin(request); err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (m *mirror) apply(request *pb.SyncRequest, decoded []any) error {
 			return err
 		}
 	}
-	if told := request.GetTimeUnixNanos(); told > m.time {
-		m.time = told
+	if nanos := request.GetTimeUnixNanos(); nanos > m.time {
+		m.time = nanos
 	}
 	if phase := request.GetPhase(); phase == pb.SyncRequest_DELTA || phase == pb.SyncRequest_SNAPSHOT_END {
 		m.version, m.snapshot = request.GetVersion(), 0
@@ -99,14 +99,14 @@ func (m *mirror) apply(request *pb.SyncRequest, decoded []any) error {
 }
 
 // begin checks that the message may follow the earlier ones.
-func (m *mirror) begin(request *pb.SyncRequest) error {
+func (m *clusterCache) begin(request *pb.SyncRequest) error {
 	version := request.GetVersion()
 	switch phase := request.GetPhase(); {
 	case version < 1:
 		return errors.New("version must be at least 1")
 	case phase == pb.SyncRequest_SNAPSHOT_BEGIN:
 		time := m.time
-		*m = *newMirror(m.warn)
+		*m = *newClusterCache(m.warn)
 		m.snapshot, m.time = version, time
 	case phase == pb.SyncRequest_SNAPSHOT_MORE || phase == pb.SyncRequest_SNAPSHOT_END:
 		if m.snapshot != version {
@@ -125,7 +125,7 @@ func (m *mirror) begin(request *pb.SyncRequest) error {
 }
 
 // setOrder sets a permutation of the occupied slots.
-func (m *mirror) setOrder(order []uint32) error {
+func (m *clusterCache) setOrder(order []uint32) error {
 	seen := make(map[uint32]bool, len(order))
 	for _, slot := range order {
 		if m.nodes[slot] == nil || seen[slot] {
@@ -141,7 +141,7 @@ func (m *mirror) setOrder(order []uint32) error {
 }
 
 // change ignores kinds that this host does not need or know. `object` is the change's custom object, decoded.
-func (m *mirror) change(change *pb.Change, object any) error {
+func (m *clusterCache) change(change *pb.Change, object any) error {
 	switch c := change.GetChange().(type) {
 	case *pb.Change_NodeUpsert:
 		return m.setNode(c.NodeUpsert.GetSlot(), c.NodeUpsert.GetNode())
@@ -163,7 +163,7 @@ func (m *mirror) change(change *pb.Change, object any) error {
 	return nil
 }
 
-func (m *mirror) setNode(slot uint32, from *pb.Node) error {
+func (m *clusterCache) setNode(slot uint32, from *pb.Node) error {
 	old := m.nodes[slot]
 	if old != nil && (old.uid != from.GetUid() || old.object.Name != from.GetName()) {
 		return fmt.Errorf("slot %d is occupied by %s", slot, old.object.Name)
@@ -182,7 +182,7 @@ func (m *mirror) setNode(slot uint32, from *pb.Node) error {
 	return nil
 }
 
-func (m *mirror) removeNode(slot uint32) error {
+func (m *clusterCache) removeNode(slot uint32) error {
 	old := m.nodes[slot]
 	if old == nil {
 		return fmt.Errorf("no node in slot %d", slot)
@@ -192,7 +192,7 @@ func (m *mirror) removeNode(slot uint32) error {
 	return nil
 }
 
-func (m *mirror) setPod(from *pb.Pod) error {
+func (m *clusterCache) setPod(from *pb.Pod) error {
 	if from.GetUid() == "" {
 		return errors.New("a pod without a uid")
 	}
@@ -213,7 +213,7 @@ func sameClaims(x, y []*pb.PodResourceClaim) bool {
 
 // place records where a pod is. Its Reserve's allocations are in flight until the claim shows them or the pod loses its
 // place; also after the bind, since claims and pods arrive independently.
-func (m *mirror) place(placement *pb.PodPlacement) error {
+func (m *clusterCache) place(placement *pb.PodPlacement) error {
 	p := m.pods[placement.GetUid()]
 	if p == nil {
 		return fmt.Errorf("no pod %s", placement.GetUid())
