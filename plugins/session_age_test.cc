@@ -99,7 +99,7 @@ class Cluster {
     ASSERT_EQ(said.size(), fresh.size());
     for (size_t i = 0; i < said.size(); ++i) ASSERT_EQ(said[i], fresh[i]) << "line " << i;
     ++cycles_;
-    for (const std::string& one : said) judged_ += one == "ok" || one.find("code") != one.npos;
+    for (const std::string& one : said) verdicts_ += one == "ok" || one.find("code") != one.npos;
     const Place place = lives_on_.Choose(uid, offset, response);
     if (place.node.empty() || dice_.Flip(4)) {
       lives_on_.RemovePod(uid);
@@ -111,7 +111,7 @@ class Cluster {
   }
 
   int cycles() const { return cycles_; }
-  int judged() const { return judged_; }
+  int verdicts() const { return verdicts_; }
 
  private:
   template <typename T>
@@ -135,11 +135,11 @@ class Cluster {
   std::map<std::string, v1alpha1::Pod> pods_;
   std::map<std::string, std::string> place_of_;
   std::string nominated_, nominated_to_;
-  int count_ = 0, cycles_ = 0, judged_ = 0;
+  int count_ = 0, cycles_ = 0, verdicts_ = 0;
 };
 
 void RunAll(const std::vector<std::string>& plugins) {
-  int cycles = 0, judged = 0;
+  int cycles = 0, verdicts = 0;
   for (int seed = 0; seed < kClusters; ++seed) {
     Cluster cluster(static_cast<uint64_t>(seed), plugins);
     for (int step = 0; step < kSteps; ++step) {
@@ -147,11 +147,11 @@ void RunAll(const std::vector<std::string>& plugins) {
       if (::testing::Test::HasFatalFailure()) FAIL() << "seed " << seed << ", step " << step;
     }
     cycles += cluster.cycles();
-    judged += cluster.judged();
+    verdicts += cluster.verdicts();
   }
-  std::cout << cycles << " cycles, " << judged
+  std::cout << cycles << " cycles, " << verdicts
             << " verdicts on nodes equal those of a new session\n";
-  EXPECT_GT(judged, cycles * 20);
+  EXPECT_GT(verdicts, cycles * 20);
 }
 
 TEST(SessionAgeTest, DefaultPluginsAnswerAsAfterARestart) { RunAll(DefaultPlugins()); }

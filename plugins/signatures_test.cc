@@ -154,12 +154,12 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
   sdk::PluginRegistry registry;
   ASSERT_TRUE(RegisterBuiltinPlugins(&registry).ok());
   for (const auto& [name, descriptor] : registry.descriptors()) {
-    bool judges = false;
+    bool signs = false;
     for (const sdk::ExtensionPoint point : descriptor.extension_points) {
-      judges |= point == v1alpha1::PRE_FILTER || point == v1alpha1::FILTER ||
+      signs |= point == v1alpha1::PRE_FILTER || point == v1alpha1::FILTER ||
                 point == v1alpha1::PRE_SCORE || point == v1alpha1::SCORE;
     }
-    if (!judges) continue;
+    if (!signs) continue;
     if (name == "Backfill") {
       // It depends on who is first in line, so no two pods are equivalent.
       EXPECT_FALSE(descriptor.signature.has_value());

@@ -166,7 +166,7 @@ void IgnoreVersions(Wrongness* wrong) {
   };
 }
 
-void KeepOneMirror(Wrongness* wrong) {
+void KeepOneCache(Wrongness* wrong) {
   wrong->hooks.on_request = [wrong](Message* message) {
     absl::MutexLock lock(&wrong->mu);
     if (auto* sync = As<SyncRequest>(message); sync != nullptr && !sync->session_id().empty()) {
@@ -338,7 +338,7 @@ std::vector<BadHost> BadHosts() {
        {kState + "two-sessions", kState + "slot-reused", kHost + "drain",
         kHost + "fuzzed-handshakes", kState + "fuzzed-calls", kState + "fuzzed-changes",
         "CycleService/fuzzed-cycles"},
-       KeepOneMirror},
+       KeepOneCache},
       {"crash on unusual Unicode",
        {kState + "odd-unicode"},
        Asked<SyncRequest>([](Wrongness* wrong, SyncRequest* request) {

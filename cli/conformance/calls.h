@@ -95,7 +95,7 @@ Answer<typename Rpc<Request>::Response> Call(const Channel& channel, const Reque
 grpc::Status CallRaw(const Channel& channel, const std::string& path, const std::string& bytes,
                      absl::Duration deadline);
 
-// "FAILED_PRECONDITION/STALE: the mirror is at 3".
+// "FAILED_PRECONDITION/STALE: the cache is at 3".
 std::string Describe(const grpc::Status& status);
 // Errors: names the method and its error.
 absl::Status ExpectOk(const char* method, const grpc::Status& status);

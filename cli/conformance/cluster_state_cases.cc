@@ -218,10 +218,10 @@ absl::Status TwoSessions(const Kit& kit) {
     if (!status.ok())
       return Malformed(
           MalformedService(status),
-          Wrong(kOneMirror, absl::StrCat("beside another session: ", status.message())));
+          Wrong(kOneCache, absl::StrCat("beside another session: ", status.message())));
   }
   CONFORMANCE_TRY(ExpectError(two.PreFilter(2, one.cluster().pending[0].uid()),
-                              {CallError::OBJECT_UNKNOWN}, kOneMirror));
+                              {CallError::OBJECT_UNKNOWN}, kOneCache));
   // Changes of one session must not affect the other.
   two.SendDelta({RemoveNode(3)}, {0, 1, 2});
   CONFORMANCE_TRY(ExpectAlive(two, 3));
@@ -230,7 +230,7 @@ absl::Status TwoSessions(const Kit& kit) {
   if (!status.ok())
     return Malformed(
         MalformedService(status),
-        Wrong(kOneMirror, absl::StrCat("after another session's change: ", status.message())));
+        Wrong(kOneCache, absl::StrCat("after another session's change: ", status.message())));
   return absl::OkStatus();
 }
 

@@ -46,7 +46,7 @@ std::string WhyNot(const Kit& kit, const Case& one) {
   if (service == "QueueingHintService" && !kit.Can(v1alpha1::QUEUEING_HINTS))
     return "without the capability QUEUEING_HINTS";
   if (!kit.Can(v1alpha1::INLINE_NODES) || service == "PluginHostService") return "";
-  static const auto* const kWithoutMirror =
+  static const auto* const kWithoutCache =
       new std::set<std::string>{"PreFilterService/well-formed",
                                 "PreFilterService/again",
                                 "FilterService/well-formed",
@@ -62,7 +62,7 @@ std::string WhyNot(const Kit& kit, const Case& one) {
                                 "QueueSortService/sort-keys",
                                 "PreEnqueueService/pre-enqueue",
                                 "ClusterStateService/fuzzed-calls"};
-  if (kWithoutMirror->count(absl::StrCat(service, "/", one.name)) == 0)
+  if (kWithoutCache->count(absl::StrCat(service, "/", one.name)) == 0)
     return "it needs a cache, which a host with INLINE_NODES does not have";
   return "";
 }
@@ -201,7 +201,7 @@ std::string Kit::NewSessionId() const {
 std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (auto cases :
-       {PluginHostCases, ClusterStateCases, MirrorCases, QueueCases, AttemptCases, FilterCases,
+       {PluginHostCases, ClusterStateCases, CacheCases, QueueCases, AttemptCases, FilterCases,
         ScoreCases, CycleCases, PlacementCases, PostFilterCases, FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }

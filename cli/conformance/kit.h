@@ -104,7 +104,7 @@ bool Matches(const std::string& pattern, const std::string& text);
 // Parts of AllCases, by file.
 std::vector<Case> PluginHostCases();
 std::vector<Case> ClusterStateCases();
-std::vector<Case> MirrorCases();
+std::vector<Case> CacheCases();
 std::vector<Case> QueueCases();
 std::vector<Case> AttemptCases();
 std::vector<Case> FilterCases();

@@ -272,7 +272,7 @@ absl::Status LargeCluster(const Kit& kit) {
 
 }  // namespace
 
-std::vector<Case> MirrorCases() {
+std::vector<Case> CacheCases() {
   static constexpr char kService[] = "ClusterStateService";
   return {
       {kService, "node-removed", "a removed node gets no verdict", NodeRemoved},

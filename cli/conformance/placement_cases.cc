@@ -234,11 +234,11 @@ absl::Status PreBind(const Kit& kit) {
   // The instance must also accept an attempt that it did not begin.
   const auto answer = session.Call(request);
   if (!answer.status.ok())
-    return Wrong(kPreBindMirror, absl::StrCat("PreBind returns ", Describe(answer.status)));
+    return Wrong(kPreBindCache, absl::StrCat("PreBind returns ", Describe(answer.status)));
   if (answer.message.has_rejection()) {
     CONFORMANCE_TRY(
         CheckStatus(answer.message.rejection(), "PreBindResponse.rejection", kit.At(PRE_BIND),
-                    {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE}, kPreBindMirror));
+                    {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE}, kPreBindCache));
   }
   Effect* effect = request.add_effects();
   effect->set_key("one");

@@ -350,7 +350,7 @@ absl::Status DrainEnds(const Kit& kit) {
   CONFORMANCE_TRY(ExpectError(session.Call(session.Configuration()), {CallError::DRAINING},
                               kConfigureDraining));
   // Only the session drains, not the host.
-  CONFORMANCE_TRY(CheckProbe(kit, other.Probe(), ProbeResponse::READY, kOneMirror));
+  CONFORMANCE_TRY(CheckProbe(kit, other.Probe(), ProbeResponse::READY, kOneCache));
   return ExpectAlive(other, 2);
 }
 

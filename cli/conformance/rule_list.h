@@ -9,7 +9,7 @@
   R(kVersionWaits, "call.proto", "CallHeader.snapshot_version",                                    \
     "The host waits for it within the call's deadline, else answers STALE")                        \
   R(kVersionBehind, "call.proto", "CallHeader.snapshot_version",                                   \
-    "If the mirror is past that version, the host answers STALE at once")                          \
+    "If the cache is past that version, the host answers STALE at once")                           \
   R(kVersionMinimum, "call.proto", "CallHeader.snapshot_version",                                  \
     "In other calls OPTIONAL, and a minimum")                                                      \
   R(kAttemptRequired, "call.proto", "CallHeader.attempt_id",                                       \
@@ -27,12 +27,12 @@
     "With STALE: the version that the host has")                                                   \
   R(kAttemptUnknown, "call.proto", "CallError.Reason.ATTEMPT_UNKNOWN", "The attempt is unknown")   \
   R(kSessionUnknown, "call.proto", "CallError.Reason.SESSION_UNKNOWN",                             \
-    "No mirror for this session")                                                                  \
+    "No cache for this session")                                                                   \
   R(kNotConfigured, "call.proto", "CallError.Reason.NOT_CONFIGURED",                               \
     "Configure has not named this profile")                                                        \
   R(kInvalid, "call.proto", "CallError.Reason.INVALID", "A fault of the caller")                   \
   R(kObjectUnknown, "call.proto", "CallError.Reason.OBJECT_UNKNOWN",                               \
-    "The mirror has no such pod or node at this version")                                          \
+    "The cache has no such pod or node at this version")                                           \
   R(kNodeSetDistinct, "call.proto", "NodeSet.slots", "Slots of nodes, no duplicates")              \
   R(kInfoAnswers, "plugin_host.proto", "PluginHostService.GetHostInfo",                            \
     "Idempotent; answers in every state")                                                          \
@@ -73,13 +73,13 @@
   R(kProbeInstance, "plugin_host.proto", "ProbeResponse.host_instance",                            \
     "REQUIRED. The instance that answers")                                                         \
   R(kProbeVersion, "plugin_host.proto", "ProbeResponse.snapshot_version",                          \
-    "Version that the session's mirror has reached; 0: none")                                      \
+    "Version that the session's cache has reached; 0: none")                                       \
   R(kDrain, "plugin_host.proto", "PluginHostService.Drain",                                        \
     "Asks the host to accept no new attempts; attempts in progress may end")                       \
   R(kDrainAgain, "plugin_host.proto", "PluginHostService.Drain", "Idempotent, irrevocable")        \
   R(kProbeDraining, "plugin_host.proto", "ProbeResponse.State.DRAINING", "Drain was called")       \
   R(kSyncReplaces, "cluster_state.proto", "ClusterStateService.Sync",                              \
-    "A new stream of the same session replaces the old one and its mirror")                        \
+    "A new stream of the same session replaces the old one and its cache")                         \
   R(kSyncSession, "cluster_state.proto", "SyncRequest.session_id",                                 \
     "a stream that names no session ends with INVALID_ARGUMENT/INVALID")                           \
   R(kSyncUnknownSession, "cluster_state.proto", "SyncRequest.session_id",                          \
@@ -89,7 +89,7 @@
   R(kSyncForget, "cluster_state.proto", "SyncRequest.Phase.SNAPSHOT_BEGIN",                        \
     "The first chunk of a snapshot: forget everything before")                                     \
   R(kSyncVersion, "cluster_state.proto", "SyncRequest.version",                                    \
-    "The version that the mirror has once this message is applied")                                \
+    "The version that the cache has once this message is applied")                                 \
   R(kSyncEnded, "cluster_state.proto", "SyncRequest.ended_attempts",                               \
     "Attempts that are over: the host drops what it keeps under them")                             \
   R(kSyncOrder, "cluster_state.proto", "SyncRequest.node_order",                                   \
@@ -97,7 +97,7 @@
   R(kSyncUnknownChange, "cluster_state.proto", "Change",                                           \
     "a host ignores changes that it does not know")                                                \
   R(kPodRemoveUnknown, "cluster_state.proto", "PodRemove",                                         \
-    "The host ignores a pod that the mirror does not have")                                        \
+    "The host ignores a pod that the cache does not have")                                         \
   R(kSlotReused, "cluster_state.proto", "NodeUpsert.slot",                                         \
     "stable while the node lives, reused after it went")                                           \
   R(kSlotFree, "cluster_state.proto", "Change.node_remove", "The node of a slot goes")             \
@@ -106,7 +106,7 @@
   R(kAckSnapshot, "cluster_state.proto", "SyncResponse.ack", "Sent at least for each snapshot")    \
   R(kAckBehind, "cluster_state.proto", "SyncResponse.ack", "at least once a second while behind")  \
   R(kAckApplied, "cluster_state.proto", "Ack", "A version is applied")                             \
-  R(kOneMirror, "call.proto", "CallHeader.session_id", "A host keeps one mirror per session")      \
+  R(kOneCache, "call.proto", "CallHeader.session_id", "A host keeps one cache per session")        \
   R(kWakeKnown, "queueing_hint.proto", "Wake.uid", "REQUIRED. A waiting pod")                      \
   R(kWakePlugin, "queueing_hint.proto", "Wake.plugin", "it must have rejected the pod")            \
   R(kWakeEvent, "queueing_hint.proto", "Wake.event", "REQUIRED unless `number` is 0")              \
@@ -213,7 +213,7 @@
   R(kPermitTimeout, "permit.proto", "PermitWait.timeout_millis",                                   \
     "Milliseconds until the pod is rejected")                                                      \
   R(kDecisionComplete, "cluster_state.proto", "WaitDecision", "The attempt that waits")            \
-  R(kPreBindMirror, "pre_bind.proto", "PreBindService.PreBind", "repeating a call is harmless")    \
+  R(kPreBindCache, "pre_bind.proto", "PreBindService.PreBind", "repeating a call is harmless")     \
   R(kPreBindResults, "pre_bind.proto", "PreBindRequest.results", "Their results, in the same order")
 
 #endif  // OUTBOARD_CLI_CONFORMANCE_RULE_LIST_H_

@@ -2,7 +2,7 @@
 // trace of 2023 ("openb"), with the method of "Beware of Fragmentation" (USENIX ATC'23).
 //
 // Pods arrive and none leaves, until they have requested 130 % of the GPU capacity. Each goes
-// through a session of the plugin host: mirror, PreFilter, Filter, PreScore and Score of
+// through a session of the plugin host: cache, PreFilter, Filter, PreScore and Score of
 // NodeResourcesFit, NodeAffinity and GPUPacking. A policy selects one of the feasible nodes:
 //   random    any, and any of its GPUs
 //   best-fit  ⌊100·(1 − cpu_left/128000/2 − gpu_left/8000/2)⌋, ties by name

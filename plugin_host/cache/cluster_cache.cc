@@ -455,62 +455,62 @@ void ClusterCache::Tick(absl::Time now) {
 }
 
 void ClusterCache::Trial::Place(const PodRecord& pod, Slot slot) {
-  PodRecord* const record = mirror_->pods_.find(pod.pod.uid())->second.get();
+  PodRecord* const record = cache_->pods_.find(pod.pod.uid())->second.get();
   placed_.push_back({record, record->place, record->slot});
-  mirror_->Place(record, sdk::Place::kAssumed, slot);
-  ++mirror_->nodes_.version;
+  cache_->Place(record, sdk::Place::kAssumed, slot);
+  ++cache_->nodes_.version;
 }
 
 void ClusterCache::Trial::UndoTo(size_t size) {
   for (; placed_.size() > size; placed_.pop_back()) {
     const Placed& last = placed_.back();
-    mirror_->Place(last.pod, last.place_before, last.slot_before);
-    ++mirror_->nodes_.version;
+    cache_->Place(last.pod, last.place_before, last.slot_before);
+    ++cache_->nodes_.version;
   }
-  if (placed_.empty()) mirror_->room_version_ = room_version_;
+  if (placed_.empty()) cache_->room_version_ = room_version_;
 }
 
 void ClusterCache::Absence::Remove(const PodRecord& pod) {
-  PodRecord* const record = mirror_->pods_.find(pod.pod.uid())->second.get();
-  order_before_.try_emplace(record->slot, mirror_->nodes_.pods[record->slot]);
+  PodRecord* const record = cache_->pods_.find(pod.pod.uid())->second.get();
+  order_before_.try_emplace(record->slot, cache_->nodes_.pods[record->slot]);
   removed_[record] = {record->place, record->slot};
-  mirror_->Place(record, sdk::Place::kNone, kNoSlot);
-  ++mirror_->nodes_.version;
+  cache_->Place(record, sdk::Place::kNone, kNoSlot);
+  ++cache_->nodes_.version;
 }
 
 void ClusterCache::Absence::Return(const PodRecord& pod) {
-  PodRecord* const record = mirror_->pods_.find(pod.pod.uid())->second.get();
+  PodRecord* const record = cache_->pods_.find(pod.pod.uid())->second.get();
   const auto removed = removed_.find(record);
-  mirror_->Place(record, removed->second.place, removed->second.slot);
+  cache_->Place(record, removed->second.place, removed->second.slot);
   removed_.erase(removed);
-  ++mirror_->nodes_.version;
+  ++cache_->nodes_.version;
 }
 
 ClusterCache::Absence::~Absence() {
   while (!removed_.empty()) Return(*removed_.begin()->first);
-  for (auto& [slot, pods] : order_before_) mirror_->nodes_.pods[slot] = std::move(pods);
-  mirror_->room_version_ = room_version_;
+  for (auto& [slot, pods] : order_before_) cache_->nodes_.pods[slot] = std::move(pods);
+  cache_->room_version_ = room_version_;
 }
 
 void ClusterCache::Hypothesis::AddPod(PodRecord* pod) {
-  mirror_->nodes_.pods[slot_].push_back(pod);
-  mirror_->AddSums(*pod, slot_, 1);
+  cache_->nodes_.pods[slot_].push_back(pod);
+  cache_->AddSums(*pod, slot_, 1);
   changes_.emplace_back(pod, 1);
 }
 
 void ClusterCache::Hypothesis::RemovePod(PodRecord* pod) {
-  std::vector<PodRecord*>& pods = mirror_->nodes_.pods[slot_];
+  std::vector<PodRecord*>& pods = cache_->nodes_.pods[slot_];
   if (order_before_.empty()) order_before_.assign(pods.begin(), pods.begin() + pods_before_);
   if (!TakeOff(&pods, pod)) return;
-  mirror_->AddSums(*pod, slot_, -1);
+  cache_->AddSums(*pod, slot_, -1);
   changes_.emplace_back(pod, -1);
 }
 
 ClusterCache::Hypothesis::~Hypothesis() {
   for (; !changes_.empty(); changes_.pop_back()) {
-    mirror_->AddSums(*changes_.back().first, slot_, -changes_.back().second);
+    cache_->AddSums(*changes_.back().first, slot_, -changes_.back().second);
   }
-  std::vector<PodRecord*>& pods = mirror_->nodes_.pods[slot_];
+  std::vector<PodRecord*>& pods = cache_->nodes_.pods[slot_];
   if (order_before_.empty()) {
     pods.resize(pods_before_);
   } else {

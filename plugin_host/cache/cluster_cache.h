@@ -21,15 +21,15 @@ namespace outboard::host_cache {
 // Applies the messages of a Sync stream to columns over node slots, and notifies observers of every
 // change.
 //
-//   absl::Status status = mirror.Apply(request, now);
+//   absl::Status status = cache.Apply(request, now);
 //   if (!status.ok()) …  // End the stream; the shim then sends a snapshot.
-//   if (mirror.version() >= wanted) ... mirror.view() ...
+//   if (cache.version() >= wanted) ... cache.view() ...
 //
-// The address of the mirror and what `view()` points to are stable, also across snapshots.
+// The address of the cache and what `view()` points to are stable, also across snapshots.
 //
 // Threading: thread-compatible; the engine's thread owns it.
 // Lifetime: observers must outlive it or be removed.
-// Errors: FAILED_PRECONDITION for a change that does not fit the state. The mirror is then
+// Errors: FAILED_PRECONDITION for a change that does not fit the state. The cache is then
 //         incomplete, but usable without a crash, and `complete()` false until the next snapshot.
 class ClusterCache {
  public:
@@ -59,8 +59,8 @@ class ClusterCache {
   // the order of its pods. Observers are not notified. Several on one node end in reverse order.
   class Hypothesis {
    public:
-    Hypothesis(ClusterCache* mirror, sdk::Slot slot)
-        : mirror_(mirror), slot_(slot), pods_before_(mirror->nodes_.pods[slot].size()) {}
+    Hypothesis(ClusterCache* cache, sdk::Slot slot)
+        : cache_(cache), slot_(slot), pods_before_(cache->nodes_.pods[slot].size()) {}
     ~Hypothesis();
     Hypothesis(const Hypothesis&) = delete;
     Hypothesis& operator=(const Hypothesis&) = delete;
@@ -69,7 +69,7 @@ class ClusterCache {
     void RemovePod(sdk::PodRecord* pod);
 
    private:
-    ClusterCache* mirror_;
+    ClusterCache* cache_;
     sdk::Slot slot_;
     const size_t pods_before_;
     std::vector<sdk::PodRecord*> order_before_;                 // Only after a pod was removed.
@@ -82,7 +82,7 @@ class ClusterCache {
   // not by OnPodChanged). No change may be applied meanwhile.
   class Trial {
    public:
-    explicit Trial(ClusterCache* mirror) : mirror_(mirror), room_version_(mirror->room_version_) {}
+    explicit Trial(ClusterCache* cache) : cache_(cache), room_version_(cache->room_version_) {}
     ~Trial() { UndoTo(0); }
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
@@ -98,7 +98,7 @@ class ClusterCache {
       sdk::Place place_before;
       sdk::Slot slot_before;
     };
-    ClusterCache* const mirror_;
+    ClusterCache* const cache_;
     const uint64_t room_version_;
     std::vector<Placed> placed_;
   };
@@ -108,8 +108,7 @@ class ClusterCache {
   // Trial; trials may begin and end meanwhile. No change may be applied.
   class Absence {
    public:
-    explicit Absence(ClusterCache* mirror)
-        : mirror_(mirror), room_version_(mirror->room_version_) {}
+    explicit Absence(ClusterCache* cache) : cache_(cache), room_version_(cache->room_version_) {}
     ~Absence();
     Absence(const Absence&) = delete;
     Absence& operator=(const Absence&) = delete;
@@ -123,7 +122,7 @@ class ClusterCache {
       sdk::Place place;
       sdk::Slot slot;
     };
-    ClusterCache* const mirror_;
+    ClusterCache* const cache_;
     const uint64_t room_version_;
     std::map<sdk::PodRecord*, Removed> removed_;
     std::map<sdk::Slot, std::vector<sdk::PodRecord*>> order_before_;

@@ -42,16 +42,16 @@ class Recorder : public sdk::ClusterObserver {
   std::vector<std::string> heard;
 };
 
-class MirrorTest : public ::testing::Test {
+class ClusterCacheTest : public ::testing::Test {
  protected:
   void SetUp() override {
     SyncRequest begin = Message(1, SyncRequest::SNAPSHOT_BEGIN);
     AddNode(&begin, 0, NodeBuilder("n0").Allocatable({{"cpu", "4"}, {"example.com/x", "3"}}));
     AddNode(&begin, 1, NodeBuilder("n1").Allocatable({{"cpu", "4"}}));
     ASSERT_TRUE(Apply(begin).ok());
-    EXPECT_EQ(mirror_.version(), 0);
+    EXPECT_EQ(cache_.version(), 0);
     ASSERT_TRUE(Apply(Message(1, SyncRequest::SNAPSHOT_END)).ok());
-    EXPECT_EQ(mirror_.version(), 1);
+    EXPECT_EQ(cache_.version(), 1);
   }
   static SyncRequest Message(int64_t version, SyncRequest::Phase phase) {
     SyncRequest request;
@@ -59,13 +59,13 @@ class MirrorTest : public ::testing::Test {
     request.set_phase(phase);
     return request;
   }
-  SyncRequest Delta() { return Message(mirror_.version() + 1, SyncRequest::DELTA); }
+  SyncRequest Delta() { return Message(cache_.version() + 1, SyncRequest::DELTA); }
   static void AddNode(SyncRequest* request, sdk::Slot slot, const v1alpha1::Node& node) {
     auto* upsert = request->add_changes()->mutable_node_upsert();
     upsert->set_slot(slot);
     *upsert->mutable_node() = node;
   }
-  absl::Status Apply(const SyncRequest& request) { return mirror_.Apply(request, now_); }
+  absl::Status Apply(const SyncRequest& request) { return cache_.Apply(request, now_); }
   absl::Status UpsertPod(const v1alpha1::Pod& pod) {
     SyncRequest request = Delta();
     *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
@@ -84,43 +84,43 @@ class MirrorTest : public ::testing::Test {
     placement->set_slot(slot);
     return Apply(request);
   }
-  const sdk::NodeTable& nodes() { return mirror_.view().nodes(); }
+  const sdk::NodeTable& nodes() { return cache_.view().nodes(); }
 
   const absl::Time now_ = absl::FromUnixSeconds(1000);
-  ClusterCache mirror_;
+  ClusterCache cache_;
 };
 
-TEST_F(MirrorTest, PodsOnNodesAreSummed) {
+TEST_F(ClusterCacheTest, PodsOnNodesAreSummed) {
   PodBuilder pod("a");
   pod.Requests({{"cpu", "1"}, {"example.com/x", "2"}}).HostPort(80).OnNode("n0");
   ASSERT_TRUE(UpsertPod(pod).ok());
   EXPECT_EQ(nodes().requested_cpu[0], 1000);
   EXPECT_EQ(nodes().nonzero_memory[0], 200 << 20);
   EXPECT_EQ(nodes().pod_count[0], 1);
-  EXPECT_EQ(mirror_.view().node(0).Requested("example.com/x"), 2);
+  EXPECT_EQ(cache_.view().node(0).Requested("example.com/x"), 2);
   EXPECT_EQ(nodes().host_ports[0].size(), 1u);
   pod.OnNode("n1");  // Moves.
   ASSERT_TRUE(UpsertPod(pod).ok());
   EXPECT_EQ(nodes().requested_cpu[0], 0);
-  EXPECT_EQ(mirror_.view().node(0).Requested("example.com/x"), 0);
+  EXPECT_EQ(cache_.view().node(0).Requested("example.com/x"), 0);
   EXPECT_TRUE(nodes().host_ports[0].empty());
   EXPECT_EQ(nodes().requested_cpu[1], 1000);
   SyncRequest remove = Delta();
   remove.add_changes()->mutable_pod_remove()->set_uid("default/a");
   ASSERT_TRUE(Apply(remove).ok());
   EXPECT_EQ(nodes().pod_count[1], 0);
-  EXPECT_EQ(mirror_.FindPod("default/a"), nullptr);
+  EXPECT_EQ(cache_.FindPod("default/a"), nullptr);
 }
 
-TEST_F(MirrorTest, AnAssumedPlaceOutlivesUpdatesThatDoNotKnowIt) {
+TEST_F(ClusterCacheTest, AnAssumedPlaceOutlivesUpdatesThatDoNotKnowIt) {
   PodBuilder pod("a");
   ASSERT_TRUE(UpsertPod(pod.Requests({{"cpu", "1"}})).ok());
-  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kNone);
+  EXPECT_EQ(cache_.FindPod("default/a")->place, sdk::Place::kNone);
   ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
   ASSERT_TRUE(UpsertPod(pod.Label("x", "y")).ok());
   EXPECT_EQ(nodes().requested_cpu[1], 1000);
   ASSERT_TRUE(UpsertPod(pod.OnNode("n1")).ok());
-  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kBound);
+  EXPECT_EQ(cache_.FindPod("default/a")->place, sdk::Place::kBound);
   EXPECT_EQ(nodes().pod_count[1], 1);
   ASSERT_TRUE(UpsertPod(PodBuilder("b")).ok());
   ASSERT_TRUE(Place("default/b", v1alpha1::ASSUMED, 0).ok());
@@ -128,11 +128,11 @@ TEST_F(MirrorTest, AnAssumedPlaceOutlivesUpdatesThatDoNotKnowIt) {
   EXPECT_EQ(nodes().pod_count[0], 0);
 }
 
-TEST_F(MirrorTest, AnAssumedPodThatIsBoundNamesItsNode) {
+TEST_F(ClusterCacheTest, AnAssumedPodThatIsBoundNamesItsNode) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
   ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
   ASSERT_TRUE(Place("default/a", v1alpha1::BOUND, 1).ok());
-  const sdk::PodRecord* pod = mirror_.FindPod("default/a");
+  const sdk::PodRecord* pod = cache_.FindPod("default/a");
   EXPECT_EQ(pod->place, sdk::Place::kBound);
   EXPECT_EQ(pod->pod.node_name(), "n1");
   EXPECT_EQ(nodes().pod_count[1], 1);
@@ -141,10 +141,10 @@ TEST_F(MirrorTest, AnAssumedPodThatIsBoundNamesItsNode) {
   ASSERT_TRUE(UpsertPod(PodBuilder("b").Requests({{"cpu", "1"}})).ok());
   ASSERT_TRUE(Place("default/b", v1alpha1::BOUND, 0).ok());
   EXPECT_EQ(nodes().requested_cpu[0], 1000);
-  EXPECT_EQ(mirror_.FindPod("default/b")->pod.node_name(), "n0");
+  EXPECT_EQ(cache_.FindPod("default/b")->pod.node_name(), "n0");
 }
 
-TEST_F(MirrorTest, WaitsAreKeptWithTheirEnds) {
+TEST_F(ClusterCacheTest, WaitsAreKeptWithTheirEnds) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a")).ok());
   SyncRequest request = Delta();
   auto* placement = request.add_changes()->mutable_pod_placement();
@@ -155,7 +155,7 @@ TEST_F(MirrorTest, WaitsAreKeptWithTheirEnds) {
   wait->set_plugin("Coscheduling");
   wait->set_remaining_millis(1500);
   ASSERT_TRUE(Apply(request).ok());
-  const sdk::PodRecord* pod = mirror_.FindPod("default/a");
+  const sdk::PodRecord* pod = cache_.FindPod("default/a");
   EXPECT_EQ(pod->place, sdk::Place::kWaiting);
   EXPECT_EQ(pod->waiting_attempt, 7u);
   EXPECT_EQ(pod->waits[0].deadline, now_ + absl::Milliseconds(1500));
@@ -165,7 +165,7 @@ TEST_F(MirrorTest, WaitsAreKeptWithTheirEnds) {
   EXPECT_EQ(nodes().pod_count[0], 1);
 }
 
-TEST_F(MirrorTest, EffectsStandWithThePlaceUntilThePodIsBound) {
+TEST_F(ClusterCacheTest, EffectsStandWithThePlaceUntilThePodIsBound) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a")).ok());
   SyncRequest request = Delta();
   auto* placement = request.add_changes()->mutable_pod_placement();
@@ -173,7 +173,7 @@ TEST_F(MirrorTest, EffectsStandWithThePlaceUntilThePodIsBound) {
   placement->set_state(v1alpha1::ASSUMED);
   placement->add_effects()->set_key("x");
   ASSERT_TRUE(Apply(request).ok());
-  const sdk::PodRecord* pod = mirror_.FindPod("default/a");
+  const sdk::PodRecord* pod = cache_.FindPod("default/a");
   ASSERT_EQ(pod->effects.size(), 1u);
   EXPECT_EQ(pod->effects[0].key(), "x");
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Label("k", "v")).ok());
@@ -182,7 +182,7 @@ TEST_F(MirrorTest, EffectsStandWithThePlaceUntilThePodIsBound) {
   EXPECT_TRUE(pod->effects.empty());
 }
 
-TEST_F(MirrorTest, NominatedPodsTakeNoRoom) {
+TEST_F(ClusterCacheTest, NominatedPodsTakeNoRoom) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
   ASSERT_TRUE(Place("default/a", v1alpha1::NOMINATED, 0).ok());
   EXPECT_EQ(nodes().nominated_count[0], 1u);
@@ -192,11 +192,11 @@ TEST_F(MirrorTest, NominatedPodsTakeNoRoom) {
   EXPECT_EQ(nodes().requested_cpu[1], 1000);
 }
 
-TEST_F(MirrorTest, PodsOfAnUnknownNodeAreCountedOnceItComes) {
+TEST_F(ClusterCacheTest, PodsOfAnUnknownNodeAreCountedOnceItComes) {
   ASSERT_TRUE(UpsertPod(PodBuilder("early").OnNode("n2")).ok());
   ASSERT_TRUE(UpsertPod(PodBuilder("late").OnNode("n0")).ok());
   ASSERT_TRUE(RemoveNode(0).ok());
-  EXPECT_FALSE(mirror_.FindPod("default/late")->on_node());
+  EXPECT_FALSE(cache_.FindPod("default/late")->on_node());
   EXPECT_EQ(nodes().pod_count[0], 0);
   SyncRequest request = Delta();
   AddNode(&request, 0, NodeBuilder("n2"));
@@ -213,7 +213,7 @@ TEST_F(MirrorTest, PodsOfAnUnknownNodeAreCountedOnceItComes) {
   EXPECT_EQ(nodes().pod_count[3], 0);
 }
 
-TEST_F(MirrorTest, NodeOrderIsAPermutation) {
+TEST_F(ClusterCacheTest, NodeOrderIsAPermutation) {
   EXPECT_THAT(nodes().order, ElementsAre(0, 1));
   SyncRequest request = Delta();
   request.mutable_node_order()->add_slots(1);
@@ -231,11 +231,11 @@ TEST_F(MirrorTest, NodeOrderIsAPermutation) {
   }
 }
 
-TEST_F(MirrorTest, AChangeThatDoesNotFitMakesItIncomplete) {
+TEST_F(ClusterCacheTest, AChangeThatDoesNotFitMakesItIncomplete) {
   SyncRequest occupied = Delta();
   AddNode(&occupied, 0, NodeBuilder("other"));
   EXPECT_FALSE(Apply(occupied).ok());
-  EXPECT_FALSE(mirror_.complete());
+  EXPECT_FALSE(cache_.complete());
   EXPECT_FALSE(UpsertPod(PodBuilder("a")).ok());  // Until the next snapshot.
   SetUp();
   EXPECT_FALSE(RemoveNode(9).ok());
@@ -253,10 +253,10 @@ TEST_F(MirrorTest, AChangeThatDoesNotFitMakesItIncomplete) {
   EXPECT_FALSE(Apply(far).ok());
 }
 
-TEST_F(MirrorTest, ASnapshotReplacesEverythingAndNotifiesObservers) {
+TEST_F(ClusterCacheTest, ASnapshotReplacesEverythingAndNotifiesObservers) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").OnNode("n0")).ok());
   Recorder recorder;
-  mirror_.AddObserver(&recorder);
+  cache_.AddObserver(&recorder);
   EXPECT_THAT(recorder.heard, ElementsAre("reset", "node 0", "node 1", "+a@0"));
   recorder.heard.clear();
   ASSERT_TRUE(RemoveNode(0).ok());
@@ -264,15 +264,15 @@ TEST_F(MirrorTest, ASnapshotReplacesEverythingAndNotifiesObservers) {
   recorder.heard.clear();
   SetUp();
   EXPECT_THAT(recorder.heard, ElementsAre("reset", "node 0", "node 1"));
-  EXPECT_TRUE(mirror_.view().pods().empty());
-  mirror_.RemoveObserver(&recorder);
+  EXPECT_TRUE(cache_.view().pods().empty());
+  cache_.RemoveObserver(&recorder);
 }
 
-TEST_F(MirrorTest, AHypothesisLeavesNoTrace) {
+TEST_F(ClusterCacheTest, AHypothesisLeavesNoTrace) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}}).HostPort(80)).ok());
-  auto* pod = const_cast<sdk::PodRecord*>(mirror_.FindPod("default/a"));
+  auto* pod = const_cast<sdk::PodRecord*>(cache_.FindPod("default/a"));
   {
-    ClusterCache::Hypothesis hypothesis(&mirror_, 0);
+    ClusterCache::Hypothesis hypothesis(&cache_, 0);
     hypothesis.AddPod(pod);
     EXPECT_EQ(nodes().requested_cpu[0], 1000);
     EXPECT_EQ(nodes().host_ports[0].size(), 1u);
@@ -283,7 +283,7 @@ TEST_F(MirrorTest, AHypothesisLeavesNoTrace) {
   EXPECT_TRUE(nodes().pods[0].empty());
 }
 
-TEST_F(MirrorTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
+TEST_F(ClusterCacheTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
   for (const char* name : {"a", "b", "c"}) {
     ASSERT_TRUE(
         UpsertPod(PodBuilder(name).Requests({{"cpu", "1"}}).HostPort(80).OnNode("n0")).ok());
@@ -293,14 +293,14 @@ TEST_F(MirrorTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
   ASSERT_EQ(before.size(), 3u);
   const uint64_t generation = nodes().generation[0];
   {
-    ClusterCache::Hypothesis outer(&mirror_, 0);
+    ClusterCache::Hypothesis outer(&cache_, 0);
     outer.RemovePod(before[0]);
     outer.RemovePod(before[1]);
     EXPECT_EQ(nodes().requested_cpu[0], 1000);
     EXPECT_THAT(nodes().pods[0], ElementsAre(before[2]));
     {
-      ClusterCache::Hypothesis inner(&mirror_, 0);
-      inner.AddPod(const_cast<sdk::PodRecord*>(mirror_.FindPod("default/late")));
+      ClusterCache::Hypothesis inner(&cache_, 0);
+      inner.AddPod(const_cast<sdk::PodRecord*>(cache_.FindPod("default/late")));
       EXPECT_EQ(nodes().requested_cpu[0], 3000);
     }
     EXPECT_THAT(nodes().pods[0], ElementsAre(before[2]));
@@ -316,7 +316,7 @@ TEST_F(MirrorTest, AHypothesisTakesPodsOffAndPutsThemBackInOrder) {
 }
 
 // Caches with an entry per node rely on it.
-TEST_F(MirrorTest, RecordsWhichNodesChanged) {
+TEST_F(ClusterCacheTest, RecordsWhichNodesChanged) {
   uint64_t seen = nodes().changes.total();
   const auto changed = [&] {
     std::vector<sdk::Slot> slots;
@@ -331,14 +331,14 @@ TEST_F(MirrorTest, RecordsWhichNodesChanged) {
   ASSERT_TRUE(UpsertPod(PodBuilder("runs").OnNode("n1")).ok());
   EXPECT_THAT(changed(), ElementsAre(1));
   {
-    ClusterCache::Trial trial(&mirror_);
-    trial.Place(*mirror_.FindPod("default/waits"), 0);
+    ClusterCache::Trial trial(&cache_);
+    trial.Place(*cache_.FindPod("default/waits"), 0);
     EXPECT_THAT(changed(), ElementsAre(0));
   }
   EXPECT_THAT(changed(), ElementsAre(0));
   {
-    ClusterCache::Hypothesis without(&mirror_, 1);
-    without.RemovePod(const_cast<sdk::PodRecord*>(mirror_.FindPod("default/runs")));
+    ClusterCache::Hypothesis without(&cache_, 1);
+    without.RemovePod(const_cast<sdk::PodRecord*>(cache_.FindPod("default/runs")));
     EXPECT_THAT(changed(), ElementsAre(1));
   }
   EXPECT_THAT(changed(), ElementsAre(1));
@@ -347,53 +347,53 @@ TEST_F(MirrorTest, RecordsWhichNodesChanged) {
       << "any slot may have another node";
 }
 
-TEST_F(MirrorTest, DistinguishesChangesOfPodsFromOthers) {
-  const uint64_t before = mirror_.surroundings_version();
+TEST_F(ClusterCacheTest, DistinguishesChangesOfPodsFromOthers) {
+  const uint64_t before = cache_.surroundings_version();
   ASSERT_TRUE(UpsertPod(PodBuilder("p").OnNode("n0")).ok());
-  EXPECT_EQ(mirror_.surroundings_version(), before);
+  EXPECT_EQ(cache_.surroundings_version(), before);
   SyncRequest request = Delta();
   AddNode(&request, 0, NodeBuilder("n0").Label("a", "b"));
   ASSERT_TRUE(Apply(request).ok());
-  EXPECT_NE(mirror_.surroundings_version(), before);
+  EXPECT_NE(cache_.surroundings_version(), before);
 }
 
-TEST_F(MirrorTest, ATrialIsUndoneAndNotifiesObservers) {
+TEST_F(ClusterCacheTest, ATrialIsUndoneAndNotifiesObservers) {
   for (const char* name : {"a", "b"})
     ASSERT_TRUE(UpsertPod(PodBuilder(name).Requests({{"cpu", "1"}}).HostPort(80)).ok());
   ASSERT_TRUE(UpsertPod(PodBuilder("there").Requests({{"cpu", "1"}}).OnNode("n0")).ok());
   const std::vector<sdk::PodRecord*> before = nodes().pods[0];
   Recorder recorder;
-  mirror_.AddObserver(&recorder);
+  cache_.AddObserver(&recorder);
   recorder.heard.clear();
-  const uint64_t room_version = mirror_.room_version();
+  const uint64_t room_version = cache_.room_version();
   const uint64_t version = nodes().version;
   {
-    ClusterCache::Trial trial(&mirror_);
-    trial.Place(*mirror_.FindPod("default/a"), 0);
-    trial.Place(*mirror_.FindPod("default/b"), 1);
-    EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kAssumed);
+    ClusterCache::Trial trial(&cache_);
+    trial.Place(*cache_.FindPod("default/a"), 0);
+    trial.Place(*cache_.FindPod("default/b"), 1);
+    EXPECT_EQ(cache_.FindPod("default/a")->place, sdk::Place::kAssumed);
     EXPECT_EQ(nodes().requested_cpu[0], 2000);
     EXPECT_NE(nodes().version, version);
-    EXPECT_NE(mirror_.room_version(), room_version);
+    EXPECT_NE(cache_.room_version(), room_version);
     trial.UndoTo(1);
     EXPECT_EQ(trial.size(), 1u);
     EXPECT_EQ(nodes().requested_cpu[1], 0);
-    EXPECT_EQ(mirror_.FindPod("default/b")->place, sdk::Place::kNone);
-    trial.Place(*mirror_.FindPod("default/b"), 0);
+    EXPECT_EQ(cache_.FindPod("default/b")->place, sdk::Place::kNone);
+    trial.Place(*cache_.FindPod("default/b"), 0);
     EXPECT_EQ(nodes().requested_cpu[0], 3000);
   }
   EXPECT_EQ(nodes().pods[0], before);
   EXPECT_EQ(nodes().requested_cpu[0], 1000);
   EXPECT_TRUE(nodes().host_ports[0].empty());
-  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kNone);
-  EXPECT_EQ(mirror_.FindPod("default/a")->slot, sdk::kNoSlot);
-  EXPECT_EQ(mirror_.room_version(), room_version) << "a pod without a fitting node still has none";
+  EXPECT_EQ(cache_.FindPod("default/a")->place, sdk::Place::kNone);
+  EXPECT_EQ(cache_.FindPod("default/a")->slot, sdk::kNoSlot);
+  EXPECT_EQ(cache_.room_version(), room_version) << "a pod without a fitting node still has none";
   EXPECT_NE(nodes().version, version) << "data derived meanwhile must not be kept";
   EXPECT_THAT(recorder.heard, ElementsAre("+a@0", "+b@1", "-b@1", "+b@0", "-b@0", "-a@0"));
-  mirror_.RemoveObserver(&recorder);
+  cache_.RemoveObserver(&recorder);
 }
 
-TEST_F(MirrorTest, ATrialGivesANominatedPodItsNominationBack) {
+TEST_F(ClusterCacheTest, ATrialGivesANominatedPodItsNominationBack) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
   SyncRequest nominate = Delta();
   auto* placement = nominate.add_changes()->mutable_pod_placement();
@@ -402,32 +402,32 @@ TEST_F(MirrorTest, ATrialGivesANominatedPodItsNominationBack) {
   placement->set_slot(1);
   ASSERT_TRUE(Apply(nominate).ok());
   {
-    ClusterCache::Trial trial(&mirror_);
-    trial.Place(*mirror_.FindPod("default/a"), 0);
+    ClusterCache::Trial trial(&cache_);
+    trial.Place(*cache_.FindPod("default/a"), 0);
     EXPECT_EQ(nodes().nominated_count[1], 0u);
   }
   EXPECT_EQ(nodes().nominated_count[1], 1u);
-  EXPECT_THAT(nodes().nominated[1], ElementsAre(mirror_.FindPod("default/a")));
-  EXPECT_EQ(mirror_.FindPod("default/a")->place, sdk::Place::kNominated);
+  EXPECT_THAT(nodes().nominated[1], ElementsAre(cache_.FindPod("default/a")));
+  EXPECT_EQ(cache_.FindPod("default/a")->place, sdk::Place::kNominated);
 }
 
-TEST_F(MirrorTest, AbsentPodsReturnInAnyOrderAndStandWhereTheyStood) {
+TEST_F(ClusterCacheTest, AbsentPodsReturnInAnyOrderAndStandWhereTheyStood) {
   for (const char* name : {"a", "b", "c"})
     ASSERT_TRUE(UpsertPod(PodBuilder(name).Requests({{"cpu", "1"}}).OnNode("n0")).ok());
   ASSERT_TRUE(UpsertPod(PodBuilder("elsewhere").Requests({{"cpu", "1"}}).OnNode("n1")).ok());
   ASSERT_TRUE(UpsertPod(PodBuilder("new").Requests({{"cpu", "2"}})).ok());
   const std::vector<sdk::PodRecord*> before = nodes().pods[0];
-  const uint64_t room_version = mirror_.room_version();
+  const uint64_t room_version = cache_.room_version();
   {
-    ClusterCache::Absence absence(&mirror_);
+    ClusterCache::Absence absence(&cache_);
     absence.Remove(*before[0]);
     absence.Remove(*before[1]);
-    absence.Remove(*mirror_.FindPod("default/elsewhere"));
+    absence.Remove(*cache_.FindPod("default/elsewhere"));
     EXPECT_EQ(nodes().requested_cpu[0], 1000);
     EXPECT_EQ(nodes().requested_cpu[1], 0);
     {
-      ClusterCache::Trial trial(&mirror_);
-      trial.Place(*mirror_.FindPod("default/new"), 0);
+      ClusterCache::Trial trial(&cache_);
+      trial.Place(*cache_.FindPod("default/new"), 0);
       EXPECT_EQ(nodes().requested_cpu[0], 3000);
     }
     absence.Return(*before[0]);
@@ -438,10 +438,10 @@ TEST_F(MirrorTest, AbsentPodsReturnInAnyOrderAndStandWhereTheyStood) {
   EXPECT_EQ(nodes().requested_cpu[0], 3000);
   EXPECT_EQ(nodes().requested_cpu[1], 1000);
   EXPECT_EQ(before[1]->place, sdk::Place::kBound);
-  EXPECT_EQ(mirror_.room_version(), room_version);
+  EXPECT_EQ(cache_.room_version(), room_version);
 }
 
-TEST_F(MirrorTest, ImagesCountTheNodesThatHaveThem) {
+TEST_F(ClusterCacheTest, ImagesCountTheNodesThatHaveThem) {
   SyncRequest request = Delta();
   AddNode(&request, 0, NodeBuilder("n0").Image("app:1", 100));
   AddNode(&request, 1, NodeBuilder("n1").Image("app:1", 200));
@@ -449,26 +449,26 @@ TEST_F(MirrorTest, ImagesCountTheNodesThatHaveThem) {
   const uint32_t id = nodes().image_names.Find("app:1");
   EXPECT_EQ(nodes().image_states[id].node_count, 2);
   EXPECT_EQ(nodes().image_states[id].size_bytes, 100);  // From the first node.
-  EXPECT_TRUE(mirror_.view().node(1).HasImage(id));
+  EXPECT_TRUE(cache_.view().node(1).HasImage(id));
   ASSERT_TRUE(RemoveNode(0).ok());
   EXPECT_EQ(nodes().image_states[id].node_count, 1);
-  EXPECT_FALSE(mirror_.view().node(0).HasImage(id));
+  EXPECT_FALSE(cache_.view().node(0).HasImage(id));
 }
 
-TEST_F(MirrorTest, LabelsAndTaintsAreInterned) {
+TEST_F(ClusterCacheTest, LabelsAndTaintsAreInterned) {
   SyncRequest request = Delta();
   AddNode(&request, 0, NodeBuilder("n0").Label("zone", "a").Taint("k", "v", v1alpha1::NO_SCHEDULE));
   AddNode(&request, 1, NodeBuilder("n1").Label("zone", "b").Taint("k", "v", v1alpha1::NO_SCHEDULE));
   ASSERT_TRUE(Apply(request).ok());
   EXPECT_EQ(nodes().taint_set[0], nodes().taint_set[1]);
-  EXPECT_EQ(mirror_.view().node(0).taints()[0].key(), "k");
-  EXPECT_EQ(mirror_.view().node(1).Label("zone"), "b");
-  EXPECT_FALSE(mirror_.view().node(1).Label("rack").has_value());
+  EXPECT_EQ(cache_.view().node(0).taints()[0].key(), "k");
+  EXPECT_EQ(cache_.view().node(1).Label("zone"), "b");
+  EXPECT_FALSE(cache_.view().node(1).Label("rack").has_value());
 }
 
-TEST_F(MirrorTest, WritesObjectsOfOtherKindsByTheirNames) {
+TEST_F(ClusterCacheTest, WritesObjectsOfOtherKindsByTheirNames) {
   Recorder recorder;
-  mirror_.AddObserver(&recorder);
+  cache_.AddObserver(&recorder);
   recorder.heard.clear();
   SyncRequest delta = Delta();
   v1alpha1::Workload* replica_set =
@@ -481,7 +481,7 @@ TEST_F(MirrorTest, WritesObjectsOfOtherKindsByTheirNames) {
   storage_class->set_name("fast");
   delta.add_changes()->mutable_object_upsert();  // A kind of a later contract.
   ASSERT_TRUE(Apply(delta).ok());
-  const sdk::ClusterObjects& objects = mirror_.view().objects();
+  const sdk::ClusterObjects& objects = cache_.view().objects();
   EXPECT_NE(objects.Find<v1alpha1::Workload>(sdk::WorkloadKey("ReplicaSet", "ns", "web")), nullptr);
   EXPECT_EQ(objects.Find<v1alpha1::Workload>(sdk::WorkloadKey("StatefulSet", "ns", "web")),
             nullptr);
@@ -501,7 +501,7 @@ TEST_F(MirrorTest, WritesObjectsOfOtherKindsByTheirNames) {
   EXPECT_EQ(objects.Count<v1alpha1::Workload>(), 0u);
   EXPECT_THAT(recorder.heard, ElementsAre("new ReplicaSet/ns/web", "new fast", "changed fast",
                                           "removed ReplicaSet/ns/web"));
-  mirror_.RemoveObserver(&recorder);
+  cache_.RemoveObserver(&recorder);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The part of the mirror that turns a node into columns.
+// The part of the cache that turns a node into columns.
 #include <algorithm>
 
 #include "plugin_host/cache/cluster_cache.h"

@@ -21,7 +21,7 @@ namespace outboard::reload {
 // connects, sends a snapshot, compares answers, switches between two cycles, and then drains the
 // old one. An old instance without connected shims ends here, with its objects.
 //
-// A shim keeps predecessors warm, each with a mirror of the cluster. With more than kMaxWarm
+// A shim keeps predecessors warm, each with a cache of the cluster. With more than kMaxWarm
 // instances the oldest drains.
 //
 // Threading: one thread; engines have their own.

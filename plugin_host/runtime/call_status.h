@@ -23,7 +23,7 @@ class [[nodiscard]] CallStatus {
       : reason_(reason), message_(CutText(message)) {}
   static CallStatus Ok() { return CallStatus(); }
   static CallStatus Stale(int64_t have_version) {
-    CallStatus status(v1alpha1::CallError::STALE, "the mirror has not reached this version");
+    CallStatus status(v1alpha1::CallError::STALE, "the cache has not reached this version");
     status.have_version_ = have_version;
     return status;
   }

@@ -212,7 +212,7 @@ BENCHMARK(BM_SpreadCycle)
     ->Args({5000, 100, 0})
     ->Unit(benchmark::kMicrosecond);
 
-// What a change of a placed pod costs the mirror and the plugins' indexes.
+// What a change of a placed pod costs the cache and the plugins' indexes.
 void BM_PodUpdate(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();

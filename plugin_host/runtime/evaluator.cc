@@ -46,8 +46,7 @@ std::string ErrorText(const Verdict& verdict) { return absl::StrJoin(verdict.rea
 
 sdk::Attempt Evaluator::View(AttemptRecord& attempt, uint32_t plugin, const PodRecord& pod,
                              absl::Time now) const {
-  return sdk::Attempt(attempt.id, sdk::PodView(&pod), mirror_->view(), now,
-                      &attempt.states[plugin]);
+  return sdk::Attempt(attempt.id, sdk::PodView(&pod), cache_->view(), now, &attempt.states[plugin]);
 }
 
 void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,

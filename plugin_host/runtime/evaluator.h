@@ -41,19 +41,19 @@ struct SearchOptions {
 // How many of `n` nodes must be feasible.
 uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options);
 
-// Evaluates one attempt at a time against a mirror, reusing its buffers.
+// Evaluates one attempt at a time against a cache, reusing its buffers.
 //
 // Writes answers directly into messages, which callers reuse: no allocation per node.
 //
-// Threading: thread-compatible; shares the mirror's thread.
-// Lifetime:  the mirror must outlive it.
+// Threading: thread-compatible; shares the cache's thread.
+// Lifetime:  the cache must outlive it.
 // Errors:    within the answers; the caller has checked that the pod and the slots exist.
 class Evaluator {
  public:
   static constexpr int kStripBlocks = 8;
   static constexpr int kStripNodes = kStripBlocks * 64;
 
-  explicit Evaluator(host_cache::ClusterCache* mirror) : mirror_(mirror) {}
+  explicit Evaluator(host_cache::ClusterCache* cache) : cache_(cache) {}
 
   // A plugin's view of an attempt.
   sdk::Attempt View(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
@@ -136,7 +136,7 @@ class Evaluator {
   // Nodes that are evaluated together: one bit each, 64 per block.
   struct Strip {
     int size = 0;
-    // Position of the first in the mirror's order of nodes, if they are contiguous there; see
+    // Position of the first in the cache's order of nodes, if they are contiguous there; see
     // sdk::NodeBlock.
     uint32_t place = sdk::NodeBlock::kNoPlace;
     std::array<sdk::Slot, kStripNodes> slots;
@@ -171,7 +171,7 @@ class Evaluator {
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
                       const v1alpha1::FilterResponse& response, AttemptRecord* attempt) const;
 
-  host_cache::ClusterCache* mirror_;
+  host_cache::ClusterCache* cache_;
   sdk::VerdictTable verdicts_;
   Strip strip_;
   std::vector<Rejected> rejected_;  // in this search

@@ -28,11 +28,11 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
   const bool all_local = std::all_of(filters.begin(), filters.end(), [&](uint32_t index) {
     return attempt.skip_filter[index] != 0 || profile.plugins()[index].node_local;
   });
-  if (!all_local || mirror_->nominations() > 0) return false;
+  if (!all_local || cache_->nominations() > 0) return false;
   feasible_.clear();
   verdicts_.Clear();
   any_nominated_ = false;
-  verdict_cache->CatchUp(mirror_->view().nodes());
+  verdict_cache->CatchUp(cache_->view().nodes());
   const auto n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return true;
   const uint32_t wanted = FeasibleNodesToFind(n, options);

@@ -219,13 +219,13 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   verdicts_.Clear();
   const uint32_t n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return;
-  any_nominated_ = mirror_->nominations() > 0;
+  any_nominated_ = cache_->nominations() > 0;
   const uint32_t wanted = FeasibleNodesToFind(n, options);
   FilterWriter writer(attempt, *this, wanted, response, feasible);
   response->mutable_feasible()->reserve((n + 7) / 8);
   Strip& strip = strip_;
   uint32_t position = options.start_offset % n;
-  const absl::Span<const Slot> order = mirror_->view().node_order();
+  const absl::Span<const Slot> order = cache_->view().node_order();
   const bool in_order = nodes.data() == order.data() && nodes.size() == order.size();
   bool goes_on = true;
   // The least number of further nodes, in blocks: the missing feasible ones, and one more, at which
@@ -280,7 +280,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
                            bool stable, Strip* strip) {
   const Profile& profile = *attempt.profile;
   const int blocks = (strip->size + 63) / 64;
-  const auto num_nodes = static_cast<uint32_t>(mirror_->view().node_order().size());
+  const auto num_nodes = static_cast<uint32_t>(cache_->view().node_order().size());
   std::array<uint32_t, kStripBlocks> places;
   Candidates left;
   left.blocks = blocks;
@@ -349,7 +349,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
 }
 
 bool Evaluator::HasRelevantNominated(const PodRecord& pod, Slot slot) const {
-  const sdk::NodeTable& nodes = mirror_->view().nodes();
+  const sdk::NodeTable& nodes = cache_->view().nodes();
   if (nodes.nominated_count[slot] == 0) return false;
   return std::any_of(nodes.nominated[slot].begin(), nodes.nominated[slot].end(),
                      [&](const PodRecord* other) {
@@ -368,8 +368,8 @@ bool Evaluator::EvaluateWithNominated(AttemptRecord& attempt, const PodRecord& p
   uint64_t& feasible = strip->feasible[index / 64];
   uint64_t& failed = strip->failed[index / 64];
   const StateCopies copies(&attempt);
-  host_cache::ClusterCache::Hypothesis hypothesis(mirror_, slot);
-  const std::vector<PodRecord*> nominated = mirror_->view().nodes().nominated[slot];
+  host_cache::ClusterCache::Hypothesis hypothesis(cache_, slot);
+  const std::vector<PodRecord*> nominated = cache_->view().nodes().nominated[slot];
   for (PodRecord* other : nominated) {
     if (other == &pod || other->pod.priority() < pod.pod.priority()) continue;
     hypothesis.AddPod(other);
@@ -401,7 +401,7 @@ Verdict Evaluator::UpdatePluginStates(AttemptRecord& attempt, const PodRecord& p
                                       PodChange change, const PodRecord& other, Slot slot,
                                       uint32_t* failed) {
   const bool add = change == PodChange::kAdd;
-  const sdk::NodeView node = mirror_->view().node(slot);
+  const sdk::NodeView node = cache_->view().node(slot);
   for (uint32_t index : attempt.profile->at(v1alpha1::PRE_FILTER)) {
     if (attempt.skip_filter[index]) continue;
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];

@@ -115,7 +115,7 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
       out->add_plugins("B");
     }
     google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
-    profile_ = Profile::Create(config, registry_, &mirror_, this, &problems);
+    profile_ = Profile::Create(config, registry_, &cache_, this, &problems);
     ASSERT_NE(profile_, nullptr) << problems[0].message();
   }
   void AddNodes(int count) {
@@ -128,11 +128,11 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
       *upsert->mutable_node() = NodeBuilder(absl::StrCat("n", i)).Build();
     }
     *request.add_changes()->mutable_pod_upsert()->mutable_pod() = PodBuilder("pod").Priority(5);
-    ASSERT_TRUE(mirror_.Apply(request, now_).ok());
+    ASSERT_TRUE(cache_.Apply(request, now_).ok());
     request.Clear();
     request.set_version(1);
     request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
-    ASSERT_TRUE(mirror_.Apply(request, now_).ok());
+    ASSERT_TRUE(cache_.Apply(request, now_).ok());
   }
   void Nominate(const std::string& name, int32_t priority, sdk::Slot slot) {
     v1alpha1::SyncRequest request;
@@ -143,9 +143,9 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
     placement->set_uid("default/" + name);
     placement->set_state(v1alpha1::NOMINATED);
     placement->set_slot(slot);
-    ASSERT_TRUE(mirror_.Apply(request, now_).ok());
+    ASSERT_TRUE(cache_.Apply(request, now_).ok());
   }
-  const sdk::PodRecord& Pod() { return *mirror_.FindPod("default/pod"); }
+  const sdk::PodRecord& Pod() { return *cache_.FindPod("default/pod"); }
   v1alpha1::PreFilterResponse PreFilter() {
     attempt_.Begin(1, "default/pod", profile_);
     v1alpha1::PreFilterResponse response;
@@ -155,7 +155,7 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
   v1alpha1::FilterResponse Filter(const SearchOptions& options = {}) {
     PreFilter();
     v1alpha1::FilterResponse response;
-    evaluator_.Filter(attempt_, Pod(), now_, mirror_.view().node_order(), options, &response,
+    evaluator_.Filter(attempt_, Pod(), now_, cache_.view().node_order(), options, &response,
                       &feasible_);
     return response;
   }
@@ -187,9 +187,9 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
   const absl::Time now_ = absl::UnixEpoch();
   Script a_, b_;
   sdk::PluginRegistry registry_;
-  host_cache::ClusterCache mirror_;
+  host_cache::ClusterCache cache_;
   std::shared_ptr<const Profile> profile_;
-  Evaluator evaluator_{&mirror_};
+  Evaluator evaluator_{&cache_};
   AttemptRecord attempt_;
   std::vector<sdk::Slot> feasible_;
 };
@@ -325,7 +325,7 @@ TEST_F(EvaluatorTest, NominatedPodsOfItsPriorityCountAsIfTheyRan) {
   EXPECT_EQ(response.reasons(0).reasons(0), "has 1 more");
   // The attempt's own state and the node are as before.
   EXPECT_EQ(static_cast<CountState*>(attempt_.states[0].filter.get())->added, 0);
-  EXPECT_EQ(mirror_.view().nodes().pod_count[0], 0);
+  EXPECT_EQ(cache_.view().nodes().pod_count[0], 0);
   EXPECT_EQ(a_.filter_calls, 4);
 }
 

@@ -101,13 +101,13 @@ std::vector<std::string> PluginsOfRoom(const Profile& profile) {
 GroupSearch::GroupSearch(const PlanTools& tools, const PlanContext& context,
                          const sdk::GroupToPlace& group, const PodRecord& first)
     : tools_(tools),
-      mirror_(tools.mirror),
+      cache_(tools.cache),
       context_(context),
       group_(group),
       first_(first),
       parts_(group),
-      without_nominations_(tools.mirror),
-      trial_(tools.mirror) {
+      without_nominations_(tools.cache),
+      trial_(tools.cache) {
   absl::flat_hash_map<std::string, size_t> known;
   const auto add = [&](const PodRecord& pod) {
     std::string signature = tools_.signatures->Of(*context_.profile, pod.pod);
@@ -170,7 +170,7 @@ std::string GroupSearch::Shape() const {
     std::set<absl::string_view> uids;
     for (const Member& member : members_) uids.insert(member.pod->pod.uid());
     const bool needs_all = group_.needed == static_cast<int64_t>(members_.size());
-    return absl::StrCat(context_.profile->name(), "\n", mirror_->version(), "\n", group_.name, "\n",
+    return absl::StrCat(context_.profile->name(), "\n", cache_->version(), "\n", group_.name, "\n",
                         group_.needed, "\n", needs_all ? "" : first_.pod.uid(), "\n",
                         absl::StrJoin(uids, "\n"));
   }
@@ -254,7 +254,7 @@ GroupOutcome GroupSearch::Run() {
 }
 
 void GroupSearch::ExamineClasses() {
-  const sdk::NodeTable& nodes = mirror_->view().nodes();
+  const sdk::NodeTable& nodes = cache_->view().nodes();
   SearchOptions all;
   all.percentage_of_nodes_to_score = 100;
   std::vector<int64_t> at_most;
@@ -271,7 +271,7 @@ void GroupSearch::ExamineClasses() {
       continue;
     }
     std::vector<Slot> feasible;
-    const auto left = NodesLeft(pre_filter_, nodes, mirror_->view().node_order(), &left_);
+    const auto left = NodesLeft(pre_filter_, nodes, cache_->view().node_order(), &left_);
     tools_.evaluator->Filter(*some.attempt, *some.example, context_.now, left, all, &some.filter,
                              &feasible);
     if (some.filter.has_error()) {
@@ -298,7 +298,7 @@ std::vector<GroupSearch::Domain> GroupSearch::DomainsOf(const std::string& prefe
   };
   std::vector<Domain> required;
   if (group_.topology.required.empty()) {
-    const auto order = mirror_->view().node_order();
+    const auto order = cache_->view().node_order();
     required.push_back({"", std::vector<Slot>(order.begin(), order.end())});
   } else {
     for (const TopologyDomain& domain : tools_.domains->Of(group_.topology.required)) {
@@ -395,7 +395,7 @@ bool GroupSearch::BeginMember(const Member& member, PlannedPod* planned,
     rejected_by_.insert(pre_filter_.rejected_by().begin(), pre_filter_.rejected_by().end());
     return false;
   }
-  *nodes = NodesLeft(pre_filter_, mirror_->view().nodes(), *nodes, &left_);
+  *nodes = NodesLeft(pre_filter_, cache_->view().nodes(), *nodes, &left_);
   return true;
 }
 
@@ -449,7 +449,7 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
       continue;
     }
     offset_ =
-        (offset_ + planned.processed) % static_cast<uint32_t>(mirror_->view().node_order().size());
+        (offset_ + planned.processed) % static_cast<uint32_t>(cache_->view().node_order().size());
     trial_.Place(*member.pod, planned.slot);
     placed_.push_back(std::move(planned));
     ++placed_of_class[member.of_class];

@@ -25,7 +25,7 @@ absl::Span<const sdk::Slot> NodesLeft(const v1alpha1::PreFilterResponse& respons
 // The plugins of a profile that limit how many pods fit: their events can make room.
 std::vector<std::string> PluginsOfRoom(const Profile& profile);
 
-// One group's search: a plan on the mirror itself. The destructor restores the mirror.
+// One group's search: a plan on the cache itself. The destructor restores the cache.
 //
 // Steps of the search:
 //   - Members get nodes in the group's order, with the profile's filters and scores. For equal pods
@@ -36,7 +36,7 @@ std::vector<std::string> PluginsOfRoom(const Profile& profile);
 // A member with a nominated node gets that node if it fits there, like an individual pod; equal
 // members without a nomination do not take it.
 //
-// Threading: thread-compatible; the mirror's thread.
+// Threading: thread-compatible; the cache's thread.
 // Lifetime: all constructor arguments outlive it.
 // Errors: in the outcome.
 class GroupSearch {
@@ -108,7 +108,7 @@ class GroupSearch {
   GroupOutcome FailWith(const std::vector<Domain>& domains);
 
   const PlanTools tools_;
-  host_cache::ClusterCache* const mirror_;
+  host_cache::ClusterCache* const cache_;
   const PlanContext& context_;
   const sdk::GroupToPlace& group_;
   const sdk::PodRecord& first_;

@@ -165,7 +165,7 @@ void Host::Disconnected(const std::string& session_id, absl::Time now) {
   it->second.connected = false;
   it->second.idle_since = now;
   it->second.session->SetPush(nullptr);
-  it->second.session->BeginSync();  // The mirror is no longer updated, so drop it.
+  it->second.session->BeginSync();  // The cache is no longer updated, so drop it.
 }
 
 void Host::DrainAll() {

@@ -33,7 +33,7 @@ struct HostIdentity {
 // Errors: CallStatus as in call.proto.
 class Host {
  public:
-  // How long a session without a connection is kept, with its configuration and without a mirror;
+  // How long a session without a connection is kept, with its configuration and without a cache;
   // shorter if there are more than kMaxSessions.
   static constexpr absl::Duration kAbandonedAfter = absl::Minutes(10);
   static constexpr size_t kMaxSessions = 64;

@@ -46,7 +46,7 @@ CallStatus UnknownNode(const std::string& name) {
 }  // namespace
 
 sdk::Attempt Session::View(const Target& target, uint32_t plugin, absl::Time now) const {
-  return sdk::Attempt(target.attempt->id, sdk::PodView(target.pod), mirror_.view(), Clock(now),
+  return sdk::Attempt(target.attempt->id, sdk::PodView(target.pod), cache_.view(), Clock(now),
                       &target.attempt->states[plugin]);
 }
 
@@ -57,7 +57,7 @@ CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time 
       !status.ok()) {
     return status;
   }
-  const std::optional<sdk::NodeView> node = mirror_.view().FindNode(request.node_name());
+  const std::optional<sdk::NodeView> node = cache_.view().FindNode(request.node_name());
   if (!node) return UnknownNode(request.node_name());
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1alpha1::RESERVE)) {
@@ -108,9 +108,9 @@ CallStatus Session::Unreserve(const v1alpha1::UnreserveRequest& request, absl::T
     RunUnreserve(target, request.node_name(), now, response->mutable_decisions());
     return CallStatus::Ok();
   }
-  // After a restart the plugins are still notified, with the mirror's data only.
+  // After a restart the plugins are still notified, with the cache's data only.
   std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
-  target.pod = mirror_.FindPod(request.pod_uid());
+  target.pod = cache_.FindPod(request.pod_uid());
   if (profile == nullptr || target.pod == nullptr) return CallStatus::Ok();
   AttemptRecord attempt;
   attempt.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
@@ -127,7 +127,7 @@ CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time no
       !status.ok()) {
     return status;
   }
-  const std::optional<sdk::NodeView> node = mirror_.view().FindNode(request.node_name());
+  const std::optional<sdk::NodeView> node = cache_.view().FindNode(request.node_name());
   if (!node) return UnknownNode(request.node_name());
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1alpha1::PERMIT)) {
@@ -160,12 +160,12 @@ CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time 
   Target target;
   AttemptRecord anew;
   if (!FindAttempt(request.header(), &target).ok()) {
-    // The host started after Reserve: the mirror suffices.
+    // The host started after Reserve: the cache suffices.
     std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
     if (profile == nullptr) {
       return CallStatus(CallError::NOT_CONFIGURED, request.header().profile());
     }
-    target.pod = mirror_.FindPod(request.pod_uid());
+    target.pod = cache_.FindPod(request.pod_uid());
     if (target.pod == nullptr) {
       return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown pod ", request.pod_uid()));
     }

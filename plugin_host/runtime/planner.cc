@@ -14,7 +14,7 @@ using sdk::PodRecord;
 using sdk::Slot;
 
 // How long a failure is valid without changes: plugins may depend on the time, or on data outside
-// the mirror.
+// the cache.
 constexpr absl::Duration kFailureCounts = absl::Seconds(1);
 constexpr size_t kMaxFailures = 1024;
 
@@ -29,17 +29,17 @@ GroupOutcome GroupOutcome::Copy() const {
   return copy;
 }
 
-Planner::Planner(host_cache::ClusterCache* mirror, Evaluator* evaluator, Signatures* signatures)
-    : mirror_(mirror), evaluator_(evaluator), signatures_(signatures), domains_(mirror) {}
+Planner::Planner(host_cache::ClusterCache* cache, Evaluator* evaluator, Signatures* signatures)
+    : cache_(cache), evaluator_(evaluator), signatures_(signatures), domains_(cache) {}
 
 GroupOutcome Planner::PlaceGroup(const PlanContext& context, const sdk::GroupToPlace& group,
                                  const PodRecord& first) {
-  GroupSearch search({mirror_, evaluator_, signatures_, &domains_}, context, group, first);
+  GroupSearch search({cache_, evaluator_, signatures_, &domains_}, context, group, first);
   if (!context.remembers) return search.Run();
   const std::string shape = search.Shape();
-  if (failures_room_version_ != mirror_->room_version() || failures_.size() >= kMaxFailures) {
+  if (failures_room_version_ != cache_->room_version() || failures_.size() >= kMaxFailures) {
     failures_.clear();
-    failures_room_version_ = mirror_->room_version();
+    failures_room_version_ = cache_->room_version();
   }
   if (const auto known = failures_.find(shape);
       known != failures_.end() && context.now < known->second.until) {
@@ -56,11 +56,11 @@ GroupOutcome Planner::PlaceGroup(const PlanContext& context, const sdk::GroupToP
 
 namespace {
 
-class MirrorGroupDryRun final : public sdk::GroupDryRun {
+class CacheGroupDryRun final : public sdk::GroupDryRun {
  public:
-  MirrorGroupDryRun(Planner* planner, host_cache::ClusterCache* mirror, const PlanContext& context,
-                    const sdk::GroupToPlace& group, const PodRecord& first)
-      : planner_(planner), context_(context), group_(group), first_(first), absence_(mirror) {
+  CacheGroupDryRun(Planner* planner, host_cache::ClusterCache* cache, const PlanContext& context,
+                   const sdk::GroupToPlace& group, const PodRecord& first)
+      : planner_(planner), context_(context), group_(group), first_(first), absence_(cache) {
     context_.remembers = false;
     // Members with nominated nodes come first, so that they use the same room again.
     const auto rank = [&](const PodRecord* pod) {
@@ -107,15 +107,15 @@ class MirrorGroupDryRun final : public sdk::GroupDryRun {
 std::unique_ptr<sdk::GroupDryRun> Planner::MakeDryRun(const PlanContext& context,
                                                       const sdk::GroupToPlace& group,
                                                       const PodRecord& first) {
-  return std::make_unique<MirrorGroupDryRun>(this, mirror_, context, group, first);
+  return std::make_unique<CacheGroupDryRun>(this, cache_, context, group, first);
 }
 
 std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const PlannedPod& placed,
                                            absl::Span<const PodRecord* const> pods,
                                            uint64_t first_id) {
-  const sdk::NodeTable& nodes = mirror_->view().nodes();
+  const sdk::NodeTable& nodes = cache_->view().nodes();
   std::vector<PlannedPod> result;
-  host_cache::ClusterCache::Trial trial(mirror_);
+  host_cache::ClusterCache::Trial trial(cache_);
   trial.Place(*placed.pod, placed.slot);
   SearchOptions options = context.options;
   v1alpha1::PreFilterResponse pre_filter;
@@ -132,7 +132,7 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
     evaluator_->PreFilter(*planned.attempt, *pod, context.now, &pre_filter);
     if (pre_filter.has_rejection()) break;
     const absl::Span<const Slot> among =
-        NodesLeft(pre_filter, nodes, mirror_->view().node_order(), &left);
+        NodesLeft(pre_filter, nodes, cache_->view().node_order(), &left);
     const Evaluator::Choice choice =
         signature.empty()
             ? evaluator_->Choose(*planned.attempt, *pod, context.now, among, options, &filter)
@@ -143,7 +143,7 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
     planned.processed = choice.processed;
     planned.feasible = choice.feasible;
     options.start_offset = (options.start_offset + choice.processed) %
-                           static_cast<uint32_t>(mirror_->view().node_order().size());
+                           static_cast<uint32_t>(cache_->view().node_order().size());
     trial.Place(*pod, planned.slot);
     result.push_back(std::move(planned));
   }
@@ -152,7 +152,7 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
 
 void Planner::PrepareVerdictCache(const std::shared_ptr<const Profile>& profile,
                                   const std::string& signature) {
-  const uint64_t version = mirror_->surroundings_version();
+  const uint64_t version = cache_->surroundings_version();
   if (verdict_cache_of_.signature == signature &&
       verdict_cache_of_.surroundings_version == version &&
       verdict_cache_of_.profile.lock() == profile) {

@@ -57,20 +57,20 @@ struct GroupOutcome {
 
 // The parts that plans use.
 struct PlanTools {
-  host_cache::ClusterCache* mirror;
+  host_cache::ClusterCache* cache;
   Evaluator* evaluator;
   Signatures* signatures;
   TopologyDomains* domains;
 };
 
-// Plans on the mirror itself: places pods, evaluates plugins on the result, and undoes everything.
+// Plans on the cache itself: places pods, evaluates plugins on the result, and undoes everything.
 //
-// Threading: thread-compatible; the mirror's thread.
-// Lifetime: mirror and evaluator outlive it.
+// Threading: thread-compatible; the cache's thread.
+// Lifetime: cache and evaluator outlive it.
 // Errors:    in the outcome.
 class Planner {
  public:
-  Planner(host_cache::ClusterCache* mirror, Evaluator* evaluator, Signatures* signatures);
+  Planner(host_cache::ClusterCache* cache, Evaluator* evaluator, Signatures* signatures);
 
   // Places `pods` one after the other; ends at the first without a node. options.start_offset is
   // where the previous search ended. Attempts are numbered from `first_id`. `placed`: an already
@@ -99,7 +99,7 @@ class Planner {
     GroupOutcome outcome;
   };
 
-  host_cache::ClusterCache* const mirror_;
+  host_cache::ClusterCache* const cache_;
   Evaluator* const evaluator_;
   Signatures* const signatures_;
   TopologyDomains domains_;

@@ -26,25 +26,25 @@ constexpr size_t kMaxReasonBytes = 32 << 10;
 // The limit of a FilterRequest.
 constexpr int kMaxQuestions = 65536;
 
-// Dry runs on the mirror itself: changes of one node, undone when the next begins. Copies no other
+// Dry runs on the cache itself: changes of one node, undone when the next begins. Copies no other
 // nodes.
 //
 // If other hosts filter too, each dry run needs their verdicts. PostFilter assumes that unknown
 // verdicts are success and collects the questions, which the shim asks all at once. The answer of a
 // run with questions is discarded; PostFilter runs again with the verdicts. A plugin repeats its
 // steps on a node up to the first unexpected verdict, so verdicts are matched by order.
-class MirrorDryRun final : public sdk::DryRun {
+class CacheDryRun final : public sdk::DryRun {
  public:
   // `response` receives questions; null: no other hosts.
-  MirrorDryRun(Evaluator* evaluator, host_cache::ClusterCache* mirror, AttemptRecord* attempt,
-               const PodRecord* pod, absl::Time now, v1alpha1::PostFilterResponse* response)
+  CacheDryRun(Evaluator* evaluator, host_cache::ClusterCache* cache, AttemptRecord* attempt,
+              const PodRecord* pod, absl::Time now, v1alpha1::PostFilterResponse* response)
       : evaluator_(evaluator),
-        mirror_(mirror),
+        cache_(cache),
         attempt_(attempt),
         pod_(pod),
         now_(now),
         response_(response) {
-    codes_.assign(mirror->view().nodes().occupied.size(), attempt->other_nodes);
+    codes_.assign(cache->view().nodes().occupied.size(), attempt->other_nodes);
     for (const auto& [slot, code] : attempt->rejected_nodes) {
       if (slot < codes_.size()) codes_[slot] = code;
     }
@@ -57,7 +57,7 @@ class MirrorDryRun final : public sdk::DryRun {
     End();
     slot_ = slot;
     copies_.emplace(attempt_);
-    hypothesis_.emplace(mirror_, slot);
+    hypothesis_.emplace(cache_, slot);
     removed_.clear();
     asked_.reset();
     filters_ = 0;
@@ -121,7 +121,7 @@ class MirrorDryRun final : public sdk::DryRun {
   }
 
   Evaluator* const evaluator_;
-  host_cache::ClusterCache* const mirror_;
+  host_cache::ClusterCache* const cache_;
   AttemptRecord* const attempt_;
   const PodRecord* const pod_;
   const absl::Time now_;
@@ -182,7 +182,7 @@ void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, a
                                  absl::Span<const NodeChange> hypotheses,
                                  v1alpha1::FilterResponse* response) {
   response->Clear();
-  MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now, nullptr);
+  CacheDryRun dry_run(this, cache_, &attempt, &pod, now, nullptr);
   std::string bits((hypotheses.size() + 7) / 8, '\0');
   std::map<std::string, uint32_t> reasons;  // verdicts, as bytes
   Verdict failed;                           // a failure of a plugin's AddPod or RemovePod
@@ -225,8 +225,8 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
   if (request.has_judged()) TakeVerdictsOfAllHosts(request.judged(), &attempt);
   if (request.answers().empty()) attempt.answers.clear();
   TakeAnswers(request.answers(), &attempt);
-  MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now,
-                       request.others_filter() ? &questions : nullptr);
+  CacheDryRun dry_run(this, cache_, &attempt, &pod, now,
+                      request.others_filter() ? &questions : nullptr);
   const auto ask = [&](uint32_t index, bool* clear_nomination,
                        v1alpha1::PostFilterResponse* candidates) {
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
@@ -246,7 +246,7 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
 void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                                 const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
                                 v1alpha1::PostFilterResponse* response) {
-  MirrorDryRun dry_run(this, mirror_, &attempt, &pod, now, nullptr);
+  CacheDryRun dry_run(this, cache_, &attempt, &pod, now, nullptr);
   const auto ask = [&](uint32_t index, bool* clear_nomination,
                        v1alpha1::PostFilterResponse* candidates) {
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];

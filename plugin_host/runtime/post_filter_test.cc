@@ -131,7 +131,7 @@ class PostFilterTest : public ::testing::Test {
   static void AddPod(const v1alpha1::Pod& pod, v1alpha1::SyncRequest* request) {
     *request->add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
   }
-  // A pod as the mirror has it, as plugins get them from node views.
+  // A pod as the cache has it, as plugins get them from node views.
   static sdk::PodRecord& OnNode(const sdk::Attempt& attempt, sdk::Slot slot, size_t i) {
     return *attempt.cluster().node(slot).pods()[i];
   }
@@ -189,13 +189,13 @@ TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
     EXPECT_EQ(attempt.cluster().node(0).pods(), pods);
     return Verdict::Unschedulable("enough");
   };
-  const sdk::NodeView node = session_->mirror().view().node(0);
+  const sdk::NodeView node = session_->cache().view().node(0);
   const std::vector<sdk::PodRecord*> before = node.pods();
   Attempt();
   EXPECT_THAT(seen, ElementsAre("3 pods", "1 pods", "1 pods"));
   EXPECT_EQ(node.pods(), before);
   EXPECT_EQ(node.Requested("pods"), 3);
-  EXPECT_EQ(session_->mirror().view().node(1).host_ports().size(), 1u);
+  EXPECT_EQ(session_->cache().view().node(1).host_ports().size(), 1u);
   const v1alpha1::CycleResponse first = cycled_;
   Attempt();
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(first.filter(), cycled_.filter()));
@@ -458,7 +458,7 @@ TEST_F(HypothesesTest, EachIsEvaluatedAloneOrContinuesTheLast) {
   Add(1, {});
   Add(0, {});
   EXPECT_THAT(Filter(), ElementsAre("2 pods", ".", "1 pods", ".", "1 pods", "3 pods"));
-  EXPECT_EQ(session_->mirror().view().node(0).pods().size(), 3u);
+  EXPECT_EQ(session_->cache().view().node(0).pods().size(), 3u);
 }
 
 TEST_F(HypothesesTest, PodsMustBeWhereTheyAreTakenFrom) {

@@ -77,9 +77,9 @@ class Profile::PluginNotifier : public sdk::ShimNotifier {
 
 std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
                                          const sdk::PluginRegistry& registry,
-                                         host_cache::ClusterCache* mirror, PushTarget* target,
+                                         host_cache::ClusterCache* cache, PushTarget* target,
                                          Problems* problems, MetricSink* metrics) {
-  std::unique_ptr<Profile> profile(new Profile(mirror));
+  std::unique_ptr<Profile> profile(new Profile(cache));
   const int before = problems->size();
   profile->name_ = config.name();
   if (config.name().empty()) AddProblem(problems, "", "", "", "a profile has no name");
@@ -121,7 +121,7 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
     if (profile->plugins_[i].group != nullptr) profile->group_plugins_.push_back(i);
   }
   for (const ProfilePlugin& plugin : profile->plugins_) {
-    if (plugin.observer != nullptr) mirror->AddObserver(plugin.observer);
+    if (plugin.observer != nullptr) cache->AddObserver(plugin.observer);
   }
   profile->observing_ = true;
   return profile;
@@ -140,7 +140,7 @@ void Profile::CollectSignedParts(const sdk::PluginRegistry& registry) {
   }
 }
 
-Profile::Profile(host_cache::ClusterCache* mirror) : mirror_(mirror) {}
+Profile::Profile(host_cache::ClusterCache* cache) : cache_(cache) {}
 
 const ProfilePlugin* Profile::Find(const std::string& plugin) const {
   const auto it = std::find_if(plugins_.begin(), plugins_.end(),
@@ -151,7 +151,7 @@ const ProfilePlugin* Profile::Find(const std::string& plugin) const {
 Profile::~Profile() {
   if (!observing_) return;
   for (const ProfilePlugin& plugin : plugins_) {
-    if (plugin.observer != nullptr) mirror_->RemoveObserver(plugin.observer);
+    if (plugin.observer != nullptr) cache_->RemoveObserver(plugin.observer);
   }
 }
 
@@ -176,7 +176,7 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
   sdk::ArgsReader reader(json);
   pushes_.push_back(std::make_unique<PluginNotifier>(name, target));
   metrics_.push_back(std::make_unique<PluginMetrics>(name, &descriptor->metrics, metrics));
-  sdk::PluginContext context{config.name(), &reader, pushes_.back().get(), mirror_->view(),
+  sdk::PluginContext context{config.name(), &reader, pushes_.back().get(), cache_->view(),
                              metrics_.back().get()};
   absl::StatusOr<std::unique_ptr<sdk::Plugin>> plugin = descriptor->create(context);
   for (const sdk::ArgsProblem& problem : reader.Finish()) {

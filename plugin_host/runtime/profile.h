@@ -62,14 +62,14 @@ class PushTarget {
 // The plugins of a profile, in the order of each point.
 //
 // Threading: thread-compatible; plugins are called on the thread that owns the profile.
-// Lifetime: registry, mirror, target and metrics (may be null) must outlive it. Attempts keep the
+// Lifetime: registry, cache, target and metrics (may be null) must outlive it. Attempts keep the
 //           profile that they began with alive.
 // Errors: Create collects problems, as Configure reports them, and then returns null.
 class Profile {
  public:
   static std::unique_ptr<Profile> Create(
       const v1alpha1::ProfileConfig& config, const sdk::PluginRegistry& registry,
-      host_cache::ClusterCache* mirror, PushTarget* target,
+      host_cache::ClusterCache* cache, PushTarget* target,
       google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems,
       MetricSink* metrics = nullptr);
   ~Profile();
@@ -95,7 +95,7 @@ class Profile {
  private:
   class PluginNotifier;
   static constexpr size_t kPoints = 13;
-  explicit Profile(host_cache::ClusterCache* mirror);
+  explicit Profile(host_cache::ClusterCache* cache);
   void CollectSignedParts(const sdk::PluginRegistry& registry);
   // The index of a plugin, created if necessary; -1 after a problem.
   int Make(const std::string& name, const v1alpha1::ProfileConfig& config,
@@ -104,7 +104,7 @@ class Profile {
            MetricSink* metrics);
 
   std::string name_;
-  host_cache::ClusterCache* mirror_;
+  host_cache::ClusterCache* cache_;
   // Before plugins_: plugins point to them.
   std::vector<std::unique_ptr<PluginNotifier>> pushes_;
   std::vector<std::unique_ptr<PluginMetrics>> metrics_;

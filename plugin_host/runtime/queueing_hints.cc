@@ -78,7 +78,7 @@ void QueueingHints::Reset() {
 void QueueingHints::Keep(bool after, Event* event) const {
   // An added object has no state before, a removed object none after.
   if (event->action() == (after ? ClusterEvent::DELETE : ClusterEvent::ADD)) return;
-  const sdk::ClusterView view = mirror_->view();
+  const sdk::ClusterView view = cache_->view();
   switch (event->told.about_case()) {
     case QueueEvent::kNodeName:
       if (auto node = view.FindNode(event->told.node_name())) {
@@ -165,7 +165,7 @@ void QueueingHints::StopWaiting(const std::string& uid) {
 
 void QueueingHints::BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<Wake>* wakes) {
   StopWaiting(told.uid());
-  const sdk::PodRecord* pod = mirror_->FindPod(told.uid());
+  const sdk::PodRecord* pod = cache_->FindPod(told.uid());
   if (pod == nullptr) return;
   if (told.since() < history_from_) {
     const auto& plugins = told.pending_by().empty() ? told.rejected_by() : told.pending_by();
@@ -213,7 +213,7 @@ void QueueingHints::EvaluateAll(const Event& event, std::vector<Wake>* wakes) {
 }
 
 const ProfilePlugin* QueueingHints::Evaluate(const Waiting& waiting, const Event& event) const {
-  const sdk::PodRecord* pod = mirror_->FindPod(waiting.told.uid());
+  const sdk::PodRecord* pod = cache_->FindPod(waiting.told.uid());
   if (pod == nullptr) return nullptr;
   const bool is_own = event.told.pod_uid() == waiting.told.uid();
   const bool only_own = event.concerns_only_its_pod();

@@ -27,7 +27,7 @@ bool Helps(const ProfilePlugin& plugin, const sdk::PodRecord& pod, const sdk::Ob
 // Evaluates the events of a Sync stream for waiting pods.
 //
 //   hints.BeforeChange(request);   // keeps the objects before the change
-//   mirror.Apply(request, now);
+//   cache.Apply(request, now);
 //   hints.AfterChange(request, &wakes);
 //
 // An event costs work only for the plugins that registered it and the pods that these rejected.
@@ -35,15 +35,15 @@ bool Helps(const ProfilePlugin& plugin, const sdk::PodRecord& pod, const sdk::Ob
 // shim reports; a pod that needs older ones is requeued.
 //
 // Threading: thread-compatible; the engine's thread.
-// Lifetime:  the mirror must outlive it; profiles too, until ProfilesChanged.
+// Lifetime:  the cache must outlive it; profiles too, until ProfilesChanged.
 // Errors:    none; ignores events about unknown objects.
 class QueueingHints {
  public:
   static constexpr size_t kMaxHistory = 8192;
   using FindProfile = std::function<const Profile*(const std::string& name)>;
 
-  QueueingHints(const host_cache::ClusterCache* mirror, FindProfile find_profile)
-      : mirror_(mirror), find_profile_(std::move(find_profile)) {}
+  QueueingHints(const host_cache::ClusterCache* cache, FindProfile find_profile)
+      : cache_(cache), find_profile_(std::move(find_profile)) {}
   void BeforeChange(const v1alpha1::SyncRequest& request);
   void AfterChange(const v1alpha1::SyncRequest& request, std::vector<v1alpha1::Wake>* wakes);
   // Profiles were replaced; the old ones are still there.
@@ -85,7 +85,7 @@ class QueueingHints {
   // The plugin whose rejection the event may end; null: none.
   const ProfilePlugin* Evaluate(const Waiting& waiting, const Event& event) const;
 
-  const host_cache::ClusterCache* const mirror_;
+  const host_cache::ClusterCache* const cache_;
   const FindProfile find_profile_;
   absl::flat_hash_map<std::string, Waiting> waiting_;
   // Uids of pods that a plugin rejected.

@@ -25,7 +25,7 @@ CallStatus UnknownPod(const std::string& uid) {
 }  // namespace
 
 Session::Session(std::string id, const sdk::PluginRegistry* registry, MetricSink* metrics)
-    : id_(std::move(id)), registry_(registry), metrics_(metrics), evaluator_(&mirror_) {}
+    : id_(std::move(id)), registry_(registry), metrics_(metrics), evaluator_(&cache_) {}
 
 Session::~Session() {
   EndAll();
@@ -37,7 +37,7 @@ void Session::Configure(const v1alpha1::ConfigureRequest& request,
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles;
   for (const v1alpha1::ProfileConfig& config : request.profiles()) {
     std::unique_ptr<Profile> profile =
-        Profile::Create(config, *registry_, &mirror_, this, response->mutable_problems(), metrics_);
+        Profile::Create(config, *registry_, &cache_, this, response->mutable_problems(), metrics_);
     if (profile == nullptr) continue;
     if (!profiles.emplace(config.name(), std::move(profile)).second) {
       v1alpha1::ConfigProblem* problem = response->add_problems();
@@ -56,12 +56,12 @@ void Session::Configure(const v1alpha1::ConfigureRequest& request,
 void Session::BeginSync() {
   EndAll();
   hints_.Reset();
-  mirror_.Reset();
+  cache_.Reset();
   session_time_.reset();
 }
 
 absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
-  // States may point into the mirror, so none may outlive it.
+  // States may point into the cache, so none may outlive it.
   if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_BEGIN) {
     EndAll();
     hints_.Reset();
@@ -71,10 +71,10 @@ absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now
   if (time_passes) session_time_ = absl::FromUnixNanos(request.time_unix_nanos());
   now = Clock(now);
   hints_.BeforeChange(request);
-  if (absl::Status status = mirror_.Apply(request, now); !status.ok()) return status;
+  if (absl::Status status = cache_.Apply(request, now); !status.ok()) return status;
   hints_.AfterChange(request, &wakes_);
   if (!wakes_.empty()) PushWakes();
-  if (time_passes && mirror_.complete()) mirror_.Tick(now);
+  if (time_passes && cache_.complete()) cache_.Tick(now);
   return absl::OkStatus();
 }
 
@@ -91,7 +91,7 @@ void Session::PushWakes() {
 
 Session::Readiness Session::Reached(const v1alpha1::CallHeader& header) const {
   const int64_t wanted = header.snapshot_version();
-  if (wanted == 0) return mirror_.complete() ? Readiness::kReady : Readiness::kNotYet;
+  if (wanted == 0) return cache_.complete() ? Readiness::kReady : Readiness::kNotYet;
   if (version() == wanted) return Readiness::kReady;
   return version() < wanted ? Readiness::kNotYet : Readiness::kPast;
 }
@@ -141,7 +141,7 @@ CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* targ
   }
   target->attempt = it->second.get();
   planned_.erase(target->attempt->pod_uid);
-  target->pod = mirror_.FindPod(target->attempt->pod_uid);
+  target->pod = cache_.FindPod(target->attempt->pod_uid);
   if (target->pod == nullptr) return UnknownPod(target->attempt->pod_uid);
   return CallStatus::Ok();
 }
@@ -156,14 +156,14 @@ CallStatus Session::FindOrBegin(const v1alpha1::CallHeader& header, const std::s
        {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
     if (!began_elsewhere && !profile->at(point).empty()) return status;
   }
-  target->pod = mirror_.FindPod(pod_uid);
+  target->pod = cache_.FindPod(pod_uid);
   if (target->pod == nullptr) return UnknownPod(pod_uid);
   target->attempt = Begin(header.attempt_id(), pod_uid, std::move(profile));
   return CallStatus::Ok();
 }
 
 CallStatus Session::TakeNodes(const v1alpha1::NodeSet& set) {
-  const sdk::NodeTable& nodes = mirror_.view().nodes();
+  const sdk::NodeTable& nodes = cache_.view().nodes();
   seen_.resize(nodes.occupied.size(), 0);
   if (++seen_call_ == 0) {  // Wrapped around.
     std::fill(seen_.begin(), seen_.end(), 0);
@@ -187,7 +187,7 @@ CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
   if (request.hypotheses_size() > kMaxHypotheses) {
     return CallStatus(CallError::INVALID, absl::StrCat(request.hypotheses_size(), " hypotheses"));
   }
-  const sdk::NodeTable& nodes = mirror_.view().nodes();
+  const sdk::NodeTable& nodes = cache_.view().nodes();
   absl::flat_hash_map<absl::string_view, sdk::PodRecord*> on_node;
   absl::flat_hash_map<absl::string_view, sdk::PodRecord*> off_node;
   const auto move = [](const std::string& uid, auto* from, auto* to) -> sdk::PodRecord* {
@@ -242,7 +242,7 @@ CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
     return CallStatus(CallError::NOT_CONFIGURED,
                       absl::StrCat("profile ", header.profile(), " is not configured"));
   }
-  const sdk::PodRecord* pod = mirror_.FindPod(request.pod_uid());
+  const sdk::PodRecord* pod = cache_.FindPod(request.pod_uid());
   if (pod == nullptr) return UnknownPod(request.pod_uid());
   AttemptRecord* attempt = Begin(header.attempt_id(), request.pod_uid(), std::move(profile));
   evaluator_.PreFilter(*attempt, *pod, Clock(now), response);
@@ -260,7 +260,7 @@ CallStatus Session::Filter(const v1alpha1::CallHeader& header,
     evaluator_.FilterHypotheses(*target.attempt, *target.pod, Clock(now), hypotheses, response);
     return CallStatus::Ok();
   }
-  absl::Span<const sdk::Slot> nodes = mirror_.view().node_order();
+  absl::Span<const sdk::Slot> nodes = cache_.view().node_order();
   if (request.has_nodes()) {
     if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
     nodes = nodes_;
@@ -321,8 +321,8 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
       PlaceGroup(request, target, now, response)) {
     return CallStatus::Ok();
   }
-  absl::Span<const sdk::Slot> nodes = NodesLeft(response->pre_filter(), mirror_.view().nodes(),
-                                                mirror_.view().node_order(), &nodes_);
+  absl::Span<const sdk::Slot> nodes =
+      NodesLeft(response->pre_filter(), cache_.view().nodes(), cache_.view().node_order(), &nodes_);
   if (request.filter().has_nodes()) {
     if (CallStatus status = TakeNodes(request.filter().nodes()); !status.ok()) return status;
     nodes = nodes_;
@@ -355,9 +355,9 @@ CallStatus Session::SortKeys(const v1alpha1::SortKeysRequest& request,
   }
   const ProfilePlugin& plugin = profile->plugins()[profile->at(v1alpha1::QUEUE_SORT)[0]];
   for (const std::string& uid : request.pod_uids()) {
-    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr) return UnknownPod(uid);
-    std::string key = plugin.queue_sort->SortKey(sdk::PodView(pod), mirror_.view());
+    std::string key = plugin.queue_sort->SortKey(sdk::PodView(pod), cache_.view());
     if (key.size() > kMaxSortKeyBytes) {
       return CallStatus(CallError::INTERNAL,
                         absl::StrCat("plugin ", plugin.name, " returned a key of ", key.size(),
@@ -376,13 +376,13 @@ CallStatus Session::PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl:
     return CallStatus(CallError::INVALID, "at most 4096 pods a call");
   }
   for (const std::string& uid : request.pod_uids()) {
-    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr) return UnknownPod(uid);
     v1alpha1::PluginStatus* status = response->add_verdicts();
     for (uint32_t index : profile->at(v1alpha1::PRE_ENQUEUE)) {
       const ProfilePlugin& plugin = profile->plugins()[index];
       const sdk::Verdict verdict =
-          plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), mirror_.view(), Clock(now));
+          plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), cache_.view(), Clock(now));
       if (verdict.ok()) continue;
       FillStatus(plugin.name, verdict, status);
       break;
@@ -398,7 +398,7 @@ CallStatus Session::Sign(const v1alpha1::SignRequest& request, v1alpha1::SignRes
   if (request.pod_uids_size() > kMaxPodsPerCall)
     return CallStatus(CallError::INVALID, "at most 4096 pods a call");
   for (const std::string& uid : request.pod_uids()) {
-    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr) return UnknownPod(uid);
     response->add_signatures(signatures_.Of(*profile, pod->pod));
   }

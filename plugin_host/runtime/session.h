@@ -1,4 +1,4 @@
-// One shim's session: its mirror, its profiles, its attempts, and every call about them.
+// One shim's session: its cache, its profiles, its attempts, and every call about them.
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_SESSION_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_SESSION_H_
 
@@ -53,9 +53,9 @@ class Session : private PushTarget {
   // Applies a message of the Sync stream; ends the attempts that it names, and all at a new
   // snapshot.
   absl::Status Apply(const v1alpha1::SyncRequest& request, absl::Time now);
-  // A Sync stream opened: clears the mirror and waits for a snapshot.
+  // A Sync stream opened: clears the cache and waits for a snapshot.
   void BeginSync();
-  int64_t version() const { return mirror_.version(); }
+  int64_t version() const { return cache_.version(); }
   uint32_t attempts_in_flight() const { return static_cast<uint32_t>(attempts_.size()); }
   // From now on rejects new attempts.
   void Drain() { draining_ = true; }
@@ -64,11 +64,11 @@ class Session : private PushTarget {
   // Not during a snapshot, so that plugins do not act on a part of it; and not if the shim sets the
   // time.
   void Tick(absl::Time now) {
-    if (mirror_.complete() && !session_time_.has_value()) mirror_.Tick(now);
+    if (cache_.complete() && !session_time_.has_value()) cache_.Tick(now);
   }
   // The last time that the shim set on this stream; absent: the machine's clock applies.
   std::optional<absl::Time> clock_advanced_to() const { return session_time_; }
-  const host_cache::ClusterCache& mirror() const { return mirror_; }
+  const host_cache::ClusterCache& cache() const { return cache_; }
 
   enum class Readiness { kReady, kNotYet, kPast };
   Readiness Reached(const v1alpha1::CallHeader& header) const;
@@ -153,16 +153,16 @@ class Session : private PushTarget {
   const std::string id_;
   const sdk::PluginRegistry* registry_;
   MetricSink* const metrics_;
-  host_cache::ClusterCache mirror_;
+  host_cache::ClusterCache cache_;
   Evaluator evaluator_;
   Signatures signatures_;
-  Planner planner_{&mirror_, &evaluator_, &signatures_};
+  Planner planner_{&cache_, &evaluator_, &signatures_};
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<AttemptRecord>> attempts_;
   std::vector<std::unique_ptr<AttemptRecord>> unused_attempts_;
   // Pods of attempts that a plan began, until Reserve or Permit is called for them.
   absl::flat_hash_set<std::string> planned_;
-  QueueingHints hints_{&mirror_, [this](const std::string& name) -> const Profile* {
+  QueueingHints hints_{&cache_, [this](const std::string& name) -> const Profile* {
                          return FindProfile(name).get();
                        }};
   std::vector<v1alpha1::Wake> wakes_;

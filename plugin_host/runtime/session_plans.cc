@@ -46,13 +46,13 @@ void Session::PlaceNext(const v1alpha1::CycleRequest& request, const Target& tar
   first.feasible = static_cast<uint32_t>(feasible_.size());
   std::vector<const sdk::PodRecord*> pods;
   for (const std::string& uid : request.next_pod_uids()) {
-    const sdk::PodRecord* pod = mirror_.FindPod(uid);
+    const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr || pod->place != sdk::Place::kNone || pod == target.pod) break;
     pods.push_back(pod);
   }
   PlanContext context = ContextOf(request, target, now);
   context.options.start_offset = (context.options.start_offset + first.processed) %
-                                 static_cast<uint32_t>(mirror_.view().node_order().size());
+                                 static_cast<uint32_t>(cache_.view().node_order().size());
   const uint64_t id = request.header().attempt_id();
   std::vector<PlannedPod> placed = planner_.PlaceNext(context, first, pods, id + 1);
   if (placed.empty()) return;

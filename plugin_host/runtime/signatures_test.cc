@@ -51,13 +51,13 @@ class SignaturesTest : public ::testing::Test {
     point->set_extension_point(v1alpha1::FILTER);
     for (const std::string& plugin : plugins) point->add_plugins(plugin);
     google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
-    auto profile = Profile::Create(config, registry_, &mirror_, &nowhere_, &problems);
+    auto profile = Profile::Create(config, registry_, &cache_, &nowhere_, &problems);
     EXPECT_TRUE(problems.empty());
     return profile;
   }
 
   sdk::PluginRegistry registry_;
-  host_cache::ClusterCache mirror_;
+  host_cache::ClusterCache cache_;
   Nowhere nowhere_;
   Signatures signatures_;
 };

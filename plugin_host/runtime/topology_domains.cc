@@ -5,7 +5,7 @@
 namespace outboard::runtime {
 
 const std::vector<TopologyDomain>& TopologyDomains::Of(const std::string& key) {
-  const sdk::NodeTable& nodes = mirror_->view().nodes();
+  const sdk::NodeTable& nodes = cache_->view().nodes();
   const auto [entry, is_new] = by_key_.try_emplace(key);
   Level& level = entry->second;
   // The order may change without a change of a node.

@@ -19,19 +19,19 @@ struct TopologyDomain {
 
 // Domains by requested keys; rebuilt only after nodes changed.
 //
-// Threading: thread-compatible; the mirror's thread.
-// Lifetime: the mirror outlives it.
+// Threading: thread-compatible; the cache's thread.
+// Lifetime: the cache outlives it.
 // Errors: none.
 class TopologyDomains : private sdk::ClusterObserver {
  public:
-  explicit TopologyDomains(host_cache::ClusterCache* mirror) : mirror_(mirror) {
-    mirror_->AddObserver(this);
+  explicit TopologyDomains(host_cache::ClusterCache* cache) : cache_(cache) {
+    cache_->AddObserver(this);
   }
-  ~TopologyDomains() override { mirror_->RemoveObserver(this); }
+  ~TopologyDomains() override { cache_->RemoveObserver(this); }
   TopologyDomains(const TopologyDomains&) = delete;
   TopologyDomains& operator=(const TopologyDomains&) = delete;
 
-  // In the order of their first nodes; nodes without the label are in none. Valid until the mirror
+  // In the order of their first nodes; nodes without the label are in none. Valid until the cache
   // changes.
   const std::vector<TopologyDomain>& Of(const std::string& key);
 
@@ -45,7 +45,7 @@ class TopologyDomains : private sdk::ClusterObserver {
     std::vector<TopologyDomain> domains;
   };
 
-  host_cache::ClusterCache* const mirror_;
+  host_cache::ClusterCache* const cache_;
   std::map<std::string, Level> by_key_;  // Addresses are stable.
 };
 

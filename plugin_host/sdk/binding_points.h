@@ -26,7 +26,7 @@ struct WaitDecision {
 
 // In addition to the verdict of Reserve.
 struct ReserveAnswer {
-  // Effects that the shim carries out before it binds the pod. From the next change of the mirror
+  // Effects that the shim carries out before it binds the pod. From the next change of the cache
   // on, also after a restart, the pod's record has them; plugins treat them as done from there. The
   // host fills in `plugin`.
   std::vector<v1alpha1::Effect> effects;
@@ -67,7 +67,7 @@ class PreBindPlugin {
  public:
   virtual ~PreBindPlugin() = default;
   // Whether the pod may be bound: SUCCESS, WAIT (called again in a second), or a rejection. Only
-  // called for pods whose Reserve named effects. Must use only the mirror and the arguments: the
+  // called for pods whose Reserve named effects. Must use only the cache and the arguments: the
   // host may have started after Reserve.
   virtual Verdict PreBind(const Attempt& attempt, absl::string_view node_name,
                           const PreBindProgress& progress) = 0;

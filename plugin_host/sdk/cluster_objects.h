@@ -1,4 +1,4 @@
-// Objects other than nodes and pods, such as services and volumes, as the mirror keeps them.
+// Objects other than nodes and pods, such as services and volumes, as the cache keeps them.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_CLUSTER_OBJECTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_CLUSTER_OBJECTS_H_
 
@@ -40,7 +40,7 @@ std::string ObjectKey(const v1alpha1::ClusterObject& object);
 //
 // Plugins that look up objects by other properties keep an index (ClusterObserver).
 //
-// Threading: thread-compatible; the mirror's thread.
+// Threading: thread-compatible; the cache's thread.
 // Lifetime:  objects are stable until they change; within one call of a plugin.
 // Errors:    none; null if not found.
 class ClusterObjects {
@@ -61,7 +61,7 @@ class ClusterObjects {
     return Of<T>().size();
   }
 
-  // For the mirror. False if the object's kind is unknown.
+  // For the cache. False if the object's kind is unknown.
   bool Upsert(const v1alpha1::ClusterObject& object);
   bool Remove(const v1alpha1::ClusterObject& named);
   // The object with the key of `named`; null if not found.

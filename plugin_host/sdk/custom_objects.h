@@ -30,7 +30,7 @@ std::map<std::string, std::string> StringsAt(const nlohmann::json& json, JsonPat
 // Compact, with sorted keys; equal objects give equal texts. Replaces bytes that are not UTF-8.
 std::string JsonText(const nlohmann::json& json);
 
-// Effects with preconditions on the object as it is in the mirror. The key derives from the name,
+// Effects with preconditions on the object as it is in the cache. The key derives from the name,
 // so that one write per object is in progress at a time.
 v1alpha1::Effect CreateObject(absl::string_view resource, absl::string_view ns,
                               absl::string_view name, const nlohmann::json& whole);
@@ -55,7 +55,7 @@ bool IsConditionTrue(const nlohmann::json& status, absl::string_view type);
 // The condition's last transition; none if not readable.
 std::optional<absl::Time> TransitionTime(const nlohmann::json& condition);
 
-// Decides when to retry a write that the mirror does not show: at once, then with a growing backoff
+// Decides when to retry a write that the cache does not show: at once, then with a growing backoff
 // of at most a minute. A change of the object resets the backoff.
 //
 // Threading: thread-compatible.

@@ -18,7 +18,7 @@ namespace outboard::sdk {
 
 // All budgets of the cluster, with their selectors compiled.
 //
-// Threading: thread-compatible; the mirror's thread.
+// Threading: thread-compatible; the cache's thread.
 // Lifetime: a value.
 // Errors: a budget with an invalid selector counts no pod, as in kube-scheduler.
 class DisruptionBudgets {

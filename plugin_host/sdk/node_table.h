@@ -1,4 +1,4 @@
-// The state of the cluster in columns, kept by the mirror and read by plugins.
+// The state of the cluster in columns, kept by the cache and read by plugins.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_TABLE_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_TABLE_H_
 
@@ -39,7 +39,7 @@ struct HostPort {
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 
-// A pod of the mirror. Addresses are stable while the pod is known.
+// A pod of the cache. Addresses are stable while the pod is known.
 struct PodRecord {
   v1alpha1::Pod pod;
   PodUsage usage;
@@ -48,7 +48,7 @@ struct PodRecord {
   std::vector<std::pair<uint32_t, int64_t>> extended;
   std::vector<HostPort> host_ports;
   Place place = Place::kNone;
-  // Of `place`; kNoSlot with kNone, and for a pod on a node that the mirror does not have.
+  // Of `place`; kNoSlot with kNone, and for a pod on a node that the cache does not have.
   Slot slot = kNoSlot;
   uint64_t waiting_attempt = 0;
   std::vector<PodWait> waits;
@@ -79,7 +79,7 @@ struct ExtendedColumn {
 // read-only from ClusterView.
 //
 // Threading: thread-compatible; one thread owns it.
-// Lifetime:  references into it hold until the next change of the mirror, so within one call of a
+// Lifetime:  references into it hold until the next change of the cache, so within one call of a
 //            plugin.
 // Errors:    none.
 struct NodeTable {

@@ -38,7 +38,7 @@ inline constexpr int64_t kMaxScore = 100;
 //
 // Threading: all calls come on one thread. They must not block, sleep or read the clock.
 // Lifetime: from Configure to the next Configure. Its state must be reconstructible from the
-// mirror.
+// cache.
 // Errors: verdicts; never an exception.
 class Plugin {
  public:
@@ -151,7 +151,7 @@ class NodeScorePlugin : public ScorePlugin {
   }
 };
 
-// For plugins that keep an index over the cluster. Notified of every change right after the mirror
+// For plugins that keep an index over the cluster. Notified of every change right after the cache
 // applied it, on the same thread.
 class ClusterObserver {
  public:
@@ -190,7 +190,7 @@ class ShimNotifier {
   // end of their backoff.
   virtual void Activate(absl::Span<const std::string> pod_uids) = 0;
   // Writes or deletes an object of a custom resource that the plugin declared, independently of any
-  // pod that is being placed. The outcome shows in the mirror; to retry, call again after a second
+  // pod that is being placed. The outcome shows in the cache; to retry, call again after a second
   // at the earliest (OnTick). The host fills in `plugin`.
   virtual void Write(v1alpha1::Effect effect) = 0;
 };
@@ -221,7 +221,7 @@ struct PluginDescriptor {
   // Parts of a pod (pod_parts.h) that, with the cluster, determine the plugin's answers from
   // PreFilter to Score: pods with equal parts are interchangeable. Absent: no two pods are.
   std::optional<std::vector<std::string>> signature;
-  // Resources whose objects the mirror has, and writes that the plugin may want.
+  // Resources whose objects the cache has, and writes that the plugin may want.
   std::vector<v1alpha1::CustomResource> custom_resources;
   std::vector<MetricSpec> metrics;  // All of its metrics.
   Maturity maturity = Maturity::kAlpha;

@@ -1,4 +1,4 @@
-// Groups and their members, kept up to date by the mirror.
+// Groups and their members, kept up to date by the cache.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_POD_GROUP_INDEX_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_POD_GROUP_INDEX_H_
 
@@ -19,7 +19,7 @@
 
 namespace outboard::sdk {
 
-// The state of a member. Finished pods leave the mirror and so the group.
+// The state of a member. Finished pods leave the cache and so the group.
 enum class MemberState {
   kPending,  // waits for a place; also if nominated
   kGated,    // has scheduling gates: not schedulable
@@ -60,7 +60,7 @@ struct Group {
 //   void OnObjectChanged(…, object) override { groups_.SetObject(object); }
 //   void OnObjectRemoved(object) override { groups_.RemoveObject(object); }
 //
-// Threading: thread-compatible; the mirror's thread.
+// Threading: thread-compatible; the cache's thread.
 // Lifetime:  groups have stable addresses until they are empty.
 // Errors:    none; malformed values count as absent, with one warning.
 class PodGroupIndex {

@@ -23,7 +23,7 @@ using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
 
-// A plugin that only keeps the index, fed by the real mirror.
+// A plugin that only keeps the index, fed by the real cache.
 class Keeper : public Plugin, public PreFilterPlugin, public ClusterObserver {
  public:
   Verdict PreFilter(const Attempt&, PreFilterResult*) const override { return Verdict::Skip(); }
@@ -167,7 +167,7 @@ TEST_F(PodGroupIndexTest, WarnsOnceOfWhatCannotBeRead) {
   EXPECT_EQ(index().warned(), 3);
 }
 
-// The expected index, recounted from the mirror.
+// The expected index, recounted from the cache.
 std::map<std::string, std::string> Recount(const ClusterView& cluster) {
   std::map<std::string, std::array<int64_t, kMemberStates>> counts;
   std::map<std::string, std::set<std::string>> members;

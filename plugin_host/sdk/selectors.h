@@ -57,7 +57,7 @@ class CompiledLabelSelector {
 // A term of a node selector, or its parse error.
 //
 // Threading: immutable.
-// Lifetime: a value; independent of the mirror.
+// Lifetime: a value; independent of the cache.
 // Errors: kept, as in Kubernetes.
 class CompiledNodeTerm {
  public:

@@ -30,9 +30,9 @@ class NodeSelectorTest : public ::testing::Test {
                                                                         .Label("size", "10")
                                                                         .Label("odd", "x1")
                                                                         .Build();
-    EXPECT_TRUE(mirror_.Apply(request, absl::UnixEpoch()).ok());
+    EXPECT_TRUE(cache_.Apply(request, absl::UnixEpoch()).ok());
   }
-  NodeView node() { return mirror_.view().node(0); }
+  NodeView node() { return cache_.view().node(0); }
   bool Matches(const Op& requirement) {
     v1alpha1::NodeSelectorTerm term;
     *term.add_match_expressions() = requirement;
@@ -43,7 +43,7 @@ class NodeSelectorTest : public ::testing::Test {
     *term.add_match_fields() = requirement;
     return CompiledNodeTerm::Parse(term, "").Matches(node());
   }
-  host_cache::ClusterCache mirror_;
+  host_cache::ClusterCache cache_;
 };
 
 TEST_F(NodeSelectorTest, OperatorsMeanWhatKubernetesMeans) {

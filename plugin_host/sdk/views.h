@@ -1,4 +1,4 @@
-// A plugin's views: a pod, a node, the cluster. Cheap handles over the mirror, passed by value.
+// A plugin's views: a pod, a node, the cluster. Cheap handles over the cache, passed by value.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_VIEWS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_VIEWS_H_
 
@@ -110,7 +110,7 @@ using NamespaceMap = absl::flat_hash_map<std::string, std::map<std::string, std:
 // The whole cluster: nodes, pods of every scheduler (also pending), namespaces, and other objects.
 //
 // Threading: a value.
-// Lifetime: as the mirror; returned references are valid within one call.
+// Lifetime: as the cache; returned references are valid within one call.
 // Errors: none.
 class ClusterView {
  public:

@@ -45,7 +45,7 @@ class CycleStream final : public DeferredCall {
   void OnWritten(bool ok);
   void OnFinished(bool ok);
 
-  // Evaluates; false: the mirror has not reached the version.
+  // Evaluates; false: the cache has not reached the version.
   bool Evaluate(absl::Time now);
   void Read();
   void AnswerOrPark();

@@ -1,4 +1,4 @@
-// Calls that wait for the mirror to reach their version.
+// Calls that wait for the cache to reach their version.
 #ifndef OUTBOARD_PLUGIN_HOST_SERVICES_DEFERRED_CALLS_H_
 #define OUTBOARD_PLUGIN_HOST_SERVICES_DEFERRED_CALLS_H_
 
@@ -32,7 +32,7 @@ class DeferredCalls {
   void Leave(DeferredCall* call) {
     std::erase_if(waiting_, [&](const Entry& entry) { return entry.call == call; });
   }
-  // The session's mirror changed: its calls try again.
+  // The session's cache changed: its calls try again.
   void Retry(const std::string& session, absl::Time now) {
     TryAll([&](const Entry& entry) { return entry.session == session; }, now);
   }

@@ -22,7 +22,7 @@
 namespace outboard::services {
 
 // Owns the gRPC server, its completion queue, the host with all sessions, and the one thread on
-// which all of them run, so that mirrors and plugins need no locks. The thread sleeps in the queue;
+// which all of them run, so that caches and plugins need no locks. The thread sleeps in the queue;
 // it never spins.
 //
 // Threading: Start, Drain and the destructor on one thread; the engine's own thread does the rest.

@@ -85,8 +85,8 @@ void SyncStream::OnRead(bool ok) {
   }
   if (request_.phase() == v1alpha1::SyncRequest::SNAPSHOT_END) {
     LOG(INFO) << "Snapshot of session " << session_id_ << " complete at version "
-              << session->version() << " with " << session->mirror().view().node_order().size()
-              << " nodes and " << session->mirror().view().pods().size() << " pods";
+              << session->version() << " with " << session->cache().view().node_order().size()
+              << " nodes and " << session->cache().view().pods().size() << " pods";
     Ack();
   } else if (request_.time_unix_nanos() != 0) {
     Ack();  // A shim that sets the time waits for the results.

@@ -23,7 +23,7 @@ namespace outboard::services {
 
 // A handler's result.
 struct HandlerResult {
-  // Absent: not yet; retry when the mirror of `session` changes.
+  // Absent: not yet; retry when the cache of `session` changes.
   std::optional<runtime::CallStatus> status;
   std::string session;
   // The answer if the deadline passes first.

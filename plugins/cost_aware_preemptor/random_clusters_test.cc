@@ -322,16 +322,16 @@ bool Fits(const Cluster& cluster, int node, const std::vector<const Truth*>& gon
 }
 
 // Violated budgets, then whether a victim is not inference, then the cost.
-using Judged = std::tuple<int, bool, int64_t>;
-Judged JudgedBy(const Cluster& cluster, const std::vector<const Truth*>& victims) {
+using Outcome = std::tuple<int, bool, int64_t>;
+Outcome OutcomeOf(const Cluster& cluster, const std::vector<const Truth*>& victims) {
   std::map<int, int> left = cluster.allowed;
-  Judged judged = {0, false, 0};
+  Outcome outcome = {0, false, 0};
   for (const Truth* victim : victims) {
-    if (left.contains(victim->app) && --left[victim->app] < 0) ++std::get<0>(judged);
-    std::get<1>(judged) |= victim->type != Type::kInference;
-    std::get<2>(judged) += Cost(*victim);
+    if (left.contains(victim->app) && --left[victim->app] < 0) ++std::get<0>(outcome);
+    std::get<1>(outcome) |= victim->type != Type::kInference;
+    std::get<2>(outcome) += Cost(*victim);
   }
-  return judged;
+  return outcome;
 }
 
 std::vector<const Truth*> MembersOf(const Cluster& cluster, int gang) {
@@ -383,8 +383,8 @@ std::optional<std::vector<const Truth*>> WithOthers(const Cluster& cluster,
 }
 
 // Over all nodes and all sets of allowed victims.
-std::optional<Judged> Optimum(const Cluster& cluster) {
-  std::optional<Judged> best;
+std::optional<Outcome> Optimum(const Cluster& cluster) {
+  std::optional<Outcome> best;
   for (int node = 0; node < cluster.nodes; ++node) {
     std::vector<const Truth*> allowed;
     for (const Truth& pod : cluster.pods) {
@@ -396,12 +396,12 @@ std::optional<Judged> Optimum(const Cluster& cluster) {
         if ((mask >> i & 1) != 0) victims.push_back(allowed[i]);
       }
       // Further members only add to the price.
-      if (best && !(JudgedBy(cluster, victims) < *best)) continue;
+      if (best && !(OutcomeOf(cluster, victims) < *best)) continue;
       if (!Fits(cluster, node, victims)) continue;
       const auto all = WithOthers(cluster, victims);
       if (!all) continue;
-      const Judged judged = JudgedBy(cluster, *all);
-      if (!best || judged < *best) best = judged;
+      const Outcome outcome = OutcomeOf(cluster, *all);
+      if (!best || outcome < *best) best = outcome;
     }
   }
   return best;
@@ -472,7 +472,7 @@ void CompareWithOptimum(bool with_gangs) {
       surplus = 0, elsewhere = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     const Cluster cluster = Generator(seed, 3, with_gangs).Make();
-    const std::optional<Judged> optimum = Optimum(cluster);
+    const std::optional<Outcome> optimum = Optimum(cluster);
     const std::vector<Choice> choices = Ask(Descriptor(), cluster);
     ASSERT_EQ(!choices.empty(), optimum.has_value()) << "seed " << seed;
     if (!optimum) {
@@ -480,7 +480,7 @@ void CompareWithOptimum(bool with_gangs) {
       continue;
     }
     const std::vector<const Truth*>& victims = choices[0].victims;
-    ASSERT_EQ(JudgedBy(cluster, victims), *optimum) << "seed " << seed;
+    ASSERT_EQ(OutcomeOf(cluster, victims), *optimum) << "seed " << seed;
     ++compared;
     with_budgets += !cluster.allowed.empty();
     with_several += victims.size() > 1;
@@ -558,7 +558,7 @@ void CompareWithDefaultPreemption(bool with_gangs) {
       companions += static_cast<int64_t>(choice.companions);
       ASSERT_TRUE(Fits(cluster, choice.node, choice.victims)) << "seed " << seed;
       ASSERT_EQ(BrokenGang(cluster, choice.victims), -1) << "seed " << seed;
-      ASSERT_EQ(choice.budget_violations, std::get<0>(JudgedBy(cluster, choice.victims)));
+      ASSERT_EQ(choice.budget_violations, std::get<0>(OutcomeOf(cluster, choice.victims)));
     }
     const std::vector<Choice> others = Ask(by_default, cluster);
     if (mine.empty() || others.empty()) {

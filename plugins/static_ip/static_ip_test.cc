@@ -67,11 +67,12 @@ class StaticIpTest : public ::testing::Test {
     pod.proto().mutable_controller()->set_uid("set");
     return pod.Build();
   }
-  Verdict Judge(const v1alpha1::Pod& pod, const std::string& node) {
+  Verdict FilterOn(const v1alpha1::Pod& pod, const std::string& node) {
     return harness_->Filter(pod).at(node);
   }
   std::vector<v1alpha1::Effect> Reserve(const v1alpha1::Pod& pod, const std::string& node) {
-    EXPECT_TRUE(Judge(pod, node).ok()) << ::testing::PrintToString(Judge(pod, node).reasons());
+    EXPECT_TRUE(FilterOn(pod, node).ok())
+        << ::testing::PrintToString(FilterOn(pod, node).reasons());
     sdk::ReserveAnswer answer;
     const Verdict verdict = harness_->Reserve(pod, node, &answer);
     EXPECT_TRUE(verdict.ok()) << ::testing::PrintToString(verdict.reasons());
@@ -120,7 +121,7 @@ class StaticIpTest : public ::testing::Test {
 TEST_F(StaticIpTest, GivesTheLowestIpAndKeepsIt) {
   EXPECT_EQ(Bind(Pod("db-0"), "n1"), "10.0.0.5");
   EXPECT_EQ(Bind(Pod("db-1"), "n1"), "10.0.0.6");
-  EXPECT_EQ(Text(Judge(Pod("db-2"), "n1")), kNoFree);
+  EXPECT_EQ(Text(FilterOn(Pod("db-2"), "n1")), kNoFree);
   Settle();
   EXPECT_EQ(Phase("10-0-0-5"), "InUse");
   EXPECT_EQ(Get("10-0-0-5")["status"]["podUID"], "default/db-0");
@@ -135,12 +136,12 @@ TEST_F(StaticIpTest, GivesTheLowestIpAndKeepsIt) {
 }
 
 TEST_F(StaticIpTest, GoesOnlyWhereTheIpCanBeServed) {
-  EXPECT_EQ(Text(Judge(Pod("db-0"), "n2")), kNoFree);
+  EXPECT_EQ(Text(FilterOn(Pod("db-0"), "n2")), kNoFree);
   Bind(Pod("db-0"), "n1");
   harness_->RemovePod("default/db-0");
-  EXPECT_EQ(Text(Judge(Pod("db-0", "new"), "n2")), "reserved IP 10.0.0.5 cannot be served here");
+  EXPECT_EQ(Text(FilterOn(Pod("db-0", "new"), "n2")), "reserved IP 10.0.0.5 cannot be served here");
   harness_->AddNode(NodeBuilder("n2").Label("rack", "r1"));
-  EXPECT_TRUE(Judge(Pod("db-0", "new"), "n2").ok());
+  EXPECT_TRUE(FilterOn(Pod("db-0", "new"), "n2").ok());
   const auto effects = Reserve(Pod("db-0", "new"), "n2");
   ASSERT_EQ(effects.size(), 1u);
   EXPECT_EQ(json::parse(effects[0].put_object().json())["spec"]["node"], "n2");
@@ -255,7 +256,7 @@ TEST_F(StaticIpTest, APoolThatShrinksOrGoesKeepsItsReservations) {
   EXPECT_EQ(Phase("10-0-0-5"), "InUse");
   EXPECT_TRUE(sdk::IsConditionTrue(Get("10-0-0-5")["status"], "Accepted"));
   harness_->RemovePod("default/db-0");
-  EXPECT_TRUE(Judge(Pod("db-0", "new"), "n1").ok());
+  EXPECT_TRUE(FilterOn(Pod("db-0", "new"), "n1").ok());
   store_->Delete(kPools, "", "a");
   EXPECT_THAT(Text(harness_->PreFilter(Pod("db-0", "newer")).verdict),
               HasSubstr("reserved IP 10.0.0.5: StaticIPPool \"a\" does not exist"));
@@ -268,11 +269,11 @@ TEST_F(StaticIpTest, ADeletedReservationStaysWhileThePodRuns) {
   store_->Delete(kReservations, "", "10-0-0-5");
   Settle();
   EXPECT_TRUE(sdk::IsConditionTrue(Get("10-0-0-5")["status"], "DeletionPending"));
-  EXPECT_EQ(Text(Judge(Pod("db-2"), "n1")), kNoFree) << "the IP is still in use";
+  EXPECT_EQ(Text(FilterOn(Pod("db-2"), "n1")), kNoFree) << "the IP is still in use";
   harness_->RemovePod("default/db-0");
   Wait(absl::Seconds(15));
   EXPECT_EQ(Get("10-0-0-5"), json());
-  EXPECT_TRUE(Judge(Pod("db-2"), "n1").ok());
+  EXPECT_TRUE(FilterOn(Pod("db-2"), "n1").ok());
 }
 
 TEST_F(StaticIpTest, AReservationThatWasForcedAwayComesBackWhileThePodRuns) {
@@ -343,7 +344,7 @@ TEST_F(StaticIpTest, WhateverHappensNoIpIsTwoPods) {
         harness_->AddPod(pod);
         bool written = false;
         for (int attempt = 0; attempt < 3 && !written; ++attempt) {
-          if (!Judge(pod, "n1").ok()) break;
+          if (!FilterOn(pod, "n1").ok()) break;
           sdk::ReserveAnswer answer;
           if (!harness_->Reserve(pod, "n1", &answer).ok()) break;
           written = true;

@@ -83,7 +83,7 @@ class BindingTest : public ::testing::Test {
     EXPECT_TRUE(verdict.ok()) << ::testing::PrintToString(verdict.reasons());
     return answer.effects;
   }
-  Verdict Judge(const v1alpha1::Pod& pod, const std::string& node) {
+  Verdict FilterOn(const v1alpha1::Pod& pod, const std::string& node) {
     return harness_->Filter(pod).at(node);
   }
   static v1alpha1::EffectResult Result(const std::string& version) {
@@ -139,16 +139,16 @@ TEST_F(BindingTest, CountsAVolumeAsTakenFromTheReservationOn) {
   const v1alpha1::Pod first = Pod("first", {"a"});
   const v1alpha1::Pod second = Pod("second", {"b"});
   const auto effects = Reserve(first, "n1");
-  EXPECT_TRUE(Judge(second, "n1").ok()) << "the cluster cache does not have it yet";
+  EXPECT_TRUE(FilterOn(second, "n1").ok()) << "the cluster cache does not have it yet";
   harness_->Place("first", v1alpha1::ASSUMED, "n1", effects);
-  EXPECT_EQ(Text(Judge(second, "n1")), kConflict);
+  EXPECT_EQ(Text(FilterOn(second, "n1")), kConflict);
   // Another pod with the same claim goes to the node of the volume.
   SetVolume("pv2", "n2", "1", "");
-  EXPECT_TRUE(Judge(Pod("third", {"a"}), "n1").ok());
-  EXPECT_EQ(Text(Judge(Pod("third", {"a"}), "n2")), kConflict);
+  EXPECT_TRUE(FilterOn(Pod("third", {"a"}), "n1").ok());
+  EXPECT_EQ(Text(FilterOn(Pod("third", {"a"}), "n2")), kConflict);
   // The pod is unreserved.
   harness_->Place("first", v1alpha1::UNPLACED, "");
-  EXPECT_TRUE(Judge(second, "n1").ok());
+  EXPECT_TRUE(FilterOn(second, "n1").ok());
 }
 
 TEST_F(BindingTest, ANewerVersionOfTheVolumeCounts) {
@@ -156,10 +156,10 @@ TEST_F(BindingTest, ANewerVersionOfTheVolumeCounts) {
   harness_->Place("first", v1alpha1::ASSUMED, "n1", Reserve(Pod("first", {"a"}), "n1"));
   const v1alpha1::Pod second = Pod("second", {"b"});
   SetVolume("pv1", "n1", "2", ", claimRef: {namespace: default, name: a, uid: uid-a}");
-  EXPECT_EQ(Text(Judge(second, "n1")), kConflict);
+  EXPECT_EQ(Text(FilterOn(second, "n1")), kConflict);
   // The binding was removed.
   SetVolume("pv1", "n1", "3", "");
-  EXPECT_TRUE(Judge(second, "n1").ok());
+  EXPECT_TRUE(FilterOn(second, "n1").ok());
 }
 
 TEST_F(BindingTest, OtherPodsFollowAClaimToTheNodeThatWasSelected) {
@@ -167,18 +167,18 @@ TEST_F(BindingTest, OtherPodsFollowAClaimToTheNodeThatWasSelected) {
   const v1alpha1::Pod second = Pod("second", {"c"});
   harness_->AddPod(first);
   harness_->Place("first", v1alpha1::ASSUMED, "n2", Reserve(first, "n2"));
-  EXPECT_EQ(Text(Judge(second, "n1")), kConflict);
-  EXPECT_TRUE(Judge(second, "n2").ok());
+  EXPECT_EQ(Text(FilterOn(second, "n1")), kConflict);
+  EXPECT_TRUE(FilterOn(second, "n2").ok());
   // The provisioner failed and removed the annotation.
   SetClaim("c", "made", "2", "");
-  EXPECT_TRUE(Judge(second, "n1").ok());
+  EXPECT_TRUE(FilterOn(second, "n1").ok());
   harness_->RemovePod("first");
-  EXPECT_TRUE(Judge(second, "n1").ok());
+  EXPECT_TRUE(FilterOn(second, "n1").ok());
 }
 
 TEST_F(BindingTest, RefusesToReserveWhatChangedMeanwhile) {
   const v1alpha1::Pod pod = Pod("p", {"a"});
-  ASSERT_TRUE(Judge(pod, "n1").ok());
+  ASSERT_TRUE(FilterOn(pod, "n1").ok());
   SetVolume("pv1", "n1", "2", ", claimRef: {namespace: default, name: b}");
   sdk::ReserveAnswer answer;
   const Verdict verdict = harness_->Reserve(pod, "n1", &answer);

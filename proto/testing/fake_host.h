@@ -44,7 +44,7 @@ grpc::Status CallFailure(v1alpha1::CallError::Reason reason, const std::string& 
                          int64_t have_version = 0);
 
 // Serves every service of the contract. By default it accepts every pod on every node: plugin
-// `Fake` at every point, every node of the mirror (or of the request) feasible with score 50, no
+// `Fake` at every point, every node of the cache (or of the request) feasible with score 50, no
 // gates, no waits; it acknowledges every version and time.
 //
 // Used as: Start → Answer, Inject → run the code under test → Count, Requests. The type of a
@@ -105,7 +105,7 @@ class FakeHost {
     return all;
   }
 
-  // The mirror of the session that called last.
+  // The cache of the session that called last.
   int64_t version() const;
   std::map<uint32_t, v1alpha1::Node> nodes() const;
   std::map<std::string, v1alpha1::Pod> pods() const;

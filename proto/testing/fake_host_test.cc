@@ -94,7 +94,7 @@ TEST_F(FakeHostTest, DelayOutlastsADeadline) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
-TEST_F(FakeHostTest, MirrorAcknowledgementsAndPushes) {
+TEST_F(FakeHostTest, AcknowledgementsAndPushesOfTheCache) {
   auto stub = ClusterStateService::NewStub(channel_);
   auto stream = stub->Sync(&context_);
   for (const SyncRequest& request : Snapshot(3)) ASSERT_TRUE(stream->Write(request));

@@ -38,7 +38,7 @@ struct ChangeRecord {
 class ChangeEncoder {
  public:
   virtual ~ChangeEncoder() = default;
-  using Fields = MirrorFields;
+  using Fields = HostFields;
   // Appends the changes that a host at version `known` needs for this record; possibly none.
   // `known` 0: the host knows nothing.
   virtual void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,

@@ -16,7 +16,7 @@
 namespace outboard::cache {
 namespace {
 
-using testing::ModelMirror;
+using testing::ModelCache;
 
 class RandomRun {
  public:
@@ -41,7 +41,7 @@ class RandomRun {
   struct Host {
     ClusterState::Cursor cursor = 0;
     ChangeEncoder::Fields fields;
-    ModelMirror mirror;
+    ModelCache model;
     std::unique_ptr<Snapshot> snapshot;
     std::set<uint64_t> ended;
   };
@@ -150,7 +150,7 @@ class RandomRun {
     }
     object->object_uid = absl::StrCat("u", Pick(10) == 0);
     object->resource_version = Version();
-    const std::string key = ModelMirror::KeyOf(object->object);
+    const std::string key = ModelCache::KeyOf(object->object);
     if (Pick(3) != 0) {
       state_.UpsertObject(object);
       objects_[key] = object->object;
@@ -238,7 +238,7 @@ class RandomRun {
     const auto piece = host.snapshot->Next(static_cast<size_t>(1 + Pick(2000)));
     if (piece.has_value()) {
       EXPECT_EQ(piece->version(), host.snapshot->version());
-      host.mirror.Apply(*piece);
+      host.model.Apply(*piece);
       ++pieces_;
     } else {
       host.snapshot = nullptr;
@@ -248,12 +248,12 @@ class RandomRun {
 
   void Take(Host& host) {
     if (TakePiece(host)) return;
-    const int snapshots_before = host.mirror.snapshots;
-    for (const auto& request : state_.TakeChanges(host.cursor, now_)) host.mirror.Apply(request);
-    snapshots_ += host.mirror.snapshots - snapshots_before;
-    EXPECT_EQ(host.mirror.fault, "");
-    EXPECT_EQ(host.mirror.version, state_.VersionOf(host.cursor));
-    EXPECT_EQ(host.mirror.ended_attempts, host.ended);
+    const int snapshots_before = host.model.snapshots;
+    for (const auto& request : state_.TakeChanges(host.cursor, now_)) host.model.Apply(request);
+    snapshots_ += host.model.snapshots - snapshots_before;
+    EXPECT_EQ(host.model.fault, "");
+    EXPECT_EQ(host.model.version, state_.VersionOf(host.cursor));
+    EXPECT_EQ(host.model.ended_attempts, host.ended);
     CheckNodes(host);
     CheckPods(host);
     CheckObjects(host);
@@ -273,9 +273,9 @@ class RandomRun {
   }
 
   void CheckNodes(const Host& host) {
-    EXPECT_EQ(host.mirror.nodes.size(), state_.node_count());
-    EXPECT_EQ(host.mirror.order, state_.node_order());
-    for (const auto& [slot, node] : host.mirror.nodes) {
+    EXPECT_EQ(host.model.nodes.size(), state_.node_count());
+    EXPECT_EQ(host.model.order, state_.node_order());
+    for (const auto& [slot, node] : host.model.nodes) {
       const kube::NodePtr& actual = state_.NodeAt(slot);
       ASSERT_NE(actual, nullptr);
       EXPECT_EQ(Text(actual->node, host.fields.node_annotations),
@@ -285,22 +285,22 @@ class RandomRun {
 
   void CheckObjects(const Host& host) {
     EXPECT_EQ(state_.object_count(), objects_.size());
-    EXPECT_EQ(host.mirror.objects.size(), objects_.size());
-    for (const auto& [key, object] : host.mirror.objects) {
+    EXPECT_EQ(host.model.objects.size(), objects_.size());
+    for (const auto& [key, object] : host.model.objects) {
       ASSERT_TRUE(objects_.count(key)) << key;
       EXPECT_EQ(object.ShortDebugString(), objects_.at(key).ShortDebugString());
     }
   }
 
   void CheckPods(const Host& host) {
-    EXPECT_EQ(host.mirror.pods.size(), state_.pod_count());
+    EXPECT_EQ(host.model.pods.size(), state_.pod_count());
     state_.ForEachPod([&](const kube::PodPtr& pod, bool assumed) {
-      const auto it = host.mirror.pods.find(pod->uid());
-      ASSERT_NE(it, host.mirror.pods.end()) << pod->uid();
-      const ModelMirror::Pod& seen = it->second;
+      const auto it = host.model.pods.find(pod->uid());
+      ASSERT_NE(it, host.model.pods.end()) << pod->uid();
+      const ModelCache::Pod& seen = it->second;
       v1alpha1::Pod expected = pod->pod;
       const bool bound = !expected.node_name().empty();
-      if (bound && seen.place == ModelMirror::Place::kAssumed) {
+      if (bound && seen.place == ModelCache::Place::kAssumed) {
         // Confirmed without a message: the object is as it was before the bind.
         expected.set_node_name(seen.object.node_name());
       }
@@ -311,8 +311,8 @@ class RandomRun {
                 slot == ClusterState::kNoSlot ? -1 : static_cast<int64_t>(slot))
           << pod->uid() << " of " << state_.NodeOf(pod->uid());
       if (assumed && slot != ClusterState::kNoSlot) {
-        EXPECT_TRUE(seen.place == ModelMirror::Place::kAssumed ||
-                    seen.place == ModelMirror::Place::kWaiting);
+        EXPECT_TRUE(seen.place == ModelCache::Place::kAssumed ||
+                    seen.place == ModelCache::Place::kWaiting);
       }
     });
   }
@@ -356,7 +356,7 @@ class RandomRun {
   int pieces_ = 0;
 };
 
-TEST(ClusterStateRandomTest, MirrorsAreWhatTheStateIs) {
+TEST(ClusterStateRandomTest, HostCachesEqualTheState) {
   int snapshots = 0;
   int pieces = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::ModelMirror;
+using testing::ModelCache;
 using Kind = PodOutcome::Kind;
 
 kube::NodePtr MakeNode(const std::string& name, const std::string& zone = "",
@@ -47,7 +47,7 @@ class ClusterStateTest : public ::testing::Test {
   std::vector<std::string> Take(ClusterState::Cursor host) {
     std::vector<std::string> changes;
     for (const auto& request : state_.TakeChanges(host, now_)) {
-      mirror_.Apply(request);
+      model_.Apply(request);
       for (const auto& change : request.changes()) {
         switch (change.change_case()) {
           case v1alpha1::Change::kPodPlacement:
@@ -73,7 +73,7 @@ class ClusterStateTest : public ::testing::Test {
       }
       if (request.has_node_order()) changes.push_back("order");
     }
-    EXPECT_EQ(mirror_.fault, "");
+    EXPECT_EQ(model_.fault, "");
     return changes;
   }
   std::vector<std::string> Order() {
@@ -84,7 +84,7 @@ class ClusterStateTest : public ::testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
   ClusterState state_;
-  ModelMirror mirror_;
+  ModelCache model_;
 };
 
 TEST_F(ClusterStateTest, SlotsAreDenseStableAndReused) {
@@ -162,7 +162,7 @@ TEST_F(ClusterStateTest, WhatNoHostSeesIsNotSent) {
   (*updated->pod.mutable_annotations())["wanted"] = "1";
   state_.UpsertPod(updated);
   EXPECT_THAT(Take(host), ElementsAre("pod p"));
-  EXPECT_EQ(mirror_.pods["p"].object.annotations_size(), 1);
+  EXPECT_EQ(model_.pods["p"].object.annotations_size(), 1);
 }
 
 TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem) {
@@ -186,13 +186,13 @@ TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem)
     state_.UpsertObject(object);
   }
   Take(host);
-  const v1alpha1::Container& sent = *mirror_.pods["p"].object.containers().rbegin();
+  const v1alpha1::Container& sent = *model_.pods["p"].object.containers().rbegin();
   EXPECT_EQ(sent.command_size(), 0);
   EXPECT_EQ(sent.args_size(), 1);
   ASSERT_EQ(sent.env_size(), 1);
   EXPECT_EQ(sent.env().begin()->first, "NNODES");
-  ASSERT_EQ(mirror_.objects.size(), 1u);
-  EXPECT_EQ(mirror_.objects.begin()->second.custom_object().resource(), "widgets.v1.example.com");
+  ASSERT_EQ(model_.objects.size(), 1u);
+  EXPECT_EQ(model_.objects.begin()->second.custom_object().resource(), "widgets.v1.example.com");
   for (const char* resource : {"widgets.v1.example.com", "gadgets.v1.example.com"}) {
     kube::ClusterObject named;
     named.object.mutable_custom_object()->set_resource(resource);
@@ -200,7 +200,7 @@ TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem)
     state_.RemoveObject(named);
   }
   Take(host);
-  EXPECT_TRUE(mirror_.objects.empty());
+  EXPECT_TRUE(model_.objects.empty());
 }
 
 TEST_F(ClusterStateTest, APodsWayIsSentInSmallSteps) {
@@ -215,8 +215,8 @@ TEST_F(ClusterStateTest, APodsWayIsSentInSmallSteps) {
   ASSERT_TRUE(state_.SetWaiting("p", 7, {{"Gang", now_ + absl::Seconds(3)}}, now_).ok());
   now_ += absl::Seconds(1);
   EXPECT_THAT(Take(host), ElementsAre("WAITING p"));
-  EXPECT_EQ(mirror_.pods["p"].attempt, 7u);
-  EXPECT_EQ(mirror_.pods["p"].waits["Gang"], 2000);
+  EXPECT_EQ(model_.pods["p"].attempt, 7u);
+  EXPECT_EQ(model_.pods["p"].waits["Gang"], 2000);
   ASSERT_TRUE(state_.EndWaiting("p").ok());
   EXPECT_THAT(Take(host), ElementsAre("ASSUMED p"));
   const PodOutcome confirmed = state_.UpsertPod(MakePod("p", "a", "2"));
@@ -227,7 +227,7 @@ TEST_F(ClusterStateTest, APodsWayIsSentInSmallSteps) {
   started->pod.set_start_unix_seconds(5);
   EXPECT_EQ(state_.UpsertPod(started).kind, Kind::kUpdatedAssigned);
   EXPECT_THAT(Take(host), ElementsAre("UNPLACED p", "pod p"));
-  EXPECT_EQ(mirror_.pods["p"].place, ModelMirror::Place::kBound);
+  EXPECT_EQ(model_.pods["p"].place, ModelCache::Place::kBound);
   EXPECT_EQ(state_.UpsertPod(MakePod("p", "a", "4")).kind, Kind::kUpdatedAssigned);
   EXPECT_THAT(Take(host), ElementsAre("pod p"));
   const PodOutcome removed = state_.RemovePod("p");
@@ -262,13 +262,13 @@ TEST_F(ClusterStateTest, BindsOfAProfileAreSentInAFewBytes) {
     return Take(host);
   };
   EXPECT_THAT(bind("p", "keeps"), ElementsAre("BOUND p"));
-  EXPECT_EQ(mirror_.pods["p"].object.node_name(), "a");
+  EXPECT_EQ(model_.pods["p"].object.node_name(), "a");
   EXPECT_THAT(bind("q", "other"), IsEmpty());
   // The node is deleted and comes back: so do the pods that run there.
   state_.RemoveNode("a");
   Take(host);
-  EXPECT_EQ(mirror_.pods["p"].object.node_name(), "a");
-  EXPECT_EQ(mirror_.pods["q"].object.node_name(), "a");
+  EXPECT_EQ(model_.pods["p"].object.node_name(), "a");
+  EXPECT_EQ(model_.pods["q"].object.node_name(), "a");
 }
 
 TEST_F(ClusterStateTest, ForgottenPodsGiveTheirRoomBack) {
@@ -302,7 +302,7 @@ TEST_F(ClusterStateTest, TheApiServerIsRightAboutWhereAPodIs) {
   EXPECT_EQ(state_.assumed_count(), 0u);
   EXPECT_EQ(state_.UsageOf("a")->pods(), 0u);
   EXPECT_THAT(Take(host), ElementsAre("UNPLACED p", "pod p"));
-  EXPECT_EQ(mirror_.pods["p"].slot, 1);
+  EXPECT_EQ(model_.pods["p"].slot, 1);
 }
 
 TEST_F(ClusterStateTest, DeletedWhileAssumed) {
@@ -368,8 +368,8 @@ TEST_F(ClusterStateTest, ANodeThatReturnsHasItsPodsStill) {
   EXPECT_EQ(state_.CheckFits("assumed", 1).code(), absl::StatusCode::kResourceExhausted)
       << "1200 of 1000";
   Take(host);
-  EXPECT_EQ(mirror_.pods["bound"].slot, 1);
-  EXPECT_EQ(mirror_.pods["assumed"].slot, 1);
+  EXPECT_EQ(model_.pods["bound"].slot, 1);
+  EXPECT_EQ(model_.pods["assumed"].slot, 1);
   state_.RemoveNode("a");
   state_.RemovePod("bound");
   state_.RemovePod("assumed");
@@ -419,14 +419,14 @@ TEST_F(ClusterStateTest, EachHostHasItsOwnCursor) {
   state_.UpsertPod(MakePod("p"));
   state_.EndAttempt(one, 5);
   EXPECT_THAT(Take(one), ElementsAre("pod p"));
-  EXPECT_THAT(mirror_.ended_attempts, ElementsAre(5u));
-  mirror_ = ModelMirror();
+  EXPECT_THAT(model_.ended_attempts, ElementsAre(5u));
+  model_ = ModelCache();
   EXPECT_THAT(Take(two), ElementsAre("pod p", "order"));
-  EXPECT_THAT(mirror_.ended_attempts, IsEmpty());
+  EXPECT_THAT(model_.ended_attempts, IsEmpty());
   EXPECT_THAT(Take(one), IsEmpty());
   state_.Resync(two);
   Take(two);
-  EXPECT_EQ(mirror_.snapshots, 2);
+  EXPECT_EQ(model_.snapshots, 2);
   state_.RemoveHost(two);
   EXPECT_THAT(Take(two), IsEmpty());
 }
@@ -447,17 +447,17 @@ TEST_F(ClusterStateTest, LargeSnapshotsAndDeltasComeInPieces) {
   EXPECT_EQ(requests[0].version(), before) << "the version is reached with the last piece";
   EXPECT_EQ(requests[1].version(), before);
   EXPECT_EQ(requests[2].version(), state_.VersionOf(host));
-  for (const auto& request : requests) mirror_.Apply(request);
-  EXPECT_EQ(mirror_.pods.size(), 7u);
+  for (const auto& request : requests) model_.Apply(request);
+  EXPECT_EQ(model_.pods.size(), 7u);
   state_.Resync(host);
   requests = state_.TakeChanges(host, now_);
   ASSERT_EQ(requests.size(), 4u);
   EXPECT_EQ(requests.front().phase(), v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
   EXPECT_EQ(requests[1].phase(), v1alpha1::SyncRequest::SNAPSHOT_MORE);
   EXPECT_EQ(requests.back().phase(), v1alpha1::SyncRequest::SNAPSHOT_END);
-  for (const auto& request : requests) mirror_.Apply(request);
-  EXPECT_EQ(mirror_.fault, "");
-  EXPECT_EQ(mirror_.pods.size(), 7u);
+  for (const auto& request : requests) model_.Apply(request);
+  EXPECT_EQ(model_.fault, "");
+  EXPECT_EQ(model_.pods.size(), 7u);
 }
 
 TEST_F(ClusterStateTest, Namespaces) {
@@ -467,11 +467,11 @@ TEST_F(ClusterStateTest, Namespaces) {
   EXPECT_TRUE(state_.UpsertNamespace(ns));
   EXPECT_FALSE(state_.UpsertNamespace(ns));
   Take(host);
-  EXPECT_EQ(mirror_.namespaces.count("a"), 1u);
+  EXPECT_EQ(model_.namespaces.count("a"), 1u);
   EXPECT_TRUE(state_.RemoveNamespace("a"));
   EXPECT_FALSE(state_.RemoveNamespace("a"));
   Take(host);
-  EXPECT_TRUE(mirror_.namespaces.empty());
+  EXPECT_TRUE(model_.namespaces.empty());
 }
 
 kube::ClusterObjectPtr MakeClaim(const std::string& name, const std::string& phase,
@@ -607,7 +607,7 @@ TEST_F(ClusterStateTest, KindsHaveNamesOfTheirOwnAndComeBeforePods) {
   EXPECT_EQ(state_.object_count(), 3u);
   const auto host = state_.AddHost({});
   EXPECT_EQ(Take(host).size(), 5u) << "three objects, a pod and the order of nodes";
-  EXPECT_EQ(mirror_.objects.size(), 3u);
+  EXPECT_EQ(model_.objects.size(), 3u);
   state_.UpsertPod(MakePod("q"));
   state_.UpsertObject(MakeClaim("later", "Bound", "1"));
   EXPECT_THAT(Take(host), ElementsAre(::testing::HasSubstr("later"), "pod q"));

@@ -18,7 +18,7 @@ void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
   }
 }
 
-void KeepOnly(const MirrorFields& fields, v1alpha1::Container* container) {
+void KeepOnly(const HostFields& fields, v1alpha1::Container* container) {
   if (!fields.command) container->clear_command();
   if (!fields.args) container->clear_args();
   if (!container->env().empty()) KeepOnly(container->mutable_env(), fields.variables);
@@ -33,26 +33,26 @@ bool IsIn(size_t size, size_t* index) {
 
 }  // namespace
 
-void StripUndeclared(const MirrorFields& fields, v1alpha1::Pod* pod) {
+void StripUndeclared(const HostFields& fields, v1alpha1::Pod* pod) {
   KeepOnly(pod->mutable_annotations(), fields.pod_annotations);
   for (auto* containers : {pod->mutable_containers(), pod->mutable_init_containers()}) {
     for (v1alpha1::Container& container : *containers) KeepOnly(fields, &container);
   }
 }
 
-void FillNode(const kube::NodeObject& node, uint32_t slot, const MirrorFields& fields,
+void FillNode(const kube::NodeObject& node, uint32_t slot, const HostFields& fields,
               v1alpha1::NodeUpsert* out) {
   out->set_slot(slot);
   *out->mutable_node() = node.node;
   KeepOnly(out->mutable_node()->mutable_annotations(), fields.node_annotations);
 }
 
-void FillPod(const kube::PodObject& pod, const MirrorFields& fields, v1alpha1::PodUpsert* out) {
+void FillPod(const kube::PodObject& pod, const HostFields& fields, v1alpha1::PodUpsert* out) {
   *out->mutable_pod() = pod.pod;
   StripUndeclared(fields, out->mutable_pod());
 }
 
-Snapshot::Snapshot(int64_t version, Content content, MirrorFields fields,
+Snapshot::Snapshot(int64_t version, Content content, HostFields fields,
                    std::vector<uint64_t> ended_attempts)
     : version_(version),
       content_(std::move(content)),

@@ -16,7 +16,7 @@
 namespace outboard::cache {
 
 // What a host's plugins read in addition to the contract's own fields.
-struct MirrorFields {
+struct HostFields {
   absl::flat_hash_set<std::string> pod_annotations;
   absl::flat_hash_set<std::string> node_annotations;
   bool command = false;                        // of containers
@@ -32,11 +32,11 @@ struct MirrorFields {
 };
 
 // Encodes objects for the contract, restricted to `fields`.
-void FillNode(const kube::NodeObject& node, uint32_t slot, const MirrorFields& fields,
+void FillNode(const kube::NodeObject& node, uint32_t slot, const HostFields& fields,
               v1alpha1::NodeUpsert* out);
 // Removes what is neither in `fields` nor one of the contract's own fields.
-void StripUndeclared(const MirrorFields& fields, v1alpha1::Pod* pod);
-void FillPod(const kube::PodObject& pod, const MirrorFields& fields, v1alpha1::PodUpsert* out);
+void StripUndeclared(const HostFields& fields, v1alpha1::Pod* pod);
+void FillPod(const kube::PodObject& pod, const HostFields& fields, v1alpha1::PodUpsert* out);
 
 // Holds the objects themselves, which never change. So it can be sent in pieces while the cluster
 // changes: sending ten thousand pods at once would delay the next pod by a tenth of a second.
@@ -64,7 +64,7 @@ class Snapshot {
     v1alpha1::NodeOrder node_order;
   };
 
-  Snapshot(int64_t version, Content content, MirrorFields fields,
+  Snapshot(int64_t version, Content content, HostFields fields,
            std::vector<uint64_t> ended_attempts);
 
   int64_t version() const { return version_; }
@@ -77,7 +77,7 @@ class Snapshot {
 
   const int64_t version_;
   const Content content_;
-  const MirrorFields fields_;
+  const HostFields fields_;
   const std::vector<uint64_t> ended_attempts_;
   size_t sent_ = 0;  // count of nodes, namespaces, objects and pods sent, in this order
   bool begun_ = false;

@@ -402,7 +402,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
         Enter(name, instance, InstanceState::kRefused, std::string(problems.message()), now);
         continue;
       }
-      BeginMirror(instance, now);
+      BeginCacheSync(instance, now);
       Enter(name, instance, InstanceState::kSyncing, "its cluster cache is being filled", now);
     }
     SendSnapshotPiece(*host, instance);

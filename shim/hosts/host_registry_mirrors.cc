@@ -22,7 +22,7 @@ bool HostRegistry::Instance::is_fused() const {
 }
 
 hosts::InlineHost* HostRegistry::Instance::Inline(const cache::ClusterState* cluster) {
-  if (!hosts::KeepsNoMirror(info)) return nullptr;
+  if (!hosts::KeepsNoCache(info)) return nullptr;
   if (inline_host == nullptr) {
     inline_host = std::make_unique<hosts::InlineHost>(
         grpc_client.get(), cluster, hosts::PartsOf(info, NeededFields(info)), configured);
@@ -35,8 +35,8 @@ framework::HostClient* HostRegistry::Instance::client(const cache::ClusterState*
   return grpc_client.get();
 }
 
-void HostRegistry::BeginMirror(Instance* instance, absl::Time now) {
-  if (hosts::KeepsNoMirror(instance->info)) return instance->grpc_client->AwaitReady();
+void HostRegistry::BeginCacheSync(Instance* instance, absl::Time now) {
+  if (hosts::KeepsNoCache(instance->info)) return instance->grpc_client->AwaitReady();
   instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
   instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
 }

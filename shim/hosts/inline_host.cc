@@ -34,13 +34,13 @@ absl::Status NotServed(absl::string_view what) {
 
 }  // namespace
 
-bool KeepsNoMirror(const GetHostInfoResponse& info) {
+bool KeepsNoCache(const GetHostInfoResponse& info) {
   return std::find(info.capabilities().begin(), info.capabilities().end(), INLINE_NODES) !=
          info.capabilities().end();
 }
 
 absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
-  if (!KeepsNoMirror(info)) return absl::OkStatus();
+  if (!KeepsNoCache(info)) return absl::OkStatus();
   const auto refused = [](auto... parts) {
     return absl::FailedPreconditionError(
         absl::StrCat("a host with the capability INLINE_NODES cannot have ", parts...));

@@ -11,7 +11,7 @@
 
 namespace outboard::hosts {
 
-bool KeepsNoMirror(const v1alpha1::GetHostInfoResponse& info);
+bool KeepsNoCache(const v1alpha1::GetHostInfoResponse& info);
 
 // Whether the host declares only what a host without a cluster cache can do. FAILED_PRECONDITION
 // with the excess; OK for hosts with a cache.

@@ -375,7 +375,7 @@ TEST_F(InlineHostTest, AloneItHasItsSampleCutByThePanel) {
   EXPECT_EQ(answer->processed(), 2u);
 }
 
-TEST(CheckInlineInfoTest, RefusesWhatNeedsAMirror) {
+TEST(CheckInlineInfoTest, RejectsCallsThatNeedACache) {
   GetHostInfoResponse info;
   info.add_capabilities(v1alpha1::FUSED_CYCLE);
   info.add_plugins()->set_name("P");

@@ -168,9 +168,9 @@ class Planner {
   // Hosts at the point, in the order of their first plugins there.
   std::vector<framework::HostExtensionPoint> Shares(ExtensionPoint point) const;
 
-  bool KeepsNoMirror(const std::string& host) const {
+  bool KeepsNoCache(const std::string& host) const {
     const auto info = infos_.find(host);
-    return info != infos_.end() && hosts::KeepsNoMirror(info->second);
+    return info != infos_.end() && hosts::KeepsNoCache(info->second);
   }
   bool Can(const std::string& host, v1alpha1::Capability wanted) const {
     return absl::c_linear_search(infos_.at(host).capabilities(), wanted);
@@ -340,7 +340,7 @@ framework::ProfilePlan Planner::Make() {
   algorithm.post_filter_plugins = Names(v1alpha1::POST_FILTER);
   algorithm.pre_score_plugins = Names(v1alpha1::PRE_SCORE);
   algorithm.score_plugins = Weighted();
-  if (num_algorithm_hosts_ > 1 || KeepsNoMirror(plan_.host_names[0])) {
+  if (num_algorithm_hosts_ > 1 || KeepsNoCache(plan_.host_names[0])) {
     const std::string main = MainHost();
     for (std::ptrdiff_t i = 0; i < num_algorithm_hosts_; ++i) {
       const std::string& host = plan_.host_names[static_cast<size_t>(i)];

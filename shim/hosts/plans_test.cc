@@ -138,7 +138,7 @@ TEST(PlansTest, TheMainHostIsTheOneOfTheMostFiltersThatCanBeAskedAllAtOnce) {
             "a");
 }
 
-TEST(PlansTest, AHostWithoutAMirrorHasAShareEvenAlone) {
+TEST(PlansTest, AHostWithoutACacheHasAShareEvenAlone) {
   v1alpha1::GetHostInfoResponse all =
       Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
   all.add_capabilities(v1alpha1::INLINE_NODES);

@@ -433,7 +433,7 @@ TEST_F(ShadowTest, AVerdictInAnothersNameQuarantinesTheBuild) {
   EXPECT_THAT(ViewOf("y").why, HasSubstr("Fake"));
 }
 
-TEST_F(ShadowTest, ItsMirrorStaysAtTheVersionOfTheCycle) {
+TEST_F(ShadowTest, ItsCacheStaysAtTheVersionOfTheCycle) {
   Begin(/*two_hosts=*/false);
   Comes("main", "a", 1, Kind::kPlain, {});
   WaitFor("a", InstanceState::kServing);

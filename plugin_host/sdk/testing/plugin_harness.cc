@@ -30,9 +30,9 @@ Verdict FromProto(const v1alpha1::PluginStatus& status) {
 struct PluginHarness::Impl : runtime::PushTarget {
   Figures figures;
   PluginRegistry registry;
-  host_cache::ClusterCache mirror;
+  host_cache::ClusterCache cache;
   std::shared_ptr<const runtime::Profile> profile;
-  runtime::Evaluator evaluator{&mirror};
+  runtime::Evaluator evaluator{&cache};
   runtime::AttemptRecord attempt;
   absl::Time now = absl::UnixEpoch();
   uint64_t next_attempt = 1;
@@ -67,23 +67,23 @@ struct PluginHarness::Impl : runtime::PushTarget {
 
   v1alpha1::SyncRequest Delta() const {
     v1alpha1::SyncRequest request;
-    request.set_version(mirror.version() + 1);
+    request.set_version(cache.version() + 1);
     return request;
   }
   void Apply(const v1alpha1::SyncRequest& request) {
-    const absl::Status status = mirror.Apply(request, now);
+    const absl::Status status = cache.Apply(request, now);
     ASSERT_TRUE(status.ok()) << status;
   }
   const runtime::ProfilePlugin& plugin() const { return profile->plugins()[0]; }
 
   // The pod's record; adds an unknown pod.
   const PodRecord& Record(const v1alpha1::Pod& pod) {
-    if (mirror.FindPod(pod.uid()) == nullptr) {
+    if (cache.FindPod(pod.uid()) == nullptr) {
       v1alpha1::SyncRequest request = Delta();
       *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
       Apply(request);
     }
-    return *mirror.FindPod(pod.uid());
+    return *cache.FindPod(pod.uid());
   }
   // The attempt of a pod; begins it if necessary.
   const PodRecord& Begin(const v1alpha1::Pod& pod) {
@@ -94,10 +94,10 @@ struct PluginHarness::Impl : runtime::PushTarget {
     return record;
   }
   Attempt View(const PodRecord& pod) {
-    return Attempt(attempt.id, PodView(&pod), mirror.view(), now, &attempt.states[0]);
+    return Attempt(attempt.id, PodView(&pod), cache.view(), now, &attempt.states[0]);
   }
   std::vector<Slot> Slots(const std::vector<std::string>& names) const {
-    const NodeTable& nodes = mirror.view().nodes();
+    const NodeTable& nodes = cache.view().nodes();
     if (names.empty()) return nodes.order;
     std::vector<Slot> slots;
     for (const std::string& name : names) slots.push_back(nodes.slot_by_name.at(name));
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<PluginHarness>> PluginHarness::Create(
     args->set_args_json(std::string(args_json));
   }
   google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
-  impl->profile = runtime::Profile::Create(config, impl->registry, &impl->mirror, impl.get(),
+  impl->profile = runtime::Profile::Create(config, impl->registry, &impl->cache, impl.get(),
                                            &problems, &impl->figures);
   if (impl->profile == nullptr) {
     return absl::InvalidArgumentError(
@@ -144,7 +144,7 @@ PluginHarness::PluginHarness(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 PluginHarness::~PluginHarness() = default;
 
 void PluginHarness::AddNode(const v1alpha1::Node& node) {
-  const NodeTable& nodes = impl_->mirror.view().nodes();
+  const NodeTable& nodes = impl_->cache.view().nodes();
   auto known = nodes.slot_by_name.find(node.name());
   v1alpha1::SyncRequest request = impl_->Delta();
   v1alpha1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
@@ -161,7 +161,7 @@ void PluginHarness::AddNode(const v1alpha1::Node& node) {
 }
 
 void PluginHarness::RemoveNode(const std::string& name) {
-  const Slot slot = impl_->mirror.view().nodes().slot_by_name.at(name);
+  const Slot slot = impl_->cache.view().nodes().slot_by_name.at(name);
   v1alpha1::SyncRequest request = impl_->Delta();
   request.add_changes()->mutable_node_remove()->set_slot(slot);
   impl_->Apply(request);
@@ -188,7 +188,7 @@ void PluginHarness::Place(const std::string& uid, v1alpha1::PlacementState state
   placement->set_uid(uid);
   placement->set_state(state);
   if (state != v1alpha1::UNPLACED) {
-    placement->set_slot(impl_->mirror.view().nodes().slot_by_name.at(node));
+    placement->set_slot(impl_->cache.view().nodes().slot_by_name.at(node));
   }
   if (state == v1alpha1::WAITING) {
     placement->set_attempt_id(impl_->attempt.pod_uid == uid ? impl_->attempt.id
@@ -228,7 +228,7 @@ void PluginHarness::RemoveObject(const v1alpha1::ClusterObject& object) {
 }
 
 void PluginHarness::SetNow(absl::Time now) { impl_->now = now; }
-ClusterView PluginHarness::cluster() const { return impl_->mirror.view(); }
+ClusterView PluginHarness::cluster() const { return impl_->cache.view(); }
 Plugin& PluginHarness::plugin() { return *impl_->plugin().plugin; }
 
 PluginHarness::PreFilterOutcome PluginHarness::PreFilter(const v1alpha1::Pod& pod) {
@@ -257,7 +257,7 @@ std::map<std::string, Verdict> PluginHarness::Filter(const v1alpha1::Pod& pod) {
                   << ::testing::PrintToString(pre_filter.verdict.reasons());
     return verdicts;
   }
-  const NodeTable& nodes = impl_->mirror.view().nodes();
+  const NodeTable& nodes = impl_->cache.view().nodes();
   std::vector<Slot> slots;
   for (Slot slot : nodes.order) {
     const std::string& name = nodes.nodes[slot].name();
@@ -271,7 +271,7 @@ std::map<std::string, Verdict> PluginHarness::Filter(const v1alpha1::Pod& pod) {
   for (Slot slot : slots) {
     v1alpha1::FilterResponse response;
     std::vector<Slot> feasible;
-    impl_->evaluator.Filter(impl_->attempt, *impl_->mirror.FindPod(pod.uid()), impl_->now,
+    impl_->evaluator.Filter(impl_->attempt, *impl_->cache.FindPod(pod.uid()), impl_->now,
                             {&slot, 1}, {}, &response, &feasible);
     Verdict verdict;
     if (response.has_error()) verdict = FromProto(response.error());
@@ -294,7 +294,7 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::Score(
   std::map<std::string, int64_t> result;
   if (score.plugins().empty()) return result;
   for (size_t i = 0; i < slots.size(); ++i) {
-    result[impl_->mirror.view().nodes().nodes[slots[i]].name()] =
+    result[impl_->cache.view().nodes().nodes[slots[i]].name()] =
         static_cast<unsigned char>(score.plugins(0).scores()[i]);
   }
   return result;
@@ -314,7 +314,7 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::RawScore(
       impl_->plugin().score->Score(impl_->View(record), slots, absl::Span<int64_t>(raw));
   if (!verdict.ok()) return absl::InternalError(absl::StrJoin(verdict.reasons(), ", "));
   for (size_t i = 0; i < slots.size(); ++i) {
-    result[impl_->mirror.view().nodes().nodes[slots[i]].name()] = raw[i];
+    result[impl_->cache.view().nodes().nodes[slots[i]].name()] = raw[i];
   }
   return result;
 }
@@ -330,7 +330,7 @@ std::map<std::string, std::map<std::string, double>> PluginHarness::Terms(
   std::map<std::string, std::map<std::string, double>> result;
   if (score.plugins().empty()) return result;
   for (int i = 0; i < score.plugins(0).terms_size(); ++i) {
-    auto& terms = result[impl_->mirror.view().nodes().nodes[slots[i]].name()];
+    auto& terms = result[impl_->cache.view().nodes().nodes[slots[i]].name()];
     for (const v1alpha1::ScoreTerm& term : score.plugins(0).terms(i).terms()) {
       EXPECT_TRUE(terms.emplace(term.name(), term.value()).second) << term.name() << " twice";
     }
@@ -355,19 +355,19 @@ v1alpha1::PostFilterResponse PluginHarness::PostFilterOfRejected(const v1alpha1:
 }
 
 Verdict PluginHarness::PreEnqueue(const v1alpha1::Pod& pod) {
-  return impl_->plugin().pre_enqueue->PreEnqueue(PodView(&impl_->Record(pod)), impl_->mirror.view(),
+  return impl_->plugin().pre_enqueue->PreEnqueue(PodView(&impl_->Record(pod)), impl_->cache.view(),
                                                  impl_->now);
 }
 
 std::string PluginHarness::SortKey(const v1alpha1::Pod& pod) {
-  return impl_->plugin().queue_sort->SortKey(PodView(&impl_->Record(pod)), impl_->mirror.view());
+  return impl_->plugin().queue_sort->SortKey(PodView(&impl_->Record(pod)), impl_->cache.view());
 }
 
 Verdict PluginHarness::Reserve(const v1alpha1::Pod& pod, const std::string& node,
                                ReserveAnswer* answer) {
   const PodRecord& record = impl_->Begin(pod);
   ReserveAnswer ignored;
-  return impl_->plugin().reserve->Reserve(impl_->View(record), *impl_->mirror.view().FindNode(node),
+  return impl_->plugin().reserve->Reserve(impl_->View(record), *impl_->cache.view().FindNode(node),
                                           answer != nullptr ? answer : &ignored);
 }
 
@@ -395,7 +395,7 @@ std::vector<WaitDecision> PluginHarness::Unreserve(const v1alpha1::Pod& pod,
 Verdict PluginHarness::Permit(const v1alpha1::Pod& pod, const std::string& node,
                               PermitAnswer* answer) {
   const PodRecord& record = impl_->Begin(pod);
-  return impl_->plugin().permit->Permit(impl_->View(record), *impl_->mirror.view().FindNode(node),
+  return impl_->plugin().permit->Permit(impl_->View(record), *impl_->cache.view().FindNode(node),
                                         answer);
 }
 
@@ -433,6 +433,6 @@ std::optional<double> PluginHarness::Metric(const std::string& name,
   return impl_->figures.Find({name, label_values});
 }
 
-void PluginHarness::Tick() { impl_->mirror.Tick(impl_->now); }
+void PluginHarness::Tick() { impl_->cache.Tick(impl_->now); }
 
 }  // namespace outboard::sdk::testing

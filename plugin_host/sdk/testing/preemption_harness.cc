@@ -54,15 +54,15 @@ PluginDescriptor RoomFilter() {
 struct PreemptionHarness::Impl : runtime::PushTarget {
   Figures figures;
   PluginRegistry registry;
-  host_cache::ClusterCache mirror;
+  host_cache::ClusterCache cache;
   std::shared_ptr<const runtime::Profile> profile;
-  runtime::Evaluator evaluator{&mirror};
+  runtime::Evaluator evaluator{&cache};
   absl::Time now = absl::FromUnixSeconds(1000);
   uint64_t last_attempt = 0;
   Slot next_slot = 0;
   std::vector<std::string> activated;
 
-  // The profile removes its observers from the mirror.
+  // The profile removes its observers from the cache.
   ~Impl() override { profile.reset(); }
   void Decide(const std::string&, const WaitDecision&) override {}
   void SortKeysChanged(absl::Span<const std::string>) override {}
@@ -73,8 +73,8 @@ struct PreemptionHarness::Impl : runtime::PushTarget {
   void Write(const std::string&, v1alpha1::Effect) override {}
 
   void Apply(v1alpha1::SyncRequest request) {
-    if (request.version() == 0) request.set_version(mirror.version() + 1);
-    const absl::Status applied = mirror.Apply(request, now);
+    if (request.version() == 0) request.set_version(cache.version() + 1);
+    const absl::Status applied = cache.Apply(request, now);
     ASSERT_TRUE(applied.ok()) << applied;
   }
 };
@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<PreemptionHarness>> PreemptionHarness::Create(
     args->set_args_json(std::string(args_json));
   }
   google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
-  impl->profile = runtime::Profile::Create(config, impl->registry, &impl->mirror, impl.get(),
+  impl->profile = runtime::Profile::Create(config, impl->registry, &impl->cache, impl.get(),
                                            &problems, &impl->figures);
   if (impl->profile == nullptr) {
     return absl::InvalidArgumentError(
@@ -167,7 +167,7 @@ void PreemptionHarness::SetNow(absl::Time now) { impl_->now = now; }
 
 v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod) {
   AddPod(pod);
-  const PodRecord& record = *impl_->mirror.FindPod(pod.uid());
+  const PodRecord& record = *impl_->cache.FindPod(pod.uid());
   runtime::AttemptRecord attempt;
   attempt.Begin(++impl_->last_attempt, pod.uid(), impl_->profile);
   v1alpha1::PreFilterResponse pre_filter;
@@ -185,11 +185,11 @@ v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod
 }
 
 std::vector<std::string> PreemptionHarness::Tick() {
-  impl_->mirror.Tick(impl_->now);
+  impl_->cache.Tick(impl_->now);
   return std::exchange(impl_->activated, {});
 }
 
-ClusterView PreemptionHarness::cluster() const { return impl_->mirror.view(); }
+ClusterView PreemptionHarness::cluster() const { return impl_->cache.view(); }
 
 std::optional<double> PreemptionHarness::Metric(
     const std::string& name, const std::vector<std::string>& label_values) const {

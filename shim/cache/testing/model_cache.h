@@ -16,7 +16,7 @@ namespace outboard::cache::testing {
 
 // Applies changes and reports every change that a host may reject. Does as little as possible by
 // itself: it does not put pods back on a node that returns.
-class ModelMirror {
+class ModelCache {
  public:
   enum class Place { kNone, kBound, kAssumed, kWaiting, kNominated };
   struct Pod {
