@@ -32,7 +32,7 @@ int RunCommand(const std::string& name, const char* help, const absl::StatusOr<L
                    [&]() -> absl::StatusOr<std::string> { return act(*line); });
 }
 
-// INVALID_ARGUMENT unless the word is NAMESPACE/NAME.
+// INVALID_ARGUMENT unless the argument is NAMESPACE/NAME.
 absl::Status CheckPodName(const std::string& word);
 
 }  // namespace outboard::cli

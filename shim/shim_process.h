@@ -126,7 +126,7 @@ class ShimProcess final : public Shim {
   bool Leading() const { return elector_ == nullptr || elector_->leading(); }
   // True if this replica could place pods as leader, but no plugin host has been usable for
   // kHostlessLeaderTimeout. Another replica may have a host. A replica that never had a host does
-  // not release the lease: it would be no improvement.
+  // not release the lease: another replica need not be better.
   bool LeaderWithoutHosts(absl::Time now);
   // As Fence, but unlimited once the lease was released: events report earlier decisions.
   absl::Time EventFence() const { return lease_released_ ? absl::InfiniteFuture() : Fence(); }

@@ -136,7 +136,8 @@ absl::Status CheckStatus(const PluginStatus& status, const std::string& where,
                                           Code_Name(status.code())));
   }
   if (status.reasons().empty())
-    return Wrong(kStatusReasons, absl::StrCat(where, " of ", status.plugin(), " gives no reason"));
+    return Wrong(kStatusReasons,
+                 absl::StrCat(where, " of ", status.plugin(), " has an empty list of reasons"));
   if (status.reasons_size() > kMaxReasons)
     return Wrong(kStatusLimits, absl::StrCat(where, " gives ", status.reasons_size(), " reasons"));
   for (const std::string& reason : status.reasons()) {

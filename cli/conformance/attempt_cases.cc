@@ -64,7 +64,7 @@ absl::Status WrongHeaders(const Kit& kit) {
   request = Request(session, 0);
   CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::INVALID}, kAttemptRequired));
   request = Request(session, 2);
-  request.set_pod_uid("nobody");
+  request.set_pod_uid("unknown");
   return ExpectError(session.Call(request), {CallError::OBJECT_UNKNOWN}, kObjectUnknown);
 }
 

@@ -210,7 +210,7 @@ class BadAnswersTest : public ::testing::Test {
     return info;
   }
 
-  // Replaces the current host with one that has these hooks.
+  // Replaces the current host by a host with these hooks.
   void Connect(testing::ProxyHooks hooks, bool fused) {
     lost_ = false;
     fused_ = fused;
@@ -652,7 +652,7 @@ TEST_F(BadAnswersTest, PushesAboutNothingAreNothing) {
   EXPECT_LT(hosts_.Describe()[0].acknowledged_version, 1000);
   for (int i = 0; i < 1000; ++i) {
     push.mutable_wait_decision()->set_attempt_id(1000 + i % 10);
-    push.mutable_wait_decision()->set_pod_uid("nobody");
+    push.mutable_wait_decision()->set_pod_uid("unknown");
     push.mutable_wait_decision()->set_plugin("Keeper");
     push.mutable_wait_decision()->set_allow(true);
     proxy_->Push(push);

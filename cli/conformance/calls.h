@@ -90,8 +90,8 @@ Answer<typename Rpc<Request>::Response> Call(const Channel& channel, const Reque
   return answer;
 }
 
-// Sends bytes that may be no valid message. Any answer is allowed, but no silence. Returns the
-// status.
+// Sends bytes that need not be a valid message. Any answer is allowed, but the host must answer.
+// Returns the status.
 grpc::Status CallRaw(const Channel& channel, const std::string& path, const std::string& bytes,
                      absl::Duration deadline);
 

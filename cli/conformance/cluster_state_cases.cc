@@ -122,7 +122,7 @@ absl::Status WrongChanges(const Kit& kit) {
                                 {Message(SyncRequest::DELTA, 11, {UpsertNode(2, other)})}));
   CONFORMANCE_TRY(
       ExpectRefused(kit, true, "a placement of an unknown pod",
-                    {Message(SyncRequest::DELTA, 11, {PlacePod("nobody", ASSUMED, 1)})}));
+                    {Message(SyncRequest::DELTA, 11, {PlacePod("unknown", ASSUMED, 1)})}));
   CONFORMANCE_TRY(ExpectRefused(
       kit, true, "a placement in an unknown slot",
       {Message(SyncRequest::DELTA, 11, {PlacePod(MakePod("plain").uid(), ASSUMED, 4000000000)})}));

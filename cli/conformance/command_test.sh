@@ -18,8 +18,8 @@ status() { # WANTED ARGUMENTS...
   [[ $got == "$wanted" ]] || fail "outboard conformance $* ended with $got, not $wanted"
 }
 
-status 2 --host "unix:$dir/nobody.sock"
-status 2 --host "unix:$dir/nobody.sock" --only 'NoSuchService/*'
+status 2 --host "unix:$dir/missing.sock"
+status 2 --host "unix:$dir/missing.sock" --only 'NoSuchService/*'
 status 0 --list
 grep -q '^FilterService/well-formed: ' "$dir/out" || fail "--list names no cases"
 

@@ -188,7 +188,7 @@ absl::Status Errors(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   CycleStream stream(session);
   CycleResponse response;
-  CycleRequest request = stream.Request(2, "nobody");
+  CycleRequest request = stream.Request(2, "unknown");
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   CONFORMANCE_TRY(
       ExpectErrorMessage("Cycle", response.error(), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));

@@ -86,8 +86,8 @@ absl::Status UnreserveUnknown(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   const std::string node = session.cluster().nodes[0].name();
-  const Pod nobody = MakePod("nobody");
-  for (const Pod* pod : {&session.cluster().pending[0], &nobody}) {
+  const Pod unknown = MakePod("unknown");
+  for (const Pod* pod : {&session.cluster().pending[0], &unknown}) {
     for (const std::string& where : {node, std::string("no-such-node")}) {
       const auto answer = session.Call(About<UnreserveRequest>(session, 99, *pod, where));
       if (answer.status.ok()) continue;

@@ -28,7 +28,7 @@ Request AboutPending(const Session& session) {
 template <typename Request>
 absl::Status CheckErrors(const Session& session, const Rule& limit) {
   Request request = AboutPending<Request>(session);
-  request.add_pod_uids("nobody");
+  request.add_pod_uids("unknown");
   CONFORMANCE_TRY(ExpectError(session.CallWithin(request, kUnknownPodDeadline),
                               {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
   request = AboutPending<Request>(session);
@@ -156,7 +156,7 @@ absl::Status Wakes(const Kit& kit) {
     waiting->set_since(100);
   }
   // A pod that no longer waits, and an unknown pod.
-  request.add_no_longer_waiting("nobody");
+  request.add_no_longer_waiting("unknown");
   session.Send(request);
   // A large empty node helps pods that need resources; a removed pod helps pods that it blocked.
   request.Clear();

@@ -25,8 +25,8 @@ OUTBOARD_CONFORMANCE_RULES(OUTBOARD_CONFORMANCE_RULE)
 
 // What a host did wrong, and by which rule.
 absl::Status Wrong(const Rule& rule, absl::string_view what);
-// The same of an answer that cannot be gone by. The service's case `well-formed` is the one that it
-// fails: other cases only come across it.
+// The same for an answer that cannot be evaluated. It fails only the service's case `well-formed`;
+// other cases that meet it are skipped.
 absl::Status Malformed(absl::string_view service, absl::Status wrong);
 // The service of a malformed answer; empty: something else was wrong.
 std::string MalformedService(const absl::Status& status);

@@ -78,7 +78,7 @@ TEST(QueueCommandTest, AsksTheShim) {
   options.queue = [&](size_t limit, const std::string& pod) -> absl::StatusOr<std::string> {
     asked = absl::StrCat(limit, " ", pod);
     if (fails) return absl::UnavailableError("the scheduling thread did not answer in time");
-    if (pod == "ns/nobody") return std::string(R"({"counts":{},"pods":[]})");
+    if (pod == "ns/missing") return std::string(R"({"counts":{},"pods":[]})");
     return std::string(kAnswer);
   };
   auto server = http::Server::Start(std::move(options));
@@ -94,8 +94,9 @@ TEST(QueueCommandTest, AsksTheShim) {
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), kAnswer);
   EXPECT_EQ(asked, "100 ns/a");
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(RunQueue({"ns/nobody", "--server", address}), 1);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("ns/nobody is not in the queue"));
+  EXPECT_EQ(RunQueue({"ns/missing", "--server", address}), 1);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("ns/missing is not in the queue"));
   fails = true;
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunQueue({"--server", address}), 1);

@@ -14,7 +14,7 @@ namespace outboard::plugin_command {
 struct Awaited {
   std::string set;              // its digest; empty: no objects
   std::set<std::string> hosts;  // possible names of its host; empty: any
-  // Ignores instances that failed before. One that serves already is accepted.
+  // Ignores instances that failed before. Accepts an instance that serves already.
   absl::Time changed = absl::InfinitePast();
 };
 

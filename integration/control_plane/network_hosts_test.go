@@ -184,7 +184,7 @@ func dialHost(ctx context.Context, address string, authority, signer *authority)
 	roots.AddCert(authority.certificate)
 	config := &tls.Config{RootCAs: roots, NextProtos: []string{"h2"}}
 	if signer != nil {
-		certificate, key, err := signer.client("somebody")
+		certificate, key, err := signer.client("stranger")
 		if err != nil {
 			return err
 		}

@@ -84,6 +84,11 @@ own_list() { fresh; mkdir -p "$tree/integration/hygiene"; printf '# a comment\n\
 own_list; echo 'void Turn();' >"$tree/shim/queue/x.h"; expect old_names 'shim/queue/x.h:1: an old name'
 own_list; echo 'void Turn();' >"$tree/plugins/a/x.h"; accepts old_names 'a name outside of the files of its row'
 
+fresh; echo '// Nobody waits.' >"$tree/shim/queue/x.h"; expect dialect 'shim/queue/x.h:1: a word of dialect.txt'
+fresh; echo 'TEST(Queue, BeginsAnew) {' >"$tree/shim/queue/x.h"; expect dialect 'shim/queue/x.h:1: a word of dialect.txt'
+fresh; echo 'A wait is no attempt.' >"$tree/plugins/a/x.md"; expect dialect 'plugins/a/x.md:1: a word of dialect.txt'
+fresh; echo 'There is no clock here; a wait is no longer counted.' >"$tree/plugins/a/x.md"; accepts dialect 'plain uses'
+
 fresh; echo >"$tree/shim/queue/heap.cc"; expect room_files 'shim/queue/README.md: does not name heap'
 fresh; echo >"$tree/cli/inspect/hosts_command.h"; expect room_files 'cli/inspect/README.md: does not name hosts_command'
 fresh; echo >"$tree/shim/queue/heap_test.cc"; accepts room_files 'a test'

@@ -135,6 +135,12 @@ check_old_names() {
   done <"$list"
 }
 
+# Words of the project's former private English (dialect.txt) do not come back.
+check_dialect() {
+  local line
+  while read -r line; do fault "$line"; done < <("$here/dialect.sh" | sed -E 's/^([^:]*:[0-9]+):.*/\1: a word of dialect.txt/')
+}
+
 # A room's README names every group of production files in it, so that a reader finds the way without opening them.
 check_room_files() {
   local room file stem
@@ -175,7 +181,7 @@ check_paths_in_docs() {
   done
 }
 
-all=(includes sdk readmes sizes paths binaries names rooms_table old_names room_files room_sizes paths_in_docs)
+all=(includes sdk readmes sizes paths binaries names rooms_table old_names dialect room_files room_sizes paths_in_docs)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done

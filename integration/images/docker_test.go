@@ -17,7 +17,7 @@ import (
 const (
 	patience = time.Minute
 	// The images' user.
-	nobody = 65532
+	nonroot = 65532
 )
 
 // images returns the images to run, by container, with the tag in OUTBOARD_IMAGES.
@@ -112,7 +112,7 @@ func (c *container) isConfined() {
 	has := func(wanted func(words []string) bool) bool {
 		return slices.ContainsFunc(lines, func(line string) bool { return wanted(strings.Fields(line)) })
 	}
-	id := strconv.Itoa(nobody)
+	id := strconv.Itoa(nonroot)
 	for what, wanted := range map[string]func([]string) bool{
 		"user 65532":                 func(w []string) bool { return slices.Equal(w, []string{"Uid:", id, id, id, id}) },
 		"group 65532":                func(w []string) bool { return slices.Equal(w, []string{"Gid:", id, id, id, id}) },
@@ -150,7 +150,7 @@ func socketVolume(t *testing.T, options string) string {
 // sharedSockets returns the flag that gives containers of the images' user one folder of sockets, in memory.
 func sharedSockets(t *testing.T) string {
 	t.Helper()
-	return "--mount=type=volume,volume-nocopy,target=/run/outboard/hosts,source=" + socketVolume(t, fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=1m", nobody, nobody))
+	return "--mount=type=volume,volume-nocopy,target=/run/outboard/hosts,source=" + socketVolume(t, fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=1m", nonroot, nonroot))
 }
 
 // eventually fails if the check has not passed within a minute.

@@ -47,7 +47,7 @@ func TestEachImageHoldsItsProgram(t *testing.T) {
 		if programs != "/usr/local/bin/"+want.program {
 			t.Errorf("%s holds %q", image, programs)
 		}
-		if user := docker(t, "image", "inspect", "--format", "{{.Config.User}}", image); user != fmt.Sprintf("%d:%d", nobody, nobody) {
+		if user := docker(t, "image", "inspect", "--format", "{{.Config.User}}", image); user != fmt.Sprintf("%d:%d", nonroot, nonroot) {
 			t.Errorf("%s runs as %q, which a kubelet cannot tell from root", image, user)
 		}
 	}

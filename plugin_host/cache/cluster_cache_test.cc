@@ -240,7 +240,7 @@ TEST_F(ClusterCacheTest, AChangeThatDoesNotFitMakesItIncomplete) {
   SetUp();
   EXPECT_FALSE(RemoveNode(9).ok());
   SetUp();
-  EXPECT_FALSE(Place("nobody", v1alpha1::ASSUMED, 0).ok());
+  EXPECT_FALSE(Place("unknown", v1alpha1::ASSUMED, 0).ok());
   SetUp();
   EXPECT_FALSE(Apply(Message(0, SyncRequest::DELTA)).ok());
   EXPECT_FALSE(ClusterCache().Apply(Message(1, SyncRequest::SNAPSHOT_END), now_).ok());

@@ -248,7 +248,7 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
     for (int block = 0; block * 64 < strip.size && goes_on; ++block)
       goes_on = writer.Take(strip, block);
     // If few nodes are feasible, the search is long, and larger strips are faster. Otherwise it
-    // ends soon, and nodes after the end would be evaluated in vain.
+    // ends soon, and nodes after the end would be evaluated unnecessarily.
     const size_t found = feasible->size() - found_before;
     const bool few = found * 4 < static_cast<size_t>(strip.size);
     const uint32_t missing = wanted - static_cast<uint32_t>(feasible->size());

@@ -158,7 +158,7 @@ CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time 
     return CallStatus(CallError::INVALID, "effects and results differ in number");
   }
   Target target;
-  AttemptRecord anew;
+  AttemptRecord restored;
   if (!FindAttempt(request.header(), &target).ok()) {
     // The host started after Reserve: the cache suffices.
     std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
@@ -169,8 +169,8 @@ CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time 
     if (target.pod == nullptr) {
       return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown pod ", request.pod_uid()));
     }
-    anew.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
-    target.attempt = &anew;
+    restored.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
+    target.attempt = &restored;
   }
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1alpha1::PRE_BIND)) {

@@ -282,7 +282,7 @@ TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {
   EXPECT_THAT(keys.keys(), ElementsAre("p"));
   sort.add_pod_uids("default/long");
   EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::INTERNAL);
-  sort.set_pod_uids(1, "nobody");
+  sort.set_pod_uids(1, "unknown");
   EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::OBJECT_UNKNOWN);
 }
 
@@ -323,7 +323,7 @@ TEST_F(SessionTest, DistinguishesAPastVersionFromAFutureOne) {
 
 TEST_F(SessionTest, ConfigurationFaultsAreNamed) {
   v1alpha1::ConfigureRequest request = Config();
-  request.mutable_profiles(0)->mutable_points(0)->add_plugins("Nobody");
+  request.mutable_profiles(0)->mutable_points(0)->add_plugins("Unknown");
   auto* wrong = request.mutable_profiles(0)->add_points();
   wrong->set_extension_point(v1alpha1::FILTER);
   wrong->add_plugins("A");

@@ -310,7 +310,7 @@ TEST_F(EngineTest, ErrorsSayWhatToDoNext) {
   header.set_host_instance("host-b");
   EXPECT_EQ(filter(header), CallError::WRONG_INSTANCE);
   header = Header(5, 1);
-  header.set_session_id("nobody");
+  header.set_session_id("unknown");
   EXPECT_EQ(filter(header), CallError::SESSION_UNKNOWN);
 }
 

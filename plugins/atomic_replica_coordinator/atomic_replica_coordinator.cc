@@ -69,8 +69,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
         pushes_(context.pushes),
         status_(context.profile, &groups_, context.cluster, context.pushes) {}
 
-  // A group with too few members is rejected here: its members would hold places in vain. Jobs are
-  // an exception: their members are tried, and wait at Permit.
+  // A group with too few members is rejected here: its members would hold places without ever
+  // starting. Jobs are an exception: their members are tried, and wait at Permit.
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     const std::optional<GroupRef> ref = sdk::GroupOf(attempt.pod().proto());
     if (!ref || IsJob(*ref)) return sdk::Verdict::Skip();

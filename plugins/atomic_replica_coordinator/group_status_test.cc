@@ -243,7 +243,7 @@ TEST_F(KubernetesTest, AnEditBetweenLookAndWriteIsNotLost) {
 TEST_F(KubernetesTest, GroupsOfOtherSchedulersAreLeftAlone) {
   for (const char* name : {"a", "b", "c"}) {
     v1alpha1::Pod pod = Member(name);
-    pod.set_scheduler_name("somebody-else");
+    pod.set_scheduler_name("another-scheduler");
     pod.set_node_name("n1");
     harness_->AddPod(pod);
   }

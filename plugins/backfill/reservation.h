@@ -77,7 +77,7 @@ struct Ends {
   }
 };
 
-// All amounts are indexed like `resources`. Pods may be gone by the time it is read, so it does not
+// All amounts are indexed like `resources`. Pods may be deleted before it is read, so it does not
 // refer to them.
 struct Reservation {
   std::string unit_id, unit_name;

@@ -44,8 +44,8 @@ class Gangs {
                                     const sdk::ClusterView& cluster, absl::Time now) const;
 
   // Why pods must not be evicted for this pod alone, for people: its gang would still be
-  // incomplete, so their work would be lost in vain. Empty: complete, or no gang. Members that wait
-  // at Permit do not count, because their wait may time out while the victims terminate.
+  // incomplete, so the eviction would only lose work. Empty: complete, or no gang. Members that
+  // wait at Permit do not count, because their wait may time out while the victims terminate.
   std::string WhyNotAlone(const sdk::PodRecord& pod) const;
 
   // These pods will be evicted for the preemptor, so other preemptors must not count on them as

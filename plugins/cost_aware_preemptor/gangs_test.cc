@@ -142,7 +142,7 @@ TEST_F(GangsTest, APodDoesNotHaveItsOwnGroupLeave) {
   EXPECT_THAT(VictimsFor(Preemptor("4", "q")), ElementsAre("default/a"));
 }
 
-// An eviction for one of four members would be in vain.
+// An eviction for one of four members would not help.
 TEST_F(GangsTest, NoPodIsEvictedForAPartOfAGang) {
   Start(1);
   harness_->AddPod(Pod("a", "n1", "4"));
@@ -159,8 +159,8 @@ TEST_F(GangsTest, NoPodIsEvictedForAPartOfAGang) {
     harness_->AddPod(member(node).OnNode(node));
   }
   EXPECT_THAT(VictimsFor(member("p")), ElementsAre("default/a")) << "the last member";
-  PodBuilder nobody = Preemptor("4", "q");
-  EXPECT_THAT(VictimsFor(nobody.Label("scheduling.x-k8s.io/pod-group", "x")), IsEmpty());
+  PodBuilder outsider = Preemptor("4", "q");
+  EXPECT_THAT(VictimsFor(outsider.Label("scheduling.x-k8s.io/pod-group", "x")), IsEmpty());
   EXPECT_EQ(rejection_, "preemption: gang \"x\" has an unknown number of members.");
 }
 

@@ -99,7 +99,7 @@ struct Assessment {
 Assessment Assess(const sdk::PodRecord& pod, const PodFacts& facts, const Rules& rules,
                   absl::Time now);
 
-// Pods with an equal result are interchangeable for every filter plugin, except one that reads
+// Pods with an equal result are interchangeable for every filter plugin, except a plugin that reads
 // names. Pure.
 std::string WhatFiltersSee(const v1alpha1::Pod& pod);
 

@@ -1,4 +1,4 @@
-// NodeName: rejects every node except the one that the pod names.
+// NodeName: rejects every node except the node in the pod's spec.nodeName.
 #ifndef OUTBOARD_PLUGINS_NODE_NAME_NODE_NAME_H_
 #define OUTBOARD_PLUGINS_NODE_NAME_NODE_NAME_H_
 

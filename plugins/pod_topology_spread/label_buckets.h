@@ -12,8 +12,8 @@
 namespace outboard::pod_topology_spread {
 
 // Items by one label that their selector requires. If a selector has several IN requirements, the
-// one that the fewest items share is used. A selector without IN (only Exists, NotIn …) is always a
-// candidate.
+// requirement that the fewest items share is used. A selector without IN (only Exists, NotIn …) is
+// always a candidate.
 //
 // Threading: thread-compatible.
 // Lifetime:  stores copies of T, which is a pointer.

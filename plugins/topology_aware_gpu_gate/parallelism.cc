@@ -54,7 +54,7 @@ Several ReadSeveral(absl::string_view text) {
   return *processes >= 2 ? Several::kYes : Several::kNo;
 }
 
-// `--nproc_per_node` becomes `nproc-per-node`; empty if the word is not a flag.
+// `--nproc_per_node` becomes `nproc-per-node`; empty if the argument is not a flag.
 std::string FlagName(absl::string_view word) {
   if (!absl::ConsumePrefix(&word, "-")) return "";
   absl::ConsumePrefix(&word, "-");

@@ -520,7 +520,7 @@ TEST_F(ApiWriterTest, ReturnsTheWrittenObject) {
   ASSERT_NE(results[0].object, nullptr);
   EXPECT_EQ(results[0].object->resource_version, "42");
   EXPECT_THAT(results[0].object->object.custom_object().json(), HasSubstr("size"));
-  // The object may be gone by now; and a claim for volumes is not an object of this kind.
+  // The object may be deleted meanwhile; and a claim for volumes is not an object of this kind.
   writer_->Write(effect, nullptr, now_, done);
   Answer(200, named + R"(,"deletionTimestamp":"2026-01-01T00:00:00Z"}})");
   writer_->Write(SelectEffect(), nullptr, now_, done);

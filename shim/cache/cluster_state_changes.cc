@@ -20,7 +20,7 @@ constexpr absl::Duration kPatience = absl::Minutes(1);
 // More than are removed while the answer to a write is on its way.
 constexpr size_t kRemovedUids = 1024;
 
-// Resource versions of one resource grow. 0 for a version that is not a number, which gives no
+// Resource versions of one resource grow. 0 for a version that is not a number, which has no
 // order.
 uint64_t ResourceVersionOf(const kube::ClusterObject& object) {
   uint64_t version = 0;

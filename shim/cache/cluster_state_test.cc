@@ -282,7 +282,7 @@ TEST_F(ClusterStateTest, ForgottenPodsGiveTheirRoomBack) {
   ASSERT_TRUE(state_.Forget("p").ok());
   EXPECT_TRUE(state_.CheckFits("q", 0).ok());
   EXPECT_EQ(state_.Forget("p").code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(state_.CheckFits("nobody", 0).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(state_.CheckFits("unknown", 0).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(state_.CheckFits("p", 5).code(), absl::StatusCode::kNotFound);
 }
 

@@ -61,7 +61,7 @@ TEST_F(QueueReportTest, ReportsWhereEachPodIsAndWhy) {
   EXPECT_FALSE(Of("gated").contains("initialAttempt"));
   EXPECT_EQ(Of("parked")["parkedHost"], "main");
   EXPECT_EQ(Of("flying")["attempts"], 1);
-  EXPECT_TRUE(Of("nobody").is_null());
+  EXPECT_TRUE(Of("unknown").is_null());
 }
 
 TEST_F(QueueReportTest, CountsWhatLetAPodTryAgain) {

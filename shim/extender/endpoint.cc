@@ -108,7 +108,7 @@ absl::StatusOr<T> Endpoint::OnSchedulingThread(
   auto reply = std::make_shared<Reply<T>>();
   options_.post(
       [reply, work = std::move(work), deadline, is_ready = options_.is_ready](absl::Time now) {
-        // The server thread has timed out: do not call hosts in vain.
+        // The server thread has timed out and needs no answer: do not call hosts.
         if (now >= deadline) return;
         if (absl::Status ready = is_ready(); !ready.ok()) return reply->Set(std::move(ready));
         work(deadline, now, [reply](absl::StatusOr<T> value) { reply->Set(std::move(value)); });

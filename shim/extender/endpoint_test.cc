@@ -88,7 +88,7 @@ TEST_F(ServerTest, BodiesAreBounded) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 413);
   EXPECT_EQ(answer->body, "the body is longer than 1000 bytes\n");
-  // A body of unknown length, and one that grows when decompressed.
+  // A body of unknown length, and a body that grows when decompressed.
   int pieces = 0;
   answer = Client()->Post(
       "/filter",

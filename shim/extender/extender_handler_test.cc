@@ -213,7 +213,7 @@ TEST_F(ExtenderHandlerTest, PluginThatCannotScoreDoesNotAffectFilter) {
 TEST_F(ExtenderHandlerTest, ACycleScoresWithWhatItFilteredWith) {
   StartEndpoint();
   EXPECT_EQ(Post("/filter", "p", {"a", "b", "c"}).status, 200);
-  AddPod("somebody", "a");
+  AddPod("another", "a");
   AddNode("d");
   const std::string scores = R"([{"Host":"a","Score":10},{"Host":"b","Score":7}])";
   EXPECT_EQ(Post("/prioritize", "p", {"a", "b"}).body, scores);

@@ -42,7 +42,7 @@ struct AnsweredPoints {
 };
 
 // Threading: called on the scheduling thread between the answer and its consequences, so the
-// cluster state is still the one that the host saw. Must not wait and must not change anything.
+// cluster state is still the state that the host saw. Must not wait and must not change anything.
 class ShadowObserver {
  public:
   virtual ~ShadowObserver() = default;

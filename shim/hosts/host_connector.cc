@@ -183,7 +183,7 @@ void HostConnector::TryHandshake(const KnownEndpoint& entry) {
 }
 
 void HostConnector::Probe(const KnownEndpoint& entry) {
-  // A separate connection, so that only the scheduling thread polls the one that carries the calls.
+  // A separate connection, so that only the scheduling thread polls the connection of the calls.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(entry.endpoint, allowed_uids());
   if (!channel.ok()) {
     if (absl::IsUnavailable(channel.status()))

@@ -163,7 +163,7 @@ class HostRegistry final : public framework::ShadowObserver {
   struct Host {
     std::vector<std::unique_ptr<Instance>> instances;
     Instance* serving = nullptr;
-    // Of the serving instance, the last one that served, or the first one that answered.
+    // Of the serving instance, the last serving instance, or the first that answered.
     std::optional<v1alpha1::GetHostInfoResponse> info;
     std::map<std::string, std::string> quarantined;  // build key → why
   };

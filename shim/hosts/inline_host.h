@@ -85,7 +85,7 @@ class InlineHost final : public framework::HostClient {
   void FillPlaced(Request* request);
   template <typename Request>
   void FillPods(Request* request);
-  // Checks that the attempt is the one that began last.
+  // Checks that the attempt is the last begun.
   absl::Status CheckAttempt(const v1alpha1::CallHeader& header) const;
 
   framework::HostClient* const client_;

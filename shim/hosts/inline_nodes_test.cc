@@ -144,7 +144,7 @@ class InlineNodesTest : public ::testing::Test {
       if (view.host == "inline" && view.state == InstanceState::kServing && view.usable)
         return view.instance;
     }
-    return "nobody";
+    return "unknown";
   }
   void UntilServes(const std::string& id) {
     Until(absl::StrCat(id, " serves"), [&] { return Serving() == id && hosts_.AllReady(); });

@@ -180,9 +180,9 @@ class Planner {
   bool PlacesSeveral(const std::string& host) const {
     return Can(host, v1alpha1::BATCH) || Can(host, v1alpha1::GROUP_PLAN);
   }
-  // The host that answers all points in one message: of those that can, the one with the most
-  // filters, because its search is the one that ends with the sample; if several, the one with the
-  // first filter. Empty: none.
+  // The host that answers all points in one message; empty: none. If several hosts can, the host
+  // with the most filters, because its search ends with the sample; of several such hosts, the host
+  // with the first filter.
   std::string MainHost() const;
 
   // Whether the failure policies of all these plugins allow a missing answer at the point.

@@ -10,7 +10,7 @@ namespace outboard::informer {
 // kube::PodObject, kube::NodeObject, ….
 //
 // Guarantees:
-// - OnAdd is called only for a UID that is absent; OnUpdate and OnDelete only for one that is
+// - OnAdd is called only for a UID that is absent; OnUpdate and OnDelete only for a UID that is
 //   present.
 // - A recreated name is OnDelete of the old UID, then OnAdd of the new one.
 // - After a relist the differences to the last known state are reported the same way, deletes

@@ -92,7 +92,7 @@ TEST_F(QueueEventsTest, AWildcardEventMovesAll) {
 
 TEST_F(QueueEventsTest, APodOfAnUnknownProfileMovesOnEveryEventOfInterest) {
   auto pod = std::make_shared<kube::PodObject>(*MakePod("p"));
-  pod->pod.set_scheduler_name("nobody");
+  pod->pod.set_scheduler_name("unknown");
   queue_.Add(pod, now_);
   queue_.Pop(now_);
   queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);

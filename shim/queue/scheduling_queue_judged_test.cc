@@ -136,7 +136,7 @@ TEST_F(DelegatedQueueTest, PodsOfAnAbsentHostAreMovedByKind) {
 TEST_F(DelegatedQueueTest, AWakeByAPluginThatDidNotRejectIsIgnored) {
   Reject("p", {{"Fit"}, {}});
   Wake("p", "Taints", Happens(NodeEvent(kAdd)));
-  Wake("nobody", "Fit", Happens(NodeEvent(kAdd)));
+  Wake("unknown", "Fit", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
 }
 

@@ -105,7 +105,7 @@ TEST_F(QueueTest, TakesAPodOutOfItsTurnUnlessSomethingHoldsIt) {
   EXPECT_EQ(queue_.Find("backoff")->attempts, 2);
   EXPECT_EQ(queue_.counts().in_flight, 3u);
   EXPECT_FALSE(queue_.HasNext());
-  EXPECT_EQ(queue_.Take("nobody", now_), nullptr);
+  EXPECT_EQ(queue_.Take("unknown", now_), nullptr);
 }
 
 TEST_F(QueueTest, SortKeysCompareAsUnsignedBytesAndCanBeTakenBack) {

@@ -90,8 +90,8 @@ absl::Time BindingCycle::NextWakeup() const {
 
 void BindingCycle::AskPreBind(Attempt* attempt, absl::Time now) {
   if (attempt->pod_gone) return FailPreBind(attempt, v1alpha1::PluginStatus(), now);
-  // Each host is asked about its own effects, one host after the other. The first one that has to
-  // wait is asked again later. Executed effects are not repeated.
+  // Asks each host about its own effects, one host after the other. If a host has to wait, asks all
+  // again later. Executed effects are not repeated.
   for (size_t i = 0; i < attempt->effects.size(); ++i) {
     const std::string& name = attempt->effect_hosts[i];
     if (i > 0 && attempt->effect_hosts[i - 1] == name) continue;

@@ -118,8 +118,8 @@ absl::Status ExternallyScheduledPods::Admit(const std::string& profile, const ku
     return admission.order.pod->uid() == pod->uid();
   };
   if (const std::string on = cluster.NodeOf(pod->uid()); !on.empty()) {
-    // Our own bind, a repeated request, or one that the API server will reject. Only if we had
-    // admitted another node, that bind has failed.
+    // Our own bind, a repeated request, or a request that the API server will reject. Only if we
+    // had admitted another node, that bind has failed.
     if (on == node_name || absl::c_none_of(admissions_, is_it) || !cluster.IsAssumed(pod->uid()))
       return absl::OkStatus();
     if (!dry_run) {

@@ -50,7 +50,8 @@ class WaitingPods {
   // A plugin's decision.
   std::optional<WaitEnd> Decide(const v1alpha1::WaitDecision& decision, absl::Time now);
   // A host confirms what its `plugins` wait for. A plugin that no longer waits allows the pod, one
-  // that still waits keeps its limit, and one that begins gets the limit that it asks for.
+  // that still waits keeps its limit, and a plugin that begins to wait gets the limit that it
+  // requests.
   std::optional<WaitEnd> Renew(uint64_t attempt_id, const std::vector<std::string>& plugins,
                                const v1alpha1::PermitResponse& answer, absl::Time now);
   // Forgets a wait without an outcome: the attempt has failed.

@@ -79,7 +79,7 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
     }
     const v1alpha1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
     if (status.code() == v1alpha1::SUCCESS) continue;
-    // The plugin that stands first in the profile is the one that keeps the pod out.
+    // The first gating plugin in the profile is reported.
     const size_t position = point.PositionOf(status.plugin());
     if (result.kind == Kind::kGated && (*positions)[indices[k]] <= position) continue;
     (*positions)[indices[k]] = position;

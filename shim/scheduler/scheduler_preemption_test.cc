@@ -559,7 +559,7 @@ TEST_F(SchedulerPreemptionTest, NoMemberOfAGroupIsTriedBeforeAllEvictionsHaveBeg
 TEST_F(SchedulerPreemptionTest, NodesAreKeptOnlyForPodsThatWait) {
   AddPod("a", 1, "n1");
   AddPod("p", 10);
-  for (const char* stranger : {"uid-a", "uid-nobody", "uid-p"}) {
+  for (const char* stranger : {"uid-a", "uid-unknown", "uid-p"}) {
     v1alpha1::PostFilterResponse answer;
     auto* candidate = answer.add_candidates();
     candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));

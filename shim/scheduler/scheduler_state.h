@@ -37,7 +37,7 @@ struct HostRecord {
   absl::Time away_since = absl::InfinitePast();
   bool wants_new_session = false;  // the connection needs a new handshake
   // One for the calls of attempts, one for PreEnqueue and SortKeys: a good answer to one kind of
-  // call says nothing about the other.
+  // call does not mean that the other works.
   framework::Breaker breaker;
   framework::Breaker queue_breaker;
   absl::Time clock_advanced_to = absl::InfinitePast();

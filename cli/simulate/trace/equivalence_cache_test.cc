@@ -231,7 +231,7 @@ TEST_F(EquivalenceCacheTest, AFollowerMayBeTriedWithItsLeader) {
   EXPECT_TRUE(cache_.IgnoresEvents("a.2"));
   Pass(absl::Seconds(1));
   queue_.Activate(Uids{"a.2"}, now_);
-  EXPECT_EQ(Try(), Uids{"a.2"}) << "its leader has said nothing at this time";
+  EXPECT_EQ(Try(), Uids{"a.2"}) << "its leader was not tried at this time";
   Pass(absl::Seconds(20));
   queue_.Activate(Uids{"a.1"}, now_);
   EXPECT_EQ(Try(), Uids{"a.1"}) << "who followed it does not any more";

@@ -53,7 +53,7 @@ TEST(EquivalenceClassTest, TheDeclaredRunTimeIsTheAmount) {
   EXPECT_EQ(declared(60).amount, 60);
   const EquivalenceClass silent = Of(R"({"job":"a","arrival":0,"run":5})");
   EXPECT_NE(declared(5).kind, silent.kind);
-  EXPECT_FALSE(silent.amount_field.empty()) << "whose turn it is matters all the same";
+  EXPECT_FALSE(silent.amount_field.empty()) << "the order in the queue still matters";
   EXPECT_EQ(declared(5).amount_field, silent.amount_field);
 }
 

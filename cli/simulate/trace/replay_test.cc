@@ -188,7 +188,8 @@ TEST_F(ReplayTest, ReplicasRunForThemselvesAndAGangTogether) {
   EXPECT_EQ(Ended(1), 20);
   EXPECT_THAT(cluster_->log, ElementsAre("+alone@0", "+gang-0@0", "+gang-1@0", "-alone@10",
                                          "-gang-0@20", "-gang-1@20"));
-  EXPECT_DOUBLE_EQ(records_->job(1).gpu_seconds_idle, 10) << "what the first member held in vain";
+  EXPECT_DOUBLE_EQ(records_->job(1).gpu_seconds_idle, 10)
+      << "what the first member held while it waited";
 }
 
 TEST_F(ReplayTest, APreemptedPodReturnsAndRestarts) {
@@ -285,7 +286,7 @@ TEST_F(ReplayTest, EndsWhenNothingCanBeExpectedAnyMore) {
 {"job":"huge","arrival":0,"run":1,"gpus":2})");
   EXPECT_FALSE(records_->job(1).all_bound.has_value());
   EXPECT_EQ(records_->job(1).pods_waiting, 1);
-  EXPECT_EQ(End(), 100 + 600) << "two flushes in vain";
+  EXPECT_EQ(End(), 100 + 600) << "two flushes without a node";
 }
 
 TEST_F(ReplayTest, EndsAtTheGivenInstant) {

@@ -39,8 +39,8 @@ class SchedulerCluster final : public Cluster, private scheduler::Observer {
   absl::Status Begin(absl::Time now) override;
   void Create(const kube::PodPtr& pod, absl::Time now) override;
   void Delete(const std::string& uid, absl::Time now) override;
-  // Errors: UNAVAILABLE if a host is lost, gives no valid answer, or does not acknowledge the time:
-  // the result would depend on the machine.
+  // Errors: UNAVAILABLE if a host is lost, returns an invalid answer, or does not acknowledge the
+  // time: the result would depend on the machine.
   absl::Status Settle(absl::Time now, std::vector<News>* news) override;
   absl::Time NextWakeup(absl::Time now) override;
 

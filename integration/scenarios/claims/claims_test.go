@@ -171,7 +171,7 @@ func allocatedElsewhere(t *testing.T, c *cluster) {
 	}
 	// Another consumer holds it until the pod exists, because the controller itself deallocates a claim without a
 	// consumer.
-	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "example.com", Resource: "jobs", Name: "somebody", UID: "somebody"}}
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "example.com", Resource: "jobs", Name: "another-job", UID: "another-job"}}
 	if claim, err = c.client.ResourceV1().ResourceClaims(c.namespace).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -246,7 +246,7 @@ func TestPodGroupStatus(t *testing.T) {
 	_, err = c.client.SchedulingV1alpha2().PodGroups(namespace).UpdateStatus(t.Context(), group, metav1.UpdateOptions{})
 	c.check(err)
 	_, err = c.objects.Resource(podGroup).Namespace(namespace).Patch(t.Context(), "labelled", types.MergePatchType,
-		[]byte(`{"status": {"occupiedBy": "gangs/somebody", "failed": 1}}`), metav1.PatchOptions{}, "status")
+		[]byte(`{"status": {"occupiedBy": "gangs/another", "failed": 1}}`), metav1.PatchOptions{}, "status")
 	c.check(err)
 	outboard.Host.Kill()
 	c.check(outboard.StartHost())
@@ -262,7 +262,7 @@ func TestPodGroupStatus(t *testing.T) {
 		t.Error("the foreign condition is lost")
 	}
 	c.awaitPhase("labelled", "Scheduling")
-	if status := c.statusOf("labelled"); status["occupiedBy"] != "gangs/somebody" || status["failed"] != int64(1) {
+	if status := c.statusOf("labelled"); status["occupiedBy"] != "gangs/another" || status["failed"] != int64(1) {
 		t.Errorf("the foreign fields are lost: %v", status)
 	}
 	c.awaitTold(large, "0 of 100 nvidia.com/gpu are free (minResources)")

@@ -182,7 +182,7 @@ spec: {ip: 10.9.0.201, pool: a, owner: {namespace: default, pod: db-0}}}`)
 	c.awaitReservation("10-9-0-1", inUseBy("db-9"))
 
 	// An edited status is corrected, and the object says so.
-	if err := c.patch(reservations, "", "10-9-0-1", `{"status":{"phase":"Held","podUID":"nobody"}}`, "status"); err != nil {
+	if err := c.patch(reservations, "", "10-9-0-1", `{"status":{"phase":"Held","podUID":"unknown"}}`, "status"); err != nil {
 		c.Fatal(err)
 	}
 	c.awaitReservation("10-9-0-1", inUseBy("db-9"))

@@ -34,7 +34,7 @@ class ExtensionPointRunner {
       : hosts_(*hosts), profile_(*profile), attempt_id_(attempt_id), deadline_(deadline) {}
 
   // Where to find scores for hosts that may fail to answer; `owner` identifies similar pods.
-  // Without it such hosts give no score.
+  // Without them the scores of such hosts are missing.
   void UseLastScores(LastScores* scores, std::string owner) {
     last_scores_ = scores;
     owner_ = std::move(owner);

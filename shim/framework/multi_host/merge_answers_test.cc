@@ -27,7 +27,7 @@ PluginStatus Status(const std::string& plugin, v1alpha1::Code code = v1alpha1::U
   PluginStatus status;
   status.set_plugin(plugin);
   status.set_code(code);
-  status.add_reasons(plugin + " says no");
+  status.add_reasons(plugin + " rejects");
   return status;
 }
 

@@ -100,7 +100,7 @@ std::vector<Verdict> RandomVerdicts(uint32_t count, double rejected, double fail
 }
 
 // For searches that end within the known nodes.
-absl::StatusOr<FilterResponse> Nobody(const std::vector<uint32_t>&) {
+absl::StatusOr<FilterResponse> NotCalled(const std::vector<uint32_t>&) {
   return absl::InternalError("called again");
 }
 
@@ -156,7 +156,7 @@ TEST(StagedFilterTest, EqualsCallingAllHostsTogether) {
 TEST(StagedFilterTest, AsksAboutLittleMoreThanTheSample) {
   const std::vector<Verdict> all(5000);
   std::vector<size_t> asked;
-  auto late = StagedFilter(kProfile, 1, Answer("A", all, UpTo(5000)), 5000, 500, Nobody,
+  auto late = StagedFilter(kProfile, 1, Answer("A", all, UpTo(5000)), 5000, 500, NotCalled,
                            [&](const std::vector<uint32_t>& positions) {
                              asked.push_back(positions.size());
                              return Answer("B", all, positions);
@@ -199,7 +199,7 @@ TEST(StagedFilterTest, WhereNearlyAllAreRejectedItTakesFewCalls) {
   const std::vector<Verdict> feasible(5000);
   const std::vector<Verdict> rejected(5000, {Verdict::kRejected, false, "no"});
   int calls = 0;
-  auto late = StagedFilter(kProfile, 1, Answer("A", feasible, UpTo(5000)), 5000, 1, Nobody,
+  auto late = StagedFilter(kProfile, 1, Answer("A", feasible, UpTo(5000)), 5000, 1, NotCalled,
                            [&](const std::vector<uint32_t>& positions) {
                              ++calls;
                              return Answer("B", rejected, positions);
@@ -211,7 +211,7 @@ TEST(StagedFilterTest, WhereNearlyAllAreRejectedItTakesFewCalls) {
 
 TEST(StagedFilterTest, NoHostIsCalledIfNoNodeIsLeft) {
   const std::vector<Verdict> rejected(300, {Verdict::kRejected, false, "no"});
-  auto late = StagedFilter(kProfile, 1, Answer("A", rejected, UpTo(300)), 300, 100, Nobody,
+  auto late = StagedFilter(kProfile, 1, Answer("A", rejected, UpTo(300)), 300, 100, NotCalled,
                            [](const std::vector<uint32_t>&) -> absl::StatusOr<FilterResponse> {
                              return absl::InternalError("asked");
                            });
@@ -221,7 +221,7 @@ TEST(StagedFilterTest, NoHostIsCalledIfNoNodeIsLeft) {
 
 TEST(StagedFilterTest, WithoutAnAnswerThereIsNone) {
   const std::vector<Verdict> all(10);
-  auto late = StagedFilter(kProfile, 1, Answer("A", all, UpTo(10)), 10, 10, Nobody,
+  auto late = StagedFilter(kProfile, 1, Answer("A", all, UpTo(10)), 10, 10, NotCalled,
                            [](const std::vector<uint32_t>&) -> absl::StatusOr<FilterResponse> {
                              return absl::DeadlineExceededError("too slow");
                            });
