@@ -12,6 +12,20 @@
 
 namespace outboard::cli {
 
+// The help of the flags of AddShimFlags, as string literals to put between two others; the last
+// line has no line break.
+#define OUTBOARD_CREDENTIAL_FLAGS_HELP                                                             \
+  "  --token-file FILE      With https://: a bearer token whose owner may access the page\n"       \
+  "  --certificate-authority FILE\n"                                                               \
+  "                         With https://: the authority of the shim's certificate (default: the " \
+  "system's authorities)\n"                                                                        \
+  "  --insecure-skip-tls-verify\n"                                                                 \
+  "                         With https://: do not verify the shim's certificate"
+#define OUTBOARD_SHIM_FLAGS_HELP                                                                 \
+  "  --server ADDRESS       The shim's servingAddress HOST:PORT (default: 127.0.0.1:10269), or " \
+  "https://HOST:PORT of its\n"                                                                   \
+  "                         secureServing\n" OUTBOARD_CREDENTIAL_FLAGS_HELP
+
 // Adds --server and the flags for its credentials.
 void AddShimFlags(config::FlagTable* flags, http::ShimAddress* shim);
 

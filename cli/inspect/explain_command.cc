@@ -23,13 +23,7 @@ Usage:
   outboard explain pod NAMESPACE/NAME [flags]
 
 Flags:
-  --server ADDRESS       The shim's servingAddress HOST:PORT (default: 127.0.0.1:10269), or https://HOST:PORT of its
-                         secureServing
-  --token-file FILE      With https://: a bearer token whose owner may read the page
-  --certificate-authority FILE
-                         With https://: the authority of the shim's certificate (default: the system's authorities)
-  --insecure-skip-tls-verify
-                         With https://: do not verify the shim's certificate
+)" OUTBOARD_SHIM_FLAGS_HELP R"(
   --node NAME            Show only this node
   -o, --output FORMAT    table (default; one line for all nodes with the same reason) or json (every node)
   -h, --help             Print this text

@@ -72,13 +72,7 @@ Usage:
   outboard hosts [flags]
 
 Flags:
-  --server ADDRESS       The shim's servingAddress HOST:PORT (default: 127.0.0.1:10269), or https://HOST:PORT of its
-                         secureServing
-  --token-file FILE      With https://: a bearer token whose owner may read the page
-  --certificate-authority FILE
-                         With https://: the authority of the shim's certificate (default: the system's authorities)
-  --insecure-skip-tls-verify
-                         With https://: do not verify the shim's certificate
+)" OUTBOARD_SHIM_FLAGS_HELP R"(
   -o, --output FORMAT    table (default) or json (all details, and what would change if an instance served)
   -h, --help             Print this text
 
@@ -94,13 +88,7 @@ Usage:
   outboard swap HOST [INSTANCE] [flags]      default INSTANCE: the newest standby
 
 Flags:
-  --server ADDRESS       The shim's servingAddress HOST:PORT (default: 127.0.0.1:10269), or https://HOST:PORT of its
-                         secureServing
-  --token-file FILE      With https://: a bearer token whose owner may send the command
-  --certificate-authority FILE
-                         With https://: the authority of the shim's certificate (default: the system's authorities)
-  --insecure-skip-tls-verify
-                         With https://: do not verify the shim's certificate
+)" OUTBOARD_SHIM_FLAGS_HELP R"(
   -h, --help             Print this text
 
 Exit codes: 0 the instance serves; 1 it cannot serve, with the reason; 2 invalid usage.
@@ -120,13 +108,7 @@ Usage:
 
 Flags:
   --clear-quarantine     Do not roll back; lift the quarantine of the host's builds
-  --server ADDRESS       The shim's servingAddress HOST:PORT (default: 127.0.0.1:10269), or https://HOST:PORT of its
-                         secureServing
-  --token-file FILE      With https://: a bearer token whose owner may send the command
-  --certificate-authority FILE
-                         With https://: the authority of the shim's certificate (default: the system's authorities)
-  --insecure-skip-tls-verify
-                         With https://: do not verify the shim's certificate
+)" OUTBOARD_SHIM_FLAGS_HELP R"(
   -h, --help             Print this text
 
 Exit codes: 0 done; 1 failed, with the reason; 2 invalid usage.

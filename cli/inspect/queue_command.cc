@@ -69,13 +69,7 @@ Usage:
   outboard queue [NAMESPACE/NAME] [flags]
 
 Flags:
-  --server ADDRESS       The shim's servingAddress HOST:PORT (default: 127.0.0.1:10269), or https://HOST:PORT of its
-                         secureServing
-  --token-file FILE      With https://: a bearer token whose owner may read the page
-  --certificate-authority FILE
-                         With https://: the authority of the shim's certificate (default: the system's authorities)
-  --insecure-skip-tls-verify
-                         With https://: do not verify the shim's certificate
+)" OUTBOARD_SHIM_FLAGS_HELP R"(
   --limit N              List at most N pods (default: 100); the counts include all pods
   -o, --output FORMAT    table (default) or json (all details of each pod, and how far each host has followed)
   -h, --help             Print this text

@@ -171,11 +171,7 @@ Flags:
   --server ADDRESS       The shim's servingAddress, or https:// and its secureServing. Waits until the shim schedules
                          with the new set, and prints the time and the result of the comparison. If the shim refuses or
                          quarantines the new instance, restores DIR. Default: do not wait
-  --token-file FILE      With https://: a bearer token whose owner may read the page
-  --certificate-authority FILE
-                         With https://: the authority of the shim's certificate (default: the system's authorities)
-  --insecure-skip-tls-verify
-                         With https://: do not verify the shim's certificate
+)" OUTBOARD_CREDENTIAL_FLAGS_HELP R"(
   --timeout DURATION     How long to wait until the new instance serves (default: 1m)
   --watch DURATION       How long to watch the new instance after that (default: 0s)
   -h, --help             Print this text
