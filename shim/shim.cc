@@ -426,7 +426,7 @@ void ShimProcess::Drain() {
     lease_released_ = true;
     elector_->Stop();
   }
-  events_.Hurry();
+  events_.UseAllRequests();
   const absl::Time events_by = absl::Now() + kEventDrain;
   while (events_.under_way() > 0 && absl::Now() < events_by) {
     RunOnce(absl::Now());

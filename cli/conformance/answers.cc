@@ -148,7 +148,7 @@ absl::Status CheckStatus(const PluginStatus& status, const std::string& where,
   return absl::OkStatus();
 }
 
-static absl::Status CheckPreFilter(const Kit& kit, const PreFilterResponse& response) {
+static absl::Status PreFilterFault(const Kit& kit, const PreFilterResponse& response) {
   const Plugins plugins = kit.At(PRE_FILTER);
   for (const std::string& name : response.rejected_by())
     CONFORMANCE_TRY(CheckConfigured(name, "PreFilterResponse.rejected_by", plugins, kRejectedBy));
@@ -189,7 +189,7 @@ static absl::Status CheckPreFilter(const Kit& kit, const PreFilterResponse& resp
   return absl::OkStatus();
 }
 
-static absl::Status CheckFilter(const Kit& kit, const FilterResponse& response,
+static absl::Status FilterFault(const Kit& kit, const FilterResponse& response,
                                 const std::vector<uint32_t>& list, size_t wanted,
                                 Verdicts* verdicts, std::vector<uint32_t>* feasible) {
   verdicts->clear();
@@ -226,7 +226,7 @@ static absl::Status CheckFilter(const Kit& kit, const FilterResponse& response,
   return absl::OkStatus();
 }
 
-static absl::Status CheckScore(const Kit& kit, const PreScoreResponse& before,
+static absl::Status ScoreFault(const Kit& kit, const PreScoreResponse& before,
                                const ScoreResponse& response, size_t nodes) {
   const Plugins skipped = ListOf(before.skipped());
   const Plugins pre_score = kit.At(PRE_SCORE);
@@ -389,18 +389,18 @@ absl::Status ExpectSame(const Round& one, const Round& other, const Rule& rule,
 }
 
 absl::Status CheckPreFilter(const Kit& kit, const PreFilterResponse& response) {
-  return Malformed("PreFilterService", CheckPreFilter(kit, response));
+  return Malformed("PreFilterService", PreFilterFault(kit, response));
 }
 
 absl::Status CheckFilter(const Kit& kit, const FilterResponse& response,
                          const std::vector<uint32_t>& list, size_t wanted, Verdicts* verdicts,
                          std::vector<uint32_t>* feasible) {
-  return Malformed("FilterService", CheckFilter(kit, response, list, wanted, verdicts, feasible));
+  return Malformed("FilterService", FilterFault(kit, response, list, wanted, verdicts, feasible));
 }
 
 absl::Status CheckScore(const Kit& kit, const PreScoreResponse& before,
                         const ScoreResponse& response, size_t nodes) {
-  return Malformed("ScoreService", CheckScore(kit, before, response, nodes));
+  return Malformed("ScoreService", ScoreFault(kit, before, response, nodes));
 }
 
 absl::Status ExpectAlive(const Session& session, uint64_t attempt) {

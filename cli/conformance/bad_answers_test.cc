@@ -629,7 +629,7 @@ TEST_F(BadAnswersTest, ParkThePodForTheHost) {
     AddPod(name);
     ASSERT_TRUE(TurnUntil(absl::ZeroDuration(), [&] { return !world_.ended.empty(); }));
     EXPECT_GT(world_.protocol_errors, 0);
-    EXPECT_GT(world_.ended[scheduler::AttemptResult::kHostAway], 0) << world_.last_message;
+    EXPECT_GT(world_.ended[scheduler::AttemptResult::kHostUnavailable], 0) << world_.last_message;
     EXPECT_EQ(world_.ended[scheduler::AttemptResult::kUnschedulable], 0) << world_.last_message;
     EXPECT_FALSE(IsBound(name));
     {

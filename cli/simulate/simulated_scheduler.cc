@@ -109,7 +109,7 @@ absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& sp
   return absl::OkStatus();
 }
 
-absl::Status SimulatedScheduler::HearHosts(absl::Time now) {
+absl::Status SimulatedScheduler::PollHosts(absl::Time now) {
   scheduler_.AdvanceHostClocks(now);
   const absl::Time deadline = absl::Now() + kHearTimeout;
   while (!scheduler_.HostClocksAdvanced()) {

@@ -45,7 +45,7 @@ class SimulatedScheduler {
   // Sends the time to the hosts, and waits for everything that they push in response to earlier
   // events. The scheduler's Tick applies it.
   // Errors: UNAVAILABLE.
-  absl::Status HearHosts(absl::Time now);
+  absl::Status PollHosts(absl::Time now);
 
   scheduler::Scheduler& scheduler() { return scheduler_; }
   SimulatedCluster& world() { return world_; }

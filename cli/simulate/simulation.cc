@@ -115,7 +115,7 @@ absl::Status Simulate(const SimulationInput& scene, const config::Config& config
   if (writes_of_its_own) {
     // Hosts must have the complete snapshot before they can order anything.
     scheduler.Tick(now);
-    if (absl::Status heard = stage.HearHosts(absl::Now()); !heard.ok()) return heard;
+    if (absl::Status polled = stage.PollHosts(absl::Now()); !polled.ok()) return polled;
     scheduler.Tick(now);
   }
   while (!stage.host_lost()) {
@@ -127,7 +127,7 @@ absl::Status Simulate(const SimulationInput& scene, const config::Config& config
     stage.hosts().Tick(now);
     if (worked && writes_of_its_own) {
       // Execute the writes of an attempt before the next one.
-      if (absl::Status heard = stage.HearHosts(absl::Now()); !heard.ok()) return heard;
+      if (absl::Status polled = stage.PollHosts(absl::Now()); !polled.ok()) return polled;
       scheduler.Tick(now);
       stage.world().CarryOut(&scheduler, now);
     }

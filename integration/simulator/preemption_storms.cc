@@ -170,7 +170,7 @@ class Storm final : private scheduler::Observer {
     scene_.namespaces.push_back(ns);
   }
 
-  // The first pods of the storm already run. The scheduler hears of all running pods within the
+  // The first pods of the storm already run. The scheduler learns of all running pods within the
   // first second, and counts all room as taken until then.
   void MakeEvents() {
     if (is_story_) return MakeCheckpointStory();
@@ -273,7 +273,7 @@ class Storm final : private scheduler::Observer {
 
   // --- The simulation
 
-  absl::Status HearHosts() {
+  absl::Status PollHosts() {
     scheduler::Scheduler& scheduler = stage_.scheduler();
     scheduler.AdvanceHostClocks(now_);
     const absl::Time deadline = absl::Now() + absl::Seconds(30);
@@ -291,7 +291,7 @@ class Storm final : private scheduler::Observer {
     tried_again_ = false;
     bool worked = true;
     while (worked && faults_.empty()) {
-      if (absl::Status heard = HearHosts(); !heard.ok()) return heard;
+      if (absl::Status polled = PollHosts(); !polled.ok()) return polled;
       stage_.scheduler().Tick(now_);
       worked = false;
       while (!tried_again_ && stage_.scheduler().ScheduleOne(now_)) worked = true;
@@ -315,7 +315,8 @@ class Storm final : private scheduler::Observer {
                     const std::string&, const std::string& message, absl::Duration) override {
     ++figures_.attempts;
     if (result == scheduler::AttemptResult::kScheduled) return;
-    if (result == scheduler::AttemptResult::kHostAway) Wrong("an attempt got no answer: ", message);
+    if (result == scheduler::AttemptResult::kHostUnavailable)
+      Wrong("an attempt got no answer: ", message);
     if (!tried_.insert(pod.uid()).second) tried_again_ = true;
     if (last_words_[pod.uid()] != message) Say(pod.uid(), " waits: ", message);
     last_words_[pod.uid()] = message;

@@ -21,25 +21,25 @@ using v1alpha1::SyncRequest;
 // Records notifications.
 class Recorder : public sdk::ClusterObserver {
  public:
-  void OnReset() override { heard.push_back("reset"); }
-  void OnNodeChanged(sdk::Slot slot) override { heard.push_back(absl::StrCat("node ", slot)); }
+  void OnReset() override { calls.push_back("reset"); }
+  void OnNodeChanged(sdk::Slot slot) override { calls.push_back(absl::StrCat("node ", slot)); }
   void OnNodeRemoved(sdk::Slot, const std::string& name) override {
-    heard.push_back("gone " + name);
+    calls.push_back("gone " + name);
   }
   void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
-    heard.push_back(absl::StrCat("+", pod.pod.name(), "@", slot));
+    calls.push_back(absl::StrCat("+", pod.pod.name(), "@", slot));
   }
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
-    heard.push_back(absl::StrCat("-", pod.pod.name(), "@", slot));
+    calls.push_back(absl::StrCat("-", pod.pod.name(), "@", slot));
   }
   void OnObjectChanged(const v1alpha1::ClusterObject* old,
                        const v1alpha1::ClusterObject& object) override {
-    heard.push_back(absl::StrCat(old == nullptr ? "new " : "changed ", sdk::ObjectKey(object)));
+    calls.push_back(absl::StrCat(old == nullptr ? "new " : "changed ", sdk::ObjectKey(object)));
   }
   void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
-    heard.push_back("removed " + sdk::ObjectKey(object));
+    calls.push_back("removed " + sdk::ObjectKey(object));
   }
-  std::vector<std::string> heard;
+  std::vector<std::string> calls;
 };
 
 class ClusterCacheTest : public ::testing::Test {
@@ -257,13 +257,13 @@ TEST_F(ClusterCacheTest, ASnapshotReplacesEverythingAndNotifiesObservers) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").OnNode("n0")).ok());
   Recorder recorder;
   cache_.AddObserver(&recorder);
-  EXPECT_THAT(recorder.heard, ElementsAre("reset", "node 0", "node 1", "+a@0"));
-  recorder.heard.clear();
+  EXPECT_THAT(recorder.calls, ElementsAre("reset", "node 0", "node 1", "+a@0"));
+  recorder.calls.clear();
   ASSERT_TRUE(RemoveNode(0).ok());
-  EXPECT_THAT(recorder.heard, ElementsAre("-a@0", "gone n0"));
-  recorder.heard.clear();
+  EXPECT_THAT(recorder.calls, ElementsAre("-a@0", "gone n0"));
+  recorder.calls.clear();
   SetUp();
-  EXPECT_THAT(recorder.heard, ElementsAre("reset", "node 0", "node 1"));
+  EXPECT_THAT(recorder.calls, ElementsAre("reset", "node 0", "node 1"));
   EXPECT_TRUE(cache_.view().pods().empty());
   cache_.RemoveObserver(&recorder);
 }
@@ -364,7 +364,7 @@ TEST_F(ClusterCacheTest, ATrialIsUndoneAndNotifiesObservers) {
   const std::vector<sdk::PodRecord*> before = nodes().pods[0];
   Recorder recorder;
   cache_.AddObserver(&recorder);
-  recorder.heard.clear();
+  recorder.calls.clear();
   const uint64_t room_version = cache_.room_version();
   const uint64_t version = nodes().version;
   {
@@ -389,7 +389,7 @@ TEST_F(ClusterCacheTest, ATrialIsUndoneAndNotifiesObservers) {
   EXPECT_EQ(cache_.FindPod("default/a")->slot, sdk::kNoSlot);
   EXPECT_EQ(cache_.room_version(), room_version) << "a pod without a fitting node still has none";
   EXPECT_NE(nodes().version, version) << "data derived meanwhile must not be kept";
-  EXPECT_THAT(recorder.heard, ElementsAre("+a@0", "+b@1", "-b@1", "+b@0", "-b@0", "-a@0"));
+  EXPECT_THAT(recorder.calls, ElementsAre("+a@0", "+b@1", "-b@1", "+b@0", "-b@0", "-a@0"));
   cache_.RemoveObserver(&recorder);
 }
 
@@ -469,7 +469,7 @@ TEST_F(ClusterCacheTest, LabelsAndTaintsAreInterned) {
 TEST_F(ClusterCacheTest, WritesObjectsOfOtherKindsByTheirNames) {
   Recorder recorder;
   cache_.AddObserver(&recorder);
-  recorder.heard.clear();
+  recorder.calls.clear();
   SyncRequest delta = Delta();
   v1alpha1::Workload* replica_set =
       delta.add_changes()->mutable_object_upsert()->mutable_workload();
@@ -499,7 +499,7 @@ TEST_F(ClusterCacheTest, WritesObjectsOfOtherKindsByTheirNames) {
   ASSERT_TRUE(Apply(delta).ok());
   EXPECT_EQ(objects.Find<v1alpha1::StorageClass>("fast")->provisioner(), "example.com/disk");
   EXPECT_EQ(objects.Count<v1alpha1::Workload>(), 0u);
-  EXPECT_THAT(recorder.heard, ElementsAre("new ReplicaSet/ns/web", "new fast", "changed fast",
+  EXPECT_THAT(recorder.calls, ElementsAre("new ReplicaSet/ns/web", "new fast", "changed fast",
                                           "removed ReplicaSet/ns/web"));
   cache_.RemoveObserver(&recorder);
 }

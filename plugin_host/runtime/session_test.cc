@@ -26,7 +26,7 @@ struct Gate {
   Verdict pre_bind;
   std::vector<v1alpha1::Effect> effects;
   absl::Duration timeout = absl::Hours(1);
-  std::vector<std::string> heard;
+  std::vector<std::string> calls;
   std::vector<absl::Time> ticks;
   absl::Time permit_at;
   sdk::ShimNotifier* pushes = nullptr;
@@ -43,13 +43,13 @@ class GatePlugin : public sdk::Plugin,
   GatePlugin(std::string name, Gate* gate) : name_(std::move(name)), gate_(gate) {}
   Verdict Reserve(const sdk::Attempt&, const sdk::NodeView& node,
                   sdk::ReserveAnswer* answer) override {
-    gate_->heard.push_back(name_ + " reserve " + node.name());
+    gate_->calls.push_back(name_ + " reserve " + node.name());
     answer->effects = gate_->effects;
     return gate_->reserve;
   }
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node,
                  std::vector<sdk::WaitDecision>* decisions) override {
-    gate_->heard.push_back(name_ + " unreserve " + std::string(node));
+    gate_->calls.push_back(name_ + " unreserve " + std::string(node));
     decisions->push_back({attempt.id() + 1, "default/other", false, "gave up"});
   }
   void OnTick(absl::Time now) override { gate_->ticks.push_back(now); }
@@ -63,7 +63,7 @@ class GatePlugin : public sdk::Plugin,
   Verdict PreBind(const sdk::Attempt&, absl::string_view node,
                   const sdk::PreBindProgress& progress) override {
     for (size_t i = 0; i < progress.effects.size(); ++i) {
-      gate_->heard.push_back(name_ + " asked about " + progress.effects[i]->key() + " at " +
+      gate_->calls.push_back(name_ + " asked about " + progress.effects[i]->key() + " at " +
                              progress.results[i]->resource_version());
     }
     return gate_->pre_bind;
@@ -181,8 +181,8 @@ TEST_F(SessionTest, PreBindAsksEachPluginAboutItsOwnEffects) {
   ASSERT_TRUE(session_->PreBind(request, now_, &response).ok());
   EXPECT_FALSE(response.wait());
   EXPECT_FALSE(response.has_rejection());
-  EXPECT_THAT(a_.heard, ElementsAre("A asked about of A at A"));
-  EXPECT_THAT(b_.heard, ElementsAre("B asked about of B at B"));
+  EXPECT_THAT(a_.calls, ElementsAre("A asked about of A at A"));
+  EXPECT_THAT(b_.calls, ElementsAre("B asked about of B at B"));
   a_.pre_bind = Verdict(v1alpha1::WAIT, "not yet");
   ASSERT_TRUE(session_->PreBind(request, now_, &response).ok());
   EXPECT_TRUE(response.wait());
@@ -203,7 +203,7 @@ TEST_F(SessionTest, ReserveIsAllOrNothing) {
   v1alpha1::ReserveResponse response;
   ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
   EXPECT_EQ(response.rejection().plugin(), "B");
-  EXPECT_THAT(a_.heard, ElementsAre("A reserve n0", "A unreserve n0"));
+  EXPECT_THAT(a_.calls, ElementsAre("A reserve n0", "A unreserve n0"));
   b_.reserve = Verdict::Error("broken");
   response.Clear();
   ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
@@ -213,7 +213,7 @@ TEST_F(SessionTest, ReserveIsAllOrNothing) {
 TEST_F(SessionTest, UnreserveOfAnUnknownAttemptSucceedsAndCallsPlugins) {
   v1alpha1::UnreserveResponse response;
   ASSERT_TRUE(session_->Unreserve(Call<v1alpha1::UnreserveRequest>(99), now_, &response).ok());
-  EXPECT_THAT(a_.heard, ElementsAre("A unreserve n0"));
+  EXPECT_THAT(a_.calls, ElementsAre("A unreserve n0"));
   ASSERT_EQ(response.decisions_size(), 2);
   EXPECT_EQ(response.decisions(0).plugin(), "B");  // In reverse order.
   EXPECT_EQ(response.decisions(0).attempt_id(), 100u);

@@ -17,17 +17,16 @@ namespace outboard::sdk {
 std::string AnnotationField(absl::string_view key);
 
 // A set of parts. The paths are
-//   metadata.name, metadata.namespace, metadata.uid, metadata.labels, metadata.labels['KEY'],
-//   metadata.annotations['KEY'], metadata.ownerReferences, metadata.creationTimestamp,
-//   spec.nodeName, spec.nodeSelector, spec.affinity, spec.tolerations,
+// - metadata.name, metadata.namespace, metadata.uid, metadata.labels, metadata.labels['KEY'],
+//   metadata.annotations['KEY'], metadata.ownerReferences, metadata.creationTimestamp;
+// - metadata.name if metadata.labels['KEY'], metadata.name if metadata.annotations['KEY']: the
+//   pod's identity, if it has that key;
+// - spec.nodeName, spec.nodeSelector, spec.affinity, spec.tolerations,
 //   spec.topologySpreadConstraints, spec.priority, spec.preemptionPolicy, spec.schedulingGates,
-//   spec.schedulingGroup, spec.volumes (with the pod's name where one is ephemeral),
-//   spec.resourceClaims,
-//   metadata.name if metadata.labels['KEY'], metadata.name if metadata.annotations['KEY']: who the
-//   pod is, where it has that key, and
-//   spec.containers: containers and init containers with all that the contract has of them, what
-//   the pod as a whole asks for, overhead, the host's network, and what of their status tells what
-//   they use.
+//   spec.schedulingGroup, spec.resourceClaims;
+// - spec.volumes, with the pod's name if a volume is ephemeral;
+// - spec.containers: containers and init containers with all their fields of the contract,
+//   pod-level requests, overhead, hostNetwork, and the resources in their status.
 //
 // Threading: a value.
 // Lifetime: as the process.

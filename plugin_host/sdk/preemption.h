@@ -36,7 +36,7 @@ void DeclarePreemptionGate(PluginDescriptor* descriptor);
 // A rejection `preemption: MESSAGE`.
 Verdict SayPreemption(v1alpha1::Code code, absl::string_view message);
 
-// Whether a scheduler preempted the pod, and it is leaving.
+// Whether a scheduler preempted the pod, and the pod is being deleted.
 bool IsLeavingForAnother(const v1alpha1::Pod& pod);
 
 // Whether the pod may preempt: SUCCESS, or the rejection to return. Not with preemptionPolicy

@@ -20,7 +20,7 @@ namespace outboard::bind {
 // The outcome of a bind. Every bind ends in exactly one of these.
 enum class BindOutcome {
   kBound,     // the API server reports the pod, by UID, on the node
-  kNotBound,  // not bound, and this bind will not happen; the room is free
+  kNotBound,  // not bound, and this request will not bind it; its place is free
   kGone,      // as kNotBound; the pod is deleted or was recreated
   kFenced,    // not sent: another replica may hold the lease
   kNoRoom,    // not executed: other pods took the node's room

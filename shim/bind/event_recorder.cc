@@ -320,7 +320,7 @@ size_t EventRecorder::pending() const {
   return state_->ready.size() + state_->stats.in_flight + state_->delayed;
 }
 
-void EventRecorder::Hurry() {
+void EventRecorder::UseAllRequests() {
   state_->options.min_in_flight = state_->options.max_in_flight;
   state_->StartReady();
 }

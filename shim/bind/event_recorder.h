@@ -91,7 +91,7 @@ class EventRecorder {
   // Pending events except those delayed for a retry. A shutdown waits for these.
   size_t under_way() const;
   // No more binds follow: from now on, write as many events at a time as allowed.
-  void Hurry();
+  void UseAllRequests();
   EventRecorderStats stats() const;
 
  private:

@@ -266,7 +266,7 @@ TEST_F(EventRecorderTest, HurriesWhenNoMoreBindsCome) {
   Make(options);
   for (int i = 0; i < 6; ++i) Failed("a", absl::StrCat("p", i));
   ASSERT_EQ(client_.waiting(), 1u);
-  recorder_->Hurry();
+  recorder_->UseAllRequests();
   EXPECT_EQ(client_.waiting(), 4u);
   Answer(201);
   EXPECT_EQ(client_.waiting(), 4u);

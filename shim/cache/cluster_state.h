@@ -39,9 +39,9 @@ struct PluginWait {
 // deleted; there is no expiry. If a node is deleted while pods are on it, their sums are kept
 // outside of slots and order; a new node of that name has them again. Finished pods are not kept.
 //
-// Hosts: a pod is sent whole once; Assume, Forget and waits are small placements. When the API
-// server confirms an assumed pod and nothing else of it changed, hosts are sent nothing, because
-// "assumed" counts like "running". The next change of the pod sends all of it.
+// Hosts: a host receives a whole pod once; Assume, Forget and waits are small placements. If the
+// API server confirms an assumed pod and nothing else of it changed, hosts receive nothing, because
+// "assumed" counts like "running". With the next change of the pod they receive the whole pod.
 //
 // Threading: thread-compatible; the scheduling thread only.
 // Lifetime: shares ownership of the objects it is given.

@@ -15,8 +15,8 @@
 
 namespace outboard::config {
 
-// Reads `--flag value` and `--flag=value`. CLI11 splits the arguments; this table stores the values
-// in the order of the arguments, and words the errors.
+// Reads `--flag value` and `--flag=value`. CLI11 splits the arguments. This table stores the values
+// in the order of the arguments, and writes the error messages.
 //
 // `names` of a flag: "--config" or "-o,--output". Errors use the last name. -h and --help are part
 // of every table.
@@ -45,12 +45,12 @@ class FlagTable {
               T highest = std::numeric_limits<T>::max());
   // 0 or more.
   void Duration(const std::string& names, absl::Duration* out);
-  // `out` becomes whether the value is json; the other choice is table.
+  // The value is table or json; sets `is_json` accordingly.
   void Output(bool* is_json);
   // Accepts `old_name` for the flag `name` of the table, with a warning on standard error.
   void Renamed(const std::string& old_name, const std::string& name);
 
-  // Errors: INVALID_ARGUMENT naming the flag. If --help is there, nothing is stored.
+  // Errors: INVALID_ARGUMENT naming the flag. With --help it stores nothing.
   absl::Status Parse(const std::vector<std::string>& arguments);
 
   // After Parse. Errors: INVALID_ARGUMENT naming the first word beyond `at_most`.

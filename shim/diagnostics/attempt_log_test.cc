@@ -116,11 +116,11 @@ TEST_F(AttemptLogTest, KeepsThreeAttemptsOfAPod) {
 
 TEST_F(AttemptLogTest, AnAttemptWithoutAnAnswerIsOnRecordToo) {
   AttemptLog log(&cluster_pointer_);
-  log.OnAttemptEnd(Pod("a"), "p", scheduler::AttemptResult::kHostAway, "",
-                   "host \"main\" is not connected", absl::ZeroDuration());
+  log.OnAttemptEnd(Pod("a"), "p", scheduler::AttemptResult::kHostUnavailable, "",
+                   "host \"main\" is unavailable", absl::ZeroDuration());
   const nlohmann::json attempt = Explained(log, "ns/a")["attempts"][0];
   EXPECT_EQ(attempt["result"], "error");
-  EXPECT_EQ(attempt["message"], "host \"main\" is not connected");
+  EXPECT_EQ(attempt["message"], "host \"main\" is unavailable");
   EXPECT_FALSE(attempt.contains("snapshotVersion"));
 }
 
@@ -142,7 +142,7 @@ TEST_F(AttemptLogTest, ARecreatedPodDoesNotEndTheAttemptOfItsNamesake) {
   Algorithm(log, Pod("a"), 0);
   kube::PodObject again = Pod("a");
   again.pod.set_uid("another");
-  log.OnAttemptEnd(again, "p", scheduler::AttemptResult::kHostAway, "", "away",
+  log.OnAttemptEnd(again, "p", scheduler::AttemptResult::kHostUnavailable, "", "unavailable",
                    absl::ZeroDuration());
   const nlohmann::json attempts = Explained(log, "ns/a")["attempts"];
   ASSERT_EQ(attempts.size(), 2u);

@@ -48,8 +48,8 @@ struct PodReport {
   std::vector<std::string> effects;
 };
 
-// Exactly the fields that DESIGN specifies for a line of the simulator. `effects` only if not
-// empty.
+// The fields of a line of the simulator's output; integration/parity/oracle/README.md has their
+// rules. `effects` only if not empty.
 nlohmann::ordered_json ToJson(const PodReport& report);
 // Compact. Names and messages are external input: invalid UTF-8 still gives valid JSON.
 std::string Dump(const nlohmann::ordered_json& json);

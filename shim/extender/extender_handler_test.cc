@@ -184,10 +184,10 @@ TEST_F(ExtenderHandlerTest, PodOnANodeIsNotEvaluated) {
   EXPECT_EQ(answer_.status().message(), "pod ns/placed is already on node a");
 }
 
-TEST_F(ExtenderHandlerTest, HostThatIsAwayIsSaidToBe) {
+TEST_F(ExtenderHandlerTest, AnUnavailableHostIsReported) {
   host_.is_usable = false;
   Evaluate("p", {"a"});
-  EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is not connected");
+  EXPECT_EQ(answer_.status().message(), "plugin host \"main\" is unavailable");
 }
 
 TEST_F(ExtenderHandlerTest, PluginThatCannotScoreDoesNotAffectFilter) {

@@ -31,7 +31,7 @@ struct HostProfile {
   bool pre_filter_fail_open = false;
   bool filter_fail_open = false;
   bool score_fail_open = false;  // PreScore too
-  // Instead of no score: that of the last pod of the same owner, at most 5 s old.
+  // If the score is missing, use the score of the last pod of the same owner, at most 5 s old.
   bool score_uses_last = false;
   // The host can answer several points in one message.
   bool can_fuse = false;
@@ -57,14 +57,14 @@ struct AlgorithmProfile {
   // cluster cache.
   std::vector<HostProfile> shares;
   // The main host, by its index in `shares`: it has filters and can answer all points in one
-  // message. The others are late hosts: they are called at Filter after the main host, about the
-  // nodes that it left. Without a main host all are late.
+  // message. The others are late hosts: Filter calls them after the main host, for the nodes that
+  // it found feasible. Without a main host all are late.
   std::optional<size_t> main_host;
 };
 
 // A host and the cluster version of the calls to it.
 struct HostAtVersion {
-  HostClient* client = nullptr;  // null: away, and not required
+  HostClient* client = nullptr;  // null: unavailable, and not required
   int64_t version = 0;
 };
 using AttemptHosts = absl::InlinedVector<HostAtVersion, 2>;

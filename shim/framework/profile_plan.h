@@ -81,7 +81,7 @@ struct ProfilePlan {
   size_t num_algorithm_hosts() const {
     return algorithm.shares.empty() ? 1 : algorithm.shares.size();
   }
-  // Whether attempts continue while the host with this index in `host_names` is away.
+  // Whether attempts continue while the host with this index in `host_names` is unavailable.
   bool CanDoWithout(size_t host) const;
   // Hosts in the order in which they are called: that of their first plugins at the point.
   std::vector<HostExtensionPoint> pre_enqueue;
@@ -94,8 +94,8 @@ struct ProfilePlan {
   // The PostFilter answers of skipped hosts' plugins, before and after the first of these hosts.
   std::vector<SkippedPostFilterStatus> skipped_before;
   std::vector<SkippedPostFilterStatus> skipped_after;
-  // By host: plugins after which its PreFilter would not have run (see SkippedPostFilterStatus). In
-  // parallel with other hosts it ran nevertheless.
+  // By host: if one of these plugins ended PreFilter, the host's own PreFilter would not have run
+  // in kube-scheduler (see SkippedPostFilterStatus). Hosts run in parallel, so here it ran.
   std::map<std::string, absl::flat_hash_set<std::string>> pre_filter_behind;
   // Plugins at both PostFilter and PreEnqueue. They keep a preemptor out of the queue until the
   // evictions of its victims have begun.
@@ -108,7 +108,7 @@ struct ProfilePlan {
   queue::SchedulingQueue::WakeUpEvents wake_up_events;
   std::vector<SkippedHost> skipped;
 
-  // The plan for a pod: this one, or one without the hosts that are skipped for it. Pure.
+  // The plan for a pod: this plan, or a plan without the hosts that are skipped for the pod. Pure.
   const ProfilePlan* For(const v1alpha1::Pod& pod,
                          const cache::DeviceClassResources& devices) const;
 };

@@ -34,7 +34,7 @@ struct AnsweredPoints {
   const kube::PodObject& pod;
   const AlgorithmProfile& profile;
   uint64_t attempt_id = 0;
-  const HostCallTrace& exchange;
+  const HostCallTrace& trace;
   const AlgorithmResult& result;
   // As above. The list is the attempt's; the host may have been asked about a part of it.
   uint32_t num_candidates = 0;

@@ -442,11 +442,11 @@ template <typename Response, typename Stub, typename Request, typename Prepare>
 absl::StatusOr<Response> GrpcHostClient::Unary(Stub* stub, Prepare prepare, Request request,
                                                absl::Time deadline) {
   if (lost_) return LostStatus();
-  return Heard(UnaryCall<Response>(loop_, stub, prepare, request, deadline).Take());
+  return NoteAnswer(UnaryCall<Response>(loop_, stub, prepare, request, deadline).Take());
 }
 
 template <typename Response>
-absl::StatusOr<Response> GrpcHostClient::Heard(absl::StatusOr<Response> answer) {
+absl::StatusOr<Response> GrpcHostClient::NoteAnswer(absl::StatusOr<Response> answer) {
   // There is no stream that would report a broken connection.
   if (readiness_ != nullptr && absl::IsUnavailable(answer.status()) &&
       framework::CallErrorReason(answer.status()) == CallError::REASON_UNSPECIFIED) {
@@ -463,7 +463,7 @@ framework::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare pre
   request.mutable_header()->set_host_instance(info_.host_instance());
   auto call = std::make_unique<UnaryCall<Response>>(loop_, stub, prepare, request, deadline);
   auto is_there = [call = call.get()] { return call->done(); };
-  return {[this, call = std::move(call)] { return Heard(call->Take()); }, std::move(is_there)};
+  return {[this, call = std::move(call)] { return NoteAnswer(call->Take()); }, std::move(is_there)};
 }
 
 // Owns itself until the host has answered; the client may be deleted before that.

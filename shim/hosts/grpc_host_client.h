@@ -135,7 +135,7 @@ class GrpcHostClient final : public framework::HostClient {
                                            absl::Time deadline);
   // Notes what the answer of a call reveals about the connection.
   template <typename Response>
-  absl::StatusOr<Response> Heard(absl::StatusOr<Response> answer);
+  absl::StatusOr<Response> NoteAnswer(absl::StatusOr<Response> answer);
   void OnPush(v1alpha1::SyncResponse push);
 
   HostLoop* const loop_;

@@ -24,8 +24,8 @@ namespace outboard::hosts {
 // Tries every endpoint that is not connected periodically, looks for new sockets in the directory,
 // and probes connected hosts once a second.
 //
-// Threading: its own thread, and one for each visit, on which the callbacks run; they post to the
-// scheduling thread. Other methods from any thread.
+// Threading: its own thread, and one for each handshake or probe, on which the callbacks run; they
+// post to the scheduling thread. Other methods from any thread.
 // Lifetime: the thread ends with the object.
 // Errors: a host that does not answer is retried after 200 ms; each change of the error is logged
 // once.
@@ -38,7 +38,7 @@ class HostConnector {
     // `warning`: the host's warning for the administrator; usually empty.
     std::function<void(std::string host, std::string instance, std::string warning)> on_ready;
     std::function<void(std::string host, std::string instance)> on_draining;
-    // Nothing answers there any more, or another instance does.
+    // No process answers there any more, or another instance does.
     std::function<void(std::string host, std::string instance)> on_gone;
   };
   HostConnector(const config::ShimConfig& config, Callbacks callbacks);

@@ -35,15 +35,15 @@ namespace outboard::hosts {
 //
 // waiting → syncing → shadow → serving ⇄ standby → drained, forgotten
 //
-// In the shadow the new instance gets the questions of the serving one, in one message or point by
-// point, and no pod waits for it. ShadowReport has the differences. An unusable or missing answer
-// there quarantines its build. If the host shares a profile with others, its verdicts and scores
-// are compared, but not the placements, which no single answer decides. A host without a plugin
-// from PreFilter to Score has nothing to compare and serves once it is ready.
+// In the shadow the new instance gets the same calls as the serving instance, in one message or
+// point by point, and no pod waits for it. ShadowReport has the differences. An unusable or missing
+// answer there quarantines its build. If the host shares a profile with others, its verdicts and
+// scores are compared, but not the placements, because several answers determine a placement. A
+// host without a plugin from PreFilter to Score has nothing to compare and serves once it is ready.
 //
 // The usable instance that started last serves, unless an administrator selected another one. If
-// the serving one is lost, the newest ready one takes over at once. If it returns no usable answer
-// several times soon after it took over, its predecessor replaces it, and its build is quarantined.
+// the serving instance is lost, the newest ready one takes over at once. If several of its answers
+// are unusable soon after it took over, its predecessor replaces it, and its build is quarantined.
 //
 // Everything happens between cycles: one instance answers a cycle from PreFilter to Score. Later
 // calls of an attempt go to the instance that serves then; its snapshot has all attempts with a
@@ -79,7 +79,7 @@ class HostRegistry final : public framework::ShadowObserver {
   void OnCycle(const framework::AnsweredCycle& cycle, absl::Time now) override;
   bool RecordsCalls(const std::string& host_name) const override;
   void OnCallsRecorded(const framework::AnsweredPoints& points, absl::Time now) override;
-  // Nothing answers at the instance's address any more, or another instance does.
+  // No process answers at the instance's address any more, or another instance does.
   void OnGone(const std::string& host, const std::string& instance, absl::Time now);
   // An instance returned no usable answer.
   void OnHostCallFailed(const std::string& instance, const absl::Status& status);
@@ -108,7 +108,7 @@ class HostRegistry final : public framework::ShadowObserver {
   absl::Time NextWakeup() const;
   // True once every host that a profile needs is serving.
   bool AllReady() const;
-  // Whether pods of some profile can be placed: those that need no host that is away.
+  // Whether pods of some profile can be placed: those that need no unavailable host.
   bool ServesSomePods() const;
   // Null until profiles are resolved.
   const Plans* plans() const { return plans_.has_value() ? &*plans_ : nullptr; }
@@ -198,13 +198,13 @@ class HostRegistry final : public framework::ShadowObserver {
   void TakeWarning(const std::string& name, Instance* instance, const std::string& warning);
   // Puts the instance into the shadow; false if there is nothing to compare.
   bool EnterShadow(const std::string& name, Instance* instance, absl::Time now);
-  // The cycle as the serving instance answered it, without the questions to the other.
+  // The cycle as the serving instance answered it, without the calls to the shadow instance.
   template <typename Answered>
   ShadowCycle ServedCycle(const Answered& answered, const Instance& instance) const;
   std::vector<std::string> NamesOf(absl::Span<const uint32_t> slots) const;
-  // Asks the instance the serving one's questions, point by point.
+  // Sends the instance the calls of the serving instance, point by point.
   void StartChain(const framework::AnsweredPoints& points, Instance* instance, absl::Time now);
-  // Forgets the answer it still owes.
+  // Ignores the answer that is still to come.
   void DropShadowCycle(Instance* instance);
   // Compares new answers; true if the instance has been in the shadow long enough.
   bool ShadowIsOver(const std::string& name, Instance* instance, absl::Time now);

@@ -120,7 +120,7 @@ TEST_F(HostRegistryTest, NoHostIsConfiguredBeforeAllHaveAnswered) {
   EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
 }
 
-TEST_F(HostRegistryTest, WhatOthersServeDoesNotWaitForAHostThatStaysAway) {
+TEST_F(HostRegistryTest, PodsOfOtherHostsDoNotWaitForAnUnavailableHost) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   const absl::Time wakeup = hosts_.NextWakeup();
   hosts_.Tick(wakeup - absl::Milliseconds(1));
@@ -161,8 +161,8 @@ TEST_F(HostRegistryTest, WithoutAHostThatAllPodsNeedNoneCanBePlaced) {
 TEST_F(HostRegistryTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   Answers("small", {"SkippedHosts"});
-  const auto with_spared = std::make_shared<config::Config>(Configuration("SkippedHosts"));
-  ASSERT_EQ(hosts_.Reload(with_spared, absl::Now()), absl::OkStatus());
+  const auto with_skipped = std::make_shared<config::Config>(Configuration("SkippedHosts"));
+  ASSERT_EQ(hosts_.Reload(with_skipped, absl::Now()), absl::OkStatus());
   WaitUntilReady();
   EXPECT_TRUE(ServesWithout("small"));
 }

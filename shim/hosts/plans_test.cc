@@ -70,7 +70,7 @@ hosts:
 }
 
 // "POINT: plugins" of a Configure.
-std::vector<std::string> Told(const v1alpha1::ConfigureRequest& request) {
+std::vector<std::string> TextsOf(const v1alpha1::ConfigureRequest& request) {
   std::vector<std::string> points;
   for (const auto& point : request.profiles(0).points()) {
     std::string text = absl::StrCat(v1alpha1::ExtensionPoint_Name(point.extension_point()), ":");
@@ -175,7 +175,7 @@ TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
   EXPECT_THAT(plan.post_filter_hosts, ElementsAre("a"));
   // A host gets only its own plugins and their arguments.
   EXPECT_THAT(
-      Told(plans->configure.at("b")),
+      TextsOf(plans->configure.at("b")),
       ElementsAre("PRE_ENQUEUE: Gate", "PRE_FILTER: Third", "FILTER: Second Third",
                   "PRE_SCORE: Second", "SCORE: Second Third", "RESERVE: Third", "PERMIT: Second"));
   ASSERT_THAT(plans->configure.at("b").profiles(0).args(), SizeIs(1));

@@ -16,14 +16,14 @@ namespace outboard::hosts {
 
 // Probes an instance over the channel of its calls: ten times a second until it is ready, then once
 // a second. A stream would report a broken connection at once; here the next call or probe detects
-// it. A probe without an answer in time has no meaning: a slow host misses the deadlines of calls.
+// it. A probe without an answer in time is ignored: the deadlines of calls detect a slow host.
 //
 // Threading: scheduling thread.
 // Lifetime: owns itself; deletes itself some time after Abandon, once gRPC has returned its
 // operations. `loop` outlives it.
 class ReadinessWatch {
  public:
-  // `on_lost` is called once, when nothing answers any more, or another instance does.
+  // `on_lost` is called once: when no process answers any more, or another instance does.
   ReadinessWatch(HostLoop* loop, const std::shared_ptr<grpc::Channel>& channel,
                  v1alpha1::ProbeRequest request, std::string instance,
                  std::function<void()> on_lost);

@@ -23,9 +23,9 @@ struct PluginDifferences {
 
 struct ShadowReport {
   int64_t cycles = 0;
-  int64_t placements = 0;  // pods with another node, or with one instead of none or vice versa
-  // Cycles in which placements could be compared. Not if other hosts decide too, nor if the host
-  // was called point by point and would have scored other nodes than the serving one.
+  int64_t placements = 0;  // pods with another node, or for which only one instance found a node
+  // Cycles in which placements could be compared. They cannot be compared if other hosts decide
+  // too, or if the host was called point by point and would have scored other nodes.
   int64_t compared_placements = 0;
   std::map<std::string, PluginDifferences> plugins;
   // The first few, for display: `pod ns/p, node n1: feasible → UNSCHEDULABLE by Fit (Insufficient

@@ -68,7 +68,7 @@ struct ReflectorPolicyOptions {
   uint64_t seed = 0;  // 0: random
 };
 
-// All decisions of reliability.md §1.1 and §1.3.
+// Decides about lists, watches, errors and pauses, so that no change is missed for long.
 //
 // Use: Next, execute the step, report the outcome (On…), Next.
 //

@@ -41,8 +41,8 @@ class PreEnqueueGate {
   virtual bool IgnoresEvents(const QueuedPod& pod) const { return false; }
 };
 
-// Hosts that decide themselves which events help the pods that their plugins rejected. The queue
-// moves such a pod on no event: it reports that the pod waits, and Wake moves it.
+// Hosts that decide themselves which events help the pods that their plugins rejected. Events do
+// not move such a pod in the queue: the queue reports that the pod waits, and Wake moves it.
 //
 // Threading: the queue calls it on its thread; it must not call the queue back.
 class QueueingHintDelegate {
@@ -52,7 +52,7 @@ class QueueingHintDelegate {
   virtual bool EvaluatesEvents(const kube::PodObject& pod, uint64_t since) = 0;
   // The pod waits, with its current rejectors, since `pod.delegated_since`.
   virtual void OnWaiting(const QueuedPod& pod) = 0;
-  // A pod reported by OnWaiting waits no longer.
+  // A pod that OnWaiting reported no longer waits.
   virtual void OnNotWaiting(const QueuedPod& pod) = 0;
 };
 

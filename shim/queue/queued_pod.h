@@ -23,7 +23,7 @@ enum class Place {
   kErrorBackoff,   // failed with an error, waits for the end of its backoff
   kUnschedulable,  // was rejected, waits for an event
   kGated,          // PreEnqueue keeps it out, waits for an event
-  kParked,         // a host that it needs is away, waits for that host
+  kParked,         // a host that it needs is unavailable, waits for that host
   kInFlight,       // popped; its attempt has not ended
 };
 

@@ -43,8 +43,10 @@ struct QueueCounts {
 // kube-scheduler's scheduling queue (backend/queue, v1.36) on a single thread and a given clock.
 //
 // A pod's way: Add → active → Pop → in flight, and from there exactly one of
-// Forget (bound, or deleted) · AddUnschedulable (rejected or failed) · Park (its host is away).
-// Each of these implies Done, which, as upstream's, ends the recording of the attempt's events and
+// - Forget: it is bound, or deleted;
+// - AddUnschedulable: it was rejected, or failed;
+// - Park: its host is unavailable.
+// Each of these implies Done. As upstream's, Done ends the recording of the attempt's events, and
 // may come earlier. Active order: sort key (unsigned bytes, smaller first; by default priority,
 // higher first), then queueing time, then arrival.
 //
@@ -86,7 +88,7 @@ class SchedulingQueue {
   QueuedPod* Take(const std::string& uid, absl::Time now);
   // Ends the recording of events for this attempt (it is past Permit). Only for a pod in flight.
   void Done(const std::string& uid);
-  // The attempt ended, and the pod needs no other: it is bound, or deleted.
+  // The attempt ended, and the pod needs no further attempt: it is bound, or deleted.
   void Forget(const std::string& uid);
 
   // Plugins that rejected an attempt; without any, the attempt failed with an error.
@@ -97,11 +99,14 @@ class SchedulingQueue {
     // pod.
     absl::btree_set<std::string> post_filter = {};
   };
-  // The attempt ended without a node. The pod waits for an event. If a helpful event came during
-  // the attempt, or no plugin rejected it, it waits for the end of its backoff; after a pending
-  // plugin's event not even for that. False: it was deleted meanwhile and is forgotten.
+  // The attempt ended without a node. The pod waits:
+  // - for the end of its backoff, if a helpful event came during the attempt, or no plugin rejected
+  //   the pod;
+  // - not at all, if during the attempt an event came that helps a pending plugin;
+  // - for an event, otherwise.
+  // False: the pod was deleted meanwhile and is forgotten.
   bool AddUnschedulable(const std::string& uid, Rejectors rejectors, absl::Time now);
-  // The attempt was not possible because a host is away; it is not counted. False: as above.
+  // The attempt was not possible because a host is unavailable; it is not counted. False: as above.
   bool Park(const std::string& uid, const std::string& host, absl::Time now);
   // A host is back: the pods parked for it are requeued.
   void HostReturned(const std::string& host, absl::Time now);
@@ -138,8 +143,8 @@ class SchedulingQueue {
   // or after backoff.
   void TryAgain(absl::Span<const std::string> uids, absl::Time now);
 
-  // Tries these pods at once, whatever rejected them; those in flight when they return, after
-  // backoff. With `plugin`, only pods that it rejected.
+  // Tries these pods at once, whatever rejected them. A pod in flight is tried again after its
+  // attempt and a backoff. With `plugin`, only pods that this plugin rejected.
   void Activate(absl::Span<const std::string> uids, absl::Time now,
                 absl::string_view plugin = absl::string_view());
   // Calls the gate again for gated pods.

@@ -77,14 +77,15 @@ void AttemptFailures::FailError(std::unique_ptr<Attempt> attempt, const std::str
   Requeue(std::move(attempt), AttemptResult::kError, message, now);
 }
 
-void AttemptFailures::FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
-                                   const absl::Status& status, absl::Time now) {
+void AttemptFailures::FailHostUnavailable(std::unique_ptr<Attempt> attempt,
+                                          const std::string& host_name, const absl::Status& status,
+                                          absl::Time now) {
   const std::string message =
       absl::StrCat("plugin host \"", host_name, "\" did not answer: ", status.message());
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
   host_calls_.OnAttemptCallFailed(host_name, status, now);
   attempt->failed_host = host_name;
-  Requeue(std::move(attempt), AttemptResult::kHostAway, message, now);
+  Requeue(std::move(attempt), AttemptResult::kHostUnavailable, message, now);
 }
 
 void AttemptFailures::Requeue(std::unique_ptr<Attempt> attempt, AttemptResult result,
@@ -105,7 +106,7 @@ void AttemptFailures::Requeue(std::unique_ptr<Attempt> attempt, AttemptResult re
                                attempt->nominated_node.empty() && !attempt->keeps_nomination &&
                                attempt->node_name.empty();
     const bool requeued =
-        result == AttemptResult::kHostAway
+        result == AttemptResult::kHostUnavailable
             ? state_.queue.Park(uid, attempt->failed_host, now)
             : state_.queue.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
     if (!requeued) return;
@@ -125,7 +126,7 @@ std::optional<std::string> AttemptFailures::RenewNomination(const Attempt& attem
                                                             const kube::PodObject& current,
                                                             AttemptResult result) {
   // The cluster state changes at once, ahead of the informer.
-  const bool stays = attempt.keeps_nomination || result == AttemptResult::kHostAway;
+  const bool stays = attempt.keeps_nomination || result == AttemptResult::kHostUnavailable;
   const std::string& in_status = current.pod.nominated_node_name();
   // The nomination by a preemption of its group may not be in the status yet.
   if (stays && in_status.empty()) return std::nullopt;

@@ -19,8 +19,8 @@ namespace outboard::scheduler {
 
 class PermitWaits;
 
-// Each Fail… ends the attempt: for hosts, for the observer, and with an event and a condition on
-// the pod. The caller has given its node back before.
+// Each Fail… ends the attempt at the hosts and for the observer, and writes an event and a
+// condition of the pod. The caller must have released the attempt's node before.
 //
 // Threading: the scheduling thread.
 class AttemptFailures {
@@ -39,14 +39,14 @@ class AttemptFailures {
   void FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time now);
   void FailError(std::unique_ptr<Attempt> attempt, const std::string& message, absl::Time now);
   // The host did not answer, or cannot be called: the pod is parked.
-  void FailHostAway(std::unique_ptr<Attempt> attempt, const std::string& host_name,
-                    const absl::Status& status, absl::Time now);
+  void FailHostUnavailable(std::unique_ptr<Attempt> attempt, const std::string& host_name,
+                           const absl::Status& status, absl::Time now);
 
   // Calls Unreserve, and removes the pod from its node.
   void UnreserveAndForget(Attempt* attempt, const std::string& reason, absl::Time now);
   // Removes the pod's usage from its node.
   void Forget(Attempt* attempt);
-  // Nothing refers to the attempt any more: neither hosts nor early decisions.
+  // Hosts forget the attempt, and early decisions on it are dropped.
   void EndAttempt(const Attempt& attempt);
 
  private:

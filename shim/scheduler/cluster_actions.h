@@ -38,8 +38,8 @@ struct EffectEnd {
   absl::Status status;
   std::string resource_version;  // of the object afterwards
   std::string uid{};             // of the object
-  // The object as it is now, ahead of the informer: hosts see the write before they learn that the
-  // attempt is over. Null: a kind that they do not watch, or the object is about to go.
+  // The object after the write, ahead of the informer: hosts see the write before they learn that
+  // the attempt is over. Null: hosts do not watch this kind, or the object is being deleted.
   kube::ClusterObjectPtr object{};
 };
 
@@ -77,7 +77,7 @@ struct BindOrder {
   bool bound_by_other_scheduler = false;
 };
 
-// Executes an effect that a plugin wants, after its check.
+// Executes an effect that a plugin wants and that passed the shim's check.
 struct EffectOrder {
   EffectOutcomeHandler* ordered_by = nullptr;
   uint64_t attempt_id = 0;  // 0: a background write, for no pod
@@ -130,7 +130,7 @@ class ClusterActions {
 };
 
 // How an attempt ended.
-enum class AttemptResult { kScheduled, kUnschedulable, kError, kHostAway };
+enum class AttemptResult { kScheduled, kUnschedulable, kError, kHostUnavailable };
 
 // Observes the scheduler: metrics and the simulator's output. Same threading as ClusterActions.
 class Observer {

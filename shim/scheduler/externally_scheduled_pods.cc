@@ -22,7 +22,7 @@ absl::Status ExternallyScheduledPods::Begin(const std::string& profile, const ku
     HostRecord* const host = host_calls_.UsableHost(name);
     if (host == nullptr) {
       if (!found->CanDoWithout(i))
-        return absl::UnavailableError(absl::StrCat("plugin host \"", name, "\" is not connected"));
+        return absl::UnavailableError(absl::StrCat("plugin host \"", name, "\" is unavailable"));
       request->hosts.push_back({nullptr, 0});
       continue;
     }

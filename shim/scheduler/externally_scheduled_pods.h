@@ -24,8 +24,7 @@ namespace outboard::scheduler {
 // the pod is bound.
 //
 // Threading: the scheduling thread; Evaluate and EvaluateWithoutVictims block it for at most the
-// cycle's
-//            deadline.
+//            deadline of the cycle.
 // Lifetime:  the scheduler and the actions outlive it.
 class ExternallyScheduledPods final : public BindOutcomeHandler {
  public:
@@ -55,14 +54,15 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
                                       absl::Span<const Evictions> evictions, absl::Time now,
                                       std::vector<bool>* fits);
 
-  // Counts the pod on the node at once, and binds it. `bound` receives the outcome, before Bind
-  // returns if no order was given. RESOURCE_EXHAUSTED: by our own sums the node has no room.
+  // Counts the pod on the node at once, and binds it. `bound` receives the outcome; before Bind
+  // returns if the bind cannot be ordered. RESOURCE_EXHAUSTED: by the shim's own sums the node has
+  // no room.
   void Bind(const std::string& profile, const kube::PodPtr& pod, const std::string& node_name,
             absl::Time now, Bound bound);
   // Another scheduler's bind, before the API server executes it. If this returns OK, the pod counts
-  // on the node from now on, unless it is a `dry_run`. The watch reports the outcome; if it has not
-  // within kSettleAfter, the API server is asked. RESOURCE_EXHAUSTED: with the pods on the node,
-  // and those that we are about to bind there, the node has no room.
+  // on the node from now on, unless it is a `dry_run`. The watch reports the outcome; after
+  // kSettleAfter without a report the shim reads the pod from the API server. RESOURCE_EXHAUSTED:
+  // the node has no room beside its pods and the shim's pending binds.
   absl::Status Admit(const std::string& profile, const kube::PodPtr& pod,
                      const std::string& node_name, bool dry_run, absl::Time now);
   static constexpr absl::Duration kSettleAfter = absl::Seconds(10);

@@ -236,7 +236,7 @@ TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
     EXPECT_THAT(std::string(failed.message()), HasSubstr("plugin host \"main\" did not answer: "));
   }
   EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
-  EXPECT_EQ(Evaluate({"a"}).message(), "plugin host \"main\" is not connected");
+  EXPECT_EQ(Evaluate({"a"}).message(), "plugin host \"main\" is unavailable");
   EXPECT_THAT(host_.cycles, SizeIs(3));
 }
 

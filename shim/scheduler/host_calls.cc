@@ -28,7 +28,7 @@ bool NeedsNewSession(const absl::Status& status) {
   }
 }
 
-absl::Status HostIsAway() { return absl::UnavailableError("not connected"); }
+absl::Status HostUnavailable() { return absl::UnavailableError("the host is unavailable"); }
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
   const bool queue_was = it->second.queue_breaker.OnProbeAnswered();
   if (!attempts_were && !queue_was) return;
   LOG(INFO) << "Host \"" << name << "\" answered a probe; calling it again";
-  it->second.away_since = absl::InfinitePast();
+  it->second.unavailable_since = absl::InfinitePast();
   state_.queue.HostReturned(name, now);
 }
 
@@ -107,7 +107,7 @@ void HostCalls::NoteCall(Attempt* attempt, const framework::HostClient& client) 
 absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
     Attempt* attempt, const framework::HostExtensionPoint& point, absl::Time now) {
   HostRecord* const host = UsableHost(point.host_name);
-  if (host == nullptr) return HostIsAway();
+  if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
   v1alpha1::ReserveRequest request;
   FillHeader(*attempt, *host, request.mutable_header());
@@ -170,7 +170,7 @@ google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> HostCalls::Unreserve(
 absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
     Attempt* attempt, const framework::HostExtensionPoint& point, bool resumed, absl::Time now) {
   HostRecord* host = UsableHost(point.host_name);
-  if (host == nullptr) return HostIsAway();
+  if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
   v1alpha1::PermitRequest request;
   FillHeader(*attempt, *host, request.mutable_header());
@@ -196,7 +196,7 @@ absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& atte
                                                              const std::string& host_name,
                                                              absl::Time now) {
   HostRecord* host = UsableHost(host_name);
-  if (host == nullptr) return HostIsAway();
+  if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
   v1alpha1::PreBindRequest request;
   FillHeader(attempt, *host, request.mutable_header());
@@ -229,7 +229,7 @@ absl::StatusOr<v1alpha1::PreEnqueueResponse> HostCalls::PreEnqueue(
     const framework::ProfilePlan& plan, const framework::HostExtensionPoint& point,
     const std::vector<std::string>& uids, absl::Time now) {
   HostRecord* const host = UsableHost(point.host_name);
-  if (host == nullptr) return HostIsAway();
+  if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
   v1alpha1::PreEnqueueRequest request;
   request.mutable_header()->set_snapshot_version(state_.cluster.VersionOf(host->cursor));
@@ -313,7 +313,7 @@ void HostCalls::OnHostCallFailed(const std::string& name, framework::Breaker Hos
   state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
   if (NeedsNewSession(status)) host.wants_new_session = true;
   if (!(host.*breaker).OnFailure()) return;
-  host.away_since = now;
+  host.unavailable_since = now;
   LOG(ERROR) << "Host \"" << name << "\" failed " << state_.options.breaker_failures
              << " calls in a row; not calling it until it answers a probe; last error: "
              << status.message();

@@ -39,18 +39,18 @@ class HostCalls {
 
   // Sends what changed since the last message, with queueing hints if the host evaluates them.
   void SendChanges(HostRecord* host, absl::Time now);
-  // The plan's hosts need the attempt no longer.
+  // Reports to the plan's hosts that the attempt is over.
   void EndAttempt(const framework::ProfilePlan& plan, uint64_t attempt_id);
 
   absl::StatusOr<v1alpha1::ReserveResponse> Reserve(Attempt* attempt,
                                                     const framework::HostExtensionPoint& point,
                                                     absl::Time now);
-  // To each host that has plugins at Reserve or Permit for the pod, in reverse order, whether it
-  // was called there or not. Returns the decisions on waits in the answers.
+  // Calls each host that has plugins at Reserve or Permit for the pod, in reverse order, also if
+  // the attempt did not call it there. Returns the decisions on waits in the answers.
   google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> Unreserve(const Attempt& attempt,
                                                                        const std::string& reason,
                                                                        absl::Time now);
-  // `resumed`: the pod waits already, by the answer of another instance.
+  // `resumed`: the pod waits already, because another instance answered so.
   absl::StatusOr<v1alpha1::PermitResponse> Permit(Attempt* attempt,
                                                   const framework::HostExtensionPoint& point,
                                                   bool resumed, absl::Time now);

@@ -349,7 +349,7 @@ void PermitWaits::AskForConfirmations(absl::Time now) {
     waiting_.Drop(open.attempt_id);
     std::unique_ptr<Attempt> taken = state_.attempts.Take(open.attempt_id);
     failures_.UnreserveAndForget(taken.get(), "the wait was not confirmed", now);
-    failures_.FailHostAway(std::move(taken), open.host_name, answer.status(), now);
+    failures_.FailHostUnavailable(std::move(taken), open.host_name, answer.status(), now);
   }
 }
 

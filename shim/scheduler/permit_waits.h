@@ -49,9 +49,10 @@ class WaitingPods {
                              const v1alpha1::PermitResponse& answer, absl::Time now);
   // A plugin's decision.
   std::optional<WaitEnd> Decide(const v1alpha1::WaitDecision& decision, absl::Time now);
-  // A host confirms what its `plugins` wait for. A plugin that no longer waits allows the pod, one
-  // that still waits keeps its limit, and a plugin that begins to wait gets the limit that it
-  // requests.
+  // A host confirms what its `plugins` wait for:
+  // - a plugin that no longer waits allows the pod;
+  // - a plugin that still waits keeps its limit;
+  // - a plugin that begins to wait gets the limit that it requests.
   std::optional<WaitEnd> Renew(uint64_t attempt_id, const std::vector<std::string>& plugins,
                                const v1alpha1::PermitResponse& answer, absl::Time now);
   // Forgets a wait without an outcome: the attempt has failed.

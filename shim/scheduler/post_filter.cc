@@ -122,7 +122,7 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
                                  PostFilterOutcome* outcome) {
   const framework::AlgorithmProfile& profile = attempt.plan->algorithm;
   const bool alone = hosts.size() == 1;
-  if (hosts[asked].client == nullptr) return absl::UnavailableError("not connected");
+  if (hosts[asked].client == nullptr) return absl::UnavailableError("the host is unavailable");
   v1alpha1::PostFilterRequest request;
   request.mutable_header()->set_attempt_id(attempt.id);
   request.mutable_header()->set_snapshot_version(hosts[asked].version);

@@ -29,9 +29,11 @@ struct PostFilterOutcome {
   std::optional<v1alpha1::PreemptionCandidate> candidate;  // the preemption to begin
 };
 
-// Asks hosts in the order of their first plugins, until one helps or rules out that any can. A host
-// may ask what the others say about nodes without certain pods; several candidates of one host are
-// put to the others at once, and the first that all agree on counts.
+// Asks hosts in the order of their first plugins, until a host has candidates or reports that no
+// preemption can help.
+// - A host may ask for the other hosts' verdicts on nodes without certain pods.
+// - The other hosts check all candidates of a host at once. The first candidate that all accept is
+//   used.
 //
 // Threading: the scheduling thread; blocks it for at most the cycle's deadline.
 // Errors: in the outcome.

@@ -29,7 +29,7 @@ Preemptions::Step Preemptions::Begin(uint64_t id, Preemption preemption) {
   return step;
 }
 
-Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed, bool news_follows) {
+Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed, bool report_follows) {
   Step step;
   const auto it = running_.find(id);
   if (it == running_.end()) return step;
@@ -43,7 +43,7 @@ Preemptions::Step Preemptions::EvictionEnded(uint64_t id, bool failed, bool news
     return step;
   }
   step.failed = running.failed;
-  if (running.failed || !news_follows) step.over = Forget(id);
+  if (running.failed || !report_follows) step.over = Forget(id);
   return step;
 }
 

@@ -43,11 +43,10 @@ struct Preemption {
   std::vector<kube::PodPtr> victims;
 };
 
-// The evictions that are under way. First all victims of a preemption but one are evicted at the
-// same time, then the last one: the event of its deletion, which retries the preemptor, then comes
-// after all requests. Only then there is room. The API server's answer comes a moment earlier, and
-// so does the news that the last victim is about to vanish; an attempt in that moment would fail,
-// with an event.
+// The evictions in progress. First all victims of a preemption but one are evicted at the same
+// time, then the last one. So the event of the last deletion, which retries the preemptor, comes
+// after all requests, when there is room. The API server's answer and the update with the deletion
+// timestamp come a moment earlier: an attempt at that moment would fail and write an event.
 //
 // Threading: thread-compatible. Lifetime: a value.
 // Errors: ids that are unknown or over do nothing.
@@ -63,8 +62,8 @@ class Preemptions {
   };
   // `preemption` has a victim.
   Step Begin(uint64_t id, Preemption preemption);
-  // `news_follows`: the deletion has started, and the informer has not reported it yet.
-  Step EvictionEnded(uint64_t id, bool failed, bool news_follows);
+  // `report_follows`: the deletion has started, and the informer has not reported it yet.
+  Step EvictionEnded(uint64_t id, bool failed, bool report_follows);
   // The informer reported that the pod leaves or is gone. Returns the preemptors, with their
   // members, whose last victim it is. Preemptions that wait for nothing else are over.
   std::vector<std::string> VictimLeft(absl::string_view uid);

@@ -67,14 +67,14 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
   for (const size_t i : indices) uids.push_back(pods[i]->uid());
   const absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
       host_calls_.PreEnqueue(plan, point, uids, now);
-  auto& owed = state_.hosts[point.host_name].unanswered_pre_enqueue;
+  auto& unanswered = state_.hosts[point.host_name].unanswered_pre_enqueue;
   for (size_t k = 0; k < indices.size(); ++k) {
     queue::PreEnqueueResult& result = (*results)[indices[k]];
-    if (answer.ok()) owed.erase(uids[k]);
+    if (answer.ok()) unanswered.erase(uids[k]);
     if (result.kind == Kind::kUnavailable) continue;
     if (!answer.ok()) {
       result = {Kind::kUnavailable, "", "", point.host_name};
-      owed.insert(uids[k]);
+      unanswered.insert(uids[k]);
       continue;
     }
     const v1alpha1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
@@ -90,7 +90,7 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
 void QueueCalls::ReportUnansweredPreEnqueue(const std::string& name, HostRecord* host,
                                             absl::Time now) {
   const std::string message =
-      absl::StrCat("plugin host \"", name, "\" did not answer: not connected");
+      absl::StrCat("plugin host \"", name, "\" did not answer: the host is unavailable");
   for (const std::string& uid : std::exchange(host->unanswered_pre_enqueue, {})) {
     const queue::QueuedPod* const pod = state_.queue.Find(uid);
     if (pod == nullptr || pod->place != queue::Place::kParked) continue;
@@ -117,8 +117,8 @@ void QueueCalls::UpdateSortKeysOf(const framework::ProfilePlan& plan,
                                   absl::Span<const kube::PodObject* const> pods, absl::Time now) {
   HostRecord* const host = host_calls_.UsableHost(plan.sort_host);
   if (host == nullptr) {
-    auto& owed = state_.hosts[plan.sort_host].missing_sort_keys;
-    for (const kube::PodObject* pod : pods) owed.insert(pod->uid());
+    auto& missing = state_.hosts[plan.sort_host].missing_sort_keys;
+    for (const kube::PodObject* pod : pods) missing.insert(pod->uid());
     return;
   }
   const absl::StatusOr<v1alpha1::SortKeysResponse> answer =
@@ -145,11 +145,11 @@ void QueueCalls::OnHostReplaced(const std::string& name, HostRecord* host) {
 void QueueCalls::RetryMissingSortKeys(HostRecord* host, absl::Time now) {
   if (host->missing_sort_keys.empty() || now - host->sort_keys_asked < kSortKeysRetry) return;
   host->sort_keys_asked = now;
-  std::vector<kube::PodPtr> owed;
+  std::vector<kube::PodPtr> missing;
   for (const std::string& uid : std::exchange(host->missing_sort_keys, {})) {
-    if (const queue::QueuedPod* info = state_.queue.Find(uid)) owed.push_back(info->pod);
+    if (const queue::QueuedPod* info = state_.queue.Find(uid)) missing.push_back(info->pod);
   }
-  UpdateSortKeys(owed, now);
+  UpdateSortKeys(missing, now);
 }
 
 absl::Time QueueCalls::NextWakeup(const HostRecord& host) const {
@@ -157,7 +157,7 @@ absl::Time QueueCalls::NextWakeup(const HostRecord& host) const {
   if (host.is_here() && !host.missing_sort_keys.empty())
     next = std::min(next, host.sort_keys_asked + kSortKeysRetry);
   if (!host.is_here() && !host.unanswered_pre_enqueue.empty())
-    next = std::min(next, host.away_since + state_.options.host_grace);
+    next = std::min(next, host.unavailable_since + state_.options.host_grace);
   return next;
 }
 

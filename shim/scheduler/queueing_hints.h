@@ -50,8 +50,8 @@ class QueueingHintBuffer {
 };
 
 // kube-scheduler evaluates hints at the moment of the event. Here the host's answer arrives a
-// moment later, and another pod may be popped in between. Events that arrive a moment later make
-// the same difference in kube-scheduler. Nothing is lost:
+// moment later, and another pod may be popped in between. In kube-scheduler the same happens if the
+// event itself arrives a moment later. No event is lost:
 // - a pod that begins to wait names the first event that its attempt may have missed;
 // - the host keeps events as long as an attempt is in flight;
 // - if a host, a stream or a message may have been lost, every waiting pod is retried.
@@ -75,7 +75,7 @@ class QueueingHints final : public queue::QueueingHintDelegate {
   void SendHints(absl::Time now);
   // The pods that a host's hints wake.
   void TakeWakes(const HostRecord& host, const v1alpha1::Wakes& wakes, absl::Time now);
-  // Another instance took the host's place, or the host went away.
+  // Another instance took the host's place, or the host became unavailable.
   void OnHostSet(HostRecord* host);
 
   // queue::QueueingHintDelegate:

@@ -105,7 +105,7 @@ void Scheduler::SetHost(const std::string& name, framework::HostClient* client,
   host.client = client;
   host.cursor = cursor;
   host.wants_new_session = false;
-  host.away_since = client == nullptr ? now : absl::InfinitePast();
+  host.unavailable_since = client == nullptr ? now : absl::InfinitePast();
   hints_.OnHostSet(&host);
   host.pushes_from = client == nullptr ? 0 : client->acknowledged_version();
   host.caches_synced.reset();
@@ -131,7 +131,7 @@ bool Scheduler::MayTakePods(absl::Time now) const {
   // write thousands of events.
   const bool all_within_grace = absl::c_all_of(state_.hosts, [&](const auto& entry) {
     const HostRecord& host = entry.second;
-    return host.is_here() || now - host.away_since < state_.options.host_grace;
+    return host.is_here() || now - host.unavailable_since < state_.options.host_grace;
   });
   return !state_.plans.all().empty() && !all_within_grace;
 }
@@ -176,7 +176,7 @@ void Scheduler::Tick(absl::Time now) {
     if (host.is_here()) {
       if (state_.queue.counts().parked == 0) host.unanswered_pre_enqueue.clear();
     } else if (!host.unanswered_pre_enqueue.empty() &&
-               now - host.away_since >= state_.options.host_grace) {
+               now - host.unavailable_since >= state_.options.host_grace) {
       queue_calls_.ReportUnansweredPreEnqueue(name, &host, now);
     }
     if (host.client == nullptr) continue;
@@ -203,9 +203,9 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
   if (state_.queue.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : state_.hosts) {
     next = std::min(next, std::max(now, queue_calls_.NextWakeup(host)));
-    if ((host.client == nullptr || host.held_back()) && host.away_since > absl::InfinitePast() &&
-        state_.queue.HasNext()) {
-      next = std::min(next, std::max(now, host.away_since + state_.options.host_grace));
+    if ((host.client == nullptr || host.held_back()) &&
+        host.unavailable_since > absl::InfinitePast() && state_.queue.HasNext()) {
+      next = std::min(next, std::max(now, host.unavailable_since + state_.options.host_grace));
     }
   }
   return next;

@@ -63,8 +63,8 @@ class Scheduler final {
   void SetOptions(const SchedulerOptions& options) { state_.options = options; }
   // Adds or replaces the plan of a profile.
   void SetPlan(framework::ProfilePlan plan);
-  // A usable host instance takes the name's place, or (null) the host is away. The cursor's log has
-  // the changes since the instance's snapshot.
+  // A usable host instance takes the name's place, or (null) the host is unavailable. The cursor's
+  // log has the changes since the instance's snapshot.
   void SetHost(const std::string& name, framework::HostClient* client,
                cache::ClusterState::Cursor cursor, absl::Time now);
   // Receives the answers of cycles; null: no observer. It outlives the scheduler.
@@ -122,7 +122,7 @@ class Scheduler final {
   void OnGateChanged(const v1alpha1::GateChanged& change, absl::Time now);
   void OnSortKeysChanged(const v1alpha1::SortKeysChanged& change, absl::Time now);
   void OnActivate(const v1alpha1::Activate& activate, absl::Time now);
-  // Whether a profile has its hosts, or no host has been away for longer than the grace.
+  // Whether a profile has its hosts, or no host has been unavailable for longer than the grace.
   bool MayTakePods(absl::Time now) const;
 
   // These two before the state, because its queue has pointers to them.

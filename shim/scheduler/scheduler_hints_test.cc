@@ -111,33 +111,33 @@ class SchedulerHintsTest : public ::testing::Test {
     return pod;
   }
   // What the host received since the last call.
-  struct Heard {
+  struct Received {
     std::vector<std::string> waiting;  // "uid by plugins"
     std::vector<std::string> not_waiting;
     std::vector<std::string> events;  // "label object"
     std::vector<v1alpha1::QueueEvent> raw;
     uint64_t since = 0;  // of the last waiting pod
   };
-  Heard Hear() {
+  Received TakeReceived() {
     scheduler_.Tick(now_);
-    Heard heard;
+    Received received;
     for (const v1alpha1::SyncRequest& request : host_.changes) {
       for (const auto& pod : request.waiting_pods()) {
         std::string text = absl::StrCat(pod.uid(), " by");
         for (const std::string& plugin : pod.rejected_by()) absl::StrAppend(&text, " ", plugin);
-        heard.waiting.push_back(text);
-        heard.since = pod.since();
+        received.waiting.push_back(text);
+        received.since = pod.since();
       }
-      heard.not_waiting.insert(heard.not_waiting.end(), request.no_longer_waiting().begin(),
-                               request.no_longer_waiting().end());
+      received.not_waiting.insert(received.not_waiting.end(), request.no_longer_waiting().begin(),
+                                  request.no_longer_waiting().end());
       for (const auto& event : request.events()) {
-        heard.events.push_back(absl::StrCat(queue::FromContract(event.event()).Label(), " ",
-                                            event.node_name(), event.pod_uid()));
-        heard.raw.push_back(event);
+        received.events.push_back(absl::StrCat(queue::FromContract(event.event()).Label(), " ",
+                                               event.node_name(), event.pod_uid()));
+        received.raw.push_back(event);
       }
     }
     host_.changes.clear();
-    return heard;
+    return received;
   }
   void Wake(const std::string& uid, const std::string& plugin, const v1alpha1::QueueEvent& event) {
     v1alpha1::Wake* wake = host_.pushes.emplace_back().mutable_wakes()->add_wakes();
@@ -152,7 +152,7 @@ class SchedulerHintsTest : public ::testing::Test {
     PutNode("n1");
     PutPod("p");
     ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-    EXPECT_THAT(Hear().waiting, ElementsAre("uid-p by Fit"));
+    EXPECT_THAT(TakeReceived().waiting, ElementsAre("uid-p by Fit"));
   }
   queue::Place PlaceOf(const std::string& uid) const {
     const queue::QueuedPod* pod = scheduler_.queue().Find(uid);
@@ -172,12 +172,12 @@ class SchedulerHintsTest : public ::testing::Test {
 TEST_F(SchedulerHintsTest, SendsWaitingPodsAndEventsAndAppliesWakes) {
   WithAWaitingPod();
   PutNode("n2");
-  const Heard heard = Hear();
-  EXPECT_THAT(heard.events, ElementsAre("NodeAdd n2"));
+  const Received received = TakeReceived();
+  EXPECT_THAT(received.events, ElementsAre("NodeAdd n2"));
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kUnschedulable);
-  Wake("uid-p", "Fit", heard.raw[0]);
+  Wake("uid-p", "Fit", received.raw[0]);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff);
-  EXPECT_THAT(Hear().not_waiting, ElementsAre("uid-p"));
+  EXPECT_THAT(TakeReceived().not_waiting, ElementsAre("uid-p"));
 }
 
 TEST_F(SchedulerHintsTest, SendsHostsTheTimeAfterEarlierEvents) {
@@ -196,7 +196,7 @@ TEST_F(SchedulerHintsTest, SendsHostsTheTimeAfterEarlierEvents) {
   scheduler_.AdvanceHostClocks(now_);
   EXPECT_FALSE(scheduler_.HostClocksAdvanced());
   EXPECT_EQ(host_.changes.back().time_unix_nanos(), absl::ToUnixNanos(now_) + 1);
-  // A host that is away is not waited for.
+  // No call waits for an unavailable host.
   host_.is_usable = false;
   EXPECT_TRUE(scheduler_.HostClocksAdvanced());
 }
@@ -215,9 +215,9 @@ TEST_F(SchedulerHintsTest, SendsNoEventThatHelpsNoPod) {
   WithAWaitingPod();
   PutNode("n1", "other");  // Labels help no waiting pod.
   PutPod("bound", "n1");
-  const Heard heard = Hear();
-  EXPECT_THAT(heard.events, IsEmpty());
-  EXPECT_THAT(heard.waiting, IsEmpty());
+  const Received received = TakeReceived();
+  EXPECT_THAT(received.events, IsEmpty());
+  EXPECT_THAT(received.waiting, IsEmpty());
 }
 
 TEST_F(SchedulerHintsTest, AnEventWithoutACacheChangeIsSentToo) {
@@ -225,31 +225,31 @@ TEST_F(SchedulerHintsTest, AnEventWithoutACacheChangeIsSentToo) {
   PutNode("n1");
   PutPod("p");
   scheduler_.ScheduleOne(now_);
-  Hear();
+  TakeReceived();
   RejectAllBy("Fit");
   PutNode("n1", "x");
-  EXPECT_THAT(Hear().events, ElementsAre("NodeUpdateNodeLabel n1"));
+  EXPECT_THAT(TakeReceived().events, ElementsAre("NodeUpdateNodeLabel n1"));
 }
 
 TEST_F(SchedulerHintsTest, PodsThatGoAreEvents) {
   WithAWaitingPod();
   PutPod("q", "n1");
   scheduler_.events()->OnPodDelete("uid-q", now_);
-  EXPECT_THAT(Hear().events, ElementsAre("AssignedPodDelete uid-q"));
+  EXPECT_THAT(TakeReceived().events, ElementsAre("AssignedPodDelete uid-q"));
   PutPod("pending");
   scheduler_.events()->OnPodDelete("uid-pending", now_);
-  EXPECT_THAT(Hear().events, IsEmpty()) << "it was on no node";
+  EXPECT_THAT(TakeReceived().events, IsEmpty()) << "it was on no node";
 }
 
 TEST_F(SchedulerHintsTest, ANominationThatEndsHelpsPodsOfNoHigherPriority) {
   WithAWaitingPod();
   PutPod("m", "", "", 100, "n1", 7);
-  Hear();
+  TakeReceived();
   PutPod("m", "", "", 100, "", 7);
-  const Heard heard = Hear();
-  EXPECT_THAT(heard.events, ElementsAre("AssignedPodDelete uid-m"));
-  EXPECT_TRUE(heard.raw[0].has_max_priority());
-  EXPECT_EQ(heard.raw[0].max_priority(), 7);
+  const Received received = TakeReceived();
+  EXPECT_THAT(received.events, ElementsAre("AssignedPodDelete uid-m"));
+  EXPECT_TRUE(received.raw[0].has_max_priority());
+  EXPECT_EQ(received.raw[0].max_priority(), 7);
 }
 
 TEST_F(SchedulerHintsTest, AHostSeesWhatAnEventMayBeAboutLater) {
@@ -259,17 +259,17 @@ TEST_F(SchedulerHintsTest, AHostSeesWhatAnEventMayBeAboutLater) {
   ASSERT_THAT(host_.changes, SizeIs(1)) << "although this is not an event";
   const auto& upserted = host_.changes[0].changes(0).pod_upsert().pod();
   EXPECT_EQ(upserted.nominated_node_name(), "n1");
-  EXPECT_THAT(Hear().events, IsEmpty());
+  EXPECT_THAT(TakeReceived().events, IsEmpty());
   scheduler_.events()->OnPodDelete("uid-m", now_);
-  EXPECT_THAT(Hear().events, ElementsAre("AssignedPodDelete uid-m"));
+  EXPECT_THAT(TakeReceived().events, ElementsAre("AssignedPodDelete uid-m"));
 }
 
 TEST_F(SchedulerHintsTest, AWaitingPodsOwnUpdateIsAnEvent) {
   WithAWaitingPod();
   PutPod("p", "", "", 50);
-  const Heard heard = Hear();
-  EXPECT_THAT(heard.events, ElementsAre("UnschedulablePodUpdatePodScaleDown uid-p"));
-  Wake("uid-p", "Fit", heard.raw[0]);
+  const Received received = TakeReceived();
+  EXPECT_THAT(received.events, ElementsAre("UnschedulablePodUpdatePodScaleDown uid-p"));
+  Wake("uid-p", "Fit", received.raw[0]);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff);
 }
 
@@ -285,14 +285,14 @@ TEST_F(SchedulerHintsTest, APlaceGivenBackAfterPermitIsAnEventForOthers) {
   };
   PutPod("g", "", "job");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  Heard heard = Hear();
-  EXPECT_THAT(heard.events, IsEmpty());
+  Received received = TakeReceived();
+  EXPECT_THAT(received.events, IsEmpty());
   now_ += absl::Seconds(2);
   scheduler_.Tick(now_);  // The wait runs out.
-  heard = Hear();
-  EXPECT_THAT(heard.events, ElementsAre("AssignedPodDelete uid-g"));
-  EXPECT_THAT(heard.waiting, ElementsAre("uid-g by Gang"));
-  EXPECT_LE(heard.since, heard.raw[0].number()) << "the attempt had not seen it";
+  received = TakeReceived();
+  EXPECT_THAT(received.events, ElementsAre("AssignedPodDelete uid-g"));
+  EXPECT_THAT(received.waiting, ElementsAre("uid-g by Gang"));
+  EXPECT_LE(received.since, received.raw[0].number()) << "the attempt had not seen it";
 }
 
 TEST_F(SchedulerHintsTest, EventsOfAWaitAtPermitAreKept) {
@@ -331,17 +331,17 @@ TEST_F(SchedulerHintsTest, AWakeIsCountedUnderKubeSchedulersLabelOfItsEvent) {
   PutNode("n1");
   PutPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  Hear();
+  TakeReceived();
   auto storage_class = std::make_shared<kube::ClusterObject>();
   storage_class->object.mutable_storage_class()->set_name("fast");
   storage_class->object_uid = "uid-fast";
   storage_class->resource_version = absl::StrCat(++resource_version_);
   scheduler_.events()->OnObjectUpsert(storage_class, now_);
-  const Heard heard = Hear();
-  ASSERT_THAT(heard.raw, SizeIs(1));
-  EXPECT_EQ(heard.raw[0].event().resource(), "StorageClass");
-  EXPECT_EQ(heard.raw[0].object().storage_class().name(), "fast");
-  Wake("uid-p", "Volumes", heard.raw[0]);
+  const Received received = TakeReceived();
+  ASSERT_THAT(received.raw, SizeIs(1));
+  EXPECT_EQ(received.raw[0].event().resource(), "StorageClass");
+  EXPECT_EQ(received.raw[0].object().storage_class().name(), "fast");
+  Wake("uid-p", "Volumes", received.raw[0]);
   EXPECT_EQ(observer_.errors, 0) << "the event was published";
   EXPECT_EQ(queue_log_.last, "backoff by storage.k8s.io/StorageClassAdd");
 }

@@ -33,13 +33,13 @@ class AttemptSkipper {
   virtual void Happened(const queue::ClusterEvent& event) = 0;
   // The pod found no node, it preempts no pod, and it waits in the queue for its current rejectors.
   virtual void Failed(const std::string& uid, absl::Time now) = 0;
-  // Of a pod just taken from the queue: whether it was rejected without an attempt.
+  // Called with a pod just taken from the queue. True: the pod was rejected without an attempt.
   virtual bool Skip(const queue::QueuedPod& info, absl::Time now) = 0;
-  // Whether events do not move the pod, because another pod speaks for it.
+  // Whether events do not move the pod, because another pod represents its class.
   virtual bool IgnoresEvents(const std::string& uid) const = 0;
   // The pod no longer waits. Called from within the queue.
   virtual void OnNotWaiting(const std::string& uid) = 0;
-  // Retries pods whose speakers no longer wait. Called before a pod is taken from the queue.
+  // Retries pods whose representative no longer waits. Called before a pod is taken from the queue.
   virtual void Release(absl::Time now) = 0;
 };
 
@@ -49,8 +49,8 @@ struct SchedulerOptions {
   absl::Duration permit_deadline = absl::Seconds(1);
   absl::Duration pre_bind_deadline = absl::Seconds(1);
   absl::Duration queue_deadline = absl::Milliseconds(100);
-  // How long pods stay in the queue, untouched, while their host is away. After that each pod is
-  // parked with an event.
+  // How long pods stay in the queue, untouched, while their host is unavailable. After that each
+  // pod is parked with an event.
   absl::Duration host_grace = absl::Seconds(5);
   // After so many consecutive calls without a usable answer the host is not called until it answers
   // a probe, because each such call delays all pods; 0: it is called nevertheless.

@@ -297,7 +297,7 @@ TEST_F(PreBindTest, ARejectionEndsTheAttempt) {
   EXPECT_EQ(scheduler_.attempts_in_flight(), 0u);
 }
 
-TEST_F(PreBindTest, AHostThatIsAwayIsAskedLater) {
+TEST_F(PreBindTest, AnUnavailableHostIsCalledLater) {
   AddEffect("data");
   AddPod();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));

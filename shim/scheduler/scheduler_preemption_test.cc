@@ -392,12 +392,12 @@ TEST_F(SchedulerPreemptionTest, AHostEvaluatesEventsForThePreemptorFromTheLastVi
   scheduler_.SetHost(kHost, &host_, cursor, now_);
   const auto hears = [&] {
     scheduler_.Tick(now_);
-    std::vector<std::string> heard;
+    std::vector<std::string> sent;
     for (const v1alpha1::SyncRequest& request : std::exchange(host_.changes, {})) {
-      for (const auto& pod : request.waiting_pods()) heard.push_back(pod.uid() + " waits");
-      for (const auto& event : request.events()) heard.push_back(event.pod_uid());
+      for (const auto& pod : request.waiting_pods()) sent.push_back(pod.uid() + " waits");
+      for (const auto& event : request.events()) sent.push_back(event.pod_uid());
     }
-    return heard;
+    return sent;
   };
   AddPod("a", 1, "n1");
   AddPod("b", 2, "n1");

@@ -33,8 +33,8 @@ struct HostRecord {
   framework::HostClient* client = nullptr;
   cache::ClusterState::Cursor cursor = 0;
 
-  // HostCalls. `away_since`: since then the host cannot be called.
-  absl::Time away_since = absl::InfinitePast();
+  // HostCalls. `unavailable_since`: since then the host cannot be called.
+  absl::Time unavailable_since = absl::InfinitePast();
   bool wants_new_session = false;  // the connection needs a new handshake
   // One for the calls of attempts, one for PreEnqueue and SortKeys: a good answer to one kind of
   // call does not mean that the other works.

@@ -301,7 +301,7 @@ TEST_F(SchedulerTest, ParksThePodWhenItsHostGivesNoAnswer) {
   EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
   scheduler_.SetHost(kHost, nullptr, 0, now_);
   Pass(absl::Seconds(1));
-  EXPECT_EQ(scheduler_.queue().counts().parked, 1u) << "the host is still away";
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u) << "the host is still unavailable";
   host_.cycle = nullptr;
   scheduler_.SetHost(kHost, &host_, cursor_, now_);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -310,7 +310,7 @@ TEST_F(SchedulerTest, ParksThePodWhenItsHostGivesNoAnswer) {
       << "the attempt without an answer does not count";
 }
 
-TEST_F(SchedulerTest, LeavesTheQueueAloneWhileTheHostIsAwayForAMoment) {
+TEST_F(SchedulerTest, KeepsTheQueueWhileTheHostIsBrieflyUnavailable) {
   AddNode("n1");
   AddPod("p");
   scheduler_.SetHost(kHost, nullptr, 0, now_);

@@ -36,8 +36,8 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
   for (const std::string& name : attempt->plan->host_names) {
     HostRecord* host = host_calls_.UsableHost(name);
     if (host == nullptr && !attempt->plan->CanDoWithout(hosts.size())) {
-      return failures_.FailHostAway(std::move(attempt), name,
-                                    absl::UnavailableError("not connected"), now);
+      return failures_.FailHostUnavailable(std::move(attempt), name,
+                                           absl::UnavailableError("the host is unavailable"), now);
     }
     hosts.push_back(host);
   }
@@ -77,7 +77,7 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
       if (const framework::HostClient* client = request.hosts[result.failed_host].client)
         state_.observer->OnProtocolError(client->info().host_instance(), result.status);
       const std::string& failed = attempt->plan->host_names[result.failed_host];
-      return failures_.FailHostAway(std::move(attempt), failed, result.status, now);
+      return failures_.FailHostUnavailable(std::move(attempt), failed, result.status, now);
     }
   }
 }
@@ -140,8 +140,8 @@ void SchedulingCycle::RunPostFilter(std::unique_ptr<Attempt> attempt,
   }
   const PostFilterOutcome outcome = post_filter_.Ask(*attempt);
   if (!outcome.status.ok()) {
-    return failures_.FailHostAway(std::move(attempt), plan.host_names[outcome.failed_host],
-                                  outcome.status, now);
+    return failures_.FailHostUnavailable(std::move(attempt), plan.host_names[outcome.failed_host],
+                                         outcome.status, now);
   }
   diagnosis.post_filter_message = post_filter_.Message(plan, outcome);
   if (!outcome.candidate.has_value()) {
@@ -191,7 +191,7 @@ bool SchedulingCycle::Reserve(std::unique_ptr<Attempt>* pending, absl::Time now)
     if (!answer.ok() && host_calls_.IsFailureIgnored(point, v1alpha1::RESERVE)) continue;
     if (!answer.ok()) {
       failures_.UnreserveAndForget(attempt, "reserve was not answered", now);
-      failures_.FailHostAway(std::move(*pending), point.host_name, answer.status(), now);
+      failures_.FailHostUnavailable(std::move(*pending), point.host_name, answer.status(), now);
       return false;
     }
     if (answer->has_rejection()) {
@@ -225,7 +225,7 @@ void SchedulingCycle::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
     if (!answer.ok() && host_calls_.IsFailureIgnored(point, v1alpha1::PERMIT)) continue;
     if (!answer.ok()) {
       failures_.UnreserveAndForget(attempt.get(), "permit was not answered", now);
-      failures_.FailHostAway(std::move(attempt), point.host_name, answer.status(), now);
+      failures_.FailHostUnavailable(std::move(attempt), point.host_name, answer.status(), now);
       return waits_.ApplyDecisions(permit.decisions(), now);
     }
     for (const v1alpha1::PermitWait& wait : answer->waits()) {

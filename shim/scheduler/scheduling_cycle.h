@@ -57,7 +57,7 @@ class BatchPlacement {
   absl::Duration elapsed_;
 };
 
-// One attempt. Each step takes the attempt over: it goes on, or AttemptFailures ends it.
+// One attempt. Each step owns the attempt: it passes the attempt on, or AttemptFailures ends it.
 //
 // Threading: the scheduling thread; blocks it for at most the deadlines of the calls.
 class SchedulingCycle {

@@ -280,7 +280,8 @@ TEST_F(SeveralHostsTest, AHostThatIsNotPartOfTheAlgorithmIsAskedLaterOnly) {
   AddPod("q");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("plugin host \"b\" did not answer: the host is unavailable"));
 }
 
 // Host "b" is interested only in pods with claims; "a" handles the others alone.
@@ -324,12 +325,13 @@ TEST_F(SkippedHostTest, APodThatTheOtherHostSkipsNeedsOneMessageToOneHost) {
   EXPECT_THAT(effects_.binds, SizeIs(2));
 }
 
-TEST_F(SkippedHostTest, WhileTheHostIsAwayOnlyPodsThatItCaresAboutWaitForIt) {
+TEST_F(SkippedHostTest, OnlyPodsThatAnUnavailableHostHandlesWaitForIt) {
   hosts_["b"].is_usable = false;
   AddPodWithClaim("q");
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("plugin host \"b\" did not answer: the host is unavailable"));
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.binds, SizeIs(1));
   EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
@@ -348,7 +350,8 @@ TEST_F(SeveralHostsTest, PodsThatWaitForAnAbsentHostsGateGetAnEventAfterTheGrace
   EXPECT_LE(scheduler_.NextWakeup(now_), now_ + absl::Seconds(5));
   now_ += absl::Seconds(5);
   scheduler_.Tick(now_);
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("plugin host \"b\" did not answer: the host is unavailable"));
   now_ += absl::Seconds(5);
   scheduler_.Tick(now_);
   EXPECT_THAT(effects_.failures, SizeIs(1)) << "once";
@@ -383,7 +386,7 @@ TEST_F(SeveralHostsTest, AHostThatIsSilentAtTheGateIsAskedNoMoreUntilItAnswersAP
   scheduler_.Tick(now_);
   EXPECT_THAT(effects_.failures, SizeIs(5));
   EXPECT_THAT(effects_.failures,
-              ::testing::Each("plugin host \"b\" did not answer: not connected"));
+              ::testing::Each("plugin host \"b\" did not answer: the host is unavailable"));
   hosts_["b"].pre_enqueue = answers;
   scheduler_.OnProbeAnswered("b", now_);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -497,12 +500,13 @@ TEST_F(SeveralHostsTest, TheFirstPluginOfTheProfileIsReportedForANode) {
   EXPECT_THAT(effects_.failures, ElementsAre("0/3 nodes are available: 1 port, 2 cpu."));
 }
 
-TEST_F(SeveralHostsTest, APodIsParkedForTheHostThatIsAway) {
+TEST_F(SeveralHostsTest, APodIsParkedForTheUnavailableHost) {
   AddPod("p");
   hosts_["b"].is_usable = false;
-  // "b" has been away for good, so the grace is over.
+  // "b" has been unavailable for long, so the grace is over.
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("plugin host \"b\" did not answer: the host is unavailable"));
   EXPECT_THAT(Log(), IsEmpty());
   EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
   hosts_["b"].is_usable = true;
@@ -511,12 +515,13 @@ TEST_F(SeveralHostsTest, APodIsParkedForTheHostThatIsAway) {
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
 
-TEST_F(SeveralHostsTest, WhileOneHostIsAwayForAMomentPodsKeepTheirPlaces) {
+TEST_F(SeveralHostsTest, WhileOneHostIsBrieflyUnavailablePodsKeepTheirPlaces) {
   AddPod("p");
   scheduler_.SetHost("b", nullptr, 0, now_);
   EXPECT_FALSE(scheduler_.ScheduleOne(now_ + absl::Seconds(4)));
   EXPECT_TRUE(scheduler_.ScheduleOne(now_ + absl::Seconds(6)));
-  EXPECT_THAT(effects_.failures, ElementsAre("plugin host \"b\" did not answer: not connected"));
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("plugin host \"b\" did not answer: the host is unavailable"));
 }
 
 TEST_F(SeveralHostsTest, AnAnswerForAnotherHostsPluginIsRejected) {

@@ -27,8 +27,8 @@ constexpr absl::string_view kAmountField = "Pod.metadata.annotations['amount']";
 // wait. Pods of one kind have the same prefix, as "kind.name"; the amount follows a colon.
 class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
  public:
-  explicit World(bool spares)
-      : cache_(&cluster_, &queue_, spares ? EquivalenceCache::ClassOf(Like) : nullptr,
+  explicit World(bool skips)
+      : cache_(&cluster_, &queue_, skips ? EquivalenceCache::ClassOf(Like) : nullptr,
                [](const std::string& plugin, absl::string_view field) {
                  return plugin == kByAmount && field == kAmountField;
                }) {
@@ -84,7 +84,7 @@ class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
     cache_.Happened(queue::AssignedPodDelete());
     const uint64_t number = queue_.TakeEventNumber();
     std::vector<queue::SchedulingQueue::WakeUp> wakes;
-    for (const std::string& waiting : told_) {
+    for (const std::string& waiting : waiting_) {
       const auto& plugins = queue_.Find(waiting)->unschedulable_plugins;
       wakes.push_back({waiting, *plugins.begin(), queue::AssignedPodDelete(), number});
     }
@@ -96,7 +96,7 @@ class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
   cache::ClusterState cluster_;
   queue::SchedulingQueue queue_{{}, now_, this, this};
   absl::btree_set<std::string> pending_;
-  std::set<std::string> told_;  // waiting pods, as the host knows
+  std::set<std::string> waiting_;  // waiting pods, as the host knows
 
  private:
   static EquivalenceClass Like(const kube::PodObject& pod) {
@@ -111,10 +111,10 @@ class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
   }
 
   bool EvaluatesEvents(const kube::PodObject&, uint64_t) override { return true; }
-  void OnWaiting(const QueuedPod& pod) override { told_.insert(pod.uid()); }
+  void OnWaiting(const QueuedPod& pod) override { waiting_.insert(pod.uid()); }
   void OnNotWaiting(const QueuedPod& pod) override {
     cache_.OnNotWaiting(pod.uid());
-    told_.erase(pod.uid());
+    waiting_.erase(pod.uid());
   }
   std::vector<queue::PreEnqueueResult> PreEnqueue(absl::Span<const QueuedPod* const> pods,
                                                   absl::Time) override {
@@ -154,7 +154,8 @@ TEST_F(EquivalenceCacheTest, AFailedPodRepresentsItsClass) {
   for (int i = 0; i < 3; ++i) {
     Event();
     EXPECT_EQ(Try(), (Uids{"a.1", "b.1"}));
-    EXPECT_EQ(told_, (std::set<std::string>{"a.1", "b.1"})) << "the host does not know the others";
+    EXPECT_EQ(waiting_, (std::set<std::string>{"a.1", "b.1"}))
+        << "the host does not know the others";
   }
   EXPECT_EQ(queue_.Find("a.3")->attempts, 4) << "as if they had been tried";
   EXPECT_EQ(queue_.Find("a.3")->unschedulable_plugins, absl::btree_set<std::string>{kFit});
@@ -218,7 +219,7 @@ TEST_F(EquivalenceCacheTest, AFollowerWithoutItsLeaderIsTried) {
   cluster_.RemovePod("a.1");
   queue_.Delete("a.1");
   EXPECT_EQ(Try(), (Uids{"a.2"}));
-  EXPECT_EQ(told_, std::set<std::string>{"a.2"});
+  EXPECT_EQ(waiting_, std::set<std::string>{"a.2"});
 }
 
 TEST_F(EquivalenceCacheTest, AFollowerMayBeTriedWithItsLeader) {
@@ -248,7 +249,7 @@ TEST_F(EquivalenceCacheTest, OthersHaveTheirOwnReasons) {
 // Pods of a few kinds are placed on three nodes, and end.
 class Player : public World {
  public:
-  Player(unsigned seed, bool spares) : World(spares), random_(seed) {
+  Player(unsigned seed, bool skips) : World(skips), random_(seed) {
     for (const char* name : {"n1", "n2", "n3"}) AddNode(name, 8);
   }
 
@@ -314,9 +315,9 @@ class Player : public World {
 TEST(EquivalenceCacheRandomTest, SkippingAttemptsDoesNotChangeResults) {
   size_t made = 0, all = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
-    Player spares(seed, true), tries_all(seed, false);
-    ASSERT_EQ(tries_all.Play(), spares.Play()) << "seed " << seed;
-    made += spares.attempts();
+    Player skips(seed, true), tries_all(seed, false);
+    ASSERT_EQ(tries_all.Play(), skips.Play()) << "seed " << seed;
+    made += skips.attempts();
     all += tries_all.attempts();
   }
   EXPECT_LT(made * 2, all);

@@ -55,7 +55,7 @@ void SchedulerCluster::Create(const kube::PodPtr& pod, absl::Time now) {
   // PreEnqueue runs when the pod is created, so hosts need the time before.
   if (heard_at_ != now) {
     heard_at_ = now;
-    if (absl::Status heard = stage_.HearHosts(now); !heard.ok()) failed_ = heard;
+    if (absl::Status polled = stage_.PollHosts(now); !polled.ok()) failed_ = polled;
   }
   auto created = std::make_shared<kube::PodObject>(*pod);
   created->pod.set_creation_unix_seconds(absl::ToUnixSeconds(now));
@@ -110,7 +110,7 @@ absl::Status SchedulerCluster::Settle(absl::Time now, std::vector<News>* news) {
   tried_again_ = false;
   bool worked = true;
   while (worked && failed_.ok()) {
-    if (absl::Status heard = stage_.HearHosts(now); !heard.ok()) return heard;
+    if (absl::Status polled = stage_.PollHosts(now); !polled.ok()) return polled;
     const size_t known = news_.size();
     scheduler.Tick(now);
     stage_.world().CarryOut(&scheduler, now);

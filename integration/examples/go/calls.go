@@ -119,7 +119,7 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	if len(request.GetHypotheses()) > 0 {
 		for i, hypothesis := range request.GetHypotheses() {
 			if hypothesis.GetContinues() && (i == 0 || request.GetHypotheses()[i-1].GetSlot() != hypothesis.GetSlot()) {
-				return nil, fail(pb.CallError_INVALID, "a simulated node continues a simulation of another node")
+				return nil, fail(pb.CallError_INVALID, "a hypothesis continues a hypothesis about another node")
 			}
 			if err := checkHypothesis(s.cache, hypothesis); err != nil {
 				return nil, err

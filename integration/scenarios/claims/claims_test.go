@@ -307,7 +307,7 @@ func nothingIsDenied(t *testing.T, c *cluster) {
 
 // Without a serving host pods with claims wait, with a message; other pods are scheduled. They are bound when the
 // host starts, and after it has restarted.
-func TestTheHostForClaimsIsAway(t *testing.T) {
+func TestTheHostForClaimsIsUnavailable(t *testing.T) {
 	if *against != "outboard" {
 		t.Skip("kube-scheduler has no hosts")
 	}
@@ -329,14 +329,14 @@ func TestTheHostForClaimsIsAway(t *testing.T) {
 	pods("with")
 	c.awaitBound("claim-with")
 	c.outboard.ClaimsHost.Kill()
-	pods("away")
-	c.awaitWaiting("claim-away", "DynamicResources", "claims")
-	t.Log(c.get("claim-away").Status.Conditions)
+	pods("unavailable")
+	c.awaitWaiting("claim-unavailable", "DynamicResources", "claims")
+	t.Log(c.get("claim-unavailable").Status.Conditions)
 	if err := c.outboard.StartClaimsHost(); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitBound("claim-away")
-	for _, word := range []string{"before", "with", "away"} {
+	c.awaitBound("claim-unavailable")
+	for _, word := range []string{"before", "with", "unavailable"} {
 		c.holds("claim-"+word, c.made("claim-"+word), 1)
 	}
 	c.check()

@@ -142,8 +142,8 @@ func (c *statusCluster) awaitPhase(name, phase string) {
 	})
 }
 
-// awaitTold waits until each member has the reason for its wait in its condition and in an event.
-func (c *statusCluster) awaitTold(members []string, part string) {
+// awaitReason waits until each member has the reason for its wait in its condition and in an event.
+func (c *statusCluster) awaitReason(members []string, part string) {
 	c.Helper()
 	c.await(members[0]+" and its siblings have the reason", func() string {
 		events, err := c.client.EventsV1().Events(namespace).List(c.Context(), metav1.ListOptions{})
@@ -235,9 +235,9 @@ func TestPodGroupStatus(t *testing.T) {
 	waiting := c.awaitCondition("upstream", metav1.ConditionFalse, schedulingv1alpha2.PodGroupReasonUnschedulable, why)
 	c.awaitPhase("labelled", "Pending")
 	c.awaitPhase("large", "Pending")
-	c.awaitTold(upstream, `gang "upstream": `+why)
-	c.awaitTold(labelled, `gang "labelled": `+why)
-	c.awaitTold(large, `gang "large": 4 of 100 nvidia.com/gpu are free (minResources)`)
+	c.awaitReason(upstream, `gang "upstream": `+why)
+	c.awaitReason(labelled, `gang "labelled": `+why)
+	c.awaitReason(large, `gang "large": 4 of 100 nvidia.com/gpu are free (minResources)`)
 
 	// Others write to the status, too; then the host is killed, and there is room.
 	group := c.podGroup("upstream")
@@ -265,7 +265,7 @@ func TestPodGroupStatus(t *testing.T) {
 	if status := c.statusOf("labelled"); status["occupiedBy"] != "gangs/another" || status["failed"] != int64(1) {
 		t.Errorf("the foreign fields are lost: %v", status)
 	}
-	c.awaitTold(large, "0 of 100 nvidia.com/gpu are free (minResources)")
+	c.awaitReason(large, "0 of 100 nvidia.com/gpu are free (minResources)")
 
 	// A shim without write access logs that once, and schedules.
 	outboard.Stop()
@@ -275,7 +275,7 @@ func TestPodGroupStatus(t *testing.T) {
 	defer reader.Stop()
 	newPodGroup("later")
 	later := c.addMembers("later", 3, inPodGroup("later"))
-	c.awaitTold(later, `gang "later": 0 of 3 members fit`)
+	c.awaitReason(later, `gang "later": 0 of 3 members fit`)
 	c.addNode(3)
 	c.addNode(4)
 	c.awaitBound(later)

@@ -79,7 +79,7 @@ bool HostPool::Kill() {
 
 bool HostPool::SwapBack(absl::Time now) { return hosts_.Swap(kHost, "", now).ok(); }
 
-absl::Status HostPool::Hear(absl::Time now) {
+absl::Status HostPool::Poll(absl::Time now) {
   hosts_.Tick(now);
   std::string told = ServingAddress();
   scheduler_->AdvanceHostClocks(now);

@@ -37,7 +37,7 @@ class HostPool {
   // Returns to the previous process; false if there is none.
   bool SwapBack(absl::Time now);
   // Sends the time to the hosts and processes their messages. Errors: a host does not answer.
-  absl::Status Hear(absl::Time now);
+  absl::Status Poll(absl::Time now);
   bool Serves() const { return !ServingAddress().empty(); }
   hosts::HostRegistry& hosts() { return hosts_; }
 

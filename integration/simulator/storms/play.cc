@@ -131,7 +131,7 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
       if (absl::Status started = pool_.Start(now_); !started.ok()) return started;
       host_was_changed_ = true;
     }
-    if (absl::Status heard = pool_.Hear(now_); !heard.ok()) return heard;
+    if (absl::Status polled = pool_.Poll(now_); !polled.ok()) return polled;
     LookForHost();
     scheduler_.Tick(now_);
     judge_.StepEnded(now_);
@@ -142,7 +142,7 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
       judge_.StepEnded(now_);
       now_ += kCycle;
     }
-    if (scheduler_.queue().HasNext() && !host_is_away_) return absl::OkStatus();
+    if (scheduler_.queue().HasNext() && !host_is_unavailable_) return absl::OkStatus();
     LookWhoHolds();
     absl::Time next = scheduler_.NextWakeup(now_);
     if (!events_.empty()) next = std::min(next, events_.begin()->first);
@@ -161,7 +161,7 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
         if (!ordered_.contains(uid) && scheduler_.cluster()->IsAssumed(uid)) holding.push_back(uid);
       }
     }
-    judge_.Holding(holding, now_, std::exchange(host_was_changed_, false) || host_is_away_);
+    judge_.Holding(holding, now_, std::exchange(host_was_changed_, false) || host_is_unavailable_);
   }
 
   // --- Gangs and their controllers
@@ -387,13 +387,13 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
   }
   // Starts another after a while, if none took over.
   void LookForHost() {
-    host_is_away_ = !pool_.Serves();
-    if (!host_is_away_ || host_comes_) return;
+    host_is_unavailable_ = !pool_.Serves();
+    if (!host_is_unavailable_ || host_comes_) return;
     Tell("no host is running");
     host_comes_ = true;
     In(Within(absl::Seconds(30)), [this] {
       host_comes_ = false;
-      if (!host_is_away_) return;
+      if (!host_is_unavailable_) return;
       Tell("a host process starts");
       ++wanted_hosts_;
     });
@@ -489,7 +489,7 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
   scheduler::Scheduler scheduler_;
   HostPool pool_;
   int wanted_hosts_ = 0;
-  bool host_is_away_ = false;
+  bool host_is_unavailable_ = false;
   bool host_comes_ = false;
   bool host_was_changed_ = false;
 

@@ -272,7 +272,7 @@ func askWho(t *testing.T, address string, with credentials.TransportCredentials)
 	return err
 }
 
-func TestServesUntilTold(t *testing.T) {
+func TestServesUntilStopped(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "claims@{instance}.sock")
 	stale := filepath.Join(dir, "claims@gone.sock")

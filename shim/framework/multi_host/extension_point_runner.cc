@@ -86,9 +86,8 @@ void ExtensionPointRunner::FillHeader(size_t host, v1alpha1::CallHeader* header)
 }
 
 bool ExtensionPointRunner::IsIgnored(size_t host) const {
-  return std::any_of(
-      ignored_failures_.begin(), ignored_failures_.end(),
-      [host](const IgnoredFailure& ignored_failures) { return ignored_failures.host == host; });
+  return std::any_of(ignored_failures_.begin(), ignored_failures_.end(),
+                     [host](const IgnoredFailure& failure) { return failure.host == host; });
 }
 
 // For a single host.
@@ -106,7 +105,7 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartAll(const Req
     if (!takes_part(host) || IsIgnored(host)) continue;
     if (hosts_[host].client == nullptr) {
       pending.emplace_back(host, []() -> absl::StatusOr<Response> {
-        return absl::UnavailableError("not connected");
+        return absl::UnavailableError("the host is unavailable");
       });
       continue;
     }
@@ -417,11 +416,11 @@ absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1alpha1::NodeSe
       if (profile_.shares[host].score_uses_last && !asked->answers[i].has_error())
         last_scores_->Keep(key(host), nodes, asked->answers[i], now);
     }
-    for (IgnoredFailure& ignored_failures : ignored_failures_) {
-      if (!profile_.shares[ignored_failures.host].score_uses_last) continue;
-      auto last = last_scores_->Find(key(ignored_failures.host), nodes, now);
+    for (IgnoredFailure& failure : ignored_failures_) {
+      if (!profile_.shares[failure.host].score_uses_last) continue;
+      auto last = last_scores_->Find(key(failure.host), nodes, now);
       if (!last.has_value()) continue;
-      ignored_failures.used_last = true;
+      failure.used_last = true;
       asked->answers.push_back(*std::move(last));
     }
   }

@@ -45,10 +45,10 @@ class ExtensionPointRunner {
   // Records questions and answers from now on. The recorder outlives the runner.
   void SetRecorder(CallRecorder* recorder) { recorder_ = recorder; }
 
-  // Makes PreFilter ask the main host about all points in one message, `request`, with the sampling
-  // of a host that is alone. Its answer about the nodes stands unless another host restricts the
-  // nodes or rejects one of its sample. If the message fails, the host is called point by point,
-  // because each point has its own failure policy. Both arguments outlive the runner.
+  // Makes PreFilter call the main host for all points in one message, `request`, with the same
+  // sampling as for a single host. Its answer is used unless another host restricts the nodes or
+  // rejects a node of the sample. If the message fails, the host is called point by point, because
+  // each point has its own failure policy. Both arguments outlive the runner.
   void AskMainAtOnce(const v1alpha1::CycleRequest* request, v1alpha1::CycleResponse* answer) {
     at_once_ = AtOnce();
     at_once_.request = request;
@@ -65,8 +65,8 @@ class ExtensionPointRunner {
                                                   uint32_t num_to_find);
   absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(const v1alpha1::NodeSet& nodes);
   absl::StatusOr<v1alpha1::ScoreResponse> Score(const v1alpha1::NodeSet& nodes);
-  // Evaluates each hypothesis on the hosts except `excepted`: at its position the rejections, in
-  // any order.
+  // Evaluates each hypothesis on all hosts except `excepted`. Entry i has the rejections of
+  // hypothesis i, in any order.
   absl::StatusOr<std::vector<std::vector<v1alpha1::PluginStatus>>> EvaluateHypotheses(
       const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, size_t excepted);
   // The same for the questions of host `asking`, with its own verdicts: per question the verdict of

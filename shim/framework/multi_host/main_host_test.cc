@@ -442,9 +442,9 @@ std::string Text(const Algorithm& algorithm, const AlgorithmResult& result, bool
   absl::StrAppend(&text, "silent ", result.failed_host, "\n",
                   algorithm.response().pre_filter().ShortDebugString(), "\n",
                   algorithm.response().pre_score().ShortDebugString(), "\n");
-  for (const IgnoredFailure& ignored_failures : result.ignored_failures) {
-    absl::StrAppend(&text, "without ", ignored_failures.host, " at ", ignored_failures.point, " ",
-                    ignored_failures.used_last, " ", ignored_failures.status.ToString(), "\n");
+  for (const IgnoredFailure& failure : result.ignored_failures) {
+    absl::StrAppend(&text, "without ", failure.host, " at ", failure.point, " ", failure.used_last,
+                    " ", failure.status.ToString(), "\n");
   }
   return text;
 }
@@ -487,7 +487,7 @@ void RunCases(uint32_t seed, Counts* counts) {
         request.hosts.push_back({hosts.back()->client(), static_cast<int64_t>(host + 1)});
         if (world.FaultOf(host, "PreFilter") == Fault::kSilent &&
             setting.profile.shares[host].is_optional())
-          request.hosts.back().client = nullptr;  // It is away.
+          request.hosts.back().client = nullptr;  // It is unavailable.
       }
       result = &algorithm->Run(request);
       return Text(*algorithm, *result, /*alone=*/false);
@@ -499,8 +499,8 @@ void RunCases(uint32_t seed, Counts* counts) {
     ++counts->cases;
     ++counts->outcomes[result->outcome];
     counts->ignored_failures += result->ignored_failures.empty() ? 0 : 1;
-    for (const IgnoredFailure& ignored_failures : result->ignored_failures)
-      counts->used_last += ignored_failures.used_last;
+    for (const IgnoredFailure& failure : result->ignored_failures)
+      counts->used_last += failure.used_last;
     if (setting.profile.main_host.has_value()) {
       const ModelHost& main = *hosts[*setting.profile.main_host];
       if (at_once.fused_answer().has_value()) {

@@ -23,11 +23,14 @@ using AskAbout = absl::FunctionRef<absl::StatusOr<v1alpha1::FilterResponse>(
 // - if one host searched as if it were alone, up to the first feasible node beyond `num_to_find`;
 // - if a plugin failed, up to the failure.
 //
-// The result is MergeFilter's: the search ends at the first feasible node beyond `num_to_find`, or
-// with a failure, and the first plugin in `profile` is reported. But late hosts evaluate little
-// more than the sample, where the others may evaluate thousands of nodes: the nodes that the early
-// hosts leave, and those that they reject with a plugin after `first_late`, the first plugin of a
-// late host. If the search goes beyond `early`, `early_again` is called. The answers were checked.
+// Returns the result of MergeFilter: the search ends at the first feasible node beyond
+// `num_to_find`, or with a failure, and each rejection names the first rejecting plugin in
+// `profile`. But late hosts evaluate only
+// - the nodes that the early hosts find feasible;
+// - the nodes that the early hosts reject with a plugin after `first_late`, the first plugin of a
+//   late host, because then a plugin of a late host may be the first.
+// That is little more than the sample, whereas the early hosts may evaluate thousands of nodes. If
+// the search goes beyond `early`, it calls `early_again`. The answers were checked.
 // Pure, except for the two callbacks.
 // Errors: those of the callbacks.
 absl::StatusOr<v1alpha1::FilterResponse> StagedFilter(const std::vector<std::string>& profile,
