@@ -41,7 +41,6 @@ void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
   response->add_capabilities(v1alpha1::BATCH);
   response->add_capabilities(v1alpha1::GROUP_PLAN);
   response->add_capabilities(v1alpha1::QUEUEING_HINTS);
-  response->add_capabilities(v1alpha1::SIGNATURES);
   for (const auto& [name, descriptor] : registry_->descriptors()) {
     v1alpha1::PluginInfo* info = response->add_plugins();
     info->set_name(name);

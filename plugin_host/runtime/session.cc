@@ -391,20 +391,6 @@ CallStatus Session::PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl:
   return CallStatus::Ok();
 }
 
-CallStatus Session::Sign(const v1alpha1::SignRequest& request, v1alpha1::SignResponse* response) {
-  std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
-  if (profile == nullptr)
-    return CallStatus(CallError::NOT_CONFIGURED, "the profile is not configured here");
-  if (request.pod_uids_size() > kMaxPodsPerCall)
-    return CallStatus(CallError::INVALID, "at most 4096 pods a call");
-  for (const std::string& uid : request.pod_uids()) {
-    const sdk::PodRecord* pod = cache_.FindPod(uid);
-    if (pod == nullptr) return UnknownPod(uid);
-    response->add_signatures(signatures_.Of(*profile, pod->pod));
-  }
-  return CallStatus::Ok();
-}
-
 void Session::SortKeysChanged(absl::Span<const std::string> pod_uids) {
   if (!push_) return;
   v1alpha1::SyncResponse response;

@@ -30,7 +30,6 @@
 #include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.pb.h"
 #include "proto/outboard/v1alpha1/reserve.pb.h"
-#include "proto/outboard/v1alpha1/sign.pb.h"
 
 namespace outboard::runtime {
 
@@ -92,7 +91,6 @@ class Session : private PushTarget {
                       v1alpha1::SortKeysResponse* response);
   CallStatus PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl::Time now,
                         v1alpha1::PreEnqueueResponse* response);
-  CallStatus Sign(const v1alpha1::SignRequest& request, v1alpha1::SignResponse* response);
   CallStatus Reserve(const v1alpha1::ReserveRequest& request, absl::Time now,
                      v1alpha1::ReserveResponse* response);
   CallStatus Unreserve(const v1alpha1::UnreserveRequest& request, absl::Time now,

@@ -27,7 +27,6 @@
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
 #include "proto/outboard/v1alpha1/score.grpc.pb.h"
-#include "proto/outboard/v1alpha1/sign.grpc.pb.h"
 
 namespace outboard::services {
 namespace {
@@ -192,7 +191,6 @@ class Engine::Impl {
   v1alpha1::CycleService::AsyncService cycle_;
   v1alpha1::QueueSortService::AsyncService queue_sort_;
   v1alpha1::PreEnqueueService::AsyncService pre_enqueue_;
-  v1alpha1::SignService::AsyncService sign_;
   v1alpha1::PreFilterService::AsyncService pre_filter_;
   v1alpha1::FilterService::AsyncService filter_;
   v1alpha1::PostFilterService::AsyncService post_filter_;
@@ -289,12 +287,6 @@ void Engine::Impl::ListenToSingleCalls() {
              true, [](Session& session, const auto& request, absl::Time now, auto* response) {
                response->Clear();
                return session.PreEnqueue(request, now, response);
-             }));
-  Listen(&sign_, &SignService::AsyncService::RequestSign,
-         AtLeast<SignRequest, SignResponse>(
-             false, [](Session& session, const auto& request, absl::Time, auto* response) {
-               response->Clear();
-               return session.Sign(request, response);
              }));
   Listen(&reserve_, &ReserveService::AsyncService::RequestReserve,
          AtLeast<ReserveRequest, ReserveResponse>(

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <set>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -29,7 +28,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kGolden[] = "proto/lint/v1alpha1.golden.txt";
-constexpr char kDraftLine[] = "// DRAFT: not served, may change without notice.";
 
 std::string ReadFile(const std::string& path) {
   std::ifstream in(path);
@@ -68,32 +66,11 @@ std::vector<std::string> CheckAll(const std::vector<const FileDescriptor*>& file
   return complaints;
 }
 
-bool IsDraft(const FileDescriptor& file) {
-  return absl::StartsWith(ReadFile(file.name()), kDraftLine);
-}
-
-TEST(ContractTest, ServedFilesKeepTheRules) {
+TEST(ContractTest, FilesKeepTheRules) {
   DescriptorFile contract(OUTBOARD_CONTRACT_DESCRIPTORS);
   EXPECT_GE(contract.files().size(), 11u);
   const std::vector<std::string> complaints = CheckAll(contract.files());
   EXPECT_THAT(complaints, IsEmpty()) << absl::StrJoin(complaints, "\n");
-  for (const FileDescriptor* file : contract.files()) EXPECT_FALSE(IsDraft(*file)) << file->name();
-}
-
-TEST(ContractTest, DraftsSaySoAndKeepTheRules) {
-  DescriptorFile contract(OUTBOARD_CONTRACT_DESCRIPTORS);
-  DescriptorFile drafts(OUTBOARD_DRAFT_DESCRIPTORS);
-  std::set<std::string> served;
-  for (const FileDescriptor* file : contract.files()) served.insert(file->name());
-  const std::vector<std::string> complaints = CheckAll(drafts.files());
-  EXPECT_THAT(complaints, IsEmpty()) << absl::StrJoin(complaints, "\n");
-  int found = 0;
-  for (const FileDescriptor* file : drafts.files()) {
-    if (served.count(file->name()) > 0) continue;
-    ++found;
-    EXPECT_TRUE(IsDraft(*file)) << file->name() << " must begin with: " << kDraftLine;
-  }
-  EXPECT_EQ(found, 1);
 }
 
 TEST(ContractTest, GoldenDescriptor) {

@@ -53,29 +53,6 @@ func (s *session) checkPods(h *host, header *pb.CallHeader, uids []string) error
 	return nil
 }
 
-// Sign returns no signature for two kinds of pods: pods with claims, as in kube-scheduler, and pods with resources that
-// a DeviceClass may provide, now or later. The plugin does nothing for all other pods, so they share one signature.
-func (h *host) Sign(ctx context.Context, request *pb.SignRequest) (*pb.SignResponse, error) {
-	header := request.GetHeader()
-	s, leave, err := h.enter(ctx, &pb.CallHeader{SessionId: header.GetSessionId(), HostInstance: header.GetHostInstance()}, atLeast)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	if err := s.checkPods(h, header, request.GetPodUids()); err != nil {
-		return nil, err
-	}
-	response := &pb.SignResponse{}
-	for _, uid := range request.GetPodUids() {
-		signature := []byte("no claims")
-		if p := s.cache.pods[uid].proto; len(p.GetClaims()) > 0 || namesExtendedResources(p) {
-			signature = nil
-		}
-		response.Signatures = append(response.Signatures, signature)
-	}
-	return response, nil
-}
-
 // PreFilter begins an attempt.
 func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb.PreFilterResponse, error) {
 	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)

@@ -40,7 +40,6 @@ type host struct {
 	pb.UnimplementedScoreServiceServer
 	pb.UnimplementedReserveServiceServer
 	pb.UnimplementedPreBindServiceServer
-	pb.UnimplementedSignServiceServer
 	pb.UnimplementedCycleServiceServer
 
 	instance, build, digest string
@@ -67,7 +66,6 @@ func (h *host) register(server *grpc.Server) {
 	pb.RegisterScoreServiceServer(server, h)
 	pb.RegisterReserveServiceServer(server, h)
 	pb.RegisterPreBindServiceServer(server, h)
-	pb.RegisterSignServiceServer(server, h)
 	pb.RegisterCycleServiceServer(server, h)
 }
 
@@ -119,7 +117,7 @@ func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHost
 	return &pb.GetHostInfoResponse{
 		ContractVersions: []string{contractVersion}, HostInstance: h.instance, Build: h.build, BuildDigest: h.digest,
 		StartedUnixMicros: h.started.UnixMicro(), Plugins: []*pb.PluginInfo{info()},
-		Capabilities: []pb.Capability{pb.Capability_FUSED_CYCLE, pb.Capability_SIGNATURES, pb.Capability_QUEUEING_HINTS},
+		Capabilities: []pb.Capability{pb.Capability_FUSED_CYCLE, pb.Capability_QUEUEING_HINTS},
 	}, nil
 }
 
