@@ -151,10 +151,10 @@ absl::Status ShortDeadlines(const Kit& kit) {
   const auto after = session.PreFilter(2, session.cluster().pending[0].uid());
   CONFORMANCE_TRY(ExpectOk(after));
   if (after.took > kNotLate) {
-    return Wrong(kVersionWaits,
-                 absl::StrCat("after ", kWaitingCalls,
-                              " calls that waited without result, the next one takes ",
-                              absl::FormatDuration(after.took)));
+    return Late(
+        Wrong(kVersionWaits, absl::StrCat("after ", kWaitingCalls,
+                                          " calls that waited without result, the next one takes ",
+                                          absl::FormatDuration(after.took))));
   }
   return absl::OkStatus();
 }

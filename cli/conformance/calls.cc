@@ -98,8 +98,10 @@ std::string Describe(const grpc::Status& status) {
 
 absl::Status ExpectOk(const char* method, const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
+  absl::Status wrong = absl::FailedPreconditionError(
       absl::StrCat(method, " must succeed, but returns ", Describe(status)));
+  return status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ? Late(std::move(wrong))
+                                                                    : wrong;
 }
 
 absl::Status ExpectErrorMessage(const char* method, const CallError& error,
@@ -122,8 +124,8 @@ absl::Status ExpectError(const char* method, const grpc::Status& status,
     return Wrong(rule, absl::StrCat(method, " must return ", Names(reasons), ", but succeeds"));
   }
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    return Wrong(rule, absl::StrCat(method, " must return ", Names(reasons),
-                                    ", but does not answer within the deadline"));
+    return Late(Wrong(rule, absl::StrCat(method, " must return ", Names(reasons),
+                                         ", but does not answer within the deadline")));
   }
   CallError error;
   if (status.error_details().empty() || !error.ParseFromString(status.error_details())) {

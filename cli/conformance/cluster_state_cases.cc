@@ -16,7 +16,7 @@ absl::Status AcksSnapshot(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(), 41));
   if (session.sync().AwaitAck(41, kSoon)) return absl::OkStatus();
-  return Wrong(kAckSnapshot, "no acknowledgement of a snapshot within 5 s");
+  return Late(Wrong(kAckSnapshot, "no acknowledgement of a snapshot within 5 s"));
 }
 
 absl::Status AcksChanges(const Kit& kit) {
@@ -25,7 +25,7 @@ absl::Status AcksChanges(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   for (int i = 0; i < 10; ++i) session.SendDelta({UpsertPod(MakePod(absl::StrCat("later-", i)))});
   if (!session.sync().AwaitAck(15, kAckAtLatest))
-    return Wrong(kAckBehind, "no acknowledgement of a change within 3 s");
+    return Late(Wrong(kAckBehind, "no acknowledgement of a change within 3 s"));
   return absl::OkStatus();
 }
 

@@ -239,9 +239,10 @@ absl::Status Versions(const Kit& kit) {
   const absl::Duration took = absl::Now() - began;
   CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::STALE}, kVersionWaits));
   if (took > absl::Microseconds(kShortDeadlineMicros) + kOnTheWay) {
-    return Wrong(kFusedDeadline,
-                 absl::StrCat("an answer after ", absl::FormatDuration(took), ", of ",
-                              absl::FormatDuration(absl::Microseconds(kShortDeadlineMicros))));
+    return Late(
+        Wrong(kFusedDeadline,
+              absl::StrCat("an answer after ", absl::FormatDuration(took), ", of ",
+                           absl::FormatDuration(absl::Microseconds(kShortDeadlineMicros)))));
   }
   session.SendDelta({UpsertPod(MakePod("later"))});
   CONFORMANCE_TRY(stream.Exchange(stream.Request(3, MakePod("later").uid()), &response));

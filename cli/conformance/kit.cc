@@ -233,6 +233,7 @@ std::vector<Result> RunCases(const Kit& kit, const std::vector<Case>& cases,
         died_in.empty() ? WhyNot(kit, one) : absl::StrCat("the host died in ", died_in);
     const absl::Time began = absl::Now();
     absl::Status status = why_not.empty() ? one.run(kit) : Skipped(why_not);
+    for (int again = 0; again < 2 && IsLate(status); ++again) status = one.run(kit);
     const std::string malformed = MalformedService(status);
     if (malformed_of.count(malformed) > 0) {
       status = Skipped(absl::StrCat(malformed, "/", kWellFormed,

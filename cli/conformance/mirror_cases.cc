@@ -184,7 +184,7 @@ absl::Status VersionBehind(const Kit& kit) {
   const auto answer = session.Call(request);
   CONFORMANCE_TRY(ExpectError(answer, {CallError::STALE}, kVersionExact));
   if (answer.took > kAtOnce)
-    return Wrong(kVersionBehind, absl::StrCat("it took ", absl::FormatDuration(answer.took)));
+    return Late(Wrong(kVersionBehind, absl::StrCat("it took ", absl::FormatDuration(answer.took))));
   return absl::OkStatus();
 }
 
@@ -261,9 +261,9 @@ absl::Status LargeCluster(const Kit& kit) {
   CONFORMANCE_TRY(RunRound(session, 1, session.cluster().pending[0].uid(), &round));
   const absl::Duration took = absl::Now() - began;
   if (took > kOneCycle) {
-    return absl::FailedPreconditionError(absl::StrCat("a cycle over ", count, " nodes took ",
-                                                      absl::FormatDuration(took),
-                                                      ", longer than its deadline of 5 s"));
+    return Late(absl::FailedPreconditionError(absl::StrCat("a cycle over ", count, " nodes took ",
+                                                           absl::FormatDuration(took),
+                                                           ", longer than its deadline of 5 s")));
   }
   FilterRequest all;
   all.set_percentage_of_nodes_to_score(100);

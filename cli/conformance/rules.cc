@@ -7,6 +7,7 @@ namespace outboard::conformance {
 namespace {
 
 constexpr char kMalformed[] = "outboard/malformed-answer";
+constexpr char kLate[] = "outboard/late-answer";
 
 }  // namespace
 
@@ -24,6 +25,13 @@ std::string MalformedService(const absl::Status& status) {
   const absl::optional<absl::Cord> service = status.GetPayload(kMalformed);
   return service.has_value() ? std::string(*service) : "";
 }
+
+absl::Status Late(absl::Status wrong) {
+  if (!wrong.ok()) wrong.SetPayload(kLate, absl::Cord());
+  return wrong;
+}
+
+bool IsLate(const absl::Status& status) { return status.GetPayload(kLate).has_value(); }
 
 absl::Status Skipped(absl::string_view why) { return absl::CancelledError(why); }
 

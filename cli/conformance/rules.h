@@ -30,6 +30,10 @@ absl::Status Wrong(const Rule& rule, absl::string_view what);
 absl::Status Malformed(absl::string_view service, absl::Status wrong);
 // The service of a malformed answer; empty: something else was wrong.
 std::string MalformedService(const absl::Status& status);
+// The same of an answer that came too late. A machine that stalls makes a good host late once, so
+// the case is run again; a host that is always late is late again.
+absl::Status Late(absl::Status wrong);
+bool IsLate(const absl::Status& status);
 // The case cannot be tried on this host, and why.
 absl::Status Skipped(absl::string_view why);
 inline bool IsSkipped(const absl::Status& status) { return absl::IsCancelled(status); }

@@ -69,8 +69,9 @@ absl::Status Session::AwaitTaken() const {
       return absl::OkStatus();
     absl::SleepFor(kProbeInterval);
   } while (absl::Now() < give_up);
-  return Wrong(kAckSnapshot, absl::StrCat("version ", version_, " was not acknowledged within ",
-                                          absl::FormatDuration(kSoon)));
+  return Late(
+      Wrong(kAckSnapshot, absl::StrCat("version ", version_, " was not acknowledged within ",
+                                       absl::FormatDuration(kSoon))));
 }
 
 absl::Status Session::Open(TestCluster cluster, int64_t version) {
@@ -163,9 +164,9 @@ absl::Status Session::AwaitReady() const {
   }
   CONFORMANCE_TRY(ExpectOk(answer));
   if (answer.message.state() == ProbeResponse::READY) return absl::OkStatus();
-  return Wrong(kProbeReady, absl::StrCat("5 s after a complete snapshot Probe returns ",
-                                         ProbeResponse::State_Name(answer.message.state()), ": ",
-                                         answer.message.reason()));
+  return Late(Wrong(kProbeReady, absl::StrCat("5 s after a complete snapshot Probe returns ",
+                                              ProbeResponse::State_Name(answer.message.state()),
+                                              ": ", answer.message.reason())));
 }
 
 }  // namespace outboard::conformance

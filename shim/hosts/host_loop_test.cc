@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -18,14 +19,26 @@ struct Noted final : Completion {
   bool done = false;
 };
 
+// Whether some round of a measurement is good. Other work on the machine can spoil a round, even
+// many; a fault of the code spoils all of them.
+bool AnyRound(const std::function<bool()>& is_good) {
+  const absl::Time limit = absl::Now() + absl::Minutes(1);
+  do {
+    if (is_good()) return true;
+  } while (absl::Now() < limit);
+  return false;
+}
+
 TEST(HostLoopTest, LookingForWhatIsReadyTakesNoTime) {
   HostLoop loop;
   loop.RunReady();
   // The scheduling thread checks several times per pod.
-  constexpr int kLooks = 1000;
-  const absl::Time began = absl::Now();
-  for (int i = 0; i < kLooks; ++i) loop.RunReady();
-  EXPECT_LT(absl::Now() - began, kLooks * absl::Microseconds(300));
+  constexpr int kLooks = 100;
+  EXPECT_TRUE(AnyRound([&] {
+    const absl::Time began = absl::Now();
+    for (int i = 0; i < kLooks; ++i) loop.RunReady();
+    return absl::Now() - began < kLooks * absl::Microseconds(100);
+  }));
 }
 
 TEST(HostLoopTest, WaitsUntilADeadlineAndNoLongerThanForAnEvent) {
@@ -43,29 +56,30 @@ TEST(HostLoopTest, WaitsUntilADeadlineAndNoLongerThanForAnEvent) {
 
 TEST(HostLoopTest, AnotherThreadWakesItAtOnce) {
   HostLoop loop;
-  constexpr int kTimes = 200;
-  std::atomic<int64_t> woken_at{0};  // nanoseconds; 0: the last one was taken
-  std::thread waker([&] {
-    for (int i = 0; i < kTimes; ++i) {
-      while (woken_at != 0) std::this_thread::yield();
-      absl::SleepFor(absl::Milliseconds(1));  // By then it usually waits.
-      woken_at = absl::GetCurrentTimeNanos();
-      loop.Wake();
+  constexpr int kTimes = 100;
+  // If it were rounded up to milliseconds, a tenth would be as quick, and never a quarter.
+  EXPECT_TRUE(AnyRound([&] {
+    std::atomic<int64_t> woken_at{0};  // nanoseconds; 0: the last one was taken
+    std::thread waker([&] {
+      for (int i = 0; i < kTimes; ++i) {
+        while (woken_at != 0) std::this_thread::yield();
+        absl::SleepFor(absl::Milliseconds(1));  // By then it usually waits.
+        woken_at = absl::GetCurrentTimeNanos();
+        loop.Wake();
+      }
+    });
+    std::vector<absl::Duration> took;
+    while (took.size() < kTimes) {
+      loop.Wait(absl::Now() + absl::Minutes(1));
+      if (const int64_t at = woken_at; at != 0) {
+        took.push_back(absl::Nanoseconds(absl::GetCurrentTimeNanos() - at));
+        woken_at = 0;
+      }
     }
-  });
-  std::vector<absl::Duration> took;
-  while (took.size() < kTimes) {
-    loop.Wait(absl::Now() + absl::Seconds(30));
-    if (const int64_t at = woken_at; at != 0) {
-      took.push_back(absl::Nanoseconds(absl::GetCurrentTimeNanos() - at));
-      woken_at = 0;
-    }
-  }
-  waker.join();
-  // Others may use the machine; but if it were rounded to milliseconds, hardly any would be as
-  // quick.
-  absl::c_sort(took);
-  EXPECT_LT(took[kTimes / 4], absl::Microseconds(200)) << "the middle one: " << took[kTimes / 2];
+    waker.join();
+    absl::c_sort(took);
+    return took[kTimes / 4] < absl::Microseconds(100);
+  }));
 }
 
 }  // namespace

@@ -16,21 +16,26 @@ namespace {
 using kube::testing::FakeApiServer;
 using kube::testing::Fault;
 
-// One candidate with short timings.
+// Renewals come quickly. A leader that can renew keeps the lease on any machine: a minute of delay
+// would have to pass first.
+constexpr LeaseTimings kPatient = {absl::Seconds(90), absl::Seconds(60), absl::Milliseconds(50)};
+// For tests in which renewals fail: the leader gives up after a second.
+constexpr LeaseTimings kBrief = {absl::Seconds(2), absl::Seconds(1), absl::Milliseconds(100)};
+
 class Candidate {
  public:
-  Candidate(FakeApiServer& server, const std::string& identity)
-      : Candidate(server, Options(identity)) {}
+  Candidate(FakeApiServer& server, const std::string& identity, LeaseTimings timings = kPatient)
+      : Candidate(server, Options(identity, timings)) {}
   Candidate(FakeApiServer& server, LeaseElectorOptions options)
       : client_(server.Config(), {}), elector_(client_, std::move(options), Callbacks()) {
     elector_.Start();
   }
 
-  static LeaseElectorOptions Options(const std::string& identity) {
+  static LeaseElectorOptions Options(const std::string& identity, LeaseTimings timings = kPatient) {
     LeaseElectorOptions options;
     options.lease_name = "outboard";
     options.identity = identity;
-    options.timings = {absl::Seconds(2), absl::Seconds(1), absl::Milliseconds(100)};
+    options.timings = timings;
     return options;
   }
   LeaseCallbacks Callbacks() {
@@ -128,7 +133,7 @@ TEST(LeaseElector, LeadsInTheEndIfNobodyCanUseTheLease) {
 
 TEST(LeaseElector, StopsByTheDeadlineWhenRenewalsFail) {
   FakeApiServer server;
-  Candidate candidate(server, "me");
+  Candidate candidate(server, "me", kBrief);
   ASSERT_TRUE(Await(candidate.started));
   Fault outage;
   outage.path_part = "/leases";
@@ -141,7 +146,7 @@ TEST(LeaseElector, StopsByTheDeadlineWhenRenewalsFail) {
 
 TEST(LeaseElector, StopsByTheDeadlineWhenTheServerHangs) {
   FakeApiServer server;
-  Candidate candidate(server, "me");
+  Candidate candidate(server, "me", kBrief);
   ASSERT_TRUE(Await(candidate.started));
   Fault hanging;
   hanging.path_part = "/leases";
