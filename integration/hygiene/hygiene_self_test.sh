@@ -8,11 +8,11 @@ failed=0
 
 fresh() {
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree"/{cli/inspect,shim/queue,plugin_host/sdk,plugins/a,plugins/b,proto/lint}
+  mkdir -p "$tree"/{cli/inspect,docs,shim/queue,plugin_host/sdk,plugins/a,plugins/b,proto/lint}
   local room
   for room in cli/inspect shim/queue plugin_host/sdk plugins/a plugins/b proto/lint; do printf '# %s\n\nText.\nMore.\n' "$room" >"$tree/$room/README.md"; done
   # shellcheck disable=SC2016
-  printf '| `cli/` | x |\n| `cli/inspect/` | x |\n| `shim/` | x |\n| `shim/queue/` | x |\n| `plugin_host/` | x |\n| `plugin_host/sdk/` | x |\n| `plugins/` | x |\n| `proto/` | x |\n| `proto/lint/` | x |\n' >"$tree/README.md"
+  printf '| `cli/` | x |\n| `cli/inspect/` | x |\n| `shim/` | x |\n| `shim/queue/` | x |\n| `plugin_host/` | x |\n| `plugin_host/sdk/` | x |\n| `plugins/` | x |\n| `proto/` | x |\n| `proto/lint/` | x |\n' >"$tree/docs/architecture.md"
   # shellcheck disable=SC2016
   printf '`a` and `b`\n' >"$tree/plugins/README.md"
   # shellcheck disable=SC2016
@@ -99,7 +99,7 @@ many; printf '## Why so many files\n\nBecause.\n' >>"$tree/shim/queue/README.md"
 many; mv "$tree/shim/queue/x1.cc" "$tree/shim/queue/x1_test.cc"; accepts room_sizes 'a test'
 
 # shellcheck disable=SC2016
-in_docs() { fresh; mkdir "$tree/docs"; printf 'See `%s`.\n' "$1" >"$tree/$2"; }
+in_docs() { fresh; printf 'See `%s`.\n' "$1" >"$tree/$2"; }
 in_docs shim/queue/heap.h docs/a.md; expect paths_in_docs 'docs/a.md: names shim/queue/heap.h, which does not exist'
 in_docs 'shim/*/*.py' CONTRIBUTING.md; expect paths_in_docs 'CONTRIBUTING.md: names shim/*/*.py, which does not exist'
 in_docs 'shim/queue/q.{h,cc}' README.md; expect paths_in_docs 'README.md: names shim/queue/q.h, which does not exist'
@@ -109,5 +109,18 @@ in_docs 'other/q.cc' docs/a.md; accepts paths_in_docs 'a path that does not begi
 in_docs shim docs/a.md
 # shellcheck disable=SC2016
 printf '```\n`shim/x`\n```\n' >>"$tree/docs/a.md"; accepts paths_in_docs 'a fenced block'
+
+linked() { fresh; printf '# One\n\n[x](%s)\n\n## The second (and `last`) part\n' "$1" >"$tree/docs/a.md"; }
+linked b.md; expect links 'docs/a.md: links to b.md, which does not exist'
+linked ../shim/queue/README.md; accepts links 'a file'
+linked architecture.md#pods; expect links 'docs/a.md: links to architecture.md#pods, which has no such heading'
+linked '#the-second-and-last-part'; accepts links 'a heading of the same document'
+linked https://example.com/x; accepts links 'another site'
+# shellcheck disable=SC2016
+fresh; printf '```\n[x](nowhere.md)\n```\n' >"$tree/docs/a.md"; accepts links 'a fenced block'
+
+fresh; printf '%0121d\n' 0 >"$tree/docs/a.md"; expect prose 'docs/a.md:1: more than 120 characters'
+fresh; printf '| %0121d |\n' 0 >"$tree/docs/a.md"; accepts prose 'a table'
+fresh; seq 3000 >"$tree/README.md"; expect prose 'README.md: more than 8 kB'
 
 exit "$failed"

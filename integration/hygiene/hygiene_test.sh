@@ -106,15 +106,15 @@ check_names() {
     sources -name '*.cc' ! -name main.cc | xargs --no-run-if-empty grep -nE 'LOG\(FATAL\)' /dev/null | cut -d: -f1,2 || true)
 }
 
-# README.md's table of rooms (rows that begin with | `folder/`) names every room exactly once and no other folder.
+# The table of rooms in docs/architecture.md (rows that begin with | `folder/`) names every room exactly once and no other folder.
 check_rooms_table() {
   local named there line
   # shellcheck disable=SC2016
-  named=$(sed -nE 's/^\| `([a-z_/0-9]+)\/` \|.*/\1/p' README.md | sort)
+  named=$(sed -nE 's/^\| `([a-z_/0-9]+)\/` \|.*/\1/p' docs/architecture.md | sort)
   there=$({ rooms; for folder in cli shim plugin_host plugins proto integration deploy; do [[ -d $folder ]] && echo "$folder"; done; } | sort |
     grep -vE '^plugins/|^proto/outboard$' || true)
-  while read -r line; do fault "README.md: its table names $line/, which does not exist"; done < <(comm -23 <(echo "$named") <(echo "$there"))
-  while read -r line; do fault "README.md: its table does not name $line/"; done < <(comm -13 <(echo "$named") <(echo "$there"))
+  while read -r line; do fault "docs/architecture.md: its table names $line/, which does not exist"; done < <(comm -23 <(echo "$named") <(echo "$there"))
+  while read -r line; do fault "docs/architecture.md: its table does not name $line/"; done < <(comm -13 <(echo "$named") <(echo "$there"))
   local plugin
   for plugin in plugins/*/; do
     plugin=$(basename "$plugin")
@@ -181,7 +181,42 @@ check_paths_in_docs() {
   done
 }
 
-all=(includes sdk readmes sizes paths binaries names rooms_table old_names dialect room_files room_sizes paths_in_docs)
+# Relative links of all documents lead to files that exist, and #anchors to headings of them.
+check_links() {
+  local file target path anchor
+  while IFS=$'\t' read -r file target; do
+    path=${target%%#*}
+    anchor=
+    [[ $target == *'#'* ]] && anchor=${target#*#}
+    if [[ -n $path ]]; then path=$(dirname "$file")/$path; else path=$file; fi
+    if [[ ! -e $path ]]; then
+      fault "$file: links to $target, which does not exist"
+    elif [[ -n $anchor ]] && ! anchors "$path" | grep -qxF -- "$anchor"; then
+      fault "$file: links to $target, which has no such heading"
+    fi
+  done < <(sources -name '*.md' | while read -r file; do
+    outside_fences "$file" | { grep -oE '\]\([^)[:space:]]+\)' || true; } | sed -E 's/^\]\((.*)\)$/\1/' | { grep -vE '^(https?|mailto):' || true; } |
+      sed "s,^,$file\t,"
+  done)
+}
+outside_fences() { awk '/^ *```/ { fenced = !fenced; next } !fenced' "$1"; }
+# The anchors of a document's headings, as hosting services make them.
+anchors() { outside_fences "$1" | sed -nE 's/^#+ +(.*)$/\1/p' | sed -E 's/\[([^]]*)\]\([^)]*\)/\1/g; s/[^A-Za-z0-9 _-]//g; s/ /-/g' | tr '[:upper:]' '[:lower:]'; }
+
+# Prose of the documents for users is at most 120 characters wide; tables, links alone on a line and code are not prose.
+check_prose() {
+  local line
+  while read -r line; do fault "$line: more than 120 characters"; done < <(
+    for file in README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md; do
+      [[ -f $file ]] || continue
+      # shellcheck disable=SC2016
+      LC_ALL=C.UTF-8 awk -v file="$file" '/^ *```/ { fenced = !fenced } !fenced && !/^\|/ && length($0) > 120 { print file ":" NR }' "$file"
+    done)
+  # The first page fits one look: 8 kB.
+  [[ ! -f README.md || $(wc -c <README.md) -le 8192 ]] || fault "README.md: more than 8 kB"
+}
+
+all=(includes sdk readmes sizes paths binaries names rooms_table old_names dialect room_files room_sizes paths_in_docs links prose)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done

@@ -268,7 +268,7 @@ TEST_F(BadConnectionsTest, AConnectorGoesOnToHostsThatAnswer) {
     const auto has_good = [&]() { return answered.count("good") > 0; };
     absl::MutexLock lock(&mu);
     EXPECT_TRUE(mu.AwaitWithTimeout(absl::Condition(&has_good), absl::Minutes(1)));
-    // Whoever is asked a second time was refused the first time.
+    // A host that is asked a second time was refused the first time.
     const auto were_refused = [&]() {
       for (const char* name : {"garbage", "no-name", "contract", "large"}) {
         if (asked[name] < 2) return false;

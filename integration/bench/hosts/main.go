@@ -82,7 +82,7 @@ func programs() (string, error) {
 func rows(bin string) ([]row, error) {
 	all := []row{
 		{name: oneHost},
-		{name: "+ C++, with a mirror (NodeAffinity there)", plugins: "-NodeAffinity",
+		{name: "+ C++, with a cache (NodeAffinity there)", plugins: "-NodeAffinity",
 			second: []string{filepath.Join(bin, "outboard-host"), "--plugins", "NodeAffinity"}},
 	}
 	if python := os.Getenv("OUTBOARD_PYTHON"); python != "" {
@@ -96,7 +96,7 @@ func rows(bin string) ([]row, error) {
 		}
 		command := []string{"env", "PYTHONPATH=" + sdk, python, plugin}
 		all = append(all,
-			row{name: "+ Python, with a mirror", second: command, added: []string{"Prices"}},
+			row{name: "+ Python, with a cache", second: command, added: []string{"Prices"}},
 			row{name: "+ Python, `inline_nodes`", second: append(slices.Clone(command), "--inline-nodes"), added: []string{"Prices"}})
 	}
 	examples, err := filepath.Abs("../build/examples")
@@ -109,7 +109,7 @@ func rows(bin string) ([]row, error) {
 	}
 	inGo, inJava := filepath.Join(examples, "go/power-domains"), filepath.Join(examples, "java/licences-1.jar")
 	if _, err := os.Stat(inGo); err == nil {
-		all = append(all, row{name: "+ Go, with a mirror (the example)", second: []string{inGo}, added: []string{"PowerDomains"}})
+		all = append(all, row{name: "+ Go, with a cache (the example)", second: []string{inGo}, added: []string{"PowerDomains"}})
 	}
 	if _, err := os.Stat(inJava); err == nil {
 		all = append(all, row{name: "+ Java, `inline_nodes` (the example)", added: []string{"Licences"},
