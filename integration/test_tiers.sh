@@ -33,7 +33,7 @@ step() {
   fi
 }
 
-# cpp_tests TIER WHAT PRESET CTEST-ARGS...: runs ctest and counts the GoogleTest cases of every program.
+# cpp_tests TIER WHAT PRESET CTEST-ARGS...: runs ctest and counts the GoogleTest cases of every test.
 cpp_tests() {
   local tier=$1 what=$2 preset=$3 xml=$logs/$1-$3 status=0
   shift 3
@@ -212,8 +212,8 @@ tier_storms() {
   go_tests storms "300 gangs on a real control plane" -timeout 40m ./scenarios/gangs -args -gangs 300
 }
 
-# Names of the C++ tests of a preset whose label matches the regular expression.
-test_programs() { # PRESET REGEX
+# Names of a preset's tests whose label matches the regular expression.
+test_names() { # PRESET REGEX
   ctest --test-dir "$build/$1" --label-regex "$2" --show-only 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: *//p'
 }
 
@@ -232,13 +232,15 @@ tier_sanitizers() {
   # Debian's gRPC is not instrumented, so only programs that do not link it. Debian's Protocol Buffers are not instrumented either: their
   # headers must not see the sanitizer, or they would lay out map fields differently from the library.
   configure tsan -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1 -U__SANITIZE_THREAD__" -DOUTBOARD_SANITIZE=thread -DOUTBOARD_BUILD_TESTS=ON
-  local program programs=()
+  local program programs=() tests=()
   while read -r program; do
-    ninja -C "$build/tsan" -t commands "tests/$program" 2>/dev/null | tail -n 1 | grep -q 'grpc' || programs+=("$program")
-  done < <(test_programs tsan '^unit$')
+    ninja -C "$build/tsan" -t commands "tests/$program" 2>/dev/null | tail -n 1 | grep -q 'grpc' && continue
+    programs+=("$program")
+    mapfile -t -O "${#tests[@]}" tests < <(awk -v program="$program" '$2 == program { print $1 }' "$build/tsan/tests.txt")
+  done < <(awk 'NR == FNR { unit[$1]; next } $1 in unit { print $2 }' <(test_names tsan '^unit$') "$build/tsan/tests.txt" | sort -u)
   step sanitizers "build with the thread sanitizer" compile tsan "${programs[@]}"
   # Its shadow memory needs fixed addresses, which newer kernels may give to other mappings (address randomization).
-  cpp_tests sanitizers "thread sanitizer" tsan --tests-regex "^($(IFS='|' && echo "${programs[*]}"))\$"
+  cpp_tests sanitizers "thread sanitizer" tsan --label-regex '^unit$' --tests-regex "^($(IFS='|' && echo "${tests[*]}"))\$"
 }
 
 run_tiers() {

@@ -28,8 +28,8 @@ using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
 
-#ifdef ABSURD_SEEDS
-constexpr int kSeeds = ABSURD_SEEDS;
+#ifdef OUTBOARD_SANITIZED
+constexpr int kSeeds = 300;
 #else
 constexpr int kSeeds = 2000;
 #endif

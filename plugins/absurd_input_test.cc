@@ -34,12 +34,14 @@ using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
 
-#ifndef ABSURD_SEEDS
-#define ABSURD_SEEDS 10000
+#ifdef OUTBOARD_SANITIZED
+constexpr uint64_t kNumClusters = 300;
+#else
+constexpr uint64_t kNumClusters = 10000;
 #endif
 
 uint64_t NumSeeds() {
-  uint64_t seeds = ABSURD_SEEDS;
+  uint64_t seeds = kNumClusters;
   if (const char* text = std::getenv("OUTBOARD_ABSURD_SEEDS")) {
     CHECK(absl::SimpleAtoi(text, &seeds)) << "OUTBOARD_ABSURD_SEEDS=" << text;
   }

@@ -16,7 +16,7 @@
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugins/plans_harness.h"
 
-namespace outboard::plans {
+namespace outboard::plans::backfill_plans_test {
 namespace {
 
 using sdk::testing::NodeBuilder;
@@ -405,4 +405,4 @@ TEST(BackfillWeeksTest, TheFirstInLineNeverStartsLaterThanPromised) {
 }
 
 }  // namespace
-}  // namespace outboard::plans
+}  // namespace outboard::plans::backfill_plans_test

@@ -8,10 +8,6 @@
 #include "plugins/plans_dice.h"
 #include "plugins/plans_harness.h"
 
-#ifndef BATCH_CASES
-#define BATCH_CASES 10000
-#endif
-
 namespace outboard::plans {
 namespace {
 
@@ -116,9 +112,9 @@ void RunAll(const std::vector<std::string>& plugins, int cases) {
   EXPECT_GT(tally.cut_short, cases / 10);
 }
 
-TEST(BatchesTest, DefaultPluginsPlaceManyAsOneByOne) { RunAll(DefaultPlugins(), BATCH_CASES); }
+TEST(BatchesTest, DefaultPluginsPlaceManyAsOneByOne) { RunAll(DefaultPlugins(), 10000); }
 
-TEST(BatchesTest, AllPluginsPlaceManyAsOneByOne) { RunAll(AllPlugins(), BATCH_CASES / 2); }
+TEST(BatchesTest, AllPluginsPlaceManyAsOneByOne) { RunAll(AllPlugins(), 5000); }
 
 }  // namespace
 }  // namespace outboard::plans

@@ -15,16 +15,13 @@
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugins/plans_harness.h"
 
-#ifndef GROUP_CASES
-#define GROUP_CASES 10000
-#endif
-
-namespace outboard::plans {
+namespace outboard::plans::group_plans_test {
 namespace {
 
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 
+constexpr int kCases = 10000;
 constexpr char kRack[] = "rack";
 const std::vector<std::string> kPlugins = {"NodeUnschedulable",
                                            "TaintToleration",
@@ -190,24 +187,24 @@ class GroupPlansTest : public ::testing::Test {
 
 TEST_F(GroupPlansTest, EqualMembersArePlacedWheneverTheyFit) {
   Tally tally;
-  for (int seed = 0; seed < GROUP_CASES && !HasFatalFailure(); ++seed)
+  for (int seed = 0; seed < kCases && !HasFatalFailure(); ++seed)
     RunCase(static_cast<uint64_t>(seed), 1, &tally);
   std::cout << "equal members: " << tally.placed << " of " << tally.feasible
             << " groups that fit were placed, none of " << tally.infeasible << " others\n";
   EXPECT_EQ(tally.placed, tally.feasible);
-  EXPECT_GT(tally.feasible, GROUP_CASES / 10);
-  EXPECT_GT(tally.infeasible, GROUP_CASES / 10);
+  EXPECT_GT(tally.feasible, kCases / 10);
+  EXPECT_GT(tally.infeasible, kCases / 10);
 }
 
 TEST_F(GroupPlansTest, DifferentMembersArePlacedAlmostWheneverTheyFit) {
   Tally tally;
-  for (int seed = 0; seed < GROUP_CASES && !HasFatalFailure(); ++seed)
+  for (int seed = 0; seed < kCases && !HasFatalFailure(); ++seed)
     RunCase(static_cast<uint64_t>(seed), 2 + seed % 2, &tally);
   std::cout << "different members: " << tally.placed << " of " << tally.feasible
             << " groups that fit were placed, none of " << tally.infeasible << " others\n";
   EXPECT_GE(tally.placed, tally.feasible * 99 / 100);
-  EXPECT_GT(tally.feasible, GROUP_CASES / 10);
-  EXPECT_GT(tally.infeasible, GROUP_CASES / 10);
+  EXPECT_GT(tally.feasible, kCases / 10);
+  EXPECT_GT(tally.infeasible, kCases / 10);
 }
 
 TEST_F(GroupPlansTest, TheTightestRackThatFitsIsTaken) {
@@ -511,7 +508,7 @@ TEST_F(GroupPlansTest, ALaterMemberGoesToTheOthersRack) {
 // no more victims than needed, and none of equal priority.
 TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
   int helped = 0, helpless = 0, victims_in_all = 0;
-  for (int seed = 0; seed < GROUP_CASES / 5 && !HasFatalFailure(); ++seed) {
+  for (int seed = 0; seed < kCases / 5 && !HasFatalFailure(); ++seed) {
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
     std::vector<Room> rooms;
@@ -603,8 +600,8 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
   }
   std::cout << helped << " groups were helped by " << victims_in_all << " victims, " << helpless
             << " could not be helped\n";
-  EXPECT_GT(helped, GROUP_CASES / 50);
-  EXPECT_GT(helpless, GROUP_CASES / 50);
+  EXPECT_GT(helped, kCases / 50);
+  EXPECT_GT(helpless, kCases / 50);
 }
 
 // The same with victims in gangs.
@@ -613,7 +610,7 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
   plugins.back() = "CostAwarePreemptor";
   PlansHarness harness(plugins);
   int helped = 0, gangs_left = 0, with_companions = 0;
-  for (int seed = 0; seed < GROUP_CASES / 20 && !HasFatalFailure(); ++seed) {
+  for (int seed = 0; seed < kCases / 20 && !HasFatalFailure(); ++seed) {
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
     const int num_nodes = 2 + below(3);
@@ -684,10 +681,10 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
   }
   std::cout << helped << " groups were helped; " << gangs_left << " gangs left, all as a whole; "
             << with_companions << " times with members on other nodes\n";
-  EXPECT_GT(helped, GROUP_CASES / 100);
+  EXPECT_GT(helped, kCases / 100);
   EXPECT_GT(gangs_left, 0);
   EXPECT_GT(with_companions, 0);
 }
 
 }  // namespace
-}  // namespace outboard::plans
+}  // namespace outboard::plans::group_plans_test

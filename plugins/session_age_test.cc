@@ -14,14 +14,14 @@
 #include "plugins/plans_dice.h"
 #include "plugins/plans_harness.h"
 
-#ifndef SESSION_AGE_CLUSTERS
-#define SESSION_AGE_CLUSTERS 60
-#endif
-
 namespace outboard::plans {
 namespace {
 
-constexpr int kClusters = SESSION_AGE_CLUSTERS;
+#ifdef OUTBOARD_SANITIZED
+constexpr int kClusters = 6;
+#else
+constexpr int kClusters = 60;
+#endif
 constexpr int kSteps = 40;
 
 // The answer for each evaluated node, in order, and the scores.

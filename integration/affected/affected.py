@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """affected.py BUILD-FOLDER FILE...: what a change of the files can affect.
 
-Prints one line for each target that has to be built again and is linked: `program NAME`, `test NAME`. Reads ninja's own
-graph (build.ninja and `ninja -t deps`), so that it knows generated code and headers as the build does. Order-only inputs do
-not count: they never make a target out of date.
+Prints one line for each target that has to be built again and is linked, `program PATH`, and for each test of ctest whose
+sources or libraries are affected, `test NAME` (several tests are one program). Reads ninja's own graph (build.ninja and
+`ninja -t deps`), so that it knows generated code and headers as the build does, and tests.txt (CMakeLists.txt writes it).
+Order-only inputs do not count: they never make a target out of date.
 """
 import collections
 import os
 import re
 import subprocess
 import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def unescape(text):
@@ -29,6 +32,12 @@ def read_edges(build):
             for source in inputs:
                 if source != "|" and source:
                     users[unescape(source)].update(unescape(name) for name in outputs if name)
+    # `ninja -t deps` knows what a merged source includes only after it has been compiled.
+    for merged in [name for name in users if "/merged/" in name]:
+        with open(os.path.join(build, merged), encoding="utf-8") as file:
+            for source in re.findall(r'^#include "(.*)"$', file.read(), re.MULTILINE):
+                for root in (build, ROOT):
+                    users[os.path.join(root, source)].add(merged)
     return users
 
 
@@ -43,11 +52,8 @@ def read_headers(build, users):
             target = line.split(": #deps")[0]
 
 
-def affected(build, files):
-    build = os.path.abspath(build)
-    users = read_edges(build)
-    read_headers(build, users)
-
+def reachable(build, users, files):
+    """What depends on the files, as paths from the build folder."""
     def spellings(name):
         path = os.path.normpath(os.path.join(build, name))
         return {name, path, os.path.relpath(path, build)}
@@ -62,15 +68,31 @@ def affected(build, files):
     return {os.path.relpath(os.path.normpath(os.path.join(build, name)), build) for name in seen}
 
 
+def affected_tests(build, users, targets):
+    """Lines of tests.txt: name, program, and what the test is made of: sources and libraries; nothing means all of the program."""
+    libraries = {os.path.basename(name) for name in targets if name.endswith(".a")}
+    with open(os.path.join(build, "tests.txt"), encoding="utf-8") as file:
+        for name, program, *parts in map(str.split, file):
+            if os.path.join("tests", program) not in targets:
+                continue
+            sources = [os.path.join(ROOT, part) for part in parts if part.endswith(".cc")]
+            if (not parts or libraries.intersection(f"lib{part}.a" for part in parts) or
+                    any(name in targets for name in reachable(build, users, sources) if name.endswith(".o"))):
+                yield name
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    for target in sorted(affected(sys.argv[1], sys.argv[2:])):
-        folder, name = os.path.split(target)
-        if folder == "tests":
-            print("test", name)
-        elif folder == "bin":
-            print("program", name)
+    build = os.path.abspath(sys.argv[1])
+    users = read_edges(build)
+    read_headers(build, users)
+    targets = reachable(build, users, sys.argv[2:])
+    for target in sorted(targets):
+        if os.path.dirname(target) in ("bin", "objects", "tests"):
+            print("program", target)
+    for name in affected_tests(build, users, targets):
+        print("test", name)
 
 
 if __name__ == "__main__":

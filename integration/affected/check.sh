@@ -30,19 +30,19 @@ run_check() {
 
   local kind name targets=() tests=()
   while read -r kind name; do
-    if [[ $kind == test ]]; then targets+=("tests/$name"); tests+=("$name"); else targets+=("bin/$name"); fi
+    if [[ $kind == test ]]; then tests+=("$name"); else targets+=("$name"); fi
   done < <(python3 integration/affected/affected.py "$build/release" "${changed[@]}")
   [[ ${#targets[@]} == 0 ]] || compile release "${targets[@]}"
   # Scripts drive the programs; they are affected when one of these is.
   if printf '%s\n' "${targets[@]+"${targets[@]}"}" | grep -qE '^bin/outboard'; then
-    mapfile -t -O "${#tests[@]}" tests < <(test_programs release '^component$' | grep '_script$')
+    mapfile -t -O "${#tests[@]}" tests < <(test_names release '^component$' | grep '_script$')
   fi
   local costs=$build/release/Testing/Temporary/CTestCostData.txt seconds short=() long=()
   for name in "${tests[@]+"${tests[@]}"}"; do
     seconds=$(awk -v name="$name" '$1 == name { printf "%d", $3 }' "$costs" 2>/dev/null || true)
     if [[ $all == 0 && ${seconds:-0} -gt 10 ]]; then long+=("$name (${seconds} s)"); else short+=("$name"); fi
   done
-  mapfile -t -O "${#short[@]}" short < <(test_programs release '^hygiene$' | grep '^hygiene')
+  mapfile -t -O "${#short[@]}" short < <(test_names release '^hygiene$' | grep '^hygiene')
   ctest --test-dir "$build/release" --parallel "$jobs" --tests-regex "^($(IFS='|' && echo "${short[*]}"))\$" || failed=1
   if [[ ${#go[@]} -gt 0 ]]; then
     gofmt -w "${go[@]}"

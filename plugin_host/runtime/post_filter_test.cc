@@ -13,7 +13,7 @@
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/testing/builders.h"
 
-namespace outboard::runtime {
+namespace outboard::runtime::post_filter_test {
 namespace {
 
 using sdk::Verdict;
@@ -499,4 +499,4 @@ TEST_F(PostFilterTest, NeedsAnAttempt) {
 }
 
 }  // namespace
-}  // namespace outboard::runtime
+}  // namespace outboard::runtime::post_filter_test

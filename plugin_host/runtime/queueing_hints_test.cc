@@ -13,7 +13,7 @@
 #include "plugin_host/runtime/wake_up_events.h"
 #include "plugin_host/sdk/testing/builders.h"
 
-namespace outboard::runtime {
+namespace outboard::runtime::queueing_hints_test {
 namespace {
 
 using sdk::Hint;
@@ -486,4 +486,4 @@ TEST_F(QueueingHintsTest, APluginCanHaveItsOwnTriedAtOnce) {
 }
 
 }  // namespace
-}  // namespace outboard::runtime
+}  // namespace outboard::runtime::queueing_hints_test

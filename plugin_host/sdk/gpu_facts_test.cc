@@ -7,7 +7,7 @@ namespace {
 
 const Generations kGenerations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
 
-class GpuFactsTest : public testing::Test {
+class GpuFactsTest : public ::testing::Test {
  protected:
   GpuFacts Read(const std::map<std::string, std::string>& labels) {
     malformed_.clear();

@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace outboard::backfill {
+namespace outboard::backfill::endings_test {
 namespace {
 
 const absl::Time kNow = absl::FromUnixSeconds(1767614400);
@@ -142,4 +142,4 @@ TEST(EndingsTest, NodesReportUntilWhenAResourceIsInUse) {
 }
 
 }  // namespace
-}  // namespace outboard::backfill
+}  // namespace outboard::backfill::endings_test

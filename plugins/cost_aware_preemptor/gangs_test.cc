@@ -12,7 +12,7 @@
 #include "plugins/cost_aware_preemptor/checkpoint_waiters.h"
 #include "plugins/cost_aware_preemptor/cost_aware_preemptor.h"
 
-namespace outboard::cost_aware_preemptor {
+namespace outboard::cost_aware_preemptor::gangs_test {
 namespace {
 
 using sdk::testing::NodeBuilder;
@@ -279,4 +279,4 @@ TEST(CheckpointWaitersTest, WaitersAreRetriedInTurnsNotAllAtOnce) {
 }
 
 }  // namespace
-}  // namespace outboard::cost_aware_preemptor
+}  // namespace outboard::cost_aware_preemptor::gangs_test

@@ -40,7 +40,7 @@
 #include "plugins/builtin_plugins.h"
 #include "plugins/cost_aware_preemptor/cost_aware_preemptor.h"
 
-namespace outboard::cost_aware_preemptor {
+namespace outboard::cost_aware_preemptor::random_clusters_test {
 namespace {
 
 using sdk::testing::NodeBuilder;
@@ -618,4 +618,4 @@ TEST(RandomClustersTest, WithGangsNoForbiddenVictimAndLessWorkLostThanByDefaultP
 }
 
 }  // namespace
-}  // namespace outboard::cost_aware_preemptor
+}  // namespace outboard::cost_aware_preemptor::random_clusters_test

@@ -13,7 +13,7 @@
 #include "plugin_host/sdk/testing/plugin_harness.h"
 #include "plugins/cost_optimized/node_price.h"
 
-namespace outboard::cost_optimized {
+namespace outboard::cost_optimized::cost_optimized_test {
 namespace {
 
 using sdk::testing::NodeBuilder;
@@ -186,4 +186,4 @@ TEST(CostOptimized, NothingAbsurdWins) {
 }
 
 }  // namespace
-}  // namespace outboard::cost_optimized
+}  // namespace outboard::cost_optimized::cost_optimized_test

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace outboard::config {
+namespace outboard::config::profiles_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -374,4 +374,4 @@ failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
 }
 
 }  // namespace
-}  // namespace outboard::config
+}  // namespace outboard::config::profiles_test

@@ -35,7 +35,7 @@ ServerOptions Loopback() {
 }
 
 // A server that answers with the verb and the length of the body.
-class ServerTest : public ::testing::Test {
+class ExtenderServerTest : public ::testing::Test {
  protected:
   void StartServer(ServerOptions options) {
     options.answer = [this](Verb verb, std::string body) {
@@ -64,7 +64,7 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-TEST_F(ServerTest, ServesVerbsOverOneConnection) {
+TEST_F(ExtenderServerTest, ServesVerbsOverOneConnection) {
   StartServer(Loopback());
   auto client = Client();
   for (const char* verb : {"filter", "prioritize", "preempt", "bind"}) {
@@ -78,7 +78,7 @@ TEST_F(ServerTest, ServesVerbsOverOneConnection) {
   EXPECT_EQ(client->Get("/filter")->status, 404);
 }
 
-TEST_F(ServerTest, BodiesAreBounded) {
+TEST_F(ExtenderServerTest, BodiesAreBounded) {
   ServerOptions options = Loopback();
   options.max_body_bytes = 1000;
   StartServer(std::move(options));
@@ -112,7 +112,7 @@ TEST_F(ServerTest, BodiesAreBounded) {
   EXPECT_EQ(answered_, 1);
 }
 
-TEST_F(ServerTest, RequestsAreBounded) {
+TEST_F(ExtenderServerTest, RequestsAreBounded) {
   ServerOptions options = Loopback();
   options.max_requests = 1;
   options.max_wait = absl::Milliseconds(50);
@@ -133,7 +133,7 @@ TEST_F(ServerTest, RequestsAreBounded) {
   EXPECT_EQ(client->Post("/filter", "3", "application/json")->body, "\"filter 1\"");
 }
 
-TEST_F(ServerTest, BindRequiresAKnownClient) {
+TEST_F(ExtenderServerTest, BindRequiresAKnownClient) {
   ServerOptions options = Loopback();
   options.serves_bind = false;
   StartServer(std::move(options));
@@ -141,7 +141,7 @@ TEST_F(ServerTest, BindRequiresAKnownClient) {
   EXPECT_EQ(Client()->Post("/filter", "{}", "application/json")->status, 200);
 }
 
-TEST_F(ServerTest, StopsWithConnectionsThatAreIdle) {
+TEST_F(ExtenderServerTest, StopsWithConnectionsThatAreIdle) {
   StartServer(Loopback());
   auto client = Client();
   ASSERT_TRUE(client->Post("/filter", "1", "application/json"));
@@ -150,14 +150,14 @@ TEST_F(ServerTest, StopsWithConnectionsThatAreIdle) {
   EXPECT_LT(absl::Now() - began, absl::Seconds(5));
 }
 
-TEST_F(ServerTest, AddressInUse) {
+TEST_F(ExtenderServerTest, AddressInUse) {
   StartServer(Loopback());
   ServerOptions second = Loopback();
   second.port = server_->port();
   EXPECT_TRUE(absl::IsUnavailable(Server::Start(std::move(second)).status()));
 }
 
-class TlsServerTest : public ServerTest {
+class TlsServerTest : public ExtenderServerTest {
  protected:
   TlsServerTest() { authority_.Write(Path("ca.crt"), ""); }
   static std::string Path(const std::string& name) {

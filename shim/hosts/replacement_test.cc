@@ -15,7 +15,7 @@
 #include "shim/hosts/host_registry.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
-namespace outboard::hosts {
+namespace outboard::hosts::replacement_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -482,4 +482,4 @@ TEST_F(ReplacementTest, AConfigurationThatCannotBeUsedChangesNothing) {
 }
 
 }  // namespace
-}  // namespace outboard::hosts
+}  // namespace outboard::hosts::replacement_test

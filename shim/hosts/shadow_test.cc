@@ -17,7 +17,7 @@
 #include "shim/hosts/host_registry.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
-namespace outboard::hosts {
+namespace outboard::hosts::shadow_test {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -549,4 +549,4 @@ TEST(CompareCycleTest, APluginThatFailsIsADifference) {
 }
 
 }  // namespace
-}  // namespace outboard::hosts
+}  // namespace outboard::hosts::shadow_test

@@ -12,7 +12,7 @@
 #include "shim/scheduler/scheduler.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
-namespace outboard::scheduler {
+namespace outboard::scheduler::scheduler_hints_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -402,4 +402,4 @@ TEST_F(SchedulerHintsTest, AHostWithoutTheCapabilityReceivesNoEvents) {
 }
 
 }  // namespace
-}  // namespace outboard::scheduler
+}  // namespace outboard::scheduler::scheduler_hints_test

@@ -11,7 +11,7 @@
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/scheduler/scheduler.h"
 
-namespace outboard::scheduler {
+namespace outboard::scheduler::scheduler_lost_node_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST_F(LostNodeTest, OthersPodsTakeTheRoomOfAPodThatIsBeingBound) {
 }
 
 }  // namespace
-}  // namespace outboard::scheduler
+}  // namespace outboard::scheduler::scheduler_lost_node_test

@@ -11,7 +11,7 @@
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/scheduler/scheduler.h"
 
-namespace outboard::scheduler {
+namespace outboard::scheduler::scheduler_pre_bind_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -543,4 +543,4 @@ TEST_F(PreBindTest, NoMoreThanAShareOfThemIsUnderWay) {
 }
 
 }  // namespace
-}  // namespace outboard::scheduler
+}  // namespace outboard::scheduler::scheduler_pre_bind_test

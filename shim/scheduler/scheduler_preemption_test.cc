@@ -10,7 +10,7 @@
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/scheduler/scheduler.h"
 
-namespace outboard::scheduler {
+namespace outboard::scheduler::scheduler_preemption_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -806,4 +806,4 @@ TEST_F(SchedulerPreemptionTest, AProfileWithoutPostFilterDoesNotAsk) {
 }
 
 }  // namespace
-}  // namespace outboard::scheduler
+}  // namespace outboard::scheduler::scheduler_preemption_test

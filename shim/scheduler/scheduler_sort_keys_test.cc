@@ -13,7 +13,7 @@
 #include "shim/scheduler/scheduler.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
-namespace outboard::scheduler {
+namespace outboard::scheduler::scheduler_sort_keys_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST_F(SortKeysTest, OfManyPodsAsManyAreAskedForAtATimeAsACallTakes) {
 }
 
 }  // namespace
-}  // namespace outboard::scheduler
+}  // namespace outboard::scheduler::scheduler_sort_keys_test

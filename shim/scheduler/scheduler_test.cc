@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "shim/framework/testing/scripted_host.h"
 
-namespace outboard::scheduler {
+namespace outboard::scheduler::scheduler_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -867,4 +867,4 @@ TEST_F(SchedulerTest, APodScheduledAloneGetsItsNominatedNode) {
 }
 
 }  // namespace
-}  // namespace outboard::scheduler
+}  // namespace outboard::scheduler::scheduler_test

@@ -11,7 +11,7 @@
 #include "shim/framework/multi_host/merge_answers.h"
 #include "shim/framework/testing/rejection_reasons.h"
 
-namespace outboard::framework {
+namespace outboard::framework::staged_filter_test {
 namespace {
 
 using v1alpha1::FilterResponse;
@@ -229,4 +229,4 @@ TEST(StagedFilterTest, WithoutAnAnswerThereIsNone) {
 }
 
 }  // namespace
-}  // namespace outboard::framework
+}  // namespace outboard::framework::staged_filter_test

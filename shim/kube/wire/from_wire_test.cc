@@ -7,7 +7,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 
-namespace outboard::kube {
+namespace outboard::kube::from_wire_test {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -690,4 +690,4 @@ TEST(NamespaceFromWire, Everything) {
 }
 
 }  // namespace
-}  // namespace outboard::kube
+}  // namespace outboard::kube::from_wire_test

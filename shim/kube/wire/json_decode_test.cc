@@ -8,7 +8,7 @@
 #include "shim/kube/wire/coordination_v1.pb.h"
 #include "shim/kube/wire/from_wire.h"
 
-namespace outboard::kube {
+namespace outboard::kube::json_decode_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -152,4 +152,4 @@ TEST(Json, LeaseWithMicroTime) {
 }
 
 }  // namespace
-}  // namespace outboard::kube
+}  // namespace outboard::kube::json_decode_test
