@@ -2,7 +2,7 @@
 
 #include <glog/logging.h>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 
 namespace outboard::shim {
 namespace {
@@ -27,48 +27,82 @@ const char* CodeName(v1alpha1::Code code) {
   }
 }
 
+// kube-scheduler's names of the points.
 const char* PointName(v1alpha1::ExtensionPoint point) {
   switch (point) {
+    case v1alpha1::QUEUE_SORT:
+      return "QueueSort";
+    case v1alpha1::PRE_ENQUEUE:
+      return "PreEnqueue";
+    case v1alpha1::PRE_FILTER:
+      return "PreFilter";
+    case v1alpha1::FILTER:
+      return "Filter";
     case v1alpha1::POST_FILTER:
       return "PostFilter";
+    case v1alpha1::PRE_SCORE:
+      return "PreScore";
+    case v1alpha1::SCORE:
+      return "Score";
     case v1alpha1::RESERVE:
       return "Reserve";
     case v1alpha1::PERMIT:
       return "Permit";
-    default:
+    case v1alpha1::PRE_BIND:
+      return "PreBind";
+    case v1alpha1::BIND:
       return "Bind";
+    case v1alpha1::POST_BIND:
+      return "PostBind";
+    default:
+      return "unknown";
   }
 }
 
 constexpr size_t kMaxGangJobs = 100;
 
-const std::string* FindLabel(const v1alpha1::Pod& pod, const char* key) {
+const std::string* FindLabel(const v1alpha1::Pod& pod, const std::string& key) {
   const auto found = pod.labels().find(key);
   return found == pod.labels().end() ? nullptr : &found->second;
 }
 
-// The user's `workload-type` label. All unknown values share one label value.
-absl::string_view WorkloadType(const v1alpha1::Pod& pod) {
-  const std::string* type = FindLabel(pod, "workload-type");
-  if (type == nullptr) return "none";
-  for (const absl::string_view known :
-       {"training", "inference", "batch", "CPU-intensive", "GPU-intensive"}) {
-    if (absl::EqualsIgnoreCase(*type, known)) return known;
-  }
-  return "other";
+}  // namespace
+
+MetricsObserver::MetricsObserver(metrics::Metrics* metrics, const config::WorkloadLabels& labels)
+    : metrics_(metrics),
+      attempts_without_type_(CountersOf("none")),
+      attempts_of_other_types_(CountersOf("other")) {
+  SetLabels(labels);
 }
 
-// The pod's job or group. Empty: the pod has none.
-std::string JobName(const v1alpha1::Pod& pod) {
+void MetricsObserver::SetLabels(const config::WorkloadLabels& labels) {
+  labels_ = labels;
+  attempts_by_type_.clear();
+  for (const std::string& type : labels.types)
+    attempts_by_type_[absl::AsciiStrToLower(type)] = CountersOf(type);
+}
+
+MetricsObserver::Counters MetricsObserver::CountersOf(absl::string_view workload_type) {
+  Counters counters;
+  for (size_t i = 0; i < counters.size(); ++i)
+    counters[i] = &metrics_->ai_attempts.With({workload_type, metrics::kAttemptResults[i]});
+  return counters;
+}
+
+const MetricsObserver::Counters& MetricsObserver::AttemptsOf(const v1alpha1::Pod& pod) const {
+  const std::string* const type = FindLabel(pod, labels_.type_label);
+  if (type == nullptr) return attempts_without_type_;
+  const auto known = attempts_by_type_.find(absl::AsciiStrToLower(*type));
+  return known == attempts_by_type_.end() ? attempts_of_other_types_ : known->second;
+}
+
+std::string MetricsObserver::JobName(const v1alpha1::Pod& pod) const {
   if (!pod.pod_group_name().empty()) return pod.pod_group_name();
-  for (const char* key : {"job-name", "batch.kubernetes.io/job-name",
-                          "scheduling.x-k8s.io/pod-group", "training-job-id"}) {
+  for (const std::string& key : labels_.job_labels) {
     if (const std::string* name = FindLabel(pod, key)) return *name;
   }
   return "";
 }
-
-}  // namespace
 
 void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
                                   const framework::AlgorithmProfile& profile,
@@ -101,9 +135,7 @@ void MetricsObserver::OnAttemptEnd(const kube::PodObject& pod, const std::string
       : result == scheduler::AttemptResult::kUnschedulable ? AttemptResult::kUnschedulable
                                                            : AttemptResult::kError;
   metrics_->Profile(profile).AttemptEnded(label, since_attempt_began);
-  metrics_->ai_attempts
-      .With({WorkloadType(pod.pod), metrics::kAttemptResults[static_cast<size_t>(label)]})
-      .Increment();
+  AttemptsOf(pod.pod)[static_cast<size_t>(label)]->Increment();
 }
 
 void MetricsObserver::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
@@ -123,18 +155,23 @@ void MetricsObserver::OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration
   metrics::Observe(metrics_->permit_wait_duration.With({CodeName(code)}), waited);
   const std::string job = JobName(pod.pod);
   if (job.empty()) return;
-  const bool known = gang_jobs_.contains(job);
-  if (!known && gang_jobs_.size() < kMaxGangJobs) gang_jobs_.insert(job);
-  metrics::Observe(metrics_->gang_wait.With({gang_jobs_.contains(job) ? job : "other"}), waited);
+  const bool has_own_value = gang_waits_.size() < kMaxGangJobs || gang_waits_.contains(job);
+  metrics::Histogram*& waits = gang_waits_[has_own_value ? job : "other"];
+  if (waits == nullptr) waits = &metrics_->gang_wait.With({has_own_value ? job : "other"});
+  metrics::Observe(*waits, waited);
 }
 
-void MetricsObserver::OnProtocolError(const std::string& host_instance,
+void MetricsObserver::OnProtocolError(const std::string& host, const std::string& host_instance,
                                       const absl::Status& status) {
   LOG(WARNING) << "Host instance " << host_instance << " returned no usable answer: " << status;
   // Unavailable or late hosts did not violate the contract.
   if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
-    metrics_->host_protocol_errors.With({host_instance}).Increment();
+    metrics_->host_protocol_errors.With({host}).Increment();
   }
+}
+
+void MetricsObserver::OnGuardRefusal(absl::string_view shortage) {
+  metrics_->guard_refusals.With({shortage}).Increment();
 }
 
 void MetricsObserver::OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
@@ -157,40 +194,6 @@ void MetricsObserver::OnIncoming(absl::string_view queue, absl::string_view even
 void MetricsObserver::OnUnschedulableReason(const std::string& plugin, const std::string& profile,
                                             int delta) {
   metrics_->unschedulable_pods.With({plugin, profile}).Increment(delta);
-}
-
-void MetricsObserver::UpdateHosts(const hosts::HostRegistry& hosts) {
-  metrics_->host_state.Clear();
-  metrics_->host_info.Clear();
-  metrics_->host_acked_version.Clear();
-  for (const hosts::HostRegistry::View& view : hosts.Describe()) {
-    metrics_->host_state.With({view.host, view.instance, hosts::StateName(view.state)}).Set(1);
-    if (view.state != hosts::InstanceState::kServing) continue;
-    metrics_->host_info.With({view.host, view.instance, view.build, view.build_digest}).Set(1);
-    metrics_->host_acked_version.With({view.host})
-        .Set(static_cast<double>(view.acknowledged_version));
-  }
-  for (const auto& [key, count] : hosts.switches()) {
-    int64_t& counted = counted_switches_[key];
-    metrics_->host_switches.With({key.first, key.second})
-        .Increment(static_cast<double>(count - counted));
-    counted = count;
-  }
-}
-
-void MetricsObserver::UpdateGauges(const scheduler::Scheduler& scheduler,
-                                   const cache::ClusterState& cluster) {
-  const queue::QueueCounts counts = scheduler.queue().counts();
-  metrics_->pending_active.Set(static_cast<double>(counts.active));
-  metrics_->pending_backoff.Set(static_cast<double>(counts.backoff));
-  metrics_->pending_unschedulable.Set(static_cast<double>(counts.unschedulable));
-  metrics_->pending_gated.Set(static_cast<double>(counts.gated));
-  metrics_->parked_pods.Set(static_cast<double>(counts.parked));
-  metrics_->cache_nodes.Set(static_cast<double>(cluster.node_count()));
-  metrics_->cache_pods.Set(static_cast<double>(cluster.pod_count()));
-  metrics_->cache_assumed_pods.Set(static_cast<double>(cluster.assumed_count()));
-  metrics_->binds_in_flight.Set(
-      static_cast<double>(scheduler.attempts_in_flight() - scheduler.waiting_pods()));
 }
 
 }  // namespace outboard::shim

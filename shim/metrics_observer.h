@@ -1,19 +1,16 @@
-// Turns events of the scheduler and its queue into metrics.
+// Turns what the scheduler and its queue report into metrics.
 #ifndef OUTBOARD_SHIM_METRICS_OBSERVER_H_
 #define OUTBOARD_SHIM_METRICS_OBSERVER_H_
 
-#include <cstdint>
-#include <map>
-#include <set>
+#include <array>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "shim/hosts/host_registry.h"
+#include "absl/container/flat_hash_map.h"
+#include "shim/config/workload_labels.h"
 #include "shim/metrics/metrics.h"
 #include "shim/queue/queue_seams.h"
 #include "shim/scheduler/cluster_actions.h"
-#include "shim/scheduler/scheduler.h"
 
 namespace outboard::shim {
 
@@ -21,7 +18,9 @@ namespace outboard::shim {
 // Lifetime: the metrics outlive this object.
 class MetricsObserver final : public scheduler::Observer, public queue::QueueObserver {
  public:
-  explicit MetricsObserver(metrics::Metrics* metrics) : metrics_(metrics) {}
+  MetricsObserver(metrics::Metrics* metrics, const config::WorkloadLabels& labels);
+  // For later attempts and waits.
+  void SetLabels(const config::WorkloadLabels& labels);
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
                    const framework::AlgorithmResult& result,
@@ -37,7 +36,9 @@ class MetricsObserver final : public scheduler::Observer, public queue::QueueObs
                        v1alpha1::Code code) override;
   void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
                        absl::string_view policy) override;
-  void OnProtocolError(const std::string& host_instance, const absl::Status& status) override;
+  void OnProtocolError(const std::string& host, const std::string& host_instance,
+                       const absl::Status& status) override;
+  void OnGuardRefusal(absl::string_view shortage) override;
   void OnEventHandled(absl::string_view event, absl::Duration elapsed) override;
   void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile, v1alpha1::Code code,
               absl::Duration elapsed) override;
@@ -46,14 +47,20 @@ class MetricsObserver final : public scheduler::Observer, public queue::QueueObs
   void OnUnschedulableReason(const std::string& plugin, const std::string& profile,
                              int delta) override;
 
-  // Sets the gauges of the scheduler's state. Cheap; called about once a second.
-  void UpdateHosts(const hosts::HostRegistry& hosts);
-  void UpdateGauges(const scheduler::Scheduler& scheduler, const cache::ClusterState& cluster);
-
  private:
+  using Counters = std::array<metrics::Counter*, metrics::kAttemptResults.size()>;
+
+  Counters CountersOf(absl::string_view workload_type);
+  const Counters& AttemptsOf(const v1alpha1::Pod& pod) const;
+  // Empty: the pod has none.
+  std::string JobName(const v1alpha1::Pod& pod) const;
+
   metrics::Metrics* const metrics_;
-  std::map<std::pair<std::string, std::string>, int64_t> counted_switches_;
-  std::set<std::string> gang_jobs_;  // jobs with their own label value
+  config::WorkloadLabels labels_;
+  absl::flat_hash_map<std::string, Counters> attempts_by_type_;  // by type in lower case
+  Counters attempts_without_type_;
+  Counters attempts_of_other_types_;
+  absl::flat_hash_map<std::string, metrics::Histogram*> gang_waits_;  // jobs with their own value
 };
 
 }  // namespace outboard::shim

@@ -28,8 +28,12 @@ class MetricsObserverTest : public ::testing::Test {
     observer_.OnPermitWaitEnd(pod, absl::Seconds(20), v1alpha1::SUCCESS);
   }
 
+  double Attempts(const char* type, const char* result) {
+    return metrics_.ai_attempts.With({type, result}).Value();
+  }
+
   metrics::Metrics metrics_{"0.1.0"};
-  MetricsObserver observer_{&metrics_};
+  MetricsObserver observer_{&metrics_, config::WorkloadLabels()};
 };
 
 TEST_F(MetricsObserverTest, AttemptsAreCountedByTheWorkloadsThatUsersName) {
@@ -38,13 +42,63 @@ TEST_F(MetricsObserverTest, AttemptsAreCountedByTheWorkloadsThatUsersName) {
   End(PodWith("workload-type", "my own"), scheduler::AttemptResult::kScheduled);
   End(PodWith("workload-type", "another"), scheduler::AttemptResult::kScheduled);
   End(PodWith("a", "b"), scheduler::AttemptResult::kError);
-  const auto count = [this](const char* type, const char* result) {
-    return metrics_.ai_attempts.With({type, result}).Value();
-  };
-  EXPECT_EQ(count("training", "scheduled"), 1);
-  EXPECT_EQ(count("CPU-intensive", "unschedulable"), 1);
-  EXPECT_EQ(count("other", "scheduled"), 2);
-  EXPECT_EQ(count("none", "error"), 1);
+  EXPECT_EQ(Attempts("training", "scheduled"), 1);
+  EXPECT_EQ(Attempts("CPU-intensive", "unschedulable"), 1);
+  EXPECT_EQ(Attempts("other", "scheduled"), 2);
+  EXPECT_EQ(Attempts("none", "error"), 1);
+}
+
+TEST_F(MetricsObserverTest, TheLabelsAreConfiguration) {
+  End(PodWith("workload-type", "training"), scheduler::AttemptResult::kScheduled);
+  config::WorkloadLabels labels;
+  labels.type_label = "example.com/team";
+  labels.types = {"Vision"};
+  labels.job_labels = {"run", "fallback"};
+  observer_.SetLabels(labels);
+  End(PodWith("workload-type", "training"), scheduler::AttemptResult::kScheduled);
+  End(PodWith("example.com/team", "vision"), scheduler::AttemptResult::kScheduled);
+  End(PodWith("example.com/team", "training"), scheduler::AttemptResult::kScheduled);
+  EXPECT_EQ(Attempts("training", "scheduled"), 1) << "what was counted stays";
+  EXPECT_EQ(Attempts("none", "scheduled"), 1);
+  EXPECT_EQ(Attempts("Vision", "scheduled"), 1);
+  EXPECT_EQ(Attempts("other", "scheduled"), 1);
+
+  kube::PodObject pod = PodWith("fallback", "b");
+  Wait(pod);
+  (*pod.pod.mutable_labels())["run"] = "a";
+  Wait(pod);
+  Wait(PodWith("job-name", "c"));
+  pod.pod.set_pod_group_name("group");
+  Wait(pod);
+  const std::string text = metrics_.Text();
+  for (const char* job : {"a", "b", "group"}) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("gang_scheduling_wait_seconds_count{job_name=\"", job,
+                                             "\"} 1")));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("job_name=\"c\"")));
+}
+
+TEST_F(MetricsObserverTest, PointsHaveKubeSchedulersNames) {
+  observer_.OnCall(v1alpha1::PRE_BIND, "p", v1alpha1::SUCCESS, absl::Milliseconds(1));
+  observer_.OnFailurePolicy("main", v1alpha1::SCORE, "UseLast");
+  EXPECT_THAT(metrics_.Text(),
+              HasSubstr("duration_seconds_count{extension_point=\"PreBind\",profile=\"p\","
+                        "status=\"Success\"} 1"));
+  EXPECT_EQ(metrics_.host_failure_policies.With({"main", "Score", "UseLast"}).Value(), 1);
+}
+
+// Unavailable or late hosts did not violate the contract.
+TEST_F(MetricsObserverTest, ProtocolErrorsAreCountedByHost) {
+  observer_.OnProtocolError("main", "i-1", absl::InternalError("wrong length"));
+  observer_.OnProtocolError("main", "i-2", absl::InternalError("wrong length"));
+  observer_.OnProtocolError("main", "i-2", absl::DeadlineExceededError("late"));
+  EXPECT_EQ(metrics_.host_protocol_errors.With({"main"}).Value(), 2);
+}
+
+TEST_F(MetricsObserverTest, RefusalsOfTheGuardAreCountedByWhatIsShort) {
+  observer_.OnGuardRefusal("cpu");
+  observer_.OnGuardRefusal("cpu");
+  EXPECT_EQ(metrics_.guard_refusals.With({"cpu"}).Value(), 2);
 }
 
 TEST_F(MetricsObserverTest, WaitsOfGangsAreKeptByJobUpToABound) {

@@ -51,8 +51,12 @@ class Observers final : public scheduler::Observer {
                        absl::string_view policy) override {
     for (auto* o : observers_) o->OnFailurePolicy(host, point, policy);
   }
-  void OnProtocolError(const std::string& host_instance, const absl::Status& status) override {
-    for (auto* o : observers_) o->OnProtocolError(host_instance, status);
+  void OnProtocolError(const std::string& host, const std::string& host_instance,
+                       const absl::Status& status) override {
+    for (auto* o : observers_) o->OnProtocolError(host, host_instance, status);
+  }
+  void OnGuardRefusal(absl::string_view shortage) override {
+    for (auto* o : observers_) o->OnGuardRefusal(shortage);
   }
   void OnEventHandled(absl::string_view event, absl::Duration elapsed) override {
     for (auto* o : observers_) o->OnEventHandled(event, elapsed);

@@ -17,7 +17,7 @@
 namespace outboard::shim {
 namespace {
 
-constexpr absl::Duration kGaugePeriod = absl::Seconds(1);
+constexpr absl::Duration kSamplePeriod = absl::Seconds(1);
 constexpr absl::Duration kLongestSleep = absl::Seconds(1);
 // Busy turns of the loop longer than this are logged: dozens of cycles would fit into this time.
 constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
@@ -97,7 +97,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
           &event_client_, [this](auto work) { task_queue_.Post(std::move(work)); },
           EventOptionsOf(hostname_, [this] { return EventFence(); })),
       effects_(&writer_, &evictor_, &events_, &metrics_),
-      observer_(&metrics_),
+      observer_(&metrics_, config_->shim.metrics),
       scheduler_(SchedulerOptionsOf(*config_), QueueOptionsOf(*config_), &effects_, &observers_,
                  &observer_, absl::Now()),
       host_registry_(config_, session_id_, &loop_, &scheduler_),
@@ -168,12 +168,17 @@ kube::CurlApiClientOptions ShimProcess::ClientOptions(double qps, int burst) {
   options.user_agent = "outboard-shim/" OUTBOARD_VERSION;
   options.qps = qps;
   options.burst = burst;
-  options.observer = [this](kube::Method method, int status, absl::Duration elapsed) {
+  // As in client-go: the host of the URL, with its port.
+  absl::string_view host = client_config_.server;
+  if (const size_t scheme = host.find("://"); scheme != host.npos) host.remove_prefix(scheme + 3);
+  host = host.substr(0, host.find('/'));
+  options.observer = [this, host = std::string(host)](kube::Method method, int status,
+                                                      absl::Duration elapsed) {
     static constexpr const char* kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     const char* name = kMethods[static_cast<size_t>(method) % 5];
-    metrics_.client_requests.With({status == 0 ? "<error>" : absl::StrCat(status), name, ""})
+    metrics_.client_requests.With({status == 0 ? "<error>" : absl::StrCat(status), name, host})
         .Increment();
-    metrics::Observe(metrics_.client_request_duration.With({name, ""}), elapsed);
+    metrics::Observe(metrics_.client_request_duration.With({name, host}), elapsed);
   };
   return options;
 }
@@ -337,7 +342,8 @@ absl::Status ShimProcess::Start() {
           }});
   host_registry_.SetCallbacks(
       {[this](const std::string& address) { connector_->NeedsHandshake(address); },
-       [this](const std::string& address) { connector_->Retire(address); }});
+       [this](const std::string& address) { connector_->Retire(address); },
+       [this](const std::string& host) { return host_calls_.Of(host); }});
   scheduler_.SetShadowObserver(&host_registry_);
   host_failures_.hosts = &host_registry_;
   return absl::OkStatus();
@@ -357,13 +363,24 @@ void ShimProcess::RunOnce(absl::Time now) {
   if (now >= writer_.NextTick()) writer_.Tick(now);
   if (now >= evictor_.NextTick()) evictor_.Tick(now);
   if (now >= events_.NextTick()) events_.Tick(now);
-  if (now - gauges_updated_ >= kGaugePeriod || reload_wanted_) {
-    gauges_updated_ = now;
-    observer_.UpdateGauges(scheduler_, *scheduler_.cluster());
-    observer_.UpdateHosts(host_registry_);
+  if (now - sampled_ >= kSamplePeriod || reload_wanted_) {
+    sampled_ = now;
+    SampleMetrics();
     CheckConfigFile(now);
-    metrics_.events_queued.Set(static_cast<double>(events_.pending()));
   }
+}
+
+void ShimProcess::SampleMetrics() {
+  sampler_.SampleScheduler(scheduler_, *cluster_);
+  sampler_.SampleHosts(host_registry_);
+  sampler_.SampleWrites(writer_.stats(), events_.stats());
+  const auto sample = [this](const auto& informer) {
+    sampler_.SampleInformer(informer.name(), informer.objects(), informer.stats());
+  };
+  sample(pods_);
+  sample(nodes_);
+  sample(namespaces_);
+  for (const auto& objects : objects_) sample(*objects);
 }
 
 absl::Time ShimProcess::NextWakeup(absl::Time now) const {

@@ -131,6 +131,7 @@ absl::Status ShimProcess::LoadAgain(absl::Time now) {
   config_ = std::move(next);
   for (const std::string& warning : config_->warnings) LOG(WARNING) << warning;
   scheduler_.SetOptions(SchedulerOptionsOf(*config_));
+  observer_.SetLabels(config_->shim.metrics);
   scheduler_.ChangeProfileNames(ProfileNames(*config_), now);
   connector_->SetConfig(config_->shim);
   LOG(INFO) << "Config reloaded; the new configuration is in force";

@@ -22,6 +22,7 @@
 #include "shim/diagnostics/attempt_log.h"
 #include "shim/extender/endpoint.h"
 #include "shim/extender/extender_handler.h"
+#include "shim/host_call_metrics.h"
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_registry.h"
@@ -32,6 +33,7 @@
 #include "shim/leader/lease_elector.h"
 #include "shim/metrics/metrics.h"
 #include "shim/metrics_observer.h"
+#include "shim/metrics_sampler.h"
 #include "shim/observers.h"
 #include "shim/scheduler/externally_scheduled_pods.h"
 #include "shim/scheduler/scheduler.h"
@@ -150,6 +152,7 @@ class ShimProcess final : public Shim {
   void CheckConfigFile(absl::Time now);
   absl::Status LoadAgain(absl::Time now);
   void RunOnce(absl::Time now);
+  void SampleMetrics();
   absl::Time NextWakeup(absl::Time now) const;
   void Drain();
 
@@ -169,6 +172,8 @@ class ShimProcess final : public Shim {
   bind::EventRecorder events_;
   ApiClusterActions effects_;
   MetricsObserver observer_;
+  MetricsSampler sampler_{&metrics_};
+  HostCallMetrics host_calls_{&metrics_};
   const cache::ClusterState* cluster_ = nullptr;  // owned by scheduler_; null before it exists
   diagnostics::AttemptLog attempt_log_{&cluster_};
   HostFailures host_failures_;
@@ -210,7 +215,7 @@ class ShimProcess final : public Shim {
   std::atomic<bool> reload_wanted_{false};
   FileStamp config_stamp_;
   absl::Status fatal_;
-  absl::Time gauges_updated_ = absl::InfinitePast();
+  absl::Time sampled_ = absl::InfinitePast();
 };
 
 }  // namespace outboard::shim

@@ -74,7 +74,8 @@ class World final : public scheduler::NoClusterActions, public scheduler::Observ
                     absl::Time) override {
     EXPECT_LT(message.size(), 200u << 10) << "a readable length";
   }
-  void OnProtocolError(const std::string&, const absl::Status& status) override {
+  void OnProtocolError(const std::string&, const std::string&,
+                       const absl::Status& status) override {
     ++protocol_errors;
     last_error = status;
   }

@@ -305,7 +305,6 @@ var notServedYet = map[string]string{
 	"scheduler_batch_cache_flushed_total":               "opportunistic batching is kube-scheduler's own",
 	"scheduler_get_node_hint_duration_seconds":          "opportunistic batching is kube-scheduler's own",
 	"scheduler_store_schedule_results_duration_seconds": "opportunistic batching is kube-scheduler's own",
-	"scheduler_inflight_events":                         "events in flight are merged by kind, so they have no number",
 	"scheduler_goroutines":                              "Outboard has no goroutines",
 	"scheduler_plugin_execution_duration_seconds":       "plugins run in the host, which measures them itself",
 }

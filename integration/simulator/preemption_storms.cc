@@ -1,8 +1,7 @@
 // Storms of preemptions: random full clusters on which pods and gangs of random priorities arrive,
 // through the shim's own queue and cycle and a real host, on virtual time. Evictions, binds and
-// watch events are delayed, and some fail; evicted pods come back. Each storm must come to rest. It
-// is checked with the knowledge of its generator and the API server's state, in code that shares
-// nothing with the plugins.
+// watch events are delayed, and some fail; evicted pods come back. Each storm must come to rest,
+// and is checked by code that shares nothing with the plugins.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -321,7 +320,8 @@ class Storm final : private scheduler::Observer {
     if (last_words_[pod.uid()] != message) Say(pod.uid(), " waits: ", message);
     last_words_[pod.uid()] = message;
   }
-  void OnProtocolError(const std::string&, const absl::Status& status) override {
+  void OnProtocolError(const std::string&, const std::string&,
+                       const absl::Status& status) override {
     Wrong("an invalid answer: ", status.message());
   }
 

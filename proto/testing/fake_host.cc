@@ -15,6 +15,7 @@
 #include "proto/outboard/v1alpha1/permit.grpc.pb.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
+#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
 #include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
 #include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
@@ -95,13 +96,14 @@ class FakeHost::Services {
         score_(host),
         reserve_(host),
         permit_(host),
+        pre_bind_(host),
         state_(host),
         cycle_(host) {}
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
              &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_, &pre_score_, &score_,
-             &reserve_, &permit_, &state_, &cycle_}) {
+             &reserve_, &permit_, &pre_bind_, &state_, &cycle_}) {
       builder->RegisterService(service);
     }
   }
@@ -139,6 +141,7 @@ class FakeHost::Services {
   OUTBOARD_FAKE_SERVICE(Reserving, ReserveService,
                         OUTBOARD_FAKE_RPC(Reserve) OUTBOARD_FAKE_RPC(Unreserve))
   OUTBOARD_FAKE_SERVICE(Permitting, PermitService, OUTBOARD_FAKE_RPC(Permit))
+  OUTBOARD_FAKE_SERVICE(BeforeBind, PreBindService, OUTBOARD_FAKE_RPC(PreBind))
 #undef OUTBOARD_FAKE_SERVICE
 #undef OUTBOARD_FAKE_RPC
 
@@ -199,8 +202,13 @@ class FakeHost::Services {
         const Fault fault = host->TakeFault(CycleRequest::descriptor(), context);
         if (fault.cut_stream) return fault.status;
         CycleResponse response;
+        const absl::Time began = absl::Now();
         const grpc::Status status =
             fault.status.ok() ? host->Respond(request, &response) : fault.status;
+        if (response.evaluation_micros() == 0) {
+          const int64_t micros = absl::ToInt64Microseconds(absl::Now() - began);
+          response.set_evaluation_micros(static_cast<uint32_t>(std::max<int64_t>(micros, 1)));
+        }
         if (!status.ok()) {
           response.Clear();
           response.set_attempt_id(request.header().attempt_id());
@@ -227,6 +235,7 @@ class FakeHost::Services {
   Scoring score_;
   Reserving reserve_;
   Permitting permit_;
+  BeforeBind pre_bind_;
   State state_;
   Cycling cycle_;
 };

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 
 namespace outboard::cache {
 namespace {
@@ -107,6 +109,14 @@ void ApplyPodLevel(const Pod& pod, PodDemand& demand) {
   }
 }
 
+constexpr char kShortage[] = "outboard.Shortage";
+
+absl::Status Exhausted(absl::string_view what, const std::string& message) {
+  absl::Status status = absl::ResourceExhaustedError(message);
+  status.SetPayload(kShortage, absl::Cord(what));
+  return status;
+}
+
 std::string Short(absl::string_view resource, absl::int128 wanted, absl::int128 used,
                   int64_t allocatable) {
   // The values fit in any sane cluster; the cast is for the message only.
@@ -115,6 +125,11 @@ std::string Short(absl::string_view resource, absl::int128 wanted, absl::int128 
 }
 
 }  // namespace
+
+std::string ShortageOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kShortage);
+  return payload.has_value() ? std::string(*payload) : "";
+}
 
 bool HostPort::ConflictsWith(const HostPort& other) const {
   return protocol == other.protocol && port == other.port &&
@@ -204,28 +219,29 @@ absl::Status NodeUsage::CheckFits(const PodDemand& demand, const ResourceList& a
   if (!scope.resources) return scope.ports ? CheckPorts(demand, counted) : absl::OkStatus();
   const size_t others = pods_ - (counted ? 1 : 0);
   if (allocatable.pods() < 0 || others + 1 > static_cast<uint64_t>(allocatable.pods())) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("Too many pods: ", others, " of ", allocatable.pods()));
+    return Exhausted("pods", absl::StrCat("Too many pods: ", others, " of ", allocatable.pods()));
   }
-  std::string problem;
-  const auto check = [&](absl::string_view name, int64_t wanted, absl::int128 used, int64_t limit) {
-    if (wanted <= 0 || !problem.empty()) return;
+  absl::Status problem;
+  const auto check = [&](const char* what, absl::string_view name, int64_t wanted,
+                         absl::int128 used, int64_t limit) {
+    if (wanted <= 0 || !problem.ok()) return;
     if (counted) used -= wanted;
-    if (used + wanted > limit) problem = Short(name, wanted, used, limit);
+    if (used + wanted > limit) problem = Exhausted(what, Short(name, wanted, used, limit));
   };
-  check("cpu", demand.cpu_millis, cpu_millis_, allocatable.cpu_millis());
-  check("memory", demand.memory_bytes, memory_bytes_, allocatable.memory_bytes());
-  check("ephemeral-storage", demand.ephemeral_storage_bytes, ephemeral_storage_bytes_,
-        allocatable.ephemeral_storage_bytes());
+  check("cpu", "cpu", demand.cpu_millis, cpu_millis_, allocatable.cpu_millis());
+  check("memory", "memory", demand.memory_bytes, memory_bytes_, allocatable.memory_bytes());
+  check("ephemeral_storage", "ephemeral-storage", demand.ephemeral_storage_bytes,
+        ephemeral_storage_bytes_, allocatable.ephemeral_storage_bytes());
   for (const auto& [name, wanted] : demand.extended) {
     if (scope.Ignores(name)) continue;
     const auto used = extended_.find(name);
     const auto found = allocatable.extended().find(name);
     const int64_t limit = found == allocatable.extended().end() ? 0 : found->second;
     if (limit <= 0 && devices.contains(name)) continue;
-    check(name, wanted, used == extended_.end() ? absl::int128(0) : used->second, limit);
+    check("extended_resource", name, wanted,
+          used == extended_.end() ? absl::int128(0) : used->second, limit);
   }
-  if (!problem.empty()) return absl::ResourceExhaustedError(problem);
+  if (!problem.ok()) return problem;
   return scope.ports ? CheckPorts(demand, counted) : absl::OkStatus();
 }
 
@@ -236,7 +252,7 @@ absl::Status NodeUsage::CheckPorts(const PodDemand& demand, bool counted) const 
     // The pod's own entries are not a conflict.
     if (counted) taken -= std::count_if(demand.ports.begin(), demand.ports.end(), conflicts);
     if (taken > 0)
-      return absl::ResourceExhaustedError(absl::StrCat("Host port ", port.port, " is taken"));
+      return Exhausted("host_port", absl::StrCat("Host port ", port.port, " is taken"));
   }
   return absl::OkStatus();
 }

@@ -62,6 +62,10 @@ struct GuardScope {
   bool Ignores(absl::string_view resource) const;
 };
 
+// What is short, of a status of CheckFits: pods, cpu, memory, ephemeral_storage, extended_resource
+// or host_port. Empty: the status is about something else.
+std::string ShortageOf(const absl::Status& status);
+
 // The sum of what the pods on one node take.
 //
 // Threading: thread-compatible.
@@ -79,10 +83,10 @@ class NodeUsage {
   void FillList(v1alpha1::ResourceList* list) const;
 
   // OK if a pod with this demand fits beside the others; else RESOURCE_EXHAUSTED with the first
-  // resource that is short. A resource of a DeviceClass that the node does not list is counted in
-  // devices, elsewhere. Only the resources that the pod requests are checked: a node that is
-  // overcommitted in another resource still accepts it. `counted`: the pod is already included in
-  // the sums.
+  // resource that is short (ShortageOf). A resource of a DeviceClass that the node does not list is
+  // counted in devices, elsewhere. Only the resources that the pod requests are checked: a node
+  // that is overcommitted in another resource still accepts it. `counted`: the pod is already
+  // included in the sums.
   absl::Status CheckFits(const PodDemand& demand, const v1alpha1::ResourceList& allocatable,
                          bool counted, const GuardScope& scope = {},
                          const DeviceClassResources& devices = {}) const;

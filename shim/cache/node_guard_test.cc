@@ -119,6 +119,7 @@ TEST(GuardTest, OnlyWhatThePodAsksForIsChecked) {
   memory.memory_bytes = 11;
   EXPECT_THAT(std::string(usage.CheckFits(memory, allocatable, false).message()),
               HasSubstr("Insufficient memory"));
+  EXPECT_EQ(ShortageOf(usage.CheckFits(memory, allocatable, false)), "memory");
   PodDemand cpu;
   cpu.cpu_millis = 1;
   EXPECT_EQ(usage.CheckFits(cpu, allocatable, false).code(), absl::StatusCode::kResourceExhausted);
@@ -126,7 +127,13 @@ TEST(GuardTest, OnlyWhatThePodAsksForIsChecked) {
   gpu.extended = {{"gpu", 1}};
   EXPECT_FALSE(usage.CheckFits(gpu, allocatable, false).ok());
   gpu.extended = {{"unheard-of", 1}};
-  EXPECT_FALSE(usage.CheckFits(gpu, allocatable, false).ok());
+  EXPECT_EQ(ShortageOf(usage.CheckFits(gpu, allocatable, false)), "extended_resource");
+  PodDemand disk;
+  disk.ephemeral_storage_bytes = 1;
+  EXPECT_EQ(ShortageOf(usage.CheckFits(disk, allocatable, false)), "ephemeral_storage");
+  EXPECT_EQ(ShortageOf(usage.CheckFits(cpu, allocatable, false)), "cpu");
+  EXPECT_EQ(ShortageOf(usage.CheckFits(none, allocatable, false)), "");
+  EXPECT_EQ(ShortageOf(absl::ResourceExhaustedError("of another kind")), "");
 }
 
 TEST(GuardTest, DevicesAreCountedElsewhereWhereTheNodeHasNoneOfTheResource) {
@@ -150,6 +157,7 @@ TEST(GuardTest, PodsAreCountedAndAnAlreadyCountedPodOnlyOnce) {
   usage.Add(half);
   EXPECT_THAT(std::string(usage.CheckFits(PodDemand(), allocatable, false).message()),
               HasSubstr("Too many pods"));
+  EXPECT_EQ(ShortageOf(usage.CheckFits(PodDemand(), allocatable, false)), "pods");
   EXPECT_TRUE(usage.CheckFits(half, allocatable, true).ok());
   usage.Add(half);
   EXPECT_FALSE(usage.CheckFits(half, allocatable, true).ok());
@@ -169,7 +177,7 @@ TEST(GuardTest, HostPorts) {
   EXPECT_TRUE(started.ports.empty()) << "it ends before the pod runs";
   NodeUsage usage;
   usage.Add(one);
-  EXPECT_FALSE(usage.CheckFits(web, allocatable, false).ok());
+  EXPECT_EQ(ShortageOf(usage.CheckFits(web, allocatable, false)), "host_port");
   EXPECT_FALSE(usage.CheckFits(one, allocatable, false).ok());
   EXPECT_TRUE(usage.CheckFits(one, allocatable, true).ok());
   EXPECT_TRUE(usage.CheckFits(two, allocatable, false).ok());

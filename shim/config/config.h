@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "shim/config/workload_labels.h"
 
 namespace outboard::config {
 
@@ -202,7 +203,8 @@ struct ShimConfig {
   std::vector<FailurePolicyRule> failure_policies;
   std::vector<CustomResourceRule> custom_resources;
   std::optional<ExtenderConfig> extender;  // absent: no extender
-  int32_t verbosity = 0;                   // log level, 0..10
+  WorkloadLabels metrics;
+  int32_t verbosity = 0;  // log level, 0..10
 };
 
 struct Config {

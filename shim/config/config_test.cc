@@ -353,6 +353,20 @@ TEST(ParseConfig, ShimErrors) {
        "f.yaml:3:64: extender.deadline: must be from 10ms to 1m"},
       {"extender: {address: '127.0.0.1:1', profile: default-scheduler, admitsBindings: sure}\n",
        "f.yaml:3:64: extender.admitsBindings: expected true or false, got \"sure\""},
+      {"metrics: {workloadTypeLabel: '', workloadTypes: [], jobNameLabels: []}\n", nullptr},
+      {"metrics: {workloadTypeLabel: example.com/team, workloadTypes: [A.b_c]}\n", nullptr},
+      {"metrics: {workloadTypeLabel: Example.com/team}\n",
+       "f.yaml:3:11: metrics.workloadTypeLabel: \"Example.com/team\" is not the key of a label"},
+      {"metrics: {workloadTypes: [training, 'a b']}\n",
+       "f.yaml:3:11: metrics.workloadTypes: \"a b\" is not the value of a label"},
+      {"metrics: {workloadTypes: [training, Training]}\n",
+       "f.yaml:3:11: metrics.workloadTypes: Duplicate or reserved value: \"Training\""},
+      {"metrics: {workloadTypes: [Other]}\n",
+       "f.yaml:3:11: metrics.workloadTypes: Duplicate or reserved value: \"Other\""},
+      {"metrics: {jobNameLabels: [job-name, -job]}\n",
+       "f.yaml:3:11: metrics.jobNameLabels: \"-job\" is not the key of a label"},
+      {"metrics: {jobNameLabels: [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r]}\n",
+       "f.yaml:3:11: metrics.jobNameLabels: must have at most 16 entries"},
       {"verbosity: 11\n", "f.yaml:3:1: verbosity: Invalid value: 11: must be from 0 to 10"},
       {"host: []\n", "f.yaml:3:1: host: unknown field; did you mean hosts?"},
   };
@@ -364,6 +378,22 @@ TEST(ParseConfig, ShimErrors) {
       EXPECT_EQ(config.status().message(), c.error) << c.body;
     }
   }
+}
+
+TEST(ParseConfig, WorkloadLabelsHaveDefaultsAndAGivenListReplacesThem) {
+  absl::StatusOr<Config> config = ParseShim("metrics: {workloadTypes: [etl]}\n");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->shim.metrics.type_label, "workload-type");
+  EXPECT_THAT(config->shim.metrics.types, ElementsAre("etl"));
+  EXPECT_THAT(config->shim.metrics.job_labels,
+              ElementsAre("job-name", "batch.kubernetes.io/job-name",
+                          "scheduling.x-k8s.io/pod-group", "training-job-id"));
+  config = ParseShim("metrics: {workloadTypeLabel: team, jobNameLabels: [run]}\n");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->shim.metrics.type_label, "team");
+  EXPECT_THAT(config->shim.metrics.types,
+              ElementsAre("training", "inference", "batch", "CPU-intensive", "GPU-intensive"));
+  EXPECT_THAT(config->shim.metrics.job_labels, ElementsAre("run"));
 }
 
 TEST(ParseConfig, WarnsAboutKubeSchedulersLease) {

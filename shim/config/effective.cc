@@ -17,6 +17,12 @@ void Text(YAML::Emitter& out, absl::string_view key, absl::string_view value) {
   out << YAML::Key << std::string(key) << YAML::Value << YAML::DoubleQuoted << std::string(value);
 }
 
+void Texts(YAML::Emitter& out, absl::string_view key, const std::vector<std::string>& values) {
+  out << YAML::Key << std::string(key) << YAML::Value << YAML::Flow << YAML::BeginSeq;
+  for (const std::string& value : values) out << YAML::DoubleQuoted << value;
+  out << YAML::EndSeq;
+}
+
 void Time(YAML::Emitter& out, absl::string_view key, absl::Duration value) {
   Field(out, key, absl::FormatDuration(value));
 }
@@ -219,6 +225,11 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
     }
     out << YAML::EndMap;
   }
+  out << YAML::Key << "metrics" << YAML::Value << YAML::BeginMap;
+  Text(out, "workloadTypeLabel", shim.metrics.type_label);
+  Texts(out, "workloadTypes", shim.metrics.types);
+  Texts(out, "jobNameLabels", shim.metrics.job_labels);
+  out << YAML::EndMap;
   Field(out, "verbosity", shim.verbosity);
   out << YAML::EndMap;
 }

@@ -349,6 +349,7 @@ kind: ShimConfiguration
 hosts: [{name: h, address: "unix:/s"}, {name: t, address: "h:1", tls: {caFile: a, certFile: b, keyFile: c}}]
 deadlines: {cycle: 1.5s}
 failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
+metrics: {workloadTypeLabel: team, workloadTypes: ["1", etl], jobNameLabels: []}
 )",
                                               "f.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -366,6 +367,9 @@ failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
               R"({"s":"1","n":1.5,"l":["a","true"],"q\"":"x\u000ay"})");
     EXPECT_EQ(again->shim.deadlines.cycle, absl::Milliseconds(1500));
     EXPECT_EQ(again->shim.hosts[1].tls->cert_file, "b");
+    EXPECT_EQ(again->shim.metrics.type_label, "team");
+    EXPECT_THAT(again->shim.metrics.types, ElementsAre("1", "etl"));
+    EXPECT_THAT(again->shim.metrics.job_labels, IsEmpty());
     if (resolved == nullptr) continue;
     absl::StatusOr<Profiles> same = ResolveProfiles(*again, Catalog());
     ASSERT_TRUE(same.ok()) << same.status() << "\n" << yaml;

@@ -64,6 +64,7 @@ extender:
   deadline: 1s
   admitsBindings: true
   tls: {certFile: c, keyFile: k, clientCAFile: a}
+metrics: {workloadTypeLabel: kind, workloadTypes: [a], jobNameLabels: [job]}
 verbosity: 2
 )";
 
@@ -95,7 +96,15 @@ void Flatten(const YAML::Node& node, const std::string& path,
   if (absl::EndsWith(path, ".args") || node.IsScalar()) {
     (*out)[path] = node.IsScalar() ? node.Scalar() : "";
   } else if (node.IsSequence()) {
-    for (const YAML::Node& element : node) Flatten(element, absl::StrCat(path, "[]"), out);
+    std::string& all = (*out)[absl::StrCat(path, "[]")];
+    for (const YAML::Node& element : node) {
+      if (element.IsScalar()) {
+        absl::StrAppend(&all, all.empty() ? "" : ", ", element.Scalar());
+      } else {
+        Flatten(element, absl::StrCat(path, "[]"), out);
+      }
+    }
+    if (all.empty()) out->erase(absl::StrCat(path, "[]"));
   } else if (node.IsMap()) {
     for (const auto& entry : node) {
       std::string key = entry.first.Scalar();

@@ -4,9 +4,11 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "shim/config/documents.h"
 #include "shim/kube/wire/custom_resource_name.h"
@@ -16,6 +18,9 @@ namespace {
 
 // Maximum length of a Unix socket path on Linux.
 constexpr size_t kMaxSocketPath = 107;
+// Each type is a value of a metric's label, and each key is looked up in every pod that waited.
+constexpr size_t kMaxWorkloadTypes = 32;
+constexpr size_t kMaxJobNameLabels = 16;
 
 void ReadTls(MapReader& reader, HostTls* out) {
   const std::pair<const char*, std::string*> files[] = {
@@ -247,6 +252,58 @@ void ReadCustomResource(MapReader& reader, CustomResourceRule* rule) {
   reader.StringList("namespaces", &rule->namespaces);
 }
 
+// Kubernetes' syntax of a label's value, and of the name part of its key.
+bool IsLabelText(absl::string_view text) {
+  const auto ends_well = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  return !text.empty() && text.size() <= 63 && ends_well(text.front()) && ends_well(text.back()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return ends_well(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool IsLabelKey(absl::string_view key) {
+  const size_t slash = key.find('/');
+  if (slash == absl::string_view::npos) return IsLabelText(key);
+  const absl::string_view prefix = key.substr(0, slash);
+  // A DNS name: parts as a label's text without capitals, dots and underscores.
+  if (prefix.size() > 253 || prefix.find_first_of("_ABCDEFGHIJKLMNOPQRSTUVWXYZ") != prefix.npos)
+    return false;
+  const std::vector<absl::string_view> parts = absl::StrSplit(prefix, '.');
+  return std::all_of(parts.begin(), parts.end(), IsLabelText) && IsLabelText(key.substr(slash + 1));
+}
+
+void ReadWorkloadLabels(MapReader& reader, WorkloadLabels* out) {
+  const auto check_key = [&](const char* field, const std::string& key) {
+    if (!IsLabelKey(key)) {
+      reader.problems().Add(reader.where(field),
+                            absl::StrCat("\"", key, "\" is not the key of a label"));
+    }
+  };
+  // A given list replaces the default.
+  const auto read_list = [&](const char* field, size_t most, std::vector<std::string>* list) {
+    std::vector<std::string> given;
+    if (reader.StringList(field, &given)) *list = std::move(given);
+    if (list->size() > most)
+      reader.problems().Add(reader.where(field),
+                            absl::StrCat("must have at most ", most, " entries"));
+  };
+  reader.String("workloadTypeLabel", &out->type_label);
+  if (!out->type_label.empty()) check_key("workloadTypeLabel", out->type_label);
+  read_list("workloadTypes", kMaxWorkloadTypes, &out->types);
+  // The values that stand for a pod without the label, and for all other values.
+  std::set<std::string> seen = {"none", "other"};
+  for (const std::string& type : out->types) {
+    if (!IsLabelText(type)) {
+      reader.problems().Add(reader.where("workloadTypes"),
+                            absl::StrCat("\"", type, "\" is not the value of a label"));
+    } else if (!seen.insert(absl::AsciiStrToLower(type)).second) {
+      reader.problems().Add(reader.where("workloadTypes"),
+                            absl::StrCat("Duplicate or reserved value: \"", type, "\""));
+    }
+  }
+  read_list("jobNameLabels", kMaxJobNameLabels, &out->job_labels);
+  for (const std::string& key : out->job_labels) check_key("jobNameLabels", key);
+}
+
 void ReadAllowedUids(MapReader& reader, std::vector<int64_t>* out) {
   reader.List("allowedUids", [&](const YAML::Node& node, const std::string& path) {
     int64_t uid = -1;
@@ -328,6 +385,7 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out) {
     out->custom_resources.push_back(std::move(rule));
   });
   reader.Map("extender", [&](MapReader& r) { ReadExtender(r, &out->extender.emplace()); });
+  reader.Map("metrics", [&](MapReader& r) { ReadWorkloadLabels(r, &out->metrics); });
   reader.Int32("verbosity", &out->verbosity);
   if (out->verbosity < 0 || out->verbosity > 10) {
     reader.problems().Add(reader.where("verbosity"), absl::StrCat("Invalid value: ", out->verbosity,

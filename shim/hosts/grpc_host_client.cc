@@ -18,8 +18,6 @@ using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vo
 
 constexpr char kContractVersion[] = "v1alpha1";
 constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
-// How long to wait for the final status of a stream that has ended.
-constexpr absl::Duration kFinishDeadline = absl::Milliseconds(100);
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(deadline);
@@ -183,101 +181,6 @@ class GrpcHostClient::SyncStream {
   int operations_ = 0;
 };
 
-// The fast path's stream: one request, one answer. A stream that missed a deadline is abandoned,
-// because its late answer would be read as the next one's.
-class GrpcHostClient::CycleStream {
- public:
-  explicit CycleStream(GrpcHostClient* client)
-      : started_(this), read_(this), written_(this), finished_(this) {
-    stream_ = client->cycle_stub_->PrepareAsyncCycle(&context_, client->loop_->queue());
-    ++operations_;
-    stream_->StartCall(&started_);
-  }
-
-  // False at `deadline` or if the stream broke; see `broken()`.
-  bool Exchange(HostLoop* loop, const CycleRequest& request, absl::Time deadline,
-                CycleResponse* response) {
-    if (!loop->RunUntil(start_done_, deadline) || broken_) return false;
-    answered_ = false;
-    operations_ += 2;
-    stream_->Write(request, &written_);
-    stream_->Read(&response_, &read_);
-    if (!loop->RunUntil(answered_, deadline) || broken_) return false;
-    // The write is done too, or its answer could not be here. Its completion must be taken before
-    // the next write.
-    if (!loop->RunUntil(write_done_, deadline)) return false;
-    write_done_ = false;
-    response->Swap(&response_);
-    return true;
-  }
-  // The same without waiting: Begin, then TryTake until it returns true.
-  bool CanBegin() const { return start_done_ && !broken_ && !under_way_; }
-  bool under_way() const { return under_way_; }
-  void Begin(const CycleRequest& request) {
-    under_way_ = true;
-    answered_ = false;
-    operations_ += 2;
-    stream_->Write(request, &written_);
-    stream_->Read(&response_, &read_);
-  }
-  bool TryTake(CycleResponse* response) {
-    if (!answered_ || !write_done_ || broken_) return false;
-    under_way_ = false;
-    write_done_ = false;
-    response->Swap(&response_);
-    return true;
-  }
-  bool broken() const { return broken_; }
-  // Why it broke.
-  absl::Status Finish(HostLoop* loop) {
-    ++operations_;
-    stream_->Finish(&status_, &finished_);
-    if (!loop->RunUntil(finish_done_, absl::Now() + kFinishDeadline) || status_.ok())
-      return LostStatus();
-    return ToAbslStatus(status_);
-  }
-  void Abandon() {
-    abandoned_ = true;
-    context_.TryCancel();
-    if (operations_ == 0) delete this;
-  }
-
- private:
-  template <void (CycleStream::*method)(bool)>
-  struct Step : Completion {
-    explicit Step(CycleStream* stream) : stream(stream) {}
-    void OnDone(bool ok) override {
-      // Deleted with its owner.
-      CycleStream* const owner = stream;
-      if (!ok) owner->broken_ = true;
-      (owner->*method)(ok);
-      if (--owner->operations_ == 0 && owner->abandoned_) delete owner;
-    }
-    CycleStream* const stream;
-  };
-  void OnStarted(bool) { start_done_ = true; }
-  void OnWritten(bool) { write_done_ = true; }
-  void OnRead(bool) { answered_ = true; }
-  void OnFinished(bool) { finish_done_ = true; }
-
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientAsyncReaderWriter<CycleRequest, CycleResponse>> stream_;
-  Step<&CycleStream::OnStarted> started_;
-  Step<&CycleStream::OnRead> read_;
-  Step<&CycleStream::OnWritten> written_;
-  Step<&CycleStream::OnFinished> finished_;
-  CycleResponse response_;
-  grpc::Status status_;
-  bool start_done_ = false;
-  bool write_done_ = false;
-  bool answered_ = false;
-  bool finish_done_ = false;
-  bool under_way_ = false;
-  bool broken_ = false;
-  bool abandoned_ = false;
-  int operations_ = 0;
-};
-
 GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
                                std::shared_ptr<grpc::Channel> channel, GetHostInfoResponse info)
     : loop_(loop),
@@ -332,22 +235,35 @@ std::vector<SyncResponse> GrpcHostClient::TakePushes() { return std::exchange(pu
 absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadline,
                                    CycleResponse* response) {
   if (lost_) return LostStatus();
+  const CallTimer timer(call_observer_, Call::kCycle);
+  absl::Status status = Exchange(request, deadline, response);
+  const bool answered = status.ok() || response->has_error();
+  timer.End(status.code(), answered ? response->evaluation_micros() : 0);
+  return status;
+}
+
+absl::Status GrpcHostClient::Exchange(const CycleRequest& request, absl::Time deadline,
+                                      CycleResponse* response) {
   bool answered;
   if (cycle_ == nullptr) {
-    cycle_ = new CycleStream(this);
+    cycle_ = new CycleStream(loop_, cycle_stub_.get());
     cycle_introduced_ = false;
   }
   if (!std::exchange(cycle_introduced_, true)) {
     CycleRequest first = request;
     first.mutable_header()->set_session_id(session_id_);
     first.mutable_header()->set_host_instance(info_.host_instance());
-    answered = cycle_->Exchange(loop_, first, deadline, response);
+    answered = cycle_->Exchange(first, deadline, response);
   } else {
-    answered = cycle_->Exchange(loop_, request, deadline, response);
+    answered = cycle_->Exchange(request, deadline, response);
   }
   if (!answered) {
+    response->Clear();
     absl::Status why = absl::DeadlineExceededError("the host did not answer in time");
-    if (cycle_->broken()) why = cycle_->Finish(loop_);
+    if (cycle_->broken()) {
+      const std::optional<grpc::Status> status = cycle_->Finish();
+      why = status.has_value() ? ToAbslStatus(*status) : LostStatus();
+    }
     std::exchange(cycle_, nullptr)->Abandon();
     // The change stream shows whether the host is gone or only this stream.
     loop_->RunReady();
@@ -364,7 +280,7 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
 bool GrpcHostClient::StartCycle(const CycleRequest& request) {
   if (lost_) return false;
   if (cycle_ == nullptr) {
-    cycle_ = new CycleStream(this);
+    cycle_ = new CycleStream(loop_, cycle_stub_.get());
     cycle_introduced_ = false;
   }
   if (!cycle_->CanBegin()) return false;
@@ -402,9 +318,9 @@ template <typename Response>
 class GrpcHostClient::UnaryCall final : public Completion {
  public:
   template <typename Stub, typename Prepare, typename Request>
-  UnaryCall(HostLoop* loop, Stub* stub, Prepare prepare, const Request& request,
-            absl::Time deadline)
-      : loop_(loop) {
+  UnaryCall(HostLoop* loop, const CallTimer& timer, Stub* stub, Prepare prepare,
+            const Request& request, absl::Time deadline)
+      : loop_(loop), timer_(timer) {
     context_.set_deadline(ToGrpcDeadline(deadline));
     reader_ = (stub->*prepare)(&context_, request, loop_->queue());
     reader_->StartCall();
@@ -419,11 +335,15 @@ class GrpcHostClient::UnaryCall final : public Completion {
   UnaryCall(const UnaryCall&) = delete;
   UnaryCall& operator=(const UnaryCall&) = delete;
 
-  void OnDone(bool) override { done_ = true; }
+  void OnDone(bool) override {
+    done_ = true;
+    failure_ = ToAbslStatus(status_);
+    timer_.End(failure_.code());
+  }
   bool done() const { return done_; }
   absl::StatusOr<Response> Take() {
     Wait();
-    if (!status_.ok()) return ToAbslStatus(status_);
+    if (!failure_.ok()) return std::move(failure_);
     return std::move(response_);
   }
 
@@ -431,18 +351,21 @@ class GrpcHostClient::UnaryCall final : public Completion {
   void Wait() { loop_->RunUntil(done_, absl::InfiniteFuture()); }
 
   HostLoop* const loop_;
+  const CallTimer timer_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader_;
   Response response_;
   grpc::Status status_;
+  absl::Status failure_;
   bool done_ = false;
 };
 
 template <typename Response, typename Stub, typename Request, typename Prepare>
-absl::StatusOr<Response> GrpcHostClient::Unary(Stub* stub, Prepare prepare, Request request,
-                                               absl::Time deadline) {
+absl::StatusOr<Response> GrpcHostClient::Unary(Call call, Stub* stub, Prepare prepare,
+                                               Request request, absl::Time deadline) {
   if (lost_) return LostStatus();
-  return NoteAnswer(UnaryCall<Response>(loop_, stub, prepare, request, deadline).Take());
+  const CallTimer timer(call_observer_, call);
+  return NoteAnswer(UnaryCall<Response>(loop_, timer, stub, prepare, request, deadline).Take());
 }
 
 template <typename Response>
@@ -456,12 +379,14 @@ absl::StatusOr<Response> GrpcHostClient::NoteAnswer(absl::StatusOr<Response> ans
 }
 
 template <typename Response, typename Stub, typename Request, typename Prepare>
-framework::PendingAnswer<Response> GrpcHostClient::Begin(Stub* stub, Prepare prepare,
-                                                         Request request, absl::Time deadline) {
+framework::PendingAnswer<Response> GrpcHostClient::Begin(Call call_kind, Stub* stub,
+                                                         Prepare prepare, Request request,
+                                                         absl::Time deadline) {
   if (lost_) return []() -> absl::StatusOr<Response> { return LostStatus(); };
   request.mutable_header()->set_session_id(session_id_);
   request.mutable_header()->set_host_instance(info_.host_instance());
-  auto call = std::make_unique<UnaryCall<Response>>(loop_, stub, prepare, request, deadline);
+  const CallTimer timer(call_observer_, call_kind);
+  auto call = std::make_unique<UnaryCall<Response>>(loop_, timer, stub, prepare, request, deadline);
   auto is_there = [call = call.get()] { return call->done(); };
   return {[this, call = std::move(call)] { return NoteAnswer(call->Take()); }, std::move(is_there)};
 }
@@ -559,13 +484,14 @@ void GrpcHostClient::SendDrain() {
 }
 
 // All other unary calls differ only in their names.
-#define OUTBOARD_UNARY(Method, Service, stub)                                        \
-  absl::StatusOr<Method##Response> GrpcHostClient::Method(Method##Request request,   \
-                                                          absl::Time deadline) {     \
-    request.mutable_header()->set_session_id(session_id_);                           \
-    request.mutable_header()->set_host_instance(info_.host_instance());              \
-    return Unary<Method##Response>(stub.get(), &Service::Stub::PrepareAsync##Method, \
-                                   std::move(request), deadline);                    \
+#define OUTBOARD_UNARY(Method, Service, stub)                                                \
+  absl::StatusOr<Method##Response> GrpcHostClient::Method(Method##Request request,           \
+                                                          absl::Time deadline) {             \
+    request.mutable_header()->set_session_id(session_id_);                                   \
+    request.mutable_header()->set_host_instance(info_.host_instance());                      \
+    return Unary<Method##Response>(Call::k##Method, stub.get(),                              \
+                                   &Service::Stub::PrepareAsync##Method, std::move(request), \
+                                   deadline);                                                \
   }
 OUTBOARD_UNARY(PreFilter, PreFilterService, pre_filter_stub_)
 OUTBOARD_UNARY(Filter, FilterService, filter_stub_)
@@ -580,11 +506,12 @@ OUTBOARD_UNARY(Permit, PermitService, permit_stub_)
 OUTBOARD_UNARY(PreBind, PreBindService, pre_bind_stub_)
 #undef OUTBOARD_UNARY
 
-#define OUTBOARD_START(Method, Service, stub)                                               \
-  framework::PendingAnswer<Method##Response> GrpcHostClient::Start(Method##Request request, \
-                                                                   absl::Time deadline) {   \
-    return Begin<Method##Response>(stub.get(), &Service::Stub::PrepareAsync##Method,        \
-                                   std::move(request), deadline);                           \
+#define OUTBOARD_START(Method, Service, stub)                                                \
+  framework::PendingAnswer<Method##Response> GrpcHostClient::Start(Method##Request request,  \
+                                                                   absl::Time deadline) {    \
+    return Begin<Method##Response>(Call::k##Method, stub.get(),                              \
+                                   &Service::Stub::PrepareAsync##Method, std::move(request), \
+                                   deadline);                                                \
   }
 OUTBOARD_START(PreFilter, PreFilterService, pre_filter_stub_)
 OUTBOARD_START(Filter, FilterService, filter_stub_)

@@ -21,6 +21,8 @@
 #include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
 #include "proto/outboard/v1alpha1/score.grpc.pb.h"
 #include "shim/framework/host_client.h"
+#include "shim/hosts/call_observer.h"
+#include "shim/hosts/cycle_stream.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/readiness_watch.h"
@@ -41,7 +43,7 @@ absl::StatusOr<v1alpha1::GetHostInfoResponse> Handshake(
 // usable() once the host acknowledged it. Streams open by themselves.
 //
 // Threading: scheduling thread.
-// Lifetime: `loop` outlives it.
+// Lifetime: `loop` and the observer outlive it and its calls.
 // Errors: as framework::HostClient.
 class GrpcHostClient final : public framework::HostClient {
  public:
@@ -60,6 +62,9 @@ class GrpcHostClient final : public framework::HostClient {
   void AwaitSnapshot(int64_t version) { snapshot_version_ = version; }
   // The host keeps no cluster cache: it is usable once it reports that it is ready.
   void AwaitReady();
+  // Observes the calls that begin from now on; null: none. Cycles that the scheduler does not wait
+  // for are not observed.
+  void SetCallObserver(CallObserver* observer) { call_observer_ = observer; }
   // No new calls from now on.
   void MarkDraining() { draining_ = true; }
   // Notifies the host that this session ends, without waiting for an answer.
@@ -124,15 +129,18 @@ class GrpcHostClient final : public framework::HostClient {
   template <typename Response>
   class UnaryCall;
   class SyncStream;
-  class CycleStream;
   class DrainCall;
   class ConfigureCall;
 
   template <typename Response, typename Stub, typename Request, typename Prepare>
-  absl::StatusOr<Response> Unary(Stub* stub, Prepare prepare, Request request, absl::Time deadline);
+  absl::StatusOr<Response> Unary(Call call, Stub* stub, Prepare prepare, Request request,
+                                 absl::Time deadline);
   template <typename Response, typename Stub, typename Request, typename Prepare>
-  framework::PendingAnswer<Response> Begin(Stub* stub, Prepare prepare, Request request,
-                                           absl::Time deadline);
+  framework::PendingAnswer<Response> Begin(Call call_kind, Stub* stub, Prepare prepare,
+                                           Request request, absl::Time deadline);
+  // Cycle, without observing it. `response` is empty unless the host answered.
+  absl::Status Exchange(const v1alpha1::CycleRequest& request, absl::Time deadline,
+                        v1alpha1::CycleResponse* response);
   // Notes what the answer of a call reveals about the connection.
   template <typename Response>
   absl::StatusOr<Response> NoteAnswer(absl::StatusOr<Response> answer);
@@ -142,6 +150,7 @@ class GrpcHostClient final : public framework::HostClient {
   const std::string session_id_;
   const std::shared_ptr<grpc::Channel> channel_;
   const v1alpha1::GetHostInfoResponse info_;
+  CallObserver* call_observer_ = nullptr;
 
   std::unique_ptr<v1alpha1::PluginHostService::Stub> host_stub_;
   std::unique_ptr<v1alpha1::ClusterStateService::Stub> state_stub_;

@@ -237,10 +237,12 @@ void HostRegistry::Serve(const std::string& name, Instance* next, const std::str
   Instance* const previous = std::exchange(host.serving, next);
   host.info = next->info;
   Adopt(*std::move(plans), name, now);
+  next->grpc_client->SetCallObserver(callbacks_.call_observer(name));
   scheduler_->SetHost(name, next->client(scheduler_->cluster()), next->cursor, now);
   next->failures = next->bad_calls = 0;
   Enter(name, next, InstanceState::kServing, why, now);
   if (previous != nullptr) {
+    if (previous->grpc_client != nullptr) previous->grpc_client->SetCallObserver(nullptr);
     Enter(name, previous, InstanceState::kStandby, absl::StrCat(next->id(), " took over"), now);
   }
   ++switches_[{name, reason}];

@@ -63,6 +63,10 @@ class HostRegistry final : public framework::ShadowObserver {
     std::function<void(const std::string& address)> on_lost = [](const std::string&) {};
     // The instance at this address is no longer needed.
     std::function<void(const std::string& address)> on_retired = [](const std::string&) {};
+    // Observes the calls of a host's serving instance; may be null. An instance in the shadow is
+    // not observed: no pod waits for it.
+    std::function<CallObserver*(const std::string& host)> call_observer =
+        [](const std::string&) -> CallObserver* { return nullptr; };
   };
   void SetCallbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
 

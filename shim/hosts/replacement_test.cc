@@ -220,6 +220,34 @@ TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
   EXPECT_EQ(fakes_["a"]->Count<DrainRequest>(), 1);
 }
 
+// No pod waits for an instance in the shadow.
+TEST_F(ReplacementTest, CallsOfTheServingInstanceAreObserved) {
+  struct Cycles final : public CallObserver {
+    void OnCallEnded(Call call, absl::StatusCode, absl::Duration) override {
+      count += call == Call::kCycle ? 1 : 0;
+    }
+    void OnEvaluated(Call, absl::Duration) override {}
+    size_t count = 0;
+  } cycles;
+  HostRegistry::Callbacks callbacks;
+  callbacks.call_observer = [&](const std::string& host) {
+    EXPECT_EQ(host, "main");
+    return &cycles;
+  };
+  hosts_.SetCallbacks(std::move(callbacks));
+  ASSERT_TRUE(hosts_.Reload(Configuration(2), now_).ok());
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Schedule("one");
+  EXPECT_EQ(cycles.count, 1u);
+  Comes("b", 2);
+  ScheduleUntil([this] { return ViewOf("b").state == InstanceState::kServing; });
+  EXPECT_GE(fakes_["b"]->Count<CycleRequest>(), 2);
+  Schedule("last");
+  EXPECT_THAT(effects_.failed, IsEmpty());
+  EXPECT_EQ(cycles.count, effects_.bound.size());
+}
+
 TEST_F(ReplacementTest, TheNewestServesWhateverTheOrderOfArrival) {
   Comes("b", 2);
   WaitFor({"b serving"});

@@ -3,10 +3,12 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "shim/kube/curl_api_client.h"
 #include "shim/kube/testing/fake_api_server.h"
@@ -18,6 +20,9 @@ using kube::PodObject;
 using kube::testing::FakeApiServer;
 using kube::testing::Fault;
 using nlohmann::json;
+using ::testing::_;
+using ::testing::ElementsAre;
+using ::testing::Ge;
 
 // Keeps the state that the handler's calls describe, and checks the guarantees of InformerHandler.
 class Picture : public InformerHandler<PodObject> {
@@ -112,6 +117,16 @@ class InformerTest : public ::testing::TestWithParam<Way> {
     informer_->Start();
   }
 
+  // By ListReason, and by type.
+  std::vector<uint64_t> Lists() const {
+    const auto& lists = informer_->stats().lists;
+    return {lists.begin(), lists.end()};
+  }
+  std::vector<uint64_t> Events() const {
+    const auto& events = informer_->stats().events;
+    return {events.begin(), events.end()};
+  }
+
   FakeApiServer server_;
   Picture picture_;
   std::unique_ptr<kube::CurlApiClient> client_;
@@ -137,7 +152,9 @@ TEST_P(InformerTest, TheStateAndThenItsChanges) {
   informer_->Stop();
   EXPECT_TRUE(informer_->synced());
   EXPECT_EQ(informer_->rejected_objects(), 0u);
-  EXPECT_EQ(informer_->stats().lists, 1u);
+  EXPECT_THAT(Lists(), ElementsAre(1, 0, 0, 0));
+  // Five of the additions are the first state.
+  EXPECT_THAT(Events(), ElementsAre(GetParam().watch_list ? 6 : 1, 1, 2));
   EXPECT_EQ(informer_->stats().failures, GetParam().watch_list ? 0u : 1u);
   EXPECT_EQ(informer_->objects(), 4u);
   for (const auto& request : server_.Requests()) {
@@ -155,7 +172,7 @@ TEST_P(InformerTest, ResumesAfterALostConnectionWithoutListingAgain) {
     server_.Put("pods", Pod("a", absl::StrCat("n", i)));
     picture_.Expect({{"ns/a", absl::StrCat("n", i)}});
   }
-  EXPECT_EQ(informer_->stats().lists, 1u);
+  EXPECT_THAT(Lists(), ElementsAre(1, 0, 0, 0));
   EXPECT_EQ(picture_.adds(), 1);
 }
 
@@ -193,6 +210,7 @@ TEST_P(InformerTest, BothFormsOfExpiryListAgainAndReportTheDifference) {
   EXPECT_GT(informer_->stats().expired, expired_before);
   server_.Put("pods", Pod("d"));
   picture_.Expect({{"ns/b", "n1"}, {"ns/c", ""}, {"ns/d", ""}});
+  EXPECT_THAT(Lists(), ElementsAre(1, Ge(1), 0, _));
 }
 
 TEST_P(InformerTest, AStreamThatIsCutAnywhereLosesNothing) {
@@ -247,6 +265,7 @@ TEST_P(InformerTest, AServerThatWentBackInTimeIsNoticedByItsBookmark) {
   }
   EXPECT_TRUE(noticed);
   EXPECT_GE(informer_->stats().rewinds, 1u);
+  EXPECT_THAT(Lists(), ElementsAre(1, 0, Ge(1), _));
 }
 
 TEST_P(InformerTest, StopsWhileTheServerIsSilent) {

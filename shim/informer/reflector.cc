@@ -173,7 +173,8 @@ class Reflector::WatchSink : public kube::StreamSink {
         policy_.OnEvent(event->type, event->resource_version, event->initial_events_end);
     switch (verdict) {
       case EventVerdict::kApply:
-        ++reflector_.stats_.events;
+        // Bookmarks and errors have other verdicts.
+        ++reflector_.stats_.events[static_cast<size_t>(event->type)];
         if (collecting_) {
           reflector_.target_.Collect();
         } else {
@@ -188,15 +189,13 @@ class Reflector::WatchSink : public kube::StreamSink {
         break;
       case EventVerdict::kInitialDone:
         collecting_ = false;
-        ++reflector_.stats_.lists;
-        reflector_.stats_.rewinds = policy_.rewinds();
         reflector_.Commit();
         break;
       case EventVerdict::kReset: {
         Failure rewound;
         rewound.kind = Failure::Kind::kEvent;
         rewound.code = 410;
-        rewound.reason = "Rewound";
+        rewound.reason = kRewound;
         rewound.message = absl::StrCat("the server's resource version went backwards to ",
                                        event->resource_version, "; starting over");
         LOG(ERROR) << reflector_.options_.name << ": " << rewound.message;
@@ -258,6 +257,8 @@ void Reflector::Run() {
 }
 
 void Reflector::Commit() {
+  ++stats_.lists[static_cast<size_t>(policy_.list_reason())];
+  stats_.rewinds = policy_.rewinds();
   have_state_ = true;
   absence_logged_ = false;
   target_.CommitSnapshot();
@@ -357,11 +358,7 @@ Failure Reflector::List(const Step& step, bool* failed) {
   if (page->resource_version.empty()) return Undecodable("a list without a resource version");
   *failed = false;
   ++stats_.pages;
-  if (policy_.OnPage(page->resource_version, page->continue_token)) {
-    ++stats_.lists;
-    stats_.rewinds = policy_.rewinds();
-    Commit();
-  }
+  if (policy_.OnPage(page->resource_version, page->continue_token)) Commit();
   return Failure();
 }
 

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_INFORMER_REFLECTOR_H_
 #define OUTBOARD_SHIM_INFORMER_REFLECTOR_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -53,10 +54,12 @@ class ReflectorTarget {
 
 // Counters; never reset.
 struct ReflectorStats {
-  std::atomic<uint64_t> lists{0};  // complete states received, by list or watch
+  // Complete states received, by list or watch, and why they were needed: by ListReason.
+  std::array<std::atomic<uint64_t>, kListReasons.size()> lists{};
   std::atomic<uint64_t> pages{0};
   std::atomic<uint64_t> watches{0};  // opened
-  std::atomic<uint64_t> events{0};
+  // By the first three of kube::WatchEventType: added, modified, deleted.
+  std::array<std::atomic<uint64_t>, 3> events{};
   std::atomic<uint64_t> bookmarks{0};
   std::atomic<uint64_t> ignored_events{0};  // outdated
   std::atomic<uint64_t> expired{0};

@@ -123,7 +123,8 @@ void ReflectorPolicy::Fail(absl::Time now, absl::Duration retry_after) {
   backoff_ = std::min(backoff_ * 2, options_.max_backoff);
 }
 
-void ReflectorPolicy::StartOver() {
+void ReflectorPolicy::StartOver(ListReason reason) {
+  list_reason_ = reason;
   resource_version_.clear();
   continue_token_.clear();
   failures_at_version_ = 0;
@@ -160,7 +161,7 @@ void ReflectorPolicy::OnEnd(const Failure& failure, absl::Time now) {
   if (doing_ == Step::Kind::kList) {
     // An expired continue token: restart with a single page, which cannot expire.
     if (IsExpired(failure) && !continue_token_.empty()) page_size_ = 0;
-    StartOver();
+    StartOver(list_reason_);
     Fail(now, failure.retry_after);
     return;
   }
@@ -170,7 +171,7 @@ void ReflectorPolicy::OnEnd(const Failure& failure, absl::Time now) {
   }
   if (IsExpired(failure) || failure.version_too_large) {
     // In both cases the watch cannot resume from the version; a retry would loop.
-    StartOver();
+    StartOver(failure.reason == kRewound ? ListReason::kRewound : ListReason::kExpired);
     Fail(now, failure.retry_after);
     return;
   }
@@ -189,7 +190,8 @@ void ReflectorPolicy::OnEnd(const Failure& failure, absl::Time now) {
     case Failure::Kind::kHttp:
     case Failure::Kind::kEvent:
     case Failure::Kind::kUndecodable:
-      if (failure.code != 429 && ++failures_at_version_ >= kMaxFailuresAtVersion) StartOver();
+      if (failure.code != 429 && ++failures_at_version_ >= kMaxFailuresAtVersion)
+        StartOver(ListReason::kFailures);
       Fail(now, failure.retry_after);
       return;
   }

@@ -3,6 +3,7 @@
 #ifndef OUTBOARD_SHIM_INFORMER_REFLECTOR_POLICY_H_
 #define OUTBOARD_SHIM_INFORMER_REFLECTOR_POLICY_H_
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -45,6 +46,19 @@ struct Failure {
   absl::Duration retry_after = absl::ZeroDuration();
   std::string message;
 };
+
+// Why a complete state was needed.
+enum class ListReason {
+  kStart,
+  kExpired,   // the server has no history from the known version on
+  kRewound,   // the server's version went backwards
+  kFailures,  // watches from the known version failed several times
+};
+inline constexpr std::array<const char*, 4> kListReasons = {"start", "expired", "rewound",
+                                                            "failures"};
+
+// The reason of the failure that a rewind is reported as.
+inline constexpr char kRewound[] = "Rewound";
 
 // What to do with one event of a watch.
 enum class EventVerdict {
@@ -97,10 +111,12 @@ class ReflectorPolicy {
 
   const std::string& resource_version() const { return resource_version_; }
   uint64_t rewinds() const { return rewinds_; }
+  // Of the last complete list, or of the list that is needed now.
+  ListReason list_reason() const { return list_reason_; }
 
  private:
   void Fail(absl::Time now, absl::Duration retry_after);
-  void StartOver();
+  void StartOver(ListReason reason);
   void OnInitialWatchEnd(const Failure& failure, absl::Time now);
   double Uniform();
 
@@ -112,6 +128,7 @@ class ReflectorPolicy {
   bool list_this_time_ = false;
   int page_size_;
   std::string resource_version_;  // empty: a complete state is needed
+  ListReason list_reason_ = ListReason::kStart;
   // The newest version seen, to detect that the server's version went backwards.
   std::string newest_version_;
   std::string list_version_;

@@ -139,13 +139,16 @@ TEST_F(ReflectorPolicyTest, AVersionThatIsTooLargeIsNotAskedForAgain) {
   EXPECT_EQ(step.resource_version, "");
   EXPECT_EQ(step.kind, Kind::kWatchList);
   EXPECT_EQ(step.delay, absl::Seconds(9));
+  EXPECT_EQ(policy_.list_reason(), ListReason::kExpired);
 }
 
 TEST_F(ReflectorPolicyTest, ABookmarkFromThePastIsARewind) {
   Watching();
   EXPECT_EQ(policy_.OnEvent(WatchEventType::kBookmark, "99", false), EventVerdict::kReset);
   EXPECT_EQ(policy_.rewinds(), 1u);
-  policy_.OnEnd(InStream(410, "Rewound"), kStart);
+  EXPECT_EQ(policy_.list_reason(), ListReason::kStart);
+  policy_.OnEnd(InStream(410, kRewound), kStart);
+  EXPECT_EQ(policy_.list_reason(), ListReason::kRewound);
   ASSERT_EQ(policy_.Next(kStart).kind, Kind::kWatchList);
   policy_.OnWatchOpened(kStart);
   // The complete state with older versions is accepted.
@@ -218,6 +221,7 @@ TEST_F(ReflectorPolicyTest, RepeatedFailuresFromOneVersionStartFromNothing) {
   }
   // The first of the five ends the watch that Watching opened.
   EXPECT_EQ(watches, 5);
+  EXPECT_EQ(policy_.list_reason(), ListReason::kFailures);
 }
 
 TEST_F(ReflectorPolicyTest, TooManyRequestsNeverDropsTheVersion) {

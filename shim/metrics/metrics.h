@@ -126,6 +126,7 @@ class Metrics {
   Children<Gauge> leader;
 
   Children<Histogram> host_call_duration;
+  Children<Histogram> host_evaluation_duration;
   Children<Counter> host_calls;
   Children<Counter> host_protocol_errors;
   Children<Counter> host_failure_policies;
@@ -134,7 +135,6 @@ class Metrics {
   Children<Counter> host_switches;
   Children<Gauge> host_acked_version;
   Gauge& snapshot_version;
-  Children<Counter> plugin_failures;
   Gauge& parked_pods;
   Children<Counter> guard_refusals;
   Gauge& binds_in_flight;

@@ -46,6 +46,7 @@ void TouchAll(Metrics& m) {
   m.client_request_duration.With({"GET", "h"});
   m.leader.With({"l"});
   m.host_call_duration.With({"h", "Cycle"});
+  m.host_evaluation_duration.With({"h", "Cycle"});
   m.host_calls.With({"h", "Cycle", "OK"});
   m.host_protocol_errors.With({"h"});
   m.host_failure_policies.With({"h", "score", "FailOpen"});
@@ -55,14 +56,13 @@ void TouchAll(Metrics& m) {
   m.host_info.With({"h", "i", "b", "v1alpha1"});
   m.host_switches.With({"h", "switched"});
   m.host_acked_version.With({"h"});
-  m.plugin_failures.With({"p", "FailOpen"});
   m.guard_refusals.With({"cpu"});
   m.binds.With({"bound"});
   m.status_patches.With({"written"});
   m.events.With({"written"});
-  m.informer_objects.With({"Pod"});
-  m.informer_events.With({"Pod", "ADDED"});
-  m.informer_lists.With({"Pod", "first"});
+  m.informer_objects.With({"pods"});
+  m.informer_events.With({"pods", "ADDED"});
+  m.informer_lists.With({"pods", "start"});
   m.effects.With({"StaticIP", "applied"});
   m.ai_attempts.With({"training", "scheduled"});
   m.gang_wait.With({"job"});
@@ -193,13 +193,14 @@ TEST(Metrics, ThreadsMayObserveWhileOthersRead) {
   EXPECT_EQ(metrics.schedule_attempts.With({"scheduled", "p1"}).Value(), 2000);
 }
 
-// Compares the README's table, `| name | type | labels | help |`, with the header, in the same
-// order.
-TEST(Readme, HasTheTableOfTheHeader) {
-  std::ifstream file("shim/metrics/README.md");
+// Compares the page's table of the shim, `| name | type | labels | help |`, with the header, in the
+// same order.
+TEST(MetricsPage, HasTheTableOfTheHeader) {
+  std::ifstream file("docs/metrics.md");
   ASSERT_TRUE(file.good());
   std::vector<std::string> have;
   for (std::string line; std::getline(file, line);) {
+    if (absl::StartsWith(line, "## Of the host")) break;
     if (absl::StartsWith(line, "| `")) have.push_back(line);
   }
   std::vector<std::string> want;

@@ -24,12 +24,20 @@ inline constexpr MetricSpec kHostCallDuration{
     MetricType::kHistogram,
     {"host", "call"},
     {0.00001, 1.5, 32},
-    "Latency of calls of a plugin host, seen from the shim."};
-inline constexpr MetricSpec kHostCalls{"outboard_host_calls_total",
-                                       MetricType::kCounter,
-                                       {"host", "call", "result"},
-                                       {},
-                                       "Calls of a plugin host by result: OK, or a status code."};
+    "Latency of calls of a plugin host's serving instance, seen from the shim; call is the RPC."};
+inline constexpr MetricSpec kHostEvaluationDuration{
+    "outboard_host_evaluation_duration_seconds",
+    MetricType::kHistogram,
+    {"host", "call"},
+    {0.00001, 1.5, 32},
+    "The part of an answered call that the host itself spent, by its own account; the rest of "
+    "outboard_host_call_duration_seconds is transport and waiting. Cycle only."};
+inline constexpr MetricSpec kHostCalls{
+    "outboard_host_calls_total",
+    MetricType::kCounter,
+    {"host", "call", "result"},
+    {},
+    "Calls of a plugin host's serving instance by result: OK, or gRPC's code."};
 inline constexpr MetricSpec kHostProtocolErrors{
     "outboard_host_protocol_errors_total",
     MetricType::kCounter,
@@ -69,12 +77,6 @@ inline constexpr MetricSpec kSnapshotVersion{"outboard_snapshot_version",
                                              {},
                                              {},
                                              "Version of the shim's snapshot of the cluster."};
-inline constexpr MetricSpec kPluginFailures{
-    "outboard_plugin_failures_total",
-    MetricType::kCounter,
-    {"plugin", "policy"},
-    {},
-    "Calls without a usable answer of a plugin, by the applied policy."};
 inline constexpr MetricSpec kParkedPods{"outboard_parked_pods",
                                         MetricType::kGauge,
                                         {},
@@ -85,7 +87,8 @@ inline constexpr MetricSpec kGuardRefusals{
     MetricType::kCounter,
     {"reason"},
     {},
-    "Placements that the shim rejected because the node has no room for them."};
+    "Placements and binds that the shim refused because the node has no room for the pod, by what "
+    "is short: pods, cpu, memory, ephemeral_storage, extended_resource, host_port, node_gone."};
 inline constexpr MetricSpec kBindsInFlight{"outboard_binds_in_flight",
                                            MetricType::kGauge,
                                            {},
@@ -134,33 +137,36 @@ inline constexpr MetricSpec kEventsQueued{
     "outboard_events_queued", MetricType::kGauge, {}, {}, "Events that wait to be written."};
 inline constexpr MetricSpec kInformerObjects{"outboard_informer_objects",
                                              MetricType::kGauge,
-                                             {"kind"},
+                                             {"resource"},
                                              {},
                                              "Objects that an informer keeps."};
 inline constexpr MetricSpec kInformerEvents{"outboard_informer_events_total",
                                             MetricType::kCounter,
-                                            {"kind", "type"},
+                                            {"resource", "type"},
                                             {},
-                                            "Watch events by kind and type."};
+                                            "Watch events by resource and type, those of a first "
+                                            "state included."};
 inline constexpr MetricSpec kInformerLists{
     "outboard_informer_lists_total",
     MetricType::kCounter,
-    {"kind", "reason"},
+    {"resource", "reason"},
     {},
-    "Times that an informer listed from scratch, by reason."};
+    "Complete states that an informer received, by reason: start, expired, rewound, failures."};
 // For clusters with AI workloads, by pod labels.
 inline constexpr MetricSpec kAiAttempts{
     "ai_scheduler_attempts_total",
     MetricType::kCounter,
     {"workload_type", "result"},
     {},
-    "Attempts by the pod's label workload-type and the result."};
+    "Attempts by the pod's type of workload and the result; metrics.workloadTypes of the "
+    "configuration, none, other."};
 inline constexpr MetricSpec kGangWait{
     "gang_scheduling_wait_seconds",
     MetricType::kHistogram,
     {"job_name"},
     {0, 0, 5, {10, 30, 60, 300, 600}},
-    "Time that a member of a gang waited at Permit; jobs beyond the first 100 are labelled other."};
+    "Time that a pod of a job waited at Permit, by the job (metrics.jobNameLabels of the "
+    "configuration); jobs beyond the first 100 are labelled other."};
 inline constexpr MetricSpec kExtenderDuration{"outboard_extender_request_duration_seconds",
                                               MetricType::kHistogram,
                                               {"verb", "result"},

@@ -52,7 +52,8 @@ inline constexpr MetricSpec kInFlightEvents{
     MetricType::kGauge,
     {"event"},
     {},
-    "Number of events that the queue keeps for pods being scheduled."};
+    "Number of pods being scheduled that events are kept for (PodPopped), and 1 for each kind of "
+    "event that is kept for them."};
 inline constexpr MetricSpec kPodSchedulingSliDuration{
     "scheduler_pod_scheduling_sli_duration_seconds",
     MetricType::kHistogram,

@@ -350,11 +350,17 @@ QueueCounts SchedulingQueue::counts() const {
   counts.gated = gated_;
   for (const auto& [host, pods] : parked_) counts.parked += pods.size();
   counts.in_flight = in_flight_;
+  counts.recording = recording_since_.size();
   return counts;
 }
 
 void SchedulingQueue::ForEach(absl::FunctionRef<void(const QueuedPod&)> visit) const {
   for (const auto& [uid, info] : pods_) visit(*info);
+}
+
+void SchedulingQueue::ForEachRecordedEvent(
+    absl::FunctionRef<void(const ClusterEvent&)> visit) const {
+  for (const auto& [event, number] : recorded_) visit(event);
 }
 
 }  // namespace outboard::queue

@@ -26,8 +26,7 @@ namespace outboard::queue {
 
 struct QueueOptions {
   absl::Duration initial_backoff = absl::Seconds(1);
-  // Zero disables backoff.
-  absl::Duration max_backoff = absl::Seconds(10);
+  absl::Duration max_backoff = absl::Seconds(10);  // zero disables backoff
   absl::Duration max_in_unschedulable = absl::Minutes(5);
 };
 
@@ -38,6 +37,7 @@ struct QueueCounts {
   size_t gated = 0;
   size_t parked = 0;
   size_t in_flight = 0;
+  size_t recording = 0;  // pods in flight for which events are recorded
 };
 
 // kube-scheduler's scheduling queue (backend/queue, v1.36) on a single thread and a given clock.
@@ -79,8 +79,7 @@ class SchedulingQueue {
   // A pod was deleted or bound. In flight, it stays until its attempt ends, marked `deleted`.
   void Delete(const std::string& uid);
 
-  // The next pod to try, now in flight; null if none. With an empty active queue, takes pods in
-  // backoff early.
+  // The next pod, now in flight; null if none. If none is active, takes pods in backoff early.
   QueuedPod* Pop(absl::Time now);
   // The first `count` pods of the active queue, in order.
   std::vector<const QueuedPod*> Next(size_t count) const { return active_.First(count); }
@@ -167,6 +166,8 @@ class SchedulingQueue {
   const QueuedPod* Find(const std::string& uid) const;
   QueueCounts counts() const;
   void ForEach(absl::FunctionRef<void(const QueuedPod&)> visit) const;
+  // The events recorded for pods in flight: each kind once, however often it happened.
+  void ForEachRecordedEvent(absl::FunctionRef<void(const ClusterEvent&)> visit) const;
   // When the pod's backoff ends; InfinitePast: no backoff.
   absl::Time BackoffEnd(QueuedPod& pod) const;
 

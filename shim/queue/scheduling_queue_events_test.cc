@@ -13,7 +13,9 @@ namespace outboard::queue {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using testing::MakePod;
+using ::testing::UnorderedElementsAre;
 
 class QueueEventsTest : public ::testing::Test {
  protected:
@@ -115,6 +117,32 @@ TEST_F(QueueEventsTest, AnEventDuringTheAttemptCounts) {
   queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
   queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
+}
+
+TEST_F(QueueEventsTest, EventsAreRecordedOnceAKindAndOnlyDuringAttempts) {
+  const auto kept = [this] {
+    std::vector<std::string> labels;
+    queue_.ForEachRecordedEvent(
+        [&](const ClusterEvent& event) { labels.push_back(event.Label()); });
+    return labels;
+  };
+  queue_.Add(MakePod("p"), now_);
+  queue_.Add(MakePod("q"), now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  EXPECT_THAT(kept(), IsEmpty());
+  queue_.Pop(now_);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  queue_.Pop(now_);
+  EXPECT_EQ(queue_.counts().recording, 2u);
+  queue_.MoveAllToActiveOrBackoff(NodeEvent(kAdd), now_);
+  queue_.MoveAllToActiveOrBackoff(AssignedPodDelete(), now_);
+  EXPECT_THAT(kept(), UnorderedElementsAre("NodeAdd", "AssignedPodDelete"));
+  queue_.Done("p");
+  EXPECT_EQ(queue_.counts().recording, 1u);
+  EXPECT_THAT(kept(), UnorderedElementsAre("NodeAdd", "AssignedPodDelete"));
+  queue_.Done("q");
+  EXPECT_EQ(queue_.counts().recording, 0u);
+  EXPECT_THAT(kept(), IsEmpty());
 }
 
 TEST_F(QueueEventsTest, APendingPluginsEventDuringTheAttemptSkipsBackoff) {

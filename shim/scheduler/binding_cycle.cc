@@ -213,10 +213,11 @@ absl::Status BindingCycle::StillFits(const std::string& pod_uid, const std::stri
   if (plan == nullptr) return absl::OkStatus();
   const uint32_t slot = state_.cluster.SlotOf(node_name);
   // For a pod that is gone the API server decides.
-  absl::Status fits = slot == cache::ClusterState::kNoSlot
-                          ? absl::ResourceExhaustedError("the node is gone")
-                          : state_.cluster.CheckFits(pod_uid, slot, plan->guard);
+  const bool is_gone = slot == cache::ClusterState::kNoSlot;
+  absl::Status fits = is_gone ? absl::ResourceExhaustedError("the node is gone")
+                              : state_.cluster.CheckFits(pod_uid, slot, plan->guard);
   if (!absl::IsResourceExhausted(fits)) return absl::OkStatus();
+  state_.observer->OnGuardRefusal(is_gone ? "node_gone" : cache::ShortageOf(fits));
   return absl::ResourceExhaustedError(
       absl::StrCat("node ", node_name, " can no longer take the pod: ", fits.message()));
 }

@@ -163,7 +163,11 @@ class Observer {
   virtual void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
                                absl::string_view policy) {}
   // A host's answer was invalid.
-  virtual void OnProtocolError(const std::string& host_instance, const absl::Status& status) {}
+  virtual void OnProtocolError(const std::string& host, const std::string& host_instance,
+                               const absl::Status& status) {}
+  // The node has no room for a pod that was about to be placed or bound there: cache::ShortageOf,
+  // or node_gone.
+  virtual void OnGuardRefusal(absl::string_view shortage) {}
   // An event from an informer was handled; `event` is its label, for example `NodeAdd`.
   virtual void OnEventHandled(absl::string_view event, absl::Duration elapsed) {}
   // A call of PostFilter, Reserve, Permit or PreBind was answered, or a bind ended.

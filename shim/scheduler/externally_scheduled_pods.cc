@@ -50,7 +50,7 @@ absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
   const std::string& failed = plan.host_names[evaluator.failed_host()];
   if (const framework::HostClient* client = request.hosts[evaluator.failed_host()].client;
       client != nullptr) {
-    state_.observer->OnProtocolError(client->info().host_instance(), status);
+    state_.observer->OnProtocolError(failed, client->info().host_instance(), status);
     host_calls_.OnHostCallFailed(failed, &HostRecord::breaker, status, now);
   }
   return absl::UnavailableError(
@@ -103,6 +103,8 @@ void ExternallyScheduledPods::Bind(const std::string& profile, const kube::PodPt
   if (slot == cache::ClusterState::kNoSlot)
     return bound(absl::NotFoundError(absl::StrCat("node ", node_name, " is not known")));
   absl::Status status = cluster.CheckFits(pod->uid(), slot, plan->guard);
+  if (const std::string shortage = cache::ShortageOf(status); !shortage.empty())
+    state_.observer->OnGuardRefusal(shortage);
   if (status.ok()) status = cluster.Assume(pod->uid(), slot);
   if (!status.ok()) return bound(status);
   const uint64_t id = state_.NewAttemptId();

@@ -127,7 +127,7 @@ absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
         framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources));
   }
   if (bad.ok()) return answer;
-  state_.observer->OnProtocolError(host->client->info().host_instance(), bad);
+  state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
   return bad;
 }
 
@@ -186,7 +186,7 @@ absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
                           absl::Now() - began);
   if (!answer.ok()) return answer;
   if (absl::Status bad = framework::CheckPermit(*answer, point); !bad.ok()) {
-    state_.observer->OnProtocolError(host->client->info().host_instance(), bad);
+    state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
     return bad;
   }
   return answer;
@@ -239,12 +239,13 @@ absl::StatusOr<v1alpha1::PreEnqueueResponse> HostCalls::PreEnqueue(
       host->client->PreEnqueue(std::move(request), absl::Now() + state_.options.queue_deadline);
   if (answer.ok() && answer->verdicts_size() != static_cast<int>(uids.size())) {
     answer = absl::InternalError("PreEnqueue answered for another number of pods");
-    state_.observer->OnProtocolError(host->client->info().host_instance(), answer.status());
+    state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(),
+                                     answer.status());
   }
   for (int i = 0; answer.ok() && i < answer->verdicts_size(); ++i) {
     if (absl::Status bad = framework::CheckGate(answer->verdicts(i), point); !bad.ok()) {
       answer = bad;
-      state_.observer->OnProtocolError(host->client->info().host_instance(), bad);
+      state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
     }
   }
   if (answer.ok()) {
@@ -322,7 +323,7 @@ void HostCalls::OnHostCallFailed(const std::string& name, framework::Breaker Hos
 void HostCalls::OnBadAnswer(const std::string& name, const absl::Status& status) {
   const HostRecord& host = state_.hosts[name];
   if (host.client == nullptr) return;
-  state_.observer->OnProtocolError(host.client->info().host_instance(), status);
+  state_.observer->OnProtocolError(name, host.client->info().host_instance(), status);
   state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
 }
 

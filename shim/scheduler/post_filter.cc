@@ -99,7 +99,8 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt) {
                           absl::Now() - began);
   if (outcome.status.ok()) return outcome;
   if (const framework::HostClient* failed = hosts[outcome.failed_host].client; failed != nullptr)
-    state_.observer->OnProtocolError(failed->info().host_instance(), outcome.status);
+    state_.observer->OnProtocolError(plan.host_names[outcome.failed_host],
+                                     failed->info().host_instance(), outcome.status);
   return outcome;
 }
 

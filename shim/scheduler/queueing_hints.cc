@@ -110,7 +110,7 @@ void QueueingHints::SendHints(absl::Time now) {
   }
 }
 
-void QueueingHints::TakeWakes(const HostRecord& host, const v1alpha1::Wakes& wakes,
+void QueueingHints::TakeWakes(const std::string& host_name, const v1alpha1::Wakes& wakes,
                               absl::Time now) {
   std::vector<queue::SchedulingQueue::WakeUp> wake_ups;
   wake_ups.reserve(static_cast<size_t>(wakes.wakes_size()));
@@ -123,7 +123,7 @@ void QueueingHints::TakeWakes(const HostRecord& host, const v1alpha1::Wakes& wak
     if (wake.number() != 0 && !announced_.contains(wake_up.event)) {
       // The event's label becomes the label of a metric, so it must be one of ours.
       state_.observer->OnProtocolError(
-          host.client->info().host_instance(),
+          host_name, state_.hosts[host_name].client->info().host_instance(),
           absl::InvalidArgumentError("a Wake names an event that was not sent"));
       wake_up.number = 0;
     }

@@ -74,7 +74,7 @@ class QueueingHints final : public queue::QueueingHintDelegate {
   // Sends what no call has carried.
   void SendHints(absl::Time now);
   // The pods that a host's hints wake.
-  void TakeWakes(const HostRecord& host, const v1alpha1::Wakes& wakes, absl::Time now);
+  void TakeWakes(const std::string& host_name, const v1alpha1::Wakes& wakes, absl::Time now);
   // Another instance took the host's place, or the host became unavailable.
   void OnHostSet(HostRecord* host);
 

@@ -239,7 +239,7 @@ void Scheduler::TakePushes(const std::string& name, HostRecord* host, absl::Time
                                           ", which it was not sent")));
         break;
       case v1alpha1::SyncResponse::kWakes:
-        hints_.TakeWakes(*host, push.wakes(), now);
+        hints_.TakeWakes(name, push.wakes(), now);
         break;
       case v1alpha1::SyncResponse::kActivate:
         OnActivate(push.activate(), now);

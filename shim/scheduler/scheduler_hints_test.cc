@@ -31,7 +31,9 @@ class RecordedBinds final : public NoClusterActions {
 
 class ErrorCounter final : public Observer {
  public:
-  void OnProtocolError(const std::string&, const absl::Status&) override { ++errors; }
+  void OnProtocolError(const std::string&, const std::string&, const absl::Status&) override {
+    ++errors;
+  }
   int errors = 0;
 };
 

@@ -50,7 +50,9 @@ class RecordedActions final : public ClusterActions {
 
 class ErrorCounter final : public Observer {
  public:
-  void OnProtocolError(const std::string&, const absl::Status&) override { ++errors; }
+  void OnProtocolError(const std::string&, const std::string&, const absl::Status&) override {
+    ++errors;
+  }
   int errors = 0;
 };
 

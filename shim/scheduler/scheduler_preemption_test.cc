@@ -72,7 +72,8 @@ class CountingObserver final : public Observer {
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override {
     preemptions.push_back(absl::StrCat(node, " ", victims.size(), " ", to_evict));
   }
-  void OnProtocolError(const std::string&, const absl::Status& status) override {
+  void OnProtocolError(const std::string&, const std::string&,
+                       const absl::Status& status) override {
     protocol_errors.push_back(std::string(status.message()));
   }
   void OnCall(v1alpha1::ExtensionPoint point, const std::string&, v1alpha1::Code code,

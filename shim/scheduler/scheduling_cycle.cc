@@ -74,9 +74,9 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
     case Outcome::kError:
       return failures_.FailError(std::move(attempt), std::string(result.status.message()), now);
     case Outcome::kNoAnswer: {
-      if (const framework::HostClient* client = request.hosts[result.failed_host].client)
-        state_.observer->OnProtocolError(client->info().host_instance(), result.status);
       const std::string& failed = attempt->plan->host_names[result.failed_host];
+      if (const framework::HostClient* client = request.hosts[result.failed_host].client)
+        state_.observer->OnProtocolError(failed, client->info().host_instance(), result.status);
       return failures_.FailHostUnavailable(std::move(attempt), failed, result.status, now);
     }
   }
@@ -164,6 +164,8 @@ bool SchedulingCycle::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_
     const std::string message =
         absl::StrCat("plugin host placed the pod on node ", attempt->node_name,
                      ", which cannot take it: ", fits.message());
+    if (const std::string shortage = cache::ShortageOf(fits); !shortage.empty())
+      state_.observer->OnGuardRefusal(shortage);
     host_calls_.OnBadAnswer(attempt->plan->host_names.front(), fits);
     failures_.FailError(std::move(attempt), message, now);
     return false;

@@ -54,7 +54,8 @@ class RecordedActions final : public scheduler::ClusterActions {
 
 class Errors final : public scheduler::Observer {
  public:
-  void OnProtocolError(const std::string&, const absl::Status& status) override {
+  void OnProtocolError(const std::string&, const std::string&,
+                       const absl::Status& status) override {
     all.push_back(std::string(status.message()));
   }
   std::vector<std::string> all;

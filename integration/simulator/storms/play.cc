@@ -476,7 +476,8 @@ class Player final : private scheduler::ClusterActions, private scheduler::Obser
   void OnHostCallFailed(const std::string& instance, const absl::Status& status) override {
     pool_.hosts().OnHostCallFailed(instance, status);
   }
-  void OnProtocolError(const std::string&, const absl::Status& status) override {
+  void OnProtocolError(const std::string&, const std::string&,
+                       const absl::Status& status) override {
     outcome_.complaints.push_back(
         absl::StrCat("invalid answer of the host: ", std::string(status.message())));
   }

@@ -1,0 +1,64 @@
+// Reads figures of the shim's parts into metrics, about once a second.
+#ifndef OUTBOARD_SHIM_METRICS_SAMPLER_H_
+#define OUTBOARD_SHIM_METRICS_SAMPLER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "shim/bind/api_writer.h"
+#include "shim/bind/event_recorder.h"
+#include "shim/cache/cluster_state.h"
+#include "shim/hosts/host_registry.h"
+#include "shim/informer/reflector.h"
+#include "shim/metrics/metrics.h"
+#include "shim/scheduler/scheduler.h"
+
+namespace outboard::shim {
+
+// For gauges, and for what the parts count themselves.
+//
+// Threading: scheduling thread.
+// Lifetime: the metrics outlive this object.
+class MetricsSampler {
+ public:
+  explicit MetricsSampler(metrics::Metrics* metrics);
+
+  void SampleScheduler(const scheduler::Scheduler& scheduler, const cache::ClusterState& cluster);
+  void SampleHosts(const hosts::HostRegistry& hosts);
+  void SampleWrites(const bind::ApiWriterStats& writes, const bind::EventRecorderStats& events);
+  void SampleInformer(const std::string& resource, size_t objects,
+                      const informer::ReflectorStats& stats);
+
+ private:
+  // A counter for a total that another part keeps.
+  struct Follower {
+    void Follow(uint64_t total);
+    metrics::Counter* counter = nullptr;
+    uint64_t counted = 0;
+  };
+  struct Informer {
+    metrics::Gauge* objects = nullptr;
+    std::array<Follower, informer::kListReasons.size()> lists;
+    std::array<Follower, 3> events;
+    Follower bookmarks;
+  };
+  Informer& InformerOf(const std::string& resource);
+  void SampleRecordedEvents(const queue::SchedulingQueue& queue);
+
+  metrics::Metrics* const metrics_;
+  std::string instances_;  // those of the last sample, with all that labels say of them
+  std::map<std::pair<std::string, std::string>, Follower> switches_;
+  std::set<std::string> recorded_events_;  // labels that have a child
+  Follower status_written_, status_failed_, status_dropped_;
+  Follower events_written_, events_merged_, events_rejected_, events_dropped_;
+  std::map<std::string, Informer> informers_;
+};
+
+}  // namespace outboard::shim
+
+#endif  // OUTBOARD_SHIM_METRICS_SAMPLER_H_
