@@ -31,19 +31,30 @@ func (r *Report) problem(format string, arguments ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, arguments...))
 }
 
-// Check compares the given sources (by import path) with the upstream schema.
-func Check(ctx context.Context, sources map[string]string) (*Report, error) {
+// Upstream is the schema that the modules ship. Its files are compiled once, when the first check needs them. Not safe
+// for concurrent use.
+type Upstream struct {
+	compiler *protocompile.Compiler
+	files    map[string]linker.File // nil: no such file
+}
+
+// NewUpstream finds the modules.
+func NewUpstream() (*Upstream, error) {
 	modules, err := moduleDirectories()
 	if err != nil {
 		return nil, err
 	}
-	upstream := &protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
-		Accessor: func(path string) (io.ReadCloser, error) { return openUpstream(modules, path) }})}
+	return &Upstream{files: map[string]linker.File{}, compiler: &protocompile.Compiler{Resolver: protocompile.WithStandardImports(
+		&protocompile.SourceResolver{Accessor: func(path string) (io.ReadCloser, error) { return openUpstream(modules, path) }})}}, nil
+}
+
+// Check compares the given sources (by import path) with the upstream schema.
+func (u *Upstream) Check(ctx context.Context, sources map[string]string) (*Report, error) {
 	ours := &protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(sources)}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
-	c := &checker{ctx: ctx, upstream: upstream, files: map[string]linker.File{}, report: &Report{}, mapping: map[protoreflect.FullName]protoreflect.FullName{}}
+	c := &checker{ctx: ctx, upstream: u, report: &Report{}, mapping: map[protoreflect.FullName]protoreflect.FullName{}}
 	var names []string
 	for name := range sources {
 		names = append(names, name)
@@ -107,8 +118,7 @@ func filePackages(source string) []string {
 
 type checker struct {
 	ctx      context.Context
-	upstream *protocompile.Compiler
-	files    map[string]linker.File
+	upstream *Upstream
 	report   *Report
 	// Maps our messages to upstream's; a message without a partner to "".
 	mapping map[protoreflect.FullName]protoreflect.FullName
@@ -126,7 +136,7 @@ func (c *checker) name(file protoreflect.FileDescriptor, message protoreflect.Me
 		relative := strings.TrimPrefix(string(message.FullName()), string(file.Package())+".")
 		var found []protoreflect.FullName
 		for _, name := range packages {
-			if candidate := protoreflect.FullName(name + "." + relative); c.find(candidate) != nil {
+			if candidate := protoreflect.FullName(name + "." + relative); c.upstream.find(c.ctx, candidate) != nil {
 				found = append(found, candidate)
 			}
 		}
@@ -148,22 +158,22 @@ func (c *checker) name(file protoreflect.FileDescriptor, message protoreflect.Me
 
 func (c *checker) pair(message protoreflect.MessageDescriptor, upstream protoreflect.FullName) {
 	c.mapping[message.FullName()] = upstream
-	if c.find(upstream) == nil {
+	if c.upstream.find(c.ctx, upstream) == nil {
 		c.report.problem("%s: upstream has no message %s", message.FullName(), upstream)
 		c.mapping[message.FullName()] = ""
 	}
 }
 
 // find returns an upstream message; its package is a prefix of its name and determines the file.
-func (c *checker) find(name protoreflect.FullName) protoreflect.MessageDescriptor {
+func (u *Upstream) find(ctx context.Context, name protoreflect.FullName) protoreflect.MessageDescriptor {
 	for scope := name.Parent(); scope != ""; scope = scope.Parent() {
 		path := strings.ReplaceAll(strings.ReplaceAll(string(scope), ".", "/"), "k8s/io/", "k8s.io/") + "/generated.proto"
-		file, known := c.files[path]
+		file, known := u.files[path]
 		if !known {
-			if files, err := c.upstream.Compile(c.ctx, path); err == nil {
+			if files, err := u.compiler.Compile(ctx, path); err == nil {
 				file = files[0]
 			}
-			c.files[path] = file
+			u.files[path] = file
 		}
 		if file == nil {
 			continue
@@ -178,7 +188,7 @@ func (c *checker) find(name protoreflect.FullName) protoreflect.MessageDescripto
 func (c *checker) message(message protoreflect.MessageDescriptor) {
 	if name := c.mapping[message.FullName()]; name != "" && !message.IsMapEntry() {
 		c.report.Messages++
-		theirs := c.find(name)
+		theirs := c.upstream.find(c.ctx, name)
 		for i := range message.Fields().Len() {
 			c.report.Fields++
 			c.field(message.Fields().Get(i), theirs)

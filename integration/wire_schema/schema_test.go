@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -31,9 +32,16 @@ func wireFiles(t *testing.T) map[string]string {
 	return sources
 }
 
+// One for all tests, because compiling it takes longer than a check.
+var upstream = sync.OnceValues(NewUpstream)
+
 func check(t *testing.T, sources map[string]string) *Report {
 	t.Helper()
-	report, err := Check(context.Background(), sources)
+	u, err := upstream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := u.Check(context.Background(), sources)
 	if err != nil {
 		t.Fatal(err)
 	}
