@@ -1,12 +1,9 @@
 package parity
 
 import (
-	"context"
-	"runtime"
 	"strings"
 	"testing"
 
-	"outboard.dev/integration/parity/compare"
 	"outboard.dev/integration/parity/generate"
 )
 
@@ -61,7 +58,8 @@ var messages = []string{"waiting for scheduling gates: [", "no nodes available t
 func TestCasesCoverEveryRule(t *testing.T) {
 	// Also with -short: forty clusters are too few.
 	count := int(*seedCount)
-	totals, covered := oracleAlone(t, count, generate.All)
+	r := set{generate.All, count}.run(t)
+	totals, covered := r.totals, r.covered
 	t.Log(totals)
 	least := func(what string, got int, want float64) {
 		t.Helper()
@@ -104,31 +102,11 @@ func TestCasesCoverEveryRule(t *testing.T) {
 
 // Small full clusters test preemption: 20,000 of them must take minutes only.
 func TestDenseCasesPreempt(t *testing.T) {
-	count := seeds(60)
-	totals, covered := oracleAlone(t, count, generate.Preemption)
-	t.Log(totals, "; pods that preempt:", covered.Preemptions, ", victims:", covered.Victims, ", of these protected:", covered.Violations)
+	count := seeds(*denseSeeds)
+	r := set{generate.Preemption, count}.run(t)
+	covered := r.covered
+	t.Log(r.totals, "; pods that preempt:", covered.Preemptions, ", victims:", covered.Victims, ", of these protected:", covered.Violations)
 	if covered.Preemptions < 8*count || covered.Victims < 15*count || covered.Violations < count {
 		t.Errorf("%d pods preempt, with %d victims, %d of them protected by a budget", covered.Preemptions, covered.Victims, covered.Violations)
 	}
-}
-
-func oracleAlone(t *testing.T, count int, features generate.Features) (compare.Totals, *compare.Coverage) {
-	t.Helper()
-	var totals compare.Totals
-	covered := compare.NewCoverage()
-	nodes := make([]int, count)
-	create := func(i int) *generate.Case {
-		c := generate.New(uint64(i+1), features)
-		nodes[i] = len(c.Nodes)
-		return c
-	}
-	batch := compare.Batch{Directory: t.TempDir(), Jobs: runtime.NumCPU()}
-	if err := batch.Run(context.Background(), count, create, func(i int, outcome *compare.Outcome) (bool, error) {
-		totals.Add(outcome.Totals)
-		covered.Add(nodes[i], outcome.Expected)
-		return true, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return totals, covered
 }

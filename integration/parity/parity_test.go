@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -35,13 +34,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program returns the outboard program: OUTBOARD_BINARY, or the one of ./dev build.
+const missing = "missing programs of Outboard: see OUTBOARD_BINARY and CLAIMS_HOST"
+
+// program returns the outboard program: OUTBOARD_BINARY, or the one of ./dev build; without either an empty string.
 func program(t *testing.T) string {
+	t.Helper()
 	path := os.Getenv("OUTBOARD_BINARY")
 	if path == "" {
 		path = filepath.Join("..", "..", "build", "release", "bin", "outboard")
 		if _, err := os.Stat(path); err != nil {
-			t.Skipf("missing outboard program: OUTBOARD_BINARY is not set and %v", err)
+			return ""
 		}
 	}
 	absolute, err := filepath.Abs(path)
@@ -78,67 +80,31 @@ func seeds(count uint64) int {
 }
 
 func TestOutboardDecidesAsKubeScheduler(t *testing.T) {
-	features := served(t)
-	mustAgree(t, seeds(*seedCount), func(i int) *generate.Case { return generate.New(uint64(i+1), features) })
+	set{served(t), seeds(*seedCount)}.mustAgree(t)
 }
 
 func TestOutboardPreemptsAsKubeScheduler(t *testing.T) {
 	if served(t)&generate.Preemption == 0 {
 		t.Skip("preemption is not among the features")
 	}
-	mustAgree(t, seeds(*denseSeeds), func(i int) *generate.Case { return generate.New(uint64(i+1), generate.Preemption) })
+	set{generate.Preemption, seeds(*denseSeeds)}.mustAgree(t)
 }
 
 // Hundreds of pods, one after the other: the same nodes in the same order, with sampling of nodes.
 func TestOutboardPlacesSequencesAsKubeScheduler(t *testing.T) {
-	features, sizes := served(t), []int{200, 1000, 5000}
+	features, sizes, outboard := served(t), []int{200, 1000, 5000}, program(t)
+	if outboard == "" {
+		t.Skip(missing)
+	}
 	if testing.Short() {
 		sizes = sizes[:1]
 	}
 	for _, size := range sizes {
 		t.Run(fmt.Sprintf("%d nodes", size), func(t *testing.T) {
-			mustAgree(t, 1, func(i int) *generate.Case { return generate.NewSequence(uint64(size+i), features, size, 200) })
+			create := func(i int) *generate.Case { return generate.NewSequence(uint64(size+i), features, size, 200) }
+			run(t, outboard, 1, create).mustAgree(t, outboard, create)
 		})
 	}
-}
-
-// mustAgree runs cases and fails for each of the first few differing ones.
-func mustAgree(t *testing.T, count int, create func(i int) *generate.Case) {
-	t.Helper()
-	mustAgreeWith(t, program(t), count, create)
-}
-
-func mustAgreeWith(t *testing.T, outboard string, count int, create func(i int) *generate.Case) compare.Totals {
-	t.Helper()
-	var totals compare.Totals
-	different := 0
-	batch := compare.Batch{Directory: t.TempDir(), Outboard: outboard, Jobs: runtime.NumCPU()}
-	err := batch.Run(context.Background(), count, create, func(i int, outcome *compare.Outcome) (bool, error) {
-		totals.Add(outcome.Totals)
-		if !outcome.Differs() {
-			return true, nil
-		}
-		different++
-		c := create(i)
-		directory, err := os.MkdirTemp("", fmt.Sprintf("parity-seed-%d-", c.Seed))
-		if err != nil {
-			return false, err
-		}
-		if err := compare.Reproduce(context.Background(), c, directory, outboard, 60); err != nil {
-			return false, err
-		}
-		text, err := os.ReadFile(filepath.Join(directory, "difference.txt"))
-		if err != nil {
-			return false, err
-		}
-		t.Errorf("%s\nreproduction: %s", text, directory)
-		return different < 5, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(totals)
-	return totals
 }
 
 func TestTheSameSeedGivesTheSameFiles(t *testing.T) {
