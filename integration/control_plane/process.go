@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -177,16 +176,30 @@ func httpGet(ctx context.Context, url string) ([]byte, error) {
 	return body, nil
 }
 
-// freePorts finds unused ports of 127.0.0.1.
+// freePorts finds unused ports of 127.0.0.1. This process keeps a socket on each, bound without listening, so that the
+// kernel gives none of them to another process before its server starts; servers bind with SO_REUSEADDR or
+// SO_REUSEPORT.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return nil, err
 		}
-		defer listener.Close() // Close after all are found, so that none is found twice.
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		const reusePort = 15 // SO_REUSEPORT, which package syscall lacks.
+		for _, option := range []int{syscall.SO_REUSEADDR, reusePort} {
+			if err := syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, option, 1); err != nil {
+				return nil, err
+			}
+		}
+		if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+			return nil, err
+		}
+		address, err := syscall.Getsockname(socket)
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, address.(*syscall.SockaddrInet4).Port)
 	}
 	return ports, nil
 }
